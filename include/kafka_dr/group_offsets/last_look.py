@@ -1,16 +1,23 @@
-"""Looks at the active cluster while it answers, so that its groups and the loss are known when it no longer does."""
+"""Looks at the active cluster while it answers, so that its groups and the loss are known when it no longer does.
+
+The last look is a small file under the evidence root, outside the datacenter of that cluster.
+"""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
-from datetime import datetime
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
 
+from kafka_dr.audit.whole_file import read_json, write_whole
 from kafka_dr.clusters import NotFound, OffsetRange, TopicPartition
-from kafka_dr.errors import KafkaDrError
+from kafka_dr.errors import KafkaDrError, NeedsPerson
 from kafka_dr.group_offsets import other_topics
-from kafka_dr.group_offsets.other_topics import ReadElsewhere
+from kafka_dr.group_offsets.other_topics import Elsewhere, ReadElsewhere
 from kafka_dr.group_offsets.unmovable_groups import not_moved
-from kafka_dr.offsets import FileLookStore, LastLook
+from kafka_dr.named_rows import groups_from_json, groups_to_json, positions_from_json, positions_to_json
 from kafka_dr.replication import Flow, committed_positions
 from kafka_dr.runs.group_context import GroupContext
 from kafka_dr.runs.run import Run
@@ -20,6 +27,74 @@ _MOST_WAITING = 1_000
 _STALL_SECONDS = 5.0
 #: How long groups may take to rebalance; a look is taken every minute, the next one asks again.
 _SETTLE_SECONDS = 1.0
+_SCHEMA_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class LastLook:
+    """What was seen of the active cluster.
+
+    :param epoch: of the register, whose active cluster this is
+    :param at: when, aware: everything here is from that moment or shortly after it
+    :param ends: last stable offset by partition
+    :param groups: what groups had committed there, next to read
+    :param waiting: offsets of records that were not copied yet, by partition; not all of them if there are many
+    :param more_than_offsets: groups that an offset alone does not move, a sentence each
+    :param elsewhere: what these groups read outside the protection group; ``None`` if nobody asked
+    :param elsewhere_unknown: of which groups it is not known, and why, a sentence each
+    """
+
+    epoch: int
+    at: datetime
+    ends: Mapping[TopicPartition, int]
+    groups: Mapping[str, Mapping[TopicPartition, int]]
+    waiting: Mapping[TopicPartition, tuple[int, ...]]
+    more_than_offsets: tuple[str, ...] = ()
+    elsewhere: tuple[Elsewhere, ...] | None = None
+    elsewhere_unknown: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.at.tzinfo is None:
+            raise ValueError(f"the look is stamped {self.at}, which has no time zone: pass an aware datetime")
+
+    def certainly_lost(self, copied: Mapping[TopicPartition, int]) -> int:
+        """Count records that were seen and not copied: at least so many are missing on the target.
+
+        :param copied: next to copy, by partition, when the flow ended; a partition that is not in it does not count
+        """
+        return sum(sum(1 for offset in seen if offset >= copied[p]) for p, seen in self.waiting.items() if p in copied)
+
+
+class FileLookStore:
+    """Keeps the last look at each direction of a protection group.
+
+    :param root: the evidence root: ``pathlib.Path``, or an object store's path with the same methods
+    """
+
+    def __init__(self, root: Any, group: str) -> None:
+        self._folder = root.joinpath("last_looks", group)
+
+    def read(self, direction: str) -> LastLook | None:
+        """Return the last look; ``None`` if there never was one.
+
+        :raises NeedsPerson: there is a file, and it cannot be read
+        """
+        path = self._file(direction)
+        try:
+            return _from_json(read_json(path, schema=_SCHEMA_VERSION))
+        except FileNotFoundError:
+            return None
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise NeedsPerson(
+                f"the last look in {path} cannot be read ({error}): restore the file from a copy"
+            ) from error
+
+    def write(self, direction: str, look: LastLook) -> None:
+        """Replace what was kept. A reader sees the old file or the new one, never a part of it."""
+        write_whole(self._file(direction), json.dumps(_to_json(look), sort_keys=True).encode())
+
+    def _file(self, direction: str) -> Any:
+        return self._folder.joinpath(f"{direction}.json")
 
 
 def look(context: GroupContext, *, active: str, standby: str, epoch: int) -> LastLook:
@@ -93,3 +168,35 @@ def _more_than_offsets(context: GroupContext, active: str) -> tuple[str, ...]:
         return tuple(each.sentence for each in not_moved(context, active))
     except KafkaDrError as error:
         return (f"whether a group is more than its offsets could not be asked: {error}",)
+
+
+def _to_json(look: LastLook) -> dict[str, Any]:
+    return {
+        "schema_version": _SCHEMA_VERSION,
+        "epoch": look.epoch,
+        "at": look.at.astimezone(UTC).isoformat(),
+        "ends": positions_to_json(look.ends),
+        "groups": groups_to_json(look.groups),
+        "waiting": [[p.topic, p.partition, offsets] for p, offsets in sorted(look.waiting.items())],
+        "more_than_offsets": look.more_than_offsets,
+        "elsewhere": None if look.elsewhere is None else [each.to_json() for each in look.elsewhere],
+        "elsewhere_unknown": look.elsewhere_unknown,
+    }
+
+
+def _from_json(content: Any) -> LastLook:
+    elsewhere = content.get("elsewhere")
+    return LastLook(
+        epoch=int(content["epoch"]),
+        at=datetime.fromisoformat(content["at"]),
+        ends=positions_from_json(content["ends"]),
+        groups=groups_from_json(content["groups"]),
+        waiting={
+            TopicPartition(str(topic), int(number)): tuple(int(offset) for offset in offsets)
+            for topic, number, offsets in content["waiting"]
+        },
+        more_than_offsets=tuple(map(str, content.get("more_than_offsets", ()))),
+        # A look that a former version wrote does not contain it.
+        elsewhere=None if elsewhere is None else tuple(map(Elsewhere.from_json, elsewhere)),
+        elsewhere_unknown=tuple(map(str, content.get("elsewhere_unknown", ()))),
+    )

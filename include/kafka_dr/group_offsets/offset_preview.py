@@ -26,10 +26,9 @@ from kafka_dr.offsets.preview import (
     position_rows,
     total,
 )
-from kafka_dr.offsets.translate.by_facts import never_committed
+from kafka_dr.offsets.translate import translate_offsets
 from kafka_dr.offsets.translate.choice import Strategy, WithCheckpoint, with_checkpoint
-from kafka_dr.offsets.translate.facts import GatheredFacts
-from kafka_dr.offsets.translate.pipeline import translate_offsets
+from kafka_dr.offsets.translate.facts import GatheredFacts, never_committed
 from kafka_dr.offsets.translate.read_logs import record_times
 from kafka_dr.outcomes import Check
 from kafka_dr.positions import SeedPoint

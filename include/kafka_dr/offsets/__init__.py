@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from kafka_dr.offsets.last_look import FileLookStore, LastLook
 from kafka_dr.offsets.maps import MapStore
-from kafka_dr.offsets.syncs.archive import SyncLookup
-from kafka_dr.offsets.syncs.decode import OffsetSync, Undecodable, decode_sync, sync_topic
+from kafka_dr.offsets.syncs.archive import OffsetSync, SyncLookup, Undecodable, decode_sync, sync_topic
+from kafka_dr.offsets.translate import translate_groups, translate_offsets
 from kafka_dr.offsets.translate.anchor_cache import AnchorCache, CachedPairs
 from kafka_dr.offsets.translate.answers import (
     Kind,
@@ -16,7 +15,6 @@ from kafka_dr.offsets.translate.answers import (
     starts_of_empty,
 )
 from kafka_dr.offsets.translate.by_content import ContentOffsetMap
-from kafka_dr.offsets.translate.pipeline import translate_groups, translate_offsets
 from kafka_dr.offsets.translate.read_logs import Ignored
 from kafka_dr.offsets.verify import CutOverProblem, PlainFrontier, decreased, not_read_back, past_end
 
@@ -28,8 +26,6 @@ __all__ = [
     "AnchorCache",
     "CachedPairs",
     "PlainFrontier",
-    "FileLookStore",
-    "LastLook",
     "Translation",
     "TranslatedOffset",
     "Kind",

@@ -12,7 +12,8 @@ from typing import Literal
 
 from kafka_dr.audit import FileFrontierStore, FrontierPoint, KeptFrontier, Verified, Walk
 from kafka_dr.clusters import KafkaCluster, Topic
-from kafka_dr.offsets.translate.read_logs import Ignored, both, entries_of, held_by
+from kafka_dr.offsets.translate.read_logs import Ignored, entries_of, held_by
+from kafka_dr.parallel import at_once
 from kafka_dr.positions import OffsetRange, SeedPoint, TopicPartition
 
 #: What a cluster holds of a partition that it does not have.
@@ -61,7 +62,7 @@ class PlainFrontier:
         """Compare further, up to these source offsets, and return how far each partition is verified."""
         if not until:
             return {}
-        on_source, on_target = both(lambda: _look(self._source, until), lambda: _look(self._target, until))
+        on_source, on_target = at_once(lambda: _look(self._source, until), lambda: _look(self._target, until))
         identity = (on_source.cluster_id, on_target.cluster_id, self._epoch)
         kept = self._kept(identity, _topic_ids(on_source, on_target), {p.topic for p in until})
         walks = {
@@ -83,7 +84,7 @@ class PlainFrontier:
     def _advance(self, walking: Mapping[TopicPartition, Walk]) -> None:
         on_source = {p: walk.source_window() for p, walk in walking.items()}
         on_target = {p: walk.target_window() for p, walk in walking.items()}
-        entries, copies = both(
+        entries, copies = at_once(
             lambda: entries_of(self._source, on_source, self._ignored[0]),
             lambda: entries_of(self._target, on_target, self._ignored[1]),
         )

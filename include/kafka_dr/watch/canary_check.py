@@ -7,7 +7,7 @@ from datetime import timedelta
 from kafka_dr.canary import CanaryFlow, CanaryOutcome
 from kafka_dr.canary.probe import CanaryReport, run_canary
 from kafka_dr.group_offsets import last_look
-from kafka_dr.offsets import LastLook
+from kafka_dr.group_offsets.last_look import LastLook
 from kafka_dr.register import RegisterState
 from kafka_dr.runs.at_rest import WatchOutcome, WatchResult, at_rest
 from kafka_dr.runs.clients import Clients

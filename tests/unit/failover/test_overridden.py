@@ -12,8 +12,7 @@ from kafka_dr.evidence.status_colour import colour_of
 from kafka_dr.failover.unplanned import last_known
 from kafka_dr.failover.unplanned.checks import groups_read_only_owned_topics, source_is_down
 from kafka_dr.group_offsets import other_topics
-from kafka_dr.group_offsets.other_topics import ReadElsewhere
-from kafka_dr.offsets.last_look import Elsewhere
+from kafka_dr.group_offsets.other_topics import Elsewhere, ReadElsewhere
 from kafka_dr.outcomes import worst
 from kafka_dr.runs.record import shortfall
 

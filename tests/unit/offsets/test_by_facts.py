@@ -11,11 +11,10 @@ from hypothesis import strategies as st
 
 from kafka_dr.audit.offset_runs import OffsetRun, joined
 from kafka_dr.offsets.maps import VerifiedRuns, composed_runs, inverse
-from kafka_dr.offsets.syncs.history import ArchivedSync, composed, history
+from kafka_dr.offsets.syncs.history import ArchivedSync, CheckpointRule, composed, history
 from kafka_dr.offsets.translate.answers import starts_of_empty
-from kafka_dr.offsets.translate.by_facts import never_committed, translate_by_facts, translate_one
 from kafka_dr.offsets.translate.choice import with_checkpoint
-from kafka_dr.offsets.translate.facts import CheckpointRule, PartitionFacts
+from kafka_dr.offsets.translate.facts import PartitionFacts, never_committed, translate_by_facts, translate_one
 from kafka_dr.positions import OffsetRange, TopicPartition
 
 

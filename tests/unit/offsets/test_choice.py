@@ -6,9 +6,9 @@ import pytest
 
 from kafka_dr.audit.offset_runs import OffsetRun
 from kafka_dr.offsets.maps import composed_runs
-from kafka_dr.offsets.translate.by_facts import translate_one
+from kafka_dr.offsets.syncs.history import CheckpointRule
 from kafka_dr.offsets.translate.choice import STRATEGIES, ChosenStart, Strategy, start, with_checkpoint
-from kafka_dr.offsets.translate.facts import CheckpointRule, PartitionFacts
+from kafka_dr.offsets.translate.facts import PartitionFacts, translate_one
 from kafka_dr.positions import OffsetPair, OffsetRange
 
 #: Each fourth offset of the target is a marker.

@@ -15,8 +15,8 @@ from kafka_dr.clusters import TopicPartition
 from kafka_dr.errors import KafkaDrError, Refused, TryAgain
 from kafka_dr.fencing import plan, proof
 from kafka_dr.group_offsets import other_topics, verification
+from kafka_dr.group_offsets.other_topics import Elsewhere
 from kafka_dr.named_rows import groups_from_json, groups_to_json, positions_from_json, positions_to_json, rows_of
-from kafka_dr.offsets.last_look import Elsewhere
 from kafka_dr.outcomes import Check
 from kafka_dr.register import Phase
 from kafka_dr.runs.group_context import PROOF_SECONDS

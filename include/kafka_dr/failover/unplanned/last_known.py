@@ -10,9 +10,9 @@ from typing import Any
 from kafka_dr.audit import FileFrontierStore, KeptFrontier
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.group_offsets import last_look
+from kafka_dr.group_offsets.last_look import LastLook
 from kafka_dr.group_offsets.other_topics import ReadElsewhere, journaled
 from kafka_dr.named_rows import groups_from_json
-from kafka_dr.offsets import LastLook
 from kafka_dr.offsets.translate.answers import Kind
 from kafka_dr.register import Phase
 from kafka_dr.register.flow_seed import journaled_seeds

@@ -1,17 +1,27 @@
-"""The archive of offset syncs: brought up to date with the topics that MirrorMaker writes them to, and looked up."""
+"""Offset syncs: read from the topics that MirrorMaker writes them to, archived, and looked up.
+
+Offset syncs of MirrorMaker 2, as bytes::
+
+    key    topic STRING, partition INT32
+    value  upstream INT64, downstream INT64
+
+All numbers are big endian; STRING is an INT16 length and that many bytes of UTF-8.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from struct import error as StructError
+from struct import unpack_from
 from typing import Any
 
 from kafka_dr.clusters import KafkaCluster, NotFound, OffsetRange, TopicPartition
 from kafka_dr.errors import KafkaDrError, TryAgain
-from kafka_dr.offsets.syncs.decode import OffsetSync, Undecodable, decode_sync, sync_topic
-from kafka_dr.offsets.syncs.files import ArchivedSyncs, SyncArchive, SyncRow
-from kafka_dr.offsets.syncs.history import NOTHING, ArchivedSync, History, composed
-from kafka_dr.offsets.translate.read_logs import both
+from kafka_dr.offsets.syncs.files import SyncArchive, SyncRow
+from kafka_dr.offsets.syncs.history import NOTHING, ArchivedSync, ArchivedSyncs, History, composed
+from kafka_dr.parallel import at_once
+from kafka_dr.positions import OffsetPair
 
 #: Offsets of the topic of syncs that are kept in one file at most; it limits the memory that is needed.
 _STRIDE = 500_000
@@ -185,10 +195,10 @@ class SyncLookup:
     def read(self, topics: Collection[str]) -> FoundSyncs:
         """Return what is known about topics."""
         wanted = set(topics)
-        on_source, on_target = both(lambda: _ids(wanted, self.source), lambda: _ids(wanted, self.target))
+        on_source, on_target = at_once(lambda: _ids(wanted, self.source), lambda: _ids(wanted, self.target))
         forward = SyncFlow(self.source.name, self.target.name, *self.cluster_ids)
         reverse = SyncFlow(self.target.name, self.source.name, *reversed(self.cluster_ids))
-        forth, back = both(
+        forth, back = at_once(
             lambda: self._one_way(forward, self.target, wanted, on_source, on_target),
             lambda: self._one_way(reverse, self.source, wanted, on_target, on_source),
         )
@@ -213,3 +223,77 @@ class SyncLookup:
         except KafkaDrError as error:
             kept = flow.archive(self.root).read(topics, topic_ids=ids)
             return kept.with_problem(f"the newest syncs of {flow.source}-to-{flow.target} are not known: {error}")
+
+
+class Undecodable(KafkaDrError):
+    """The bytes are no offset sync of MirrorMaker 2."""
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetSync:
+    """One record that was copied, and the offsets *of* it on both clusters."""
+
+    topic_partition: TopicPartition
+    pair: OffsetPair
+
+
+def sync_topic(source: str) -> str:
+    """Return the topic, on the target, with the offset syncs of a flow that reads ``source``."""
+    return f"mm2-offset-syncs.{source}.internal"
+
+
+def decode_sync(key: bytes | None, value: bytes | None) -> OffsetSync | None:
+    """Decode an offset sync.
+
+    :returns: ``None`` for a tombstone
+    :raises Undecodable: it is no offset sync
+    """
+    if value is None:
+        return None
+    fields = _Fields(key, "the key of an offset sync")
+    partition = TopicPartition(fields.string(), fields.number(">i"))
+    fields.end()
+    fields = _Fields(value, "an offset sync")
+    sync = OffsetSync(partition, OffsetPair(fields.number(">q"), fields.number(">q")))
+    fields.end()
+    return sync
+
+
+class _Fields:
+    """Reads one field after the other."""
+
+    def __init__(self, content: bytes | None, what: str) -> None:
+        if content is None:
+            raise Undecodable(f"{what} is missing")
+        self._content = content
+        self._what = what
+        self._at = 0
+
+    def number(self, layout: str) -> int:
+        """Read a signed number."""
+        try:
+            (value,) = unpack_from(layout, self._content, self._at)
+        except StructError as error:
+            raise Undecodable(f"{self._what} ends after {len(self._content)} bytes: {self._shown()}") from error
+        self._at += {">h": 2, ">i": 4, ">q": 8}[layout]
+        return int(value)
+
+    def string(self) -> str:
+        """Read a text; MirrorMaker has no null texts."""
+        length = self.number(">h")
+        content = self._content[self._at : self._at + length]
+        if length < 0 or len(content) < length:
+            raise Undecodable(f"{self._what} holds a text of length {length}: {self._shown()}")
+        self._at += length
+        try:
+            return content.decode()
+        except UnicodeDecodeError as error:
+            raise Undecodable(f"{self._what} holds a text that is not UTF-8: {self._shown()}") from error
+
+    def end(self) -> None:
+        """Refuse bytes that are left over."""
+        if self._at != len(self._content):
+            raise Undecodable(f"{self._what} has {len(self._content) - self._at} bytes too many: {self._shown()}")
+
+    def _shown(self) -> str:
+        return self._content[:40].hex()

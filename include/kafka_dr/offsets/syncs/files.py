@@ -15,11 +15,11 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from kafka_dr.audit.whole_file import write_whole
-from kafka_dr.offsets.syncs.history import NOTHING, ArchivedSync, History, history, since
+from kafka_dr.offsets.syncs.history import ArchivedSync, ArchivedSyncs, since
 from kafka_dr.positions import TopicPartition
 
 _NAME = re.compile(r"(\d{19})-(\d{19})\.([0-9a-f]{16})\.parquet")
@@ -37,49 +37,6 @@ class SyncRow:
     partition: TopicPartition
     sync: ArchivedSync
     topic_ids: tuple[str, str]
-
-
-@dataclass(frozen=True, slots=True)
-class ArchivedSyncs:
-    """What the archive says about some topics.
-
-    :param problems: what is wrong with its files, a sentence each
-    :param reached: next to read in the topic of syncs that counts now; ``None`` where nothing of it was archived
-    :param after_hole: only syncs from this offset on are relied on
-    :param base: what is added to offsets of the topic of syncs that counts now, so that they follow those of earlier
-        topics of that name
-    """
-
-    histories: Mapping[TopicPartition, History] = field(default_factory=dict)
-    syncs: Mapping[TopicPartition, Sequence[ArchivedSync]] = field(default_factory=dict)
-    problems: tuple[str, ...] = ()
-    reached: int | None = None
-    after_hole: int = 0
-    base: int = 0
-
-    def of(self, partition: TopicPartition) -> History:
-        """Return what is known of a partition."""
-        return self.histories.get(partition, NOTHING)
-
-    def with_problem(self, problem: str) -> ArchivedSyncs:
-        """Return the same, with one more problem."""
-        return replace(self, problems=(*self.problems, problem))
-
-    def with_newer(self, newer: Mapping[TopicPartition, Sequence[ArchivedSync]], *, begin: int) -> ArchivedSyncs:
-        """Return the same with syncs that were just read from the topic.
-
-        :param begin: the first offset that was read; if there is a hole between the archive and it, nothing before
-            it counts
-        """
-        if self.reached is not None and begin > self.reached:
-            gone = f"the syncs {self.reached} to {begin} were deleted before they were archived"
-            return ArchivedSyncs(
-                {p: history(found) for p, found in newer.items()}, newer, (*self.problems, gone), begin
-            )
-        shifted = {p: [s._replace(at=self.base + s.at) for s in found] for p, found in newer.items()}
-        together = {p: [*self.syncs.get(p, ()), *shifted.get(p, ())] for p in self.syncs.keys() | newer.keys()}
-        known = {p: since(found, self.after_hole) for p, found in together.items()}
-        return replace(self, histories=known, syncs=together)
 
 
 @dataclass(slots=True)

@@ -11,11 +11,14 @@ has read it may resume after its copy, and skips nothing. That holds while both 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from kafka_dr.positions import OffsetPair
+from kafka_dr.positions import OffsetPair, TopicPartition
+
+#: Syncs of a partition that MirrorMaker's own checkpoint task keeps in memory.
+_SLOTS = 64
 
 
 class ArchivedSync(NamedTuple):
@@ -118,3 +121,107 @@ def _rising(found: Collection[OffsetPair]) -> tuple[OffsetPair, ...]:
         if not kept or pair.target < kept[-1].target:
             kept.append(pair)
     return tuple(reversed(kept))
+
+
+@dataclass(frozen=True, slots=True)
+class ArchivedSyncs:
+    """What the archive says about some topics.
+
+    :param problems: what is wrong with its files, a sentence each
+    :param reached: next to read in the topic of syncs that counts now; ``None`` where nothing of it was archived
+    :param after_hole: only syncs from this offset on are relied on
+    :param base: what is added to offsets of the topic of syncs that counts now, so that they follow those of earlier
+        topics of that name
+    """
+
+    histories: Mapping[TopicPartition, History] = field(default_factory=dict)
+    syncs: Mapping[TopicPartition, Sequence[ArchivedSync]] = field(default_factory=dict)
+    problems: tuple[str, ...] = ()
+    reached: int | None = None
+    after_hole: int = 0
+    base: int = 0
+
+    def of(self, partition: TopicPartition) -> History:
+        """Return what is known of a partition."""
+        return self.histories.get(partition, NOTHING)
+
+    def with_problem(self, problem: str) -> ArchivedSyncs:
+        """Return the same, with one more problem."""
+        return replace(self, problems=(*self.problems, problem))
+
+    def with_newer(self, newer: Mapping[TopicPartition, Sequence[ArchivedSync]], *, begin: int) -> ArchivedSyncs:
+        """Return the same with syncs that were just read from the topic.
+
+        :param begin: the first offset that was read; if there is a hole between the archive and it, nothing before
+            it counts
+        """
+        if self.reached is not None and begin > self.reached:
+            gone = f"the syncs {self.reached} to {begin} were deleted before they were archived"
+            return ArchivedSyncs(
+                {p: history(found) for p, found in newer.items()}, newer, (*self.problems, gone), begin
+            )
+        shifted = {p: [s._replace(at=self.base + s.at) for s in found] for p, found in newer.items()}
+        together = {p: [*self.syncs.get(p, ()), *shifted.get(p, ())] for p in self.syncs.keys() | newer.keys()}
+        known = {p: since(found, self.after_hole) for p, found in together.items()}
+        return replace(self, histories=known, syncs=together)
+
+
+class CheckpointRule:
+    """What MirrorMaker's own checkpoint task would make of an offset, so that its answer can be compared with ours.
+
+    The task keeps at most 64 syncs of a partition in memory: many new ones and few old ones. Its answer is the offset
+    after the nearest sync below. This is that rule, applied to the archive instead of the topic: what a task knows that
+    never restarted. A task that restarted may know less, because the topic is compacted. So this is its best answer.
+
+    :param syncs: of one partition, in the order in which they were written
+    """
+
+    def __init__(self, syncs: Iterable[ArchivedSync | OffsetPair] = ()) -> None:
+        self._slots: list[OffsetPair] = []
+        for sync in syncs:
+            self._take(OffsetPair(sync.source, sync.target))
+
+    @property
+    def kept(self) -> tuple[OffsetPair, ...]:
+        """The syncs that are still held, newest first."""
+        return tuple(dict.fromkeys(self._slots))
+
+    def translate(self, position: int) -> int | None:
+        """Return its answer for an offset; both are next to read.
+
+        :returns: ``None`` where it writes no checkpoint: without any sync, or before the oldest that it still holds
+        """
+        for sync in self._slots:
+            if sync.source <= position:
+                return sync.target if sync.source == position else sync.target + 1
+        return None
+
+    def _take(self, sync: OffsetPair) -> None:
+        if not self._slots or self._slots[0].source > sync.source:
+            self._slots = [sync] * _SLOTS
+            return
+        replacement, discarded = sync, self._slots[0]
+        self._slots[0] = sync
+        for number in range(1, _SLOTS):
+            if self._still_fits(discarded, number):
+                replacement = discarded
+            if _near_enough(self._slots[number - 1], self._slots[number], number - 1, number):
+                return
+            discarded, self._slots[number] = self._slots[number], replacement
+
+    def _still_fits(self, sync: OffsetPair, number: int) -> bool:
+        """Return whether a sync that lost its slot may have the next one."""
+        before, following = self._slots[number - 1], number + 1
+        return (
+            _near_enough(before, sync, number - 1, number)
+            and _far_enough(before, sync, number - 1)
+            and (following >= _SLOTS or _far_enough(sync, self._slots[following], number))
+        )
+
+
+def _near_enough(newer: OffsetPair, older: OffsetPair, newer_slot: int, older_slot: int) -> bool:
+    return newer.source <= older.source + (1 << older_slot) - (1 << newer_slot)
+
+
+def _far_enough(newer: OffsetPair, older: OffsetPair, newer_slot: int) -> bool:
+    return newer == older or newer.source >= older.source + (1 << max(newer_slot - 2, 0))

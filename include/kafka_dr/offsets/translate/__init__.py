@@ -1,1 +1,69 @@
-"""Committed offsets of the source, translated to offsets of the target: by facts, by content, by the owners' choice."""
+"""How a committed offset of the source becomes one of the target. Three stages, each asked only for what is left:
+
+1. *facts* (:mod:`~kafka_dr.offsets.translate.facts`): what audits and offset syncs say. No record is read. For few
+   offsets this stage is left out, because gathering the facts would take longer than reading records;
+2. *content* (:mod:`~kafka_dr.offsets.translate.by_content`): records of both clusters are compared;
+3. *choice* (:mod:`~kafka_dr.offsets.translate.choice`): the owners of a group may want another start. The caller
+   applies it, because the choice is declared in the topology.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+from kafka_dr.offsets.translate.answers import OffsetMap, TranslatedOffset, Translation
+from kafka_dr.offsets.translate.facts import PartitionFacts, translate_by_facts
+from kafka_dr.positions import TopicPartition
+
+#: What is known about partitions before a record is read.
+Facts = Mapping[TopicPartition, PartitionFacts]
+
+
+def translate_groups(
+    by_content: OffsetMap, committed: Mapping[str, Mapping[TopicPartition, int]], *, facts: Facts | None = None
+) -> tuple[TranslatedOffset, ...]:
+    """Translate what groups have committed. An offset that several groups share is translated once.
+
+    :param committed: next to read on the source, by group; a partition without a commit is not in it
+    :param facts: as for :func:`translate_offsets`
+    """
+    offsets: dict[TopicPartition, set[int]] = {}
+    for by_partition in committed.values():
+        for partition, offset in by_partition.items():
+            offsets.setdefault(partition, set()).add(offset)
+    found = translate_offsets(by_content, offsets, facts=facts)
+    return tuple(
+        TranslatedOffset(
+            group=group,
+            partition=partition,
+            source_offset=answer.source_offset,
+            target_offset=answer.target_offset,
+            kind=answer.kind,
+            redelivered_at_most=answer.redelivered_at_most,
+            reason=answer.reason,
+            proof=answer.proof,
+        )
+        for group in sorted(committed)
+        for partition in sorted(committed[group])
+        if (answer := found[partition, committed[group][partition]])
+    )
+
+
+def translate_offsets(
+    by_content: OffsetMap, offsets: Mapping[TopicPartition, Collection[int]], *, facts: Facts | None = None
+) -> Mapping[tuple[TopicPartition, int], Translation]:
+    """Take what the facts say exactly, and compare content for the rest.
+
+    :param by_content: compares content; its answer counts if it has an offset, exact or not
+    :param offsets: next to read on the source, by partition
+    :param facts: of every partition; ``None`` leaves the first stage out
+    """
+    if facts is None:
+        return by_content.translate(offsets)
+    found = dict(translate_by_facts(facts, offsets))
+    left = {p: [o for o in wanted if found[p, o].kind != "exact"] for p, wanted in offsets.items()}
+    left = {p: wanted for p, wanted in left.items() if wanted and p in facts and facts[p].is_on_both_clusters}
+    read = by_content.translate(left) if left else {}
+    # Content is compared only up to the last stable offset. A group that reads uncommitted records may be past it, and
+    # then keeps what the facts say.
+    return found | {key: answer for key, answer in read.items() if answer.target_offset is not None}

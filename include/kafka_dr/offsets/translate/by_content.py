@@ -16,8 +16,9 @@ from kafka_dr.offsets.syncs.archive import SyncLookup
 from kafka_dr.offsets.translate.anchor_cache import AnchorCache, CachedPairs
 from kafka_dr.offsets.translate.answers import Translation
 from kafka_dr.offsets.translate.matching import Anchor
-from kafka_dr.offsets.translate.read_logs import Entries, Ignored, both, both_ways, entries_of, held_by
+from kafka_dr.offsets.translate.read_logs import Entries, Ignored, both_ways, entries_of, held_by
 from kafka_dr.offsets.translate.search import OffsetSearch, RangePair, consistent, nothing_expired_early
+from kafka_dr.parallel import at_once
 from kafka_dr.positions import OffsetRange, SeedPoint, TopicPartition
 
 #: Ranges of one partition with a smaller gap than this are read as one.
@@ -77,7 +78,7 @@ class ContentOffsetMap:
         wanted = {partition: sorted(set(offsets)) for partition, offsets in positions.items() if offsets}
         if not wanted:
             return {}
-        source, target = both(lambda: held_by(self._source, wanted), lambda: held_by(self._target, wanted))
+        source, target = at_once(lambda: held_by(self._source, wanted), lambda: held_by(self._target, wanted))
         held = {p: RangePair(source[p], target[p]) for p in wanted}
         topic_ids = self._use_what_was_learned(wanted)
         done = self._search(wanted, held)
@@ -111,7 +112,7 @@ class ContentOffsetMap:
 
         def read_both(source: Ranges, target: Ranges) -> tuple[Entries, Entries]:
             return both_ways(
-                *both(
+                *at_once(
                     lambda: _read(self._source, source, self._ignored[0]),
                     lambda: _read(self._target, target, self._ignored[1]),
                 )
@@ -131,7 +132,7 @@ class ContentOffsetMap:
         if self._cache is None and self._maps is None:
             return {}
         topics = {partition.topic for partition in wanted}
-        source, target = both(
+        source, target = at_once(
             lambda: self._source.topics.describe(topics), lambda: self._target.topics.describe(topics)
         )
         topic_ids = {name: (source[name].topic_id, target[name].topic_id) for name in topics}

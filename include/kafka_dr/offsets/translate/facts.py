@@ -1,8 +1,19 @@
-"""What is known about partitions before a record is read: a few requests, whatever the number of groups."""
+"""The first stage: offsets are translated from what is known without reading a record.
+
+Gathering the facts takes a few requests, whatever the number of groups. Of the rules, which are pure, the most precise
+one that applies decides:
+
+1. the map of matched records reaches the offset: *exact*;
+2. an offset sync is at or below it: the offset after that record's copy, *bounded* by what is between;
+3. both logs hold everything from their first record on: from the target's start, *bounded* by what is below;
+4. else *unknown*, and the policy of the protection group decides.
+
+None of them goes past an unread record: a map ends where records differ, and all that is unread is after a sync.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from kafka_dr.clusters import KafkaCluster
@@ -10,64 +21,10 @@ from kafka_dr.errors import TryAgain
 from kafka_dr.offsets.maps import NO_RUNS, MapStore, VerifiedRuns
 from kafka_dr.offsets.syncs.archive import SyncLookup
 from kafka_dr.offsets.syncs.history import NOTHING as NO_SYNCS
-from kafka_dr.offsets.syncs.history import ArchivedSync, History
-from kafka_dr.offsets.translate.read_logs import both
-from kafka_dr.positions import OffsetPair, OffsetRange, TopicPartition
-
-_SLOTS = 64
-
-
-class CheckpointRule:
-    """What MirrorMaker's own checkpoint task would make of an offset, so that its answer can be compared with ours.
-
-    The task keeps at most 64 syncs of a partition in memory: many new ones and few old ones. Its answer is the offset
-    after the nearest sync below. This is that rule, applied to the archive instead of the topic: what a task knows that
-    never restarted. A task that restarted may know less, because the topic is compacted. So this is its best answer.
-
-    :param syncs: of one partition, in the order in which they were written
-    """
-
-    def __init__(self, syncs: Iterable[ArchivedSync | OffsetPair] = ()) -> None:
-        self._slots: list[OffsetPair] = []
-        for sync in syncs:
-            self._take(OffsetPair(sync.source, sync.target))
-
-    @property
-    def kept(self) -> tuple[OffsetPair, ...]:
-        """The syncs that are still held, newest first."""
-        return tuple(dict.fromkeys(self._slots))
-
-    def translate(self, position: int) -> int | None:
-        """Return its answer for an offset; both are next to read.
-
-        :returns: ``None`` where it writes no checkpoint: without any sync, or before the oldest that it still holds
-        """
-        for sync in self._slots:
-            if sync.source <= position:
-                return sync.target if sync.source == position else sync.target + 1
-        return None
-
-    def _take(self, sync: OffsetPair) -> None:
-        if not self._slots or self._slots[0].source > sync.source:
-            self._slots = [sync] * _SLOTS
-            return
-        replacement, discarded = sync, self._slots[0]
-        self._slots[0] = sync
-        for number in range(1, _SLOTS):
-            if self._still_fits(discarded, number):
-                replacement = discarded
-            if _near_enough(self._slots[number - 1], self._slots[number], number - 1, number):
-                return
-            discarded, self._slots[number] = self._slots[number], replacement
-
-    def _still_fits(self, sync: OffsetPair, number: int) -> bool:
-        """Return whether a sync that lost its slot may have the next one."""
-        before, following = self._slots[number - 1], number + 1
-        return (
-            _near_enough(before, sync, number - 1, number)
-            and _far_enough(before, sync, number - 1)
-            and (following >= _SLOTS or _far_enough(sync, self._slots[following], number))
-        )
+from kafka_dr.offsets.syncs.history import CheckpointRule, History
+from kafka_dr.offsets.translate.answers import Kind, Translation
+from kafka_dr.parallel import at_once
+from kafka_dr.positions import OffsetRange, TopicPartition
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +89,7 @@ def gather(
     wanted = set(partitions)
     # Log ends are asked for after the syncs, so that the record of each sync is below them.
     known = syncs.read({p.topic for p in wanted})
-    on_source, on_target = both(lambda: _of_source(source, wanted), lambda: _of(target, wanted))
+    on_source, on_target = at_once(lambda: _of_source(source, wanted), lambda: _of(target, wanted))
     read = maps.read({topic: (on_source.ids.get(topic, ""), topic_id) for topic, topic_id in on_target.ids.items()})
     problems = (f"{source.name} does not answer: its ends are not known",) if on_source.silent else ()
     return GatheredFacts(
@@ -161,16 +118,116 @@ def _of_source(source: KafkaCluster, wanted: Collection[TopicPartition]) -> _Clu
 def _of(cluster: KafkaCluster, wanted: Collection[TopicPartition]) -> _ClusterFacts:
     topics = cluster.topics.describe({p.topic for p in wanted} & cluster.topics.names())
     existing = [p for p in wanted if p.topic in topics and p.partition < len(topics[p.topic].leaders)]
-    ends, starts = both(lambda: cluster.topics.high_watermarks(existing), lambda: cluster.topics.log_starts(existing))
+    ends, starts = at_once(
+        lambda: cluster.topics.high_watermarks(existing), lambda: cluster.topics.log_starts(existing)
+    )
     return _ClusterFacts(
         {name: topic.topic_id for name, topic in topics.items()},
         {p: OffsetRange(starts[p], max(starts[p], ends[p])) for p in existing},
     )
 
 
-def _near_enough(newer: OffsetPair, older: OffsetPair, newer_slot: int, older_slot: int) -> bool:
-    return newer.source <= older.source + (1 << older_slot) - (1 << newer_slot)
+_NO_FACTS = PartitionFacts(None, None)
 
 
-def _far_enough(newer: OffsetPair, older: OffsetPair, newer_slot: int) -> bool:
-    return newer == older or newer.source >= older.source + (1 << max(newer_slot - 2, 0))
+def translate_by_facts(
+    facts: Mapping[TopicPartition, PartitionFacts], positions: Mapping[TopicPartition, Collection[int]]
+) -> Mapping[tuple[TopicPartition, int], Translation]:
+    """Translate offsets. No cluster is asked.
+
+    :param facts: by partition; of others nothing is known
+    :param positions: next to read on the source, by partition
+    """
+    return {
+        (partition, position): translate_one(position, facts.get(partition, _NO_FACTS))
+        for partition, wanted in positions.items()
+        for position in set(wanted)
+    }
+
+
+def translate_one(position: int, facts: PartitionFacts) -> Translation:
+    """Translate one offset.
+
+    :param position: next to read on the source
+    """
+    target = facts.target
+    if target is None:
+        return _unknown(position, "the target has no such partition: replication has not made it yet")
+    if facts.source is not None and position > facts.source.end:
+        return _unknown(
+            position, f"it is past the source's end {facts.source.end}: the log was cut, or the topic created again"
+        )
+    if not facts.caution and (found := facts.runs.translate(position)) is not None:
+        return _within(position, found, facts, 0, "every record up to here was matched by an audit")
+    return _by_syncs(position, facts, target)
+
+
+def never_committed(facts: PartitionFacts) -> Translation:
+    """Return what becomes of a partition that a group reads and never committed to.
+
+    On a partition without records every choice is the same. The group gets its start, so that no ``auto.offset.reset``
+    can skip what is written there first. Elsewhere the group's own reset decides, as it does on the source: anything
+    else would give it records that it never asked for, or take some away.
+    """
+    if facts.target is not None and facts.target.end == 0 and (facts.source is None or facts.source.end == 0):
+        return Translation(0, 0, "exact", 0, "never committed, and there is no record: from the start")
+    return _unknown(0, "never committed: its auto.offset.reset decides, as it does on the source")
+
+
+def _by_syncs(position: int, facts: PartitionFacts, target: OffsetRange) -> Translation:
+    doubt = "".join(f"{each}; " for each in (facts.caution, facts.syncs.reason) if each)
+    pair = facts.syncs.below(position)
+    if pair is None:
+        return _from_the_start(position, facts, target, doubt)
+    if pair.target >= target.end:
+        return _unknown(position, f"{doubt}the target's log ends before what was copied to it: it was cut")
+    if pair.source == position:
+        said = f"{doubt}an offset sync says so; content was not compared"
+        return _within(position, pair.target, facts, _again(0, pair.target, facts), said, kind="bounded")
+    again = min(_again(position - pair.source - 1, pair.target + 1, facts), max(0, target.end - pair.target - 1))
+    said = f"{doubt}after the offset sync {pair.source}→{pair.target}"
+    return _within(position, pair.target + 1, facts, again, said, kind="bounded")
+
+
+def _again(between: int, begin: int, facts: PartitionFacts) -> int:
+    """Return how many records may come again, if ``between`` are between a sync and the offset."""
+    target = facts.target
+    repeated = target is not None and begin <= facts.syncs.repeated_from != 0
+    return target.end - begin if target is not None and repeated else between
+
+
+def _from_the_start(position: int, facts: PartitionFacts, target: OffsetRange, doubt: str) -> Translation:
+    """No sync is below: what the group has not read may be anywhere on the target."""
+    why = f"{doubt}no offset sync is at or below it"
+    if len(target) == 0 and target.start == 0:
+        return Translation(position, 0, "bounded", 0, f"{why}, and the target has never held a record")
+    if facts.source is not None and target.start == 0:
+        return Translation(position, 0, "bounded", len(target), f"{why}: from the target's start")
+    return _unknown(position, f"{why}, and the target no longer holds its first records")
+
+
+def _within(
+    position: int, found: int, facts: PartitionFacts, again: int, reason: str, *, kind: Kind = "exact"
+) -> Translation:
+    """Return an answer, unless the target no longer holds that offset."""
+    target = facts.target or OffsetRange(0, 0)
+    if found > target.end:
+        return _unknown(position, f"{reason}, at {found}, but the target's log ends at {target.end}: it was cut")
+    if found >= target.start:
+        return Translation(position, found, kind, again, reason)
+    gone = f"{reason}, at {found}, but the target begins at {target.start}"
+    if facts.source is None or (position < facts.source.start and _all_that_is_left(facts, facts.source)):
+        return Translation(position, target.start, "bounded", 0, f"{gone}, as records expired on both clusters")
+    return _unknown(position, f"{gone}: unread records expired there that the source may still hold")
+
+
+def _all_that_is_left(facts: PartitionFacts, source: OffsetRange) -> bool:
+    """Return whether the target is known to hold the copies of everything that the source still holds."""
+    first = None if facts.caution else facts.runs.translate(source.start)
+    pair = facts.syncs.below(source.start)
+    copied = [offset for offset in (first, pair.target if pair else None) if offset is not None]
+    return len(source) == 0 or (facts.target is not None and max(copied, default=-1) >= facts.target.start)
+
+
+def _unknown(position: int, reason: str) -> Translation:
+    return Translation(position, None, "unknown", None, reason)

@@ -15,7 +15,8 @@ from typing import Literal
 
 from kafka_dr.audit import Entry
 from kafka_dr.clusters import KafkaCluster
-from kafka_dr.offsets.translate.read_logs import both, both_ways, entries_of, held_by, layers
+from kafka_dr.offsets.translate.read_logs import both_ways, entries_of, held_by, layers
+from kafka_dr.parallel import at_once
 from kafka_dr.positions import OffsetRange, SeedPoint, TopicPartition
 
 #: Offsets that are read before and after an offset.
@@ -76,7 +77,7 @@ def check_locally_on(
     :param target: as audit
     """
     partitions = {partition for partition, _ in points}
-    on_source, on_target = both(lambda: held_by(source, partitions), lambda: held_by(target, partitions))
+    on_source, on_target = at_once(lambda: held_by(source, partitions), lambda: held_by(target, partitions))
     found: dict[TranslatedPoint, LocalCheck] = {}
     for layer in layers(sorted(set(points))):
         source_ranges = {p: _around(at.source, on_source[p]) for p, at in layer}
@@ -93,7 +94,7 @@ def _read(
     target: KafkaCluster,
     target_ranges: Mapping[TopicPartition, OffsetRange],
 ) -> tuple[dict[TopicPartition, list[Entry]], dict[TopicPartition, list[Entry]]]:
-    return both(lambda: entries_of(source, source_ranges), lambda: entries_of(target, target_ranges))
+    return at_once(lambda: entries_of(source, source_ranges), lambda: entries_of(target, target_ranges))
 
 
 def _around(offset: int, held: OffsetRange) -> OffsetRange:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TypeVar
 
 from kafka_dr.audit import Entry, comparable
@@ -49,13 +48,6 @@ def held_by(cluster: KafkaCluster, partitions: Iterable[TopicPartition]) -> dict
     wanted = list(partitions)
     starts, ends = cluster.topics.log_starts(wanted), cluster.topics.last_stable_offsets(wanted)
     return {p: OffsetRange(starts[p], max(starts[p], ends[p])) for p in wanted}
-
-
-def both(on_source: Callable[[], T], on_target: Callable[[], T]) -> tuple[T, T]:
-    """Do one thing on each cluster, at the same time."""
-    with ThreadPoolExecutor(2) as pool:
-        first, second = pool.submit(on_source), pool.submit(on_target)
-        return first.result(), second.result()
 
 
 def record_times(

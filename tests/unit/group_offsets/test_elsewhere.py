@@ -5,7 +5,7 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_dr.offsets.last_look import Elsewhere, read_elsewhere
+from kafka_dr.group_offsets.other_topics import Elsewhere, read_elsewhere
 from kafka_dr.positions import TopicPartition
 
 TOPICS = st.sampled_from(["orders.a", "orders.b", "stock.a", "audit.log"])

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from kafka_dr.errors import NeedsPerson
-from kafka_dr.offsets import FileLookStore, LastLook
-from kafka_dr.offsets.last_look import Elsewhere
+from kafka_dr.group_offsets.last_look import FileLookStore, LastLook
+from kafka_dr.group_offsets.other_topics import Elsewhere
 from kafka_dr.positions import TopicPartition
 
 AT = datetime(2026, 11, 20, 3, tzinfo=UTC)
