@@ -10,6 +10,7 @@ import uuid
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -25,7 +26,7 @@ from kafka_dr.clusters import (
     TopicPartition,
 )
 from kafka_dr.clusters.writing import NewRecord, TransactionalWriter
-from kafka_dr.errors import NeedsPerson, OutcomeUnknown, TryAgain
+from kafka_dr.errors import NeedsPerson, OutcomeUnknown, Refused, TryAgain
 from kafka_dr.register import (
     REGISTER_TOPIC,
     KafkaRegister,
@@ -36,6 +37,7 @@ from kafka_dr.register import (
     RegisterState,
     records,
 )
+from kafka_dr.register.holding import FINAL_AT_HAND_OVER, Author
 from lab.api import Lab
 from lab.rights import OPERATOR
 from support.register_states import a_state
@@ -152,6 +154,62 @@ def test_a_fact_that_is_added_never_replaces_one_and_its_writer_learns_which_it_
     assert register.add_fact(group, "run-2", "answer.1", {"approved": True}) == {"approved": True}
     assert register.facts(group, "run-1") == {"answer.1": {"approved": False}}
     assert register.read(group) == a_state(group=group)
+
+
+def _author(run: str = "run-1", epoch: int = 2, attempt: int = 1, *, holds: bool = True) -> Author:
+    return Author(run, epoch, attempt, holds=holds)
+
+
+def _switching(group: str, **changes: Any) -> RegisterState:
+    return a_state(**{"group": group, "epoch": 2, "phase": Phase.SWITCHING, "run": "run-1", "attempt": 1, **changes})
+
+
+@pytest.mark.parametrize(
+    "held", [{"run": "run-2"}, {"epoch": 3}, {"attempt": 2}], ids=["another run", "another epoch", "another attempt"]
+)
+def test_only_the_process_that_holds_the_group_journals_what_licenses_an_act(
+    register: Register, group: str, held: dict[str, Any]
+) -> None:
+    register.compare_and_set(None, _switching(group))
+    register.write_fact(group, "run-1", "target_ends", {"n": 1}, by=_author())
+    register.compare_and_set(_switching(group), _switching(group, revision=1, **held))
+    with pytest.raises(Refused, match=r"attempt 1 of run run-1 .* may not journal target_ends"):
+        register.write_fact(group, "run-1", "target_ends", {"n": 2}, by=_author())
+    assert register.facts(group, "run-1") == {"target_ends": {"n": 1}}
+
+
+def test_without_a_record_nobody_holds_the_group(register: Register, group: str) -> None:
+    with pytest.raises(Refused, match="in no record"):
+        register.write_fact(group, "run-1", "target_ends", {"n": 1}, by=_author())
+    assert register.facts(group, "run-1") == {}
+
+
+@pytest.mark.parametrize("holds", [True, False], ids=["decides", "does not decide"])
+def test_a_final_fact_never_changes_after_the_hand_over_and_others_do(
+    register: Register, group: str, holds: bool
+) -> None:
+    handed_over = _switching(group, revision=1, phase=Phase.HANDED_OVER, active="west", standby="east")
+    register.compare_and_set(None, handed_over)
+    for fact in FINAL_AT_HAND_OVER:
+        with pytest.raises(Refused, match="never changes after the hand-over"):
+            register.write_fact(group, "run-1", fact, {"n": 1}, by=_author(holds=holds))
+    register.write_fact(group, "run-1", "opened", {"n": 1}, by=_author(holds=holds))
+    assert register.facts(group, "run-1") == {"opened": {"n": 1}}
+
+
+def test_where_the_register_does_not_decide_an_earlier_attempt_replaces_nothing(register: Register, group: str) -> None:
+    large = {"ends": ["x" * 1000] * 1200}
+    first, second = _author(holds=False), _author(attempt=2, holds=False)
+    register.compare_and_set(None, _switching(group, attempt=0))
+    for by, payload in ((None, {"n": 0}), (first, {"n": 1}), (second, large), (second, {"n": 2})):
+        register.write_fact(group, "run-1", "target_ends", payload, by=by)
+        assert register.facts(group, "run-1") == {"target_ends": payload}
+    with pytest.raises(Refused, match="as attempt 2 of epoch 2 wrote it"):
+        register.write_fact(group, "run-1", "target_ends", {"n": 1}, by=first)
+    register.compare_and_set(_switching(group, attempt=0), _switching(group, epoch=3))
+    with pytest.raises(Refused, match="epoch 3"):
+        register.write_fact(group, "run-1", "target_ends", {"n": 1}, by=second)
+    assert register.facts(group, "run-1") == {"target_ends": {"n": 2}}
 
 
 def test_facts_are_kept_by_run_and_do_not_change_the_record(register: Register, group: str) -> None:

@@ -55,7 +55,7 @@ def _of_flow(of: Any, *_: object, **__: object) -> str:
 
 
 _CHANGES: tuple[tuple[type, str, Told], ...] = (
-    (KafkaRegister, "write_fact", lambda of, _group, _run, fact, _payload: f"{fact} on {of._cluster.name}"),
+    (KafkaRegister, "write_fact", lambda of, _group, _run, fact, _payload, **_: f"{fact} on {of._cluster.name}"),
     (KafkaRegister, "compare_and_set", lambda of, _expected, new: f"{new.phase} on {of._cluster.name}"),
     (KafkaRegister, "record_added_acls", lambda of, _group, _name, acls: f"{len(acls)} on {of._cluster.name}"),
     (Acls, "add", _acls),

@@ -10,6 +10,7 @@ from kafka_dr.errors import TryAgain
 from kafka_dr.register import RegisterState
 from kafka_dr.register.memory_register import MemoryRegister
 from kafka_dr.runs.clients import Clients
+from kafka_dr.runs.executor import Executor
 
 
 class FakeRegisters:
@@ -43,7 +44,12 @@ class FakeRegisters:
 
         kept = self.by_cluster[cluster]
         return SimpleNamespace(
-            read=read, facts=kept.facts, history=kept.history, write_fact=kept.write_fact, copy=kept.copy
+            read=read,
+            facts=kept.facts,
+            history=kept.history,
+            write_fact=kept.write_fact,
+            copy=kept.copy,
+            compare_and_set=kept.compare_and_set,
         )
 
     def clients(self, **more: Any) -> Clients:
@@ -57,5 +63,6 @@ class FakeRegisters:
             "clock": SystemClock(),
             "register": self.register,
             "hurry": lambda *_: None,
+            "executor": Executor.here(),
         }
         return cast("Clients", SimpleNamespace(**{**reached, **more}))

@@ -10,6 +10,7 @@ from kafka_dr.register.transitions import failback_abandoned
 from kafka_dr.runs.attempt import Attempt
 from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.record import StepOutcome, StepRecord
+from kafka_dr.runs.register_guard import Unchanged
 from kafka_dr.runs.request import ROLL_BACK_NUMBER, RunRequest
 from kafka_dr.runs.run import Run
 from kafka_dr.runs.sealing import seal_run
@@ -38,12 +39,17 @@ def _go(run: Run) -> tuple[StepOutcome, str]:
         )
     if state.verb == "failback":
         # The epoch rises first: a step of this run that is still alive somewhere changes nothing after this.
-        after = failback_abandoned(state, run=run.request.run, at=run.clock.now())
-        run.clients.register(run.source).compare_and_set(state, after)
-        state = after
+        name = run.clients.executor.name
+        state = run.advance(failback_abandoned(state, run=run.request.run, at=run.clock.now(), executor=name))
+    else:
+        # Another process abandoned it and may have died. If it only sleeps, it changes nothing from now on.
+        state = run.take()
+    guard = run.guard_by(run.source, Unchanged(state))
+    guard.require()
     run.operator(run.target).acls.remove(right_to_delete(run, approved_deletes(run.journal.get("claim", {}))))
     flow = run.clients.replicator(run.flow)
     if not flow.status().at_rest:
+        guard.require()
         flow.stop()
         flow.wait_stopped(run.group.timing.step_deadline_seconds)
     run.clients.register(run.target).copy(state)

@@ -12,7 +12,7 @@ from kafka_dr.errors import NeedsPerson, Refused
 from kafka_dr.evidence import digest
 from kafka_dr.register import Phase
 from kafka_dr.register.abandonment import Abandonment, abandonment, failback_changed_it_since
-from kafka_dr.runs.register_guard import HeldBy, RegisterGuard
+from kafka_dr.runs.register_guard import RegisterGuard
 from kafka_dr.runs.request import FailbackMode, RescueWish
 from kafka_dr.runs.run import Run
 
@@ -87,8 +87,7 @@ class FailbackContext:
     def guard(self) -> RegisterGuard:
         """Return what is asked right before each change: whether this failback still holds the group."""
         run = self.run
-        epoch = run.register_state.epoch if run.register_state else -1
-        return run.guard_by(run.source, HeldBy(run.request.run, epoch, Phase.DIVERGED, "failback"))
+        return run.guard_by(run.source, run.holding(Phase.DIVERGED, "failback"))
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,8 +33,7 @@ def act(run: Run) -> Mapping[str, Any]:
     state = run.record()
     if state.phase is Phase.DIVERGED:
         ranges = tuple(str(each) for each in translation.quarantined_on(run, run.target))
-        before, state = state, failed_back(state, run=run.request.run, quarantine=ranges, at=run.clock.now())
-        run.clients.register(run.source).compare_and_set(before, state)
+        state = run.advance(failed_back(state, run=run.request.run, quarantine=ranges, at=run.clock.now()))
     run.clients.register(run.target).copy(state)
     return {**standing_facts(state), "settled_at": state.at, "quarantine": list(state.quarantine)}
 

@@ -14,10 +14,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from kafka_dr.clusters import Acl
-from kafka_dr.errors import KafkaDrError, Refused
+from kafka_dr.errors import KafkaDrError, Refused, TryAgain
 from kafka_dr.fencing import plan, proof
 from kafka_dr.outcomes import Check
-from kafka_dr.register import Phase, RegisterConflict, RegisterState, arbiter
+from kafka_dr.register import Phase, RegisterConflict, RegisterState
 from kafka_dr.register.transitions import rolled_back
 from kafka_dr.replication import Flow
 from kafka_dr.runs import background
@@ -32,6 +32,8 @@ from kafka_dr.runs.sealing import seal_run
 
 #: How long a source that may be dead gets to answer, in seconds.
 SOURCE_SECONDS = 5.0
+#: How often other processes of the run may be faster.
+_TRIES = 10
 
 
 def roll_back(request: RunRequest, clients: Clients) -> StepRecord:
@@ -64,17 +66,26 @@ def _go(run: Run, attempt: Attempt) -> tuple[StepOutcome, str]:
 
 
 def _take_back(run: Run) -> RegisterState | None:
-    """Set the register so that no step of the run may change anything, and return the record that it holds then."""
+    """Set the register so that no other process may change anything, and return the record that it holds then."""
     state = run.register_state
-    if state is None or state.run != run.request.run or state.phase is not Phase.SWITCHING:
-        return state
-    new = rolled_back(state, run=run.request.run, at=run.clock.now())
-    try:
-        run.clients.register(arbiter(state)).compare_and_set(state, new)
-    except RegisterConflict as lost:
-        # A step of the run that is still alive, or another roll back, was faster. Its record decides.
-        return lost.found
-    return new
+    for _ in range(_TRIES):
+        if state is None or state.run != run.request.run:
+            return state
+        if state.verb == "roll_back":
+            # Another process rolled it back and may have died. If it only sleeps, it changes nothing from now on.
+            return run.take(at=decides(run, state))
+        if state.phase is not Phase.SWITCHING:
+            return state
+        new = rolled_back(state, run=run.request.run, at=run.clock.now(), executor=run.clients.executor.name)
+        try:
+            return run.advance(new)
+        except RegisterConflict as lost:
+            # A step of the run that is still alive, or another roll back, was faster. Its record decides.
+            run.register_state = state = lost.found
+    raise TryAgain(
+        f"{_TRIES} times another process of run {run.request.run} wrote to the register first: stop these processes, "
+        "then run the roll back again"
+    )
 
 
 def _undo(run: Run, state: RegisterState) -> Mapping[str, Any]:

@@ -167,6 +167,8 @@ def _go(module: StepModule, step: StepName, run: Run, attempt: Attempt) -> tuple
         return "passed", where.detail
     if where.verdict == "refused" and not (dry and _is_free(run)):
         return "refused", where.detail
+    if not dry:
+        _take_over(run)
     run.checks = attempt.checks = checks_of(module, run)
     attempt.intent = tuple(module.intent(run))
     if forbidden := shortfall(attempt.checks, failed="refused"):
@@ -179,6 +181,13 @@ def _go(module: StepModule, step: StepName, run: Run, attempt: Attempt) -> tuple
     attempt.proofs = proofs_of(module, run)
     waived = _MAY_BE_UNKNOWN.get(step, frozenset())
     return ended(attempt.proofs, may_be_unknown=waived, detail=_state_after(where, attempt.facts))
+
+
+def _take_over(run: Run) -> None:
+    """Take the run, so that no other process of it changes anything from now on. What it has settled stays as it is."""
+    state = run.record()
+    if state.run == run.request.run and state.is_held:
+        run.take()
 
 
 def _state_after(where: StepTurn, facts: Mapping[str, Any]) -> str:

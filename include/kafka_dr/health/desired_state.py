@@ -12,6 +12,7 @@ flows
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from kafka_dr.clusters import Acl
 from kafka_dr.fencing import plan
@@ -49,9 +50,15 @@ def stale_registers(state: RegisterState, states: Mapping[str, RegisterState | N
     """Return the clusters whose register lacks the newest record and may be given it.
 
     Only while no run moves the group. For ``diverged`` the old cluster is fenced, so its register gets the record, too.
+    Which process executes a failback is known to the active cluster's register alone.
 
     :param states: by cluster that answers
     """
     if state.phase not in (Phase.STABLE, Phase.DIVERGED):
         return ()
-    return tuple(sorted(name for name, found in states.items() if found is None or found.order < state.order))
+    return tuple(sorted(name for name, found in states.items() if found is None or _lacks_news(found, state)))
+
+
+def _lacks_news(found: RegisterState, state: RegisterState) -> bool:
+    known, news = (replace(each, revision=0, attempt=0, executor="", attempt_at=None) for each in (found, state))
+    return found.order < state.order and known != news

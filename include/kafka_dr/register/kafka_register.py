@@ -4,6 +4,9 @@ Compare-and-set: take over the group's transactional id (this ends an open trans
 high watermark, read committed records up to it, compare, write, commit. If another group has an open transaction, the
 read waits for it, so that nothing is compared too early. After an unknown outcome the register is read again.
 
+The group's transactional writer is kept: most of a write is connecting. A kept writer is safe, as a later writer fences
+it: its next commit is refused, and everything is read and compared again.
+
 Each read gets the high watermark again and continues where the last read ended, so that reading again right before
 each change costs one request.
 """
@@ -12,23 +15,31 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from threading import Lock
-from typing import Any, TypeVar
+from typing import Any
 
 from kafka_dr.clock import Clock
 from kafka_dr.clusters import KafkaCluster, OffsetRange, TopicPartition
 from kafka_dr.clusters.errors import NotFound, WriterFenced
 from kafka_dr.clusters.model import Acl
 from kafka_dr.clusters.writing import NewRecord, TransactionalWriter
-from kafka_dr.errors import KafkaDrError, OutcomeUnknown, TryAgain
+from kafka_dr.errors import KafkaDrError, OutcomeUnknown, Refused, TryAgain
 from kafka_dr.register import records
-from kafka_dr.register.port import RegisterConflict, bring_up
+from kafka_dr.register.holding import Author
+from kafka_dr.register.port import RegisterConflict, bring_up, permitted_fact
 from kafka_dr.register.state import RegisterState
-
-T = TypeVar("T")
 
 _PARTITION = TopicPartition(records.REGISTER_TOPIC, 0)
 _TOPIC_CONFIG = {"cleanup.policy": "compact", "min.compaction.lag.ms": "604800000", "max.message.bytes": "1048588"}
+
+
+@dataclass(slots=True)
+class _KeptWriter:
+    """The writer of a group, if there is one, and who may use it."""
+
+    lock: Lock = field(default_factory=Lock)
+    writer: TransactionalWriter | None = None
 
 
 class KafkaRegister:
@@ -43,6 +54,7 @@ class KafkaRegister:
         self._clock = clock
         self._deadline_seconds = deadline_seconds
         self._lock = Lock()
+        self._writers: dict[str, _KeptWriter] = {}
         self._read_to: int | None = None
         self._newest: dict[bytes, bytes] = {}
 
@@ -59,33 +71,51 @@ class KafkaRegister:
 
     def compare_and_set(self, expected: RegisterState | None, new: RegisterState) -> None:
         """Write ``new`` if the record still is ``expected``; if it is ``new``, there is nothing to do."""
-        self._until_known(lambda: self._attempt(expected, new))
+
+        def changes(held: Mapping[bytes, bytes]) -> list[tuple[bytes, bytes]]:
+            value = held.get(records.group_key(new.group))
+            found = None if value is None else RegisterState.from_json(value)
+            if found == new:
+                return []
+            if found != expected:
+                raise RegisterConflict(expected, found)
+            return [(records.group_key(new.group), new.to_json())]
+
+        self._change(new.group, changes)
 
     def add_fact(self, group: str, run: str, fact: str, payload: Mapping[str, Any]) -> dict[str, Any]:
         """Journal a fact unless the run has one with that name, and return the one that it has then."""
-        return self._until_known(lambda: self._add(group, run, fact, payload))
 
-    def _until_known(self, attempt: Callable[[], T]) -> T:
-        """Compare and write in a transaction, again and again until its outcome is known."""
+        def changes(held: Mapping[bytes, bytes]) -> list[tuple[bytes, bytes]]:
+            return [] if fact in records.facts_of(held, group, run) else new
+
+        new = records.fact_records(group, run, fact, payload)
+        held = self._change(group, changes)
+        return dict(records.facts_of(held, group, run).get(fact, payload))
+
+    def _change(
+        self, group: str, changes: Callable[[Mapping[bytes, bytes]], Collection[tuple[bytes, bytes]]]
+    ) -> Mapping[bytes, bytes]:
+        """Read the register, decide, and write in a transaction, again and again until the outcome is known.
+
+        :param changes: given the newest value by key, returns what to write; it raises what forbids that
+        :returns: what the register held when that was decided
+        :raises OutcomeUnknown: it was not found out before the deadline whether it was written
+        """
         deadline = self._clock.monotonic() + self._deadline_seconds
         unanswered: OutcomeUnknown | None = None
         while True:
             try:
-                return attempt()
+                with self._writer(group) as writer:
+                    held = self._latest()
+                    if wanted := changes(held):
+                        writer.write([NewRecord(_PARTITION, key, value) for key, value in wanted])
+                return held
             except OutcomeUnknown as error:
                 unanswered = error
                 self._pause(deadline, unanswered)
             except (WriterFenced, TryAgain) as error:
                 self._pause(deadline, unanswered or error)
-
-    def _add(self, group: str, run: str, fact: str, payload: Mapping[str, Any]) -> dict[str, Any]:
-        with self._writer(group) as writer:
-            held = self.facts(group, run)
-            if fact in held:
-                return dict(held[fact])
-            pairs = records.fact_records(group, run, fact, payload)
-            writer.write([NewRecord(_PARTITION, key, value) for key, value in pairs])
-        return dict(payload)
 
     def _pause(self, deadline: float, error: KafkaDrError) -> None:
         """Wait before reading again: after another writer's change or a missing answer, only reading shows the outcome.
@@ -96,15 +126,6 @@ class KafkaRegister:
         if self._clock.monotonic() > deadline:
             raise error
         self._clock.sleep(0.1)
-
-    def _attempt(self, expected: RegisterState | None, new: RegisterState) -> None:
-        with self._writer(new.group) as writer:
-            found = self.read(new.group)
-            if found == new:
-                return
-            if found != expected:
-                raise RegisterConflict(expected, found)
-            writer.write([NewRecord(_PARTITION, records.group_key(new.group), new.to_json())])
 
     def copy(self, state: RegisterState) -> RegisterState:
         """Write ``state`` unless this register holds a newer record, and return the record that it holds then."""
@@ -118,9 +139,15 @@ class KafkaRegister:
         """Return everything journaled about a group, by run and fact."""
         return records.history_of(self._latest(), group)
 
-    def write_fact(self, group: str, run: str, fact: str, payload: Mapping[str, Any]) -> None:
+    def write_fact(
+        self, group: str, run: str, fact: str, payload: Mapping[str, Any], *, by: Author | None = None
+    ) -> None:
         """Journal a fact; it replaces an earlier one with the same name."""
-        self._write(group, records.fact_records(group, run, fact, payload))
+        if by is None:
+            self._write(group, records.fact_records(group, run, fact, payload))
+            return
+        where = f"the register of {self._cluster.name}"
+        self._change(group, lambda held: permitted_fact(held, group, run, fact, payload, by, where=where))
 
     def added_acls(self, group: str, cluster: str) -> frozenset[Acl]:
         """Return the ACLs that this project added to a cluster for a group."""
@@ -141,8 +168,23 @@ class KafkaRegister:
 
     @contextmanager
     def _writer(self, group: str) -> Iterator[TransactionalWriter]:
-        with self._cluster.writing.transactions(f"kafka-dr-register-{group}") as writer:
-            yield writer
+        """Lend the group's writer to one thread at a time; after an error the next one is new."""
+        kept = self._kept_writer(group)
+        with kept.lock:
+            if kept.writer is None:
+                with self._cluster.writing.transactions(f"kafka-dr-register-{group}") as writer:
+                    kept.writer = writer
+            try:
+                yield kept.writer
+            except Refused:
+                raise
+            except BaseException:
+                kept.writer = None
+                raise
+
+    def _kept_writer(self, group: str) -> _KeptWriter:
+        with self._lock:
+            return self._writers.setdefault(group, _KeptWriter())
 
     def _latest(self) -> dict[bytes, bytes]:
         """Return the newest committed value by key, up to the high watermark of this moment."""

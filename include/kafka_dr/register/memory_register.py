@@ -8,7 +8,8 @@ from typing import Any
 
 from kafka_dr.clusters.model import Acl
 from kafka_dr.register import records
-from kafka_dr.register.port import RegisterConflict, bring_up
+from kafka_dr.register.holding import Author
+from kafka_dr.register.port import RegisterConflict, bring_up, permitted_fact
 from kafka_dr.register.state import RegisterState
 
 
@@ -44,10 +45,12 @@ class MemoryRegister:
         """Return everything journaled about a group, by run and fact."""
         return records.history_of(self._values, group)
 
-    def write_fact(self, group: str, run: str, fact: str, payload: Mapping[str, Any]) -> None:
+    def write_fact(
+        self, group: str, run: str, fact: str, payload: Mapping[str, Any], *, by: Author | None = None
+    ) -> None:
         """Journal a fact; it replaces an earlier one with the same name."""
         json.dumps(payload)
-        self._values |= dict(records.fact_records(group, run, fact, payload))
+        self._values |= dict(permitted_fact(self._values, group, run, fact, payload, by))
 
     def add_fact(self, group: str, run: str, fact: str, payload: Mapping[str, Any]) -> dict[str, Any]:
         """Journal a fact unless the run has one with that name, and return the one that it has then."""

@@ -7,6 +7,8 @@ from typing import Any, Protocol
 
 from kafka_dr.clusters.model import Acl
 from kafka_dr.errors import Refused
+from kafka_dr.register import records
+from kafka_dr.register.holding import Author
 from kafka_dr.register.state import RegisterState, highest
 
 #: Everything journaled about a group, by run and fact.
@@ -51,8 +53,15 @@ class Register(Protocol):
     def history(self, group: str) -> dict[str, dict[str, Any]]:
         """Return everything journaled about a group, by run and fact."""
 
-    def write_fact(self, group: str, run: str, fact: str, payload: Mapping[str, Any]) -> None:
-        """Journal a fact; it replaces an earlier one with the same name."""
+    def write_fact(
+        self, group: str, run: str, fact: str, payload: Mapping[str, Any], *, by: Author | None = None
+    ) -> None:
+        """Journal a fact; it replaces an earlier one with the same name.
+
+        :param by: the process of the run that journals it, if what it says licenses a later act. It is asked whether it
+            may, and the fact is written in the same transaction
+        :raises Refused: it may not, see :class:`~kafka_dr.register.holding.Author`; nothing was changed
+        """
 
     def add_fact(self, group: str, run: str, fact: str, payload: Mapping[str, Any]) -> dict[str, Any]:
         """Journal a fact unless the run has one with that name, and return the one that it has then.
@@ -86,10 +95,39 @@ def bring_up(register: Register, state: RegisterState) -> RegisterState:
             continue
 
 
+def permitted_fact(
+    held: Mapping[bytes, bytes],
+    group: str,
+    run: str,
+    fact: str,
+    payload: Mapping[str, Any],
+    by: Author | None,
+    *,
+    where: str = "the register",
+) -> list[tuple[bytes, bytes]]:
+    """Return the records of a fact that may be journaled.
+
+    :param held: what the register holds: newest value by key
+    :param where: whose register it is, for the message
+    :raises Refused: its author may not journal it
+    """
+    if by is None:
+        return records.fact_records(group, run, fact, payload)
+    value = held.get(records.group_key(group))
+    state = None if value is None else RegisterState.from_json(value)
+    if why := by.refusal(fact, state, records.order_of_fact(held, group, run, fact)):
+        raise Refused(
+            f"{by} may not journal {fact} of {group} in {where}: {why}. Nothing more is changed. See which process "
+            "holds the run now"
+        )
+    return records.fact_records(group, run, fact, payload, order=by.order)
+
+
 def _summary(state: RegisterState | None) -> str:
     if state is None:
         return "no record"
     return (
         f"epoch {state.epoch} revision {state.revision}: {state.phase}, {state.active} active, "
         f"by run {state.run} since {state.at:%Y-%m-%d %H:%M:%S} UTC"
+        + (f", attempt {state.attempt} by {state.executor}" if state.attempt else "")
     )

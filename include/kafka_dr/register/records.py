@@ -22,6 +22,8 @@ from kafka_dr.errors import NeedsPerson
 
 REGISTER_TOPIC = "_kafka_dr.register"
 LARGEST_PART = 512 * 1024
+#: Where a fact's JSON object keeps the order of its author.
+_ORDER = "_order"
 _UNREADABLE = "the register's record of added ACLs cannot be read"
 
 
@@ -40,9 +42,15 @@ def run_prefix(group: str, run: str) -> bytes:
     return f"run/{group}/{run}/".encode()
 
 
-def fact_records(group: str, run: str, fact: str, payload: Mapping[str, Any]) -> list[tuple[bytes, bytes]]:
-    """Return the records that hold a fact: one record, or the parts and then how many they are."""
-    value = json.dumps(payload, sort_keys=True, separators=(",", ":")).encode()
+def fact_records(
+    group: str, run: str, fact: str, payload: Mapping[str, Any], *, order: tuple[int, int] | None = None
+) -> list[tuple[bytes, bytes]]:
+    """Return the records that hold a fact: one record, or the parts and then how many they are.
+
+    :param order: of its author, kept with it; see :class:`~kafka_dr.register.holding.Author`
+    """
+    stamped = payload if order is None else {**payload, _ORDER: list(order)}
+    value = json.dumps(stamped, sort_keys=True, separators=(",", ":")).encode()
     return _in_parts(run_prefix(group, run) + fact.encode(), value)
 
 
@@ -110,7 +118,28 @@ def history_of(records: Mapping[bytes, bytes], group: str) -> dict[str, dict[str
     return history
 
 
+def order_of_fact(records: Mapping[bytes, bytes], group: str, run: str, fact: str) -> tuple[int, int] | None:
+    """Return the order of a fact's author; ``None`` if there is no such fact.
+
+    :param records: newest value by key
+    :returns: (0, 0) if it was written without one, as by former versions
+    """
+    prefix, name = run_prefix(group, run), fact
+    if prefix + name.encode() not in records:
+        return None
+    found = {key[len(prefix) :].decode(): value for key, value in records.items() if key.startswith(prefix)}
+    try:
+        epoch, attempt = _stored(found, name).get(_ORDER, (0, 0))
+    except (KeyError, ValueError) as error:
+        raise NeedsPerson(f"the journal of {group} cannot be read: {error}") from error
+    return int(epoch), int(attempt)
+
+
 def _whole(found: Mapping[str, bytes], fact: str) -> Any:
+    return {name: value for name, value in _stored(found, fact).items() if name != _ORDER}
+
+
+def _stored(found: Mapping[str, bytes], fact: str) -> Any:
     value = json.loads(found[fact])
     # A payload is stored as a JSON object, so a number can only be the count of parts.
     if isinstance(value, int):

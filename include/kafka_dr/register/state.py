@@ -15,6 +15,8 @@ from typing import Any, Literal
 from kafka_dr.errors import NeedsPerson
 
 SCHEMA_VERSION = 1
+#: Fields that records of former versions lack, and what that means.
+_ADDED: dict[str, Any] = {"attempt": 0, "executor": "", "attempt_at": None}
 
 Verb = Literal["adopt", "planned_failover", "unplanned_failover", "failback", "drill", "roll_back"]
 
@@ -42,6 +44,9 @@ class RegisterState:
     :param evidence_sha256: digest of the decision facts that were approved
     :param at: when it was written, UTC
     :param quarantine: quarantined ranges of the standby's log, as ``topic-partition:start-end``
+    :param attempt: how often an executor has taken the run; 0 right after the claim, and in records of former versions
+    :param executor: the process that took the run last; only it may still change the group
+    :param attempt_at: when it did so, UTC; ``at`` stays
     """
 
     group: str
@@ -56,6 +61,9 @@ class RegisterState:
     evidence_sha256: str = ""
     approved_by: str = ""
     quarantine: tuple[str, ...] = field(default=())
+    attempt: int = 0
+    executor: str = ""
+    attempt_at: datetime | None = None
     schema_version: int = SCHEMA_VERSION
 
     @property
@@ -63,9 +71,17 @@ class RegisterState:
         """The pair that decides which of two records is newer."""
         return (self.epoch, self.revision)
 
+    @property
+    def is_held(self) -> bool:
+        """Whether a run holds the group, so that nobody else may change it."""
+        failing_back = self.phase is Phase.DIVERGED and self.verb == "failback"
+        return failing_back or self.phase in (Phase.SWITCHING, Phase.HANDED_OVER)
+
     def to_json(self) -> bytes:
         """Return the record's value; equal states give equal bytes."""
+        attempt_at = self.attempt_at and self.attempt_at.astimezone(UTC).isoformat()
         values = asdict(self) | {"at": self.at.astimezone(UTC).isoformat(), "phase": self.phase.value}
+        values |= {"attempt_at": attempt_at}
         return json.dumps(values, sort_keys=True, separators=(",", ":")).encode()
 
     @classmethod
@@ -82,12 +98,16 @@ class RegisterState:
                     f"the register holds a record of schema {version}, this program knows {SCHEMA_VERSION}: "
                     "use the version of this project that wrote it"
                 )
+            values = _ADDED | values
             values = {name.name: values[name.name] for name in fields(cls)}
             values["phase"] = Phase(values["phase"])
             values["at"] = datetime.fromisoformat(values["at"])
+            if values["attempt_at"] is not None:
+                values["attempt_at"] = datetime.fromisoformat(values["attempt_at"])
             values["quarantine"] = tuple(values["quarantine"])
-            if values["at"].tzinfo is None or not all(isinstance(values[name], int) for name in ("epoch", "revision")):
-                raise ValueError("epoch and revision must be whole numbers, and at needs a time zone")
+            whole = (values["epoch"], values["revision"], values["attempt"])
+            if values["at"].tzinfo is None or not all(isinstance(number, int) for number in whole):
+                raise ValueError("epoch, revision and attempt must be whole numbers, and at needs a time zone")
             return cls(**values)
         except (ValueError, KeyError, TypeError) as error:
             raise NeedsPerson(

@@ -12,15 +12,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from datetime import datetime
+from typing import Any
 
 from kafka_dr.errors import Refused
 from kafka_dr.register.state import Phase, RegisterState, Verb
 
 #: Unplanned runs take the next multiple of this as their epoch; planned runs add one.
 UNPLANNED_EPOCHS = 1000
+#: A claim takes the group for a run, and no process has taken the run yet. Two attempts of a claim write one record.
+_NO_ATTEMPT: Mapping[str, Any] = {"attempt": 0, "executor": "", "attempt_at": None}
 
 
 def way_out(state: RegisterState) -> str:
@@ -93,6 +96,19 @@ def claimed_unplanned(
     )
 
 
+def taken(state: RegisterState, *, run: str, executor: str, at: datetime) -> RegisterState:
+    """Return the record with which a process takes a run: no other process of the run may change anything after it.
+
+    :raises Refused: another run holds the group
+    """
+    if state.run != run:
+        raise Refused(
+            f"{state.group} is {state.phase} by run {state.run} (epoch {state.epoch}), not by run {run}: this run may "
+            "not change it"
+        )
+    return replace(state, revision=state.revision + 1, attempt=state.attempt + 1, executor=executor, attempt_at=at)
+
+
 def handed_over(state: RegisterState, *, run: str, at: datetime) -> RegisterState:
     """Return the record that is the point of no return: the former standby is now the active cluster."""
     _owned(state, run, Phase.SWITCHING)
@@ -160,6 +176,7 @@ def failback_begun(
         evidence_sha256=evidence_sha256,
         approved_by=approved_by,
         at=at,
+        **_NO_ATTEMPT,
     )
 
 
@@ -174,23 +191,29 @@ def failed_back(state: RegisterState, *, run: str, quarantine: tuple[str, ...], 
     return replace(state, revision=state.revision + 1, phase=Phase.STABLE, quarantine=quarantine, at=at)
 
 
-def failback_abandoned(state: RegisterState, *, run: str, at: datetime) -> RegisterState:
+def failback_abandoned(state: RegisterState, *, run: str, at: datetime, executor: str = "") -> RegisterState:
     """Return the record with which a failback gives up a group, which stays diverged.
 
     The epoch rises, so that a step of the failback that still runs somewhere sees that it no longer owns the group.
+
+    :param executor: the process that abandons it
     """
     if state.verb != "failback":
         raise Refused(f"{state.group} is {state.phase} by {state.verb} {state.run}: no failback owns it")
     _owned(state, run, Phase.DIVERGED)
+    state = taken(state, run=run, executor=executor, at=at)
     return replace(state, epoch=state.epoch + 1, revision=0, verb="roll_back", at=at)
 
 
-def rolled_back(state: RegisterState, *, run: str, at: datetime) -> RegisterState:
+def rolled_back(state: RegisterState, *, run: str, at: datetime, executor: str = "") -> RegisterState:
     """Return the record that ends a run before its point of no return.
 
     The epoch rises, so that a step of the run that still runs somewhere sees that it no longer owns the group.
+
+    :param executor: the process that rolls it back
     """
     _owned(state, run, Phase.SWITCHING)
+    state = taken(state, run=run, executor=executor, at=at)
     return replace(state, epoch=state.epoch + 1, revision=0, phase=Phase.STABLE, verb="roll_back", at=at)
 
 
@@ -205,7 +228,7 @@ def _taken(state: RegisterState, *, out_of: Collection[Phase], source: str, targ
         raise Refused(f"{state.group} is active on {state.active}, not on {source}: start the run with that source")
     if source == target:
         raise Refused(f"{state.group} is already active on {target}: choose another target")
-    return replace(state, revision=0, phase=Phase.SWITCHING, standby=target)
+    return replace(state, revision=0, phase=Phase.SWITCHING, standby=target, **_NO_ATTEMPT)
 
 
 def _owned(state: RegisterState, run: str, phase: Phase) -> None:

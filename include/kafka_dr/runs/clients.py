@@ -20,6 +20,7 @@ from kafka_dr.people import Person
 from kafka_dr.register import KafkaRegister
 from kafka_dr.replication import ConnectClient, ConnectEndpoint, Flow, Mm2Replicator
 from kafka_dr.routing import FileRouter, Router
+from kafka_dr.runs.executor import Executor
 from kafka_dr.storage import with_deadline
 from kafka_dr.topology import ProtectionGroup, Topology
 
@@ -53,6 +54,8 @@ class Clients:
         #: Each access to it has a deadline.
         self.evidence_root = with_deadline(evidence_root, seconds=topology.evidence.access_seconds)
         self.evidence = EvidenceStore(self.evidence_root)
+        #: Who executes what these clients are used for: one process, or one task of Airflow.
+        self.executor = Executor.here()
         self._settings_of = settings_of
         self._connect_of = connect_of
         self._signing_key_of = signing_key_of

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from kafka_dr.errors import Refused
-from kafka_dr.register import Phase, RegisterState, Verb
+from kafka_dr.register import RegisterState
+from kafka_dr.register.holding import said
 
 
 class Condition(Protocol):
@@ -20,31 +21,6 @@ class Condition(Protocol):
     def permits(self, found: RegisterState) -> bool:
         """Return whether this record permits the change."""
         ...
-
-
-@dataclass(frozen=True, slots=True)
-class HeldBy:
-    """One run holds the group, since one claim and in one phase.
-
-    :param epoch: of the record when the step began; a roll back and a new claim raise it
-    :param verb: which procedure has to hold the group; any where ``None``
-    """
-
-    run: str
-    epoch: int
-    phase: Phase
-    verb: Verb | None = None
-    # The attempt of the step belongs here as soon as the register knows it: two processes of one run, in one phase,
-    # both pass today.
-
-    def permits(self, found: RegisterState) -> bool:
-        """Return whether the record names this run, this epoch and this phase."""
-        held = (found.run, found.epoch, found.phase) == (self.run, self.epoch, self.phase)
-        return held and self.verb in (None, found.verb)
-
-    def __str__(self) -> str:
-        by = f"run {self.run}" if self.verb is None else f"{self.verb} {self.run}"
-        return f"{self.phase} by {by} (epoch {self.epoch})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,10 +88,3 @@ class RegisterGuard:
                 f"{self.asked} says that {self.group} is {said(found)}; expected: {self.condition}. Nothing more is "
                 "changed. See which run holds the group now"
             )
-
-
-def said(found: RegisterState | None) -> str:
-    """Return a record in words: phase, active cluster, run and epoch."""
-    if found is None:
-        return "in no record"
-    return f"{found.phase} on {found.active} by {found.verb} {found.run} (epoch {found.epoch})"

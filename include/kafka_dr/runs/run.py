@@ -8,12 +8,13 @@ from typing import Any
 
 from kafka_dr.errors import NeedsPerson, Refused
 from kafka_dr.outcomes import Check
-from kafka_dr.register import Phase, RegisterState
+from kafka_dr.register import Phase, RegisterState, Verb, arbiter
+from kafka_dr.register.holding import Author, HeldBy
 from kafka_dr.replication import Flow
 from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.group_context import GroupContext
 from kafka_dr.runs.probe import Probe
-from kafka_dr.runs.register_guard import HeldBy, RegisterGuard
+from kafka_dr.runs.register_guard import RegisterGuard
 from kafka_dr.runs.register_read import OTHERS_SECONDS
 from kafka_dr.runs.request import RunRequest
 from kafka_dr.runs.source_policy import policy_of
@@ -43,7 +44,7 @@ class Run(GroupContext):
 
     @cached_property
     def register_state(self) -> RegisterState | None:
-        """The highest record that the registers held when this step began."""
+        """The highest record that the registers held when this step began, then as the step took or advanced it."""
         return self.read_register_state()
 
     @property
@@ -91,28 +92,63 @@ class Run(GroupContext):
         self.silent = found.silent
         return found.state
 
+    def take(self, *, at: str | None = None) -> RegisterState:
+        """Take the run for this process, unless it has it: from now on no other process of the run changes anything.
+
+        :param at: the cluster whose register decides; as the record says where ``None``
+        :returns: the record that holds now
+        :raises Refused: another process takes the run, or took it since
+        """
+        state = self.record()
+        register = self.clients.register(at or arbiter(state))
+        self.register_state = self.clients.executor.take(state, register, self.clock.now)
+        return self.register_state
+
+    def advance(self, new: RegisterState) -> RegisterState:
+        """Compare and set the register that decides, and return the new record, which this step knows from then on.
+
+        :raises RegisterConflict: it does not hold the record that this step knows; another process was first
+        """
+        known = self.record()
+        self.clients.register(arbiter(known)).compare_and_set(known, new)
+        self.register_state = new
+        return new
+
+    def holding(self, phase: Phase, verb: Verb | None = None) -> HeldBy:
+        """Return what the deciding register has to say: this process holds the group for the run, in a phase.
+
+        :param verb: which procedure has to hold it; any where ``None``
+        """
+        state = self.register_state
+        epoch, attempt = (state.epoch, state.attempt) if state else (-1, 0)
+        return HeldBy(self.request.run, epoch, phase, attempt, verb)
+
     def guard(self, phase: Phase) -> RegisterGuard:
         """Return what is asked right before each change: does this run still hold the group?
 
         :param phase: the phase that the deciding register has to show
         """
         decides = self.source_policy.decides(phase, source=self.source, target=self.target)
-        epoch = self.register_state.epoch if self.register_state else -1
-        return self.guard_by(decides, HeldBy(self.request.run, epoch, phase))
+        return self.guard_by(decides, self.holding(phase))
 
     def write_fact(self, fact: str, payload: Mapping[str, Any], *, needed_on: Collection[str] | None = None) -> None:
-        """Journal a fact on source and target.
+        """Journal a fact on source and target, first in the register that decides.
 
         :param needed_on: the clusters whose registers must take it; both where ``None``. Of an unplanned failover
             it is always the target's alone
+        :raises Refused: another process holds the run now, or the fact is final
         :raises KafkaDrError: one of those did not take it
         """
+        state, decides = self.record(), self._decides()
+        holds = state.run == self.request.run
 
         def write(cluster: str) -> None:
-            self.clients.register(cluster).write_fact(self.group.name, self.request.run, fact, payload)
+            author = Author(self.request.run, state.epoch, state.attempt, holds=holds and cluster == decides)
+            register = self.clients.register(cluster)
+            register.write_fact(self.group.name, self.request.run, fact, payload, by=author)
 
         self.source_policy.write_fact(
-            write, self.each_cluster, source=self.source, target=self.target, needed_on=needed_on
+            write, self.each_cluster, source=self.source, target=self.target, decides=decides, needed_on=needed_on
         )
         if self.source_policy.sees_own_facts:
             self.__dict__.get("journal", {})[fact] = dict(payload)
@@ -124,7 +160,7 @@ class Run(GroupContext):
         def read(cluster: str) -> dict[str, Any]:
             return self.clients.register(cluster).facts(self.group.name, self.request.run)
 
-        return self.source_policy.read_facts(read, self.each_cluster, target=self.target)
+        return self.source_policy.read_facts(read, self.each_cluster, target=self.target, decides=self._decides())
 
     @cached_property
     def history(self) -> dict[str, dict[str, Any]]:
@@ -155,6 +191,13 @@ class Run(GroupContext):
                 f"no register has a record of {self.group.name} any more: compare the registers of both clusters"
             )
         return self.register_state
+
+    def _decides(self) -> str:
+        """Return the cluster whose register decides now; before the claim, the one that the run will ask."""
+        state = self.record()
+        if state.run == self.request.run:
+            return arbiter(state)
+        return self.source_policy.keeps_journal(source=self.source, target=self.target)
 
     def _ends(self) -> tuple[str, str]:
         state = self.register_state

@@ -71,8 +71,13 @@ class SourcePolicy(Protocol):
         """
         ...
 
-    def read_facts(self, read: Callable[[str], dict[str, Any]], ask_each: AskEach, *, target: str) -> dict[str, Any]:
-        """Return what earlier steps of the run journaled."""
+    def read_facts(
+        self, read: Callable[[str], dict[str, Any]], ask_each: AskEach, *, target: str, decides: str
+    ) -> dict[str, Any]:
+        """Return what earlier steps of the run journaled.
+
+        :param decides: the cluster whose register decides; if registers differ about a fact, it counts
+        """
         ...
 
     def write_fact(
@@ -82,10 +87,12 @@ class SourcePolicy(Protocol):
         *,
         source: str,
         target: str,
+        decides: str,
         needed_on: Collection[str] | None,
     ) -> None:
-        """Journal a fact.
+        """Journal a fact: first in the register that decides, which may refuse it, then in the other one.
 
+        :param decides: the cluster of that register
         :param needed_on: the clusters whose registers must take it; ``None`` means all that the policy needs
         :raises KafkaDrError: one of those did not take it
         """
@@ -152,10 +159,14 @@ class SourceRequired:
         """Read all registers; the one that decides has to answer."""
         return RegistersRead(register_read.decided(group, ask_each(read)))
 
-    def read_facts(self, read: Callable[[str], dict[str, Any]], ask_each: AskEach, *, target: str) -> dict[str, Any]:
+    def read_facts(
+        self, read: Callable[[str], dict[str, Any]], ask_each: AskEach, *, target: str, decides: str
+    ) -> dict[str, Any]:
         """Return the facts of all registers that answer."""
+        answers = ask_each(read)
         facts: dict[str, Any] = {}
-        for answer in ask_each(read).values():
+        for cluster in sorted(answers, key=lambda name: name == decides):
+            answer = answers[cluster]
             if not isinstance(answer, KafkaDrError):
                 facts |= answer
         return facts
@@ -167,10 +178,12 @@ class SourceRequired:
         *,
         source: str,
         target: str,
+        decides: str,
         needed_on: Collection[str] | None,
     ) -> None:
         """Write to all registers; both have to take it unless fewer are needed."""
-        answers = ask_each(write)
+        write(decides)
+        answers = ask_each(lambda cluster: None if cluster == decides else write(cluster))
         for cluster in set(needed_on if needed_on is not None else (source, target)):
             answer = answers[cluster]
             if isinstance(answer, KafkaDrError):
@@ -234,7 +247,9 @@ class SourceOptional:
         silent = frozenset(name for name, found in answers.items() if isinstance(found, TryAgain))
         return RegistersRead(register_read.decided_without_source(group, answers, target=target), silent)
 
-    def read_facts(self, read: Callable[[str], dict[str, Any]], ask_each: AskEach, *, target: str) -> dict[str, Any]:
+    def read_facts(
+        self, read: Callable[[str], dict[str, Any]], ask_each: AskEach, *, target: str, decides: str
+    ) -> dict[str, Any]:
         """Return the facts in the target's register."""
         return read(target)
 
@@ -245,11 +260,12 @@ class SourceOptional:
         *,
         source: str,
         target: str,
+        decides: str,
         needed_on: Collection[str] | None,
     ) -> None:
         """Write to the target's register, and in the background to the source's: it may never answer."""
-        BackgroundCall(f"a fact for {source}", partial(write, source))
         write(target)
+        BackgroundCall(f"a fact for {source}", partial(write, source))
 
     def seconds_for_source(self, seconds: float) -> float:
         """Return 0: what is not there now may never come."""

@@ -294,7 +294,7 @@ def test_a_rebuild_after_an_abandoned_quarantine_succeeds_wherever_its_process_d
         resume(ResumeRequest(name, "finish", reason="it died"), clients)
     auditor()
     # An audit of the copy comes between two attempts, never within one: the second continues where the first stopped.
-    with protection.clients() as clients, dying(KafkaRegister, "compare_and_set"), pytest.raises(Killed):
+    with protection.clients() as clients, dying(KafkaRegister, "compare_and_set", nth=2), pytest.raises(Killed):
         resume(ResumeRequest(name, "finish", reason="it died"), clients)
     with protection.clients() as clients:
         resume(ResumeRequest(name, "finish", run=home.run, reason="it died again"), clients)

@@ -89,9 +89,10 @@ _DEATHS = (
     Death(StepName.DRAIN, Acls, "add", decision="abandon"),
     Death(StepName.STOP_FLOW, Transactions, "take_over", decision="abandon"),
     Death(StepName.CUT_OVER_GROUPS, Groups, "set_offsets", when="before"),
-    Death(StepName.OPEN_TARGET, KafkaRegister, "compare_and_set"),
+    # The first time, the process takes the run.
+    Death(StepName.OPEN_TARGET, KafkaRegister, "compare_and_set", nth=2),
     Death(StepName.START_REVERSE_FLOW, Mm2Replicator, "seed"),
-    Death(StepName.START_REVERSE_FLOW, KafkaRegister, "compare_and_set"),
+    Death(StepName.START_REVERSE_FLOW, KafkaRegister, "compare_and_set", nth=2),
 )
 _MORE_DEATHS = (
     Death(StepName.OPEN_TARGET, Acls, "remove"),

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from kafka_dr.errors import Refused
 from kafka_dr.failover.resume import resume
 from kafka_dr.failover.runner import run_step
-from kafka_dr.register import KafkaRegister
+from kafka_dr.register import KafkaRegister, Phase
 from kafka_dr.runs.request import ResumeRequest, StepName
 from support import outside_view
 from support.switched_group import SwitchedGroup, failed
@@ -88,7 +90,12 @@ def test_a_step_out_of_its_turn_is_refused_and_nothing_is_opened(group: Switched
     assert "the step that writes it has to run first" in said[StepName.OPEN_TARGET]
     for step in (StepName.FLIP_ROUTE, StepName.VERIFY, StepName.START_REVERSE_FLOW, StepName.REPORT):
         assert f"the steps before {step} have to be done first" in said[step]
-    assert outside_view.look(group.protection) == before
+    after = outside_view.look(group.protection)
+    # The process took the run before it looked further.
+    assert replace(after, registers=before.registers) == before
+    taken = after.registers[source]
+    assert taken is not None
+    assert (taken.phase, taken.active, taken.run) == (Phase.SWITCHING, source, request.run)
     assert group.protection.refuses_writes(target)
     group.roll_back(request)
     group.assert_at_rest(source)

@@ -21,7 +21,7 @@ from kafka_dr.failover.planned import drain
 from kafka_dr.failover.resume import resume
 from kafka_dr.failover.runner import run_step
 from kafka_dr.fencing import plan
-from kafka_dr.register import KafkaRegister, RegisterState
+from kafka_dr.register import KafkaRegister, Phase, RegisterState
 from kafka_dr.runs.record import StepRecord
 from kafka_dr.runs.request import ResumeRequest, RunRequest, StepName
 from support.protection import Protection
@@ -253,8 +253,8 @@ def test_a_target_whose_register_says_something_else_is_not_opened(hindered: Hin
 
     def while_somebody_else_writes(register: KafkaRegister, before: RegisterState, after: RegisterState) -> None:
         real(register, before, after)
-        # The step's own writes are seen here as well.
-        if others:
+        # The step's own writes are seen here as well: first it takes the run.
+        if others and after.phase is Phase.HANDED_OVER:
             alien = replace(after, epoch=after.epoch + 1000, run=others.pop())
             with group.protection.clients() as other:
                 other.register(target).copy(alien)

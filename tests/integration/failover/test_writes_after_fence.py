@@ -33,7 +33,8 @@ def test_records_written_to_the_old_cluster_after_the_last_look_are_named_and_fa
 
     with protection.clients() as clients:
         verified = run_step(StepName.VERIFY, request, clients)
-    with protection.clients() as clients, dying(KafkaRegister, "compare_and_set", when="before"), pytest.raises(Killed):
+    settling = dying(KafkaRegister, "compare_and_set", when="before", nth=2)
+    with protection.clients() as clients, settling, pytest.raises(Killed):
         run_step(StepName.START_REVERSE_FLOW, request, clients)
     # Records that the reverse flow copies by now do not count.
     protection.produce(new, 10)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -80,3 +81,9 @@ def test_only_the_run_writes_the_registers_of_a_group_that_it_moves(phase: Phase
 def test_the_register_of_the_old_cluster_is_updated_once_it_is_fenced() -> None:
     newest = a_state(epoch=1000, revision=3, phase=Phase.DIVERGED, active="west", standby="east")
     assert stale_registers(newest, {"west": newest, "east": a_state()}) == ("east",)
+
+
+def test_a_failback_that_another_process_continues_leaves_no_register_out_of_date() -> None:
+    newest = replace(FAILING_BACK, revision=2, attempt=2, executor="another", attempt_at=FAILING_BACK.at)
+    assert stale_registers(newest, {"west": newest, "east": FAILING_BACK}) == ()
+    assert stale_registers(replace(newest, epoch=2), {"west": newest, "east": FAILING_BACK}) == ("east", "west")

@@ -53,6 +53,17 @@ def test_a_record_reads_back_as_it_was_written() -> None:
     assert RegisterState.from_json(state.to_json()) == state
 
 
+def test_who_executes_the_run_reads_back() -> None:
+    state = a_state(attempt=3, executor="worker-1:7:ab", attempt_at=AT)
+    assert RegisterState.from_json(state.to_json()) == state
+
+
+def test_a_record_of_a_former_version_was_taken_by_no_process() -> None:
+    values = json.loads(a_state().to_json())
+    former = {name: value for name, value in values.items() if name not in ("attempt", "executor", "attempt_at")}
+    assert RegisterState.from_json(json.dumps(former).encode()) == a_state(attempt=0, executor="", attempt_at=None)
+
+
 def test_the_same_state_has_the_same_bytes_in_every_time_zone() -> None:
     elsewhere = a_state(at=AT.astimezone(timezone(timedelta(hours=5))))
     assert elsewhere.to_json() == a_state().to_json()

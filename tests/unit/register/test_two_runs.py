@@ -1,20 +1,25 @@
-"""Two runs, their roll backs and steps that run too late, in every order: at most one changes a group.
+"""Two runs, several processes of each, roll backs, and steps that run too late, in every order: one changes a group.
 
-Each actor is a generator that does one thing at a time (a read, a compare-and-set, an ACL change after its permission)
-and is interrupted in between. ACLs are reduced to what matters here: is a cluster fenced.
+Each actor is a process, as a generator that does one thing at a time (a read, a compare-and-set, a fact, an ACL change
+after its permission) and is interrupted in between. ACLs are reduced to what matters here: is a cluster fenced. Of the
+facts there is one, ``target_ends``, whose value is the process that wrote it.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Generator
 from dataclasses import dataclass, field
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafka_dr.errors import Refused
-from kafka_dr.register import MemoryRegister, Phase, RegisterState, highest, transitions
+from kafka_dr.register import MemoryRegister, Phase, RegisterState, arbiter, highest, transitions
+from kafka_dr.register.holding import Author, HeldBy
+from kafka_dr.runs.executor import Executor
 from kafka_dr.runs.request import StepName
 from kafka_dr.runs.step_order import turn_of
 from support.register_states import AT, a_state
@@ -32,11 +37,24 @@ class Datacenters:
     fenced: set[str] = field(default_factory=lambda: {"west"})
     seen: dict[tuple[int, int], RegisterState] = field(default_factory=dict)
     before: dict[str, RegisterState] = field(default_factory=dict)
+    #: By run: what the source's register held as target_ends when the run was handed over.
+    final: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for register in self.registers.values():
             register.copy(a_state())
         self.check()
+
+    def all(self) -> tuple[object, ...]:
+        """Everything that counts: the fences, the newest record, and the facts as a run reads them.
+
+        In the register that does not decide, what the other one holds may arrive late.
+        """
+        decides = arbiter(self.standing)
+        facts: dict[str, Any] = {}
+        for name in sorted(self.registers, key=lambda name: name == decides):
+            facts |= self.registers[name].history("orders")
+        return (set(self.fenced), self.standing, facts)
 
     @property
     def standing(self) -> RegisterState:
@@ -53,6 +71,9 @@ class Datacenters:
             if name in self.before and state != self.before[name]:
                 assert state.order > self.before[name].order, "a register went back"
             self.before[name] = state
+            if state.phase is Phase.HANDED_OVER:
+                found = register.facts("orders", state.run).get("target_ends")
+                assert self.final.setdefault(state.run, found) == found, "target_ends changed after the hand-over"
 
     def read(self) -> Generator[None, None, RegisterState]:
         """Read both registers, one after the other."""
@@ -64,8 +85,9 @@ class Datacenters:
         return found
 
 
-def forward(world: Datacenters, run: str) -> Actor:
-    """Run from the register's state of the run to its end."""
+def forward(world: Datacenters, run: str, process: str = "a process") -> Actor:
+    """Run from the register's state of the run to its end, as a process that takes the run first."""
+    executor = Executor(process)
     state = yield from world.read()
     if turn_of(StepName.CLAIM, run, state).verdict == "its_turn" and state.phase is Phase.STABLE:
         arbiter, target = state.active, state.standby
@@ -79,9 +101,15 @@ def forward(world: Datacenters, run: str) -> Actor:
         world.registers[target].copy(new)
         yield
         state = yield from world.read()
-    yield from hand_over(world, run, state)
+    if turn_of(StepName.OPEN_TARGET, run, state).verdict == "its_turn":
+        yield
+        state = executor.take(state, world.registers[state.active], lambda: AT)
+        yield
+        yield from hand_over(world, run, state)
     state = yield from world.read()
     if turn_of(StepName.START_REVERSE_FLOW, run, state).verdict == "its_turn":
+        yield
+        state = executor.take(state, world.registers[state.active], lambda: AT)
         new = state if state.phase is Phase.STABLE else transitions.settled(state, run=run, at=AT)
         yield
         world.registers[state.active].compare_and_set(state, new)
@@ -94,6 +122,7 @@ def hand_over(world: Datacenters, run: str, state: RegisterState) -> Actor:
         permit(world, state.active, state)
         world.fenced.add(state.active)
         yield
+        yield from journal(world, state)
         if state.active not in world.fenced:
             raise Refused("the source is not fenced")
         yield
@@ -102,24 +131,37 @@ def hand_over(world: Datacenters, run: str, state: RegisterState) -> Actor:
         yield
         state = new
     if turn_of(StepName.OPEN_TARGET, run, state).verdict == "its_turn":
-        world.registers[state.active].copy(state)
+        if world.registers[state.active].copy(state) != state:
+            raise Refused("another process continues the run")
         yield
         permit(world, state.active, state)
         world.fenced.discard(state.active)
         yield
 
 
-def back(world: Datacenters, run: str) -> Actor:
+def journal(world: Datacenters, state: RegisterState) -> Actor:
+    """Journal target_ends: where the register decides, then in the other one."""
+    for cluster in (state.active, state.standby):
+        author = Author(state.run, state.epoch, state.attempt, holds=cluster == state.active)
+        world.registers[cluster].write_fact("orders", state.run, "target_ends", {"by": state.executor}, by=author)
+        yield
+
+
+def back(world: Datacenters, run: str, process: str = "a process") -> Actor:
     """Roll a run back."""
     state = yield from world.read()
     if state.run != run:
         return
     if state.verb != "roll_back":
-        new = transitions.rolled_back(state, run=run, at=AT)
+        new = transitions.rolled_back(state, run=run, at=AT, executor=process)
         yield
         world.registers[state.active].compare_and_set(state, new)
         yield
         state = new
+    else:
+        yield
+        state = Executor(process).take(state, world.registers[state.active], lambda: AT)
+        yield
     permit(world, state.active, state)
     world.fenced.discard(state.active)
     yield
@@ -131,7 +173,7 @@ def back(world: Datacenters, run: str) -> Actor:
 
 def permit(world: Datacenters, arbiter: str, state: RegisterState) -> None:
     found = world.registers[arbiter].read("orders")
-    if found is None or (found.run, found.epoch, found.phase) != (state.run, state.epoch, state.phase):
+    if found is None or not HeldBy(state.run, state.epoch, state.phase, state.attempt).permits(found):
         raise Refused("the register says otherwise")
 
 
@@ -148,22 +190,50 @@ def advance(world: Datacenters, actor: Actor, *, steps: int = 1000) -> bool:
 
 
 FORWARD = sum(1 for _ in forward(Datacenters(), "a"))
-ACTORS = [(forward, "a"), (forward, "a"), (back, "a"), (forward, "b"), (back, "b"), (forward, "b")]
+ACTORS = [(forward, "a"), (forward, "a"), (back, "a"), (back, "a"), (forward, "b"), (back, "b"), (forward, "b")]
 
 
 @given(st.lists(st.integers(0, len(ACTORS) - 1), max_size=120))
 @settings(max_examples=400, deadline=None)
 def test_no_interleaving_opens_two_clusters_or_lets_an_order_fall(turns: list[int]) -> None:
     world = Datacenters()
-    actors = [make(world, run) for make, run in ACTORS]
+    names, processes = itertools.count(), [""] * len(ACTORS)
+
+    def start(number: int) -> Actor:
+        make, run = ACTORS[number]
+        processes[number] = f"process {next(names)}"
+        return make(world, run, processes[number])
+
+    actors, took = [start(number) for number in range(len(ACTORS))], dict[str, RegisterState]()
     for turn in turns:
-        owner, fenced = world.standing, set(world.fenced)
+        owner, before, process = world.standing, world.all(), processes[turn]
         make, run = ACTORS[turn]
         over = make is forward and owner.run == run and owner.verb == "roll_back"
+        mine = took.get(process)
+        lost = mine is not None and (owner.epoch, owner.attempt) != (mine.epoch, mine.attempt)
         if advance(world, actors[turn], steps=1):
-            actors[turn] = make(world, run)
-        if over:
-            assert (world.standing, world.fenced) == (owner, fenced), "a zombie changed something"
+            actors[turn] = start(turn)
+        if over or lost:
+            assert world.all() == before, "a zombie changed something"
+        took[world.standing.executor] = world.standing
+
+
+@pytest.mark.parametrize("prefix", range(FORWARD + 1))
+def test_a_process_that_stops_anywhere_and_wakes_when_another_has_continued_changes_nothing(prefix: int) -> None:
+    for length in itertools.count(1):
+        world = Datacenters()
+        sleeper = forward(world, "a", "sleeper")
+        advance(world, sleeper, steps=prefix)
+        took = world.standing.executor == "sleeper"
+        done = advance(world, forward(world, "a", "another"), steps=length)
+        taken = world.standing.executor == "another"
+        before = world.all()
+        advance(world, sleeper)
+        assert world.all() == before or not (took and taken), "a zombie changed something"
+        advance(world, forward(world, "a", "a third"))
+        assert (world.standing.phase, world.standing.active, world.fenced) == (Phase.STABLE, "west", {"east"})
+        if done:
+            return
 
 
 @pytest.mark.parametrize("prefix", range(FORWARD + 1))

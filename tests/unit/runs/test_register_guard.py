@@ -16,9 +16,10 @@ from kafka_dr.failback.context import FailbackContext
 from kafka_dr.failover.roll_back import roll_back_guard
 from kafka_dr.health.registers import RegisterAnswers, guard_by_answering
 from kafka_dr.register import Phase, RegisterState
+from kafka_dr.register.holding import HeldBy
 from kafka_dr.replication import Flow, FlowStatus
 from kafka_dr.runs.group_context import GroupContext
-from kafka_dr.runs.register_guard import AsksFor, Condition, HeldBy, RegisterGuard, Unchanged
+from kafka_dr.runs.register_guard import AsksFor, Condition, RegisterGuard, Unchanged
 from kafka_dr.runs.request import RunRequest
 from kafka_dr.runs.run import Run
 from kafka_dr.watch.apply_config import config_guard
@@ -37,6 +38,7 @@ NO_LONGER = [
     pytest.param({"run": "run-2"}, id="another run"),
     pytest.param({"epoch": 2000}, id="another epoch"),
     pytest.param({"phase": Phase.STABLE}, id="another phase"),
+    pytest.param({"attempt": 1, "executor": "another"}, id="another attempt"),
 ]
 
 
@@ -66,7 +68,7 @@ def test_it_reads_again_each_time_it_is_asked() -> None:
     assert registers.asked == ["east", "east"]
 
 
-@pytest.mark.parametrize("condition", [HeldBy("run-1", 4, Phase.SWITCHING), Unchanged(PLANNED), AsksFor(bool, "it")])
+@pytest.mark.parametrize("condition", [HeldBy("run-1", 4, Phase.SWITCHING, 0), Unchanged(PLANNED), AsksFor(bool, "it")])
 def test_no_record_permits_nothing(condition: Condition) -> None:
     assert "in no record" in refused(guard_of(None, condition))
 
@@ -99,24 +101,24 @@ def test_what_else_has_to_hold_can_refuse() -> None:
 
 def test_a_refusal_says_what_was_seen_and_what_was_expected() -> None:
     other = changed(PLANNED, {"run": "run-2", "epoch": 7})
-    assert refused(guard_of(other, HeldBy("run-1", 4, Phase.SWITCHING))) == (
+    assert refused(guard_of(other, HeldBy("run-1", 4, Phase.SWITCHING, 0))) == (
         "the register of east says that orders is switching on east by planned_failover run-2 (epoch 7); expected: "
-        "switching by run run-1 (epoch 4). Nothing more is changed. See which run holds the group now"
+        "switching by run run-1 (epoch 4, attempt 0). Nothing more is changed. See which run holds the group now"
     )
 
 
 @pytest.mark.parametrize("changes", NO_LONGER)
-def test_held_by_compares_run_epoch_and_phase(changes: dict[str, Any]) -> None:
-    held = HeldBy("run-1", 4, Phase.SWITCHING)
+def test_held_by_compares_run_epoch_phase_and_attempt(changes: dict[str, Any]) -> None:
+    held = HeldBy("run-1", 4, Phase.SWITCHING, 0)
     guard_of(PLANNED, held).require()
     refused(guard_of(changed(PLANNED, changes), held))
 
 
 def test_held_by_compares_the_verb_where_one_is_named() -> None:
-    guard_of(FAILBACK, HeldBy("run-1", 1003, Phase.DIVERGED, "failback")).require()
+    guard_of(FAILBACK, HeldBy("run-1", 1003, Phase.DIVERGED, 0, "failback")).require()
     other = changed(FAILBACK, {"verb": "unplanned_failover"})
-    guard_of(other, HeldBy("run-1", 1003, Phase.DIVERGED)).require()
-    refused(guard_of(other, HeldBy("run-1", 1003, Phase.DIVERGED, "failback")))
+    guard_of(other, HeldBy("run-1", 1003, Phase.DIVERGED, 0)).require()
+    refused(guard_of(other, HeldBy("run-1", 1003, Phase.DIVERGED, 0, "failback")))
 
 
 @pytest.mark.parametrize(

@@ -82,14 +82,14 @@ def test_a_silent_source_stops_a_run_that_needs_it_and_is_named_by_one_that_does
 
 def test_facts_are_read_from_every_register_that_answers_or_from_the_targets() -> None:
     facts = {"claim": {"epoch": 1000}}
-    assert SourceRequired().read_facts(east_is_silent, ask_each, target="west") == facts
-    assert SourceOptional().read_facts(east_is_silent, ask_each, target="west") == facts
+    assert SourceRequired().read_facts(east_is_silent, ask_each, target="west", decides="west") == facts
+    assert SourceOptional().read_facts(east_is_silent, ask_each, target="west", decides="west") == facts
     with pytest.raises(TryAgain):
-        SourceOptional().read_facts(east_is_silent, ask_each, target="east")
+        SourceOptional().read_facts(east_is_silent, ask_each, target="east", decides="east")
 
 
 def test_a_fact_has_to_reach_every_register_that_is_needed() -> None:
-    policy, ends = SourceRequired(), {"source": "east", "target": "west"}
+    policy, ends = SourceRequired(), {"source": "east", "target": "west", "decides": "west"}
     with pytest.raises(TryAgain):
         policy.write_fact(east_is_silent, ask_each, **ends, needed_on=None)
     with pytest.raises(TryAgain):
@@ -106,7 +106,7 @@ def test_a_source_that_hangs_delays_no_fact_of_an_unplanned_failover() -> None:
         written.append(cluster)
 
     try:
-        SourceOptional().write_fact(write, ask_each, source="east", target="west", needed_on=None)
+        SourceOptional().write_fact(write, ask_each, source="east", target="west", decides="west", needed_on=None)
         assert written == ["west"]
     finally:
         over.set()
@@ -114,7 +114,9 @@ def test_a_source_that_hangs_delays_no_fact_of_an_unplanned_failover() -> None:
 
 def test_a_target_that_does_not_take_a_fact_stops_an_unplanned_failover() -> None:
     with pytest.raises(TryAgain):
-        SourceOptional().write_fact(east_is_silent, ask_each, source="west", target="east", needed_on=("west",))
+        SourceOptional().write_fact(
+            east_is_silent, ask_each, source="west", target="east", decides="east", needed_on=("west",)
+        )
 
 
 @pytest.mark.parametrize("verb", ["planned_failover", "unplanned_failover"])

@@ -62,9 +62,7 @@ def act(run: Run) -> Mapping[str, Any]:
     for role in ("probe", "replicator"):
         run.clients.cluster(run.target, role).write_permission.connect_ahead()
     if state.phase is Phase.SWITCHING:
-        new = handed_over(state, run=run.request.run, at=run.clock.now())
-        run.clients.register(run.source).compare_and_set(state, new)
-        state = new
+        state = run.advance(handed_over(state, run=run.request.run, at=run.clock.now()))
     kept = run.clients.register(run.target).copy(state)
     if kept != state:
         raise NeedsPerson(

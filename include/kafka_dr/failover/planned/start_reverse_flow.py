@@ -41,8 +41,7 @@ def act(run: Run) -> Mapping[str, Any]:
     run.write_fact(FLOW_SEED, seed, needed_on=[run.target])
     pending = _not_stopped(run) or try_reverse_flow(run, state)
     if state.phase is Phase.HANDED_OVER:
-        before, state = state, settled(state, run=run.request.run, at=run.clock.now())
-        run.clients.register(run.target).compare_and_set(before, state)
+        state = run.advance(settled(state, run=run.request.run, at=run.clock.now()))
     try:
         run.clients.register(run.source).copy(state)
     except KafkaDrError as error:

@@ -41,6 +41,7 @@ def ask_to_stop(run: Run) -> background.BackgroundCall[None]:
 def stop_old_flow(run: Run) -> OldFlow:
     """Ask Connect once more to stop the flow, and return its state."""
     try:
+        run.guard(run.record().phase).require()
         ask_to_stop(run).within(_SECONDS)
     except KafkaDrError as error:
         return OldFlow(False, f"Connect was asked to stop {run.flow.connector} and has not answered: {error}")

@@ -35,9 +35,7 @@ def act(run: Run) -> Mapping[str, Any]:
     """Hand over in the target's register, copy the record to the source if it answers, and lift the target's fence."""
     state = run.record()
     if state.phase is Phase.SWITCHING:
-        new = handed_over(state, run=run.request.run, at=run.clock.now())
-        run.clients.register(run.target).compare_and_set(state, new)
-        state = new
+        state = run.advance(handed_over(state, run=run.request.run, at=run.clock.now()))
     copy_to_source(run, state)
     opened_at = planned.lift_fence(run)
     return {**standing_facts(state), "handed_over_at": state.at, "opened_at": opened_at}

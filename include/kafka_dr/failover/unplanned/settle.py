@@ -50,14 +50,12 @@ def act(run: Run) -> Mapping[str, Any]:
     run.write_fact(FLOW_SEED, seed)
     pending = planned.try_reverse_flow(run, state) if source_state.drained else "held until a failback"
     if state.phase is Phase.HANDED_OVER:
-        before, at = state, run.clock.now()
-        run_id = run.request.run
-        state = (
+        at, run_id = run.clock.now(), run.request.run
+        state = run.advance(
             settled(state, run=run_id, at=at)
             if source_state.drained
             else left_behind(state, run=run_id, fenced=source_state.fenced, at=at)
         )
-        run.clients.register(run.target).compare_and_set(before, state)
     old_flow = stop_old_flow(run)
     run.write_fact("old_flow", old_flow.to_json())
     return {

@@ -1,0 +1,63 @@
+"""The process that executes a run. Before it changes anything it takes the run, and every other process has lost it.
+
+A task of Airflow, its retry, ``dr_resume`` and the command line are executors of their own. One that took the run keeps
+its attempt from step to step. One that lost it to another executor does not take it again.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Callable
+from datetime import datetime
+from uuid import uuid4
+
+from kafka_dr.errors import Refused
+from kafka_dr.register import Register, RegisterConflict, RegisterState
+from kafka_dr.register.holding import said
+from kafka_dr.register.transitions import taken
+
+
+class Executor:
+    """One process, and the runs that it took.
+
+    :param name: shown to people, and different for each process
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self._took: set[tuple[str, str, int]] = set()
+
+    @classmethod
+    def here(cls) -> Executor:
+        """Return this process: host, process id, and a random part, as hosts and ids can be used again."""
+        return cls(f"{socket.gethostname()}:{os.getpid()}:{uuid4().hex[:8]}")
+
+    def take(self, state: RegisterState, register: Register, at: Callable[[], datetime]) -> RegisterState:
+        """Take the run of a record, unless this process has it already, and return the record that holds then.
+
+        :param state: the newest record; the register may hold an older one
+        :param register: the one that decides
+        :param at: the time of now
+        :raises Refused: another process took the run since this one did
+        :raises RegisterConflict: another process takes it at the same time
+        """
+        if state.executor == self.name:
+            return state
+        held = (state.group, state.run, state.epoch)
+        if held in self._took:
+            raise Refused(
+                f"{state.group} is {said(state)}: this process ({self.name}) had taken the run, and another one "
+                "continues it. Nothing more is changed"
+            )
+        new = taken(state, run=state.run, executor=self.name, at=at())
+        try:
+            register.compare_and_set(state, new)
+        except RegisterConflict as conflict:
+            if conflict.found is not None and conflict.found.order >= state.order:
+                raise
+            # It does not hold the record yet that the other register was given.
+            register.copy(state)
+            register.compare_and_set(state, new)
+        self._took.add(held)
+        return new
