@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from lab import airflow_home, clients, credentials, jars, java, rights, spark
+from lab import airflow_home, class_archives, clients, credentials, jars, java, rights, spark
 from lab.airflow_services import Airflow
 from lab.bootstrap import cache_folder, check_space
 from lab.clusters import CLUSTERS, Cluster, cluster_named
@@ -41,6 +41,7 @@ class Lab:
     :param brokers: brokers in each cluster; by default as it was made.
     :param environ: settings from outside (``KAFKA_DR_…``); by default those of this process.
     :param dags: folder of the DAGs that its Airflow runs; by default the project's.
+    :param recording: whether its processes write archives of their classes when they end
     """
 
     def __init__(
@@ -51,11 +52,13 @@ class Lab:
         brokers: int | None = None,
         environ: Mapping[str, str] | None = None,
         dags: Path = airflow_home.DAGS,
+        recording: bool = False,
     ) -> None:
         self.home = Home((home or DEFAULT_HOME).expanduser().absolute())
         self.settings = chosen_settings(self.home, port_base=port_base, brokers=brokers)
         self.supervisor = Supervisor(self.home)
         self._dags = dags
+        self._recording = recording
         self._environ = dict(os.environ if environ is None else environ)
 
     @property
@@ -83,9 +86,13 @@ class Lab:
             self._refuse_moved_ports()
             check_not_ephemeral(self.settings.port_base, ephemeral=ephemeral_ports())
             cache = cache_folder(self._environ)
+            java_home = java.java_home(self._environ)
+            kafka = jars.obtain(jars.KAFKA, cache=cache, environ=self._environ, progress=_jars_progress(report))
             jvm = Jvm(
-                java_home=java.java_home(self._environ),
-                jars=jars.obtain(jars.KAFKA, cache=cache, environ=self._environ, progress=_jars_progress(report)),
+                java_home=java_home,
+                jars=kafka,
+                archives=class_archives.folder_of(cache, java_home=java_home, kafka=kafka),
+                recording=self._recording,
             )
             self.settings.write(self.home)
             startup = Startup(

@@ -14,8 +14,12 @@ from typing import Self
 
 from rich.console import Console
 
+from lab import class_archives
+from lab.api import Lab
+from lab.errors import LabError
 from lab.layout import PROJECT
 from lab.leftovers import RUN, end_leftovers, new_run
+from lab.ports import first_free_base
 
 SOURCES = ("include", "plugins", "dags", "spark", "tests")
 
@@ -24,6 +28,8 @@ IN_PARALLEL = ("-n", "4", "--max-worker-restart", "0")
 #: All of it takes a quarter of that; what takes longer hangs. Seconds, and those to end in by itself.
 DEADLINE_SECONDS = 4800.0
 ENDING_SECONDS = 60.0
+#: Not the default ports: somebody may use a lab meanwhile.
+_PORT_BASES = tuple(range(28000, 20000, -1000))
 
 
 def checks(project: Path) -> dict[str, tuple[str, ...]]:
@@ -47,6 +53,8 @@ def run(pytest_arguments: Sequence[str], console: Console) -> int:
     environ = _environ() | {RUN: name}
     sys.stdout.flush()
     try:
+        if not pytest_arguments:
+            _make_class_archives(environ, console)
         with ExitStack() as stack:
             wanted = {} if pytest_arguments else checks(PROJECT)
             started = [stack.enter_context(_Check(each, argv, environ)) for each, argv in wanted.items()]
@@ -58,6 +66,22 @@ def run(pytest_arguments: Sequence[str], console: Console) -> int:
     if failed and not tests:
         console.print("[red]the tests passed, and a check did not[/]: see above")
     return tests or next(iter(failed), 0)
+
+
+def _make_class_archives(environ: Mapping[str, str], console: Console) -> None:
+    """Let the many labs of a whole run start with less work; without the archives they start as well."""
+
+    def run_lab(folder: Path) -> None:
+        lab = Lab(folder, port_base=first_free_base(_PORT_BASES), environ=environ, recording=True)
+        try:
+            lab.up(airflow=False)
+        finally:
+            lab.down()
+
+    try:
+        class_archives.make(environ, run_lab)
+    except LabError as error:
+        console.print(f"[yellow]Kafka starts without class archives[/]: {error}", markup=True, highlight=False)
 
 
 class _Check:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from lab import class_archives
+
 _LOGGING = """\
 status = error
 rootLogger.level = INFO
@@ -26,6 +28,10 @@ class Jvm:
 
     java_home: Path
     jars: Path
+    #: Where archives of classes are, see :mod:`lab.class_archives`; ``None``: none is used.
+    archives: Path | None = None
+    #: Whether each process writes such an archive when it ends.
+    recording: bool = False
 
     def argv(self, main_class: str, *arguments: str, heap_megabytes: int, folder: Path) -> tuple[str, ...]:
         """The command line of one Java process.
@@ -42,6 +48,7 @@ class Jvm:
             "-XX:TieredStopAtLevel=1",  # saves a third of the start; a lab lives too briefly to earn it back
             "-XX:MaxMetaspaceSize=192m",
             "-Xshare:auto",
+            *self._archive(main_class, folder),
             "-Djava.awt.headless=true",
             f"-Dlog4j2.configurationFile={logging}",
             f"-Dkafka.logs.dir={folder}",
@@ -50,3 +57,8 @@ class Jvm:
             main_class,
             *arguments,
         )
+
+    def _archive(self, main_class: str, folder: Path) -> tuple[str, ...]:
+        if self.recording and self.archives is not None:
+            return class_archives.recording_options(self.archives, folder)
+        return class_archives.options(self.archives, main_class)

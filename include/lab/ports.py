@@ -56,6 +56,25 @@ def check_free(ports: Iterable[tuple[int, str]]) -> None:
             )
 
 
+def first_free_base(bases: Iterable[int], span: int = SPAN) -> int:
+    """Return the first of several bases where nobody listens on any port of a lab.
+
+    :param bases: first ports of ranges, the preferred one first
+    :param span: how many ports from each base on have to be free
+    :raises LabError: each range has a port that is taken
+    """
+    listening = {
+        connection.laddr.port
+        for connection in psutil.net_connections("tcp")
+        if connection.laddr and connection.status == psutil.CONN_LISTEN
+    }
+    tried = list(bases)
+    for base in tried:
+        if listening.isdisjoint(range(base, base + span)):
+            return base
+    raise LabError(f"somebody listens on ports of each range that begins at {tried}: stop what is no longer needed")
+
+
 def _is_free(port: int) -> bool:
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 
-import psutil
+from lab.ports import first_free_base
 
 #: How many ports a lab and what a test starts with it may use.
 SPAN = 800
@@ -20,9 +20,4 @@ def port_base(candidates: Iterable[int], *, setting: str = "") -> int:
     chosen = os.environ.get(setting) if setting else None
     if chosen:
         return int(chosen)
-    taken = {
-        connection.laddr.port
-        for connection in psutil.net_connections("tcp")
-        if connection.laddr and connection.status == psutil.CONN_LISTEN
-    }
-    return next(base for base in candidates if taken.isdisjoint(range(base, base + SPAN)))
+    return first_free_base(candidates, SPAN)

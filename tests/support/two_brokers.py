@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kafka_dr.clusters import ClientSettings, KafkaCluster
-from lab import brokers, clients, credentials, jars, java, provisioning, rights
+from lab import brokers, class_archives, clients, credentials, jars, java, provisioning, rights
 from lab.bootstrap import cache_folder
 from lab.clusters import EAST
 from lab.context import LabContext
@@ -39,10 +39,12 @@ class TwoBrokers:
         home, environ = Home(folder), dict(os.environ)
         passwords = credentials.obtain(home, clusters=(EAST.name,), principals=rights.PRINCIPALS)
         kafka = jars.obtain(lock, cache=cache_folder(environ), environ=environ, progress=lambda _done, _of: None)
+        home_of_java = java.java_home(environ)
+        archives = class_archives.folder_of(cache_folder(environ), java_home=home_of_java, kafka=kafka)
         return cls(
             context=LabContext(home=home, settings=Settings(port_base=port_base, brokers=2), credentials=passwords),
             supervisor=Supervisor(home),
-            jvm=Jvm(java_home=java.java_home(environ), jars=kafka),
+            jvm=Jvm(java_home=home_of_java, jars=kafka, archives=archives),
         )
 
     def start(self) -> None:
