@@ -62,7 +62,7 @@ FORBIDDEN = {
 SPARK_MAY = {
     "spark/copy_audit": {"kafka_dr.audit", "kafka_dr.positions"},
     "spark/jobs": {
-        *("kafka_dr.audit", "kafka_dr.topology", "kafka_dr.clusters", "kafka_dr.replication"),
+        *("kafka_dr.audit", "kafka_dr.topology", "kafka_dr.clusters", "kafka_dr.replication", "kafka_dr.waiting"),
         *("kafka_dr.lag", "kafka_dr.errors", "kafka_dr.clock", "kafka_dr.named_rows", "kafka_dr.positions"),
         # Read only: what is stranded, or stays aside, is decided by what was journaled.
         "kafka_dr.register",
@@ -140,6 +140,16 @@ def test_each_library_is_imported_only_by_the_rooms_that_own_it() -> None:
             if room_of(path) not in OWNERS.get(root, set()):
                 wrong.append((str(path.relative_to(ROOT)), root))
     assert wrong == []
+
+
+def test_only_one_loop_sleeps() -> None:
+    """Everything else waits with ``wait_until``, which always has a deadline and a clock that a test can move."""
+    loops = []
+    for path in [*python_files("include/kafka_dr"), *python_files("plugins"), *python_files("spark")]:
+        for loop in (n for n in ast.walk(ast.parse(path.read_text("utf-8"))) if isinstance(n, ast.While | ast.For)):
+            if any(isinstance(node, ast.Attribute) and node.attr == "sleep" for node in ast.walk(loop)):
+                loops.append(f"{path.relative_to(ROOT)}:{loop.lineno}")
+    assert [where for where in loops if not where.startswith("include/kafka_dr/waiting.py:")] == []
 
 
 def test_the_verbs_are_imported_by_health_and_the_command_line_alone() -> None:

@@ -13,11 +13,10 @@ from kafka_dr.clock import Clock
 from kafka_dr.clusters import KafkaCluster, OffsetRange, Record, TopicPartition
 from kafka_dr.clusters.writing import NewRecord
 from kafka_dr.errors import TryAgain
-from kafka_dr.waiting import wait_until
+from kafka_dr.waiting import SHORT_PAUSE_SECONDS, wait_until
 
 #: How many offsets at the end of each log are read; control records between canaries occupy some of them.
 _LOOK_BACK = 500
-_POLL_SECONDS = 0.05
 #: How long to wait until a written record can be read back, in seconds.
 _BACK_SECONDS = 5.0
 
@@ -124,7 +123,7 @@ def round_trip(cluster: KafkaCluster, topic: str, *, origin: str, clock: Clock) 
         return offsets.keys() - {record.topic_partition for record in read if record.key == mark}
 
     left = _BACK_SECONDS - (clock.monotonic() - began)
-    missing = wait_until(unread, lambda found: not found, clock=clock, seconds=left, pause_seconds=_POLL_SECONDS)
+    missing = wait_until(unread, lambda found: not found, clock=clock, seconds=left, pause_seconds=SHORT_PAUSE_SECONDS)
     if missing:
         shown = ", ".join(map(str, sorted(missing)))
         raise TryAgain(f"records written to {shown} on {cluster.name} cannot be read back after {_BACK_SECONDS:g} s")
@@ -159,7 +158,7 @@ def _wait(
         lambda seen: len(seen) == len(wanted),
         clock=clock,
         seconds=wait_seconds,
-        pause_seconds=_POLL_SECONDS,
+        pause_seconds=SHORT_PAUSE_SECONDS,
     )
 
 

@@ -20,7 +20,7 @@ from kafka_dr.clusters.acl_filters import FEW_ACLS, MOST_ACLS, AclFilter, exactl
 from kafka_dr.clusters.errors import NotAuthorized
 from kafka_dr.clusters.model import Acl, AclOperation, AclPermission, PatternType, ResourceType
 from kafka_dr.clusters.session import ClusterSession
-from kafka_dr.waiting import wait_until
+from kafka_dr.waiting import SHORT_PAUSE_SECONDS, wait_until
 
 _RESOURCES = {
     ResourceType.TOPIC: ClientResourceType.TOPIC,
@@ -37,7 +37,6 @@ _PERMISSION_OF = {AclPermissionType[permission.name]: permission for permission 
 
 #: How long to wait until a broker knows of a change, in seconds.
 _KNOWN_SECONDS = 2.0
-_PAUSE_SECONDS = 0.02
 
 
 class Acls:
@@ -142,7 +141,7 @@ class Acls:
         A broker that takes longer is no error: callers that need the change prove it on every partition leader.
         """
         with suppress(NotAuthorized):
-            wait_until(self.list, known, clock=SystemClock(), seconds=_KNOWN_SECONDS, pause_seconds=_PAUSE_SECONDS)
+            wait_until(self.list, known, clock=SystemClock(), seconds=_KNOWN_SECONDS, pause_seconds=SHORT_PAUSE_SECONDS)
 
 
 def _acl(binding: AclBinding) -> Acl:

@@ -25,7 +25,6 @@ from kafka_dr.waiting import wait_until
 #: Groups in one request, and requests at the same time. An answer holds every committed offset of each group.
 _GROUPS_AT_ONCE = 200
 _REQUESTS_AT_ONCE = 8
-_PAUSE_SECONDS = 0.1
 _GROUP = 0  # the protocol's number for a group among the keys of coordinators
 _CONSUMER = "consumer"
 #: States in which the assignment is complete.
@@ -157,9 +156,7 @@ class GroupReading:
                 found.update(self._once(open_groups, read))
             return [group for group in open_groups if is_open(group)]
 
-        wait_until(
-            still_open, lambda left: not left, clock=SystemClock(), seconds=seconds, pause_seconds=_PAUSE_SECONDS
-        )
+        wait_until(still_open, lambda left: not left, clock=SystemClock(), seconds=seconds)
         return found
 
     def _once(

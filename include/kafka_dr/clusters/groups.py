@@ -15,11 +15,10 @@ from kafka_dr.clusters.session import ClusterSession
 from kafka_dr.errors import TryAgain
 from kafka_dr.parallel import ask_all
 from kafka_dr.positions import TopicPartition
-from kafka_dr.waiting import wait_until
+from kafka_dr.waiting import SHORT_PAUSE_SECONDS, wait_until
 
 #: librdkafka takes one group in a call, so this many calls run at the same time.
 _CONCURRENT_GROUPS = 32
-_PAUSE_SECONDS = 0.05
 
 
 class Groups:
@@ -75,7 +74,7 @@ class Groups:
                 lambda listed: not _unstable(listed),
                 clock=SystemClock(),
                 seconds=self._session.request_seconds,
-                pause_seconds=_PAUSE_SECONDS,
+                pause_seconds=SHORT_PAUSE_SECONDS,
             )
             if unstable := _unstable(found):
                 raise TryAgain(

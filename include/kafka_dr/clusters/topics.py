@@ -20,7 +20,6 @@ from kafka_dr.waiting import wait_until
 
 #: How long to wait until a new leader knows that it leads, in seconds.
 _LEADS_SECONDS = 1.5
-_PAUSE_SECONDS = 0.1
 
 
 class Topics:
@@ -165,7 +164,6 @@ class Topics:
             lambda _: True,
             clock=SystemClock(),
             seconds=_LEADS_SECONDS,
-            pause_seconds=_PAUSE_SECONDS,
             retry=StaleMetadata,
         )
 

@@ -14,7 +14,7 @@ from kafka_dr.clusters.session import ClusterSession
 from kafka_dr.errors import KafkaDrError, TryAgain
 from kafka_dr.parallel import ask_all
 from kafka_dr.positions import TopicPartition
-from kafka_dr.waiting import wait_until
+from kafka_dr.waiting import SHORT_PAUSE_SECONDS, wait_until
 
 #: States in which a transaction holds back the LSO (KIP-664).
 _OPEN = ("Ongoing", "PrepareCommit", "PrepareAbort", "PrepareEpochFence")
@@ -22,8 +22,6 @@ _OPEN = ("Ongoing", "PrepareCommit", "PrepareAbort", "PrepareEpochFence")
 _TRANSACTION = 1  # the protocol's number for a transactional id among the keys of coordinators
 #: The default of producers. This project writes nothing in such a transaction.
 _TRANSACTION_TIMEOUT_MS = 60_000
-#: How long to wait before asking again a coordinator that is still aborting a transaction, in seconds.
-_ABORTING_SECONDS = 0.02
 #: How many ids are taken over at the same time.
 _IDS_AT_ONCE = 16
 
@@ -79,7 +77,7 @@ class Transactions:
             lambda found: not found,
             clock=SystemClock(),
             seconds=self._session.request_seconds,
-            pause_seconds=_ABORTING_SECONDS,
+            pause_seconds=SHORT_PAUSE_SECONDS,
         )
         for refusal in refused.values():
             raise refusal

@@ -22,10 +22,10 @@ from kafka_dr.config_sync.items import AddAcl, AddPartitions, CreateTopic, Item,
 from kafka_dr.config_sync.plan import Plan
 from kafka_dr.errors import KafkaDrError, Refused, TryAgain
 from kafka_dr.fencing.change import FRESH_SECONDS, is_permitted_now
+from kafka_dr.waiting import wait_until
 
 #: How long a DENY that was acknowledged may take to be seen, and how often it is looked for.
 _SEEN_SECONDS = 5.0
-_LOOK_SECONDS = 0.2
 
 #: Looks at the register, the clusters' ids and the lock, and raises unless changes may still be made.
 Guard = Callable[[], None]
@@ -122,15 +122,15 @@ class Applying:
     def _shut(self) -> Plan:
         """Wait until the fence and every DENY is in place: without them, an ALLOW would open the standby."""
         self._ensure_fence()
-        deadline = self._clock.monotonic() + _SEEN_SECONDS
-        while True:
-            plan = self._compare()
-            missing = next(filter(_is_new_deny, plan.items), None)
-            if missing is None:
-                return plan
-            if self._clock.monotonic() > deadline:
-                raise TryAgain(f"nothing is allowed before {missing.subject} is in place")
-            self._clock.sleep(_LOOK_SECONDS)
+        plan = wait_until(
+            self._compare,
+            lambda found: not any(map(_is_new_deny, found.items)),
+            clock=self._clock,
+            seconds=_SEEN_SECONDS,
+        )
+        for missing in filter(_is_new_deny, plan.items):
+            raise TryAgain(f"nothing is allowed before {missing.subject} is in place")
+        return plan
 
     def _permitted(self) -> None:
         if not is_permitted_now(self._guard, self._clock):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
@@ -12,7 +13,9 @@ from kafka_dr.named_rows import positions_from_json, positions_to_json
 from kafka_dr.outcomes import Check
 from kafka_dr.replication import data_ends
 from kafka_dr.runs.run import Run
+from kafka_dr.waiting import wait_until
 
+#: Between two looks at a flow that may need hours.
 _PAUSE_SECONDS = 0.25
 
 
@@ -28,18 +31,23 @@ def act(run: Run) -> Mapping[str, Any]:
     source = run.clients.cluster(run.source, "audit")
     replicator = run.clients.replicator(run.flow)
     ends = run.operator(run.source).topics.last_stable_offsets(run.partitions(run.source))
-    behind = left = _behind(positions := replicator.positions(), data_ends(source, positions, ends))
-    began, advanced = run.clock.monotonic(), run.clock.monotonic()
-    while left:
-        run.clock.sleep(_PAUSE_SECONDS)
+    behind = _behind(positions := replicator.positions(), data_ends(source, positions, ends))
+    began = advanced = run.clock.monotonic()
+
+    def still_left() -> dict[TopicPartition, int]:
+        nonlocal positions, advanced
         before, positions = positions, replicator.positions()
         left = _behind(positions, ends)
         if any(positions.get(partition) != before.get(partition) for partition in left):
             advanced = run.clock.monotonic()
-            continue
+            return left
         # The flow never passes control records after the last data record, even if other partitions are written to.
         left = _behind(positions, data_ends(source, positions, {partition: ends[partition] for partition in left}))
         _refuse_standstill(run, left, advanced)
+        return left
+
+    if behind:
+        wait_until(still_left, lambda left: not left, clock=run.clock, seconds=math.inf, pause_seconds=_PAUSE_SECONDS)
     at = run.clock.now()
     run.write_fact("caught_up", {"at": at.isoformat(), "ends": positions_to_json(ends)}, needed_on=[run.source])
     seconds = round(run.clock.monotonic() - began, 3)

@@ -23,8 +23,7 @@ from kafka_dr.register.abandonment import OLD_CLUSTER_PREPARED
 from kafka_dr.register.quarantine import QUARANTINE, quarantine_fact
 from kafka_dr.rescue import Compared, compare_with, missing_from
 from kafka_dr.runs.run import Run
-
-_PAUSE_SECONDS = 0.1
+from kafka_dr.waiting import wait_until
 
 
 def check(run: Run) -> Sequence[Check]:
@@ -188,16 +187,16 @@ def _create(context: FailbackContext) -> list[str]:
 
 def _wait_until_gone(context: FailbackContext, deletes: Mapping[str, str]) -> None:
     run = context.run
-    deadline = run.clock.monotonic() + run.group.timing.step_deadline_seconds
-    while True:
-        left = _left(context, deletes)
-        if not left:
-            return
-        if run.clock.monotonic() > deadline:
-            raise TryAgain(
-                f"{', '.join(left[:3])} still exist on {run.target}: look at its controller, then run the step again"
-            )
-        run.clock.sleep(_PAUSE_SECONDS)
+    left = wait_until(
+        lambda: _left(context, deletes),
+        lambda found: not found,
+        clock=run.clock,
+        seconds=run.group.timing.step_deadline_seconds,
+    )
+    if left:
+        raise TryAgain(
+            f"{', '.join(left[:3])} still exist on {run.target}: look at its controller, then run the step again"
+        )
 
 
 def _left(context: FailbackContext, deletes: Mapping[str, str]) -> list[str]:

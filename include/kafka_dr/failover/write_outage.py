@@ -15,10 +15,10 @@ from kafka_dr.clusters import OffsetRange, TopicPartition
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.named_rows import positions_from_json
 from kafka_dr.runs.run import Run
+from kafka_dr.waiting import wait_until
 
 #: Control records take offsets, too, so the last data record may be a few offsets before the end.
 _LOOK_BACK = 200
-_PAUSE_SECONDS = 0.1
 
 #: When each partition was last or first written, in seconds since the epoch, by the records' timestamps. ``None`` if
 #: only control records and aborted records were found, and there are more records before them.
@@ -119,14 +119,16 @@ def _first_writes(run: Run, busy: Collection[TopicPartition], *, until: float) -
     ends = {p: all_ends.get(p, 0) for p in busy}
     topics, log = run.operator(run.target).topics, run.clients.cluster(run.target, "audit").log
     found: dict[TopicPartition, float] = {}
-    while True:
+
+    def look() -> dict[TopicPartition, float]:
         now = topics.high_watermarks(ends.keys() - found.keys())
         grown = {p: OffsetRange(ends[p], min(end, ends[p] + _LOOK_BACK)) for p, end in now.items() if end > ends[p]}
         for record in log.read(grown):
             found.setdefault(record.topic_partition, record.timestamp_ms / 1000)
-        if len(found) == len(ends) or run.clock.now().timestamp() > until:
-            return found
-        run.clock.sleep(_PAUSE_SECONDS)
+        return found
+
+    seconds = until - run.clock.now().timestamp()
+    return wait_until(look, lambda seen: len(seen) == len(ends), clock=run.clock, seconds=seconds)
 
 
 def _without_canary(run: Run, ends: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:

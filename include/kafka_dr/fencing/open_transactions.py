@@ -10,9 +10,7 @@ from collections.abc import Callable, Collection
 
 from kafka_dr.clock import Clock
 from kafka_dr.clusters import KafkaCluster, OpenTransaction, TopicPartition
-from kafka_dr.waiting import wait_until
-
-_PAUSE_SECONDS = 0.03
+from kafka_dr.waiting import SHORT_PAUSE_SECONDS, wait_until
 
 
 def touching(
@@ -44,7 +42,7 @@ def wait_until_ended(
         lambda still_open: not still_open,
         clock=clock,
         seconds=grace_seconds,
-        pause_seconds=_PAUSE_SECONDS,
+        pause_seconds=SHORT_PAUSE_SECONDS,
     )
 
 
@@ -62,5 +60,5 @@ def wait_until_stable(
         return {p: (stable[p], high[p]) for p in partitions if stable[p] < high[p]}
 
     return wait_until(
-        held_back, lambda held: not held, clock=clock, seconds=deadline_seconds, pause_seconds=_PAUSE_SECONDS
+        held_back, lambda held: not held, clock=clock, seconds=deadline_seconds, pause_seconds=SHORT_PAUSE_SECONDS
     )

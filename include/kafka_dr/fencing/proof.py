@@ -14,11 +14,10 @@ from kafka_dr.clock import Clock
 from kafka_dr.clusters import Acl, AclOperation, KafkaCluster, TopicPartition, WriteAnswer, WriteVerdict
 from kafka_dr.errors import TryAgain
 from kafka_dr.outcomes import Check, Outcome
-from kafka_dr.waiting import wait_until
+from kafka_dr.waiting import SHORT_PAUSE_SECONDS, wait_until
 
 T = TypeVar("T")
 
-_PAUSE_SECONDS = 0.03
 READ_BACK_SECONDS = 2.0
 
 
@@ -178,4 +177,6 @@ def _reads(
 
 def _until(ask: Callable[[], T], good: Callable[[T], bool], clock: Clock, deadline_seconds: float) -> T:
     # A coordinator may be moving to another broker, for example, so it is asked again after TryAgain.
-    return wait_until(ask, good, clock=clock, seconds=deadline_seconds, pause_seconds=_PAUSE_SECONDS, retry=TryAgain)
+    return wait_until(
+        ask, good, clock=clock, seconds=deadline_seconds, pause_seconds=SHORT_PAUSE_SECONDS, retry=TryAgain
+    )

@@ -13,12 +13,10 @@ from kafka_dr.group_offsets import verification
 from kafka_dr.outcomes import Check
 from kafka_dr.replication import ConnectorNotFound
 from kafka_dr.runs.run import Run
+from kafka_dr.waiting import SHORT_PAUSE_SECONDS, wait_until
 
 #: How long copying may take before a record that was just written counts as not copied yet.
 ARRIVAL_SECONDS = 2.0
-_PAUSE_SECONDS = 0.05
-#: Between two questions to Connect, which answers slowly.
-_ASK_AGAIN_SECONDS = 0.1
 T = TypeVar("T")
 Ends = Mapping[TopicPartition, int]
 
@@ -66,14 +64,23 @@ def look(
     :param reached: asks how far the copying of these partitions is
     """
     verified = frontier.advance(ends)
-    deadline = clock.monotonic() + ARRIVAL_SECONDS
-    while missing := _missing(verified):
-        then = reached(missing)
+    if not _missing(verified):
+        return NearHead(ends, verified)
+
+    def compare_again() -> tuple[Mapping[TopicPartition, Verified], Reached]:
+        nonlocal verified
+        then = reached(_missing(verified))
         verified = frontier.advance(ends)
-        if clock.monotonic() >= deadline:
-            return _judged(ends, verified, then)
-        clock.sleep(_PAUSE_SECONDS)
-    return NearHead(ends, verified)
+        return verified, then
+
+    verified, then = wait_until(
+        compare_again,
+        lambda found: not _missing(found[0]),
+        clock=clock,
+        seconds=ARRIVAL_SECONDS,
+        pause_seconds=SHORT_PAUSE_SECONDS,
+    )
+    return _judged(ends, verified, then)
 
 
 def _judged(ends: Ends, verified: Mapping[TopicPartition, Verified], then: Reached) -> NearHead:
@@ -111,10 +118,7 @@ def still_missing(ask: Callable[[], list[T]], *, clock: Clock, seconds: float) -
 
     :param seconds: :data:`ARRIVAL_SECONDS` if records may still be copied; 0 asks once
     """
-    deadline = clock.monotonic() + seconds
-    while (missing := ask()) and clock.monotonic() < deadline:
-        clock.sleep(_ASK_AGAIN_SECONDS)
-    return missing
+    return wait_until(ask, lambda missing: not missing, clock=clock, seconds=seconds)
 
 
 def tail(run: Run) -> Check:

@@ -24,11 +24,12 @@ from kafka_dr.clusters import KafkaCluster, OffsetRange, TopicPartition
 from kafka_dr.clusters.errors import NotFound, WriterFenced
 from kafka_dr.clusters.model import Acl
 from kafka_dr.clusters.writing import NewRecord, TransactionalWriter
-from kafka_dr.errors import KafkaDrError, OutcomeUnknown, Refused, TryAgain
+from kafka_dr.errors import OutcomeUnknown, Refused, TryAgain
 from kafka_dr.register import records
 from kafka_dr.register.holding import Author
 from kafka_dr.register.port import RegisterConflict, bring_up, permitted_fact
 from kafka_dr.register.state import RegisterState
+from kafka_dr.waiting import wait_until
 
 _PARTITION = TopicPartition(records.REGISTER_TOPIC, 0)
 _TOPIC_CONFIG = {"cleanup.policy": "compact", "min.compaction.lag.ms": "604800000", "max.message.bytes": "1048588"}
@@ -102,9 +103,10 @@ class KafkaRegister:
         :returns: what the register held when that was decided
         :raises OutcomeUnknown: it was not found out before the deadline whether it was written
         """
-        deadline = self._clock.monotonic() + self._deadline_seconds
         unanswered: OutcomeUnknown | None = None
-        while True:
+
+        def attempt() -> Mapping[bytes, bytes]:
+            nonlocal unanswered
             try:
                 with self._writer(group) as writer:
                     held = self._latest()
@@ -113,19 +115,14 @@ class KafkaRegister:
                 return held
             except OutcomeUnknown as error:
                 unanswered = error
-                self._pause(deadline, unanswered)
+                raise
             except (WriterFenced, TryAgain) as error:
-                self._pause(deadline, unanswered or error)
+                # A commit without an answer stays an unknown outcome, even if later reads fail for another reason.
+                raise unanswered or error from error
 
-    def _pause(self, deadline: float, error: KafkaDrError) -> None:
-        """Wait before reading again: after another writer's change or a missing answer, only reading shows the outcome.
-
-        :param error: raised when the deadline has passed. A commit without an answer stays an unknown outcome, even if
-            later reads fail for another reason
-        """
-        if self._clock.monotonic() > deadline:
-            raise error
-        self._clock.sleep(0.1)
+        # After another writer's change or a missing answer, only reading shows the outcome.
+        again = (OutcomeUnknown, WriterFenced, TryAgain)
+        return wait_until(attempt, lambda _: True, clock=self._clock, seconds=self._deadline_seconds, retry=again)
 
     def copy(self, state: RegisterState) -> RegisterState:
         """Write ``state`` unless this register holds a newer record, and return the record that it holds then."""

@@ -13,13 +13,13 @@ import httpx
 from kafka_dr.clock import Clock
 from kafka_dr.errors import KafkaDrError, OutcomeUnknown, Refused, TryAgain
 from kafka_dr.quoting import address
+from kafka_dr.waiting import SHORT_PAUSE_SECONDS, wait_until
 
 #: Connect's own word for a state, in lower case; ``absent`` if there is no such connector, ``unknown`` if Connect does
 #: not report a state.
 ConnectorState = Literal["absent", "stopped", "running", "failed", "paused", "unassigned", "restarting", "unknown"]
 _STATES = ("stopped", "running", "failed", "paused", "unassigned", "restarting")
 
-_POLL_SECONDS = 0.05
 #: Connect's answer while its resources are not registered yet. For a missing connector the answer names it.
 _NOT_YET = "HTTP 404 Not Found"
 
@@ -231,32 +231,43 @@ class ConnectClient:
         :returns: the status seen last: that state, or ``failed`` where ``running`` was waited for
         :raises TryAgain: it had not settled there when the deadline passed
         """
-        deadline = self._clock.monotonic() + deadline_seconds
-        while True:
-            status = self.status(name)
-            if status.need_not_be_waited_for(state):
-                return status
-            if self._clock.monotonic() >= deadline:
-                tasks = ", ".join(f"{task.number} {task.state}" for task in status.tasks) or "none"
-                raise TryAgain(
-                    f"{name} is {status.state} (tasks: {tasks}) after {deadline_seconds:g} s, expected {state}: "
-                    "look at the Connect worker's log"
-                )
-            self._clock.sleep(_POLL_SECONDS)
+        status = wait_until(
+            lambda: self.status(name),
+            lambda found: found.need_not_be_waited_for(state),
+            clock=self._clock,
+            seconds=deadline_seconds,
+            pause_seconds=SHORT_PAUSE_SECONDS,
+        )
+        if not status.need_not_be_waited_for(state):
+            tasks = ", ".join(f"{task.number} {task.state}" for task in status.tasks) or "none"
+            raise TryAgain(
+                f"{name} is {status.state} (tasks: {tasks}) after {deadline_seconds:g} s, expected {state}: "
+                "look at the Connect worker's log"
+            )
+        return status
 
     def _ask(self, method: str, path: str, doing: str, body: object = None) -> Any:
         """Send a request, again while Connect is rebalancing, and return what it answers."""
         deadline = self._clock.monotonic() + self._seconds
-        while True:
+        where = self.endpoint.base_url
+
+        def send() -> tuple[httpx.Response, KafkaDrError | None]:
             left = max(0.1, deadline - self._clock.monotonic())
             response = self._send(method, path, doing, body, left)
             if response.is_success:
-                return response.json() if response.content else None
-            where = self.endpoint.base_url
-            error = answered(method, response.status_code, _message(response), doing=doing, where=where)
-            if not isinstance(error, TryAgain) or self._clock.monotonic() + _POLL_SECONDS >= deadline:
-                raise error
-            self._clock.sleep(_POLL_SECONDS)
+                return response, None
+            return response, answered(method, response.status_code, _message(response), doing=doing, where=where)
+
+        response, error = wait_until(
+            send,
+            lambda found: not isinstance(found[1], TryAgain),
+            clock=self._clock,
+            seconds=self._seconds - SHORT_PAUSE_SECONDS,
+            pause_seconds=SHORT_PAUSE_SECONDS,
+        )
+        if error is not None:
+            raise error
+        return response.json() if response.content else None
 
     def _send(self, method: str, path: str, doing: str, body: object, seconds: float) -> httpx.Response:
         where = self.endpoint.base_url

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from kafka_dr.clock import Clock, SystemClock
 from kafka_dr.routing.route import Route, RouteBusy, RouteUncertain, RouteUnreadable, RouteUnwritable, must_replace
+from kafka_dr.waiting import SHORT_PAUSE_SECONDS, wait_until
 
 _READABLE_BY_ALL = 0o644
 
@@ -73,19 +74,20 @@ class FileRouter:
             os.close(handle)
 
     def _lock(self, handle: int) -> None:
-        deadline = self.clock.monotonic() + self.lock_seconds
-        while True:
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                if self.clock.monotonic() >= deadline:
-                    raise RouteBusy(
-                        f"The route file {self.path} was locked by another switch for {self.lock_seconds:g} s: "
-                        "see which run is switching this group, then try again."
-                    ) from None
-                self.clock.sleep(0.02)
-            else:
-                return
+        try:
+            wait_until(
+                lambda: fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB),
+                lambda _: True,
+                clock=self.clock,
+                seconds=self.lock_seconds,
+                pause_seconds=SHORT_PAUSE_SECONDS,
+                retry=BlockingIOError,
+            )
+        except BlockingIOError:
+            raise RouteBusy(
+                f"The route file {self.path} was locked by another switch for {self.lock_seconds:g} s: "
+                "see which run is switching this group, then try again."
+            ) from None
 
     def _replace(self, route: Route) -> None:
         """Write a temporary file, sync, rename, sync the folder: a power cut leaves the old or the new route."""

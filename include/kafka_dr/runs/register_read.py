@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Collection, Mapping
 from functools import partial
 
+from kafka_dr.clock import SystemClock
 from kafka_dr.errors import KafkaDrError, NeedsPerson
 from kafka_dr.register import RegisterState, arbiter, highest
 from kafka_dr.runs.background import BackgroundCall
+from kafka_dr.waiting import wait_until
 
 #: How long a cluster that may be dead is given to answer, and how long one whose answer is needed.
 OTHERS_SECONDS = 2.0
 NEEDED_SECONDS = 15.0
-_LOOK_SECONDS = 0.01
+#: Looks cost nothing, and everything waits for the deciding register.
+_PAUSE_SECONDS = 0.01
 
 Answers = Mapping[str, RegisterState | KafkaDrError | None]
 
@@ -52,16 +54,22 @@ def read_patiently_from_one(
     :param target: as asked for; the standby of the highest record where ``None``. Its register gets the longer time
     """
     asked = {name: BackgroundCall(f"the register of {name}", partial(read, name)) for name in clusters}
-    deadline = time.monotonic() + NEEDED_SECONDS
-    patience = time.monotonic() + OTHERS_SECONDS
-    while True:
-        answers = {name: _answer(question) for name, question in asked.items() if question.answered}
-        enough = any(_holds(name, answer, run) for name, answer in answers.items())
-        now = time.monotonic()
-        late = now > (patience if _without_the_others(answers, target) else deadline)
-        if enough or len(answers) == len(asked) or late:
-            return {name: _answer(question) for name, question in asked.items()}
-        time.sleep(_LOOK_SECONDS)
+    clock = SystemClock()
+    patience = clock.monotonic() + OTHERS_SECONDS
+
+    def is_enough(answers: Answers) -> bool:
+        if len(answers) == len(asked) or any(_holds(name, answer, run) for name, answer in answers.items()):
+            return True
+        return clock.monotonic() > patience and _without_the_others(answers, target)
+
+    wait_until(
+        lambda: {name: _answer(question) for name, question in asked.items() if question.answered},
+        is_enough,
+        clock=clock,
+        seconds=NEEDED_SECONDS,
+        pause_seconds=_PAUSE_SECONDS,
+    )
+    return {name: _answer(question) for name, question in asked.items()}
 
 
 def _without_the_others(answers: Answers, target: str | None) -> bool:

@@ -27,6 +27,7 @@ from kafka_dr.runs.group_context import PROOF_SECONDS
 from kafka_dr.runs.record import StepOutcome, StepRecord
 from kafka_dr.runs.register_guard import RegisterGuard, Unchanged
 from kafka_dr.runs.request import StepName
+from kafka_dr.waiting import wait_until
 from kafka_dr.watch.config_plan import (
     APPLY,
     APPLY_SAFE,
@@ -41,7 +42,6 @@ from kafka_dr.watch.config_plan import (
 
 #: The fact that the approved changes were made: the answer has been used.
 _USED = "applied"
-_LOOK_SECONDS = 0.2
 #: How long a broker may take for each change until it shows it: it creates the logs of one topic after the other.
 _SECONDS_A_CHANGE = 0.1
 
@@ -171,13 +171,13 @@ def _read_back(
 ) -> Plan:
     """Plan again until every accepted change is there: a broker may show a change a moment after it was made."""
     refused = {failure.item.about for failure in failures}
-    deadline = run.clock.monotonic() + PROOF_SECONDS + len(wanted) * _SECONDS_A_CHANGE
-    while True:
-        left = current_plan(run, state)
-        missing = {item.about for item in left.changes} & ({item.about for item in wanted} - refused)
-        if not missing or run.clock.monotonic() > deadline:
-            return left
-        run.clock.sleep(_LOOK_SECONDS)
+    accepted = {item.about for item in wanted} - refused
+    return wait_until(
+        lambda: current_plan(run, state),
+        lambda left: accepted.isdisjoint(item.about for item in left.changes),
+        clock=run.clock,
+        seconds=PROOF_SECONDS + len(wanted) * _SECONDS_A_CHANGE,
+    )
 
 
 def _shown(run: ConfigSyncRun) -> str:

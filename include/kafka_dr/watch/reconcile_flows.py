@@ -13,6 +13,7 @@ from kafka_dr.runs.at_rest import WatchOutcome, WatchResult, at_rest
 from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.group_context import GroupContext
 from kafka_dr.runs.register_guard import RegisterGuard, Unchanged
+from kafka_dr.waiting import wait_until
 from kafka_dr.watch.flow_plan import FlowAction, FlowChange, ObservedFlow, plan_flows
 
 _LOOK_SECONDS = 1.0
@@ -108,14 +109,17 @@ def _progress(context: GroupContext, state: RegisterState, *, patience: float) -
         context.operator(state.active),
         context.clients.replicator(_wanted(state)),
     )
-    until = clock.monotonic() + patience
-    while True:
+
+    def moving() -> Moving:
         before = replicator.positions()
         ends = data_ends(source, before, source.topics.last_stable_offsets(context.partitions(state.active)))
         clock.sleep(_LOOK_SECONDS)
         status = replicator.status()
         verdict = flow_moves(before, replicator.positions(), ends)
         if status.state != "running":
-            verdict = Moving("stuck", f"{replicator.flow.connector} is {status.state} {status.detail}".rstrip())
-        if verdict.verdict in ("moves", "idle") or clock.monotonic() > until:
-            return verdict
+            return Moving("stuck", f"{replicator.flow.connector} is {status.state} {status.detail}".rstrip())
+        return verdict
+
+    return wait_until(
+        moving, lambda found: found.verdict in ("moves", "idle"), clock=clock, seconds=patience, pause_seconds=0
+    )

@@ -13,6 +13,7 @@ from copy_audit.partitions import PartitionOutcome
 from kafka_dr.clock import Clock
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.replication import Replicator
+from kafka_dr.waiting import wait_until
 
 #: A flow in one of these states reads nothing, so there is no reason to wait.
 _STILL = frozenset({"absent", "stopped", "paused", "failed"})
@@ -47,12 +48,15 @@ class FlowWait:
 
     def _passed(self, wanted: Mapping[TopicPartition, int], *, wait: bool) -> set[TopicPartition]:
         """Return the partitions that the flow has read up to there, as soon as it has read all of them."""
-        deadline = self.clock.monotonic() + (self.seconds if wait else 0.0)
-        while True:
+
+        def passed() -> set[TopicPartition]:
             positions = self.replicator.positions()
-            passed = {partition for partition, offset in wanted.items() if positions.get(partition, 0) >= offset}
-            if len(passed) == len(wanted) or self.clock.monotonic() >= deadline:
-                return passed
-            if self.replicator.status().state in _STILL:
-                return passed
-            self.clock.sleep(_SECONDS_BETWEEN)
+            return {partition for partition, offset in wanted.items() if positions.get(partition, 0) >= offset}
+
+        return wait_until(
+            passed,
+            lambda found: not wait or len(found) == len(wanted) or self.replicator.status().state in _STILL,
+            clock=self.clock,
+            seconds=self.seconds,
+            pause_seconds=_SECONDS_BETWEEN,
+        )

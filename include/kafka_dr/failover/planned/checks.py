@@ -33,13 +33,13 @@ from kafka_dr.outcomes import Check, worst
 from kafka_dr.replication import data_ends, flow_moves
 from kafka_dr.runs.run import Run
 from kafka_dr.runs.sealing import evidence_can_be_signed
+from kafka_dr.waiting import wait_until
 
 #: Returns one check, or several that use the same look; their names are listed with it.
 Question = Callable[[Run], Check | tuple[Check, ...]]
 
-#: How long a flow may leave a waiting record uncopied before it counts as stuck, and how often it is looked at.
+#: How long a flow may leave a waiting record uncopied before it counts as stuck.
 _STUCK_SECONDS = 5.0
-_LOOK_SECONDS = 0.2
 
 
 def preflight_checks(run: Run, *, closely: bool) -> tuple[Check, ...]:
@@ -160,11 +160,12 @@ def _flow_moves(run: Run, ends: Mapping[TopicPartition, int], verified: Mapping[
         )
     before = replicator.positions()
     waiting = data_ends(run.clients.cluster(run.source, "audit"), before, ends)
-    deadline = run.clock.monotonic() + _STUCK_SECONDS
-    while (verdict := flow_moves(before, replicator.positions(), waiting)).verdict == "stuck":
-        if run.clock.monotonic() > deadline:
-            break
-        run.clock.sleep(_LOOK_SECONDS)
+    verdict = wait_until(
+        lambda: flow_moves(before, replicator.positions(), waiting),
+        lambda found: found.verdict != "stuck",
+        clock=run.clock,
+        seconds=_STUCK_SECONDS,
+    )
     outcome = {"moves": "ok", "idle": "ok", "stuck": "failed"}.get(verdict.verdict, "unknown")
     return Check("flow_moves", outcome, verdict.detail)  # type: ignore[arg-type]
 

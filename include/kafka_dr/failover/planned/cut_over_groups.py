@@ -13,8 +13,7 @@ from kafka_dr.offsets import CutOverProblem, TranslatedOffset, not_read_back, pa
 from kafka_dr.outcomes import Check
 from kafka_dr.register import Phase
 from kafka_dr.runs.run import Run
-
-_PAUSE_SECONDS = 0.1
+from kafka_dr.waiting import wait_until
 
 
 def check(run: Run) -> Sequence[Check]:
@@ -71,18 +70,19 @@ def prove(run: Run) -> Sequence[Check]:
 
 def no_live_members(run: Run) -> Check:
     """Return whether groups have live members on the target; if the policy says so, wait until they have none."""
-    deadline = run.clock.monotonic() + run.group.timing.drain_seconds
     waits = run.group.groups_policy.live_members == "wait"
     target = run.operator(run.target)
-    while True:
+
+    def members() -> dict[str, tuple[str, ...]]:
         states = target.groups.states(run.moved_groups(run.target)).values()
-        alive = {state.group: state.members for state in states if state.members}
-        if not alive or not waits or run.clock.monotonic() > deadline:
-            break
-        run.clock.sleep(_PAUSE_SECONDS)
+        return {state.group: state.members for state in states if state.members}
+
+    alive = wait_until(
+        members, lambda found: not found or not waits, clock=run.clock, seconds=run.group.timing.drain_seconds
+    )
     if not alive:
         return Check("no_live_members_on_target", "ok", f"no group has members on {run.target}")
-    shown = "; ".join(f"{group}: {', '.join(members[:3])}" for group, members in sorted(alive.items())[:3])
+    shown = "; ".join(f"{group}: {', '.join(found[:3])}" for group, found in sorted(alive.items())[:3])
     sentence = (
         f"groups have live members on {run.target} ({shown}), expected none, as their offsets cannot be set: stop "
         "these consumers"

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from kafka_dr import parallel
-from kafka_dr.audit import FindingKind, Verified
+from kafka_dr.audit import FindingKind, FirstDifference, Verified
 from kafka_dr.checks.change_rights import changes_refused
 from kafka_dr.checks.topic_layout import GroupLayout
 from kafka_dr.clusters import TopicPartition
@@ -21,8 +21,8 @@ from kafka_dr.outcomes import Check
 from kafka_dr.register import Phase
 from kafka_dr.runs.group_context import PROOF_SECONDS
 from kafka_dr.runs.run import Run
+from kafka_dr.waiting import SHORT_PAUSE_SECONDS, wait_until
 
-_PAUSE_SECONDS = 0.05
 #: A group whose offset has not moved for this long is not waited for: applications commit a few times a second.
 _IDLE_SECONDS = 0.3
 
@@ -163,19 +163,26 @@ def wait_for_copy(run: Run, ends: Mapping[TopicPartition, int], *, seconds: floa
     :raises TryAgain: records are still missing after ``seconds``
     """
     frontier = verification.frontier(run)
-    deadline = run.clock.monotonic() + seconds
-    while True:
-        verified = frontier.advance(ends)
-        findings = [found.finding for found in verified.values() if found.finding is not None]
-        if not findings or any(finding.kind is not FindingKind.MISSING for finding in findings):
-            return verified
-        if run.clock.monotonic() > deadline:
-            shown = "; ".join(map(str, findings[:5]))
-            raise TryAgain(
-                f"{run.flow} did not copy all records of {run.source} within {seconds:g} s: {shown}. Look at "
-                f"{run.flow.connector}, then run the step again"
-            )
-        run.clock.sleep(_PAUSE_SECONDS)
+    verified = wait_until(
+        lambda: frontier.advance(ends),
+        lambda found: not _only_missing(found),
+        clock=run.clock,
+        seconds=seconds,
+        pause_seconds=SHORT_PAUSE_SECONDS,
+    )
+    if missing := _only_missing(verified):
+        shown = "; ".join(map(str, missing[:5]))
+        raise TryAgain(
+            f"{run.flow} did not copy all records of {run.source} within {seconds:g} s: {shown}. Look at "
+            f"{run.flow.connector}, then run the step again"
+        )
+    return verified
+
+
+def _only_missing(verified: Mapping[TopicPartition, Verified]) -> list[FirstDifference]:
+    """Return the findings if all of them are missing records, which may still be copied; else nothing."""
+    findings = [found.finding for found in verified.values() if found.finding is not None]
+    return findings if all(finding.kind is FindingKind.MISSING for finding in findings) else []
 
 
 def _ask_flow_to_stop(run: Run) -> None:
@@ -201,19 +208,26 @@ def _wait_for_groups(run: Run, ends: Mapping[TopicPartition, int]) -> dict[str, 
     observed = max(0.0, (run.clock.now() - datetime.fromisoformat(fact["groups_seen_at"])).total_seconds())
     began = run.clock.monotonic()
     seen: dict[str, tuple[int, float]] = {name: (records, -observed) for name, records in first.items()}
-    while True:
-        left = _records_left(groups.offsets(names, require_stable=False), ends)
+
+    def is_hopeless(left: Mapping[str, int]) -> bool:
         waited = run.clock.monotonic() - began
-        seen |= {name: (records, waited) for name, records in left.items() if seen.get(name, (-1, 0))[0] != records}
+        seen.update(
+            (name, (records, waited)) for name, records in left.items() if seen.get(name, (-1, 0))[0] != records
+        )
         remaining = run.group.timing.drain_seconds - waited
-        hopeful = any(
+        return not any(
             waited - seen[name][1] < _IDLE_SECONDS
             and will_reach_end(first.get(name, records), records, passed=observed + waited, remaining=remaining)
             for name, records in left.items()
         )
-        if not left or not hopeful or remaining <= 0:
-            return left
-        run.clock.sleep(_PAUSE_SECONDS)
+
+    return wait_until(
+        lambda: _records_left(groups.offsets(names, require_stable=False), ends),
+        is_hopeless,
+        clock=run.clock,
+        seconds=run.group.timing.drain_seconds,
+        pause_seconds=SHORT_PAUSE_SECONDS,
+    )
 
 
 def _records_left(

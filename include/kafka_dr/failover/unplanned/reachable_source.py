@@ -21,11 +21,11 @@ from kafka_dr.register import Phase
 from kafka_dr.runs.background import BackgroundCall
 from kafka_dr.runs.end_transactions import end_transactions
 from kafka_dr.runs.run import Run
+from kafka_dr.waiting import PAUSE_SECONDS, wait_until
 
 #: How long the source has to answer at all, and to be fenced without the grace of its open transactions, in seconds.
 PULSE_SECONDS = 1.5
 FENCE_SECONDS = 5.0
-_PAUSE_SECONDS = 0.1
 #: How long the rest may take to be copied, in seconds. ``drain_seconds`` of the topology, for the groups, is added.
 COPY_SECONDS = 5.0
 _LATE = "old_side_refuses"
@@ -135,7 +135,7 @@ class BackgroundFence:
     def _wait_and_fence(self) -> tuple[str, str]:
         until = self._run.clock.monotonic() + FENCE_SECONDS
         while not self._answers():
-            if self._given_up.wait(_PAUSE_SECONDS) or self._run.clock.monotonic() > until:
+            if self._given_up.wait(PAUSE_SECONDS) or self._run.clock.monotonic() > until:
                 raise TryAgain(f"{self._run.source} does not answer")
         self._answered.set()
         return _fence_in_time(self._run)
@@ -208,14 +208,7 @@ def _fence_in_time(run: Run) -> tuple[str, str]:
 
     Its controller has fenced it as dead, and unfences it after its next heartbeat (``broker.heartbeat.interval.ms``).
     """
-    until = run.clock.monotonic() + FENCE_SECONDS
-    while True:
-        try:
-            return _fence(run)
-        except TryAgain:
-            if run.clock.monotonic() > until:
-                raise
-            run.clock.sleep(_PAUSE_SECONDS)
+    return wait_until(lambda: _fence(run), lambda _: True, clock=run.clock, seconds=FENCE_SECONDS, retry=TryAgain)
 
 
 def _fence(run: Run) -> tuple[str, str]:
