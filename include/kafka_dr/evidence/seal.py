@@ -13,9 +13,10 @@ from typing import NamedTuple
 from kafka_dr.errors import NeedsPerson
 from kafka_dr.evidence.canonical import digest, plain
 
-#: Version 2 names the seal before it and who signs; a manifest of version 1 is read as it was written.
+#: Version 2 names the seal before it and who signs; a manifest of version 1 is read as it was written. Version 3 is
+#: that of an incomplete seal, which a former version of this program must not take for a complete one.
 SCHEMA_VERSION = 2
-_FIRST_VERSION = 1
+_FIRST_VERSION, INCOMPLETE_VERSION = 1, 3
 
 
 class EvidenceChanged(NeedsPerson):
@@ -55,6 +56,7 @@ class Manifest:
     :param previous: the group's seal before this one, of whatever run; ``None`` if none was known
     :param signer: the fingerprint of the key that signs, see :func:`~kafka_dr.evidence.signing.fingerprint`; ``None``
         if nobody does
+    :param incomplete: the steps whose evidence was not stored when the run was sealed
     """
 
     group: str
@@ -64,6 +66,7 @@ class Manifest:
     previous: PreviousSeal | None = None
     signer: str | None = None
     version: int = SCHEMA_VERSION
+    incomplete: tuple[str, ...] = ()
 
     @property
     def digest(self) -> str:
@@ -78,7 +81,10 @@ class Manifest:
             "sealed_at": self.sealed_at,
             "files": self.files,
         }
-        return facts if self.version == _FIRST_VERSION else {**facts, "previous": self.previous, "signer": self.signer}
+        if self.version == _FIRST_VERSION:
+            return facts
+        facts |= {"previous": self.previous, "signer": self.signer}
+        return {**facts, "incomplete": self.incomplete} if self.version == INCOMPLETE_VERSION else facts
 
     def to_json(self) -> dict[str, object]:
         """Return the JSON of the manifest."""
@@ -90,8 +96,9 @@ class Manifest:
 
         :raises ValueError: it is not exactly what :meth:`to_json` returned, its own digest included
         """
-        if not isinstance(stored, dict) or stored.get("schema_version") not in (_FIRST_VERSION, SCHEMA_VERSION):
-            raise ValueError(f"expected an object with schema_version {_FIRST_VERSION} or {SCHEMA_VERSION}")
+        known = (_FIRST_VERSION, SCHEMA_VERSION, INCOMPLETE_VERSION)
+        if not isinstance(stored, dict) or stored.get("schema_version") not in known:
+            raise ValueError(f"expected an object with a schema_version from {min(known)} to {max(known)}")
         try:
             manifest = cls(
                 group=str(stored["group"]),
@@ -101,6 +108,7 @@ class Manifest:
                 previous=PreviousSeal(**stored["previous"]) if stored.get("previous") else None,
                 signer=str(stored["signer"]) if stored.get("signer") else None,
                 version=int(stored["schema_version"]),
+                incomplete=tuple(map(str, stored.get("incomplete", ()))),
             )
         except (KeyError, TypeError) as error:
             raise ValueError(f"a part is missing or of the wrong type: {error}") from error

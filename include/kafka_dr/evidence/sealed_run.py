@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -11,6 +11,8 @@ from kafka_dr.evidence.canonical import readable
 from kafka_dr.evidence.page import render_page
 from kafka_dr.evidence.run_view import build_run_view
 from kafka_dr.evidence.seal import (
+    INCOMPLETE_VERSION,
+    SCHEMA_VERSION,
     EvidenceChanged,
     FileDigest,
     Manifest,
@@ -102,12 +104,20 @@ class SealedRun:
         files = (FileDigest.of(name, data) for name, data in sorted(stored.items()))
         return render_page(build_run_view(self.group, self.run, stored), files=files, sealed_at=None)
 
-    def write(self, sealed_at: datetime, *, previous: PreviousSeal | None, key: SigningKey | None) -> Seal:
+    def write(
+        self,
+        sealed_at: datetime,
+        *,
+        previous: PreviousSeal | None,
+        key: SigningKey | None,
+        incomplete: tuple[str, ...] = (),
+    ) -> Seal:
         """Write a page, checksums and a manifest over everything that is stored; with a key, a signature, too.
 
         :param sealed_at: aware
         :param previous: the group's newest seal so far
         :param key: who signs; nobody if ``None``
+        :param incomplete: the steps whose evidence is not stored
         :raises OSError: the storage fails
         """
         stored = {name: self.folder.joinpath(name).read_bytes() for name in file_names(self.folder)}
@@ -117,10 +127,14 @@ class SealedRun:
         (page, manifest), proofs = seal_names(number), proof_names(number)
         evidence = tuple(FileDigest.of(name, data) for name, data in sorted(stored.items()))
         view = build_run_view(self.group, self.run, stored)
+        if incomplete:
+            said = f"Incomplete: the evidence of {', '.join(incomplete)} is not in this seal. The registers keep it."
+            view = replace(view, notes=(said, *view.notes))
         html = render_page(view, files=evidence, sealed_at=sealed_at).encode("utf-8")
         files = tuple(sorted((*evidence, FileDigest.of(page, html))))
         signer = fingerprint(key.public_pem) if key is not None else None
-        sealed = Manifest(self.group, self.run, sealed_at, files, previous, signer)
+        version = INCOMPLETE_VERSION if incomplete else SCHEMA_VERSION
+        sealed = Manifest(self.group, self.run, sealed_at, files, previous, signer, version, incomplete)
         written = readable(sealed.to_json()).encode("utf-8")
         sums = sums_of((*files, FileDigest.of(manifest, written))).encode("utf-8")
         create_file(self.folder.joinpath(page), html)

@@ -90,6 +90,7 @@ def check_sealed_run(folder: StoragePath, *, trusted: str | None = None) -> Seal
         changed.append(f"the manifest is that of run {newest.run}, and the folder is that of run {folder.name}")
     added = compare_files(newest, seal_names(numbers[-1])[1], stored).added
     changed += [f"{_named(name)}: it was added after the newest seal" for name in added]
+    unproven += [f"the evidence of {step} was never filed: the seal is incomplete" for step in newest.incomplete]
     chain, missing, unread = _chain(folder, newest)
     return SealedRunCheck(
         newest.group,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -74,8 +74,7 @@ class EvidenceStore:
         :raises NotCanonical: it has no canonical form; nothing was written
         :raises EvidenceUnwritable: the storage failed
         """
-        content = plain(payload)
-        refuse_secrets(content, self.secrets)
+        self.checked(payload)
         folder = self._folder(group, run)
         stem = f"{number:02d}-{usable(step, 'step')}"
         try:
@@ -90,6 +89,31 @@ class EvidenceStore:
         except OSError as error:
             raise _unwritable(folder, error) from error
         raise EvidenceUnwritable(f"Step {step} of run {run} has {_MOST_ATTEMPTS} attempts in {folder}: end this run.")
+
+    def checked(self, payload: Mapping[str, object]) -> dict[str, Any]:
+        """Return what is to be stored as plain JSON values, if it may be stored.
+
+        :raises SecretInEvidence: it holds a secret
+        :raises NotCanonical: it has no canonical form
+        """
+        content: dict[str, Any] = plain(payload)  # type: ignore[assignment]
+        refuse_secrets(content, self.secrets)
+        return content
+
+    def write_once(self, group: str, run: str, number: int, step: str, payload: Mapping[str, Any]) -> EvidenceRef:
+        """Store what a step saw, unless its newest attempt is that already: an earlier call may have got no answer.
+
+        :raises EvidenceUnwritable: the storage failed
+        """
+        folder = self._folder(group, run)
+        try:
+            newest = newest_of(file_names(folder), usable(step, "step"))
+            data = folder.joinpath(newest.name).read_bytes() if newest is not None else b""
+        except OSError as error:
+            raise _unwritable(folder, error) from error
+        if newest is not None and data == readable({"attempt": newest.attempt, **payload}).encode("utf-8"):
+            return EvidenceRef(f"runs/{group}/{run}/{newest.name}", hashlib.sha256(data).hexdigest(), newest.attempt)
+        return self.write(group, run, number, step, payload)
 
     def newest(self, group: str, run: str, step: str) -> dict[str, Any] | None:
         """Return what the newest attempt of a step wrote; ``None`` if the step never wrote anything.
@@ -120,12 +144,19 @@ class EvidenceStore:
         return max(filter(None, ends), default=None)
 
     def seal(
-        self, group: str, run: str, *, previous: PreviousSeal | None = None, key: SigningKey | None = None
+        self,
+        group: str,
+        run: str,
+        *,
+        previous: PreviousSeal | None = None,
+        key: SigningKey | None = None,
+        incomplete: Sequence[str] = (),
     ) -> Seal:
         """Write page, checksums and manifest over everything that is stored. Without new files this changes nothing.
 
         :param previous: the group's newest seal so far
         :param key: who signs; nobody if ``None``
+        :param incomplete: the steps whose evidence is not stored
         :raises EvidenceChanged: a file that was sealed before is not what it was
         :raises EvidenceUnwritable: the storage failed
         """
@@ -138,7 +169,7 @@ class EvidenceStore:
                 return newest
         try:
             sealed.folder.mkdir(parents=True, exist_ok=True)
-            return sealed.write(self.clock.now(), previous=previous, key=key)
+            return sealed.write(self.clock.now(), previous=previous, key=key, incomplete=tuple(incomplete))
         except OSError as error:
             raise _unwritable(sealed.folder, error) from error
 
@@ -192,7 +223,8 @@ class EvidenceStore:
 def _unwritable(folder: StoragePath, error: OSError) -> EvidenceUnwritable:
     return EvidenceUnwritable(
         f"Evidence could not be written to {folder} ({error}): this process needs the right to write there, and space. "
-        "Check evidence.root of the topology and run the step again."
+        "To continue without this storage, name another evidence.root in the topology (a folder that every worker "
+        "reaches is enough), and start again."
     )
 
 

@@ -13,7 +13,7 @@ from kafka_dr.runs.record import StepOutcome, StepRecord
 from kafka_dr.runs.register_guard import Unchanged
 from kafka_dr.runs.request import ROLL_BACK_NUMBER, RunRequest
 from kafka_dr.runs.run import Run
-from kafka_dr.runs.sealing import seal_run
+from kafka_dr.runs.sealing import seal_or_later
 
 
 def abandon(request: RunRequest, clients: Clients) -> StepRecord:
@@ -26,7 +26,7 @@ def abandon(request: RunRequest, clients: Clients) -> StepRecord:
         request.protection_group, request.run, clients, "roll_back", ROLL_BACK_NUMBER, goes_forward=True
     )
     record = attempt.carry_out(clients, lambda: _go(Run(request, clients)), refusal="refused")
-    seal_run(clients, request.protection_group, request.run)
+    seal_or_later(clients, request.protection_group, request.run)
     return record
 
 

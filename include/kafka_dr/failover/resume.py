@@ -16,7 +16,7 @@ from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.record import StepFailed, StepRecord
 from kafka_dr.runs.request import RESUME_NUMBER, VERBS, ResumeRequest, RunRequest, StepName
 from kafka_dr.runs.run import Run
-from kafka_dr.runs.sealing import seal_run
+from kafka_dr.runs.sealing import seal_or_later
 
 _ASKED_BEFORE = (StepName.PREFLIGHT, StepName.GATHER_EVIDENCE, StepName.APPROVAL, StepName.SECOND_APPROVAL)
 
@@ -48,7 +48,7 @@ def resume(
         raise
     _add_steps(attempt, request, steps)
     record = attempt.end(clients, "done", _ending(request, held, steps[-1]))
-    seal_run(clients, held.protection_group, held.run)
+    seal_or_later(clients, held.protection_group, held.run)
     return record
 
 

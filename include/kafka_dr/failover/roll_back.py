@@ -28,7 +28,7 @@ from kafka_dr.runs.record import StepOutcome, StepRecord, shortfall
 from kafka_dr.runs.register_guard import RegisterGuard, Unchanged
 from kafka_dr.runs.request import ROLL_BACK_NUMBER, RunRequest
 from kafka_dr.runs.run import Run
-from kafka_dr.runs.sealing import seal_run
+from kafka_dr.runs.sealing import seal_or_later
 
 #: How long a source that may be dead gets to answer, in seconds.
 SOURCE_SECONDS = 5.0
@@ -45,7 +45,7 @@ def roll_back(request: RunRequest, clients: Clients) -> StepRecord:
         request.protection_group, request.run, clients, "roll_back", ROLL_BACK_NUMBER, goes_forward=True
     )
     record = attempt.carry_out(clients, lambda: _go(Run(request, clients), attempt))
-    seal_run(clients, request.protection_group, request.run)
+    seal_or_later(clients, request.protection_group, request.run)
     return record
 
 

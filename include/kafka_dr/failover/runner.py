@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
 from typing import Any, Protocol
 
-from kafka_dr.evidence import objective_results
+from kafka_dr.errors import KafkaDrError
+from kafka_dr.evidence import EvidenceUnwritable, objective_results
 from kafka_dr.failback import catch_up, prepare_old_cluster, rescue, reverse_flow, settle
 from kafka_dr.failback import claim as failback_claim
 from kafka_dr.failback import preflight as failback_preflight
@@ -33,12 +36,13 @@ from kafka_dr.failover.unplanned import settle as unplanned_settle
 from kafka_dr.failover.unplanned import verify as unplanned_verify
 from kafka_dr.outcomes import Check
 from kafka_dr.register import Verb
-from kafka_dr.runs.attempt import Attempt
+from kafka_dr.runs import unfiled
+from kafka_dr.runs.attempt import Attempt, WithoutStorage
 from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.record import StepFailed, StepOutcome, StepRecord, ended, shortfall
 from kafka_dr.runs.request import RunRequest, StepName, definition
 from kafka_dr.runs.run import Run
-from kafka_dr.runs.sealing import seal_run
+from kafka_dr.runs.sealing import seal_or_later
 from kafka_dr.runs.step_order import StepTurn, turn_of
 
 
@@ -114,14 +118,20 @@ def run_step(step: StepName, request: RunRequest, clients: Clients) -> StepRecor
     """
     defined = definition(step, request.verb)
     attempt = Attempt.start(
-        request.protection_group, request.run, clients, step, defined.number, goes_forward=defined.goes_forward
+        request.protection_group,
+        request.run,
+        clients,
+        step,
+        defined.number,
+        goes_forward=defined.goes_forward,
+        without_storage=_without_storage(step, request),
     )
     if request.dry_run:
         # Also if it is refused: the evidence has to show that nothing was meant to happen.
         attempt.facts = {"dry_run": True, "verb": request.verb}
     module = MODULES[request.verb][step]
     try:
-        record = attempt.carry_out(clients, lambda: _go(module, step, Run(request, clients), attempt))
+        record = attempt.carry_out(clients, lambda: _begin(module, step, Run(request, clients), attempt))
     except StepFailed:
         # A failed report ends a run as well. Another attempt seals the evidence again.
         _seal_after(step, request, clients)
@@ -130,9 +140,44 @@ def run_step(step: StepName, request: RunRequest, clients: Clients) -> StepRecor
     return record
 
 
+def _without_storage(step: StepName, request: RunRequest) -> WithoutStorage:
+    """Return when a step continues although its evidence cannot be filed: from the claim on, nobody waits for that."""
+    if request.dry_run or step in (StepName.PREFLIGHT, StepName.GATHER_EVIDENCE):
+        return "never"
+    return "if_good" if step is StepName.CLAIM else "always"
+
+
+def _begin(module: StepModule, step: StepName, run: Run, attempt: Attempt) -> tuple[StepOutcome, str]:
+    if attempt.without_storage == "never":
+        return _go(module, step, run, attempt)
+    attempt.file_earlier = partial(_file_earlier, run)
+    outcome = _go(module, step, run, attempt)
+    # The run continues, and the registers say so. What did not reach them is no reason to stop.
+    if outcome[0] in ("done", "passed", "unproven"):
+        with suppress(KafkaDrError):
+            unfiled.show_progress(run.clients, run.group.name, run.request.run, step)
+    return outcome
+
+
+def _file_earlier(run: Run) -> None:
+    """File what earlier steps could not file. If it still cannot be, this step's evidence cannot be, either.
+
+    :raises EvidenceUnwritable: the storage failed
+    """
+    try:
+        waiting = unfiled.waiting_in([run.journal])
+    except KafkaDrError:
+        # What the registers keep is filed later; this step's own evidence says why they do not answer.
+        return
+    if left := unfiled.file_all(run.clients, run.group.name, run.request.run, waiting):
+        raise EvidenceUnwritable(
+            f"The evidence of {', '.join(map(str, left))} of run {run.request.run} waits to be filed."
+        )
+
+
 def _seal_after(step: StepName, request: RunRequest, clients: Clients) -> None:
     if step is StepName.REPORT:
-        seal_run(clients, request.protection_group, request.run)
+        seal_or_later(clients, request.protection_group, request.run)
 
 
 #: Proofs that may be unknown, by step: these steps are past the point of no return when they ask.

@@ -14,7 +14,7 @@ from kafka_dr.health.fence_on_return import record_return
 from kafka_dr.health.registers import REGISTER_SECONDS, RegisterAnswers, guard_by_answering, newest_now, read_registers
 from kafka_dr.health.restore_fence import FenceRepair, restore_flow_fence, restore_standby_fence
 from kafka_dr.health.stale_registers import update_stale_registers
-from kafka_dr.health.stalled_runs import check_run
+from kafka_dr.health.stalled_runs import check_evidence, check_run
 from kafka_dr.outcomes import Check, Outcome, worst
 from kafka_dr.register import Phase, RegisterState
 from kafka_dr.register.flow_seed import FLOW_SEED
@@ -202,6 +202,7 @@ def _other_checks(
         "the route": lambda: (report_only.check_route(context, state),),
         "the lag": lambda: (report_only.check_lag(context, state),),
         "the run": lambda: (check_run(context, state),),
+        "the evidence": lambda: (check_evidence(context),),
     }
     if state.active in registers.states:
         questions[f"the state on {state.active}"] = lambda: (report_only.check_active(context, state),)

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
+from kafka_dr.errors import KafkaDrError
 from kafka_dr.outcomes import Check
 from kafka_dr.register import Phase, RegisterState
+from kafka_dr.runs import unfiled
 from kafka_dr.runs.group_context import GroupContext
+from kafka_dr.runs.request import StepName
+from kafka_dr.runs.sealing import seal_run
 from kafka_dr.topology.model import Timing
 
+_LAST_STEPS = (StepName.REPORT.value, "roll_back")
 _HOLDING = frozenset({Phase.SWITCHING, Phase.HANDED_OVER})
 
 
@@ -54,11 +59,47 @@ def _ended(state: RegisterState, *, last: datetime | None, now: datetime, allowe
 
 
 def check_run(context: GroupContext, state: RegisterState) -> Check:
-    """Read register and evidence: does the run that holds the group make progress, or did one stop before its end?"""
+    """Does the run that holds the group make progress, or did one stop before its end? The registers say so.
+
+    Evidence is asked only about a run of a former version, whose steps did not journal that they ended.
+    """
     holding = state.phase in _HOLDING
     # A failback takes hours, and another check watches the group in the meantime.
     failing_back = state.phase is Phase.DIVERGED and state.verb == "failback"
     sealed = holding or failing_back or not context.is_unsealed(state)
-    last = context.clients.evidence.last_step(state.group, state.run) if holding or not sealed else None
+    last = _last_step(context, state) if holding or not sealed else None
     allowed = longest_step(context.group.timing)
     return check_progress(state, last=last, now=context.clock.now(), allowed=allowed, sealed=sealed)
+
+
+def _last_step(context: GroupContext, state: RegisterState) -> datetime | None:
+    known = unfiled.last_progress(context.journals(state.run))
+    return known or context.clients.evidence.last_step(state.group, state.run)
+
+
+def check_evidence(context: GroupContext) -> Check:
+    """File what steps of any run could not file, and seal those runs again; name what still waits."""
+    name, clients = context.group.name, context.clients
+    answers = context.each_cluster(lambda cluster: clients.register(cluster).history(name))
+    histories = [found for found in answers.values() if not isinstance(found, KafkaDrError)]
+    runs = {run for history in histories for run in history}
+    waiting = {run: unfiled.waiting_in([history.get(run, {}) for history in histories]) for run in runs}
+    filed, left = [], []
+    for run, steps in sorted(waiting.items()):
+        if not steps:
+            continue
+        if still := unfiled.file_all(clients, name, run, steps):
+            left.append(f"{', '.join(map(str, still))} of run {run}")
+            continue
+        filed.append(run)
+        # A run that still continues seals its evidence itself.
+        if any(clients.evidence.newest(name, run, last) is not None for last in _LAST_STEPS):
+            seal_run(clients, name, run)
+    if left:
+        said = (
+            f"the evidence of {'; '.join(left)} is not filed, only the registers keep it: find out why "
+            f"{clients.topology.evidence.root} does not take it, or name another evidence.root"
+        )
+        return Check("evidence", "failed", said)
+    done = f"; what waited of {', '.join(filed)} is filed now" if filed else ""
+    return Check("evidence", "ok", f"no evidence of {name} waits to be filed{done}")

@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal
 
 from kafka_dr.errors import KafkaDrError, NeedsPerson, OutcomeUnknown, Refused
-from kafka_dr.evidence import NotCanonical, SecretInEvidence
+from kafka_dr.evidence import EvidenceUnwritable, NotCanonical, SecretInEvidence
 from kafka_dr.outcomes import Check
+from kafka_dr.runs import unfiled
 from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.record import StepFailed, StepOutcome, StepRecord, without_what_was_refused
+
+#: ``if_good``: a claim that did not succeed has changed nothing.
+WithoutStorage = Literal["never", "if_good", "always"]
 
 
 @dataclass(slots=True)
@@ -19,6 +23,8 @@ class Attempt:
     """A step record in the making.
 
     :param goes_forward: whether its changes stay, even if its evidence is refused
+    :param without_storage: when the run continues although the evidence cannot be filed; the registers keep it then
+    :param file_earlier: files what earlier steps of the run could not file; called before its own evidence is filed
     """
 
     group: str
@@ -32,10 +38,20 @@ class Attempt:
     proofs: tuple[Check, ...] = ()
     facts: Mapping[str, Any] = field(default_factory=dict)
     goes_forward: bool = False
+    without_storage: WithoutStorage = "never"
+    file_earlier: Callable[[], object] = lambda: None
 
     @classmethod
     def start(
-        cls, group: str, run: str, clients: Clients, step: str, number: int, *, goes_forward: bool = False
+        cls,
+        group: str,
+        run: str,
+        clients: Clients,
+        step: str,
+        number: int,
+        *,
+        goes_forward: bool = False,
+        without_storage: WithoutStorage | None = None,
     ) -> Attempt:
         """Begin an attempt now.
 
@@ -44,9 +60,20 @@ class Attempt:
         :param step: the name of the step
         :param number: of the step, from 1; the evidence is numbered by it
         :param goes_forward: see :class:`Attempt`
+        :param without_storage: see :class:`Attempt`; where ``None``, always if its changes stay, else never
         """
         clock = clients.clock
-        return cls(group, run, step, number, clock.now(), clock.monotonic(), goes_forward=goes_forward)
+        goes_on = without_storage or ("always" if goes_forward else "never")
+        return cls(
+            group,
+            run,
+            step,
+            number,
+            clock.now(),
+            clock.monotonic(),
+            goes_forward=goes_forward,
+            without_storage=goes_on,
+        )
 
     def carry_out(
         self, clients: Clients, work: Callable[[], tuple[StepOutcome, str]], *, refusal: StepOutcome = "failed"
@@ -100,8 +127,27 @@ class Attempt:
     def _keep(self, clients: Clients, record: StepRecord) -> StepRecord:
         """Write the evidence. If the evidence is refused, write that: every step leaves a record."""
         try:
-            kept = clients.evidence.write(self.group, self.run, self.number, self.step, record.payload())
+            return self._filed(clients, record)
         except (SecretInEvidence, NotCanonical) as error:
-            record = without_what_was_refused(record, str(error), goes_forward=self.goes_forward)
+            return self._filed(clients, without_what_was_refused(record, str(error), goes_forward=self.goes_forward))
+
+    def _filed(self, clients: Clients, record: StepRecord) -> StepRecord:
+        """File the evidence, or keep it in the registers if the run has to continue without its storage."""
+        clients.evidence.checked(record.payload())
+        try:
+            self.file_earlier()
             kept = clients.evidence.write(self.group, self.run, self.number, self.step, record.payload())
+        except EvidenceUnwritable as error:
+            if self.without_storage == "never" or (self.without_storage == "if_good" and not record.good):
+                raise
+            where = unfiled.keep(
+                clients,
+                self.group,
+                self.run,
+                (self.number, self.step),
+                record.payload(),
+                at=record.finished_at,
+                why=str(error),
+            )
+            return replace(record, evidence=where)
         return replace(record, evidence=str(kept.path), evidence_sha256=kept.sha256)

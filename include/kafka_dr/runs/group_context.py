@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 from kafka_dr import parallel
 from kafka_dr.clusters import KafkaCluster, Topic, TopicPartition
@@ -12,11 +12,12 @@ from kafka_dr.fencing import proof
 from kafka_dr.fencing.change import AclChanges
 from kafka_dr.outcomes import Check
 from kafka_dr.register import RegisterState
-from kafka_dr.runs import register_read
+from kafka_dr.runs import register_read, unfiled
 from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.read_cache import ReadCache
 from kafka_dr.runs.register_guard import Condition, RegisterGuard
 from kafka_dr.runs.request import StepName
+from kafka_dr.runs.sealing import sealed_since
 
 #: How long brokers get to act on an ACL that they have acknowledged.
 PROOF_SECONDS = 5.0
@@ -107,15 +108,24 @@ class GroupContext:
             self.group.name, self.each_cluster(lambda cluster: self.clients.register(cluster).read(self.group.name))
         )
 
+    def journals(self, run: str) -> list[dict[str, Any]]:
+        """Return what a run journaled, of each register that answers."""
+        found = self.each_cluster(lambda cluster: self.clients.register(cluster).facts(self.group.name, run))
+        return [facts for facts in found.values() if not isinstance(facts, KafkaDrError)]
+
     def is_unsealed(self, state: RegisterState) -> bool:
         """Return whether no sealed evidence holds the last step of the run that wrote the record.
 
-        An adoption does not count: another adoption completes it, whatever its evidence says.
+        A register that knows a seal made since then says so; else the evidence is asked. An adoption does not count:
+        another adoption completes it, whatever its evidence says.
 
         :raises EvidenceChanged: its manifest contradicts itself
         """
         if state.verb == "adopt":
             return False
+        journals = self.journals(state.run)
+        if sealed_since(journals, state.at):
+            return bool(unfiled.waiting_in(journals))
         last = "roll_back" if state.verb == "roll_back" else StepName.REPORT.value
         return not self.clients.evidence.is_sealed_with(state.group, state.run, last)
 

@@ -6,22 +6,25 @@ run's newest seal, and each seal names the one before it.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Mapping
+from datetime import datetime
 from functools import partial
 from typing import Any
 
 from kafka_dr.errors import KafkaDrError, Refused
-from kafka_dr.evidence import Seal
+from kafka_dr.evidence import EvidenceUnwritable, Seal
 from kafka_dr.evidence.seal import PreviousSeal
 from kafka_dr.evidence.signing import fingerprint
 from kafka_dr.outcomes import Check
-from kafka_dr.runs import background
+from kafka_dr.runs import background, unfiled
 from kafka_dr.runs.clients import Clients
 
 #: The name of the fact.
 SEALED = "sealed"
 #: How long a register may take to answer: a cluster that is down does not keep a run from its seal.
 _REGISTER_SECONDS = 5.0
+_LOG = logging.getLogger(__name__)
 
 #: Everything that a register holds about a group, by run and fact.
 History = Mapping[str, Mapping[str, Any]]
@@ -29,6 +32,8 @@ History = Mapping[str, Mapping[str, Any]]
 
 def seal_run(clients: Clients, group: str, run: str) -> Seal:
     """Seal the evidence of a run, and write the seal's digest to every register of the group that answers.
+
+    What steps of the run could not file is filed before. If that is not possible, the seal says that it is incomplete.
 
     Sealed again without news nothing changes, except in a register that does not know the digest yet.
 
@@ -38,7 +43,9 @@ def seal_run(clients: Clients, group: str, run: str) -> Seal:
     """
     key = clients.signing_key
     histories = _histories(clients, group)
-    seal = clients.evidence.seal(group, run, previous=newest_seal(histories.values()), key=key)
+    waiting = unfiled.waiting_in(history.get(run, {}) for history in histories.values())
+    missing = [str(each) for each in unfiled.file_all(clients, group, run, waiting)]
+    seal = clients.evidence.seal(group, run, previous=newest_seal(histories.values()), key=key, incomplete=missing)
     fact = {
         "manifest": seal.manifest,
         "digest": seal.digest,
@@ -49,6 +56,21 @@ def seal_run(clients: Clients, group: str, run: str) -> Seal:
     without = [name for name, found in histories.items() if _digest_in(found, run) != seal.digest]
     _ask_each(without, lambda cluster: clients.register(cluster).write_fact(group, run, SEALED, fact))
     return seal
+
+
+def seal_or_later(clients: Clients, group: str, run: str) -> Seal | None:
+    """Seal the evidence of a run that has done its work; ``None`` if its storage does not permit that now.
+
+    ``dr_health`` then files what the registers keep, and seals the run.
+
+    :raises EvidenceChanged: a file that was sealed before is no longer what it was
+    :raises Refused: the topology names a signing key that cannot be used
+    """
+    try:
+        return seal_run(clients, group, run)
+    except (EvidenceUnwritable, OSError) as error:
+        _LOG.warning("Run %s is not sealed yet, dr_health seals it later: %s", run, error)
+        return None
 
 
 def evidence_can_be_signed(clients: Clients) -> Check:
@@ -85,6 +107,15 @@ def sequence(histories: Iterable[History], digest: str) -> int:
     known = [fact for history in histories for fact in _sealed(history).values()]
     own = [int(fact["sequence"]) for fact in known if fact["digest"] == digest]
     return own[0] if own else max((int(fact["sequence"]) for fact in known), default=0) + 1
+
+
+def sealed_since(journals: Iterable[Mapping[str, Any]], at: datetime) -> bool:
+    """Return whether a register knows a seal of a run that was made after a moment.
+
+    :param journals: the facts of the run, of each register that answered
+    """
+    facts = [found[SEALED] for found in journals if SEALED in found]
+    return any(datetime.fromisoformat(fact["sealed_at"]) >= at for fact in facts if "sealed_at" in fact)
 
 
 def _digest_in(history: History, run: str) -> str | None:
