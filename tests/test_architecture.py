@@ -63,6 +63,7 @@ SPARK_MAY = {
     "spark/copy_audit": {"kafka_dr.audit", "kafka_dr.positions"},
     "spark/jobs": {
         *("kafka_dr.audit", "kafka_dr.topology", "kafka_dr.clusters", "kafka_dr.replication", "kafka_dr.waiting"),
+        "kafka_dr.parallel",
         *("kafka_dr.lag", "kafka_dr.errors", "kafka_dr.clock", "kafka_dr.named_rows", "kafka_dr.positions"),
         # Read only: what is stranded, or stays aside, is decided by what was journaled.
         "kafka_dr.register",
@@ -150,6 +151,14 @@ def test_only_one_loop_sleeps() -> None:
             if any(isinstance(node, ast.Attribute) and node.attr == "sleep" for node in ast.walk(loop)):
                 loops.append(f"{path.relative_to(ROOT)}:{loop.lineno}")
     assert [where for where in loops if not where.startswith("include/kafka_dr/waiting.py:")] == []
+
+
+def test_pools_of_threads_are_made_in_one_room() -> None:
+    """Spark's session begins in a thread while its modules are imported: that is not several questions."""
+    known = {"include/kafka_dr/parallel.py", "spark/jobs/session.py"}
+    files = [*python_files("include/kafka_dr"), *python_files("plugins"), *python_files("spark")]
+    pools = {str(p.relative_to(ROOT)) for p in files if "concurrent.futures.ThreadPoolExecutor" in imported(p)}
+    assert pools - known == set()
 
 
 def test_the_verbs_are_imported_by_health_and_the_command_line_alone() -> None:

@@ -7,11 +7,11 @@ import os
 import signal
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
+from kafka_dr.parallel import ask_all
 from lab import airflow_home, class_archives, clients, credentials, jars, java, rights, spark
 from lab.airflow_services import Airflow
 from lab.bootstrap import cache_folder, check_space
@@ -250,7 +250,4 @@ def _jars_progress(report: Report) -> Callable[[int, int], None]:
 
 
 def _stop_together(supervisor: Supervisor, names: Sequence[str], *, at_once: bool) -> None:
-    if names:
-        with ThreadPoolExecutor(len(names)) as pool:
-            for stopped in [pool.submit(supervisor.stop, name, at_once=at_once) for name in names]:
-                stopped.result()
+    ask_all(lambda name: supervisor.stop(name, at_once=at_once), names)

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Collection, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -23,6 +22,7 @@ from copy_audit.fingerprints import MOST_IN_MEMORY, Fingerprints, Longs
 from copy_audit.unmatched import Ancestry
 from jobs.log_files import collected, holds_stamped, longs, read_file, spooled
 from kafka_dr.clusters import ClientSettings, OffsetRange, TopicPartition
+from kafka_dr.parallel import ask_all
 from kafka_dr_spark.fingerprints import WRITE_OPTIONS, Special, fingerprints
 
 FlowEnd = Literal["source", "target"]
@@ -66,9 +66,7 @@ class FingerprintLog:
         special: Special,
     ) -> None:
         """Read the ranges of both clusters at the same time, each once, and keep their fingerprints."""
-        with ThreadPoolExecutor(2) as pool:
-            for done in [pool.submit(self._scan, name, s, settings[s], ranges[s], special) for s in settings]:
-                done.result()
+        ask_all(lambda end: self._scan(name, end, settings[end], ranges[end], special), settings)
 
     def _scan(
         self,
@@ -113,11 +111,10 @@ class FingerprintLog:
             files = [file for folder in local for topic in topics for file in self._files_of(folder).get(topic, [])]
             if sum(pq.read_metadata(file).num_rows for file in files) > MOST_IN_MEMORY:
                 return spooled(files)
-            with ThreadPoolExecutor(4) as pool:
-                for found in pool.map(read_file, files):
-                    for partition, log in found:
-                        if partition.topic in topics:
-                            parts[partition].append(log)
+            for found in ask_all(read_file, files, at_most=4).values():
+                for partition, log in found:
+                    if partition.topic in topics:
+                        parts[partition].append(log)
             return {partition: Fingerprints.joined(logs) for partition, logs in parts.items()}
         return collected(self.session.read.parquet(*folders).where(f.col("topic").isin(list(topics))))
 

@@ -155,7 +155,7 @@ def _journal(context: GroupContext, state: RegisterState | None) -> Check:
 
 
 def _asked(questions: Mapping[str, Callable[[], Check]]) -> dict[str, Check]:
-    found = background.ask_all(questions, seconds=dict.fromkeys(questions, QUESTION_SECONDS))
+    found = background.answers_within(questions, seconds=QUESTION_SECONDS)
     return {
         name: answer if isinstance(answer, Check) else Check(name, "unknown", str(answer))
         for name, answer in found.items()

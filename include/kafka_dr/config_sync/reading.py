@@ -6,10 +6,10 @@ that is hidden from the operator: hence the audit's principal is asked which top
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeVar
+from functools import partial
+from typing import Any, TypeVar
 
 from kafka_dr.clusters import Acl, KafkaCluster
 from kafka_dr.clusters.configs import Described, Overview
@@ -27,13 +27,11 @@ from kafka_dr.config_sync.snapshot import (
     TopicConfig,
 )
 from kafka_dr.errors import KafkaDrError, TryAgain
+from kafka_dr.parallel import ask_all, ask_each, at_once
 from kafka_dr.register import REGISTER_TOPIC
 from kafka_dr.topology import ProtectionGroup
 
 T = TypeVar("T")
-
-#: How many requests to one cluster are made at the same time.
-_AT_ONCE = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,56 +58,64 @@ def read_sides(active: Side, standby: Side, group: ProtectionGroup) -> tuple[Sna
     :raises ClusterUnreachable: a cluster does not answer at all
     """
     sides = (active, standby)
-    with ThreadPoolExecutor(max_workers=2 * _AT_ONCE) as pool:
-        besides = [_Besides.begin(pool, side) for side in sides]
-        overviews = list(pool.map(lambda side: side.cluster.configs.overview(), sides))
-        # Both clusters are asked about each name: a missing topic and a hidden one have different answers.
-        listed = [*(overview.topics for overview in overviews), *(beside.seen() for beside in besides)]
-        seen = {name for each in listed for name in each if group.owns_topic(name)}
-        names = seen | set(group.topics) | {group.canary_topic}
-        described = [pool.submit(side.cluster.configs.describe, names) for side in sides]
-        first, second = (
-            _snapshot(side, overview, beside, _Topics(names, configs), group)
-            for side, overview, beside, configs in zip(sides, overviews, besides, described, strict=True)
-        )
+    topics, others = at_once(lambda: _read_topics(sides, group), lambda: ask_all(_read_others, sides))
+    first, second = (_snapshot(side, read, others[side], group) for side, read in zip(sides, topics, strict=True))
     return first, second
 
 
 @dataclass(frozen=True, slots=True)
-class _Besides:
-    """What is asked in addition to the topics."""
+class _TopicsRead:
+    """What was read of the topics of one cluster; a part that could not be read is its error.
 
-    acls: Future[frozenset[Acl]]
-    quotas: Future[dict[tuple[QuotaEntity, str], float]]
-    users: Future[frozenset[ScramUser]]
-    groups: Future[frozenset[str]]
-    inherited: Future[Mapping[str, ConfigValue]]
-    names: Future[Collection[str]]
+    :param names: the topics that both clusters were asked about
+    :param seen_by_audit: which topics the audit sees
+    """
 
-    @classmethod
-    def begin(cls, pool: ThreadPoolExecutor, side: Side) -> _Besides:
-        cluster = side.cluster
-        return cls(
-            acls=pool.submit(side.acls),
-            quotas=pool.submit(cluster.quotas.list),
-            users=pool.submit(cluster.scram_users.list),
-            groups=pool.submit(cluster.groups.names),
-            # What new topics inherit, as the register's topic shows it, which is on every adopted cluster.
-            inherited=pool.submit(cluster.configs.inherited, REGISTER_TOPIC),
-            names=pool.submit(side.seen_by_audit),
-        )
+    names: Collection[str]
+    overview: Overview
+    described: Described | KafkaDrError
+    seen_by_audit: Collection[str] | KafkaDrError
 
-    def seen(self) -> Collection[str]:
-        """Return what the audit sees; nothing where it cannot look, which is said by the snapshot."""
-        return _Answers()(NAMES, self.names, ())
+
+def _read_topics(sides: Sequence[Side], group: ProtectionGroup) -> list[_TopicsRead]:
+    """Ask both clusters about each name: a missing topic and a hidden one have different answers."""
+    overviews, seen = at_once(
+        lambda: ask_all(lambda side: side.cluster.configs.overview(), sides),
+        lambda: ask_each(lambda side: side.seen_by_audit(), sides),
+    )
+    listed = [
+        *(each.topics for each in overviews.values()),
+        *(s for s in seen.values() if not isinstance(s, KafkaDrError)),
+    ]
+    names = (
+        {name for each in listed for name in each if group.owns_topic(name)} | set(group.topics) | {group.canary_topic}
+    )
+    described = ask_each(lambda side: side.cluster.configs.describe(names), sides)
+    return [_TopicsRead(names, overviews[side], described[side], seen[side]) for side in sides]
 
 
 @dataclass(frozen=True, slots=True)
-class _Topics:
-    """The topics that were asked about."""
+class _OthersRead:
+    """What was read in addition to the topics; a part that could not be read is its error."""
 
-    names: Collection[str]
-    described: Future[Described]
+    acls: frozenset[Acl] | KafkaDrError
+    quotas: dict[tuple[QuotaEntity, str], float] | KafkaDrError
+    users: frozenset[ScramUser] | KafkaDrError
+    groups: frozenset[str] | KafkaDrError
+    inherited: Mapping[str, ConfigValue] | KafkaDrError
+
+
+def _read_others(side: Side) -> _OthersRead:
+    cluster = side.cluster
+    asked: dict[str, Callable[[], Any]] = {
+        "acls": side.acls,
+        "quotas": cluster.quotas.list,
+        "users": cluster.scram_users.list,
+        "groups": cluster.groups.names,
+        # What new topics inherit, as the register's topic shows it, which is on every adopted cluster.
+        "inherited": partial(cluster.configs.inherited, REGISTER_TOPIC),
+    }
+    return _OthersRead(**ask_each(lambda name: asked[name](), asked))
 
 
 @dataclass(slots=True)
@@ -118,34 +124,33 @@ class _Answers:
 
     unknown: dict[str, str] = field(default_factory=dict)
 
-    def __call__(self, section: str, asked: Future[T], otherwise: T) -> T:
-        try:
-            return asked.result()
-        except TryAgain:
-            raise
-        except KafkaDrError as error:
-            self.unknown[section] = str(error)
+    def __call__(self, section: str, answer: T | KafkaDrError, otherwise: T) -> T:
+        if isinstance(answer, TryAgain):
+            raise answer
+        if isinstance(answer, KafkaDrError):
+            self.unknown[section] = str(answer)
             return otherwise
+        return answer
 
 
-def _snapshot(side: Side, overview: Overview, beside: _Besides, asked: _Topics, group: ProtectionGroup) -> Snapshot:
+def _snapshot(side: Side, read: _TopicsRead, others: _OthersRead, group: ProtectionGroup) -> Snapshot:
     taken = _Answers()
     no_defaults: Mapping[str, ConfigValue] = {}
-    described = taken(TOPICS, asked.described, Described({}, {}))
-    topics = _topics(overview, described, asked.names, taken.unknown)
-    acls = taken(ACLS, beside.acls, frozenset[Acl]())
+    described = taken(TOPICS, read.described, Described({}, {}))
+    topics = _topics(read.overview, described, read.names, taken.unknown)
+    acls = taken(ACLS, others.acls, frozenset[Acl]())
     no_quotas: dict[tuple[QuotaEntity, str], float] = {}
-    quotas = taken(QUOTAS, beside.quotas, no_quotas)
-    users = taken(USERS, beside.users, frozenset[ScramUser]())
-    groups = taken(GROUPS, beside.groups, frozenset[str]())
-    taken(NAMES, beside.names, ())
+    quotas = taken(QUOTAS, others.quotas, no_quotas)
+    users = taken(USERS, others.users, frozenset[ScramUser]())
+    groups = taken(GROUPS, others.groups, frozenset[str]())
+    taken(NAMES, read.seen_by_audit, ())
     return Snapshot(
         cluster=side.cluster.name,
-        cluster_id=overview.cluster_id,
-        brokers=overview.brokers,
+        cluster_id=read.overview.cluster_id,
+        brokers=read.overview.brokers,
         topics=topics,
         # Where it is not known what they inherit, new topics set everything that counts.
-        inherited=_Answers()("what topics inherit", beside.inherited, no_defaults),
+        inherited=_Answers()("what topics inherit", others.inherited, no_defaults),
         acls=acls - side.fence,
         fence=side.fence & acls,
         open_to_all=side.open_to_all,

@@ -68,7 +68,7 @@ def _vantages(group: ProtectionGroup, source: str, seconds: float) -> dict[str, 
 def _take_all(probes: dict[str, TakeProbe], clients: Clients, *, source: str, seconds: float) -> list[Probe]:
     began = clients.clock.monotonic()
     timed = {name: partial(_timed, take, clients) for name, take in probes.items()}
-    answers = background.ask_all(timed, seconds=dict.fromkeys(timed, seconds))
+    answers = background.answers_within(timed, seconds=seconds)
     took = round(clients.clock.monotonic() - began, 3)
     taken = []
     for name, answer in answers.items():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 
@@ -18,6 +17,7 @@ from kafka_dr.offsets.translate.facts import GatheredFacts, gather
 from kafka_dr.offsets.translate.local_check import TranslatedPoint, check_locally_on
 from kafka_dr.offsets.translate.read_logs import record_times
 from kafka_dr.outcomes import Check
+from kafka_dr.parallel import ask_each
 from kafka_dr.runs.group_context import GroupContext
 from kafka_dr.runs.run import Run
 
@@ -34,19 +34,14 @@ def read_positions(run: Run) -> tuple[Committed, tuple[str, ...]]:
     found: Committed = {}
     problems: list[str] = []
 
-    def read(group: str) -> dict[TopicPartition, int] | KafkaDrError:
-        try:
-            return source.groups.offsets([group], require_stable=False)[group]
-        except KafkaDrError as error:
-            return error
+    def read(group: str) -> dict[TopicPartition, int]:
+        return source.groups.offsets([group], require_stable=False)[group]
 
-    names = groups_to_move(run, run.source)
-    with ThreadPoolExecutor(max_workers=_AT_ONCE) as pool:
-        for group, answer in zip(names, pool.map(read, names), strict=True):
-            if isinstance(answer, KafkaDrError):
-                problems.append(f"{group}: its positions cannot be read, nothing is known of it: {answer}")
-            else:
-                found[group] = {p: offset for p, offset in answer.items() if run.group.owns_topic(p.topic)}
+    for group, answer in ask_each(read, groups_to_move(run, run.source), at_most=_AT_ONCE).items():
+        if isinstance(answer, KafkaDrError):
+            problems.append(f"{group}: its positions cannot be read, nothing is known of it: {answer}")
+        else:
+            found[group] = {p: offset for p, offset in answer.items() if run.group.owns_topic(p.topic)}
     return found, tuple(problems)
 
 

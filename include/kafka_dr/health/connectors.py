@@ -28,9 +28,7 @@ def check_connectors(context: GroupContext, state: RegisterState, registers: Reg
     def checking(flow: Flow) -> Callable[[], Check]:
         return lambda: _check(context, flow, state, registers)
 
-    answers = background.ask_all(
-        {flow: checking(flow) for flow in flows}, seconds=dict.fromkeys(flows, CONNECT_SECONDS)
-    )
+    answers = background.answers_within({flow: checking(flow) for flow in flows}, seconds=CONNECT_SECONDS)
     return tuple(_check_of(flow, answer) for flow, answer in answers.items())
 
 

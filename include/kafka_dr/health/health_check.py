@@ -145,7 +145,7 @@ def _fences(context: GroupContext, state: RegisterState, registers: RegisterAnsw
         return lambda: _restored(context, cluster, state, registers)
 
     repairs = {name: restoring(name) for name in registers.states}
-    answers = background.ask_all(repairs, seconds=dict.fromkeys(repairs, left.at_most(FENCE_SECONDS)))
+    answers = background.answers_within(repairs, seconds=left.at_most(FENCE_SECONDS))
     checks: list[Check] = []
     for cluster, answer in answers.items():
         failed = [Check("fence", "unknown", f"the fence of {cluster} could not be proven: {answer}")]
@@ -209,7 +209,7 @@ def _other_checks(
     if state.standby in registers.states:
         questions[f"the state on {state.standby}"] = lambda: (report_only.check_standby(context, state),)
     checks: list[Check] = []
-    for what, answer in background.ask_all(questions, seconds=dict.fromkeys(questions, seconds)).items():
+    for what, answer in background.answers_within(questions, seconds=seconds).items():
         unknown = Check("followers", "unknown", f"{what} of {state.group} could not be checked: {answer}")
         checks += (unknown,) if isinstance(answer, KafkaDrError) else answer
     return checks

@@ -63,7 +63,7 @@ def read_registers(context: GroupContext) -> RegisterAnswers:
         # Nothing waits for a call that hangs, but a process does not end before its last request has ended.
         context.clients.hurry(name, REGISTER_SECONDS)
     questions = {name: asked(name) for name in context.group.clusters}
-    answers = background.ask_all(questions, seconds=dict.fromkeys(questions, REGISTER_SECONDS))
+    answers = background.answers_within(questions, seconds=REGISTER_SECONDS)
     declared = {name: context.clients.topology.cluster(name).cluster_id for name in context.group.clusters}
     found = {name: answer for name, answer in answers.items() if isinstance(answer, RegisterAnswer)}
     return RegisterAnswers(

@@ -26,7 +26,7 @@ def update_stale_registers(
         return lambda: _copied(context, cluster, state, registers)
 
     stale = stale_registers(state, registers.states)
-    answers = background.ask_all({name: copying(name) for name in stale}, seconds=dict.fromkeys(stale, seconds))
+    answers = background.answers_within({name: copying(name) for name in stale}, seconds=seconds)
     return [_check_of(name, answer) for name, answer in answers.items()]
 
 

@@ -77,16 +77,18 @@ def ask(name: str, question: Callable[[], T], *, seconds: float) -> T:
     return BackgroundCall(name, question).within(seconds)
 
 
-def ask_all(questions: Mapping[K, Callable[[], T]], *, seconds: Mapping[K, float]) -> dict[K, T | KafkaDrError]:
+def answers_within(questions: Mapping[K, Callable[[], T]], *, seconds: float) -> dict[K, T | KafkaDrError]:
     """Ask everything at the same time; an error instead of an answer that did not come in time.
 
-    :param seconds: how long each answer is waited for
+    Other than :mod:`kafka_dr.parallel`, this returns in time even if a question hangs.
+
+    :param seconds: how long the answers are waited for
     """
     asked = {key: BackgroundCall(str(key), question) for key, question in questions.items()}
     answers: dict[K, T | KafkaDrError] = {}
     for key, question in asked.items():
         try:
-            answers[key] = question.within(seconds[key])
+            answers[key] = question.within(seconds)
         except KafkaDrError as error:
             answers[key] = error
     return answers

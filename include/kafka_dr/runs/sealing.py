@@ -136,4 +136,4 @@ def _histories(clients: Clients, group: str) -> dict[str, History]:
 
 def _ask_each(clusters: Iterable[str], question: Any) -> dict[str, Any]:
     questions = {cluster: partial(question, cluster) for cluster in clusters}
-    return background.ask_all(questions, seconds=dict.fromkeys(questions, _REGISTER_SECONDS))
+    return background.answers_within(questions, seconds=_REGISTER_SECONDS)

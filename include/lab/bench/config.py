@@ -11,7 +11,6 @@ import json
 import resource
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -34,6 +33,7 @@ from kafka_dr.clusters import (
 from kafka_dr.clusters.configuration import NewTopic
 from kafka_dr.config_sync import Plan
 from kafka_dr.evidence.signing import SigningKey
+from kafka_dr.parallel import ask_all
 from kafka_dr.replication import ConnectEndpoint
 from kafka_dr.runs.clients import Clients, Role
 from kafka_dr.runs.group_context import GroupContext
@@ -203,8 +203,7 @@ class _ConfigBench:
                 _wait(lambda: set(shares[cluster]) <= admin.topics.names())
                 _wait(lambda: there + len(acls) <= len(admin.acls.list()))
 
-        with ThreadPoolExecutor(2) as pool:
-            list(pool.map(fill, shares))
+        ask_all(fill, shares)
         self._console.print(f"clusters filled [dim]{time.monotonic() - began:.1f} s[/]")
 
     @staticmethod

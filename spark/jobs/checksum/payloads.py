@@ -8,7 +8,6 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from threading import Lock
 
@@ -17,6 +16,7 @@ from kafka_dr.audit.corruption import Parts, Payload, PayloadOf, Unseen
 from kafka_dr.audit.difference import Suspects, UnmatchedRecord
 from kafka_dr.clusters import ClusterError, KafkaCluster, OffsetRange, TopicPartition
 from kafka_dr.clusters.model import Record
+from kafka_dr.parallel import ask_all, at_once
 
 #: Records closer than this are read at once: reading what is between them costs less than another request.
 _NEAR = 64
@@ -46,14 +46,11 @@ def payloads_of(
     def fetch(suspects: Sequence[Suspects]) -> tuple[PayloadOf, PayloadOf]:
         of_source = [record for each in suspects for record in each.source]
         of_target = [record for each in suspects for record in each.target]
-        with ThreadPoolExecutor(2) as pool:
-            wanted = [(source, of_source), (target, of_target)]
-            jobs = [
-                pool.submit(_PayloadReader.of(cluster, topic, records, restamped, most_bytes).all)
-                for cluster, records in wanted
-            ]
-            found = [job.result() for job in jobs]
-        return _looking_in(found[0]), _looking_in(found[1])
+        on_source, on_target = at_once(
+            _PayloadReader.of(source, topic, of_source, restamped, most_bytes).all,
+            _PayloadReader.of(target, topic, of_target, restamped, most_bytes).all,
+        )
+        return _looking_in(on_source), _looking_in(on_target)
 
     return fetch
 
@@ -128,8 +125,7 @@ class _PayloadReader:
                 if self.left > 0:
                     self._round(ranges)
 
-        with ThreadPoolExecutor(readers) as pool:
-            list(pool.map(read, range(readers)))
+        ask_all(read, range(readers))
         return self.found
 
     def _round(self, ranges: _Round) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Collection, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
@@ -33,6 +32,7 @@ from jobs.stopwatch import Stopwatch
 from kafka_dr.clock import Clock
 from kafka_dr.clusters import KafkaCluster, OffsetRange, TopicPartition
 from kafka_dr.errors import TryAgain
+from kafka_dr.parallel import at_once
 from kafka_dr.register.port import History
 from kafka_dr.replication import Mm2Replicator
 from kafka_dr.topology import ProtectionGroup
@@ -64,12 +64,13 @@ def ask(
 ) -> AuditInput:
     """Ask both clusters and Connect which offsets to read, and write the self-test at the same time."""
     now_ms, copies = int(clock.now().timestamp() * 1000), group.flow.replication_factor
-    with ThreadPoolExecutor(1) as pool:
-        testing = pool.submit(self_test.write, source, target, now_ms=now_ms, replication_factor=copies)
-        resolved = resolve(
+    resolved, batch = at_once(
+        lambda: resolve(
             group, source=source, target=target, replicator=replicator, clock=clock, only=options.of_topics
-        )
-        return AuditInput(resolved, testing.result())
+        ),
+        lambda: self_test.write(source, target, now_ms=now_ms, replication_factor=copies),
+    )
+    return AuditInput(resolved, batch)
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,12 +180,11 @@ class ChecksumRun:
 
     def _log_starts(self, plan: AuditPlan) -> tuple[Mapping[TopicPartition, int], Mapping[TopicPartition, int]]:
         """Ask where the logs start now: records below may have been deleted before they were read."""
-        with ThreadPoolExecutor(2) as pool:
-            jobs: list[Future[dict[TopicPartition, int]]] = []
-            for end, cluster in zip(FLOW_ENDS, (self.source, self.target), strict=True):
-                read = [p for p, each in plan.partitions.items() if len(getattr(each, end))]
-                jobs.append(pool.submit(cluster.topics.log_starts, read))
-            return jobs[0].result(), jobs[1].result()
+        on_source = [p for p, each in plan.partitions.items() if len(each.source)]
+        on_target = [p for p, each in plan.partitions.items() if len(each.target)]
+        return at_once(
+            lambda: self.source.topics.log_starts(on_source), lambda: self.target.topics.log_starts(on_target)
+        )
 
     def _compare(
         self,

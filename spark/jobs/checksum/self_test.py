@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
 from kafka_dr.audit.difference import Difference
 from kafka_dr.audit.finding import FindingKind
 from kafka_dr.clusters import KafkaCluster, OffsetRange, TopicPartition
 from kafka_dr.clusters.writing import NewRecord
+from kafka_dr.parallel import at_once
 
 TOPIC = "_kafka_dr.selftest"
 _PARTITIONS = 2
@@ -110,10 +110,9 @@ def write(source: KafkaCluster, target: KafkaCluster, *, now_ms: int, replicatio
     originals = {p: [_record(p, n, nonce, now_ms) for n in range(_RECORDS)] for p in range(_PARTITIONS)}
     foreign = NewRecord(TopicPartition(TOPIC, 1), b"alien", secrets.token_bytes(16), (), now_ms)
     copies = {p: [_copy(each, originals, p, foreign) for each in draft] for p, draft in _faulty().items()}
-    with ThreadPoolExecutor(2) as pool:
-        wanted = ((source, originals), (target, copies))
-        jobs = [pool.submit(_append, cluster, records, replication_factor) for cluster, records in wanted]
-        on_source, on_target = (job.result() for job in jobs)
+    on_source, on_target = at_once(
+        lambda: _append(source, originals, replication_factor), lambda: _append(target, copies, replication_factor)
+    )
     expected = tuple(
         (kind, p, _at(on_source, p, s), _at(on_target, 1 if kind is FindingKind.MOVED else p, t), count)
         for kind, p, s, t, count in truth()

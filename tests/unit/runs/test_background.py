@@ -5,7 +5,7 @@ from threading import Barrier, Event
 import pytest
 
 from kafka_dr.errors import Refused
-from kafka_dr.runs.background import BackgroundCall, Silent, ask, ask_all
+from kafka_dr.runs.background import BackgroundCall, Silent, answers_within, ask
 
 
 def test_an_answer_is_returned_and_an_error_raised_where_it_is_waited_for() -> None:
@@ -25,20 +25,17 @@ def test_what_hangs_is_left_behind_and_named() -> None:
     over.set()
 
 
-def test_everything_that_hangs_is_waited_for_at_the_same_time() -> None:
-    over, all_have_begun = Event(), Barrier(3)
+def test_everything_is_asked_at_the_same_time() -> None:
+    all_have_begun = Barrier(3)
+    names = ("east", "west", "north")
+    answers = answers_within({name: lambda: all_have_begun.wait(60) >= 0 for name in names}, seconds=60)
+    assert answers == dict.fromkeys(names, True)
 
-    def hang() -> bool:
-        all_have_begun.wait(60)
-        return over.wait(60)
 
-    answers = ask_all(
-        {"east": hang, "west": lambda: all_have_begun.wait(60) >= 0, "north": hang},
-        seconds={"east": 0.3, "west": 60, "north": 0.3},
-    )
-    assert answers["west"] is True
-    assert isinstance(answers["east"], Silent)
-    assert isinstance(answers["north"], Silent)
+def test_what_hangs_is_named_instead_of_answered() -> None:
+    over = Event()
+    answers = answers_within({"east": lambda: over.wait(60), "west": lambda: over.wait(60)}, seconds=0.3)
+    assert {name: type(answer) for name, answer in answers.items()} == {"east": Silent, "west": Silent}
     over.set()
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 from kafka_dr import parallel
@@ -54,9 +53,8 @@ def preflight_checks(run: Run, *, closely: bool) -> tuple[Check, ...]:
     if worst(first) != "ok":
         return first
     questions = (*_QUESTIONS, ("offsets_preview", lambda run: offsets_check(run, closely=closely)))
-    with ThreadPoolExecutor(max_workers=len(questions)) as pool:
-        answers = pool.map(lambda question: _asked(run, *question), questions)
-        return first + tuple(check for checks in answers for check in checks)
+    answers = parallel.ask_all(lambda question: _asked(run, *question), questions)
+    return first + tuple(check for checks in answers.values() for check in checks)
 
 
 def _asked(run: Run, names: str, ask: Question) -> tuple[Check, ...]:

@@ -42,7 +42,7 @@ def unplanned_checks(run: Run, verdict: ClusterVerdict) -> tuple[Check, ...]:
     if first.outcome != "ok":
         return (first,)
     questions: dict[str, Callable[[], Check]] = {name: _bound(ask, run) for name, ask in _QUESTIONS.items()}
-    answers = background.ask_all(questions, seconds=dict.fromkeys(questions, _SECONDS))
+    answers = background.answers_within(questions, seconds=_SECONDS)
     asked = (a if isinstance(a, Check) else Check(name, "unknown", str(a)) for name, a in answers.items())
     return (first, source_is_down(run, verdict), *asked)
 

@@ -8,7 +8,6 @@ read for the one after it. Offset syncs are read only if nothing else is near en
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 
 from kafka_dr.clusters import KafkaCluster
 from kafka_dr.offsets.maps import MapStore
@@ -18,7 +17,7 @@ from kafka_dr.offsets.translate.answers import Translation
 from kafka_dr.offsets.translate.matching import Anchor
 from kafka_dr.offsets.translate.read_logs import Entries, Ignored, both_ways, entries_of, held_by
 from kafka_dr.offsets.translate.search import OffsetSearch, RangePair, consistent, nothing_expired_early
-from kafka_dr.parallel import at_once
+from kafka_dr.parallel import ask_all, at_once
 from kafka_dr.positions import OffsetRange, SeedPoint, TopicPartition
 
 #: Ranges of one partition with a smaller gap than this are read as one.
@@ -195,9 +194,9 @@ def _read(cluster: KafkaCluster, ranges: Ranges, ignored: Ignored) -> Entries:
                 layers.append({})
             layers[number][partition] = wanted
     entries: Entries = {}
-    if layers:
-        with ThreadPoolExecutor(min(_READERS, -(-len(layers) // _READS_A_READER))) as pool:
-            for layer in pool.map(lambda layer: entries_of(cluster, layer, ignored), layers):
-                for partition, read in layer.items():
-                    entries.setdefault(partition, []).extend(read)
+    readers = min(_READERS, -(-len(layers) // _READS_A_READER))
+    read = ask_all(lambda number: entries_of(cluster, layers[number], ignored), range(len(layers)), at_most=readers)
+    for layer in read.values():
+        for partition, entries_read in layer.items():
+            entries.setdefault(partition, []).extend(entries_read)
     return entries
