@@ -108,7 +108,7 @@ class Disaster:
             assert not admin.configs.set({topic: {"cleanup.policy": "delete"}})
             with AdminClient(protection.lab.client_settings(self.standby, "admin")) as client:
                 for deleted in client.delete_records([ClientPartition(topic, 0, end)]).values():
-                    deleted.result(10)
+                    deleted.result(60)
             assert not admin.configs.set({topic: {"cleanup.policy": kept}})
 
     def watch_from(self, address: str) -> None:

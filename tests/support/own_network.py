@@ -69,7 +69,7 @@ def _see_that_it_may() -> None:
 
 def _ip(*arguments: str) -> None:
     command = ["ip", *arguments]
-    subprocess.run(command, check=True, timeout=10)
+    subprocess.run(command, check=True, timeout=60)
 
 
 def environ_for_inside() -> dict[str, str]:

@@ -33,7 +33,7 @@ def _all_there(cluster: KafkaCluster, brokers: tuple[int, ...]) -> bool:
         return False
 
 
-def eventually(holds: Callable[[], bool], *, seconds: float = 5.0) -> None:
+def eventually(holds: Callable[[], bool], *, seconds: float = 60.0) -> None:
     """Ask until it holds: brokers need a moment to act on ACLs that they have acknowledged.
 
     :raises AssertionError: it did not in time

@@ -41,8 +41,8 @@ def deny(topic: str) -> Acl:
 def asked(
     probe: KafkaCluster, topic: str, partitions: int = 3, *, until: WriteVerdict = "allowed"
 ) -> tuple[WriteAnswer, ...]:
-    """Ask all partitions until all answer as expected, for a few seconds: brokers learn of changes with delay."""
-    deadline = time.monotonic() + 5
+    """Ask all partitions until all answer as expected, for a minute: brokers learn of changes with delay."""
+    deadline = time.monotonic() + 60
     while True:
         answers = probe.write_permission.ask(TopicPartition(topic, number) for number in range(partitions))
         if {a.verdict for a in answers} == {until} or time.monotonic() > deadline:

@@ -105,9 +105,9 @@ def test_a_run_ends_what_runs_inside_it_started_and_nothing_of_others(tmp_path: 
     }
     try:
         assert leftovers.end_leftovers(inner, tmp_path) == 1
-        assert (sleeping[inner].wait(5), sleeping[outer].poll()) == (-signal.SIGKILL, None)
+        assert (sleeping[inner].wait(60), sleeping[outer].poll()) == (-signal.SIGKILL, None)
         assert leftovers.end_leftovers(outer, tmp_path) == 1
-        assert (sleeping[outer].wait(5), sleeping[other].poll()) == (-signal.SIGKILL, None)
+        assert (sleeping[outer].wait(60), sleeping[other].poll()) == (-signal.SIGKILL, None)
     finally:
         for process in sleeping.values():
             process.kill()

@@ -49,7 +49,7 @@ def locked(path: Path) -> Iterator[Path]:
 
     process = context.Process(target=hold)
     process.start()
-    assert held.wait(10)
+    assert held.wait(60)
     yield path
     done.set()
     process.join(10)
@@ -160,7 +160,7 @@ def test_the_lock_of_a_killed_switch_is_free(path: Path) -> None:
 
     process = context.Process(target=hold)
     process.start()
-    assert held.wait(10)
+    assert held.wait(60)
     process.kill()
     process.join(10)
 
@@ -168,7 +168,7 @@ def test_the_lock_of_a_killed_switch_is_free(path: Path) -> None:
 
 
 def _race(path: Path, name: str, *, start: object, won: object) -> None:
-    start.wait(10)  # type: ignore[attr-defined]
+    start.wait(60)  # type: ignore[attr-defined]
     try:
         switch = dataclasses.replace(WEST, active=name, epoch=2)
         FileRouter(path, SystemClock()).switch(expected_epoch=1, route=switch)
