@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+#: The name of a person that a program could not find out. No user is called so.
+UNKNOWN_PERSON = "(unknown)"
+
 
 @dataclass(frozen=True, slots=True, order=True)
 class Person:

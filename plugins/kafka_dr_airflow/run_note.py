@@ -7,36 +7,18 @@ depends on it: if it cannot be written, the log says so once, and the run contin
 
 from __future__ import annotations
 
-import json
-import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.client import HTTPException
 from typing import Any
 from urllib.parse import quote
 
-from airflow.sdk.exceptions import AirflowException, AirflowNotFoundException, AirflowRuntimeError
+from airflow.sdk.exceptions import AirflowException, AirflowNotFoundException
 
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.evidence.known_secrets import KnownSecrets
 from kafka_dr.quoting import inline, line
+from kafka_dr_airflow.airflow_api import CONNECTION, ERRORS, TaskApi
 from kafka_dr_airflow.note_text import combined, without_secrets
-
-#: The connection to Airflow's own REST API.
-CONNECTION = "kafka_dr_airflow_api"
-#: How long each of the two requests may take. No run waits longer for its note.
-_SECONDS = 5.0
-#: Errors of a connection that cannot be read, of an address where no Airflow answers, and of a refusal.
-_NOT_LEFT = (
-    KafkaDrError,
-    AirflowException,
-    AirflowRuntimeError,
-    HTTPException,
-    OSError,
-    ValueError,
-    KeyError,
-    TypeError,
-)
 
 
 def leave_note(log: Any, context: Any, note: str) -> bool:
@@ -48,26 +30,22 @@ def leave_note(log: Any, context: Any, note: str) -> bool:
     :param context: Airflow's task context
     :param note: Markdown; what people and clusters wrote has to be escaped in it
     """
-    from kafka_dr_airflow.hooks.connect import ConnectHook
-
     ti = context["ti"]
     try:
-        endpoint = ConnectHook(CONNECTION).endpoint()
-        login = {"username": endpoint.username, "password": endpoint.password}
-        token = _ask("POST", f"{endpoint.base_url}/auth/token", login)["access_token"]
-        run = f"{endpoint.base_url}/api/v2/dags/{quote(ti.dag_id, safe='')}/dagRuns/{quote(ti.run_id, safe='')}"
-        present = _ask("GET", run, token=token)["note"] or ""
+        api = TaskApi.logged_in()
+        run = f"/api/v2/dags/{quote(ti.dag_id, safe='')}/dagRuns/{quote(ti.run_id, safe='')}"
+        present = api.ask("GET", run)["note"] or ""
         text = combined(str(present), without_secrets(note, _known_secrets()))
         if text is None:
             log.warning("This run gets no note: what a person wrote there leaves no room. Its note would be: %s", note)
             return False
-        _ask("PATCH", f"{run}?update_mask=note", {"note": text}, token=token)
+        api.ask("PATCH", f"{run}?update_mask=note", {"note": text})
     except AirflowNotFoundException:
         log.info(
             "This run gets no note: Airflow has no connection %s. It is optional; the README says how to create it.",
             CONNECTION,
         )
-    except _NOT_LEFT as error:
+    except ERRORS as error:
         said = line(error)
         log.warning(
             "This run gets no note: Airflow's API did not accept it (%s). Check connection %s.", said, CONNECTION
@@ -83,7 +61,7 @@ def _known_secrets() -> KnownSecrets:
 
     try:
         with open_clients() as clients:
-            clients.learn_secrets(unreadable=_NOT_LEFT)
+            clients.learn_secrets(unreadable=ERRORS)
             return clients.evidence.secrets
     except (KafkaDrError, OSError):
         return KnownSecrets()  # without a topology, no cluster was reached
@@ -102,16 +80,3 @@ def noted(log: Any, context: Any) -> Iterator[list[str]]:
         leave_note(log, context, f"FAILED: {inline(error)}")
         raise
     leave_note(log, context, ": ".join(note))
-
-
-def _ask(method: str, url: str, body: dict[str, Any] | None = None, *, token: str = "") -> dict[str, Any]:
-    headers = {"Content-Type": "application/json", **({"Authorization": f"Bearer {token}"} if token else {})}
-    if not url.startswith(("http://", "https://")):
-        raise ValueError(f"{url.partition('://')[0]} is not a scheme of a REST API: expected http or https")
-    data = None if body is None else json.dumps(body).encode()
-    request = urllib.request.Request(url, data=data, headers=headers, method=method)  # noqa: S310
-    # Airflow is asked directly: a proxy of the environment is for addresses outside.
-    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-    with opener.open(request, timeout=_SECONDS) as reply:
-        answer = json.loads(reply.read())
-    return answer if isinstance(answer, dict) else {}

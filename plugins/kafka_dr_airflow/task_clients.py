@@ -17,6 +17,7 @@ from kafka_dr.replication import ConnectEndpoint
 from kafka_dr.runs.clients import Clients
 from kafka_dr_airflow.hooks.connect import ConnectHook
 from kafka_dr_airflow.hooks.kafka_cluster import KafkaClusterHook
+from kafka_dr_airflow.people.asking import people_of
 from kafka_dr_airflow.topology_file import evidence_root, read_topology
 
 
@@ -36,6 +37,7 @@ def open_clients(environ: Mapping[str, str] = os.environ) -> Clients:
         evidence_root=evidence_root(topology.evidence),
         clock=SystemClock(),
         signing_key_of=signing_key_of,
+        people_of=people_of,
     )
 
 

@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 
-from kafka_dr.approvals.approval import needs_second, record_answer
+from kafka_dr.approvals.approval import record_answer
 from kafka_dr.approvals.journaled import Answer
+from kafka_dr.approvals.who_may_answer import needs_second
 from kafka_dr.failover.ask_approval import ask_approval
 from kafka_dr.failover.runner import run_step
 from kafka_dr.runs.record import StepFailed, StepRecord

@@ -8,6 +8,7 @@ from datetime import datetime
 
 from kafka_dr.approvals.approval_sheet import Sheet
 from kafka_dr.approvals.journaled import Answer, ApprovalJournal, AskedQuestion, journal_of
+from kafka_dr.approvals.who_may_answer import declared, four_eyes
 from kafka_dr.errors import NeedsPerson, Refused
 from kafka_dr.evidence import digest
 from kafka_dr.outcomes import Check
@@ -66,11 +67,18 @@ class ApprovalQuestion:
         )
 
     def kept(
-        self, attempt: Attempt, clients: Clients, journal: ApprovalJournal, step: StepName = StepName.APPROVAL
+        self,
+        attempt: Attempt,
+        clients: Clients,
+        journal: ApprovalJournal,
+        step: StepName = StepName.APPROVAL,
+        *,
+        requester: str = "",
     ) -> ApprovalQuestion:
         """Journal the question and write it to the evidence before anybody sees it; return it with the file's name.
 
         :param journal: the register has to take it, as it later has to take the answer
+        :param requester: the name of the person who triggered the run; empty where no person did
         """
         whole = f"{self.body}\n\n{self.written}" if self.written else self.body
         asked = {"subject": self.subject, "body": whole, "digest": self.digest, "expires_at": self.expires_at}
@@ -83,38 +91,15 @@ class ApprovalQuestion:
             attempt.started_at,
             self.expires_at,
             self.approvers,
+            requester,
         )
         journaled = journal.ask(question, step)
         attempt.facts = {
             "asked": {**asked, "attempt": journaled.attempt, "question": journaled.digest},
             "approvers": people,
+            "requested_by": requester,
         }
         return replace(self, evidence=attempt.end(clients, "done", "asked").evidence)
-
-
-def needs_second(request: RunRequest, clients: Clients) -> bool:
-    """Return whether a verb takes two different people for this group; what deletes data always does."""
-    if request.verb == "failback":
-        return request.mode == "rebuild"
-    group = clients.topology.group(request.protection_group)
-    return request.verb == "unplanned_failover" and group.disaster.approvers_needed > 1
-
-
-def may_answer(run: Run, step: StepName) -> tuple[Person, ...]:
-    """Return the people whose answer counts.
-
-    :raises Refused: the first approval, after which this one is asked, is not in the register; or nobody may answer
-    """
-    allowed = run.clients.people(run.group.approvers)
-    if step is StepName.SECOND_APPROVAL:
-        first = journal_of(run).answered(StepName.APPROVAL)
-        if first is None or not first.approved:
-            raise Refused(
-                f"run {run.request.run} has no first approval in the register of {run.arbiter}, and the second is "
-                "asked for only after it: trigger a new run"
-            )
-        allowed = tuple(person for person in allowed if person.id != first.person)
-    return allowed
 
 
 def record_answer(
@@ -169,7 +154,7 @@ def _counts(answer: Answer, question: AskedQuestion | None, journal: ApprovalJou
         nobody = f"the register of {journal.register} has no question of run {journal.run}: trigger a new run"
         return (Check.that("question_was_asked", False, nobody),)
     allowed = question.approver(answer.person) is not None
-    who = _said(answer) + ("" if allowed else ", who may not give this answer for this group")
+    who = _said(answer) + ("" if allowed else _not_theirs(answer, question))
     same = not answer.approved or answer.digest == question.facts_digest
     about = "the answer carries the digest of the facts"
     if not same:
@@ -181,6 +166,13 @@ def _counts(answer: Answer, question: AskedQuestion | None, journal: ApprovalJou
     )
 
 
+def _not_theirs(answer: Answer, question: AskedQuestion) -> str:
+    """Return why an answer is not one that this person may give."""
+    if answer.responder == question.requester:
+        return ", who triggered the run and may not approve it (requester_may_approve is false): trigger a new run"
+    return ", who may not give this answer for this group"
+
+
 def _needed(question: AskedQuestion | None) -> AskedQuestion:
     if question is None:
         raise Refused("there is no question to answer: trigger a new run")
@@ -188,9 +180,9 @@ def _needed(question: AskedQuestion | None) -> AskedQuestion:
 
 
 def _named(answer: Answer, question: AskedQuestion) -> Answer:
-    """Return the answer with the name by which the topology knows the person."""
-    person = question.approver(answer.person)
-    return answer if person is None else replace(answer, responder=person.name, responder_id=person.id)
+    """Return the answer with the name by which the topology knows the person, and who triggered the run."""
+    person = question.approver(answer.person) or Person(answer.responder, answer.person)
+    return replace(answer, responder=person.name, responder_id=person.id, requester=question.requester)
 
 
 def _said(answer: Answer) -> str:
@@ -240,7 +232,7 @@ def judge(context: GroupContext, answer: Answer) -> Sequence[Check]:
     """Return whether an answer that was journaled may be acted upon now."""
     age = (context.clock.now() - answer.responded_at).total_seconds()
     allowed = context.group.timing.approval_expiry_seconds
-    approver = answer.responder in context.group.approvers
+    approver = declared(context, answer.responder)
     who = f"{answer.responder} is {'' if approver else 'not '}an approver of {context.group.name}"
     fresh = -_SKEW_SECONDS <= age <= allowed
     aged = f"the approval is {age:.0f} s old, {allowed:g} s are allowed" + ("" if fresh else ": trigger a new run")
@@ -248,4 +240,5 @@ def judge(context: GroupContext, answer: Answer) -> Sequence[Check]:
         Check.that("approved", answer.approved, "approved" if answer.approved else "it was rejected"),
         Check.that("responder_is_approver", approver, who),
         Check.that("approval_is_fresh", fresh, aged),
+        four_eyes(context, answer.responder, answer.requester),
     )

@@ -74,6 +74,7 @@ class Answer:
     :param verb: of the run that it is about
     :param attempt: which question of the run it answers, from 1; 0 until it is journaled
     :param question: digest of that question
+    :param requester: see :class:`AskedQuestion`
     """
 
     approved: bool
@@ -86,6 +87,7 @@ class Answer:
     verb: str = ""
     attempt: int = 0
     question: str = ""
+    requester: str = ""
 
     @property
     def person(self) -> str:

@@ -149,18 +149,6 @@ def offsets_on_old_cluster(context: FailbackContext) -> list[TranslatedOffset]:
     return [*translation.translated(run, before), *translation.stale_offsets(run, committed)]
 
 
-def _enough_approvers(context: FailbackContext) -> Check:
-    approvers = context.run.group.approvers
-    needed = 2 if context.mode == "rebuild" else 1
-    said = f"approvals needed: {needed}, by any of {', '.join(approvers)}"
-    short = (
-        f"a rebuild deletes data and needs two different approvers. {context.run.group.name} has only "
-        f"{', '.join(approvers) or 'none'}. Add an approver to the topology"
-    )
-    enough = len(set(approvers)) >= needed
-    return Check.that("enough_approvers", enough, said if enough else short)
-
-
 _FIRST: tuple[tuple[str, Question], ...] = (
     ("a_side_was_left", _group_is_diverged),
     ("right_clusters", lambda context: right_clusters(context.run, (context.run.source, context.run.target))),
@@ -173,6 +161,5 @@ _QUESTIONS: tuple[tuple[str, Question], ...] = (
     ("stranded_are_kept", stranded_are_kept),
     ("nothing_flows", _nothing_flows),
     ("quarantine_permits", _quarantine_permits),
-    ("enough_approvers", _enough_approvers),
     ("evidence_can_be_signed", lambda context: evidence_can_be_signed(context.run.clients)),
 )

@@ -76,6 +76,7 @@ def _fact(context: FailbackContext, state: RegisterState, answers: Sequence[Answ
         "list_sha256": approved["stranded"]["list_sha256"],
         "epoch": state.epoch,
         "reason": run.request.reason,
+        "requested_by": run.request.requester,
         "approved_by": state.approved_by,
         "approved_at": max(answer.responded_at for answer in answers).isoformat(),
         "digest": state.evidence_sha256,

@@ -7,10 +7,11 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
-from kafka_dr.approvals.approval import ApprovalQuestion, may_answer
+from kafka_dr.approvals.approval import ApprovalQuestion
 from kafka_dr.approvals.approval_sheet import Sheet
 from kafka_dr.approvals.decision import digest_of
 from kafka_dr.approvals.journaled import journal_of
+from kafka_dr.approvals.who_may_answer import may_answer
 from kafka_dr.errors import Refused
 from kafka_dr.failback import question as failback_question
 from kafka_dr.failover.planned import question as planned_question
@@ -58,14 +59,22 @@ def ask_approval(
     seconds = run.group.timing.approval_expiry_seconds
     expires_at = attempt.started_at + timedelta(seconds=seconds)
     question = ApprovalQuestion.of(
-        _after_the_first(run, step, _SHEETS[request.verb](run, seen)),
+        _after_the_first(run, step, _with_requester(run, _SHEETS[request.verb](run, seen))),
         page=page,
         digest=facts["digest"],
         approvers=approvers,
         expires_at=expires_at,
         expires_after_seconds=seconds,
     )
-    return question.kept(attempt, clients, journal_of(run), step)
+    return question.kept(attempt, clients, journal_of(run), step, requester=request.requester)
+
+
+def _with_requester(run: Run, sheet: Sheet) -> Sheet:
+    """Show who triggered the run, and whether that person may approve it."""
+    if not run.request.requester:
+        return sheet
+    may = "may approve it, too" if run.group.requester_may_approve else "may not approve it"
+    return replace(sheet, details=(*sheet.details, f"{code(run.request.requester)} triggered this run and {may}."))
 
 
 def _after_the_first(run: Run, step: StepName, sheet: Sheet) -> Sheet:

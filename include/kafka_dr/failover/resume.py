@@ -69,7 +69,14 @@ def _add_steps(attempt: Attempt, request: ResumeRequest, steps: Sequence[StepRec
     """Put the proofs and outcomes of the steps into the attempt."""
     attempt.proofs = tuple(proof for step in steps for proof in step.proofs)
     done = [{"name": step.step, "outcome": step.outcome, "seconds": step.seconds} for step in steps]
-    attempt.facts = {"resumed": {"decision": request.decision, "reason": request.reason, "steps": done}}
+    attempt.facts = {
+        "resumed": {
+            "decision": request.decision,
+            "reason": request.reason,
+            "requested_by": request.requester,
+            "steps": done,
+        }
+    }
 
 
 def _ending(request: ResumeRequest, held: RunRequest, last: StepRecord) -> str:

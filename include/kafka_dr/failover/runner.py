@@ -7,6 +7,8 @@ from contextlib import suppress
 from functools import partial
 from typing import Any, Protocol
 
+from kafka_dr.approvals.run_ids import is_new
+from kafka_dr.approvals.who_may_answer import enough
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.evidence import EvidenceUnwritable, objective_results
 from kafka_dr.failback import catch_up, prepare_old_cluster, rescue, reverse_flow, settle
@@ -40,7 +42,7 @@ from kafka_dr.runs import unfiled
 from kafka_dr.runs.attempt import Attempt, WithoutStorage
 from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.record import StepFailed, StepOutcome, StepRecord, ended, shortfall
-from kafka_dr.runs.request import RunRequest, StepName, definition
+from kafka_dr.runs.request import RunRequest, StepName, definition, first_step
 from kafka_dr.runs.run import Run
 from kafka_dr.runs.sealing import seal_or_later
 from kafka_dr.runs.step_order import StepTurn, turn_of
@@ -214,7 +216,9 @@ def _go(module: StepModule, step: StepName, run: Run, attempt: Attempt) -> tuple
         return "refused", where.detail
     if not dry:
         _take_over(run)
-    run.checks = attempt.checks = checks_of(module, run)
+    before = before_anybody_waits(step, run)
+    run.checks = checks_of(module, run)
+    attempt.checks = (*before, *run.checks)
     attempt.intent = tuple(module.intent(run))
     if forbidden := shortfall(attempt.checks, failed="refused"):
         return forbidden
@@ -226,6 +230,14 @@ def _go(module: StepModule, step: StepName, run: Run, attempt: Attempt) -> tuple
     attempt.proofs = proofs_of(module, run)
     waived = _MAY_BE_UNKNOWN.get(step, frozenset())
     return ended(attempt.proofs, may_be_unknown=waived, detail=_state_after(where, attempt.facts))
+
+
+def before_anybody_waits(step: StepName, run: Run) -> tuple[Check, ...]:
+    """Return what the first step of a verb asks about the run itself: is its id new, and could anybody approve it?
+
+    These are no decision facts: who could approve may change until somebody has answered.
+    """
+    return (is_new(run), enough(run)) if step is first_step(run.request.verb) else ()
 
 
 def _take_over(run: Run) -> None:

@@ -35,7 +35,7 @@ class Clients:
     :param connect_of: returns the REST endpoint of a Connect connection id
     :param evidence_root: a path object, local or Airflow's ObjectStoragePath
     :param signing_key_of: the signing key of a connection id; only asked if the topology names one
-    :param people_of: finds the people that the topology names as approvers; without it a name is also the id
+    :param people_of: finds people by names and by roles; without it a name is also the id, and nobody has a role
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class Clients:
         evidence_root: Any,
         clock: Clock,
         signing_key_of: Callable[[str], SigningKey] | None = None,
-        people_of: Callable[[Sequence[str]], tuple[Person, ...]] | None = None,
+        people_of: Callable[[Sequence[str], Sequence[str]], tuple[Person, ...]] | None = None,
     ) -> None:
         self.topology = topology
         self.clock = clock
@@ -112,14 +112,14 @@ class Clients:
             connect=self.connect(flow.target),
         )
 
-    def people(self, declared: Sequence[str]) -> tuple[Person, ...]:
-        """Return the people that the topology names, as whatever verifies them knows them.
+    def approvers(self, group: ProtectionGroup) -> tuple[Person, ...]:
+        """Return the people who may approve for a group, as whatever verifies them knows them.
 
         :raises KafkaDrError: it cannot be asked
         """
         if self._people_of is None:
-            return tuple(Person(name, name) for name in declared)
-        return self._people_of(declared)
+            return tuple(Person(name, name) for name in group.approvers)
+        return self._people_of(group.approvers, group.approver_roles)
 
     def router(self, group: ProtectionGroup) -> Router:
         """Return where the group's applications look up the active cluster."""

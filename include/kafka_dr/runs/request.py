@@ -178,6 +178,7 @@ class RunRequest:
     :param acknowledged: the person knows that the group was failed over a short while ago
     :param mode: of a failback: how the old cluster becomes a copy
     :param rescue: of a failback: what happens to the stranded records
+    :param requester: the name of the person who triggered the run; empty where no person did
     """
 
     protection_group: str
@@ -191,6 +192,7 @@ class RunRequest:
     acknowledged: bool = False
     mode: FailbackMode = "quarantine"
     rescue: RescueWish = "keep"
+    requester: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,9 +200,11 @@ class ResumeRequest:
     """What to do with a run that died.
 
     :param run: the run that died; whatever run holds the group where ``None``
+    :param requester: the name of the person who asks for it
     """
 
     protection_group: str
     decision: Literal["finish", "abandon"]
     run: str | None = None
     reason: str = ""
+    requester: str = ""

@@ -281,8 +281,14 @@ class ProtectionGroup(Section):
     super_users: tuple[Principal, ...] = Field(
         default=(), description="the brokers' super.users: they pass every fence, so they must be known"
     )
-    approvers: Annotated[tuple[Annotated[str, Field(pattern=r"\S")], ...], Field(min_length=1)] = Field(
-        description="the Airflow users who may approve a failover, at least one"
+    approvers: tuple[Annotated[str, Field(pattern=r"\S")], ...] = Field(
+        description="the Airflow users who may approve a failover, by name; at least one, or a role in approver_roles"
+    )
+    approver_roles: tuple[Annotated[str, Field(pattern=r"\S")], ...] = Field(
+        default=(), description="roles of Airflow's auth manager; everybody who has one may approve a failover"
+    )
+    requester_may_approve: bool = Field(
+        default=True, description="whether the person who triggered a run may also approve it; false: four eyes"
     )
     route: RouteSpec = Field(description="where applications look up the active cluster")
     objectives: Objectives = Field(description="what the business was promised")

@@ -145,13 +145,17 @@ def _approvers(document: Document, here: Path) -> Iterator[Mistake]:
         if (earlier := first.setdefault(name, path)) != path:
             seen = f"{name!r} is already given in line {document.line(earlier)}"
             yield document.mistake(path, seen, "name each approver once")
+    if document.at(*here, "approvers") == [] and not document.texts(*here, "approver_roles"):
+        seen = "this list is empty, and there are no approver_roles"
+        yield document.mistake((*here, "approvers"), seen, "name a user who may approve, or add approver_roles")
 
 
 def _disaster(document: Document, here: Path) -> Iterator[Mistake]:
     """Find what could never come true: two approvers of one, and a proposal that nobody could second."""
     spec = (*here, "disaster")
     approvers = {name for name, _ in document.texts(*here, "approvers")}
-    if document.at(*spec, "approvers_needed") == 2 and len(approvers) == 1:
+    roles = document.texts(*here, "approver_roles")
+    if document.at(*spec, "approvers_needed") == 2 and len(approvers) == 1 and not roles:
         seen = f"two approvers are needed, and {next(iter(approvers))!r} is the only one"
         yield document.mistake((*spec, "approvers_needed"), seen, "name another approver, or write 1")
     needed = document.at(*spec, "vantages_needed")

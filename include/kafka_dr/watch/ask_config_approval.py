@@ -9,6 +9,7 @@ from typing import Any
 from kafka_dr.approvals.approval import ApprovalQuestion, keep_answer
 from kafka_dr.approvals.approval_sheet import Sheet, subject
 from kafka_dr.approvals.journaled import Answer
+from kafka_dr.approvals.who_may_answer import found_for
 from kafka_dr.checks.config_compare import current_plan
 from kafka_dr.config_sync import ItemVerdict
 from kafka_dr.config_sync.lock import FACTS
@@ -64,7 +65,7 @@ def ask_config(group: str, clients: Clients, run_id: str, *, page: str = "") -> 
         _sheet(run, state, kept),
         page=page,
         digest=str(kept["digest"]),
-        approvers=clients.people(run.group.approvers),
+        approvers=found_for(run, requester=""),
         expires_at=expires_at,
         expires_after_seconds=seconds,
     )

@@ -46,7 +46,22 @@ def run_request(context: Any, verb: Verb) -> RunRequest:
         acknowledged=bool(params.get("acknowledged", False)),
         mode=params.get("mode") or "quarantine",
         rescue=params.get("rescue") or "keep",
+        requester=requester_of(context),
     )
+
+
+def requester_of(context: Any) -> str:
+    """Return the name of the person who triggered a run; empty if a schedule or another DAG did.
+
+    :param context: Airflow's task context
+    """
+    from kafka_dr.people import UNKNOWN_PERSON
+
+    run = context.get("dag_run")
+    if name := getattr(run, "triggering_user_name", None):
+        return str(name)
+    kind = str(getattr(run, "run_type", "manual"))
+    return UNKNOWN_PERSON if kind.endswith("manual") else ""
 
 
 def perform(log: Any, action: Callable[[Clients], StepRecord]) -> Receipt:

@@ -9,7 +9,7 @@ from kafka_dr_airflow.links import EvidenceLink
 from kafka_dr_airflow.operators.failover_step import HANGING, URGENT
 from kafka_dr_airflow.operators.parameters import FirstTask
 from kafka_dr_airflow.operators.plain_failure import fails_plainly
-from kafka_dr_airflow.operators.receipt import Receipt, perform
+from kafka_dr_airflow.operators.receipt import Receipt, perform, requester_of
 from kafka_dr_airflow.run_note import noted
 
 if TYPE_CHECKING:
@@ -41,6 +41,7 @@ class ResumeOperator(FirstTask):
             decision=params["decision"],
             run=params.get("run") or None,
             reason=params["reason"],
+            requester=requester_of(context),
         )
         self.resumed_run = request.run or ""
 

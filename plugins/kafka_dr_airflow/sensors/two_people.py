@@ -31,7 +31,7 @@ class TwoPeopleSensor(ManualApprovalSensor):
 
     def question(self, context: Any) -> ApprovalQuestion | None:
         """Return the question; ``None`` in a dry run, and if no second person is needed."""
-        from kafka_dr.approvals.approval import needs_second
+        from kafka_dr.approvals.who_may_answer import needs_second
         from kafka_dr.failover.ask_approval import ask_approval
         from kafka_dr.runs.request import StepName
         from kafka_dr_airflow.task_clients import open_clients

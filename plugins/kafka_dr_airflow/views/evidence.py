@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import os
 import re
-from typing import Any
+from typing import Annotated, Any
 
 from airflow.api_fastapi.auth.managers.models.resource_details import DagAccessEntity
-from airflow.api_fastapi.core_api.security import requires_access_dag
-from fastapi import Depends, FastAPI, HTTPException, Request, Response, status
+from airflow.api_fastapi.core_api.security import get_auth_manager, requires_access_dag
+from fastapi import Depends, FastAPI, HTTPException, Query, Request, Response, status
 from fastapi.exception_handlers import http_exception_handler
 from fastapi.responses import HTMLResponse, RedirectResponse
 from starlette.exceptions import HTTPException as AnyHttpException
@@ -17,6 +17,7 @@ from starlette.exceptions import HTTPException as AnyHttpException
 from kafka_dr.errors import KafkaDrError, NeedsPerson, Refused
 from kafka_dr.evidence import EvidenceStore, build_audit_view, build_stranded_view, render_audit, render_notice
 from kafka_dr_airflow.links import airflow_path, login_url
+from kafka_dr_airflow.people.auth_managers import directory_of, find
 from kafka_dr_airflow.topology_file import evidence_root, read_topology
 
 # Airflow's login does not cover a plugin's pages by itself.
@@ -87,6 +88,16 @@ def stranded_page(group: str, run: str) -> HTMLResponse:
     """Show the stranded records of an unplanned failover."""
     found = _read("stranded", group, run, "summary.json", wanted=f"list of stranded records of {group} for run {run}")
     return HTMLResponse(render_audit(build_stranded_view(found)), headers=_HEADERS)
+
+
+@app.get("/people")
+def people(name: Annotated[list[str], Query()] = [], role: Annotated[list[str], Query()] = []) -> dict[str, Any]:  # noqa: B006
+    """Return the people with one of the names or roles, as the auth manager of this Airflow knows them."""
+    try:
+        found = find(directory_of(get_auth_manager()), names=name, roles=role)
+    except KafkaDrError as error:
+        raise HTTPException(status.HTTP_503_SERVICE_UNAVAILABLE, str(error)) from error
+    return {"people": [{"name": person.name, "id": person.id} for person in found]}
 
 
 def _read(*parts: str, wanted: str) -> Any:

@@ -71,6 +71,36 @@ def test_a_question_is_not_made_from_facts_that_were_changed(own_group: Switched
         ask_approval(request, clients)
 
 
+def test_an_id_that_the_registers_know_is_no_id_of_a_new_run(own_group: SwitchedGroup) -> None:
+    request = own_group.go(StepName.CLAIM)
+    own_group.roll_back(request)
+    own_group.roll_back(own_group.go(StepName.CLAIM))
+    with own_group.protection.clients() as clients:
+        record = failed(StepName.PREFLIGHT, request, clients)
+    assert record.outcome == "refused"
+    assert "it is a planned failover that has claimed the group" in record.detail
+
+
+def test_where_four_eyes_are_the_rule_nobody_approves_a_run_of_their_own(own_group: SwitchedGroup) -> None:
+    own_group.protection.changes["requester_may_approve"] = False
+    request = replace(own_group.request(), requester="alice")
+    with own_group.protection.clients() as clients:
+        preflight = run_step(StepName.PREFLIGHT, request, clients)
+        question = ask_approval(request, clients)
+        said = {check.name: check.detail for check in preflight.checks}["approvers"]
+        assert said == "1 of 1 people have to approve, who could now: bob"
+        own = Answer(True, "alice", datetime.now(UTC), question.digest)
+        with pytest.raises(StepFailed, match="alice, who triggered the run and may not approve it"):
+            record_answer(request, clients, own)
+        record_answer(request, clients, replace(own, responder="bob"))
+        claimed = run_step(StepName.CLAIM, request, clients)
+        roll_back(request, clients)
+        journaled = clients.register(own_group.standby).facts(own_group.name, request.run)["claim"]
+    checks = {check.name: check.detail for check in claimed.checks}
+    assert checks["requester_may_approve"] == "alice triggered the run, and bob approved it"
+    assert (journaled["requested_by"], journaled["approved_by"]) == ("alice", "bob")
+
+
 def _folder(group: SwitchedGroup, request: RunRequest) -> Path:
     return Path(group.protection.folder) / "evidence" / "runs" / group.name / request.run
 

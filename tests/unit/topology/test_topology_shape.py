@@ -85,8 +85,8 @@ def test_many_mistakes_are_reported_together_each_with_its_line(edited: Edit, mi
         "name one of them, or add it.",
         "line 22: protection_groups.orders.topics[1]: '__secret' reaches names that begin with '__', which belong to "
         "Kafka, to replication or to this tool; name only what applications use.",
-        "line 33: protection_groups.orders.approvers: this list is empty; write the Airflow users who may "
-        "approve a failover, at least one.",
+        "line 33: protection_groups.orders.approvers: this list is empty, and there are no approver_roles; "
+        "name a user who may approve, or add approver_roles.",
         "line 34: protection_groups.orders.route.kind: 'dns' is written here; write one of 'file': the kind of router.",
         "line 35: protection_groups.orders.objectives.write_outage_seconds: objectives.write_outage_seconds (1000 s) "
         "is longer than objectives.rto_seconds (300 s), but an outage of writes is part of the recovery time; "

@@ -79,6 +79,7 @@ def _fact(run: Run, state: RegisterState, answer: Answer) -> dict[str, Any]:
         "target": run.target,
         "epoch": state.epoch,
         "reason": run.request.reason,
+        "requested_by": run.request.requester,
         "approved_by": answer.responder,
         "approved_at": answer.responded_at.isoformat(),
         "digest": answer.digest,

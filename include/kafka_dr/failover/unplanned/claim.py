@@ -12,6 +12,7 @@ from typing import Any
 
 from kafka_dr.approvals import approval, decision
 from kafka_dr.approvals.journaled import Answer, journal_of
+from kafka_dr.approvals.who_may_answer import needs_second
 from kafka_dr.disaster.disaster_rule import judge
 from kafka_dr.disaster.probes import ask_vantages, take_probes
 from kafka_dr.errors import KafkaDrError
@@ -101,6 +102,7 @@ def _fact(run: Run, state: RegisterState, answers: Sequence[Answer]) -> dict[str
         "target": run.target,
         "epoch": state.epoch,
         "reason": run.request.reason,
+        "requested_by": run.request.requester,
         "override": run.request.override,
         "approved_by": state.approved_by,
         "approved_at": max(answer.responded_at for answer in answers).isoformat(),
@@ -159,7 +161,7 @@ def _win_source(run: Run, state: RegisterState, new: RegisterState) -> str:
 def _answers(run: Run) -> dict[StepName, Answer | None]:
     """Return what the register holds for each approval that is needed."""
     needed = [StepName.APPROVAL]
-    if approval.needs_second(run.request, run.clients):
+    if needs_second(run.request, run.clients):
         needed.append(StepName.SECOND_APPROVAL)
     journal = journal_of(run)
     return {step: journal.answered(step) for step in needed}

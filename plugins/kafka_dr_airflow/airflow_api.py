@@ -1,0 +1,74 @@
+"""Airflow's own REST API, as a task uses it: with the login of an Airflow connection of type ``http``."""
+
+from __future__ import annotations
+
+import json
+import urllib.request
+from dataclasses import dataclass
+from http.client import HTTPException
+from typing import Any
+
+from airflow.sdk.exceptions import AirflowException, AirflowRuntimeError
+
+from kafka_dr.errors import KafkaDrError
+
+#: The connection to Airflow's own REST API.
+CONNECTION = "kafka_dr_airflow_api"
+#: How long each request may take. No run waits longer for its note, or for the names of its approvers.
+_SECONDS = 5.0
+#: Errors of a connection that cannot be read, of an address where no Airflow answers, and of a refusal.
+ERRORS = (
+    KafkaDrError,
+    AirflowException,
+    AirflowRuntimeError,
+    HTTPException,
+    OSError,
+    ValueError,
+    KeyError,
+    TypeError,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class TaskApi:
+    """The API, logged in.
+
+    :param base_url: of Airflow, without a slash at the end
+    """
+
+    base_url: str
+    token: str
+
+    @classmethod
+    def logged_in(cls) -> TaskApi:
+        """Log in with the connection.
+
+        :raises AirflowNotFoundException: there is no such connection
+        :raises Exception: one of :data:`ERRORS`
+        """
+        from kafka_dr_airflow.hooks.connect import ConnectHook
+
+        endpoint = ConnectHook(CONNECTION).endpoint()
+        login = {"username": endpoint.username, "password": endpoint.password}
+        return cls(endpoint.base_url, _ask("POST", f"{endpoint.base_url}/auth/token", login)["access_token"])
+
+    def ask(self, method: str, path: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
+        """Send a request and return its answer.
+
+        :param path: below the address of Airflow
+        :raises Exception: one of :data:`ERRORS`
+        """
+        return _ask(method, f"{self.base_url}{path}", body, token=self.token)
+
+
+def _ask(method: str, url: str, body: dict[str, Any] | None = None, *, token: str = "") -> dict[str, Any]:
+    headers = {"Content-Type": "application/json", **({"Authorization": f"Bearer {token}"} if token else {})}
+    if not url.startswith(("http://", "https://")):
+        raise ValueError(f"{url.partition('://')[0]} is not a scheme of a REST API: expected http or https")
+    data = None if body is None else json.dumps(body).encode()
+    request = urllib.request.Request(url, data=data, headers=headers, method=method)  # noqa: S310
+    # Airflow is asked directly: a proxy of the environment is for addresses outside.
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    with opener.open(request, timeout=_SECONDS) as reply:
+        answer = json.loads(reply.read())
+    return answer if isinstance(answer, dict) else {}
