@@ -21,6 +21,8 @@ LOCKS = Path(__file__).resolve().parent / "jar_locks"
 KAFKA = LOCKS / "kafka-4.3.1.lock"
 #: The last line of Kafka before 4, which many clusters run: for tests of what its brokers answer.
 FORMER_KAFKA = LOCKS / "kafka-3.9.1.lock"
+#: For a test of a Connect that asks for a login; no worker of the lab runs it.
+CONNECT_BASIC_AUTH = LOCKS / "connect-basic-auth-4.3.1.lock"
 SPARK_KAFKA = LOCKS / "spark-kafka-4.2.0.lock"
 MIRROR = "KAFKA_DR_MAVEN_MIRROR"
 NEEDED_BYTES = 512 * 1024**2

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import ssl
 import urllib.request
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from http.client import HTTPException
 from typing import Any
 
@@ -34,10 +35,12 @@ class TaskApi:
     """The API, logged in.
 
     :param base_url: of Airflow, without a slash at the end
+    :param tls: how its certificate is checked, if it is reached over HTTPS
     """
 
     base_url: str
-    token: str
+    token: str = field(repr=False)
+    tls: ssl.SSLContext | None = None
 
     @classmethod
     def logged_in(cls) -> TaskApi:
@@ -50,7 +53,9 @@ class TaskApi:
 
         endpoint = ConnectHook(CONNECTION).endpoint()
         login = {"username": endpoint.username, "password": endpoint.password}
-        return cls(endpoint.base_url, _ask("POST", f"{endpoint.base_url}/auth/token", login)["access_token"])
+        tls = endpoint.tls_context()
+        token = _ask("POST", f"{endpoint.base_url}/auth/token", login, tls=tls)["access_token"]
+        return cls(endpoint.base_url, token, tls)
 
     def ask(self, method: str, path: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
         """Send a request and return its answer.
@@ -58,17 +63,19 @@ class TaskApi:
         :param path: below the address of Airflow
         :raises Exception: one of :data:`ERRORS`
         """
-        return _ask(method, f"{self.base_url}{path}", body, token=self.token)
+        return _ask(method, f"{self.base_url}{path}", body, token=self.token, tls=self.tls)
 
 
-def _ask(method: str, url: str, body: dict[str, Any] | None = None, *, token: str = "") -> dict[str, Any]:
+def _ask(
+    method: str, url: str, body: dict[str, Any] | None = None, *, token: str = "", tls: ssl.SSLContext | None = None
+) -> dict[str, Any]:
     headers = {"Content-Type": "application/json", **({"Authorization": f"Bearer {token}"} if token else {})}
     if not url.startswith(("http://", "https://")):
         raise ValueError(f"{url.partition('://')[0]} is not a scheme of a REST API: expected http or https")
     data = None if body is None else json.dumps(body).encode()
     request = urllib.request.Request(url, data=data, headers=headers, method=method)  # noqa: S310
     # Airflow is asked directly: a proxy of the environment is for addresses outside.
-    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}), urllib.request.HTTPSHandler(context=tls))
     with opener.open(request, timeout=_SECONDS) as reply:
         answer = json.loads(reply.read())
     return answer if isinstance(answer, dict) else {}

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from kafka_dr.clusters import ClientSettings
 from kafka_dr.connections.connection import Connection
 from kafka_dr.errors import Refused
 from kafka_dr.evidence.signing import SigningKey, UnusableKey
-from kafka_dr.replication import ConnectEndpoint
+from kafka_dr.replication import ConnectEndpoint, TlsFiles
+
+#: What the extra of a connection to Connect may hold, in the order of the fields of :class:`TlsFiles`.
+_TLS_KEYS = ("ca_file", "certificate_file", "key_file", "key_password")
 
 
 def kafka_settings(connection: Connection) -> ClientSettings:
@@ -25,9 +30,11 @@ def kafka_settings(connection: Connection) -> ClientSettings:
 def connect_endpoint(connection: Connection) -> ConnectEndpoint:
     """Return where a REST API of Connect is, and the login, from a connection of type ``http``.
 
-    The address is put together as Airflow's HTTP provider does it.
+    The address is put together as Airflow's HTTP provider does it. The extra may hold ``ca_file``,
+    ``certificate_file``, ``key_file``, ``key_password`` (see :class:`TlsFiles`), and ``bearer_token`` or
+    ``bearer_token_file``.
 
-    :raises Refused: the connection names no host
+    :raises Refused: the connection names no host, or asks for what is not safe
     """
     if not connection.host:
         raise Refused(f"connection {connection.conn_id} has no host: enter the host of Connect's REST API")
@@ -35,7 +42,30 @@ def connect_endpoint(connection: Connection) -> ConnectEndpoint:
     base_url = host if "://" in host else f"{connection.schema or 'http'}://{host}"
     if connection.port:
         base_url = f"{base_url}:{connection.port}"
-    return ConnectEndpoint(base_url, username=connection.login or None, password=connection.password or None)
+    extra = connection.extra
+    try:
+        if str(extra.get("verify", "")).lower() in ("false", "0"):
+            raise Refused("verify is false, and certificates are always checked: remove it, and name ca_file")
+        return ConnectEndpoint(
+            base_url,
+            username=connection.login or None,
+            password=connection.password or None,
+            token=_bearer_token(extra),
+            tls=TlsFiles(*(extra.get(name) or None for name in _TLS_KEYS)),
+        )
+    except Refused as error:
+        raise Refused(f"connection {connection.conn_id}: {error}") from error
+
+
+def _bearer_token(extra: Mapping[str, Any]) -> str | None:
+    if token := extra.get("bearer_token"):
+        return str(token)
+    if not (path := extra.get("bearer_token_file")):
+        return None
+    try:
+        return Path(path).read_text("utf-8").strip() or None
+    except (OSError, UnicodeDecodeError) as error:
+        raise Refused(f"the bearer token in {path} cannot be read ({error})") from error
 
 
 def signing_pem(connection: Connection) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from kafka_dr.replication.connect import (
     ConnectClient,
-    ConnectEndpoint,
     ConnectorNotFound,
     ConnectorStatus,
     ConnectRefused,
@@ -13,6 +12,7 @@ from kafka_dr.replication.connect import (
     TaskStatus,
 )
 from kafka_dr.replication.connect_positions import committed_positions
+from kafka_dr.replication.endpoint import ConnectEndpoint, TlsFiles
 from kafka_dr.replication.flow import Flow
 from kafka_dr.replication.mirrormaker import Mm2Replicator
 from kafka_dr.replication.moving import Moving, data_ends, flow_moves
@@ -32,6 +32,7 @@ __all__ = [
     "committed_positions",
     "ConnectClient",
     "ConnectEndpoint",
+    "TlsFiles",
     "ConnectorStatus",
     "TaskStatus",
     "SourceOffset",

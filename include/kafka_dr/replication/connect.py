@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Literal, cast
 from urllib.parse import quote
@@ -12,7 +12,7 @@ import httpx
 
 from kafka_dr.clock import Clock
 from kafka_dr.errors import KafkaDrError, OutcomeUnknown, Refused, TryAgain
-from kafka_dr.quoting import address
+from kafka_dr.replication.endpoint import ConnectEndpoint
 from kafka_dr.waiting import SHORT_PAUSE_SECONDS, wait_until
 
 #: Connect's own word for a state, in lower case; ``absent`` if there is no such connector, ``unknown`` if Connect does
@@ -34,23 +34,6 @@ class ConnectorNotFound(KafkaDrError):
 
 class ConnectRefused(Refused):
     """Connect understood the request and will not do it."""
-
-
-@dataclass(frozen=True, slots=True)
-class ConnectEndpoint:
-    """The address of a Connect cluster's REST API, and the login for it."""
-
-    base_url: str
-    username: str | None = None
-    password: str | None = field(default=None, repr=False)
-
-    def __post_init__(self) -> None:
-        host = self.base_url.partition("://")[2]
-        if not self.base_url.startswith(("http://", "https://")) or not host or any(each in host for each in "@?#"):
-            raise Refused(
-                f"the address of Connect is {address(self.base_url)!r}: write http://host:port or https://host:port, "
-                "and keep logins and tokens out of it, in the connection's login, password or extra"
-            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +114,13 @@ class ConnectClient:
         self._clock = clock
         self._seconds = request_seconds
         auth = (endpoint.username, endpoint.password or "") if endpoint.username else None
-        self._http = httpx.Client(base_url=endpoint.base_url.rstrip("/"), auth=auth, trust_env=False)
+        self._http = httpx.Client(
+            base_url=endpoint.base_url.rstrip("/"),
+            auth=auth,
+            headers=endpoint.headers,
+            verify=endpoint.tls_context() or True,
+            trust_env=False,
+        )
 
     def close(self) -> None:
         """Close the connections."""
@@ -275,7 +264,7 @@ class ConnectClient:
             return self._http.request(method, path, json=body, timeout=seconds)
         except (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout) as error:
             raise ConnectUnreachable(
-                f"could not {doing}: Connect at {where} cannot be reached ({error}): check that its worker runs"
+                f"could not {doing}: Connect at {where} cannot be reached ({error}): {_to_check(error)}"
             ) from error
         except httpx.HTTPError as error:
             if method == "GET":
@@ -302,6 +291,8 @@ def answered(method: str, status: int, message: str, *, doing: str, where: str) 
             return ConnectUnreachable(f"{sentence}: it is rebalancing, try again")
         case 404 if message != _NOT_YET:
             return ConnectorNotFound(sentence)
+        case 401 | 403:
+            return ConnectRefused(f"{sentence}: check the login or token in its Airflow connection, and its rights")
         case 404 | 503:
             return ConnectUnreachable(f"{sentence}: it is starting, try again")
         case _ if status >= 500 and method == "GET":
@@ -310,6 +301,14 @@ def answered(method: str, status: int, message: str, *, doing: str, where: str) 
             return OutcomeUnknown(f"{sentence}: read the connector's state before anything else")
         case _:
             return ConnectRefused(sentence)
+
+
+def _to_check(error: httpx.HTTPError) -> str:
+    if "CERTIFICATE_VERIFY_FAILED" in str(error):
+        return (
+            "check that its certificate is for this host, and that an authority in ca_file of its connection signed it"
+        )
+    return "check that its worker runs"
 
 
 def _path(name: str, rest: str = "") -> str:

@@ -146,7 +146,8 @@ class Clients:
 
     def _endpoint(self, connection: str) -> ConnectEndpoint:
         endpoint = self._connect_of(connection)
-        self._keep_out(endpoint.password, login=endpoint.username)
+        for secret, login in endpoint.secrets.items():
+            self._keep_out(secret, login=login)
         return endpoint
 
     @cached_property

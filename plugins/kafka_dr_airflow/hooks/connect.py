@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from airflow.sdk import BaseHook
+from airflow.sdk.log import mask_secret
 
 from kafka_dr.connections.connection import Connection
 from kafka_dr.connections.meaning import connect_endpoint
@@ -33,7 +34,7 @@ class ConnectHook(BaseHook):
         :raises Refused: the connection names no host
         """
         found = self.get_connection(self.http_conn_id)
-        return connect_endpoint(
+        endpoint = connect_endpoint(
             Connection(
                 self.http_conn_id,
                 host=found.host or "",
@@ -44,3 +45,6 @@ class ConnectHook(BaseHook):
                 extra=found.extra_dejson,
             )
         )
+        for secret in endpoint.secrets:
+            mask_secret(secret)
+        return endpoint

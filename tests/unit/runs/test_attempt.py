@@ -133,9 +133,12 @@ def test_a_run_that_can_only_be_finished_continues_and_the_evidence_says_what_it
 
 
 def test_what_a_connection_hides_is_refused_from_the_moment_it_is_resolved(tmp_path: Path) -> None:
-    secrets = ("password-of-operator", "password-of-key", "password-of-connect")
+    secrets = ("password-of-operator", "password-of-key", "password-of-connect", "token-of-connect")
     settings = ClientSettings("east:9092", "SASL_SSL", "PLAIN", "operator", secrets[0], key_password=secrets[1])
-    endpoints = {"connect_east": ConnectEndpoint("http://east:8083", "operator", secrets[2])}
+    endpoints = {
+        "connect_east": ConnectEndpoint("http://east:8083", "operator", secrets[2]),
+        "connect_west": ConnectEndpoint("https://west:8083", token=secrets[3]),
+    }
     with Clients(
         load(TOPOLOGY, LAB),
         settings_of=lambda connection: settings,
@@ -146,6 +149,7 @@ def test_what_a_connection_hides_is_refused_from_the_moment_it_is_resolved(tmp_p
         assert not any(map(clients.evidence.secrets.inside, secrets))
         clients.cluster("east", "operator")
         clients.connect("east")
+        clients.connect("west")
         assert all(map(clients.evidence.secrets.inside, secrets))
 
 

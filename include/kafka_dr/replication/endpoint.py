@@ -1,0 +1,98 @@
+"""Where an HTTP service is and how to show it who asks: over HTTPS its certificate is always checked."""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import httpx
+
+from kafka_dr.errors import Refused
+from kafka_dr.quoting import address
+
+_LOOPBACK = ("127.", "localhost", "[::1]")
+
+
+@dataclass(frozen=True, slots=True)
+class TlsFiles:
+    """What HTTPS needs in addition to the address, as paths of PEM files on this machine.
+
+    :param ca_file: the only authorities that are trusted; if omitted, the public ones
+    :param certificate_file: the client's certificate and those that signed it; its key, if ``key_file`` is omitted
+    :param key_file: the key of that certificate
+    :param key_password: of an encrypted key
+    """
+
+    ca_file: str | None = None
+    certificate_file: str | None = None
+    key_file: str | None = None
+    key_password: str | None = field(default=None, repr=False)
+
+    def context(self) -> ssl.SSLContext:
+        """Return settings that check the certificate and the host name of the server.
+
+        :raises Refused: a file cannot be read or used
+        """
+        try:
+            if self.ca_file:
+                context = ssl.create_default_context(cafile=self.ca_file)
+            else:
+                context = httpx.create_ssl_context(trust_env=False)
+            if self.certificate_file:
+                # Without a password OpenSSL would ask a person at the terminal.
+                context.load_cert_chain(self.certificate_file, self.key_file, self.key_password or "")
+        except (OSError, ValueError) as error:
+            used = " and ".join(each for each in (self.ca_file, self.certificate_file, self.key_file) if each)
+            raise Refused(
+                f"the certificates in {used} cannot be used ({error}): expected PEM, and the right password"
+            ) from error
+        return context
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectEndpoint:
+    """The address of a Connect cluster's REST API, or of another HTTP service, and the login for it.
+
+    :param username: with ``password``, for basic authentication
+    :param token: a bearer token instead of a login
+    """
+
+    base_url: str
+    username: str | None = None
+    password: str | None = field(default=None, repr=False)
+    token: str | None = field(default=None, repr=False)
+    tls: TlsFiles = TlsFiles()
+
+    def __post_init__(self) -> None:
+        scheme, _, host = self.base_url.partition("://")
+        shown = address(self.base_url)
+        if scheme not in ("http", "https") or not host or any(each in host for each in "@?#"):
+            raise Refused(
+                f"the address of Connect is {shown!r}: write http://host:port or https://host:port, "
+                "and keep logins and tokens out of it, in the connection's login, password or extra"
+            )
+        if scheme == "http" and self.tls != TlsFiles():
+            raise Refused(f"{shown} is no HTTPS address, and certificates are given for it: write https://")
+        if scheme == "http" and self.token and not host.startswith(_LOOPBACK):
+            raise Refused(f"a bearer token would be sent to {shown} unencrypted: write https://")
+        if self.token and self.username:
+            raise Refused(f"a login and a bearer token are given for {shown}: remove one of them")
+
+    @property
+    def secrets(self) -> Mapping[str, str | None]:
+        """What nothing may show, each with the login that it belongs to; ``None`` if it belongs to none."""
+        found = {self.password: self.username, self.token: None, self.tls.key_password: None}
+        return {secret: login for secret, login in found.items() if secret}
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """What shows who asks, if a token does."""
+        return {"Authorization": f"Bearer {self.token}"} if self.token else {}
+
+    def tls_context(self) -> ssl.SSLContext | None:
+        """Return how the server's certificate is checked; ``None`` if the address is not HTTPS.
+
+        :raises Refused: a file cannot be read or used
+        """
+        return self.tls.context() if self.base_url.startswith("https://") else None
