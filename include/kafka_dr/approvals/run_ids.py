@@ -9,9 +9,10 @@ from kafka_dr.approvals.journaled import ANSWERS, QUESTIONS
 from kafka_dr.outcomes import Check
 from kafka_dr.runs.run import Run
 from kafka_dr.runs.sealing import SEALED
+from kafka_dr.runs.unfiled import PROGRESS
 
-#: What a run may have journaled before its claim: it was asked about before, and nobody has approved it.
-_BEFORE_THE_CLAIM = (*QUESTIONS.values(), *ANSWERS.values())
+#: What a run may have journaled that has claimed nothing: it was asked about before, or its evidence waits.
+_BEFORE_THE_CLAIM = (*QUESTIONS.values(), *ANSWERS.values(), SEALED, PROGRESS, "unfiled")
 
 
 def is_new(run: Run) -> Check:
@@ -41,7 +42,7 @@ def known_as(facts: Mapping[str, Any], verb: str) -> str:
     asked = {str(fact.get("verb")) for name, fact in facts.items() if _kind(name) in QUESTIONS.values()}
     if others := asked - {verb}:
         return f"it is a run of {', '.join(sorted(others)).replace('_', ' ')}"
-    foreign = [name for name in facts if _kind(name) not in _BEFORE_THE_CLAIM and name != SEALED]
+    foreign = [name for name in facts if _kind(name) not in _BEFORE_THE_CLAIM]
     return f"it has journaled {', '.join(sorted(foreign))}" if foreign else ""
 
 

@@ -307,7 +307,8 @@ def test_a_run_that_names_the_wrong_cluster_as_active_is_refused(
 
     assert record.outcome == "refused"
     assert sentence.format(**sides, name=group.name) in record.detail
-    assert [check.name for check in record.checks] == ["active_side", "right_clusters"]
+    first = ["run_id_is_new", "approvers", "active_side", "right_clusters"]
+    assert [check.name for check in record.checks] == first
 
 
 def test_a_cluster_with_another_id_is_not_touched(group: SwitchedGroup) -> None:

@@ -43,7 +43,12 @@ def test_preflight_is_unknown_while_the_standby_is_silent(group: SwitchedGroup) 
         record = failed(StepName.PREFLIGHT, request, clients)
 
     assert record.outcome == "unknown"
-    assert {check.name: check.outcome for check in record.checks} == {"active_side": "ok", "right_clusters": "unknown"}
+    assert {check.name: check.outcome for check in record.checks} == {
+        "run_id_is_new": "ok",
+        "approvers": "ok",
+        "active_side": "ok",
+        "right_clusters": "unknown",
+    }
     assert f"{group.standby} as dr-operator: could not describe the cluster" in record.detail
 
 
