@@ -1,4 +1,4 @@
-"""Answers to questions about clusters: one class for every check before a step and every proof after it."""
+"""Answers to questions about clusters: one class for every check before a step and every proof after it, and probes."""
 
 from __future__ import annotations
 
@@ -46,3 +46,19 @@ def worst(checks: Iterable[Check]) -> Outcome:
     if "failed" in outcomes:
         return "failed"
     return "unknown" if "unknown" in outcomes else "ok"
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """One question about a cluster that may be down.
+
+    :param name: ``metadata``, ``brokers`` …; ``vantage NAME`` for what somebody elsewhere says
+    :param outcome: ``failed`` only where it was seen that something is wrong
+    :param seconds: how long it took
+    """
+
+    name: str
+    outcome: Outcome
+    detail: str
+    seconds: float = 0.0
+    facts: dict[str, Any] = field(default_factory=dict)

@@ -9,7 +9,7 @@ from kafka_dr import parallel
 from kafka_dr.checks.cluster_checks import wrong_cluster_id
 from kafka_dr.clusters import Acl
 from kafka_dr.config_sync import Item, Plan, Side, gate, make_plan, read_sides
-from kafka_dr.config_sync.mirrormaker import compare_connector, unknown_connector
+from kafka_dr.config_sync.plan import compare_connector, unknown_connector
 from kafka_dr.errors import KafkaDrError, Refused
 from kafka_dr.outcomes import Check
 from kafka_dr.register import RegisterState

@@ -7,7 +7,7 @@ shown.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from kafka_dr.clusters.model import Acl
@@ -22,6 +22,10 @@ from kafka_dr.evidence import digest
 from kafka_dr.fencing import plan as fences
 from kafka_dr.fencing.authorizer import Authorizer
 from kafka_dr.topology import ProtectionGroup
+
+#: What MirrorMaker does unless its configuration says no. It must not: it asks nobody, and knows nothing of a fence.
+_SYNCS = ("sync.topic.configs.enabled", "sync.topic.acls.enabled")
+_OFF = "false"
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,3 +152,25 @@ def _changed(acls: frozenset[Acl], items: Collection[Item]) -> frozenset[Acl]:
     added = {item.change.acl for item in items if isinstance(item.change, AddAcl)}
     removed = {item.change.acl for item in items if isinstance(item.change, RemoveAcl)}
     return (acls | added) - removed
+
+
+def compare_connector(connector: str, config: Mapping[str, str] | None) -> Iterator[Item]:
+    """Yield a row for each setting by which a flow's connector would change the standby as well.
+
+    :param config: the connector's configuration; ``None`` where there is no such connector
+    """
+    for key in _SYNCS if config else ():
+        found = (config or {}).get(key)
+        if found != _OFF:
+            reason = (
+                f"the connector {connector} does not say {key}=false, so two would change the standby: run dr_flows"
+            )
+            yield Item(
+                ItemKind.CONNECTOR, connector, key, _OFF, found or "not set", ItemVerdict.NEVER, reason, blocks=True
+            )
+
+
+def unknown_connector(connector: str, reason: str) -> Item:
+    """Return the row of a connector whose configuration could not be read."""
+    said = f"nobody knows whether MirrorMaker changes the standby as well: {reason}"
+    return Item(ItemKind.CONNECTOR, connector, "", None, None, ItemVerdict.UNKNOWN, said, blocks=True)

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from kafka_dr.runs.probe import Probe
+from kafka_dr.outcomes import Probe
 from kafka_dr.topology.model import DisasterSpec, Sign
 
 #: ``down``: the rule holds. ``up``: the cluster answers. ``unclear``: too little is known for either.

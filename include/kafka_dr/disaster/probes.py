@@ -16,11 +16,10 @@ from kafka_dr.disaster.disaster_rule import VANTAGE
 from kafka_dr.disaster.vantage import probe_vantage
 from kafka_dr.errors import TryAgain
 from kafka_dr.fencing import proof
-from kafka_dr.outcomes import Outcome, worst
+from kafka_dr.outcomes import Outcome, Probe, worst
 from kafka_dr.replication import Flow
 from kafka_dr.runs import background
 from kafka_dr.runs.clients import Clients
-from kafka_dr.runs.probe import Probe
 from kafka_dr.topology import ProtectionGroup
 
 #: How many offsets at the end of each log are read: the canaries of the last minutes are among them.

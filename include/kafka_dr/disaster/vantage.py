@@ -13,9 +13,9 @@ from urllib.request import Request, urlopen
 
 from kafka_dr.disaster.disaster_rule import VANTAGE
 from kafka_dr.errors import KafkaDrError, TryAgain
+from kafka_dr.outcomes import Probe
 from kafka_dr.quoting import address as shown
 from kafka_dr.quoting import line
-from kafka_dr.runs.probe import Probe
 
 _MAX_BYTES = 64 * 1024
 

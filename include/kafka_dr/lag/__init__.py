@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from kafka_dr.lag.assessment import Assessment, GroupSeen, LagLook, PartitionSeen, assess
+from kafka_dr.lag.assessment import Assessment, GroupSeen, LagLook, Latency, PartitionSeen, assess
 from kafka_dr.lag.findings import LagFinding, LagFindingKind, LagLimits, find
-from kafka_dr.lag.latency import Latency
 from kafka_dr.lag.report import Subject, behind_seconds, report
 from kafka_dr.lag.retention import Retention
 from kafka_dr.lag.unread import Stretch, StretchContent, cut

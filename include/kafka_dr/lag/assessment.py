@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from math import ceil
 
-from kafka_dr.lag.latency import Latency
 from kafka_dr.lag.retention import Retention, headroom_seconds
 from kafka_dr.lag.unread import Stretch, StretchContent, Unread, age_seconds, before
 from kafka_dr.lag.verdict import LagVerdict, Sample, judge, worst
@@ -233,3 +233,29 @@ def _group_lag(group: GroupSeen, partitions: Mapping[tuple[str, int], PartitionS
         missing = before(copied, seen.stretches, until=position)
         ahead.append(age_seconds(missing.first_timestamp_ms, position=copied, now=readers.look.at) or 0.0)
     return GroupLag(group.group, group.state, tuple(lags), max(ahead))
+
+
+@dataclass(frozen=True, slots=True)
+class Latency:
+    """Percentiles, in seconds.
+
+    :param samples: how many records were measured
+    """
+
+    samples: int
+    p50: float
+    p95: float
+    p99: float
+    max: float
+
+    @classmethod
+    def of(cls, seconds: Iterable[float]) -> Latency | None:
+        """Return the percentiles of measurements (each is one of them, by nearest rank); ``None`` if there are none.
+
+        A record that seems to arrive before it was written says that two clocks differ; it took no time, at least.
+        """
+        ordered = sorted(max(each, 0.0) for each in seconds)
+        if not ordered:
+            return None
+        p50, p95, p99 = (ordered[ceil(share * len(ordered)) - 1] for share in (0.50, 0.95, 0.99))
+        return cls(len(ordered), *(round(each, 3) for each in (p50, p95, p99, ordered[-1])))

@@ -7,9 +7,8 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from kafka_dr.lag.assessment import Assessment, FlowLag, GroupLag, ReaderLag
+from kafka_dr.lag.assessment import Assessment, FlowLag, GroupLag, Latency, ReaderLag
 from kafka_dr.lag.findings import LagFinding, LagLimits
-from kafka_dr.lag.latency import Latency
 from kafka_dr.lag.verdict import LagVerdict
 
 SCHEMA_VERSION = 1

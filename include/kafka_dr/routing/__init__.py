@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from kafka_dr.routing.file import FileRouter
-from kafka_dr.routing.memory import MemoryRouter
 from kafka_dr.routing.route import (
+    MemoryRouter,
     Route,
     RouteBusy,
     RouteConflict,

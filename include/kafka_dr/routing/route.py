@@ -6,8 +6,9 @@ with an outdated epoch cannot send traffic back.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Protocol
 
@@ -158,3 +159,21 @@ def _says(route: Route) -> tuple[str, str, str, int]:
 
 def _epoch(expected: int | None) -> str:
     return "no route" if expected is None else f"epoch {expected}"
+
+
+@dataclass(slots=True)
+class MemoryRouter:
+    """A route that lives as long as the process; the same contract tests run against it and the real one."""
+
+    stored: Route | None = None
+    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+
+    def read(self) -> Route | None:
+        """Return the stored route."""
+        return self.stored
+
+    def switch(self, *, expected_epoch: int | None, route: Route) -> None:
+        """Store a route by compare-and-set on the epoch."""
+        with self._lock:
+            if must_replace(self.stored, route, expected_epoch=expected_epoch):
+                self.stored = route

@@ -7,13 +7,12 @@ from functools import cached_property
 from typing import Any
 
 from kafka_dr.errors import NeedsPerson, Refused
-from kafka_dr.outcomes import Check
+from kafka_dr.outcomes import Check, Probe
 from kafka_dr.register import Phase, RegisterState, Verb, arbiter
 from kafka_dr.register.holding import Author, HeldBy
 from kafka_dr.replication import Flow
 from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.group_context import GroupContext
-from kafka_dr.runs.probe import Probe
 from kafka_dr.runs.register_guard import RegisterGuard
 from kafka_dr.runs.register_read import OTHERS_SECONDS
 from kafka_dr.runs.request import RunRequest

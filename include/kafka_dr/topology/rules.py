@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from pydantic import BaseModel
 
 from kafka_dr.topology.addresses import address_mistakes
-from kafka_dr.topology.choices import choice_mistakes, reader_mistakes
 from kafka_dr.topology.document import Document, Path, render
 from kafka_dr.topology.mistakes import Mistake
 from kafka_dr.topology.model import AuditsSpec, Objectives, Thresholds, Timing
+from kafka_dr.topology.names import covers
 from kafka_dr.topology.ownership import ownership_mistakes
 
 _ROLES = ("operator", "probe", "audit", "replicator")
@@ -238,3 +238,32 @@ def _possible(document: Document, here: Path) -> Iterator[Mistake]:
     if drain and grace and outage and max(drain.value, grace.value) <= outage.value < drain.value + grace.value:
         seen = f"{drain} and {grace} follow one another and together are longer than {outage}"
         yield document.mistake(drain.path, seen, f"leave both together at most {outage.value:g}")
+
+
+def choice_mistakes(document: Document, here: Path) -> Iterator[Mistake]:
+    """Yield every choice for a consumer group that does not belong to the protection group at this path."""
+    policy = (*here, "groups_policy")
+    named = [(name, (*policy, "start_of", name)) for name in document.keys(*policy, "start_of")]
+    named += document.texts(*policy, "left_behind")
+    literals = [name for name, _ in document.texts(*here, "consumer_groups")]
+    prefixes = [prefix for prefix, _ in document.texts(*here, "consumer_group_prefixes")]
+    for name, path in named:
+        if not covers(name, literals=literals, prefixes=prefixes):
+            seen = f"{name!r} is none of this group's consumer groups, so nothing would come of it"
+            yield document.mistake(path, seen, "name one of them, or add it to consumer_groups")
+
+
+def reader_mistakes(document: Document, here: Path) -> Iterator[Mistake]:
+    """Yield every declared reader of the protection group at this path that it moves, or fences, as its own."""
+    readers = (*here, "readers")
+    fenced = {name for name, _ in document.texts(*here, "principals")}
+    for name, path in document.texts(*readers, "principals"):
+        if name in fenced:
+            seen = f"{name!r} is among the group's principals, which the fence stops from reading"
+            yield document.mistake(path, seen, "name it in one of the two lists")
+    literals = [name for name, _ in document.texts(*here, "consumer_groups")]
+    prefixes = [prefix for prefix, _ in document.texts(*here, "consumer_group_prefixes")]
+    for name, path in document.texts(*readers, "consumer_groups"):
+        if covers(name, literals=literals, prefixes=prefixes):
+            seen = f"{name!r} is one of this group's consumer groups, which are moved"
+            yield document.mistake(path, seen, "name it in one of the two lists")

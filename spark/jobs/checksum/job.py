@@ -15,9 +15,8 @@ from jobs.checksum.run import ChecksumRun, ask
 from jobs.connections import Connections
 from jobs.flows import declared_flow, reached
 from jobs.session import UNKNOWN, Sessions, exit_code, spark_session
-from jobs.stopwatch import Stopwatch
 from jobs.storage import local, path_of, rename_old_report
-from kafka_dr.clock import Clock, SystemClock
+from kafka_dr.clock import Clock, Stopwatch, SystemClock
 from kafka_dr.clusters import KafkaCluster
 from kafka_dr.register import KafkaRegister
 from kafka_dr.register.port import History

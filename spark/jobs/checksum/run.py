@@ -28,8 +28,7 @@ from jobs.checksum.ranges import ResolvedRanges, resolve
 from jobs.checksum.report import ChecksumReport, PartitionReport
 from jobs.checksum.state import AuditState, Both, Scan
 from jobs.fingerprint_log import FLOW_ENDS, FlowEnd
-from jobs.stopwatch import Stopwatch
-from kafka_dr.clock import Clock
+from kafka_dr.clock import Clock, Stopwatch
 from kafka_dr.clusters import KafkaCluster, OffsetRange, TopicPartition
 from kafka_dr.errors import TryAgain
 from kafka_dr.parallel import at_once

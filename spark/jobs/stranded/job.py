@@ -10,12 +10,11 @@ from typing import Any
 
 from jobs.connections import Connections
 from jobs.session import Sessions, exit_code, spark_session
-from jobs.stopwatch import Stopwatch
 from jobs.storage import path_of
 from jobs.stranded.plan import AbandonedGroup, abandoned_group, plan
 from jobs.stranded.run import find
 from kafka_dr.audit.stranded import StrandedList, StrandedStore, StrandedUnreadable, knows_less
-from kafka_dr.clock import Clock, SystemClock
+from kafka_dr.clock import Clock, Stopwatch, SystemClock
 from kafka_dr.clusters import KafkaCluster, TopicPartition
 from kafka_dr.errors import KafkaDrError, NeedsPerson, Refused
 from kafka_dr.register import KafkaRegister

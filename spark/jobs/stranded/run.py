@@ -13,9 +13,9 @@ from pyspark.sql import SparkSession
 from copy_audit.fingerprints import Fingerprints
 from copy_audit.stranding import Stranding, StrandingInput, strand
 from jobs.fingerprint_log import FingerprintLog, FlowEnd
-from jobs.stopwatch import Stopwatch
 from jobs.stranded.plan import StrandedPartitionPlan, StrandedPlan
 from kafka_dr.audit.stranded import StrandedFile, StrandedList, StrandedPartition
+from kafka_dr.clock import Stopwatch
 from kafka_dr.clusters import KafkaCluster, OffsetRange, TopicPartition
 from kafka_dr.errors import TryAgain
 from kafka_dr_spark.fingerprints import Special

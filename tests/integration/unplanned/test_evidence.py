@@ -15,8 +15,8 @@ from kafka_dr.failover.ask_approval import ask_approval
 from kafka_dr.failover.roll_back import roll_back
 from kafka_dr.group_offsets.other_topics import NAME as READ_ONLY_OWNED
 from kafka_dr.health.failover_proposal import ProposalDecision, consider_proposal
+from kafka_dr.outcomes import Probe
 from kafka_dr.people import Person
-from kafka_dr.runs.probe import Probe
 from kafka_dr.runs.request import StepName
 from support import outside_view
 from support.disaster import Disaster

@@ -7,13 +7,13 @@ from itertools import product
 import pytest
 
 from kafka_dr.disaster.disaster_rule import ClusterCondition, judge
-from kafka_dr.runs.probe import Probe, ProbeOutcome
+from kafka_dr.outcomes import Outcome, Probe
 from kafka_dr.topology import DisasterSpec
 
-OUTCOMES: tuple[ProbeOutcome, ...] = ("ok", "failed", "unknown")
+OUTCOMES: tuple[Outcome, ...] = ("ok", "failed", "unknown")
 
 
-def probes(metadata: ProbeOutcome = "ok", **others: ProbeOutcome) -> list[Probe]:
+def probes(metadata: Outcome = "ok", **others: Outcome) -> list[Probe]:
     found = [Probe("metadata", metadata, "seen")]
     return found + [Probe(name.replace("_at_", " "), outcome, f"{name} {outcome}") for name, outcome in others.items()]
 
@@ -41,9 +41,7 @@ def test_a_cluster_is_down_when_enough_vantages_see_a_sign(seen: list[Probe], an
 
 
 @pytest.mark.parametrize(("metadata", "partitions", "office"), list(product(OUTCOMES, repeat=3)))
-def test_what_is_not_known_never_makes_a_cluster_down(
-    metadata: ProbeOutcome, partitions: ProbeOutcome, office: ProbeOutcome
-) -> None:
+def test_what_is_not_known_never_makes_a_cluster_down(metadata: Outcome, partitions: Outcome, office: Outcome) -> None:
     found = judge("east", probes(metadata, partitions=partitions, vantage_at_office=office), DisasterSpec())
     assert (found.answer == "down") == ("failed" in (metadata, partitions) and office == "failed")
     assert found.answer != "up" or metadata == "ok"

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_dr.lag.latency import Latency
+from kafka_dr.lag.assessment import Latency
 from kafka_dr.lag.retention import Retention, headroom_seconds
 from kafka_dr.lag.unread import Stretch, StretchContent, Unread, age_seconds, before, cut
 from kafka_dr.lag.verdict import Sample

@@ -19,11 +19,10 @@ from kafka_dr.errors import KafkaDrError
 from kafka_dr.failover.planned.claim import is_claimed
 from kafka_dr.failover.unplanned import last_known
 from kafka_dr.failover.unplanned.checks import decision_facts, unplanned_checks
-from kafka_dr.outcomes import Check
+from kafka_dr.outcomes import Check, Probe
 from kafka_dr.register import RegisterConflict, RegisterState
 from kafka_dr.register.transitions import claimed_unplanned
 from kafka_dr.runs import background
-from kafka_dr.runs.probe import Probe
 from kafka_dr.runs.record import claimed_facts
 from kafka_dr.runs.request import StepName
 from kafka_dr.runs.run import Run

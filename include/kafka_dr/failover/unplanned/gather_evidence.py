@@ -16,9 +16,8 @@ from kafka_dr.failover.unplanned.checks import decision_facts, unplanned_checks
 from kafka_dr.group_offsets import group_costs, last_look
 from kafka_dr.offsets import TranslatedOffset, badness
 from kafka_dr.offsets.preview import total
-from kafka_dr.outcomes import Check
+from kafka_dr.outcomes import Check, Probe
 from kafka_dr.runs import background
-from kafka_dr.runs.probe import Probe
 from kafka_dr.runs.run import Run
 
 #: How long the look at groups and loss may take, in seconds; after that they are shown as unknown.
