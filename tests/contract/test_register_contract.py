@@ -9,6 +9,7 @@ import time
 import uuid
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +38,7 @@ from kafka_dr.register import (
     RegisterState,
     records,
 )
+from kafka_dr.register.added_acls import AddedAcls
 from kafka_dr.register.holding import FINAL_AT_HAND_OVER, Author
 from lab.api import Lab
 from lab.rights import OPERATOR
@@ -74,7 +76,7 @@ def register(request: pytest.FixtureRequest) -> Register:
 def test_a_new_group_has_no_record_and_no_history(register: Register, group: str) -> None:
     assert register.read(group) is None
     assert register.facts(group, "run-1") == register.history(group) == {}
-    assert register.added_acls(group, "east") == frozenset()
+    assert register.added_acls(group, "east") == AddedAcls()
 
 
 def test_the_first_record_is_written_where_none_is_expected(register: Register, group: str) -> None:
@@ -222,11 +224,39 @@ def test_facts_are_kept_by_run_and_do_not_change_the_record(register: Register, 
 
 
 def test_added_acls_are_kept_by_cluster(register: Register, group: str) -> None:
-    register.record_added_acls(group, "east", {DENY})
-    assert register.added_acls(group, "east") == {DENY}
-    assert register.added_acls(group, "west") == frozenset()
-    register.record_added_acls(group, "east", set())
-    assert register.added_acls(group, "east") == frozenset()
+    register.change_added_acls(group, "east", lambda found: found.adding({DENY}, epoch=1))
+    assert register.added_acls(group, "east") == AddedAcls(frozenset({DENY}))
+    assert register.added_acls(group, "west") == AddedAcls()
+    register.change_added_acls(group, "east", lambda found: found.lifting({DENY}, epoch=2))
+    assert register.added_acls(group, "east") == AddedAcls(lifted=frozenset({DENY}), epoch=2)
+
+
+def test_a_change_of_added_acls_that_is_refused_writes_nothing(register: Register, group: str) -> None:
+    def refused(_: AddedAcls) -> AddedAcls:
+        raise Refused("not any more")
+
+    with pytest.raises(Refused, match="not any more"):
+        register.change_added_acls(group, "east", refused)
+    assert register.added_acls(group, "east") == AddedAcls()
+
+
+@pytest.mark.kafka
+def test_of_two_changes_of_added_acls_at_the_same_moment_none_is_lost(
+    lab: Lab, real: KafkaRegister, group: str
+) -> None:
+    other = replace(DENY, principal="User:other")
+    once = [None]
+
+    def adding(found: AddedAcls) -> AddedAcls:
+        if once:
+            once.pop()
+            with east(lab) as cluster:
+                faster = KafkaRegister(cluster, SystemClock())
+                faster.change_added_acls(group, "east", lambda seen: seen.adding({other}, epoch=1))
+        return found.adding({DENY}, epoch=1)
+
+    real.change_added_acls(group, "east", adding)
+    assert real.added_acls(group, "east").current == {DENY, other}
 
 
 @pytest.mark.kafka

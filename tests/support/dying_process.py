@@ -42,6 +42,10 @@ def _written(writer: Any, _: object) -> str | None:
     return None if writer._id.startswith("kafka-dr-register") else f"as {writer._id} on {_cluster(writer)}"
 
 
+def _recorded(of: Any, group: str, name: str, change: Any) -> str:
+    return f"{len(change(of.added_acls(group, name)).current)} on {of._cluster.name}"
+
+
 def _acls(of: Any, acls: Any, **_: object) -> str:
     return f"{len(set(acls))} with {hash(frozenset(acls)):x} on {_cluster(of)}"
 
@@ -57,7 +61,7 @@ def _of_flow(of: Any, *_: object, **__: object) -> str:
 _CHANGES: tuple[tuple[type, str, Told], ...] = (
     (KafkaRegister, "write_fact", lambda of, _group, _run, fact, _payload, **_: f"{fact} on {of._cluster.name}"),
     (KafkaRegister, "compare_and_set", lambda of, _expected, new: f"{new.phase} on {of._cluster.name}"),
-    (KafkaRegister, "record_added_acls", lambda of, _group, _name, acls: f"{len(acls)} on {of._cluster.name}"),
+    (KafkaRegister, "change_added_acls", _recorded),
     (Acls, "add", _acls),
     (Acls, "remove", _acls),
     (Transactions, "take_over", _once),

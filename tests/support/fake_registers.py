@@ -50,6 +50,7 @@ class FakeRegisters:
             write_fact=kept.write_fact,
             copy=kept.copy,
             compare_and_set=kept.compare_and_set,
+            foreign=kept.foreign,
         )
 
     def clients(self, **more: Any) -> Clients:
@@ -64,5 +65,7 @@ class FakeRegisters:
             "register": self.register,
             "hurry": lambda *_: None,
             "executor": Executor.here(),
+            "ignore_foreign_records": lambda: None,
+            "require_declared": lambda _: None,
         }
         return cast("Clients", SimpleNamespace(**{**reached, **more}))

@@ -77,7 +77,9 @@ def _go(context: GroupContext, run_id: str, attempt: Attempt, *, dry_run: bool) 
 def _create_registers(context: GroupContext) -> None:
     for name in context.group.clusters:
         brokers = len(context.operator(name).topics.identity().brokers)
-        context.clients.register(name).create(replication_factor=min(3, brokers))
+        register = context.clients.register(name)
+        if not register.create(replication_factor=min(3, brokers)):
+            register.correct_topic()
 
 
 def _intent(context: GroupContext, state: RegisterState) -> Sequence[str]:

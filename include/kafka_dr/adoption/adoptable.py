@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from kafka_dr.checks.authorizers import authorizers_as_declared
+from kafka_dr.checks.register_checks import register_topic, register_writers
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.group_offsets import other_topics
@@ -41,6 +42,8 @@ def adoptable(context: GroupContext, state: RegisterState) -> Sequence[Check]:
     authorizers = authorizers_as_declared(context, (state.active, state.standby))
     return (
         authorizers,
+        register_writers(context, (state.active, state.standby)),
+        register_topic(context, (state.active, state.standby), is_needed=False),
         *_standby_is_free(context, state),
         route_agrees(context, state),
         _reads_only_owned_topics(context, state),

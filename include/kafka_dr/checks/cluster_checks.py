@@ -10,7 +10,7 @@ from kafka_dr.clusters import Acl, Topic
 from kafka_dr.fencing import plan, proof
 from kafka_dr.fencing.authorizer import EVERYONE
 from kafka_dr.outcomes import Check
-from kafka_dr.runs.clients import Clients
+from kafka_dr.runs.clients import wrong_cluster_id
 from kafka_dr.runs.group_context import GroupContext
 from kafka_dr.runs.read_cache import ReadCache
 from kafka_dr.runs.run import Run
@@ -34,15 +34,6 @@ def right_clusters(context: GroupContext, clusters: Collection[str], *, name: st
     found = {cluster: context.operator(cluster).topics.identity().cluster_id for cluster in clusters}
     wrong = [said for cluster, seen in found.items() if (said := wrong_cluster_id(context.clients, cluster, seen))]
     return Check.that(name, not wrong, "; ".join(wrong) or f"{' and '.join(clusters)} have the declared cluster ids")
-
-
-def wrong_cluster_id(clients: Clients, cluster: str, found: str) -> str:
-    """Return a sentence if a cluster has another id than the declared one; empty if it has the declared one.
-
-    :param found: the id that the cluster itself reports
-    """
-    declared = clients.topology.cluster(cluster).cluster_id
-    return "" if found == declared else f"{cluster} answers with cluster id {found}, but the topology says {declared}"
 
 
 def leaderless(topics: Mapping[str, Topic]) -> list[str]:

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from functools import partial
 
 from kafka_dr import parallel
-from kafka_dr.checks.cluster_checks import wrong_cluster_id
 from kafka_dr.clusters import Acl
 from kafka_dr.config_sync import Item, Plan, Side, gate, make_plan, read_sides
 from kafka_dr.config_sync.plan import compare_connector, unknown_connector
@@ -14,6 +13,7 @@ from kafka_dr.errors import KafkaDrError, Refused
 from kafka_dr.outcomes import Check
 from kafka_dr.register import RegisterState
 from kafka_dr.replication import Flow
+from kafka_dr.runs.clients import wrong_cluster_id
 from kafka_dr.runs.group_context import GroupContext
 from kafka_dr.runs.run import Run
 
@@ -39,7 +39,7 @@ def plan_between(
 
     def side(name: str) -> Side:
         cluster = context.operator(name)
-        fence = context.clients.register(name).added_acls(context.group.name, name)
+        fence = context.clients.register(name).added_acls(context.group.name, name).ours
         audit = context.clients.cluster(name, "audit")
         return Side(
             cluster,

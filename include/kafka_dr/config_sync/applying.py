@@ -28,7 +28,7 @@ from kafka_dr.waiting import wait_until
 _SEEN_SECONDS = 5.0
 
 #: Looks at the register, the clusters' ids and the lock, and raises unless changes may still be made.
-Guard = Callable[[], None]
+Guard = Callable[[], object]
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from kafka_dr.fencing import proof
 from kafka_dr.outcomes import Outcome, Probe, worst
 from kafka_dr.replication import Flow
 from kafka_dr.runs import background
-from kafka_dr.runs.clients import Clients
+from kafka_dr.runs.clients import Clients, OtherCluster, wrong_cluster_id
 from kafka_dr.topology import ProtectionGroup
 
 #: How many offsets at the end of each log are read: the canaries of the last minutes are among them.
@@ -96,6 +96,8 @@ def _timed(take: TakeProbe, clients: Clients) -> Probe:
 
 def _ask_identity(clients: Clients, cluster: str) -> Probe:
     found = clients.cluster(cluster, "operator").topics.identity()
+    if wrong := wrong_cluster_id(clients, cluster, found.cluster_id):
+        raise OtherCluster(wrong)
     facts = {"brokers": list(found.brokers), "controller": found.controller}
     return Probe("metadata", "ok", f"{cluster} answers with cluster id {found.cluster_id}", facts=facts)
 

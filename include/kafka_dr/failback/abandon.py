@@ -5,7 +5,7 @@ The right to delete topics is removed, too: a process that was killed right afte
 
 from __future__ import annotations
 
-from kafka_dr.failback.prepare_old_cluster import approved_deletes, right_to_delete
+from kafka_dr.failback.prepare_old_cluster import approved_deletes, take_right_back
 from kafka_dr.register.transitions import failback_abandoned
 from kafka_dr.runs.attempt import Attempt
 from kafka_dr.runs.clients import Clients
@@ -46,7 +46,7 @@ def _go(run: Run) -> tuple[StepOutcome, str]:
         state = run.take()
     guard = run.guard_by(run.source, Unchanged(state))
     guard.require()
-    run.operator(run.target).acls.remove(right_to_delete(run, approved_deletes(run.journal.get("claim", {}))))
+    take_right_back(run, run.acl_changes(run.target, guard), approved_deletes(run.journal.get("claim", {})))
     flow = run.clients.replicator(run.flow)
     if not flow.status().at_rest:
         guard.require()

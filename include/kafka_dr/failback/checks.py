@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from kafka_dr.checks import authorizers
+from kafka_dr.checks import authorizers, register_checks
 from kafka_dr.checks.cluster_checks import right_clusters, writers_declared
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.failback.context import FailbackContext, ends_of_old_cluster
@@ -157,6 +157,10 @@ _QUESTIONS: tuple[tuple[str, Question], ...] = (
     ("old_side_refuses", _old_side_refuses),
     (authorizers.NAME, lambda context: authorizers.authorizers_as_declared(context.run, context.run.group.clusters)),
     ("writers_declared", lambda context: writers_declared(context.run, (context.run.target,))),
+    (
+        register_checks.WRITERS,
+        lambda context: register_checks.register_writers(context.run, context.run.group.clusters),
+    ),
     (undeclared_readers.NAME, lambda context: undeclared_readers.readers_declared(context.run, (context.run.target,))),
     ("stranded_are_kept", stranded_are_kept),
     ("nothing_flows", _nothing_flows),

@@ -17,6 +17,7 @@ from kafka_dr.failback import decision
 from kafka_dr.failback.checks import list_is_approved
 from kafka_dr.failback.context import FailbackContext, ends_of_old_cluster
 from kafka_dr.failback.quarantine import ranges_of
+from kafka_dr.fencing.change import AclChanges
 from kafka_dr.named_rows import ID_OF_A_TOPIC, by_name, positions_to_json, rows_of
 from kafka_dr.outcomes import Check
 from kafka_dr.register.abandonment import OLD_CLUSTER_PREPARED
@@ -24,6 +25,9 @@ from kafka_dr.register.quarantine import QUARANTINE, quarantine_fact
 from kafka_dr.rescue import Compared, compare_with, missing_from
 from kafka_dr.runs.run import Run
 from kafka_dr.waiting import wait_until
+
+#: Says in the journal that the right to delete is in the register's record of added ACLs; former versions did not.
+_RECORDED = "right_recorded"
 
 
 def check(run: Run) -> Sequence[Check]:
@@ -90,12 +94,22 @@ def prove(run: Run) -> Sequence[Check]:
         for name, topic in source.items()
         if name not in target or len(target[name].leaders) != len(topic.leaders)
     ]
-    rights = right_to_delete(run, deletes) & run.operator(run.target).acls.list()
     said = f"{len(source)} topics on {run.target} are new and have as many partitions as on {run.source}"
     return (
         Check.that("topics_are_new", not wrong, "; ".join(wrong[:3]) or said),
-        Check.that("right_to_delete_is_gone", not rights, f"{len(rights)} rights to delete are left on {run.target}"),
+        _right_is_gone(run, deletes),
     )
+
+
+def _right_is_gone(run: Run, deletes: Collection[str]) -> Check:
+    """Return whether the right to delete is gone; one that others have given stays, and is named."""
+    left = right_to_delete(run, deletes) & run.operator(run.target).acls.list()
+    added = run.clients.register(run.target).added_acls(run.group.name, run.target).ours
+    said = f"{len(left)} rights to delete are left on {run.target}"
+    if left and not left & added:
+        who = f"this step has not given them: take them back from {run.group.operator_principal} unless it needs them"
+        return Check("right_to_delete_is_gone", "excused", f"{said}; {who}")
+    return Check.that("right_to_delete_is_gone", not left, f"{said}: run the step again" if left else said)
 
 
 def _journal(context: FailbackContext) -> None:
@@ -112,7 +126,7 @@ def _journal(context: FailbackContext) -> None:
         ids = {name: topic.topic_id for name, topic in topics.items()}
         run.write_fact(QUARANTINE, quarantine_fact(run.target, ranges_of(context.stranded), ids))
     else:
-        run.write_fact("rebuild", {"cluster": run.target, "epoch": run.epoch})
+        run.write_fact("rebuild", {"cluster": run.target, "epoch": run.epoch, _RECORDED: True})
     run.write_fact(OLD_CLUSTER_PREPARED, fact)
 
 
@@ -131,16 +145,16 @@ def _rebuild(context: FailbackContext, deletes: Mapping[str, str]) -> Mapping[st
     target = run.operator(run.target)
     old = sorted(name for name, topic in run.topics(run.target).items() if topic.topic_id == deletes.get(name))
     rights = right_to_delete(run, deletes)
+    changes = run.acl_changes(run.target, guard)
     if old:
-        guard.require()
-        target.acls.add(rights)
+        changes.add(rights)
         try:
             guard.require()
             target.topics.delete(old)
             _wait_until_gone(context, deletes)
         finally:
-            target.acls.remove(rights)
-    target.acls.remove(rights)
+            take_right_back(run, changes, deletes)
+    take_right_back(run, changes, deletes)
     created = _create(context)
     return {"mode": context.mode, "deleted": old, "created": created}
 
@@ -219,3 +233,14 @@ def right_to_delete(run: Run, topics: Collection[str]) -> frozenset[Acl]:
     return frozenset(
         Acl(ResourceType.TOPIC, topic, name, who, AclOperation.DELETE, AclPermission.ALLOW) for topic in topics
     )
+
+
+def take_right_back(run: Run, changes: AclChanges, topics: Collection[str]) -> None:
+    """Remove the right to delete these topics, if this project gave it.
+
+    A former version did not record that; what it gave is removed as well.
+    """
+    rights = right_to_delete(run, topics)
+    changes.lift(rights)
+    if _RECORDED not in run.journal.get("rebuild", {_RECORDED: True}):
+        run.operator(run.target).acls.remove(rights)

@@ -113,6 +113,7 @@ def _resume_flow(run: Run, state: RegisterState) -> None:
 
 def _open_source(run: Run, state: RegisterState, guard: RegisterGuard) -> dict[str, Any]:
     def open_it() -> frozenset[Acl]:
+        run.clients.require_declared(state.active)
         if decides(run, state) != state.active:
             run.clients.register(state.active).copy(state)
         return run.acl_changes(state.active, guard).lift(plan.work_denies(run.group), plan.change_fence(run.group))

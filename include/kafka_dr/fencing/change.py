@@ -3,26 +3,37 @@
 ACLs are recorded in the register of the cluster *before* they are added. If a run is killed between the two, the
 register lists an ACL that does not exist, and lifting it does no harm. In the other order, a fence could remain that no
 run may lift.
+
+A process can be held up between the question whether it may make a change and the request that makes it, while another
+run or a roll back acts. So the question is asked again after each change. If the answer is no by then, the change is
+corrected: the cluster gets what the newest record requires of it. While another run moves the group, that is not known,
+and closed is safe: what was added stays and is recorded, what was lifted is added again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
+from functools import partial
 
 from kafka_dr.clock import Clock
 from kafka_dr.clusters import Acl, KafkaCluster
-from kafka_dr.errors import TryAgain
+from kafka_dr.errors import KafkaDrError, NeedsPerson, Refused, TryAgain
+from kafka_dr.register.added_acls import AddedAcls
 from kafka_dr.register.port import Register
+from kafka_dr.register.state import RegisterState
 
 #: A change must follow the register read that permits it within this time, in seconds.
 FRESH_SECONDS = 1.0
 _TRIES = 5
 
-#: Reads the register, and raises :class:`~kafka_dr.errors.Refused` unless the caller may still make changes.
-Permission = Callable[[], None]
+#: Reads the register, and raises :class:`~kafka_dr.errors.Refused` unless the caller may still make changes. Returns
+#: the record that permits it; ``None`` where a caller needs none.
+Permission = Callable[[], RegisterState | None]
+#: Reads the register, and returns the DENYs of the group that the cluster must have; ``None`` while a run moves it.
+Required = Callable[[], frozenset[Acl] | None]
 
 
-def is_permitted_now(permission: Permission, clock: Clock) -> bool:
+def is_permitted_now(permission: Callable[[], object], clock: Clock) -> bool:
     """Ask whether a change may be made, a few times, and return whether an answer took no longer than it may be old.
 
     :raises KafkaDrError: the change is not permitted, or the register cannot be read
@@ -36,60 +47,153 @@ def is_permitted_now(permission: Permission, clock: Clock) -> bool:
 
 
 class AclChanges:
-    """Adds and lifts the DENYs of one protection group on one cluster.
+    """Adds and lifts the ACLs of one protection group on one cluster.
 
     :param cluster: reached as the operator
     :param register: the register of that same cluster
-    :param permission: called right before each change
+    :param permission: called right before and right after each change
+    :param required: what a change is corrected by if it was held up
     """
 
     def __init__(
-        self, group: str, cluster: KafkaCluster, register: Register, *, permission: Permission, clock: Clock
+        self,
+        group: str,
+        cluster: KafkaCluster,
+        register: Register,
+        *,
+        permission: Permission,
+        required: Required,
+        clock: Clock,
     ) -> None:
         self._group = group
         self._cluster = cluster
         self._register = register
         self._permission = permission
+        self._required = required
         self._clock = clock
 
     def add(self, *stages: Collection[Acl]) -> frozenset[Acl]:
-        """Add the missing ACLs, each stage after the one before it was answered, and return those that were added."""
+        """Add the missing ACLs, each stage after the one before it was answered, and return those that were added.
+
+        :raises Refused: the register does not permit it, or did not any more when the ACLs were sent; then the change
+            was corrected
+        """
         present = self._cluster.acls.list()
         missing = [frozenset(stage) - present for stage in stages]
         added = frozenset[Acl]().union(*missing)
         if not added:
             return added
         # A run that may not add ACLs must not record them: a DENY of another owner could become one that is lifted.
-        self._permitted()
+        epoch = self._permitted()
         recorded = self._register.added_acls(self._group, self._cluster.name)
-        if not added <= recorded:
-            self._register.record_added_acls(self._group, self._cluster.name, recorded | added)
-        for stage in filter(None, missing):
-            self._cluster.acls.add(stage, before_each=self._permitted)
+        # One that was lifted in this epoch, and that a request held up has added again, is this project's.
+        ours = added | (present & recorded.lifted & frozenset[Acl]().union(*map(frozenset, stages)))
+        if recorded.adding(ours, epoch=epoch) != recorded:
+            self._record(lambda found, epoch: found.adding(ours, epoch=epoch))
+        self._send(self._cluster.acls.add, missing, lifting=False)
         return added
 
     def lift(self, *stages: Collection[Acl]) -> frozenset[Acl]:
-        """Remove those of the ACLs that this project added, stage by stage, and return them; other ACLs stay."""
+        """Remove those of the ACLs that this project added, stage by stage, and return them; other ACLs stay.
+
+        :raises Refused: see :meth:`add`
+        """
         recorded = self._register.added_acls(self._group, self._cluster.name)
-        removed = [frozenset(stage) & recorded for stage in stages]
+        ours, again = recorded.current, recorded.lifted & frozenset[Acl]().union(*map(frozenset, stages))
+        if again:
+            # Sending thousands of them for nothing would keep the controller from its work.
+            ours |= again & self._cluster.acls.list()
+        removed = [frozenset(stage) & ours for stage in stages]
         lifted = frozenset[Acl]().union(*removed)
         if lifted:
-            for stage in removed:
-                self._cluster.acls.remove(stage, before_each=self._permitted)
-            # A delayed caller must not remove from the record what others added since: no run could lift that again.
-            self._permitted()
-            self._register.record_added_acls(self._group, self._cluster.name, recorded - lifted)
+            self._send(self._cluster.acls.remove, removed, lifting=True)
+            self._record(lambda found, epoch: found.lifting(lifted, epoch=epoch))
         return lifted
 
     def foreign(self, unwanted: Collection[Acl]) -> frozenset[Acl]:
         """Return those of the ACLs that are on the cluster but were not added by this project."""
-        return (frozenset(unwanted) & self._cluster.acls.list()) - self._register.added_acls(
-            self._group, self._cluster.name
+        added = self._register.added_acls(self._group, self._cluster.name)
+        return (frozenset(unwanted) & self._cluster.acls.list()) - added.ours
+
+    def _record(self, change: Callable[[AddedAcls, int], AddedAcls]) -> None:
+        """Change the record of added ACLs; a caller that was held up must not remove from it what others added."""
+        self._register.change_added_acls(
+            self._group, self._cluster.name, lambda found: change(found, self._permitted())
         )
 
-    def _permitted(self) -> None:
-        if not is_permitted_now(self._permission, self._clock):
+    def _permitted(self) -> int:
+        """Return the epoch of the record that permits a change now.
+
+        :raises TryAgain: the register answers too slowly
+        """
+        seen: list[RegisterState | None] = []
+        if not is_permitted_now(lambda: seen.append(self._permission()), self._clock):
             raise TryAgain(
                 f"{self._cluster.name}: no read of the register before an ACL change took less than "
                 f"{FRESH_SECONDS:g} s, in {_TRIES} tries: the change was not made, run the step again"
             )
+        return seen[-1].epoch if seen[-1] else 0
+
+    def _send(self, change: Callable[..., None], stages: Sequence[frozenset[Acl]], *, lifting: bool) -> None:
+        """Make a change in stages; if it was not permitted any more when it was sent, correct it."""
+        sent: set[Acl] = set()
+        try:
+            for stage in filter(None, stages):
+
+                def before_each(stage: frozenset[Acl] = stage) -> None:
+                    self._permitted()
+                    sent.update(stage)
+
+                change(stage, before_each=before_each)
+            self._permission()
+        except Refused as refusal:
+            self._correct(frozenset(sent), refusal, lifting=lifting)
+            raise
+        except KafkaDrError:
+            # The request may arrive all the same.
+            try:
+                self._permission()
+            except Refused as refusal:
+                self._correct(frozenset(sent), refusal, lifting=lifting)
+            raise
+
+    def _correct(self, sent: frozenset[Acl], refusal: Refused, *, lifting: bool) -> None:
+        """Give the cluster what the newest record requires, as far as this caller has changed it.
+
+        After each correction the register is read again: the correction can be held up, too.
+
+        :raises NeedsPerson: that did not succeed
+        """
+        if not sent:
+            return
+        try:
+            for _ in range(_TRIES):
+                required = self._required()
+                wanted = self._wanted(sent, required, lifting=lifting)
+                owned = partial(_owned, kept=wanted, gone=sent - wanted)
+                self._register.change_added_acls(self._group, self._cluster.name, owned)
+                present = self._cluster.acls.list()
+                self._cluster.acls.add(wanted - present)
+                self._cluster.acls.remove((sent - wanted) & present)
+                if self._required() == required:
+                    return
+        except KafkaDrError as error:
+            raise NeedsPerson(
+                f"{self._cluster.name}: {len(sent)} ACLs were changed too late ({refusal}), and that could not be "
+                f"corrected: {error}. Compare the ACLs of {self._cluster.name} with the register: see dr_health"
+            ) from error
+        raise TryAgain(
+            f"{self._cluster.name}: {len(sent)} ACLs were changed too late ({refusal}), and the register of "
+            f"{self._group} keeps changing: see what dr_health says about the ACLs of {self._cluster.name}"
+        )
+
+    def _wanted(self, sent: frozenset[Acl], required: frozenset[Acl] | None, *, lifting: bool) -> frozenset[Acl]:
+        if required is not None:
+            return sent & required
+        return sent if lifting else sent & self._cluster.acls.list()
+
+
+def _owned(found: AddedAcls, *, kept: frozenset[Acl], gone: frozenset[Acl]) -> AddedAcls:
+    """Return the record with every ACL that a late change has added or lifted: none of them belongs to others."""
+    current = found.current | kept
+    return AddedAcls(current - gone, (found.lifted | gone) - (current - gone), found.epoch)

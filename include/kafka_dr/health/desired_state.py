@@ -1,12 +1,7 @@
-"""What the register record requires of each cluster and each flow. Pure.
+"""What the register record requires of each flow and each register. Pure.
 
-active cluster
-    applications may write, the replicator may not
-every other cluster
-    application writes, transactional ids and group reads are denied; the replicator, too, while nothing may be copied
-    to that cluster
-flows
-    only from the active cluster to the standby; none while the old cluster may hold records that the active one lacks
+Flows run only from the active cluster to the standby; none while the old cluster may hold records that the active one
+lacks. What the record requires of each cluster's ACLs: see :mod:`kafka_dr.fencing.required`.
 """
 
 from __future__ import annotations
@@ -14,26 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from kafka_dr.clusters import Acl
-from kafka_dr.fencing import plan
+from kafka_dr.fencing.required import old_cluster_is_closed
 from kafka_dr.register import Phase, RegisterState
 from kafka_dr.replication import Flow
-from kafka_dr.topology import ProtectionGroup
 
 #: No run moves the group: whatever does not match the record is wrong.
 SETTLED = frozenset({Phase.STABLE, Phase.UNFENCED, Phase.DIVERGED})
-
-
-def denies_of(group: ProtectionGroup, state: RegisterState, cluster: str) -> frozenset[Acl]:
-    """Return the DENYs that a cluster must have; it may have others."""
-    if cluster == state.active:
-        return plan.flow_fence(group)
-    return plan.standby(group) | (plan.flow_fence(group) if old_cluster_is_closed(state) else frozenset())
-
-
-def old_cluster_is_closed(state: RegisterState) -> bool:
-    """Return whether nothing may be copied to the old cluster, because no failback has begun yet."""
-    return state.phase is Phase.UNFENCED or (state.phase is Phase.DIVERGED and state.verb != "failback")
 
 
 def may_run(state: RegisterState, flow: Flow) -> bool:

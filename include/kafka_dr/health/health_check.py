@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from kafka_dr.checks.cluster_checks import wrong_cluster_id
+from kafka_dr.checks.register_checks import register_topic, register_writers
 from kafka_dr.clock import Clock
 from kafka_dr.errors import KafkaDrError, NeedsPerson
+from kafka_dr.fencing.required import denies_of, old_cluster_is_closed
 from kafka_dr.health import report_only
 from kafka_dr.health.connectors import check_connectors
-from kafka_dr.health.desired_state import denies_of, old_cluster_is_closed
 from kafka_dr.health.fence_on_return import record_return
 from kafka_dr.health.registers import REGISTER_SECONDS, RegisterAnswers, guard_by_answering, newest_now, read_registers
 from kafka_dr.health.restore_fence import FenceRepair, restore_flow_fence, restore_standby_fence
@@ -18,9 +18,10 @@ from kafka_dr.health.stalled_runs import check_evidence, check_run
 from kafka_dr.outcomes import Check, Outcome, worst
 from kafka_dr.register import Phase, RegisterState
 from kafka_dr.register.flow_seed import FLOW_SEED
+from kafka_dr.register.record_shapes import refusal
 from kafka_dr.runs import background
 from kafka_dr.runs.at_rest import WatchResult
-from kafka_dr.runs.clients import Clients
+from kafka_dr.runs.clients import Clients, wrong_cluster_id
 from kafka_dr.runs.group_context import GroupContext
 from kafka_dr.runs.register_guard import AsksFor, Unchanged
 
@@ -68,6 +69,7 @@ def check_health(group: str, clients: Clients) -> WatchResult:
         return WatchResult(group, "left_alone", (_ADOPTING,))
     checks = [_phase_check(state), *_fences(context, state, registers, left)]
     moved = _check_the_rest(context, state, registers, left, checks)
+    checks += [_foreign_records(context, name) for name in registers.states]
     checks += [_silent(state, name, error) for name, error in registers.silent.items()]
     checks += [_wrong_cluster(context, name, found) for name, found in registers.wrong_ids.items()]
     said = tuple(check.detail for check in checks if check.outcome != "ok" or check.name == "register")
@@ -184,6 +186,13 @@ def _checks_of(repair: FenceRepair, state: RegisterState) -> list[Check]:
     return checks
 
 
+def _foreign_records(context: GroupContext, cluster: str) -> Check:
+    """Name records that others wrote to a register: every run is refused until they are removed."""
+    found = context.clients.register(cluster).foreign(context.group.name)
+    said = f"the register of {cluster} holds only records of this project"
+    return Check("register_records", "failed", str(refusal(found))) if found else Check("register_records", "ok", said)
+
+
 def _wrong_cluster(context: GroupContext, cluster: str, found: str) -> Check:
     said = wrong_cluster_id(context.clients, cluster, found)
     return Check(
@@ -204,6 +213,9 @@ def _other_checks(
         "the run": lambda: (check_run(context, state),),
         "the evidence": lambda: (check_evidence(context),),
     }
+    answering = tuple(registers.states)
+    questions["who may write the register"] = lambda: (register_writers(context, answering),)
+    questions["the register's topic"] = lambda: (register_topic(context, answering),)
     if state.active in registers.states:
         questions[f"the state on {state.active}"] = lambda: (report_only.check_active(context, state),)
     if state.standby in registers.states:

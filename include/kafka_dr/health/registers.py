@@ -59,6 +59,8 @@ def read_registers(context: GroupContext) -> RegisterAnswers:
 
         return ask
 
+    # Whoever can write a record of another shape must not keep a cluster that returns from being fenced.
+    context.clients.ignore_foreign_records()
     for name in context.group.clusters:
         # Nothing waits for a call that hangs, but a process does not end before its last request has ended.
         context.clients.hurry(name, REGISTER_SECONDS)

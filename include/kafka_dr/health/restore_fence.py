@@ -10,7 +10,7 @@ from kafka_dr.checks.change_rights import changes_refused
 from kafka_dr.checks.cluster_checks import writers_declared
 from kafka_dr.clusters import Acl
 from kafka_dr.fencing import open_transactions, plan, proof
-from kafka_dr.health.desired_state import denies_of, old_cluster_is_closed
+from kafka_dr.fencing.required import denies_of, old_cluster_is_closed
 from kafka_dr.outcomes import Check, worst
 from kafka_dr.register import RegisterState
 from kafka_dr.runs.end_transactions import end_transactions
@@ -48,7 +48,7 @@ def restore_standby_fence(
     """
     wanted = denies_of(context.group, state, cluster)
     _, probe, changes = plan.standby_in_order(context.group)
-    before = context.clients.register(cluster).added_acls(context.group.name, cluster)
+    before = context.clients.register(cluster).added_acls(context.group.name, cluster).current
     added = context.acl_changes(cluster, guard).add(wanted - probe - changes, wanted & probe, wanted & changes)
     completed = bool(added) and added <= changes and not before & changes
     closed = old_cluster_is_closed(state)

@@ -22,17 +22,20 @@ from typing import Any
 from kafka_dr.clock import Clock
 from kafka_dr.clusters import KafkaCluster, OffsetRange, TopicPartition
 from kafka_dr.clusters.errors import NotFound, WriterFenced
-from kafka_dr.clusters.model import Acl
 from kafka_dr.clusters.writing import NewRecord, TransactionalWriter
 from kafka_dr.errors import OutcomeUnknown, Refused, TryAgain
 from kafka_dr.register import records
+from kafka_dr.register.added_acls import AddedAcls
 from kafka_dr.register.holding import Author
 from kafka_dr.register.port import RegisterConflict, bring_up, permitted_fact
+from kafka_dr.register.record_shapes import ForeignRecord, refusal, wrong_shape
 from kafka_dr.register.state import RegisterState
+from kafka_dr.register.topic_settings import settings, unlike
 from kafka_dr.waiting import wait_until
 
 _PARTITION = TopicPartition(records.REGISTER_TOPIC, 0)
-_TOPIC_CONFIG = {"cleanup.policy": "compact", "min.compaction.lag.ms": "604800000", "max.message.bytes": "1048588"}
+#: How long brokers may take to know of a topic that was created, in seconds.
+_KNOWN_SECONDS = 5.0
 
 
 @dataclass(slots=True)
@@ -58,16 +61,41 @@ class KafkaRegister:
         self._writers: dict[str, _KeptWriter] = {}
         self._read_to: int | None = None
         self._newest: dict[bytes, bytes] = {}
+        self._foreign: dict[bytes | None, ForeignRecord] = {}
+        #: Whether records that are not of this project's shape are ignored, instead of refused. Only for what closes
+        #: clusters, and for a person who said so.
+        self.ignores_foreign = False
 
     def create(self, *, replication_factor: int) -> bool:
         """Create the topic unless it exists, and return whether this call created it."""
-        return self._cluster.topics.create(
-            records.REGISTER_TOPIC, partitions=1, replication_factor=replication_factor, config=_TOPIC_CONFIG
+        created = self._cluster.topics.create(
+            records.REGISTER_TOPIC,
+            partitions=1,
+            replication_factor=replication_factor,
+            config=settings(replicas=replication_factor),
         )
+        # The broker that is asked next may not know of the topic yet.
+        wait_until(
+            lambda: records.REGISTER_TOPIC in self._cluster.topics.names(),
+            bool,
+            clock=self._clock,
+            seconds=_KNOWN_SECONDS,
+            pause_seconds=0.1,
+        )
+        return created
+
+    def correct_topic(self) -> dict[str, str]:
+        """Set what an existing topic does not have as it should, and return what was set."""
+        layout = self._cluster.configs.overview().topics[records.REGISTER_TOPIC]
+        found = self._cluster.topics.configs([records.REGISTER_TOPIC])[records.REGISTER_TOPIC]
+        wanted = {key: value for key, (_, value) in unlike(found, replicas=layout.replication_factor).items()}
+        if wanted and (errors := self._cluster.configs.set({records.REGISTER_TOPIC: wanted})):
+            raise errors[records.REGISTER_TOPIC]
+        return wanted
 
     def read(self, group: str) -> RegisterState | None:
         """Return the committed record of a group; ``None`` if there is none."""
-        value = self._latest().get(records.group_key(group))
+        value = self._latest(group).get(records.group_key(group))
         return None if value is None else RegisterState.from_json(value)
 
     def compare_and_set(self, expected: RegisterState | None, new: RegisterState) -> None:
@@ -109,7 +137,7 @@ class KafkaRegister:
             nonlocal unanswered
             try:
                 with self._writer(group) as writer:
-                    held = self._latest()
+                    held = self._latest(group)
                     if wanted := changes(held):
                         writer.write([NewRecord(_PARTITION, key, value) for key, value in wanted])
                 return held
@@ -130,11 +158,11 @@ class KafkaRegister:
 
     def facts(self, group: str, run: str) -> dict[str, Any]:
         """Return everything journaled by a run, by the name of the fact."""
-        return records.facts_of(self._latest(), group, run)
+        return records.facts_of(self._latest(group), group, run)
 
     def history(self, group: str) -> dict[str, dict[str, Any]]:
         """Return everything journaled about a group, by run and fact."""
-        return records.history_of(self._latest(), group)
+        return records.history_of(self._latest(group), group)
 
     def write_fact(
         self, group: str, run: str, fact: str, payload: Mapping[str, Any], *, by: Author | None = None
@@ -146,13 +174,19 @@ class KafkaRegister:
         where = f"the register of {self._cluster.name}"
         self._change(group, lambda held: permitted_fact(held, group, run, fact, payload, by, where=where))
 
-    def added_acls(self, group: str, cluster: str) -> frozenset[Acl]:
+    def added_acls(self, group: str, cluster: str) -> AddedAcls:
         """Return the ACLs that this project added to a cluster for a group."""
-        return records.added_acls_of(self._latest(), group, cluster)
+        return records.added_acls_of(self._latest(group), group, cluster)
 
-    def record_added_acls(self, group: str, cluster: str, acls: Collection[Acl]) -> None:
-        """Record which ACLs this project added to a cluster for a group; it replaces the former record."""
-        self._write(group, records.fence_records(group, cluster, acls))
+    def change_added_acls(self, group: str, cluster: str, change: Callable[[AddedAcls], AddedAcls]) -> None:
+        """Change the record of the ACLs that this project added to a cluster, by compare-and-set."""
+
+        def changes(held: Mapping[bytes, bytes]) -> list[tuple[bytes, bytes]]:
+            found = records.added_acls_of(held, group, cluster)
+            new = change(found)
+            return [] if new == found else records.fence_records(group, cluster, new)
+
+        self._change(group, changes)
 
     def _write(self, group: str, pairs: Collection[tuple[bytes, bytes]]) -> None:
         """Write one record, or several parts in one transaction."""
@@ -183,8 +217,23 @@ class KafkaRegister:
         with self._lock:
             return self._writers.setdefault(group, _KeptWriter())
 
-    def _latest(self) -> dict[bytes, bytes]:
-        """Return the newest committed value by key, up to the high watermark of this moment."""
+    def foreign(self, group: str) -> tuple[ForeignRecord, ...]:
+        """Return the records that are not of this project's shape and concern a group, as the last read found them."""
+        with self._lock:
+            return tuple(record for record in self._foreign.values() if record.concerns(group))
+
+    def _latest(self, group: str) -> dict[bytes, bytes]:
+        """Return the newest committed value by key, up to the high watermark of this moment.
+
+        :param group: the group that is asked about
+        :raises NeedsPerson: a record that concerns the group is not of this project's shape
+        """
+        newest = self._up_to_now()
+        if not self.ignores_foreign and (found := self.foreign(group)):
+            raise refusal(found)
+        return newest
+
+    def _up_to_now(self) -> dict[bytes, bytes]:
         with self._lock:
             try:
                 end = self._cluster.topics.high_watermarks([_PARTITION])[_PARTITION]
@@ -201,15 +250,20 @@ class KafkaRegister:
     def _read_from(self, start: int, end: int) -> None:
         """Read what was written since the last read. If a read fails, the next one begins at the log start offset."""
         self._read_to = None
-        newest = dict(self._newest)
+        newest, foreign = dict(self._newest), dict(self._foreign)
         for record in self._cluster.log.read({_PARTITION: OffsetRange(start, end)}):
+            if problem := wrong_shape(record.key, record.value):
+                where = f"offset {record.offset} of {_PARTITION} on {self._cluster.name}"
+                foreign[record.key] = ForeignRecord(where, record.key, problem)
+                continue
+            foreign.pop(record.key, None)
             if record.key is None:
                 continue
             if record.value is None:
                 newest.pop(record.key, None)
             else:
                 newest[record.key] = record.value
-        self._newest, self._read_to = newest, end
+        self._newest, self._foreign, self._read_to = newest, foreign, end
 
     def _forget(self) -> None:
-        self._read_to, self._newest = None, {}
+        self._read_to, self._newest, self._foreign = None, {}, {}

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from kafka_dr.clusters.model import Acl
 from kafka_dr.register import records
+from kafka_dr.register.added_acls import AddedAcls
 from kafka_dr.register.holding import Author
 from kafka_dr.register.port import RegisterConflict, bring_up, permitted_fact
+from kafka_dr.register.record_shapes import ForeignRecord
 from kafka_dr.register.state import RegisterState
 
 
@@ -58,10 +59,15 @@ class MemoryRegister:
             self.write_fact(group, run, fact, payload)
         return dict(self.facts(group, run)[fact])
 
-    def added_acls(self, group: str, cluster: str) -> frozenset[Acl]:
+    def foreign(self, group: str) -> tuple[ForeignRecord, ...]:
+        """Return no record: nobody else can write here."""
+        return ()
+
+    def added_acls(self, group: str, cluster: str) -> AddedAcls:
         """Return the ACLs that this project added to a cluster for a group."""
         return records.added_acls_of(self._values, group, cluster)
 
-    def record_added_acls(self, group: str, cluster: str, acls: Collection[Acl]) -> None:
-        """Record which ACLs this project added to a cluster for a group; it replaces the former record."""
-        self._values |= dict(records.fence_records(group, cluster, acls))
+    def change_added_acls(self, group: str, cluster: str, change: Callable[[AddedAcls], AddedAcls]) -> None:
+        """Change the record of the ACLs that this project added to a cluster."""
+        new = change(self.added_acls(group, cluster))
+        self._values |= dict(records.fence_records(group, cluster, new))

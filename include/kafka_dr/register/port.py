@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
-from kafka_dr.clusters.model import Acl
 from kafka_dr.errors import Refused
 from kafka_dr.register import records
+from kafka_dr.register.added_acls import AddedAcls
 from kafka_dr.register.holding import Author
+from kafka_dr.register.record_shapes import ForeignRecord
 from kafka_dr.register.state import RegisterState, highest
 
 #: Everything journaled about a group, by run and fact.
@@ -71,11 +72,22 @@ class Register(Protocol):
         :raises OutcomeUnknown: it was not found out before the deadline whether the fact was written
         """
 
-    def added_acls(self, group: str, cluster: str) -> frozenset[Acl]:
+    def foreign(self, group: str) -> tuple[ForeignRecord, ...]:
+        """Return the records that are not of this project's shape and concern a group, as the last read found them.
+
+        Every other method refuses to read a register that holds one, unless it ignores them for a reason.
+        """
+
+    def added_acls(self, group: str, cluster: str) -> AddedAcls:
         """Return the ACLs that this project added to a cluster for a group."""
 
-    def record_added_acls(self, group: str, cluster: str, acls: Collection[Acl]) -> None:
-        """Record which ACLs this project added to a cluster for a group; it replaces the former record."""
+    def change_added_acls(self, group: str, cluster: str, change: Callable[[AddedAcls], AddedAcls]) -> None:
+        """Change the record of the ACLs that this project added to a cluster, by compare-and-set.
+
+        :param change: gets the record of this moment and returns the new one; it is called again if another writer was
+            faster, and an error that it raises ends the change before anything is written
+        :raises OutcomeUnknown: it was not found out before the deadline whether the record was written
+        """
 
 
 def bring_up(register: Register, state: RegisterState) -> RegisterState:

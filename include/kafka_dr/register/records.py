@@ -14,17 +14,16 @@ key                                       value
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-from kafka_dr.clusters.model import Acl, AclOperation, AclPermission, PatternType, ResourceType
 from kafka_dr.errors import NeedsPerson
+from kafka_dr.register.added_acls import UNREADABLE, AddedAcls
 
 REGISTER_TOPIC = "_kafka_dr.register"
 LARGEST_PART = 512 * 1024
 #: Where a fact's JSON object keeps the order of its author.
 _ORDER = "_order"
-_UNREADABLE = "the register's record of added ACLs cannot be read"
 
 
 def group_key(group: str) -> bytes:
@@ -54,12 +53,12 @@ def fact_records(
     return _in_parts(run_prefix(group, run) + fact.encode(), value)
 
 
-def fence_records(group: str, cluster: str, acls: Collection[Acl]) -> list[tuple[bytes, bytes]]:
+def fence_records(group: str, cluster: str, added: AddedAcls) -> list[tuple[bytes, bytes]]:
     """Return the records that hold added ACLs: one record, or the parts and then how many they are."""
-    return _in_parts(fence_key(group, cluster), acls_to_json(acls))
+    return _in_parts(fence_key(group, cluster), added.to_json())
 
 
-def added_acls_of(records: Mapping[bytes, bytes], group: str, cluster: str) -> frozenset[Acl]:
+def added_acls_of(records: Mapping[bytes, bytes], group: str, cluster: str) -> AddedAcls:
     """Return the ACLs that were added to a cluster, joined from their parts.
 
     :param records: newest value by key
@@ -67,15 +66,15 @@ def added_acls_of(records: Mapping[bytes, bytes], group: str, cluster: str) -> f
     """
     key = fence_key(group, cluster)
     if key not in records:
-        return frozenset()
+        return AddedAcls()
     value = records[key]
     # ACLs are stored as a JSON object, so a number can only be the count of parts.
     if value.isdigit():
         try:
             value = b"".join(records[_part(key, number)] for number in range(int(value)))
         except KeyError as error:
-            raise NeedsPerson(f"{_UNREADABLE}: part {error} is missing") from error
-    return acls_from_json(value)
+            raise NeedsPerson(f"{UNREADABLE}: part {error} is missing") from error
+    return AddedAcls.from_json(value)
 
 
 def _in_parts(key: bytes, value: bytes) -> list[tuple[bytes, bytes]]:
@@ -145,56 +144,3 @@ def _stored(found: Mapping[str, bytes], fact: str) -> Any:
     if isinstance(value, int):
         return json.loads(b"".join(found[f"{fact}#{number}"] for number in range(value)))
     return value
-
-
-def acls_to_json(acls: Collection[Acl]) -> bytes:
-    """Return ACLs as JSON, in a fixed order.
-
-    A fence denies the same operations to the same principals on many names. Names with equal ACLs share one entry:
-    27,000 DENYs fit into one record of a few kilobytes, which is written before each change of a fence.
-    """
-    by_resource: dict[tuple[str, ...], list[tuple[str, str]]] = {}
-    for acl in sorted(acls):
-        resource_key: tuple[str, ...] = (acl.resource, acl.pattern, acl.permission, acl.host, acl.name)
-        by_resource.setdefault(resource_key, []).append((acl.principal, acl.operation))
-    equal: dict[tuple[tuple[str, ...], tuple[tuple[str, str], ...]], list[str]] = {}
-    for resource_key, who in by_resource.items():
-        equal.setdefault((resource_key[:-1], tuple(who)), []).append(resource_key[-1])
-    entries = [
-        {"resource": resource, "pattern": pattern, "permission": permission, "host": host, "names": names, "who": who}
-        for ((resource, pattern, permission, host), who), names in equal.items()
-    ]
-    return json.dumps({"fences": entries}, separators=(",", ":")).encode()
-
-
-def acls_from_json(value: bytes) -> frozenset[Acl]:
-    """Read what :func:`acls_to_json` wrote, also in a former version, which wrote an entry for each ACL.
-
-    :raises NeedsPerson: it cannot be read
-    """
-    try:
-        stored = json.loads(value)
-        if "acls" in stored:
-            return frozenset(
-                _acl(entry, entry["name"], entry["principal"], entry["operation"]) for entry in stored["acls"]
-            )
-        return frozenset(
-            _acl(entry, name, principal, operation)
-            for entry in stored["fences"]
-            for name in entry["names"]
-            for principal, operation in entry["who"]
-        )
-    except (KeyError, ValueError, TypeError) as error:
-        raise NeedsPerson(f"{_UNREADABLE}: {error}") from error
-
-
-def _acl(entry: Mapping[str, str], name: str, principal: str, operation: str) -> Acl:
-    return Acl(
-        resource=ResourceType(entry["resource"]),
-        name=name,
-        pattern=PatternType(entry["pattern"]),
-        principal=principal,
-        operation=AclOperation(operation),
-        permission=AclPermission(entry["permission"]),
-        host=entry["host"],
-    )

@@ -10,7 +10,7 @@ import json
 from dataclasses import asdict, dataclass, field, fields
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from kafka_dr.errors import NeedsPerson
 
@@ -19,6 +19,14 @@ SCHEMA_VERSION = 1
 _ADDED: dict[str, Any] = {"attempt": 0, "executor": "", "attempt_at": None}
 
 Verb = Literal["adopt", "planned_failover", "unplanned_failover", "failback", "drill", "roll_back"]
+
+
+_NUMBERS = ("epoch", "revision", "attempt")
+_TEXTS = ("group", "active", "standby", "run", "evidence_sha256", "approved_by")
+
+
+class UnknownSchema(NeedsPerson):
+    """A newer version of this project wrote the record."""
 
 
 class Phase(StrEnum):
@@ -93,8 +101,8 @@ class RegisterState:
         try:
             values: dict[str, Any] = json.loads(value)
             version = values["schema_version"]
-            if version != SCHEMA_VERSION:
-                raise NeedsPerson(
+            if isinstance(version, int) and version > SCHEMA_VERSION:
+                raise UnknownSchema(
                     f"the register holds a record of schema {version}, this program knows {SCHEMA_VERSION}: "
                     "use the version of this project that wrote it"
                 )
@@ -105,15 +113,25 @@ class RegisterState:
             if values["attempt_at"] is not None:
                 values["attempt_at"] = datetime.fromisoformat(values["attempt_at"])
             values["quarantine"] = tuple(values["quarantine"])
-            whole = (values["epoch"], values["revision"], values["attempt"])
-            if values["at"].tzinfo is None or not all(isinstance(number, int) for number in whole):
-                raise ValueError("epoch, revision and attempt must be whole numbers, and at needs a time zone")
+            _require_plausible(values)
             return cls(**values)
         except (ValueError, KeyError, TypeError) as error:
             raise NeedsPerson(
                 f"the register holds a record that cannot be read ({error}): {value[:80]!r}; look at the topic "
                 "_kafka_dr.register before anything else is changed"
             ) from error
+
+
+def _require_plausible(values: dict[str, Any]) -> None:
+    """Raise an error if a field has a value that this project never writes."""
+    if values["at"].tzinfo is None or not all(type(values[name]) is int for name in _NUMBERS):
+        raise ValueError("epoch, revision and attempt must be whole numbers, and at needs a time zone")
+    if min(values[name] for name in _NUMBERS) < 0 or values["schema_version"] != SCHEMA_VERSION:
+        raise ValueError("epoch and revision are never negative, and the schema is a number")
+    if not all(isinstance(values[name], str) for name in _TEXTS) or values["verb"] not in get_args(Verb):
+        raise ValueError("a name is no text, or the verb is none of this project's")
+    if values["active"] == values["standby"]:
+        raise ValueError(f"{values['active']} is both active and standby")
 
 
 def arbiter(state: RegisterState) -> str:

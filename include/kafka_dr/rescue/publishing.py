@@ -69,7 +69,7 @@ class Rescue:
     operator: KafkaCluster
     canary_topic: str
     replication_factor: int
-    permission: Callable[[], None]
+    permission: Callable[[], object]
 
     def publish(self) -> Rescued:
         """Publish what was not published yet.

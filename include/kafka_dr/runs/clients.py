@@ -13,7 +13,7 @@ from typing import Any, Literal
 from kafka_dr.clock import Clock
 from kafka_dr.clusters import ClientSettings, KafkaCluster
 from kafka_dr.clusters.session import REQUEST_SECONDS
-from kafka_dr.errors import Refused
+from kafka_dr.errors import Refused, TryAgain
 from kafka_dr.evidence import EvidenceStore
 from kafka_dr.evidence.signing import SigningKey
 from kafka_dr.people import Person
@@ -25,6 +25,19 @@ from kafka_dr.storage import with_deadline
 from kafka_dr.topology import ProtectionGroup, Topology
 
 Role = Literal["operator", "probe", "audit", "replicator"]
+
+
+class OtherCluster(TryAgain):
+    """Another cluster answers at the address: the declared one cannot be reached, and this one is not touched."""
+
+
+def wrong_cluster_id(clients: Clients, cluster: str, found: str) -> str:
+    """Return a sentence if a cluster has another id than the declared one; empty if it has the declared one.
+
+    :param found: the id that the cluster itself reports
+    """
+    declared = clients.topology.cluster(cluster).cluster_id
+    return "" if found == declared else f"{cluster} answers with cluster id {found}, but the topology says {declared}"
 
 
 class Clients:
@@ -64,7 +77,31 @@ class Clients:
         self._connects: dict[str, ConnectClient] = {}
         self._registers: dict[str, KafkaRegister] = {}
         self._hurried: dict[str, float] = {}
+        self._ignores_foreign = False
+        self._recognised: set[str] = set()
         self._lock = Lock()
+
+    def ignore_foreign_records(self) -> None:
+        """Let registers ignore records that are not of this project's shape; the newest one before each counts.
+
+        Only for what closes clusters or reports, and for a person who overrides the refusal with a reason.
+        """
+        with self._lock:
+            self._ignores_foreign = True
+            for register in self._registers.values():
+                register.ignores_foreign = True
+
+    def require_declared(self, cluster: str) -> None:
+        """Raise an error unless the cluster that answers is the declared one; once seen, it is not asked again.
+
+        :raises OtherCluster: another cluster answers at its address
+        :raises TryAgain: none answers
+        """
+        if cluster not in self._recognised:
+            found = self.cluster(cluster, "operator").topics.identity().cluster_id
+            if wrong := wrong_cluster_id(self, cluster, found):
+                raise OtherCluster(f"{wrong}. Nothing was changed there: fix the connection or the topology")
+            self._recognised.add(cluster)
 
     def hurry(self, cluster: str, seconds: float) -> None:
         """Let each request to a cluster that may be dead give up after so long; for clients that are made from now on.
@@ -92,6 +129,7 @@ class Clients:
                 # The first thing that every step does is to read it.
                 reached.connect_ahead()
                 self._registers[cluster] = KafkaRegister(reached, self.clock)
+                self._registers[cluster].ignores_foreign = self._ignores_foreign
             return self._registers[cluster]
 
     def connect(self, cluster: str) -> ConnectClient:

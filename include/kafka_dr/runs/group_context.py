@@ -10,6 +10,7 @@ from kafka_dr.clusters import KafkaCluster, Topic, TopicPartition
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.fencing import proof
 from kafka_dr.fencing.change import AclChanges
+from kafka_dr.fencing.required import required_now
 from kafka_dr.outcomes import Check
 from kafka_dr.register import RegisterState
 from kafka_dr.runs import register_read, unfiled
@@ -152,10 +153,17 @@ class GroupContext:
 
         :param guard: asked right before each change
         """
+
+        def permission() -> RegisterState:
+            # Whatever answers at an address is not touched before it is known to be the declared cluster.
+            self.clients.require_declared(cluster)
+            return guard.require()
+
         return AclChanges(
             self.group.name,
             self.operator(cluster),
             self.clients.register(cluster),
-            permission=guard.require,
+            permission=permission,
+            required=lambda: required_now(self.group, guard.read(), cluster),
             clock=self.clock,
         )

@@ -74,8 +74,8 @@ class RegisterGuard:
     condition: Condition
     first: tuple[Callable[[], None], ...] = ()
 
-    def require(self) -> None:
-        """Ask; to be called right before each change.
+    def require(self) -> RegisterState:
+        """Ask, to be called right before each change, and return the record that permits it.
 
         :raises Refused: the register does not permit the change
         :raises KafkaDrError: the register could not be read
@@ -88,3 +88,4 @@ class RegisterGuard:
                 f"{self.asked} says that {self.group} is {said(found)}; expected: {self.condition}. Nothing more is "
                 "changed. See which run holds the group now"
             )
+        return found

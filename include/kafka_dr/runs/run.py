@@ -38,6 +38,11 @@ class Run(GroupContext):
         #: What this run does differently if its source may be dead.
         self.source_policy = policy_of(request.verb)
         hurried = self.source_policy.short_timeouts(self.group.clusters, source=request.source, target=request.target)
+        if request.verb == "unplanned_failover" and request.override:
+            # The checks name these records, and the override that is approved covers them.
+            clients.ignore_foreign_records()
+        #: The clusters that are not touched, or believed, before they are known to be the declared ones.
+        self.doubted = frozenset(hurried)
         for cluster in hurried:
             clients.hurry(cluster, OTHERS_SECONDS)
 
@@ -78,6 +83,7 @@ class Run(GroupContext):
         """
 
         def read(cluster: str) -> RegisterState | None:
+            self._recognise(cluster)
             return self.clients.register(cluster).read(self.group.name)
 
         found = self.source_policy.read_registers(
@@ -142,6 +148,7 @@ class Run(GroupContext):
         holds = state.run == self.request.run
 
         def write(cluster: str) -> None:
+            self._recognise(cluster)
             author = Author(self.request.run, state.epoch, state.attempt, holds=holds and cluster == decides)
             register = self.clients.register(cluster)
             register.write_fact(self.group.name, self.request.run, fact, payload, by=author)
@@ -151,6 +158,10 @@ class Run(GroupContext):
         )
         if self.source_policy.sees_own_facts:
             self.__dict__.get("journal", {})[fact] = dict(payload)
+
+    def _recognise(self, cluster: str) -> None:
+        if cluster in self.doubted:
+            self.clients.require_declared(cluster)
 
     @cached_property
     def journal(self) -> dict[str, Any]:

@@ -20,7 +20,15 @@ _ALIVE = ["queued", "running"]
 _APPROVALS = ("approval", "second_approval")
 _PARKED = "awaiting_input"
 #: States of the approval in a run that ended before anybody was asked.
-_NOT_ASKED = {None, "upstream_failed", "removed"}
+_NOT_ASKED = {None, "upstream_failed", "removed", "skipped"}
+
+
+def was_asked(approval: str | None) -> bool:
+    """Return whether somebody was asked for an approval.
+
+    :param approval: the state of the task that asks
+    """
+    return approval not in _NOT_ASKED
 
 
 class ProposalOperator(TriggerDagRunOperator):
@@ -79,7 +87,7 @@ class ProposalOperator(TriggerDagRunOperator):
         states = found.get(run, {})
         return ProposedRun(
             alive=bool(task.get_dr_count(self.trigger_dag_id, run_ids=[run], states=_ALIVE)),
-            asked=states.get("approval") not in _NOT_ASKED,
+            asked=was_asked(states.get("approval")),
             begun=states.get("claim") is not None,
             waiting=any(states.get(name) == _PARKED for name in _APPROVALS),
         )

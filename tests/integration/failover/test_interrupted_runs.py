@@ -97,7 +97,7 @@ _DEATHS = (
 _MORE_DEATHS = (
     Death(StepName.OPEN_TARGET, Acls, "remove"),
     Death(StepName.FENCE_SOURCE, Acls, "add", decision="abandon"),
-    Death(StepName.FENCE_SOURCE, KafkaRegister, "record_added_acls", decision="abandon"),
+    Death(StepName.FENCE_SOURCE, KafkaRegister, "change_added_acls", decision="abandon"),
     Death(StepName.FENCE_SOURCE, Acls, "add", nth=2),
     Death(StepName.STOP_FLOW, Mm2Replicator, "stop", decision="abandon"),
     Death(StepName.OPEN_TARGET, KafkaRegister, "copy"),

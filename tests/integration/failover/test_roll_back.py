@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from unittest import mock
 
 import pytest
+from confluent_kafka.admin import AdminClient
 
 from kafka_dr.clusters import AclPermission
 from kafka_dr.clusters.acls import Acls
@@ -124,6 +125,41 @@ def test_a_roll_back_that_wakes_up_in_the_next_run_does_not_lift_that_runs_fence
 
     assert isinstance(zombie.error, StepFailed)
     assert "Nothing more is changed" in str(zombie.error)
+    assert outside_view.look(group.protection) == before
+    assert group.protection.refuses_writes(source)
+    with group.protection.clients() as clients:
+        resume(ResumeRequest(group.name, "finish", run=following.run), clients)
+    group.assert_at_rest(target)
+
+
+def test_denies_that_are_sent_after_the_roll_back_are_taken_back(group: SwitchedGroup) -> None:
+    """The step is held up between the permission and the request."""
+    source = group.active
+    request = group.go(StepName.CLAIM)
+    with held(AdminClient, "create_acls", _running(group, StepName.FENCE_SOURCE, request)) as zombie:
+        group.roll_back(request)
+        before = outside_view.look(group.protection)
+        zombie.wake()
+
+    assert isinstance(zombie.error, StepFailed)
+    assert outside_view.look(group.protection) == before
+    group.assert_at_rest(source)
+
+
+def test_a_lift_of_a_roll_back_that_is_sent_in_the_next_run_is_made_good(group: SwitchedGroup) -> None:
+    source, target = group.active, group.standby
+    request = group.go(StepName.FENCE_SOURCE)
+
+    def work() -> None:
+        group.roll_back(request)
+
+    with held(AdminClient, "delete_acls", work) as zombie:
+        group.roll_back(request)
+        following = group.go(StepName.FENCE_SOURCE)
+        before = outside_view.look(group.protection)
+        zombie.wake()
+
+    assert isinstance(zombie.error, StepFailed)
     assert outside_view.look(group.protection) == before
     assert group.protection.refuses_writes(source)
     with group.protection.clients() as clients:

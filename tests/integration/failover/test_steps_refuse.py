@@ -157,6 +157,9 @@ def _at_the_hand_over(run: Hindered) -> None:
         abort()
     run.refused("a target that moved", StepName.OPEN_TARGET)
     run.done(StepName.STOP_FLOW)
+    (flow, *_) = plan.flow_fence(run.group.protection.group)
+    with run.acl("west", flow, present=False):
+        run.refused("a replicator that may write", StepName.OPEN_TARGET)
     principals = (*run.group.protection.group.principals, _CAROL)
     with run.changed(principals=principals):
         foreign = next(a for a in plan.write_fence(run.group.protection.group) if a.principal == _CAROL)
@@ -207,6 +210,7 @@ def _behind_it(run: Hindered) -> None:
         ),
         ("a source that takes writes", "refused", r"source_refuses: .* leaders on east did not answer refused"),
         ("a target that moved", "refused", r"target_is_still: .*payments-0 on west moved after the flow was fenced"),
+        ("a replicator that may write", "refused", r"replicator_refused: .* on west did not answer refused"),
         (
             "a DENY that others added",
             "failed",

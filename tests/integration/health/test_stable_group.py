@@ -82,7 +82,9 @@ def test_a_fence_of_a_former_version_is_completed_and_named_once(at_rest: Switch
     with protection.clients() as clients, protection.cluster("west", "admin") as admin:
         register = clients.register("west")
         admin.acls.remove(changes)
-        register.record_added_acls(protection.name, "west", register.added_acls(protection.name, "west") - changes)
+        register.change_added_acls(
+            protection.name, "west", lambda found: replace(found, current=found.current - changes)
+        )
     watched = look(protection)
     assert watched.outcome == "ok", said(watched)
     assert "west was fenced by a version that let applications change topics and delete groups" in said(watched)
@@ -119,14 +121,15 @@ def test_a_deny_that_a_run_did_not_lift_is_named(at_rest: SwitchedGroup) -> None
     protection, ours = at_rest.protection, plan.change_fence(at_rest.protection.group)
     with protection.clients() as clients, protection.cluster("east", "admin") as admin:
         register = clients.register("east")
-        before = register.added_acls(protection.name, "east")
-        register.record_added_acls(protection.name, "east", before | ours)
+        register.change_added_acls(protection.name, "east", lambda found: found.adding(ours, epoch=found.epoch))
         admin.acls.add(ours)
         try:
             watched = look(protection)
         finally:
             admin.acls.remove(ours)
-            register.record_added_acls(protection.name, "east", before)
+            register.change_added_acls(
+                protection.name, "east", lambda found: replace(found, current=found.current - ours)
+            )
     assert watched.outcome == "failed"
     assert "found on east, which is active" in said(watched)
 

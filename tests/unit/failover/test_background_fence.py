@@ -9,12 +9,17 @@ from typing import Any
 
 import pytest
 
+from kafka_dr.clusters import TopicPartition
 from kafka_dr.errors import TryAgain
 from kafka_dr.failover.unplanned import reachable_source
-from kafka_dr.failover.unplanned.reachable_source import BackgroundFence
+from kafka_dr.failover.unplanned.reachable_source import BackgroundFence, SourceState
+from kafka_dr.runs.clients import OtherCluster
+from support.waiting import eventually
 
 #: A test that fails would wait so long; none that passes does.
 _LONGEST = 60.0
+
+P = TopicPartition("a", 0)
 
 
 class Source:
@@ -42,7 +47,7 @@ def run(east: Source) -> Any:
     return SimpleNamespace(
         source="east",
         clock=SimpleNamespace(monotonic=time.monotonic, sleep=time.sleep),
-        operator=lambda _: SimpleNamespace(topics=east),
+        clients=SimpleNamespace(require_declared=lambda _: east.identity()),
         group=SimpleNamespace(timing=SimpleNamespace(transaction_grace_seconds=2.0)),
     )
 
@@ -67,6 +72,51 @@ def test_a_source_that_stays_silent_is_not_waited_for_and_never_changed(
     assert (source_state.fenced, source_state.drained, source_state.detail) == (False, False, "east does not answer")
     east.wakes.set()
     assert not east.fenced.wait(0.3)
+
+
+def test_another_cluster_at_the_address_of_the_source_is_not_touched_and_named(
+    monkeypatch: pytest.MonkeyPatch, east: Source, run: Any
+) -> None:
+    def another(_: str) -> None:
+        east.asked.set()
+        raise OtherCluster("east answers with cluster id B, but the topology says A")
+
+    fencing(monkeypatch, east)
+    run.clients.require_declared = another
+    assert not reachable_source.answers(run)
+    late = BackgroundFence(run)
+    assert east.asked.wait(_LONGEST)
+    eventually(lambda: bool(late._other))
+    source_state = late.source_state()
+    assert (source_state.fenced, source_state.detail) == (
+        False,
+        "east answers with cluster id B, but the topology says A",
+    )
+    assert not east.begun.is_set()
+
+
+@pytest.mark.parametrize(
+    ("now", "fenced", "drained", "said"),
+    [
+        ({P: 7}, True, True, "all copied"),
+        ({P: 8}, False, False, "was written to after it was drained"),
+        (None, True, False, "it is unknown whether it was written to since"),
+    ],
+)
+def test_a_drained_source_that_is_silent_by_now_does_not_count_as_drained(
+    run: Any, now: dict[TopicPartition, int] | None, fenced: bool, drained: bool, said: str
+) -> None:
+    def high_watermarks(_: object) -> dict[TopicPartition, int]:
+        if now is None:
+            raise TryAgain("east is silent")
+        return now
+
+    run.operator = lambda _: SimpleNamespace(topics=SimpleNamespace(high_watermarks=high_watermarks))
+    run.clients.require_declared = lambda _: None
+    run.fact = lambda _: {"source_ends": [["a", 0, 7]]}
+    found = reachable_source.seen_again(run, SourceState(True, True, "all copied"))
+    assert (found.fenced, found.drained) == (fenced, drained)
+    assert said in found.detail
 
 
 def test_a_source_that_answers_late_is_fenced_and_not_called_drained(

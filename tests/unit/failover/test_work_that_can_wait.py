@@ -115,3 +115,21 @@ def test_nobody_waits_for_what_live_members_read(monkeypatch: pytest.MonkeyPatch
     run.operator = lambda _: SimpleNamespace(group_reading=SimpleNamespace(live=None))
     monkeypatch.setattr(other_topics, "groups_to_move", silent)
     assert other_topics.read_live(run, "east") == ()
+
+
+def test_a_drain_that_is_run_again_keeps_the_first_look_at_the_topics(
+    monkeypatch: pytest.MonkeyPatch, run: Any
+) -> None:
+    """A later one would hide what was changed between the two."""
+    written: dict[str, Any] = {}
+    run.journal = {"drained": {"layout": {"first": True}}}
+    run.write_fact = lambda fact, payload: written.update({fact: payload})
+    run.group = SimpleNamespace(owns_topic=lambda _: True)
+    monkeypatch.setattr(drain, "_freeze", lambda _: {})
+    monkeypatch.setattr(other_topics, "of_frozen", lambda *_: ())
+    later = SimpleNamespace(to_json=lambda: {"first": False})
+    drain.journal_frozen(run, {}, later)  # type: ignore[arg-type]
+    assert written["drained"]["layout"] == {"first": True}
+    run.journal = {}
+    drain.journal_frozen(run, {}, later)  # type: ignore[arg-type]
+    assert written["drained"]["layout"] == {"first": False}

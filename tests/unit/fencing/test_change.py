@@ -29,11 +29,11 @@ class HeldUpAcls:
     def list(self) -> frozenset[Acl]:
         return frozenset(self.there)
 
-    def add(self, acls: Collection[Acl], *, before_each: Callable[[], None]) -> None:
+    def add(self, acls: Collection[Acl], *, before_each: Callable[[], None] = lambda: None) -> None:
         before_each()
         self.there |= {*acls}
 
-    def remove(self, acls: Collection[Acl], *, before_each: Callable[[], None]) -> None:
+    def remove(self, acls: Collection[Acl], *, before_each: Callable[[], None] = lambda: None) -> None:
         before_each()
         self.there -= {*acls}
         held_up, self.held_up = self.held_up, lambda: None
@@ -49,7 +49,14 @@ def test_a_worker_that_was_held_up_leaves_the_record_to_whoever_has_the_group_no
             if holder != [run]:
                 raise Refused("the register says otherwise")
 
-        return AclChanges("orders", cluster, cast("Any", register), permission=permission, clock=ManualClock())
+        return AclChanges(
+            "orders",
+            cluster,
+            cast("Any", register),
+            permission=permission,
+            required=lambda: None,
+            clock=ManualClock(),
+        )
 
     def fenced_again() -> None:
         holder[:] = ["roll back"]
@@ -64,4 +71,4 @@ def test_a_worker_that_was_held_up_leaves_the_record_to_whoever_has_the_group_no
     assert not changes("roll back").foreign([DENY]), "it was added here, so that it can be lifted"
     assert changes("roll back").lift([DENY]) == {DENY}
     assert not acls.there
-    assert not register.added_acls("orders", "west")
+    assert not register.added_acls("orders", "west").current

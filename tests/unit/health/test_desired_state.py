@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from kafka_dr.fencing import plan
-from kafka_dr.health.desired_state import denies_of, may_run, must_run, stale_registers
+from kafka_dr.fencing.required import denies_of
+from kafka_dr.health.desired_state import may_run, must_run, stale_registers
 from kafka_dr.register import Phase, RegisterState
 from kafka_dr.replication import Flow
 from kafka_dr.topology import ProtectionGroup, load

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from kafka_dr.clusters import Acl, AclOperation, AclPermission, PatternType, ResourceType
 from kafka_dr.errors import NeedsPerson
 from kafka_dr.register import records
+from kafka_dr.register.added_acls import AddedAcls
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=20),
@@ -94,18 +95,32 @@ ACLS = st.builds(
 )
 
 
-@given(st.frozensets(ACLS, max_size=5))
+@given(st.frozensets(ACLS, max_size=5), st.frozensets(ACLS, max_size=5))
 @settings(deadline=None)
-def test_added_acls_read_back_as_they_were(acls: frozenset[Acl]) -> None:
-    assert records.acls_from_json(records.acls_to_json(acls)) == acls
+def test_added_acls_read_back_as_they_were(current: frozenset[Acl], lifted: frozenset[Acl]) -> None:
+    added = AddedAcls(current).lifting(lifted, epoch=7 if lifted else 0)
+    assert AddedAcls.from_json(added.to_json()) == added
+
+
+def test_lifted_acls_are_remembered_until_a_later_epoch_changes_the_record() -> None:
+    first, second = (
+        Acl(ResourceType.TOPIC, name, PatternType.PREFIXED, "User:x", AclOperation.WRITE, AclPermission.DENY)
+        for name in ("a.", "b.")
+    )
+    lifted = AddedAcls().adding({first}, epoch=3).lifting({first}, epoch=4)
+    assert lifted == AddedAcls(lifted=frozenset({first}), epoch=4)
+    assert lifted.adding({second}, epoch=4).ours == {first, second}
+    assert lifted.adding({second}, epoch=5).ours == {second}
+    assert lifted.lifting({second}, epoch=5) == AddedAcls(lifted=frozenset({second}), epoch=5)
+    assert lifted.adding({first}, epoch=4) == AddedAcls(frozenset({first}), epoch=4)
 
 
 def test_added_acls_of_a_former_version_are_read() -> None:
     deny = Acl(ResourceType.TOPIC, "a.", PatternType.PREFIXED, "User:x", AclOperation.WRITE, AclPermission.DENY)
     former = json.dumps({"acls": [asdict(deny)]}).encode()
 
-    assert records.acls_from_json(former) == {deny}
-    assert records.added_acls_of({b"fence/orders/east": former}, "orders", "east") == {deny}
+    assert AddedAcls.from_json(former).current == {deny}
+    assert records.added_acls_of({b"fence/orders/east": former}, "orders", "east").ours == {deny}
 
 
 def test_the_largest_fence_fits_into_one_record() -> None:
@@ -123,10 +138,10 @@ def test_the_largest_fence_fits_into_one_record() -> None:
         for principal in principals
         for operation in operations
     )
-    ((key, value),) = records.fence_records("orders", "east", fence)
+    ((key, value),) = records.fence_records("orders", "east", AddedAcls(fence))
 
     assert len(value) < 20_000
-    assert records.added_acls_of({key: value}, "orders", "east") == fence
+    assert records.added_acls_of({key: value}, "orders", "east").ours == fence
 
 
 def test_added_acls_that_no_record_holds_are_kept_in_parts() -> None:
@@ -141,11 +156,11 @@ def test_added_acls_that_no_record_holds_are_kept_in_parts() -> None:
         )
         for n in range(3000)
     )
-    kept = dict(records.fence_records("orders", "east", fence))
+    kept = dict(records.fence_records("orders", "east", AddedAcls(fence)))
 
     assert len(kept) == 3
     assert max(map(len, kept.values())) <= records.LARGEST_PART
-    assert records.added_acls_of(kept, "orders", "east") == fence
+    assert records.added_acls_of(kept, "orders", "east").ours == fence
     del kept[b"fence/orders/east#1"]
     with pytest.raises(NeedsPerson, match="added ACLs cannot be read"):
         records.added_acls_of(kept, "orders", "east")
@@ -154,4 +169,4 @@ def test_added_acls_that_no_record_holds_are_kept_in_parts() -> None:
 @pytest.mark.parametrize("broken", [b"{}", b"[]", b"x", json.dumps({"acls": [{"resource": "moon"}]}).encode()])
 def test_a_record_of_added_acls_that_cannot_be_read_needs_a_person(broken: bytes) -> None:
     with pytest.raises(NeedsPerson, match="added ACLs cannot be read"):
-        records.acls_from_json(broken)
+        AddedAcls.from_json(broken)

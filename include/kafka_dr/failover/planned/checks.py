@@ -7,7 +7,7 @@ from functools import partial
 
 from kafka_dr import parallel
 from kafka_dr.audit import AuditKind, Verified
-from kafka_dr.checks import authorizers, change_rights
+from kafka_dr.checks import authorizers, change_rights, register_checks
 from kafka_dr.checks.audit_checks import audit_check
 from kafka_dr.checks.authorizers import authorizer_of
 from kafka_dr.checks.cluster_checks import (
@@ -110,9 +110,8 @@ def _target_can_be_opened(run: Run) -> Check:
         partial(run.read_cache.acls, run.source), partial(run.read_cache.acls, run.target)
     )
     fence = plan.standby(run.group)
-    foreign = (plan.work_denies(run.group) & target_acls) - run.clients.register(run.target).added_acls(
-        run.group.name, run.target
-    )
+    added = run.clients.register(run.target).added_acls(run.group.name, run.target)
+    foreign = (plan.work_denies(run.group) & target_acls) - added.ours
     if foreign:
         return foreign_denies_remain(run, foreign)
     topics = run.read_cache.topics(run.target)
@@ -202,6 +201,10 @@ _QUESTIONS: tuple[tuple[str, Question], ...] = (
     (
         change_rights.NAME,
         lambda run: change_rights.changers_declared(run, (run.source, run.target), seen=run.read_cache),
+    ),
+    (
+        register_checks.WRITERS,
+        lambda run: register_checks.register_writers(run, (run.source, run.target), seen=run.read_cache),
     ),
     (authorizers.NAME, lambda run: authorizers.authorizers_as_declared(run, (run.source, run.target))),
     ("source_can_be_fenced", _source_can_be_fenced),

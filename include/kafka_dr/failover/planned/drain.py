@@ -111,7 +111,8 @@ def journal_frozen(
             "source_ends": positions_to_json(ends),
             "group_offsets": groups_to_json(frozen.offsets),
             "elsewhere": [row.to_json() for row in outside],
-            "layout": kept.to_json() if kept else None,
+            # The first look counts: a later one would hide what was changed in between.
+            "layout": run.journal.get("drained", {}).get("layout") or (kept.to_json() if kept else None),
         },
     )
     return frozen

@@ -23,7 +23,7 @@ MAY_BE_UNKNOWN = frozenset({"writes_allowed", "groups_readable"})
 
 
 def check(run: Run) -> Sequence[Check]:
-    """Until the hand-over: the log ends of both clusters are the journaled ones, and the source refuses writes.
+    """Until the hand-over: both clusters' log ends are the journaled ones, source and target refuse what they should.
 
     The ends that ``drain`` journaled count, not those of the fence: a repeated fence could have journaled ends that are
     past records that were never compared.
@@ -43,8 +43,10 @@ def check(run: Run) -> Sequence[Check]:
             f"the log ends of {shown} on {run.source} moved after drain, expected none: the new records are not on "
             f"{run.target}. Find out which principal writes to {run.source}, and stop it"
         )
-    refused, target = parallel.at_once(lambda: run.writes_refused(run.source), lambda: target_is_still(run))
-    return (Check.that("source_is_still", not moved, detail), refused.named("source_refuses"), target)
+    refused, target, flow = parallel.at_once(
+        lambda: run.writes_refused(run.source), lambda: target_is_still(run), lambda: replicator_refused(run)
+    )
+    return (Check.that("source_is_still", not moved, detail), refused.named("source_refuses"), target, flow)
 
 
 def intent(run: Run) -> Sequence[str]:

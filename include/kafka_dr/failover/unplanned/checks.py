@@ -139,7 +139,7 @@ def _topics_on_target(run: Run) -> Check:
 
 def _target_can_be_opened(run: Run) -> Check:
     denies = plan.work_denies(run.group) & run.operator(run.target).acls.list()
-    foreign = denies - run.clients.register(run.target).added_acls(run.group.name, run.target)
+    foreign = denies - run.clients.register(run.target).added_acls(run.group.name, run.target).ours
     if not foreign:
         return Check(
             "target_can_be_opened",
@@ -189,8 +189,19 @@ def groups_read_only_owned_topics(run: Run) -> Check:
     return check
 
 
+def register_is_ours(run: Run) -> Check:
+    """Return whether the target's register holds only records of this project; others need an override to be read."""
+    found = run.clients.register(run.target).foreign(run.group.name)
+    if not found:
+        return Check("register_records", "ok", f"the register of {run.target} holds only records of this project")
+    more = f", and {len(found) - 1} more" if len(found) > 1 else ""
+    said = f"{found[0]}{more}: ignored, and the newest record before it counts"
+    return Check("register_records", "overridden", said, {"override": run.request.override})
+
+
 _QUESTIONS: Mapping[str, Callable[[Run], Check]] = {
     "hold_down": hold_down,
+    "register_records": register_is_ours,
     "right_target": lambda run: right_clusters(run, (run.target,), name="right_target"),
     authorizers.NAME: lambda run: authorizers.authorizer_is_kafkas(run, run.target),
     "topics_on_target": _topics_on_target,

@@ -148,8 +148,13 @@ def _win_source(run: Run, state: RegisterState, new: RegisterState) -> str:
     """Set the source's register first if it answers, so that no other run can claim the group there."""
     if not any(probe.name == "metadata" and probe.outcome == "ok" for probe in run.probes):
         return f"{run.source} did not answer"
+
+    def win() -> None:
+        run.clients.require_declared(run.source)
+        _win(run, run.source, state, new)
+
     try:
-        background.ask(run.source, lambda: _win(run, run.source, state, new), seconds=SOURCE_SECONDS)
+        background.ask(run.source, win, seconds=SOURCE_SECONDS)
     except RegisterConflict:
         raise
     except KafkaDrError as error:

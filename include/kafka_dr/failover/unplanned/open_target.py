@@ -43,4 +43,9 @@ def act(run: Run) -> Mapping[str, Any]:
 
 def copy_to_source(run: Run, state: RegisterState) -> BackgroundCall[RegisterState]:
     """Copy a record to the source's register in the background, if the source answers."""
-    return BackgroundCall(run.source, lambda: run.clients.register(run.source).copy(state))
+
+    def copy() -> RegisterState:
+        run.clients.require_declared(run.source)
+        return run.clients.register(run.source).copy(state)
+
+    return BackgroundCall(run.source, copy)

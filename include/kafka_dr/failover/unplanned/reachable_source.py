@@ -10,6 +10,7 @@ from typing import Any
 
 from kafka_dr import parallel
 from kafka_dr.checks.cluster_checks import writers_declared
+from kafka_dr.checks.topic_layout import GroupLayout
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.errors import KafkaDrError, TryAgain
 from kafka_dr.failover.planned import drain, fence_source
@@ -19,6 +20,7 @@ from kafka_dr.named_rows import positions_from_json
 from kafka_dr.outcomes import Check
 from kafka_dr.register import Phase
 from kafka_dr.runs.background import BackgroundCall
+from kafka_dr.runs.clients import OtherCluster
 from kafka_dr.runs.end_transactions import end_transactions
 from kafka_dr.runs.run import Run
 from kafka_dr.waiting import PAUSE_SECONDS, wait_until
@@ -28,6 +30,8 @@ PULSE_SECONDS = 1.5
 FENCE_SECONDS = 5.0
 #: How long the rest may take to be copied, in seconds. ``drain_seconds`` of the topology, for the groups, is added.
 COPY_SECONDS = 5.0
+#: How long the change fence is waited for, counted from its beginning, in seconds.
+_CHANGES_SECONDS = 2.0
 _LATE = "old_side_refuses"
 
 
@@ -56,10 +60,9 @@ class SourceState:
 
 
 def answers(run: Run) -> bool:
-    """Return whether the source answers at all within ``PULSE_SECONDS``."""
-    topics = run.operator(run.source).topics
+    """Return whether the source answers within ``PULSE_SECONDS``, and is the declared cluster."""
     try:
-        BackgroundCall(run.source, topics.identity).within(PULSE_SECONDS)
+        BackgroundCall(run.source, lambda: run.clients.require_declared(run.source)).within(PULSE_SECONDS)
     except KafkaDrError:
         return False
     return True
@@ -68,13 +71,15 @@ def answers(run: Run) -> bool:
 def begin_fencing(run: Run) -> Callable[[], SourceState]:
     """Fence and drain the source if it answers at once; else wait for it in the background while the step continues.
 
-    If an earlier attempt fenced and drained it, that still counts, even if the source is slow or dead by now.
+    If an earlier attempt fenced and drained it, that still counts, as long as nothing was written since. If the source
+    does not answer any more, that is unknown: it counts as fenced, and not as drained.
 
     :returns: a function that ends the waiting and returns the state of the source
     """
     earlier = SourceState.of(run.journal)
-    if earlier.drained and is_unchanged(run):
-        return lambda: earlier
+    if earlier.drained and (found := seen_again(run, earlier)).fenced:
+        run.write_fact("source_side", found.to_json())
+        return lambda: found
     if not answers(run):
         return BackgroundFence(run).source_state
     source_state = fence_and_drain(run)
@@ -115,6 +120,8 @@ class BackgroundFence:
     def __init__(self, run: Run) -> None:
         self._run = run
         self._answered, self._given_up = Event(), Event()
+        #: What answers at the address of the source, if it is another cluster.
+        self._other = ""
         self._fence = BackgroundCall(run.source, self._wait_and_fence)
 
     def source_state(self) -> SourceState:
@@ -122,7 +129,8 @@ class BackgroundFence:
         source = self._run.source
         if not self._answered.is_set():
             self._given_up.set()
-            return SourceState(fenced=False, drained=False, detail=f"{source} does not answer")
+            said = self._other or f"{source} does not answer"
+            return SourceState(fenced=False, drained=False, detail=said)
         try:
             unproven, passing = self._fence.within(fence_seconds(self._run))
         except KafkaDrError as error:
@@ -142,8 +150,9 @@ class BackgroundFence:
 
     def _answers(self) -> bool:
         try:
-            self._run.operator(self._run.source).topics.identity()
-        except TryAgain:
+            self._run.clients.require_declared(self._run.source)
+        except TryAgain as error:
+            self._other = str(error) if isinstance(error, OtherCluster) else ""
             return False
         return not self._given_up.is_set()
 
@@ -186,21 +195,31 @@ def fence_once_more(run: Run, phase: Phase) -> Check:
     return late
 
 
-def is_unchanged(run: Run) -> bool:
-    """Return whether a drained source was not written to since; if it does not answer, it was not.
+def seen_again(run: Run, before: SourceState) -> SourceState:
+    """Return the state of a source that was fenced and drained, by what its log ends are now.
 
-    A source that died after it was fenced accepts no writes, and is still fenced when it answers again.
+    A source that died after it was fenced is still fenced when it answers again. But a principal that no fence stops
+    may have written to it before it died. So without an answer it does not count as drained.
+
+    :param before: what was journaled about it
     """
     ends = positions_from_json(run.fact("drained")["source_ends"])
     try:
-        return _ends(run, ends) == ends
+        now = _ends(run, ends)
     except KafkaDrError:
-        return True
+        said = f"{run.source} does not answer any more, so it is unknown whether it was written to since"
+        return SourceState(fenced=True, drained=False, detail=f"{before.detail}; {said}")
+    if now != ends:
+        return SourceState(False, False, f"{run.source} was written to after it was drained")
+    return before
 
 
 def _ends(run: Run, ends: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
-    topics = run.operator(run.source).topics
-    return BackgroundCall(run.source, lambda: topics.high_watermarks(ends)).within(FENCE_SECONDS)
+    def ask() -> dict[TopicPartition, int]:
+        run.clients.require_declared(run.source)
+        return run.operator(run.source).topics.high_watermarks(ends)
+
+    return BackgroundCall(run.source, ask).within(FENCE_SECONDS)
 
 
 def _fence_in_time(run: Run) -> tuple[str, str]:
@@ -224,11 +243,19 @@ def _fence(run: Run) -> tuple[str, str]:
 def _drain(run: Run) -> str:
     """Drain as a planned failover does, but without asking Connect; return what is missing, or nothing."""
     ends = drain.source_ends(run)
-    verified, kept = parallel.at_once(
-        lambda: drain.wait_for_copy(run, ends, seconds=drain_seconds(run)), lambda: drain.deny_changes(run)
-    )
+    # Tens of thousands of DENYs take longer than a drain may: they are added at the same time, and not waited for.
+    denying = BackgroundCall(run.source, lambda: drain.deny_changes(run))
+    verified = drain.wait_for_copy(run, ends, seconds=drain_seconds(run))
     tail = verification.matched(verified, ends, where=run.target)
     if tail.outcome != "ok":
         return tail.detail
-    drain.journal_frozen(run, ends, kept)
+    drain.journal_frozen(run, ends, _layout(denying))
     return ""
+
+
+def _layout(denying: BackgroundCall[GroupLayout | None]) -> GroupLayout | None:
+    """Return the topics of the source after its change fence; ``None`` if that fence is not complete yet."""
+    try:
+        return denying.within(_CHANGES_SECONDS)
+    except KafkaDrError:
+        return None

@@ -87,8 +87,8 @@ def _source_state(run: Run, state: RegisterState) -> SourceState:
         return SourceState(state.phase is not Phase.UNFENCED, state.phase is Phase.STABLE, before.detail)
     late = reachable_source.fence_once_more(run, state.phase)
     if before.drained and late.outcome != "failed":
-        still = reachable_source.is_unchanged(run)
-        return SourceState(True, still, before.detail if still else f"{run.source} was written to after it was drained")
+        # The fence was proven, and was not seen open since, whatever was written before.
+        return replace(reachable_source.seen_again(run, before), fenced=True)
     if late.outcome == "ok":
         return SourceState(True, False, before.detail) if before.fenced else _fenced_late(run, before, late)
     # An earlier proof counts while the source is silent. If it is seen to accept writes, it counts as unfenced.

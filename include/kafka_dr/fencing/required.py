@@ -1,0 +1,34 @@
+"""Which DENYs the register's record requires of a cluster. Pure.
+
+active cluster
+    applications may write, the replicator may not
+every other cluster
+    application writes, transactional ids and group reads are denied; the replicator, too, while nothing may be copied
+    to that cluster
+"""
+
+from __future__ import annotations
+
+from kafka_dr.clusters.model import Acl
+from kafka_dr.fencing import plan
+from kafka_dr.register.state import Phase, RegisterState
+from kafka_dr.topology import ProtectionGroup
+
+
+def denies_of(group: ProtectionGroup, state: RegisterState, cluster: str) -> frozenset[Acl]:
+    """Return the DENYs that a cluster must have; it may have others."""
+    if cluster == state.active:
+        return plan.flow_fence(group)
+    return plan.standby(group) | (plan.flow_fence(group) if old_cluster_is_closed(state) else frozenset())
+
+
+def old_cluster_is_closed(state: RegisterState) -> bool:
+    """Return whether nothing may be copied to the old cluster, because no failback has begun yet."""
+    return state.phase is Phase.UNFENCED or (state.phase is Phase.DIVERGED and state.verb != "failback")
+
+
+def required_now(group: ProtectionGroup, state: RegisterState | None, cluster: str) -> frozenset[Acl] | None:
+    """Return the DENYs that a cluster must have; ``None`` while a run moves the group and its steps decide."""
+    if state is None or state.phase is Phase.SWITCHING:
+        return None
+    return denies_of(group, state, cluster)

@@ -1,0 +1,112 @@
+"""The ACLs that this project added to a cluster, as a register keeps them: only these may ever be lifted.
+
+A request to add an ACL can be held up and arrive after the ACL was lifted. So what was lifted is remembered as added by
+this project, until a later epoch changes the record. A former version reads ``fences`` and ignores ``lifted``.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from kafka_dr.clusters.model import Acl, AclOperation, AclPermission, PatternType, ResourceType
+from kafka_dr.errors import NeedsPerson
+
+UNREADABLE = "the register's record of added ACLs cannot be read"
+
+
+@dataclass(frozen=True, slots=True)
+class AddedAcls:
+    """What this project added to one cluster for one group.
+
+    :param current: added, or about to be added
+    :param lifted: lifted in ``epoch``; a request that was held up may still add them again
+    :param epoch: of the register's record when the newest of them were lifted
+    """
+
+    current: frozenset[Acl] = frozenset()
+    lifted: frozenset[Acl] = frozenset()
+    epoch: int = 0
+
+    @property
+    def ours(self) -> frozenset[Acl]:
+        """Every ACL that counts as added by this project."""
+        return self.current | self.lifted
+
+    def adding(self, acls: Collection[Acl], *, epoch: int) -> AddedAcls:
+        """Return the record before ACLs are added; lifted ones that are asked for again count as added."""
+        return AddedAcls(self.current | frozenset(acls), self._remembered(epoch) - frozenset(acls), self.epoch)
+
+    def lifting(self, acls: Collection[Acl], *, epoch: int) -> AddedAcls:
+        """Return the record after ACLs were lifted."""
+        gone = frozenset(acls)
+        return AddedAcls(self.current - gone, self._remembered(epoch) | gone, max(epoch, self.epoch))
+
+    def _remembered(self, epoch: int) -> frozenset[Acl]:
+        return self.lifted if epoch <= self.epoch else frozenset()
+
+    def to_json(self) -> bytes:
+        """Return the record's value."""
+        value: dict[str, Any] = {"fences": _entries(self.current)}
+        if self.lifted:
+            value |= {"lifted": _entries(self.lifted), "epoch": self.epoch}
+        return json.dumps(value, separators=(",", ":")).encode()
+
+    @classmethod
+    def from_json(cls, value: bytes) -> AddedAcls:
+        """Read what :meth:`to_json` wrote, also in a former version, which wrote an entry for each ACL.
+
+        :raises NeedsPerson: it cannot be read
+        """
+        try:
+            stored = json.loads(value)
+            if "acls" in stored:
+                single = [
+                    _acl(entry, entry["name"], entry["principal"], entry["operation"]) for entry in stored["acls"]
+                ]
+                return cls(frozenset(single))
+            return cls(_read(stored["fences"]), _read(stored.get("lifted", ())), int(stored.get("epoch", 0)))
+        except (KeyError, ValueError, TypeError) as error:
+            raise NeedsPerson(f"{UNREADABLE}: {error}") from error
+
+
+def _entries(acls: Collection[Acl]) -> list[dict[str, Any]]:
+    """Return ACLs in a fixed order, with one entry for all names that have equal ACLs.
+
+    A fence denies the same operations to the same principals on many names: 27,000 DENYs fit into one record of a few
+    kilobytes, which is written before each change of a fence.
+    """
+    by_resource: dict[tuple[str, ...], list[tuple[str, str]]] = {}
+    for acl in sorted(acls):
+        resource_key: tuple[str, ...] = (acl.resource, acl.pattern, acl.permission, acl.host, acl.name)
+        by_resource.setdefault(resource_key, []).append((acl.principal, acl.operation))
+    equal: dict[tuple[tuple[str, ...], tuple[tuple[str, str], ...]], list[str]] = {}
+    for resource_key, who in by_resource.items():
+        equal.setdefault((resource_key[:-1], tuple(who)), []).append(resource_key[-1])
+    return [
+        {"resource": resource, "pattern": pattern, "permission": permission, "host": host, "names": names, "who": who}
+        for ((resource, pattern, permission, host), who), names in equal.items()
+    ]
+
+
+def _read(entries: Collection[Mapping[str, Any]]) -> frozenset[Acl]:
+    return frozenset(
+        _acl(entry, name, principal, operation)
+        for entry in entries
+        for name in entry["names"]
+        for principal, operation in entry["who"]
+    )
+
+
+def _acl(entry: Mapping[str, str], name: str, principal: str, operation: str) -> Acl:
+    return Acl(
+        resource=ResourceType(entry["resource"]),
+        name=name,
+        pattern=PatternType(entry["pattern"]),
+        principal=principal,
+        operation=AclOperation(operation),
+        permission=AclPermission(entry["permission"]),
+        host=entry["host"],
+    )

@@ -1,0 +1,72 @@
+"""Who may write the register is found in the ACLs, whatever their patterns, and how its topic has to be set."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafka_dr.checks.register_checks import Guarded, guarded, intruders, judged_topic
+from kafka_dr.clusters import Acl, AclOperation, AclPermission, PatternType, ResourceType
+from kafka_dr.fencing.authorizer import Authorizer
+from kafka_dr.register.topic_settings import settings
+from kafka_dr.topology import load
+from lab.layout import PROJECT
+
+TOPIC, ID = ResourceType.TOPIC, ResourceType.TRANSACTIONAL_ID
+LITERAL, PREFIXED = PatternType.LITERAL, PatternType.PREFIXED
+ENVIRON = {"KAFKA_DR_LAB_HOME": "/lab", "KAFKA_DR_LAB_EAST": "localhost:1", "KAFKA_DR_LAB_WEST": "localhost:2"}
+TOPICS = ("_kafka_dr.register", "_kafka_dr.rescued", "_kafka_dr.selftest", "orders.payments")
+
+
+def _allow(who: str, kind: ResourceType, name: str, pattern: PatternType, operation: AclOperation) -> Acl:
+    return Acl(kind, name, pattern, f"User:{who}", operation, AclPermission.ALLOW)
+
+
+def _wanted() -> tuple[Guarded, ...]:
+    return guarded(load(PROJECT / "include" / "topology.yaml", ENVIRON), TOPICS)
+
+
+def _found(*acls: Acl, everyone: bool = False) -> set[tuple[str, str]]:
+    authorizer = Authorizer(acls, {"User:admin"}, allow_if_no_acl=everyone)
+    return {(one.principal, one.guarded.name) for one in intruders(authorizer, _wanted(), super_users=["User:admin"])}
+
+
+def test_the_projects_own_principals_may() -> None:
+    assert not _found(
+        _allow("dr-operator", TOPIC, "_kafka_dr.", PREFIXED, AclOperation.WRITE),
+        _allow("dr-operator", ID, "*", LITERAL, AclOperation.WRITE),
+        _allow("probe", TOPIC, "_kafka_dr.rescued", LITERAL, AclOperation.WRITE),
+        _allow("probe", ID, "kafka-dr-rescue-", PREFIXED, AclOperation.WRITE),
+        _allow("audit", TOPIC, "_kafka_dr.selftest", LITERAL, AclOperation.WRITE),
+        _allow("audit", TOPIC, "_kafka_dr.", PREFIXED, AclOperation.READ),
+        _allow("app", TOPIC, "orders.", PREFIXED, AclOperation.ALL),
+    )
+
+
+@pytest.mark.parametrize("operation", ["WRITE", "ALL", "DELETE", "ALTER", "ALTER_CONFIGS"])
+@pytest.mark.parametrize(("name", "pattern"), [("*", LITERAL), ("_", PREFIXED), ("_kafka_dr.register", LITERAL)])
+def test_whatever_reaches_the_register_is_named(operation: str, name: str, pattern: PatternType) -> None:
+    found = _found(_allow("app", TOPIC, name, pattern, AclOperation[operation]))
+    assert ("User:app", "_kafka_dr.register") in found
+    assert not {name for _, name in found} & {"_kafka_dr.selftest", "orders.payments"}
+
+
+def test_the_probe_may_not_write_who_is_active_and_nobody_else_may_take_the_ids_over() -> None:
+    assert _found(_allow("probe", TOPIC, "*", LITERAL, AclOperation.WRITE)) == {("User:probe", "_kafka_dr.register")}
+    ids = {name for _, name in _found(_allow("app", ID, "kafka-dr-", PREFIXED, AclOperation.WRITE))}
+    assert ids == {f"kafka-dr-{use}-orders" for use in ("register", "config", "rescue")}
+
+
+def test_without_acls_everybody_may_and_a_deny_helps() -> None:
+    assert ("User:*", "_kafka_dr.register") in _found(everyone=True)
+    deny = Acl(TOPIC, "_kafka_dr.", PREFIXED, "User:app", AclOperation.WRITE, AclPermission.DENY)
+    assert not _found(_allow("app", TOPIC, "*", LITERAL, AclOperation.WRITE), deny)
+
+
+def test_the_topic_is_judged_by_its_replicas_and_settings_and_few_brokers_are_said() -> None:
+    wrong, said = judged_topic("east", settings(replicas=1), replicas=1, brokers=3)
+    assert (wrong, "has 1 replicas, expected 3 with 3 brokers" in said) == (True, True)
+    wrong, said = judged_topic("east", {**settings(replicas=3), "retention.ms": "1000"}, replicas=3, brokers=3)
+    assert (wrong, "retention.ms is 1000, expected -1: run dr_adopt again" in said) == (True, True)
+    wrong, said = judged_topic("east", settings(replicas=1), replicas=1, brokers=1)
+    assert (wrong, "with 1 brokers a single failure can stop or lose it" in said) == (False, True)
+    assert not judged_topic("east", settings(replicas=3), replicas=3, brokers=5)[0]
