@@ -5,6 +5,8 @@ The programs that audit write it, the programs that decide read it; neither need
 
 from __future__ import annotations
 
+import hashlib
+import json
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -56,6 +58,11 @@ class AuditResult:
     def __post_init__(self) -> None:
         if self.at.tzinfo is None:
             raise ValueError(f"the audit is stamped {self.at}, which has no time zone: pass an aware datetime")
+
+    @property
+    def sha256(self) -> str:
+        """The digest of everything that the result says, in hex."""
+        return hashlib.sha256(json.dumps(_to_json(self), sort_keys=True).encode()).hexdigest()
 
 
 class ResultUnreadable(ValueError):

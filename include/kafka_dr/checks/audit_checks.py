@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 from kafka_dr.audit import AuditKind, GateAnswer, GateVerdict, gate
+from kafka_dr.checks.recorded_audits import unless_changed
 from kafka_dr.outcomes import Check, Outcome
 from kafka_dr.register import RegisterState
 from kafka_dr.register.flow_seed import newest_seed
@@ -54,7 +55,7 @@ def newest_audit(run: Run, kind: AuditKind) -> GateVerdict:
     """Return what the newest audit of the run's flow says, judged by the group's limits."""
     epoch, unseeded = flow_began(run.history, run.register_state, run.flow)
     audits = run.group.audits
-    return gate.ask(
+    verdict = gate.ask(
         run.clients.evidence_root,
         kind,
         group=run.group.name,
@@ -67,6 +68,7 @@ def newest_audit(run: Run, kind: AuditKind) -> GateVerdict:
             seconds=audits.lag_max_age_seconds if kind is AuditKind.LAG else audits.checksum_max_age_seconds
         ),
     )
+    return unless_changed(verdict, run.history, run.flow, kind)
 
 
 def newest_checksum_audit(run: Run) -> GateVerdict:

@@ -68,6 +68,7 @@ class SparkAuditOperator(SparkJobOperator):
         # The Connect cluster of the target knows the offsets that the flow has reached.
         with self.reachable(logs=(flow.source, flow.target), connect=(flow.target,)):
             problem = self.submit(context)
+        self._record(root, flow)
         report = _read_report(root.joinpath(*self.report_path.split("/")))
         keep = timedelta(seconds=topology.group(flow.group).audits.keep_fingerprints_seconds)
         prune(root.joinpath(*reports.split("/")), now=now, keep=keep)
@@ -110,6 +111,20 @@ class SparkAuditOperator(SparkJobOperator):
         if isinstance(found, Flow):
             return found
         raise AirflowSkipException(found.summary)
+
+    def _record(self, root: Any, flow: Flow) -> None:
+        """Journal the digest of the newest result, with the operator's credentials, which the job does not have."""
+        from kafka_dr.audit import AuditKind, ResultUnreadable
+        from kafka_dr.checks.recorded_audits import filed, record_audit
+        from kafka_dr_airflow.task_clients import open_clients
+
+        try:
+            result = filed(root, flow, AuditKind(self.audit), report=self.report_path)
+        except (ResultUnreadable, OSError) as error:
+            raise AirflowFailException(f"{_name(flow)}: unknown: {line(error)}") from None
+        if result is not None:
+            with plain_errors(), open_clients() as clients:
+                record_audit(clients, result)
 
     def _show(self, name: str, report: Mapping[str, Any]) -> None:
         self.log.info("%s: %s: %s", name, line(report["verdict"]), _sentence(report))

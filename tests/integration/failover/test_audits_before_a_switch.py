@@ -8,7 +8,10 @@ from pathlib import Path
 import pytest
 
 from kafka_dr.audit import AuditKind, AuditResult, AuditVerdict, ResultStore
+from kafka_dr.checks.recorded_audits import filed, record_audit
 from kafka_dr.failover.runner import run_step
+from kafka_dr.runs.clients import Clients
+from kafka_dr.runs.record import StepRecord
 from kafka_dr.runs.request import StepName
 from support.switched_group import SwitchedGroup, failed
 
@@ -36,12 +39,16 @@ def test_an_audit_that_ends_after_the_approval_supersedes_nothing_and_counts_aft
             assert (after["checksum_audit"].outcome, after["lag_audit"].outcome) == ("ok", "ok")
             _newest(group, AuditKind.LAG).write_text("{}")
             record = failed(StepName.PREFLIGHT, group.request(), clients)
+            _audited(group, clients.replicator(group.flow).where().seed_epoch)
+            forged = _forged_after_it_was_recorded(group, clients)
     finally:
         group.protection.changes = {}
         for kind in AuditKind:
             _newest(group, kind).unlink()
     assert record.outcome == "unknown"
     assert "the newest lag audit cannot be read" in record.detail
+    assert forged.outcome == "unknown"
+    assert "differs from what was recorded in the register" in forged.detail
 
 
 def _audited(group: SwitchedGroup, epoch: int | None) -> None:
@@ -49,6 +56,17 @@ def _audited(group: SwitchedGroup, epoch: int | None) -> None:
         at = datetime.now(UTC) - timedelta(minutes=1)
         result = AuditResult(kind, group.name, group.active, group.standby, epoch, AuditVerdict.GREEN, at, "all equal")
         ResultStore(group.protection.folder / "evidence").write(result)
+
+
+def _forged_after_it_was_recorded(group: SwitchedGroup, clients: Clients) -> StepRecord:
+    """Record a red audit, make it green in its file, and run preflight."""
+    file = _newest(group, AuditKind.CHECKSUM)
+    file.write_text(file.read_text().replace('"green"', '"red"'))
+    found = filed(group.protection.folder / "evidence", group.flow, AuditKind.CHECKSUM, report="")
+    assert found is not None
+    record_audit(clients, found)
+    file.write_text(file.read_text().replace('"red"', '"green"'))
+    return failed(StepName.PREFLIGHT, group.request(), clients)
 
 
 def _newest(group: SwitchedGroup, kind: AuditKind) -> Path:
