@@ -18,7 +18,7 @@ _SECRET = re.compile(
     r"(^|[_.-])(token|secret|password|passwd|pwd|sig|signature|auth|authorization|credential|credentials|key|jwt)$",
     re.IGNORECASE,
 )
-_INSTEAD = "write the address without it, or name an Airflow connection of type http that holds address and secret"
+_INSTEAD = "write an address that needs none: what a topology says is in Git, and shown in evidence"
 
 
 def address_mistakes(document: Document) -> Iterator[Mistake]:
