@@ -143,6 +143,8 @@ PLAIN_ROOMS = (
     "include/kafka_dr/clock.py",
     "include/kafka_dr/errors.py",
     "include/kafka_dr/named_rows.py",
+    "include/kafka_dr/json_documents.py",
+    "tests/unit/test_json_documents.py",
     "include/kafka_dr/quoting.py",
     "include/kafka_dr/canary/*.py",
     "include/kafka_dr/replication/*.py",

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from kafka_dr.audit.whole_file import FileDamaged, JsonFile
+from kafka_dr.json_documents import DocumentDamaged, JsonFile
 
 _SCHEMA_VERSION = 1
 _LOG = logging.getLogger(__name__)
@@ -57,7 +57,7 @@ class FileFrontierStore:
         """
         try:
             return self._file(direction).read()
-        except FileDamaged as error:
+        except DocumentDamaged as error:
             _LOG.warning("%s: the frontier is ignored, and every record is compared again.", error)
             return None
 

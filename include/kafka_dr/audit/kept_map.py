@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from kafka_dr.audit.offset_runs import OffsetRun, joined
 from kafka_dr.audit.result import AuditKind
-from kafka_dr.audit.whole_file import write_whole
+from kafka_dr.json_documents import DocumentDamaged, parsed, write_whole
 
 _SUFFIX = ".jsonl"
 _LOG = logging.getLogger(__name__)
@@ -115,11 +115,13 @@ class KeptMap:
 
     def _names(self, clusters: tuple[str, str]) -> list[str]:
         try:
-            state = json.loads(self._folder.joinpath("state.json").read_bytes())
-            return [str(name) for name in state["maps"]] if tuple(state["identity"][:2]) == clusters else []
+            return parsed(
+                self._folder.joinpath("state.json").read_bytes(),
+                lambda state: list(map(str, state["maps"])) if tuple(state["identity"][:2]) == clusters else [],
+            )
         except FileNotFoundError:
             return []
-        except (ValueError, KeyError, TypeError) as error:
+        except DocumentDamaged as error:
             _LOG.warning(
                 "The state of the audits in %s cannot be read (%s): its offset map is not used.", self._folder, error
             )

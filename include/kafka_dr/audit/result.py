@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any
 
-from kafka_dr.audit.whole_file import FileDamaged, JsonFile
+from kafka_dr.json_documents import DocumentDamaged, JsonFile
 
 _SCHEMA_VERSION = 1
 
@@ -87,7 +87,7 @@ class ResultStore:
         file = self._file(kind, group, source, target)
         try:
             found = file.read()
-        except FileDamaged as error:
+        except DocumentDamaged as error:
             raise ResultUnreadable(str(error)) from error
         if found and (found.kind, found.group, found.source, found.target) != (kind, group, source, target):
             about = f"the {found.kind} audit of {found.group} {found.source}→{found.target}"

@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Literal
 
-from kafka_dr.audit.whole_file import write_whole
+from kafka_dr.json_documents import DocumentDamaged, parsed, write_whole
 
 _SCHEMA_VERSION = 3
 #: Former versions. An approval covers the digest of a list in the form in which that version wrote it, so a list keeps
@@ -196,10 +196,10 @@ class StrandedStore:
         """
         path = self.folder.joinpath("summary.json")
         try:
-            return StrandedList.from_json(json.loads(path.read_bytes()))
+            return parsed(path.read_bytes(), StrandedList.from_json)
         except FileNotFoundError:
             return None
-        except ValueError as error:
+        except DocumentDamaged as error:
             raise StrandedUnreadable(f"{path} cannot be read ({error})") from error
 
     def write(self, found: StrandedList) -> None:

@@ -5,18 +5,17 @@ The last look is a small file under the evidence root, outside the datacenter of
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from kafka_dr.audit.whole_file import read_json, write_whole
 from kafka_dr.clusters import NotFound, OffsetRange, TopicPartition
 from kafka_dr.errors import KafkaDrError, NeedsPerson
 from kafka_dr.group_offsets import other_topics
 from kafka_dr.group_offsets.other_topics import Elsewhere, ReadElsewhere
 from kafka_dr.group_offsets.unmovable_groups import not_moved
+from kafka_dr.json_documents import DocumentDamaged, JsonFile
 from kafka_dr.named_rows import groups_from_json, groups_to_json, positions_from_json, positions_to_json
 from kafka_dr.replication import Flow, committed_positions
 from kafka_dr.runs.group_context import GroupContext
@@ -79,22 +78,20 @@ class FileLookStore:
 
         :raises NeedsPerson: there is a file, and it cannot be read
         """
-        path = self._file(direction)
+        file = self._file(direction)
         try:
-            return _from_json(read_json(path, schema=_SCHEMA_VERSION))
-        except FileNotFoundError:
-            return None
-        except (OSError, ValueError, KeyError, TypeError) as error:
+            return file.read()
+        except (OSError, DocumentDamaged) as error:
             raise NeedsPerson(
-                f"the last look in {path} cannot be read ({error}): restore the file from a copy"
+                f"the last look in {file.path} cannot be read ({error}): restore the file from a copy"
             ) from error
 
     def write(self, direction: str, look: LastLook) -> None:
         """Replace what was kept. A reader sees the old file or the new one, never a part of it."""
-        write_whole(self._file(direction), json.dumps(_to_json(look), sort_keys=True).encode())
+        self._file(direction).write(look)
 
-    def _file(self, direction: str) -> Any:
-        return self._folder.joinpath(f"{direction}.json")
+    def _file(self, direction: str) -> JsonFile[LastLook]:
+        return JsonFile(self._folder.joinpath(f"{direction}.json"), _SCHEMA_VERSION, _to_json, _from_json)
 
 
 def look(context: GroupContext, *, active: str, standby: str, epoch: int) -> LastLook:
@@ -172,7 +169,6 @@ def _more_than_offsets(context: GroupContext, active: str) -> tuple[str, ...]:
 
 def _to_json(look: LastLook) -> dict[str, Any]:
     return {
-        "schema_version": _SCHEMA_VERSION,
         "epoch": look.epoch,
         "at": look.at.astimezone(UTC).isoformat(),
         "ends": positions_to_json(look.ends),

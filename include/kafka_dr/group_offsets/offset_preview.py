@@ -10,11 +10,11 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from kafka_dr.audit.whole_file import write_whole
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.group_offsets import other_topics, translation, undeclared_readers
 from kafka_dr.group_offsets.offset_facts import Committed, by_time, checked_locally, facts_of, read_positions
 from kafka_dr.group_offsets.unmovable_groups import not_moved
+from kafka_dr.json_documents import write_whole
 from kafka_dr.offsets.maps import export
 from kafka_dr.offsets.preview import (
     PositionRow,

@@ -5,13 +5,12 @@ If the topic was created again, or the flow seeded again, its series starts agai
 
 from __future__ import annotations
 
-import json
-import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from kafka_dr.json_documents import DocumentDamaged, JsonFile
 from kafka_dr.lag.verdict import MOST, Sample
 
 _SCHEMA_VERSION = 1
@@ -77,33 +76,26 @@ class WindowStore:
     """
 
     def __init__(self, root: Any, group: str, *, source: str, target: str) -> None:
-        self._folder = root.joinpath("audits", group, "lag", f"{source}-to-{target}")
+        path = root.joinpath("audits", group, "lag", f"{source}-to-{target}", "window.json")
+        self._file = JsonFile(path, _SCHEMA_VERSION, _to_json, _from_json)
 
     def read(self) -> Window:
         """Return what was kept; an empty window if there is nothing yet.
 
         :raises WindowUnreadable: the file is damaged
         """
-        path = self._folder.joinpath("window.json")
         try:
-            return _from_json(json.loads(path.read_bytes()))
-        except FileNotFoundError:
-            return Window()
-        except (ValueError, KeyError, TypeError) as error:
-            raise WindowUnreadable(f"{path} is not the window of a lag audit ({error})") from error
+            return self._file.read() or Window()
+        except DocumentDamaged as error:
+            raise WindowUnreadable(f"this is not the window of a lag audit: {error}") from error
 
     def write(self, window: Window) -> None:
         """Replace what was kept. A reader sees the old file or the new one, never a part of it."""
-        self._folder.mkdir(parents=True, exist_ok=True)
-        draft = self._folder.joinpath(f".window.{secrets.token_hex(4)}")
-        with draft.open("wb") as file:
-            file.write(json.dumps(_to_json(window), separators=(",", ":")).encode())
-        draft.rename(self._folder.joinpath("window.json"))
+        self._file.write(window)
 
 
 def _to_json(window: Window) -> dict[str, Any]:
     return {
-        "schema_version": _SCHEMA_VERSION,
         "series": [
             [series.reader, series.topic, series.partition, window.lives[series], [_flat(s) for s in samples]]
             for series, samples in sorted(window.samples.items())
@@ -117,8 +109,6 @@ def _flat(sample: Sample) -> list[Any]:
 
 
 def _from_json(content: Any) -> Window:
-    if content["schema_version"] != _SCHEMA_VERSION:
-        raise ValueError(f"its schema is {content['schema_version']}, this program knows {_SCHEMA_VERSION}")
     samples, lives = {}, {}
     for reader, topic, partition, life, looks in content["series"]:
         series = Series(str(reader), str(topic), int(partition))

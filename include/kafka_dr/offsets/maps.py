@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 import logging
 from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -19,7 +18,7 @@ from typing import Any
 
 from kafka_dr.audit.kept_map import KeptMap, MapKey, Runs
 from kafka_dr.audit.offset_runs import OffsetRun, joined, translate
-from kafka_dr.audit.whole_file import write_whole
+from kafka_dr.json_documents import DocumentDamaged, parsed, write_whole
 from kafka_dr.positions import OffsetPair, TopicPartition
 
 _COLUMNS = (
@@ -187,18 +186,23 @@ class MapStore:
         """Return the state of the audits of one direction; empty where there is none, or none that can be read."""
         path = self._folder(forward).joinpath("state.json")
         try:
-            state: Mapping[str, Any] = json.loads(path.read_bytes())
-            int(state["identity"][2]), list(state["maps"]), list(_cautions(state.get("partitions", ())))
+            return parsed(path.read_bytes(), _checked_state)
         except FileNotFoundError:
             return {}
-        except (OSError, ValueError, KeyError, TypeError, IndexError) as error:
+        except (OSError, DocumentDamaged) as error:
             problems.append(f"the state of the audits in {path} cannot be read ({error}): no map is used")
             return {}
-        return state
 
     def _folder(self, forward: bool) -> Any:
         begin, end = (self.source, self.target) if forward else (self.target, self.source)
         return self.root.joinpath("audits", self.group, "checksum", f"{begin[0]}-to-{end[0]}")
+
+
+def _checked_state(state: Any) -> Mapping[str, Any]:
+    """Return a state whose parts that are used can be read."""
+    int(state["identity"][2]), list(state["maps"]), list(_cautions(state.get("partitions", ())))
+    checked: Mapping[str, Any] = state
+    return checked
 
 
 def export(folder: Any, runs: Mapping[TopicPartition, VerifiedRuns]) -> tuple[str, str]:

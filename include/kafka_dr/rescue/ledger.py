@@ -12,9 +12,11 @@ from dataclasses import dataclass
 
 from kafka_dr.clusters import KafkaCluster, NotFound, OffsetRange, TopicPartition
 from kafka_dr.errors import NeedsPerson
+from kafka_dr.json_documents import DocumentDamaged, parsed
 
 LEDGER_TOPIC = "_kafka_dr.rescued"
 LEDGER = TopicPartition(LEDGER_TOPIC, 0)
+_FIELDS = ("next", "published", "aside", "kept")
 LEDGER_CONFIG = {"cleanup.policy": "compact"}
 
 
@@ -50,9 +52,8 @@ class LedgerEntry:
         :raises NeedsPerson: it cannot be read
         """
         try:
-            found = json.loads(value)
-            return cls(*(int(found[name]) for name in ("next", "published", "aside", "kept")))
-        except (ValueError, KeyError, TypeError) as error:
+            return parsed(value, lambda found: cls(*(int(found[name]) for name in _FIELDS)))
+        except DocumentDamaged as error:
             raise NeedsPerson(f"{LEDGER_TOPIC} holds a record that cannot be read ({error}): {value[:80]!r}") from error
 
 

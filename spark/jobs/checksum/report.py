@@ -16,8 +16,8 @@ from kafka_dr.audit.difference import REPEATED, Difference
 from kafka_dr.audit.finding import FindingKind
 from kafka_dr.audit.kept_map import MapKey
 from kafka_dr.audit.offset_runs import OffsetRun
-from kafka_dr.audit.whole_file import write_whole
 from kafka_dr.clusters import TopicPartition
+from kafka_dr.json_documents import write_whole
 
 SCHEMA_VERSION = 1
 #: Findings that ``report.json`` has in words; ``findings.jsonl`` has all of them.

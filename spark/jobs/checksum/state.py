@@ -11,9 +11,9 @@ from datetime import UTC, datetime
 from typing import Any
 
 from kafka_dr.audit.coverage import Coverage
-from kafka_dr.audit.whole_file import FileDamaged, JsonFile
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.errors import NeedsPerson
+from kafka_dr.json_documents import DocumentDamaged, JsonFile
 
 _SCHEMA_VERSION = 1
 #: On the source and on the target.
@@ -124,7 +124,7 @@ class StateStore:
         """
         try:
             return self._file.read()
-        except FileDamaged as error:
+        except DocumentDamaged as error:
             raise NeedsPerson(
                 f"{error}. What was verified is not known: find out what changed it, move it away, then audit in full"
             ) from error

@@ -16,9 +16,9 @@ from jobs.lag.reading import LagReading, read
 from jobs.session import Sessions, exit_code, spark_session
 from jobs.storage import local, path_of, rename_old_report
 from kafka_dr.audit import AuditKind, AuditResult, AuditVerdict, ResultStore
-from kafka_dr.audit.whole_file import write_whole
 from kafka_dr.clock import Clock, SystemClock
 from kafka_dr.errors import NeedsPerson
+from kafka_dr.json_documents import write_whole
 from kafka_dr.lag import (
     Assessment,
     LagFinding,

@@ -18,7 +18,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from kafka_dr.audit.whole_file import write_whole
+from kafka_dr.json_documents import write_whole
 from kafka_dr.offsets.syncs.history import ArchivedSync, ArchivedSyncs, since
 from kafka_dr.positions import TopicPartition
 

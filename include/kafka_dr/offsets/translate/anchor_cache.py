@@ -6,13 +6,12 @@ outdated or wrong costs reading time, and no offset becomes wrong.
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from kafka_dr.audit.whole_file import read_json, write_whole
+from kafka_dr.json_documents import DocumentDamaged, JsonFile
 from kafka_dr.positions import OffsetPair
 
 _SCHEMA_VERSION = 1
@@ -62,30 +61,33 @@ class AnchorCache:
 
         :param direction: ``SOURCE-to-TARGET``
         """
-        path = self.root.joinpath("offset_pairs", self.group, f"{direction}.json")
         try:
-            content = read_json(path, schema=_SCHEMA_VERSION)
-            return CachedPairs(
-                topic_ids={
-                    str(topic): (str(source), str(target)) for topic, (source, target) in content["topic_ids"].items()
-                },
-                offsets={
-                    (str(topic), int(number)): tuple(OffsetPair(int(source), int(target)) for source, target in found)
-                    for topic, number, found in content["offsets"]
-                },
-            )
-        except FileNotFoundError:
-            pass
-        except (ValueError, LookupError, TypeError, AttributeError) as error:
-            _LOG.warning("The offset pairs kept in %s cannot be read (%s): they are searched for again.", path, error)
-        return CachedPairs({}, {})
+            return self._file(direction).read() or CachedPairs({}, {})
+        except DocumentDamaged as error:
+            _LOG.warning("The kept offset pairs cannot be read: they are searched for again (%s).", error)
+            return CachedPairs({}, {})
 
     def write(self, direction: str, pairs: CachedPairs) -> None:
         """Replace what was kept. A reader sees the old file or the new one, never a part of it."""
-        content = {
-            "schema_version": _SCHEMA_VERSION,
-            "topic_ids": dict(pairs.topic_ids),
-            "offsets": [[topic, number, list(found)] for (topic, number), found in sorted(pairs.offsets.items())],
-        }
+        self._file(direction).write(pairs)
+
+    def _file(self, direction: str) -> JsonFile[CachedPairs]:
         path = self.root.joinpath("offset_pairs", self.group, f"{direction}.json")
-        write_whole(path, json.dumps(content, sort_keys=True).encode())
+        return JsonFile(path, _SCHEMA_VERSION, _to_json, _from_json)
+
+
+def _to_json(pairs: CachedPairs) -> dict[str, Any]:
+    return {
+        "topic_ids": dict(pairs.topic_ids),
+        "offsets": [[topic, number, list(found)] for (topic, number), found in sorted(pairs.offsets.items())],
+    }
+
+
+def _from_json(content: Any) -> CachedPairs:
+    return CachedPairs(
+        topic_ids={str(topic): (str(source), str(target)) for topic, (source, target) in content["topic_ids"].items()},
+        offsets={
+            (str(topic), int(number)): tuple(OffsetPair(int(source), int(target)) for source, target in found)
+            for topic, number, found in content["offsets"]
+        },
+    )

@@ -1,0 +1,84 @@
+"""JSON documents that this project keeps: read whole or refused, and, as files, replaced as a whole.
+
+Paths are ``pathlib.Path``, or an object store's paths with the same methods.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+_Content = TypeVar("_Content")
+
+
+class DocumentDamaged(ValueError):
+    """The document exists, and its content is not what this program writes."""
+
+
+def parsed(content: bytes, from_json: Callable[[Any], _Content], *, schema: int | None = None) -> _Content:
+    """Return what a JSON document says.
+
+    :param from_json: makes the result of the document; a ``ValueError``, ``LookupError``, ``TypeError`` or
+        ``AttributeError`` means that the document is damaged
+    :param schema: the only ``schema_version`` that is accepted; ``None`` for a document without one
+    :raises DocumentDamaged: it says something else, or was written by a newer program
+    """
+    try:
+        document = json.loads(content)
+        found = document.get("schema_version") if isinstance(document, dict) else None
+        if schema is not None and found != schema:
+            raise ValueError(f"its schema is {found}, this program knows {schema}")
+        return from_json(document)
+    except (ValueError, LookupError, TypeError, AttributeError) as error:
+        raise DocumentDamaged(str(error)) from error
+
+
+@dataclass(frozen=True, slots=True)
+class JsonFile(Generic[_Content]):
+    """A file with one JSON document.
+
+    :param path: of the file; its folder is created when the file is written
+    :param schema: the value of ``schema_version`` that is written, and the only one that is read
+    :param to_json: returns the fields of the document; ``schema_version`` is added to them
+    :param from_json: the inverse, see :func:`parsed`
+    :param indent: spaces for each level, for files that people open
+    """
+
+    path: Any
+    schema: int
+    to_json: Callable[[_Content], Mapping[str, Any]]
+    from_json: Callable[[Any], _Content]
+    indent: int | None = None
+
+    def read(self) -> _Content | None:
+        """Return the content; ``None`` if the file does not exist.
+
+        :raises DocumentDamaged: the file holds something else, or was written by a newer program
+        :raises OSError: the storage does not answer
+        """
+        try:
+            return parsed(self.path.read_bytes(), self.from_json, schema=self.schema)
+        except FileNotFoundError:
+            return None
+        except DocumentDamaged as error:
+            raise DocumentDamaged(f"{self.path} is damaged: {error}") from error
+
+    def write(self, content: _Content) -> None:
+        """Replace the file."""
+        document = {"schema_version": self.schema, **self.to_json(content)}
+        separators = (",", ":") if self.indent is None else None
+        written = json.dumps(document, sort_keys=True, indent=self.indent, separators=separators)
+        write_whole(self.path, written.encode())
+
+
+def write_whole(path: Any, content: bytes) -> None:
+    """Replace a file at once; no reader ever sees a part of the new content."""
+    folder = path.parent
+    folder.mkdir(parents=True, exist_ok=True)
+    draft = folder.joinpath(f".{path.name}.{secrets.token_hex(4)}")
+    with draft.open("wb") as file:
+        file.write(content)
+    draft.rename(path)
