@@ -109,7 +109,7 @@ def kept(run: Run, *, source: str, target: str) -> LastLook | None:
 
     :raises NeedsPerson: what was kept cannot be read
     """
-    return FileLookStore(run.clients.evidence_root, run.group.name).read(f"{source}-to-{target}")
+    return FileLookStore(run.evidence_root, run.group.name).read(f"{source}-to-{target}")
 
 
 def crossed(context: GroupContext, flow: Flow) -> Mapping[TopicPartition, int]:

@@ -61,7 +61,7 @@ def sync_lookup(run: Run) -> SyncLookup:
     return SyncLookup(
         run.clients.cluster(run.source, "audit"),
         run.clients.cluster(run.target, "audit"),
-        root=run.clients.evidence_root,
+        root=run.evidence_root,
         cluster_ids=(topology.cluster(run.source).cluster_id, topology.cluster(run.target).cluster_id),
     )
 
@@ -81,7 +81,7 @@ def map_store(run: Run) -> MapStore:
     """Return the offset maps that audits keep of this run's clusters."""
     ids = run.clients.topology.cluster
     return MapStore(
-        run.clients.evidence_root,
+        run.evidence_root,
         run.group.name,
         source=(run.source, ids(run.source).cluster_id),
         target=(run.target, ids(run.target).cluster_id),

@@ -73,7 +73,7 @@ def offset_map(run: Run, *, ignored: tuple[Ignored, Ignored] | None = None) -> C
     :param ignored: what :func:`ignored_ranges` returned a moment ago; it is looked up where ``None``
     """
     points = seeds(run)
-    store = FileFrontierStore(run.clients.evidence_root, run.group.name)
+    store = FileFrontierStore(run.evidence_root, run.group.name)
     verified = store.read(f"{run.source}-to-{run.target}")
     # A frontier of a cluster that was copied again since says nothing about the records that it holds now.
     if verified is not None and verified.identity[2] >= last_rebuild(run):
@@ -83,7 +83,7 @@ def offset_map(run: Run, *, ignored: tuple[Ignored, Ignored] | None = None) -> C
         run.clients.cluster(run.source, "audit"),
         run.clients.cluster(run.target, "audit"),
         seeds=points,
-        cache=AnchorCache(run.clients.evidence_root, run.group.name),
+        cache=AnchorCache(run.evidence_root, run.group.name),
         syncs=sync_lookup(run),
         maps=map_store(run),
         ignored=ignored_ranges(run) if ignored is None else ignored,

@@ -22,7 +22,7 @@ def frontier(run: Run) -> Frontier:
     return PlainFrontier(
         run.clients.cluster(run.source, "audit"),
         run.clients.cluster(run.target, "audit"),
-        store=FileFrontierStore(run.clients.evidence_root, run.group.name),
+        store=FileFrontierStore(run.evidence_root, run.group.name),
         starts=starts,
         epoch=epoch,
         ignored=ignored_ranges(run),

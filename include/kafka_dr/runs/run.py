@@ -11,12 +11,14 @@ from kafka_dr.outcomes import Check, Probe
 from kafka_dr.register import Phase, RegisterState, Verb, arbiter
 from kafka_dr.register.holding import Author, HeldBy
 from kafka_dr.replication import Flow
+from kafka_dr.runs import inputs
 from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.group_context import GroupContext
 from kafka_dr.runs.register_guard import RegisterGuard
 from kafka_dr.runs.register_read import OTHERS_SECONDS
 from kafka_dr.runs.request import RunRequest
 from kafka_dr.runs.source_policy import policy_of
+from kafka_dr.storage import DeadlinePath
 
 
 class Run(GroupContext):
@@ -171,6 +173,32 @@ class Run(GroupContext):
             return self.clients.register(cluster).facts(self.group.name, self.request.run)
 
         return self.source_policy.read_facts(read, self.each_cluster, target=self.target, decides=self._decides())
+
+    @cached_property
+    def evidence_root(self) -> DeadlinePath:
+        """What this run relies on of the evidence: since its claim, as it was before it."""
+        root, fact = self.clients.evidence_root, self.journal.get(inputs.INPUTS)
+        copy = inputs.copy_folder(self.group.name, self.request.run)
+        return root if fact is None else inputs.with_inputs(root, fact, copy=copy)
+
+    def read_inputs(self) -> dict[str, Any]:
+        """Return, as a fact, what this run is going to rely on of the evidence; read once, before the claim.
+
+        :raises Refused: the storage does not answer
+        """
+        if inputs.INPUTS in self.journal:
+            return dict(self.journal[inputs.INPUTS])
+        copy = inputs.copy_folder(self.group.name, self.request.run)
+        folders = inputs.folders_of(self.group.name, (self.source, self.target))
+        try:
+            found = inputs.read_inputs(self.clients.evidence_root, folders, copy=copy)
+        except OSError as error:
+            raise Refused(
+                f"what this run needs of the evidence cannot be read ({error}), and nothing was changed. To continue "
+                "without this storage, name another evidence.root in the topology (a folder that every worker reaches "
+                "is enough), and trigger a new run"
+            ) from error
+        return found.to_json()
 
     @cached_property
     def history(self) -> dict[str, dict[str, Any]]:

@@ -64,6 +64,7 @@ def act(run: Run) -> Mapping[str, Any]:
         approved_by=answer.responder,
         at=run.clock.now(),
     )
+    run.write_fact("inputs", run.read_inputs())
     run.write_fact("claim", _fact(run, state, answer))
     run.clients.register(run.source).compare_and_set(before, state)
     run.clients.register(run.target).copy(state)

@@ -73,6 +73,7 @@ def act(run: Run) -> Mapping[str, Any]:
     if state is None or not answers:
         raise approval.grounds_gone(run.group.name, run.request.run)
     new = _next(run, state, answers)
+    run.write_fact("inputs", run.read_inputs())
     run.write_fact("claim", _fact(run, new, answers))
     if "source_ends" in last_known.taken_over(run) or "drained" in last_known.taken_over(run):
         run.write_fact("source_touched", {"by": last_known.taken_from(run)})

@@ -95,7 +95,7 @@ def elsewhere(run: Run) -> ReadElsewhere | None:
 
 def frontier(run: Run) -> KeptFrontier | None:
     """Return the offsets up to which the copy was compared by content since the flow began; ``None`` if never."""
-    kept = FileFrontierStore(run.clients.evidence_root, run.group.name).read(f"{run.source}-to-{run.target}")
+    kept = FileFrontierStore(run.evidence_root, run.group.name).read(f"{run.source}-to-{run.target}")
     return kept if kept is not None and kept.identity[2] == flow_start(run).epoch else None
 
 

@@ -140,7 +140,7 @@ def _compared(run: Run, now: Mapping[str, str]) -> Iterator[tuple[TopicPartition
     for (topic, number), place in kept.points.items():
         if topic in same:
             yield TopicPartition(topic, number), SeedPoint(place.source_offset, place.target_offset)
-    remembered = AnchorCache(run.clients.evidence_root, run.group.name).read(f"{run.source}-to-{run.target}")
+    remembered = AnchorCache(run.evidence_root, run.group.name).read(f"{run.source}-to-{run.target}")
     for (topic, number), found in remembered.offsets.items():
         if topic in same and remembered.topic_ids.get(topic) == same[topic]:
             for offsets in found:
@@ -159,7 +159,7 @@ def _synced(run: Run, same: Mapping[str, str]) -> Iterator[tuple[TopicPartition,
     found = archived_and_newer(
         sync_flow(run.source, run.target, run.clients),
         same,
-        root=run.clients.evidence_root,
+        root=run.evidence_root,
         target=run.clients.cluster(run.target, "audit"),
         topic_ids={topic: ("", topic_id) for topic, topic_id in same.items()},
     )
