@@ -151,12 +151,14 @@ class EvidenceStore:
         previous: PreviousSeal | None = None,
         key: SigningKey | None = None,
         incomplete: Sequence[str] = (),
+        again: bool = False,
     ) -> Seal:
         """Write page, checksums and manifest over everything that is stored. Without new files this changes nothing.
 
         :param previous: the group's newest seal so far
         :param key: who signs; nobody if ``None``
         :param incomplete: the steps whose evidence is not stored
+        :param again: also without new files, because another seal was first
         :raises EvidenceChanged: a file that was sealed before is not what it was
         :raises EvidenceUnwritable: the storage failed
         """
@@ -165,7 +167,7 @@ class EvidenceStore:
             verification = self.verify(newest)
             if not verification.intact:
                 raise EvidenceChanged(f"The evidence of run {run} is not sealed again: {verification}")
-            if not verification.added:
+            if not verification.added and not again:
                 return newest
         try:
             sealed.folder.mkdir(parents=True, exist_ok=True)

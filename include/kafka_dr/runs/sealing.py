@@ -7,7 +7,7 @@ run's newest seal, and each seal names the one before it.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from typing import Any
@@ -15,13 +15,15 @@ from typing import Any
 from kafka_dr.errors import KafkaDrError, Refused
 from kafka_dr.evidence import EvidenceUnwritable, Seal
 from kafka_dr.evidence.seal import PreviousSeal
-from kafka_dr.evidence.signing import fingerprint
+from kafka_dr.evidence.signing import SigningKey, fingerprint
 from kafka_dr.outcomes import Check
 from kafka_dr.runs import background, unfiled
 from kafka_dr.runs.clients import Clients
 
 #: The name of the fact.
 SEALED = "sealed"
+#: In place of a run in the journal: its facts are the seals of all runs of the group, by number.
+_NUMBERS = "_seals"
 #: How long a register may take to answer: a cluster that is down does not keep a run from its seal.
 _REGISTER_SECONDS = 5.0
 _LOG = logging.getLogger(__name__)
@@ -45,17 +47,62 @@ def seal_run(clients: Clients, group: str, run: str) -> Seal:
     histories = _histories(clients, group)
     waiting = unfiled.waiting_in(history.get(run, {}) for history in histories.values())
     missing = [str(each) for each in unfiled.file_all(clients, group, run, waiting)]
-    seal = clients.evidence.seal(group, run, previous=newest_seal(histories.values()), key=key, incomplete=missing)
+    seal, number = _numbered(clients, group, run, histories, key=key, incomplete=missing)
     fact = {
         "manifest": seal.manifest,
         "digest": seal.digest,
-        "sequence": sequence(histories.values(), seal.digest),
+        "sequence": number,
         "public_key": key.public_pem if key is not None else None,
         "sealed_at": clients.clock.now().isoformat(),
     }
     without = [name for name, found in histories.items() if _digest_in(found, run) != seal.digest]
     _ask_each(without, lambda cluster: clients.register(cluster).write_fact(group, run, SEALED, fact))
     return seal
+
+
+def _numbered(
+    clients: Clients,
+    group: str,
+    run: str,
+    histories: Mapping[str, History],
+    *,
+    key: SigningKey | None,
+    incomplete: Sequence[str],
+) -> tuple[Seal, int]:
+    """Seal a run, and return its seal and the number of it among the group's seals.
+
+    Two runs that are sealed at once name the same seal before theirs. A register decides which of them has the number;
+    the other run is sealed again, after that one.
+    """
+    previous = newest_seal(histories.values())
+    seal = clients.evidence.seal(group, run, previous=previous, key=key, incomplete=incomplete)
+    number = sequence(histories.values(), seal.digest)
+    if any(_digest_in(found, run) == seal.digest for found in histories.values()):
+        return seal, number
+    while (first := _taken(clients, group, histories, number, seal)) is not None:
+        previous = PreviousSeal(str(first["run"]), str(first["manifest"]), str(first["digest"]))
+        seal = clients.evidence.seal(group, run, previous=previous, key=key, incomplete=incomplete, again=True)
+        number += 1
+    return seal, number
+
+
+def _taken(
+    clients: Clients, group: str, histories: Mapping[str, History], number: int, seal: Seal
+) -> Mapping[str, Any] | None:
+    """Take a number for a seal; return the seal that has it already, if one has.
+
+    :param histories: the first register of the topology that answered decides
+    """
+    decides = next((name for name in clients.topology.group(group).clusters if name in histories), None)
+    if decides is None:
+        return None
+    own = {"run": seal.run, "manifest": seal.manifest, "digest": seal.digest}
+    try:
+        found = clients.register(decides).add_fact(group, _NUMBERS, str(number), own)
+    except KafkaDrError as error:
+        _LOG.warning("Whether another run of %s has the seal number %s is not known: %s", group, number, error)
+        return None
+    return None if found["digest"] == seal.digest else found
 
 
 def seal_or_later(clients: Clients, group: str, run: str) -> Seal | None:

@@ -2,20 +2,34 @@
 
 from __future__ import annotations
 
+import os
+import re
+import shlex
+import subprocess
+from functools import reduce
+from pathlib import Path
+
 import pytest
 
 from kafka_dr.failover.runner import run_step
 from kafka_dr.health.stalled_runs import check_evidence
 from kafka_dr.runs.group_context import GroupContext
 from kafka_dr.runs.request import StepName
+from lab import jars, java
+from lab.bootstrap import cache_folder
+from lab.jvm import Jvm
 from support.protection import STEPS_AFTER_APPROVAL
 from support.storage_mounts import full
 from support.switched_group import SwitchedGroup
 
 pytestmark = pytest.mark.kafka
 
+README = Path(__file__).parents[3] / "README.md"
 
-def test_a_planned_failover_without_space_for_its_evidence_is_finished_and_filed_later(group: SwitchedGroup) -> None:
+
+def test_a_planned_failover_without_space_for_its_evidence_is_finished_and_filed_later(
+    group: SwitchedGroup, tmp_path: Path
+) -> None:
     request = group.go(StepName.CLAIM)
     after = STEPS_AFTER_APPROVAL[STEPS_AFTER_APPROVAL.index(StepName.CLAIM) + 1 :]
     target = group.standby
@@ -38,3 +52,26 @@ def test_a_planned_failover_without_space_for_its_evidence_is_finished_and_filed
         state = context.read_register_state()
         assert state is not None
         assert not context.is_unsealed(state)
+    assert seal.digest in printed_by_the_command_of_the_readme(group, request.run, tmp_path)
+
+
+def printed_by_the_command_of_the_readme(group: SwitchedGroup, run: str, folder: Path) -> str:
+    """Run the line with which an auditor reads a seal's digest from the register, as it is printed."""
+    printed = re.search(r"^    (kafka-console-consumer\.sh .*)$", README.read_text("utf-8"), re.MULTILINE)
+    assert printed is not None
+    lab, environ = group.protection.lab, dict(os.environ)
+    jvm = Jvm(
+        java_home=java.java_home(environ),
+        jars=jars.obtain(jars.KAFKA, cache=cache_folder(environ), environ=environ, progress=lambda _done, _of: None),
+    )
+    argv = jvm.argv("org.apache.kafka.tools.consumer.ConsoleConsumer", heap_megabytes=128, folder=folder)
+    replaced = {
+        "kafka-console-consumer.sh": shlex.join(argv),
+        "BROKER:PORT": lab.client_settings("west", "dr-operator")["bootstrap.servers"],
+        "OPERATOR.properties": str(lab.home.java_client("west", "dr-operator")),
+        "GROUP/RUN": f"{group.name}/{run}",
+    }
+    command = reduce(lambda said, each: said.replace(*each), replaced.items(), printed[1])
+    found = subprocess.run(["/bin/sh", "-c", command], capture_output=True, text=True, timeout=120, check=False)
+    assert found.stdout, found.stderr
+    return found.stdout.splitlines()[-1]
