@@ -7,6 +7,7 @@ nothing else; what could still show them, plans and the UI, blanks them out.
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -26,6 +27,8 @@ _BLANKED = r"(?i)secret|password|token|access[.]?key|jaas|[.]ssl[.]key|keystore"
 SETTINGS: Mapping[str, str] = {
     "spark.sql.sources.useV1SourceList": "avro,csv,json,orc,parquet,text",
     "spark.sql.session.timeZone": "UTC",
+    # No ACL of Kafka protects a file of records: where files have modes, they are for this user alone.
+    "spark.hadoop.fs.permissions.umask-mode": "077",
     "spark.ui.showConsoleProgress": "false",
     "spark.redaction.regex": _BLANKED,
     "spark.sql.redaction.options.regex": _BLANKED + "|url",
@@ -85,6 +88,8 @@ def session_begun(job: str, arguments: Sequence[str]) -> Iterator[Sessions]:
 
 
 def _started(application: str, settings: Mapping[str, str]) -> SparkSession:
+    # The driver's own files, which Hadoop does not write.
+    os.umask(0o077)
     builder = SparkSession.builder.appName(application)
     for name, value in {**SETTINGS, **settings}.items():
         builder = builder.config(name, value)

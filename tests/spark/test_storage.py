@@ -43,6 +43,16 @@ def test_results_and_windows_are_kept_replaced_and_read_back(root: Any, tmp_path
     assert kept == {"newest.json", "window.json"}
 
 
+def test_what_spark_writes_is_for_this_user_alone(spark: SparkSession, tmp_path: Path) -> None:
+    from jobs.session import SETTINGS
+
+    assert SETTINGS["spark.hadoop.fs.permissions.umask-mode"] == "077"
+    spark.range(10).write.parquet(f"file://{tmp_path}/stranded/orders/records")
+    modes = {path.stat().st_mode & 0o777 for path in (tmp_path / "stranded").rglob("*") if path.is_file()}
+    folders = {path.stat().st_mode & 0o777 for path in (tmp_path / "stranded").rglob("*") if path.is_dir()}
+    assert (modes, folders) == ({0o600}, {0o700})
+
+
 def test_a_path_that_cannot_be_reached_is_said_in_one_sentence(spark: SparkSession) -> None:
     from jobs.storage import HadoopPath
 
