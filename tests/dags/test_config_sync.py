@@ -48,7 +48,7 @@ def test_the_standby_is_judged_even_if_a_change_failed_and_before_anybody_answer
 
 
 def test_a_change_is_never_tried_again_by_airflow(dag: Any) -> None:
-    assert {task.retries for task in dag.tasks} == {0}
+    assert {task.task_id for task in dag.tasks if task.retries} == {"outcome"}, "it changes nothing"
 
 
 @pytest.mark.parametrize("task_id", ["plan", "apply_safe", "approval", "apply", "standby_configured"])
