@@ -6,6 +6,8 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -55,18 +57,28 @@ class CommandLine:
 
         :param typed: what a person types
         """
+        with self.started(*arguments) as process:
+            out, err = process.communicate(typed, timeout=_SECONDS)
+        return Said(process.returncode, out, err)
+
+    @contextmanager
+    def started(self, *arguments: str) -> Iterator[subprocess.Popen[str]]:
+        """Start a command, and end it with the block if it has not ended by then."""
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("AIRFLOW", "KAFKA_DR"))}
         files = {"KAFKA_DR_TOPOLOGY": str(self.topology()), "KAFKA_DR_CONNECTIONS": str(self.connections())}
-        ended = subprocess.run(
+        process = subprocess.Popen(
             [sys.executable, "-m", "kafka_dr", *arguments],
             env={**kept, **files, "PYTHONPATH": str(_INCLUDE), "COLUMNS": "200"},
-            input=typed,
-            capture_output=True,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
             text=True,
-            timeout=_SECONDS,
-            check=False,
         )
-        return Said(ended.returncode, ended.stdout, ended.stderr)
+        try:
+            yield process
+        finally:
+            process.kill()
+            process.wait()
 
     def topology(self) -> Path:
         """Write the topology as a file."""

@@ -115,6 +115,16 @@ class Protection:
         groups = {self.name: group, **others}
         return declared.model_copy(update={"protection_groups": groups, "evidence": evidence})
 
+    @contextmanager
+    def changed(self, **changes: object) -> Iterator[None]:
+        """Declare the group otherwise for a while."""
+        before = dict(self.changes)
+        self.changes.update(changes)
+        try:
+            yield
+        finally:
+            self.changes = before
+
     def clients(self, kind: type[Clients] = Clients) -> Clients:
         """Build the world as Airflow would, from the lab's files instead of connections."""
         topology = self.topology

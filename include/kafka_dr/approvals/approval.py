@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 
 from kafka_dr.approvals.approval_sheet import Sheet
-from kafka_dr.approvals.journaled import Answer, ApprovalJournal, AskedQuestion, journal_of
+from kafka_dr.approvals.journaled import BY_NOBODY, Answer, ApprovalJournal, AskedQuestion, journal_of
 from kafka_dr.approvals.who_may_answer import declared, four_eyes
 from kafka_dr.errors import NeedsPerson, Refused
 from kafka_dr.evidence import digest
@@ -232,13 +232,20 @@ def judge(context: GroupContext, answer: Answer) -> Sequence[Check]:
     """Return whether an answer that was journaled may be acted upon now."""
     age = (context.clock.now() - answer.responded_at).total_seconds()
     allowed = context.group.timing.approval_expiry_seconds
-    approver = declared(context, answer.responder)
-    who = f"{answer.responder} is {'' if approver else 'not '}an approver of {context.group.name}"
     fresh = -_SKEW_SECONDS <= age <= allowed
     aged = f"the approval is {age:.0f} s old, {allowed:g} s are allowed" + ("" if fresh else ": trigger a new run")
     return (
         Check.that("approved", answer.approved, "approved" if answer.approved else "it was rejected"),
-        Check.that("responder_is_approver", approver, who),
+        _is_approver(context, answer),
         Check.that("approval_is_fresh", fresh, aged),
         four_eyes(context, answer.responder, answer.requester),
     )
+
+
+def _is_approver(context: GroupContext, answer: Answer) -> Check:
+    if answer.verified == BY_NOBODY:
+        said = f"{answer.responder} is the name that somebody gave who broke the glass: nobody verified it"
+        return Check("responder_is_approver", "overridden", said)
+    approver = declared(context, answer.responder)
+    who = f"{answer.responder} is {'' if approver else 'not '}an approver of {context.group.name}"
+    return Check.that("responder_is_approver", approver, who)

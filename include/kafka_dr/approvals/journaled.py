@@ -21,6 +21,10 @@ from kafka_dr.runs.run import Run
 
 T = TypeVar("T")
 
+#: Who verified an answer without Airflow, as it continues "verified by …".
+BY_KEY = "a key"
+BY_NOBODY = "nobody (break glass)"
+
 #: The facts, by approval; each name gets a number.
 QUESTIONS = {StepName.APPROVAL: "question", StepName.SECOND_APPROVAL: "second_question"}
 ANSWERS = {StepName.APPROVAL: "answer", StepName.SECOND_APPROVAL: "second_answer"}
@@ -75,6 +79,7 @@ class Answer:
     :param attempt: which question of the run it answers, from 1; 0 until it is journaled
     :param question: digest of that question
     :param requester: see :class:`AskedQuestion`
+    :param signature: of an answer that is verified by a key, in base64
     """
 
     approved: bool
@@ -88,6 +93,7 @@ class Answer:
     attempt: int = 0
     question: str = ""
     requester: str = ""
+    signature: str = ""
 
     @property
     def person(self) -> str:

@@ -7,10 +7,13 @@ from typing import Annotated
 
 import typer
 
+from kafka_dr.command_line.approve import approve, review
 from kafka_dr.command_line.ending import abandon, resume
 from kafka_dr.command_line.exit_codes import ExitCode
+from kafka_dr.command_line.keys import keygen
 from kafka_dr.command_line.plan import plan
 from kafka_dr.command_line.status import status
+from kafka_dr.command_line.verbs import failback, failover
 from kafka_dr.command_line.verify import CheckReport
 from kafka_dr.errors import Refused
 from kafka_dr.evidence.sealed_run_check import check_sealed_run
@@ -28,6 +31,11 @@ app.command()(status)
 app.command()(plan)
 app.command()(resume)
 app.command()(abandon)
+app.command()(failover)
+app.command()(failback)
+app.command()(approve)
+app.command()(review)
+app.command()(keygen)
 
 
 @app.command()

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,12 +17,15 @@ from kafka_dr.command_line.exit_codes import ExitCode
 from kafka_dr.connections.meaning import connect_endpoint, kafka_settings, signing_key
 from kafka_dr.connections.sources import FILE_SETTING, ConnectionSource
 from kafka_dr.errors import KafkaDrError, Refused
+from kafka_dr.people import Person
 from kafka_dr.quoting import block
 from kafka_dr.runs.clients import Clients
 from kafka_dr.topology import Topology, TopologyError, UnknownName, load
 
 #: The environment variable that names the topology file, here and in Airflow.
 TOPOLOGY_SETTING = "KAFKA_DR_TOPOLOGY"
+
+PeopleOf = Callable[[Topology, Sequence[str], Sequence[str]], tuple[Person, ...]]
 
 TopologyFile = Annotated[
     Path | None, typer.Option("--topology", envvar=TOPOLOGY_SETTING, help="the topology (YAML)", show_default=False)
@@ -65,9 +69,10 @@ class CommandFiles:
             raise Refused(f"no topology is named: set {TOPOLOGY_SETTING} or give --topology FILE")
         return load(self.topology, environ)
 
-    def clients(self, environ: Mapping[str, str] = os.environ) -> Clients:
+    def clients(self, environ: Mapping[str, str] = os.environ, *, people_of: PeopleOf | None = None) -> Clients:
         """Build the clients. A cluster is connected to when it is asked for, not before.
 
+        :param people_of: finds the people who may approve, by the names and roles of the topology
         :raises Refused: a file is missing, or others may read the connections
         """
         topology = self.read_topology(environ)
@@ -79,6 +84,7 @@ class CommandFiles:
             evidence_root=evidence_root(topology.evidence.root, self.evidence),
             clock=SystemClock(),
             signing_key_of=lambda conn_id: signing_key(source.get(conn_id)),
+            people_of=None if people_of is None else partial(people_of, topology),
         )
 
 
@@ -104,10 +110,10 @@ def evidence_root(declared: str, chosen: Path | None) -> Any:
 
 
 @contextmanager
-def opened(reached: CommandFiles) -> Iterator[Clients]:
+def opened(files: CommandFiles, *, people_of: PeopleOf | None = None) -> Iterator[Clients]:
     """Yield the clients; end the command with a sentence, and no stack, where this project refuses something."""
     try:
-        clients = reached.clients()
+        clients = files.clients(people_of=people_of)
     except KafkaDrError as error:
         raise ended(error, ExitCode.MISUSED) from None
     with plain_errors(), clients:

@@ -50,18 +50,22 @@ class StepPage:
         """Say something about the run."""
         self.console.print(plain(sentence, style), soft_wrap=True)
 
-    def end(self, sentence: str) -> typer.Exit:
-        """Say how the run ended, and return what ends the command: its code is that of the worst step that counts."""
-        code = _code(self.steps)
+    def end(self, sentence: str, code: ExitCode | None = None) -> typer.Exit:
+        """Say how the run ended, and return what ends the command.
+
+        :param code: how it ended; without it the last step says that
+        """
+        code = _code(self.steps) if code is None else code
         self.say(sentence, "bold green" if code is ExitCode.GOOD else "bold red")
         if self.as_json:
-            typer.echo(json.dumps(self._json(sentence), indent=1, default=str))
+            typer.echo(json.dumps(self._json(sentence, code), indent=1, default=str))
         return typer.Exit(code)
 
-    def _json(self, sentence: str) -> dict[str, Any]:
+    def _json(self, sentence: str, code: ExitCode) -> dict[str, Any]:
         steps = [{**record.payload(), "evidence": record.evidence} for record in self.steps]
         outcome = self.steps[-1].outcome if self.steps else "refused"
-        return {"group": self.group, "run": self.run, "outcome": outcome, "detail": sentence, "steps": steps}
+        head = {"group": self.group, "run": self.run, "outcome": outcome, "exit_code": int(code)}
+        return {**head, "detail": sentence, "steps": steps}
 
 
 def _code(steps: Sequence[StepRecord]) -> ExitCode:

@@ -8,6 +8,7 @@ from typing import Any
 from kafka_dr.approvals.approval import grounds_gone, judge, not_answered, not_used
 from kafka_dr.approvals.decision import digest_of, unchanged
 from kafka_dr.approvals.journaled import Answer, journal_of
+from kafka_dr.approvals.signed import verified
 from kafka_dr.checks.cluster_checks import registers_name_this_run
 from kafka_dr.errors import NeedsPerson
 from kafka_dr.failback import decision
@@ -95,6 +96,8 @@ def _judged_answers(context: FailbackContext) -> tuple[tuple[Check, ...], tuple[
     if missing := [step for step, answer in found.items() if answer is None]:
         return (not_answered(journal, missing),), answers
     checks = [*(check for answer in answers for check in judge(run, answer)), not_used(run)]
+    glass = context.mode != "rebuild"
+    checks += [verified(answer, run.group, run.request.run, glass=glass) for answer in answers]
     if len(needed) == 2:
         people = sorted({answer.person: answer.responder for answer in answers}.values())
         said = f"approved by {', '.join(people)}"

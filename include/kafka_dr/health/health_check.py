@@ -9,6 +9,7 @@ from kafka_dr.clock import Clock
 from kafka_dr.errors import KafkaDrError, NeedsPerson
 from kafka_dr.fencing.required import denies_of, old_cluster_is_closed
 from kafka_dr.health import report_only
+from kafka_dr.health.break_glass import check_break_glass
 from kafka_dr.health.connectors import check_connectors
 from kafka_dr.health.fence_on_return import record_return
 from kafka_dr.health.registers import REGISTER_SECONDS, RegisterAnswers, guard_by_answering, newest_now, read_registers
@@ -212,6 +213,7 @@ def _other_checks(
         "the lag": lambda: (report_only.check_lag(context, state),),
         "the run": lambda: (check_run(context, state),),
         "the evidence": lambda: (check_evidence(context),),
+        "the approvals": lambda: (check_break_glass(context, state, registers),),
     }
     answering = tuple(registers.states)
     questions["who may write the register"] = lambda: (register_writers(context, answering),)

@@ -18,6 +18,8 @@ BootstrapServers = Annotated[str, Field(pattern=r"^[^\s,:]+:\d{1,5}(,[^\s,:]+:\d
 StartStrategy = Literal["exact", "mm2_checkpoint", "timestamp", "earliest", "latest"]
 ConfigKey = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_.-]*$")]
 HttpAddress = Annotated[str, Field(pattern=r"^https?://[^\s/]+(/\S*)?$")]
+#: An Ed25519 public key: the base64 of its DER form (RFC 8410), which is the one line in its PEM file.
+PublicKey = Annotated[str, Field(pattern=r"^MCowBQYDK2VwAyEA[A-Za-z0-9+/]{43}=$")]
 #: It becomes part of a reference, ``${file:PATH:key}``.
 WorkersPath = Annotated[str, Field(pattern=r"^/[^:{}\s]*[^/:{}\s]$")]
 AbsolutePath = Annotated[str, Field(pattern=r"^/.*[^/]$")]

@@ -21,6 +21,7 @@ from kafka_dr.topology.fields import (
     HttpAddress,
     Name,
     Principal,
+    PublicKey,
     ResourceName,
     Seconds,
     Section,
@@ -289,6 +290,9 @@ class ProtectionGroup(Section):
     )
     requester_may_approve: bool = Field(
         default=True, description="whether the person who triggered a run may also approve it; false: four eyes"
+    )
+    approver_keys: dict[str, PublicKey] = Field(
+        default={}, description="the public key of an approver, by name, who may also approve on the command line"
     )
     route: RouteSpec = Field(description="where applications look up the active cluster")
     objectives: Objectives = Field(description="what the business was promised")

@@ -43,6 +43,7 @@ def rule_mistakes(document: Document) -> Iterator[Mistake]:
         yield from _clusters(document, here)
         yield from _principals(document, here)
         yield from _approvers(document, here)
+        yield from _approver_keys(document, here)
         yield from _disaster(document, here)
         yield from _config_classes(document, here)
         yield from _possible(document, here)
@@ -148,6 +149,18 @@ def _approvers(document: Document, here: Path) -> Iterator[Mistake]:
     if document.at(*here, "approvers") == [] and not document.texts(*here, "approver_roles"):
         seen = "this list is empty, and there are no approver_roles"
         yield document.mistake((*here, "approvers"), seen, "name a user who may approve, or add approver_roles")
+
+
+def _approver_keys(document: Document, here: Path) -> Iterator[Mistake]:
+    """Find keys of people who may not approve, and one key of two people, who could then approve as both."""
+    approvers = {name for name, _ in document.texts(*here, "approvers")}
+    first: dict[object, str] = {}
+    for name in document.keys(*here, "approver_keys"):
+        path = (*here, "approver_keys", name)
+        if name not in approvers and not document.texts(*here, "approver_roles"):
+            yield document.mistake(path, f"{name!r} is no approver", "name one of approvers, or add the name there")
+        if (owner := first.setdefault(document.at(*path), name)) != name:
+            yield document.mistake(path, f"this is also the key of {owner!r}", "each approver has a key of their own")
 
 
 def _disaster(document: Document, here: Path) -> Iterator[Mistake]:

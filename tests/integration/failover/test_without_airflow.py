@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import re
+import subprocess
+from pathlib import Path
+
 import pytest
 
 from kafka_dr.failover.resume import resume
+from kafka_dr.health.health_check import check_health
 from kafka_dr.runs.request import ResumeRequest, StepName
 from support import outside_view
 from support.command_line import CommandLine
@@ -114,3 +119,85 @@ def test_a_run_that_airflow_began_is_rolled_back_by_the_command_line_alone(group
     assert said.code == 0, said.err
     assert f"run {request.run} is abandoned" in said.out
     group.assert_at_rest(source)
+
+
+def test_a_failover_waits_until_an_approver_has_signed_its_question_with_the_declared_key(
+    group: SwitchedGroup, tmp_path: Path
+) -> None:
+    line, target = CommandLine(group.protection), group.standby
+    own, foreign = tmp_path / "alice.pem", tmp_path / "foreign.pem"
+    said = line.run("plan", "planned", "--group", group.name)
+    assert said.code == 0, said.err
+    said = line.run("failover", "planned", "--group", group.name, "--reason", "a test")
+    assert (said.code, "nobody could approve. Use keygen" in said.err) == (4, True)
+    public = line.run("keygen", str(own)).out.strip()
+    line.run("keygen", str(foreign))
+    assert (own.stat().st_mode & 0o777, line.run("keygen", str(own)).code) == (0o600, 2)
+
+    with group.protection.changed(approver_keys={"alice": public}):
+        with line.started("failover", "planned", "--group", group.name, "--reason", "a test") as failover:
+            run, shown = _read_until(failover, "waiting for an approver")
+            answer = ("approve", "--group", group.name, "--run", run, "--yes", "--key")
+            said = line.run(*answer, str(foreign))
+            assert (said.code, "is not the key of somebody who may answer" in said.err) == (4, True)
+            said = line.run(*answer, str(own), "--reason", "go")
+            assert said.code == 0, said.err
+            assert "Digest of the facts" in said.out
+            assert set(shown.split()) & set(said.out.split()) > {group.name}
+            out, err = failover.communicate(timeout=180)
+        assert failover.returncode == 0, out + err
+        group.assert_at_rest(target)
+        with group.protection.clients() as clients:
+            claim = clients.evidence.newest(group.name, run, "claim")
+        assert claim is not None
+        (verified,) = (check for check in claim["checks"] if check["name"] == "responder_is_verified")
+        assert (verified["outcome"], verified["detail"].startswith("alice signed")) == ("ok", True)
+
+
+def test_a_rejected_failover_changes_nothing(group: SwitchedGroup, tmp_path: Path) -> None:
+    line = CommandLine(group.protection)
+    public = line.run("keygen", str(tmp_path / "bob.pem")).out.strip()
+    before = outside_view.look(group.protection)
+    with group.protection.changed(approver_keys={"bob": public}):
+        begin = ("failover", "planned", "--group", group.name, "--reason", "a test")
+        said = line.run(*begin, "--key", str(tmp_path / "bob.pem"), "--json", typed="what?\nreject\n")
+    assert (said.code, said.json["exit_code"]) == (4, 4), said.err
+    assert "rejected by bob, verified by a key" in said.err
+    assert outside_view.look(group.protection) == before
+
+
+def test_a_failover_by_break_glass_is_named_until_somebody_has_reviewed_it(group: SwitchedGroup) -> None:
+    line, target = CommandLine(group.protection), group.standby
+    begin = ("failover", "planned", "--group", group.name, "--reason", "a test", "--json")
+    said = line.run(*begin, "--break-glass", "--by", "carol", "--yes")
+    assert said.code == 0, said.err
+    run = said.json["run"]
+    group.assert_at_rest(target)
+    claim = next(step for step in said.json["steps"] if step["step"] == "claim")
+    outcomes = {check["name"]: check["outcome"] for check in claim["checks"]}
+    assert (outcomes["responder_is_verified"], outcomes["responder_is_approver"]) == ("overridden", "overridden")
+
+    assert any(f"{run} of {group.name}: approved by break glass" in each for each in _health(group))
+    said = line.run("review", "--group", group.name, "--run", run, "--by", "dave", "--reason", "carol was on call")
+    assert said.code == 0, said.err
+    assert not any("break glass" in each for each in _health(group))
+    assert line.run("review", "--group", group.name, "--run", run, "--by", "dave", "--reason", "again").code == 4
+
+
+def _health(group: SwitchedGroup) -> tuple[str, ...]:
+    with group.protection.clients() as clients:
+        return check_health(group.name, clients).sentences
+
+
+def _read_until(process: subprocess.Popen[str], words: str) -> tuple[str, str]:
+    """Return the run that a command has begun, and everything that it wrote up to some words."""
+    assert process.stdout is not None
+    lines = []
+    for line in process.stdout:
+        lines.append(line)
+        if words in line:
+            break
+    text = "".join(lines)
+    found = re.search(r"run (command_line__\S+)", text)
+    assert found, text
+    return found[1], text

@@ -11,6 +11,9 @@ Load = Callable[[str], Topology]
 Complain = Callable[[str], tuple[str, ...]]
 
 
+KEY = "MCowBQYDK2VwAyEA" + 43 * "k" + "="
+
+
 def test_two_groups_that_share_nothing_are_sound(edited: Edit, second: str, load_text: Load) -> None:
     assert set(load_text(edited(more=second)).protection_groups) == {"orders", "carts"}
 
@@ -133,6 +136,14 @@ def test_many_groups_are_compared_in_a_moment(edited: Edit, second: str, mistake
         (
             ("approvers: [alice]", "approvers: [alice, alice]"),
             "approvers[1]: 'alice' is already given in line 33; name each",
+        ),
+        (
+            ("approvers: [alice]", f"approvers: [alice]\n    approver_keys: {{bob: {KEY}}}"),
+            "approver_keys.bob: 'bob' is no approver; name one of approvers",
+        ),
+        (
+            ("approvers: [alice]", f"approvers: [alice, bob]\n    approver_keys: {{alice: {KEY}, bob: {KEY}}}"),
+            "approver_keys.bob: this is also the key of 'alice'; each approver has a key of their own",
         ),
         (('["User:orders-app"]', '["User:admin"]'), "'User:admin' is also a super user, which no ACL can stop"),
         (('["User:orders-app"]', '["User:op"]'), "'User:op' is also the operator_principal, so the fence would stop"),

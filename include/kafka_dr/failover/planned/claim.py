@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from kafka_dr.approvals import approval, decision
+from kafka_dr.approvals import approval, decision, signed
 from kafka_dr.approvals.journaled import Answer, journal_of
 from kafka_dr.checks.cluster_checks import registers_name_this_run
 from kafka_dr.failover.planned.checks import preflight_checks
@@ -30,6 +30,7 @@ def check(run: Run) -> Sequence[Check]:
     facts = decision.facts(run, preflight_checks(run, closely=False))
     return (
         *approval.judge(run, answer),
+        signed.verified(answer, run.group, run.request.run),
         approval.not_used(run),
         decision.unchanged(run, facts, approved=(answer.digest,)),
     )

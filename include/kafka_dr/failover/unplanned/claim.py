@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from kafka_dr.approvals import approval, decision
+from kafka_dr.approvals import approval, decision, signed
 from kafka_dr.approvals.journaled import Answer, journal_of
 from kafka_dr.approvals.who_may_answer import needs_second
 from kafka_dr.disaster.disaster_rule import judge
@@ -49,6 +49,7 @@ def check(run: Run) -> Sequence[Check]:
         said = f"both approvals are by {', '.join(people.values())}, expected two different people: trigger a new run"
     return (
         *(found for answer in given for found in approval.judge(run, answer)),
+        *(signed.verified(answer, run.group, run.request.run) for answer in given),
         approval.not_used(run),
         Check.that("approvers_differ", len(people) == len(given), said),
         decision.unchanged(run, facts, approved={answer.digest for answer in given}),

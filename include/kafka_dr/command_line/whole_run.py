@@ -1,0 +1,105 @@
+"""A whole run of a verb, in the order of its DAG: approvals, retries after the point of no return, roll back."""
+
+from __future__ import annotations
+
+import typer
+
+from kafka_dr.approvals.who_may_answer import needs_second
+from kafka_dr.command_line.answering import Answering, expired, obtain_answer
+from kafka_dr.command_line.exit_codes import ExitCode
+from kafka_dr.command_line.step_page import StepPage
+from kafka_dr.errors import KafkaDrError
+from kafka_dr.failover.ask_approval import ask_approval
+from kafka_dr.failover.roll_back import roll_back
+from kafka_dr.failover.runner import run_step
+from kafka_dr.runs.clients import Clients
+from kafka_dr.runs.record import StepFailed, StepRecord
+from kafka_dr.runs.request import VERBS, RunRequest, StepDefinition, StepName, first_step
+
+_APPROVALS = (StepName.APPROVAL, StepName.SECOND_APPROVAL)
+#: How often a step is tried again that can only go forward, and a roll back; and the pause before it, in seconds.
+_AGAIN, _PAUSE_SECONDS = 3, 5.0
+
+
+def carry_out(request: RunRequest, clients: Clients, answering: Answering, page: StepPage) -> typer.Exit:
+    """Run every step, and return what ends the command."""
+    for step in VERBS[request.verb]:
+        try:
+            if step.name in _APPROVALS:
+                if not _approved(request, clients, step.name, answering, page):
+                    return page.end("it is not approved; nothing was changed", ExitCode.REFUSED)
+            else:
+                page.show(_tried(step, request, clients, page))
+        except StepFailed as failure:
+            page.show(failure.record)
+            return _failed(step, request, clients, page)
+        except KafkaDrError as error:
+            page.say(str(error), "bold red")
+            return _failed(step, request, clients, page, ExitCode.UNKNOWN)
+    return page.end(f"the {request.verb.replace('_', ' ')} of {request.protection_group} is done")
+
+
+def _approved(request: RunRequest, clients: Clients, step: StepName, answering: Answering, page: StepPage) -> bool:
+    if step is StepName.SECOND_APPROVAL and not needs_second(request, clients):
+        return True
+    question = ask_approval(request, clients, step)
+    answer = obtain_answer(request, clients, step, question, answering, page)
+    if answer is None:
+        page.show(expired(request, clients, step))
+        return False
+    page.say(f"{'approved' if answer.approved else 'rejected'} by {answer.responder}, verified by {answer.verified}")
+    return answer.approved
+
+
+def _tried(step: StepDefinition, request: RunRequest, clients: Clients, page: StepPage, left: int = -1) -> StepRecord:
+    """Run a step; one that can only go forward is tried again, as in Airflow. A refusal never is.
+
+    :param left: how often it is tried again; -1: as often as its kind of step
+    """
+    if left < 0:
+        forward = 1 if step.rolls_back else _AGAIN
+        left = forward if step.goes_forward else 0
+    try:
+        return run_step(step.name, request, clients)
+    except StepFailed as failure:
+        if failure.record.outcome == "refused" or not left:
+            raise
+        page.say(f"{failure}: it is tried again in {_PAUSE_SECONDS:g} s", "yellow")
+    clients.clock.sleep(_PAUSE_SECONDS)
+    return _tried(step, request, clients, page, left - 1)
+
+
+def _failed(
+    step: StepDefinition, request: RunRequest, clients: Clients, page: StepPage, code: ExitCode | None = None
+) -> typer.Exit:
+    """Roll back what can be rolled back, as in Airflow, and say what to do next."""
+    again = f"--group {page.group} --run {page.run} --reason WHY"
+    if step.name in (first_step(request.verb), *_APPROVALS):
+        return page.end("the run has ended before anything was changed", code)
+    if not step.rolls_back:
+        return page.end(f"run {page.run} has stopped at {step.name}; continue it with: resume {again}", code)
+    failed = f"run {page.run} failed at {step.name}"
+    if (back := _rolled_back(request, clients, page, _AGAIN)) is not None:
+        return page.end(f"{failed} and was rolled back: {back.detail}", ExitCode.BAD)
+    return page.end(f"{failed} and is not rolled back: abandon {again}, or resume {again}", ExitCode.BAD)
+
+
+def _rolled_back(request: RunRequest, clients: Clients, page: StepPage, left: int) -> StepRecord | None:
+    """Roll the run back, again while that fails; ``None`` where it does not come through.
+
+    :param left: how often it is tried
+    """
+    refused = False
+    try:
+        record = roll_back(request, clients)
+        page.show(record)
+        return record
+    except StepFailed as failure:
+        page.show(failure.record)
+        refused = failure.record.outcome == "refused"
+    except KafkaDrError as error:
+        page.say(str(error), "bold red")
+    if refused or left <= 1:
+        return None
+    clients.clock.sleep(_PAUSE_SECONDS)
+    return _rolled_back(request, clients, page, left - 1)
