@@ -2,7 +2,7 @@
 
 What a killed parent left behind is found by its session, whose number is the parent's pid, and by a mark in its
 environment (``KAFKA_DR_LAB_PROCESS``); a process that changes its title overwrites the mark, one that makes a session
-of its own leaves the parent's. So ``down`` can promise to leave nothing.
+of its own leaves the parent's. So ``down`` leaves nothing.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the evidence store promises on every kind of path that it is given."""
+"""What holds for the evidence store on every kind of path that it is given."""
 
 from __future__ import annotations
 

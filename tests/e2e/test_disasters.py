@@ -36,7 +36,7 @@ def test_every_acknowledged_record_is_there_or_in_the_list_exactly_once(
 
 
 def judged(drama: RandomDisaster, spark: SparkSession, *, phase: Phase, active: str) -> list[str]:
-    """Return everything that is not as it was promised."""
+    """Return everything that is not as it has to be."""
     from support import disaster_check as judge
     from support.stranding import list_stranded
 

@@ -38,7 +38,7 @@ def test_all_names_are_asked_at_the_same_time_unless_there_is_a_bound() -> None:
     assert most[0] <= 2
 
 
-def test_an_error_is_raised_or_takes_the_place_of_one_answer() -> None:
+def test_an_error_is_raised_or_is_returned_instead_of_one_answer() -> None:
     with pytest.raises(TryAgain, match="b does not answer"):
         ask_all(fails_for_b, ["a", "b", "c"])
     found = ask_each(fails_for_b, ["a", "b", "c"])

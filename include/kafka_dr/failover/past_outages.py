@@ -40,12 +40,12 @@ class PredictedOutage:
     """What the next failover will probably cost, and the measurements for that.
 
     :param outages: of the newest failovers, newest first
-    :param promised: the objective, in seconds
+    :param objective: of the group, in seconds
     :param unreadable: why there is none; empty if the outages could be read
     """
 
     outages: tuple[PastOutage, ...]
-    promised: float
+    objective: float
     unreadable: str = ""
 
     @property
@@ -93,10 +93,10 @@ class PredictedOutage:
         return f"{at_least}{median(used):.1f} s, the median of earlier failovers: {spread}"
 
     def _objective_met(self) -> str:
-        late = sum(seconds > self.promised for seconds in self.used)
+        late = sum(seconds > self.objective for seconds in self.used)
         if not late:
-            return f"none took longer than the objective of {self.promised:g} s"
-        return f"{late} of {len(self.used)} took longer than the objective of {self.promised:g} s"
+            return f"none took longer than the objective of {self.objective:g} s"
+        return f"{late} of {len(self.used)} took longer than the objective of {self.objective:g} s"
 
     def _left_out(self) -> str:
         known = [each for each in self.outages if each.seconds is not None]
@@ -117,13 +117,13 @@ def predicted(run: Run) -> PredictedOutage:
 
     If they cannot be read, the prediction is unknown, and the failover is possible all the same.
     """
-    promised = run.group.objectives.write_outage_seconds
+    objective = run.group.objectives.write_outage_seconds
     try:
         newest = newest_failovers(run.history)[:NEWEST]
         kept = [_kept(run.clients.evidence, run.group.name, each) for each in newest]
     except (KafkaDrError, OSError) as error:
-        return PredictedOutage((), promised, unreadable=str(error))
-    return PredictedOutage(tuple(each for each in kept if each is not None), promised)
+        return PredictedOutage((), objective, unreadable=str(error))
+    return PredictedOutage(tuple(each for each in kept if each is not None), objective)
 
 
 def newest_failovers(history: Mapping[str, Mapping[str, Any]]) -> list[str]:

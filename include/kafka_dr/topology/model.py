@@ -62,7 +62,7 @@ class FlowSpec(Section):
 
 
 class Objectives(Section):
-    """What the business was promised."""
+    """What the protection group has to achieve."""
 
     rpo_seconds: Seconds = Field(description="how much of the newest data a disaster may take, in seconds")
     rto_seconds: Seconds = Field(description="how long it may take from the decision to verified traffic, in seconds")
@@ -295,7 +295,7 @@ class ProtectionGroup(Section):
         default={}, description="the public key of an approver, by name, who may also approve on the command line"
     )
     route: RouteSpec = Field(description="where applications look up the active cluster")
-    objectives: Objectives = Field(description="what the business was promised")
+    objectives: Objectives = Field(description="what the protection group has to achieve")
     flow: FlowSpec = Field(default_factory=FlowSpec, description="how replication is set up")
     thresholds: Thresholds = Field(default_factory=Thresholds, description="beyond which a run does not start")
     timing: Timing = Field(default_factory=Timing, description="how long things wait")

@@ -74,7 +74,7 @@ def as_json(outcome: DemoOutcome) -> dict[str, Any]:
         "objectives_not_met": [
             {"run": run.run, **asdict(each)}
             for run in moves
-            for each in run.evidence.promises()
+            for each in run.evidence.objectives()
             if each.verdict != "met"
         ],
         "switches": [_switch(run, outcome.verdict.switches) for run in moves],
@@ -145,7 +145,7 @@ def _switch(run: FailoverRun, switches: Sequence[Switch]) -> dict[str, Any]:
         "approved_to_verified_seconds": longest([run.approved_to_verified_seconds]),
         "write_outage_seconds": longest([lived.write_outage_seconds]) if lived else None,
         "rto_seconds": longest([lived.restored_seconds]) if lived else None,
-        "objectives": [asdict(each) for each in run.evidence.promises()],
+        "objectives": [asdict(each) for each in run.evidence.objectives()],
         "steps": _steps(run),
         "evidence": str(run.evidence.folder),
     }

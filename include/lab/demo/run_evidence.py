@@ -66,7 +66,7 @@ class ObjectiveResult:
         """What a person reads about it."""
         label = self.name.removesuffix("_seconds").replace("_", " ")
         if self.measured is None:
-            return f"{label} is not known, promised {self.objective:g} s"
+            return f"{label} is not known, the objective is {self.objective:g} s"
         more = f" by {self.missed_by:g} s" if self.missed_by is not None else ""
         return f"{label} {self.measured:g} s, {self.verdict} {self.objective:g} s{more}"
 
@@ -98,7 +98,7 @@ class RunEvidence:
         step = self.step(name)
         return step is not None and step.good
 
-    def promises(self) -> tuple[ObjectiveResult, ...]:
+    def objectives(self) -> tuple[ObjectiveResult, ...]:
         """What the run says of each objective of its group; nothing where it did not get so far."""
         step = self.step("report")
         rows: Sequence[dict[str, Any]] = step.facts.get("objectives", ()) if step else ()

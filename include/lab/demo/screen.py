@@ -46,7 +46,7 @@ def show(outcome: DemoOutcome, console: Console) -> None:
 
 
 def closing(outcome: DemoOutcome) -> str:
-    """The last line: every promise that was broken, by name."""
+    """The last line: every invariant that was violated and every objective that was not met, by name."""
     verdict = outcome.verdict
     said = [f"{each.invariant} is violated: {each.sentence}." for each in verdict.violated]
     said += [f"{each.invariant} is unknown: {each.sentence}." for each in verdict.findings if each.outcome == "unknown"]
@@ -54,16 +54,16 @@ def closing(outcome: DemoOutcome) -> str:
     said += [_stopped(run) for run in outcome.runs if not run.through]
     if outcome.sabotage is not None and not verdict.violated:
         said.append("Nothing was violated although the run was to be sabotaged: this demo proves nothing.")
-    promises = [f"Promise {_not_kept(run)}." for run in outcome.runs if _not_kept(run)]
+    missed = [f"Objectives {_not_met(run)}." for run in outcome.runs if _not_met(run)]
     if said:
-        return " ".join((*said, *promises))
-    return " ".join((_held(verdict), *promises))
+        return " ".join((*said, *missed))
+    return " ".join((_held(verdict), *missed))
 
 
-def _not_kept(run: FailoverRun) -> str:
-    """What a run promised and did not keep, or does not know; that breaks no invariant, and is said all the same."""
-    found = [each.sentence for each in run.evidence.promises() if each.verdict != "met"]
-    return f"not kept by {run.run}: {'; '.join(found)}" if found else ""
+def _not_met(run: FailoverRun) -> str:
+    """The objectives that a run missed or does not know; that violates no invariant, and is said all the same."""
+    found = [each.sentence for each in run.evidence.objectives() if each.verdict != "met"]
+    return f"not met by {run.run}: {'; '.join(found)}" if found else ""
 
 
 def _held(verdict: InvariantReport) -> str:

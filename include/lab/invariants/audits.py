@@ -14,7 +14,7 @@ from typing import Any
 
 from lab.errors import LabError
 from lab.invariants.deletions import Ids
-from lab.invariants.model import PROMISES, InvariantResult, LogRecord, Logs, Partition
+from lab.invariants.model import STATEMENTS, InvariantResult, LogRecord, Logs, Partition
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +114,7 @@ def check_audits(audits: list[Audit], *, logs: Mapping[str, Logs], ids: Ids) -> 
     if not seen:
         return InvariantResult("I9", "unknown", "no audit matched any record that can still be looked up")
     said = f"{seen} records that audits called equal were looked up, and are the same on both clusters"
-    return InvariantResult("I9", "held", f"{PROMISES['I9']}: {said}")
+    return InvariantResult("I9", "held", f"{STATEMENTS['I9']}: {said}")
 
 
 def _miscounted(audit: Audit) -> Iterator[str]:

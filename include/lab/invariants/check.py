@@ -8,7 +8,7 @@ from lab.invariants.completeness import Completeness, check_completeness, loss_s
 from lab.invariants.group_offsets import check_group_offsets, repeats
 from lab.invariants.losses import LossCheck, check_losses
 from lab.invariants.model import (
-    PROMISES,
+    STATEMENTS,
     ActivePeriod,
     Figures,
     Invariant,
@@ -59,7 +59,7 @@ def check_invariants(
 
 def not_judged(invariant: Invariant, why: str) -> InvariantResult:
     """Say that a kind of run has nothing to say about an invariant, and who has."""
-    return InvariantResult(invariant, "not judged", f"{PROMISES[invariant]}: not judged here, {why}")
+    return InvariantResult(invariant, "not judged", f"{STATEMENTS[invariant]}: not judged here, {why}")
 
 
 def _rpo(observation: Observation, seen: Completeness, losses: LossCheck | None, left: LostCluster | None) -> float:

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from lab.invariants.model import PROMISES, InvariantResult, LogRecord, Logs, Observation, Partition, RecordId, Write
+from lab.invariants.model import STATEMENTS, InvariantResult, LogRecord, Logs, Observation, Partition, RecordId, Write
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +112,7 @@ def _second(observation: Observation, seen: Completeness, active: str) -> Invari
         return InvariantResult("I2", "violated", "; ".join(broken), _examples(seen, active))
     if not observation.writes:
         return InvariantResult("I2", "unknown", "no write was acknowledged: there is nothing to look for")
-    return InvariantResult("I2", "held", PROMISES["I2"])
+    return InvariantResult("I2", "held", STATEMENTS["I2"])
 
 
 def _examples(seen: Completeness, active: str) -> tuple[str, ...]:
@@ -138,7 +138,7 @@ def _tenth(observation: Observation, seen: Completeness) -> InvariantResult:
         )
     if not any(log for logs in observation.logs.values() for log in logs.values()):
         return InvariantResult("I10", "unknown", "no cluster holds any record: nothing could come back")
-    return InvariantResult("I10", "held", PROMISES["I10"])
+    return InvariantResult("I10", "held", STATEMENTS["I10"])
 
 
 def loss_seconds(observation: Observation, lost: Sequence[Write], *, until: float = math.inf) -> float:

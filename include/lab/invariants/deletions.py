@@ -9,7 +9,7 @@ from confluent_kafka import KafkaException, TopicCollection
 from confluent_kafka.admin import AdminClient
 
 from lab.errors import LabError
-from lab.invariants.model import PROMISES, InvariantResult
+from lab.invariants.model import STATEMENTS, InvariantResult
 
 _CALL_SECONDS = 10.0
 #: Cluster → topic → its id: one that was created again has another.
@@ -63,7 +63,7 @@ def check_deletions(before: Ids, after: Ids, *, agreed: Agreed | None) -> Invari
     if not any(before.values()):
         return InvariantResult("I7", "unknown", "no topic was there at the beginning: nothing could be deleted")
     if not gone:
-        return InvariantResult("I7", "held", f"{PROMISES['I7']}: none was deleted")
+        return InvariantResult("I7", "held", f"{STATEMENTS['I7']}: none was deleted")
     cluster, deletes = (agreed.cluster, agreed.deletes) if agreed else ("", {})
     unasked = [f"{topic} on {where}" for where, topic, each in gone if (where, each) != (cluster, deletes.get(topic))]
     if agreed is None or unasked:
@@ -74,4 +74,4 @@ def check_deletions(before: Ids, after: Ids, *, agreed: Agreed | None) -> Invari
             "I7", "violated", f"{len(gone)} topics were deleted, and {people or 'nobody'} alone agreed to it"
         )
     said = f"{len(gone)} were deleted on {cluster}, each by its id as {' and '.join(people)} had agreed to"
-    return InvariantResult("I7", "held", f"{PROMISES['I7']}: {said}")
+    return InvariantResult("I7", "held", f"{STATEMENTS['I7']}: {said}")

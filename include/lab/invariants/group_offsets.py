@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 
 from lab.invariants.model import (
-    PROMISES,
+    STATEMENTS,
     Commit,
     Delivery,
     InvariantResult,
@@ -118,7 +118,7 @@ def check_group_offsets(observation: Observation, *, since: float) -> tuple[Inva
         return InvariantResult("I3", "violated", f"{skipped} records were skipped by {where}", examples), skipped
     if not observation.commits:
         return InvariantResult("I3", "unknown", "no cluster stored any position: nothing to compare"), 0
-    return InvariantResult("I3", "held", PROMISES["I3"]), 0
+    return InvariantResult("I3", "held", STATEMENTS["I3"]), 0
 
 
 class _Settled:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
-from lab.invariants.model import PROMISES, InvariantResult, Losses, LostCluster, Observation, RecordId, Write
+from lab.invariants.model import STATEMENTS, InvariantResult, Losses, LostCluster, Observation, RecordId, Write
 from lab.invariants.single_writer import window
 
 
@@ -76,7 +76,7 @@ def _finding(
     wrong = [sentence for sentence, cases in parts.items() if cases]
     if wrong:
         return InvariantResult("I4", "violated", "; ".join(wrong), _examples(unlisted, too_many, broken))
-    said = f"{PROMISES['I4']}: {figures.real} acknowledged records are missing, the list holds {figures.stranded}"
+    said = f"{STATEMENTS['I4']}: {figures.real} acknowledged records are missing, the list holds {figures.stranded}"
     return InvariantResult("I4", "held", said)
 
 

@@ -14,7 +14,7 @@ Invariant = Literal["I1", "I2", "I3", "I4", "I5", "I6", "I7", "I8", "I9", "I10"]
 #: ``not judged``: this kind of run has nothing to say about it, whatever happens in it.
 Outcome = Literal["held", "violated", "unknown", "not judged"]
 
-PROMISES: Mapping[Invariant, str] = {
+STATEMENTS: Mapping[Invariant, str] = {
     "I1": "no two clusters accept application writes at a time",
     "I2": "no acknowledged record is lost, none is reordered within its partition",
     "I3": "no group's position is ever past a record that the group has not seen",

@@ -9,7 +9,7 @@ from pathlib import Path, PurePath
 import httpx
 
 from lab.errors import LabError
-from lab.invariants.model import PROMISES, InvariantResult
+from lab.invariants.model import STATEMENTS, InvariantResult
 
 #: Where a lab keeps its passwords, and nowhere else.
 _MADE_FOR_IT = (
@@ -57,7 +57,7 @@ def check_secrets(
         return InvariantResult("I8", "unknown", "there was nothing to look for, or nowhere to look")
     looked = f"{files} files, {len(argv)} processes and {len(connectors)} connectors"
     return InvariantResult(
-        "I8", "held", f"{PROMISES['I8']}: {looked} were searched for {len(secrets)} of them at the end"
+        "I8", "held", f"{STATEMENTS['I8']}: {looked} were searched for {len(secrets)} of them at the end"
     )
 
 

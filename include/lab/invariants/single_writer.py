@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from lab.invariants.model import (
-    PROMISES,
+    STATEMENTS,
     ActivePeriod,
     Delivery,
     InvariantResult,
@@ -101,7 +101,7 @@ def window(observation: Observation, left: LostCluster | None) -> frozenset[Writ
 
 def _with_window(left: LostCluster | None, taken: int) -> InvariantResult:
     if left is None:
-        return InvariantResult("I1", "held", PROMISES["I1"])
+        return InvariantResult("I1", "held", STATEMENTS["I1"])
     seconds = left.fenced - left.reachable
     if seconds > left.within:
         said = f"{left.cluster} could be reached for {seconds:.1f} s before it was fenced, {left.within:g} are allowed"

@@ -1,4 +1,4 @@
-"""Two sides that are alike, and one change at a time."""
+"""Two clusters that are alike, and one change at a time."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LAB = {"KAFKA_DR_LAB_HOME": "/lab", "KAFKA_DR_LAB_EAST": "127.0.0.1:1", "KAFKA_D
 
 @pytest.fixture(scope="session")
 def group() -> ProtectionGroup:
-    """The lab's group, with three copies as the sides here have."""
+    """The lab's group, with three copies as the clusters of these tests have."""
     found = load(Path(__file__).parents[3] / "include" / "topology.yaml", LAB).group("orders")
     return found.model_copy(update={"flow": found.flow.model_copy(update={"replication_factor": 3})})
 
@@ -36,7 +36,7 @@ def planned(group: ProtectionGroup) -> Callable[..., Plan]:
 
 @pytest.fixture
 def one(planned: Callable[..., Plan]) -> Callable[..., Any]:
-    """Return what plans two sides that differ in one topic, and returns the only row."""
+    """Return what plans two clusters that differ in one topic, and returns the only row."""
 
     def only(here: TopicConfig | None, there: TopicConfig | None, standby: Any = None, **config_sync: Any) -> Any:
         sides = [side(name, *([each] if each else [])) for name, each in (("east", here), ("west", there))]

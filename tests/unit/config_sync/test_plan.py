@@ -101,7 +101,7 @@ def test_a_plan_reads_as_text_with_what_is_and_what_would_be(planned: Any) -> No
     assert "\033[31m1048588" in "\n".join(lines(plan))
 
 
-def test_evidence_says_which_rights_the_plan_mends_and_which_it_takes(planned: Any) -> None:
+def test_evidence_says_which_rights_the_plan_gives_and_which_it_takes(planned: Any) -> None:
     reads = acl(operation=AclOperation.READ)
     plan = planned(
         side("east", topic(), acls=frozenset({acl()})),

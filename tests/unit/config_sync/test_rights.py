@@ -103,7 +103,7 @@ def test_what_could_take_the_fence_away_is_never_added(planned: Any, operation: 
 
 
 @given(ALLOWED_TO_APPLICATIONS)
-def test_what_is_added_unasked_opens_nothing_while_the_fence_stands(group: ProtectionGroup, added: Acl) -> None:
+def test_what_is_added_unasked_opens_nothing_while_the_fence_is_up(group: ProtectionGroup, added: Acl) -> None:
     plan = make_plan(side("east", topic(), acls=frozenset({added})), side("west", topic()), group, epoch=1)
     safe = {row.change.acl for row in plan.of(ItemVerdict.SAFE) if isinstance(row.change, AddAcl)}
     standby = Authorizer(safe | fences.standby(group))
@@ -212,7 +212,7 @@ def test_a_quota_is_tightened_freely_and_loosened_or_spread_by_approval(
     assert (row.verdict, row.change) == (verdict, SetQuota(entity, RATE, wanted))
 
 
-def test_quotas_of_every_kind_stand_in_one_plan_in_a_fixed_order(planned: Any) -> None:
+def test_quotas_of_every_kind_are_in_one_plan_in_a_fixed_order(planned: Any) -> None:
     kinds = [APP_QUOTA, QuotaEntity(client_id="batch"), QuotaEntity(ip=""), QuotaEntity(user="", client_id="batch")]
     rows_of = planned(side("east", quotas={(entity, RATE): 5.0 for entity in kinds}), side("west")).items
     assert [row.subject for row in rows_of] == sorted(map(str, kinds))

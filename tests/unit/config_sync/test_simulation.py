@@ -116,15 +116,15 @@ def test_it_says_what_the_authorizer_says_about_each_name(
     said = {(a.principal, name.split()[0], a.lost) for a in found if a.deed == "produce to" for name in a.names}
     expected = set()
     allowed = {each.principal for each in here | there if each.permission is AclPermission.ALLOW}
-    # A right of everybody's stands in the row of User:*; strangers are named where an ACL names them.
+    # A right of everybody is in the row of User:*; strangers are named where an ACL names them.
     for principal in {APP, OTHER_APP} | allowed:
         for name in topics:
             for host in ("10.0.0.1", "10.0.0.2"):
                 may, would = (
-                    Authorizer(acls, allow_if_no_acl=told).allows(
+                    Authorizer(acls, allow_if_no_acl=is_open).allows(
                         principal, AclOperation.WRITE, ResourceType.TOPIC, name, host=host
                     )
-                    for acls, told in zip((here, there), open_to_all, strict=True)
+                    for acls, is_open in zip((here, there), open_to_all, strict=True)
                 )
                 if may != would:
                     expected.add((principal, name, may))

@@ -19,7 +19,7 @@ INHERITED = ConfigValue("5", Origin.STATIC)
 DAY, WEEK = "86400000", "604800000"
 
 
-def test_sides_that_are_alike_need_no_plan(planned: Callable[..., Plan]) -> None:
+def test_clusters_that_are_alike_need_no_plan(planned: Callable[..., Plan]) -> None:
     plan = planned(side("east", topic()), side("west", topic()))
     assert plan.items == ()
     assert plan.changes == ()
@@ -183,7 +183,7 @@ def test_copies_that_must_match_stop_a_switch(one: Any) -> None:
     assert (row.verdict, row.blocks) == (ItemVerdict.NEVER, True)
 
 
-def test_an_unknown_key_is_a_finding_even_where_both_sides_say_the_same(one: Any) -> None:
+def test_an_unknown_key_is_a_finding_even_where_both_clusters_say_the_same(one: Any) -> None:
     row = one(topic(brand_new_key="1"), topic(brand_new_key="1"))
     assert (row.subject, row.key, row.verdict, row.blocks) == ("every topic", "brand.new.key", ItemVerdict.NEVER, False)
 
@@ -200,7 +200,7 @@ def test_a_changed_default_of_kafka_is_shown_as_such(one: Any) -> None:
     assert row.standby == "9 (inherited: Kafka's default)"
 
 
-def test_a_broker_setting_is_told_from_an_explicit_value(one: Any) -> None:
+def test_a_broker_setting_is_distinguished_from_an_explicit_value(one: Any) -> None:
     row = one(topic(max_message_bytes=INHERITED), topic())
     assert "the brokers' settings differ" in row.reason
     assert row.active == "5 (inherited: static broker setting)"

@@ -1,4 +1,4 @@
-"""What became of a run, in one line: moved, dry run, rejected and stopped never look alike, and promises are named."""
+"""What became of a run, in one line: moved, dry run, rejected and stopped never look alike; objectives are named."""
 
 from __future__ import annotations
 

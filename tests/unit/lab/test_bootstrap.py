@@ -92,7 +92,7 @@ def test_the_machines_settings_of_pip_are_passed_to_uv() -> None:
     assert told["SSL_CERT_FILE"] == "/ca.pem"
 
 
-def test_what_the_machine_tells_uv_itself_is_kept() -> None:
+def test_what_the_machine_configures_for_uv_itself_is_kept() -> None:
     told = bootstrap.installer_settings({"PIP_INDEX_URL": "https://a/simple", "UV_DEFAULT_INDEX": "https://b/simple"})
     assert told["UV_DEFAULT_INDEX"] == "https://b/simple"
 

@@ -60,7 +60,7 @@ def test_a_good_demo_reports_every_figure(tmp_path: Path) -> None:
     json.dumps(report)
 
 
-def test_mirrormakers_figure_is_the_sum_of_all_runs_and_unknown_where_one_could_not_tell(tmp_path: Path) -> None:
+def test_mirrormakers_figure_is_the_sum_of_all_runs_and_unknown_where_one_did_not_know(tmp_path: Path) -> None:
     wrote(tmp_path, "12-report.1.json", facts={"mm2_redelivered_at_most": 570})
     known, other = evidence(tmp_path), RunEvidence(tmp_path, group="orders", run="another")
     assert mirrormaker([known, known]) == 1_140
@@ -135,7 +135,7 @@ def test_an_unknown_time_makes_the_longest_unknown() -> None:
     assert longest([]) is None
 
 
-def test_a_promise_that_was_missed_is_named_although_every_invariant_held(tmp_path: Path) -> None:
+def test_an_objective_that_was_missed_is_named_although_every_invariant_held(tmp_path: Path) -> None:
     outcome = went_through(tmp_path)
     rows = [
         {"name": "rto_seconds", "verdict": "met", "measured": 9.9, "objective": 60, "missed_by": None},
@@ -150,8 +150,8 @@ def test_a_promise_that_was_missed_is_named_although_every_invariant_held(tmp_pa
         ("rpo_seconds", None),
     ]
     assert closing(outcome) == (
-        f"Every invariant held. Promise not kept by {RUN}: write outage 7.3 s, missed 5 s by 2.3 s; "
-        "rpo is not known, promised 60 s."
+        f"Every invariant held. Objectives not met by {RUN}: write outage 7.3 s, missed 5 s by 2.3 s; "
+        "rpo is not known, the objective is 60 s."
     )
 
 

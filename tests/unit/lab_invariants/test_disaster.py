@@ -66,7 +66,7 @@ def violated(world: Observation, left: LostCluster = LEFT) -> set[str]:
     return {name for name, outcome in outcomes(world, left).items() if outcome == "violated"}
 
 
-def test_what_was_cut_off_and_is_in_the_list_breaks_no_promise() -> None:
+def test_what_was_cut_off_and_is_in_the_list_violates_no_invariant() -> None:
     verdict = judged(disaster())
     assert verdict.held, verdict.findings
     losses = verdict.figures.losses

@@ -72,7 +72,7 @@ def edited() -> Edit:
     def edit(*changes: tuple[str, str], more: str = "") -> str:
         text = SOUND + more
         for old, new in changes:
-            assert text.count(old) == 1, f"{old!r} stands {text.count(old)} times in the text"
+            assert text.count(old) == 1, f"{old!r} is {text.count(old)} times in the text"
             text = text.replace(old, new)
         return text
 
