@@ -12,7 +12,7 @@ from kafka_dr.errors import KafkaDrError
 from kafka_dr.offsets import SyncLookup, TranslatedOffset
 from kafka_dr.offsets.maps import MapStore
 from kafka_dr.offsets.preview import SourceOffset
-from kafka_dr.offsets.translate.choice import moved, start, with_checkpoint
+from kafka_dr.offsets.translate.choice import start, with_checkpoint
 from kafka_dr.offsets.translate.facts import GatheredFacts, gather
 from kafka_dr.offsets.translate.local_check import TranslatedPoint, check_locally_on
 from kafka_dr.offsets.translate.read_logs import record_times
@@ -194,13 +194,13 @@ def _moved(
     run: Run, each: TranslatedOffset, gathered: GatheredFacts, young: Mapping[SourceOffset, int]
 ) -> TranslatedOffset:
     facts = gathered.partitions[each.partition]
-    found = start(
+    chosen = start(
         run.group.groups_policy.start_for(each.group),
-        with_checkpoint(each.source_offset, facts, each.translation),
+        with_checkpoint(each.source_offset, facts, each),
         facts,
         by_time=young.get((each.partition, each.source_offset)),
     )
-    return moved(each, found)
+    return chosen.of(each.group, each.partition)
 
 
 def compared_with_checkpoints(run: Run, placed: Collection[TranslatedOffset]) -> dict[str, Any]:
@@ -213,7 +213,7 @@ def compared_with_checkpoints(run: Run, placed: Collection[TranslatedOffset]) ->
         known = facts_of(run, {each.partition for each in exact}).partitions
     except KafkaDrError as error:
         return {"mm2_redelivered_at_most": None, "mm2_not_known": str(error)}
-    checkpoints = [with_checkpoint(each.source_offset, known[each.partition], each.translation) for each in exact]
+    checkpoints = [with_checkpoint(each.source_offset, known[each.partition], each) for each in exact]
     again = [found.mirrormaker_again for found in checkpoints if found.mirrormaker is not None]
     return {
         "mm2_redelivered_at_most": None if None in again else sum(count for count in again if count is not None),

@@ -22,6 +22,7 @@ from kafka_dr.offsets import (
     ContentOffsetMap,
     Ignored,
     TranslatedOffset,
+    Translation,
     starts_of_empty,
     translate_groups,
 )
@@ -154,7 +155,7 @@ def stale_offsets(run: Run, committed: Committed) -> list[TranslatedOffset]:
         return []
     held = _held(run, {partition for _, partition in stale})
     reason = "committed only on the target, when it was active before"
-    return [TranslatedOffset(group, p, 0, held[p].start, "bounded", len(held[p]), reason) for group, p in sorted(stale)]
+    return [Translation(0, held[p].start, "bounded", len(held[p]), reason).of(group, p) for group, p in sorted(stale)]
 
 
 def local_checks_said(found: Collection[TranslatedOffset]) -> str:

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from kafka_dr.offsets.translate.answers import badness
-from kafka_dr.offsets.translate.choice import STRATEGIES, ChosenStart, Strategy, WithCheckpoint, start
+from kafka_dr.offsets.translate.answers import Translation, badness
+from kafka_dr.offsets.translate.choice import STRATEGIES, Strategy, WithCheckpoint, start
 from kafka_dr.offsets.translate.facts import PartitionFacts
 from kafka_dr.positions import TopicPartition
 
@@ -41,8 +41,8 @@ class PositionRow:
     group: str
     partition: TopicPartition
     source_offset: int
-    chosen: ChosenStart
-    starts: tuple[ChosenStart, ...]
+    chosen: Translation
+    starts: tuple[Translation, ...]
     mirrormaker: int | None
     mirrormaker_again: int | None
     seconds: float | None

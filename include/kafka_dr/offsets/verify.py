@@ -82,8 +82,8 @@ class PlainFrontier:
         return {p: walk.verified for p, walk in walks.items()}
 
     def _advance(self, walking: Mapping[TopicPartition, Walk]) -> None:
-        on_source = {p: walk.source_window() for p, walk in walking.items()}
-        on_target = {p: walk.target_window() for p, walk in walking.items()}
+        on_source = {p: [walk.source_window()] for p, walk in walking.items()}
+        on_target = {p: [walk.target_window()] for p, walk in walking.items()}
         entries, copies = at_once(
             lambda: entries_of(self._source, on_source, self._ignored[0]),
             lambda: entries_of(self._target, on_target, self._ignored[1]),

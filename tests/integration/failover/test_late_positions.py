@@ -17,7 +17,7 @@ def test_a_position_past_an_unread_record_is_refused_and_nothing_is_committed(gr
     source, target = group.active, group.standby
     request = group.go(StepName.STOP_FLOW)
     name, first = f"{group.name}-head", min(group.at(0))
-    too_far = TranslatedOffset(name, first, 1, 2, "exact", 0, "one too far", proof="late")
+    too_far = TranslatedOffset(1, 2, "exact", 0, "one too far", proof="late", group=name, partition=first)
     before = group.committed(target, name)
 
     with group.protection.clients() as clients:

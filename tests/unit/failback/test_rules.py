@@ -41,7 +41,7 @@ def a_list(*partitions: StrandedPartition, **changes: object) -> StrandedList:
 
 
 def at(offset: int | None, group: str = "orders-slow") -> TranslatedOffset:
-    return TranslatedOffset(group, PAYMENTS, 50, offset, "exact", 0, "found")
+    return TranslatedOffset(50, offset, "exact", 0, "found", group=group, partition=PAYMENTS)
 
 
 def test_every_step_but_the_approvals_has_a_module() -> None:

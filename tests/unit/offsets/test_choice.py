@@ -7,7 +7,8 @@ import pytest
 from kafka_dr.audit.offset_runs import OffsetRun
 from kafka_dr.offsets.maps import composed_runs
 from kafka_dr.offsets.syncs.history import CheckpointRule
-from kafka_dr.offsets.translate.choice import STRATEGIES, ChosenStart, Strategy, start, with_checkpoint
+from kafka_dr.offsets.translate.answers import Translation
+from kafka_dr.offsets.translate.choice import STRATEGIES, Strategy, start, with_checkpoint
 from kafka_dr.offsets.translate.facts import PartitionFacts, translate_one
 from kafka_dr.positions import OffsetPair, OffsetRange
 
@@ -20,7 +21,7 @@ FACTS = PartitionFacts(
 
 def chosen(
     strategy: Strategy, *, position: int = 12, facts: PartitionFacts = FACTS, by_time: int | None = 9
-) -> ChosenStart:
+) -> Translation:
     return start(strategy, with_checkpoint(position, facts, translate_one(position, facts)), facts, by_time=by_time)
 
 

@@ -13,7 +13,7 @@ from kafka_dr.group_offsets.sync_archive import sync_flow
 from kafka_dr.offsets import AnchorCache, TranslatedOffset
 from kafka_dr.offsets.syncs.archive import archived_and_newer
 from kafka_dr.offsets.syncs.history import since as since_hole
-from kafka_dr.offsets.translate.choice import WithCheckpoint, moved, start
+from kafka_dr.offsets.translate.choice import WithCheckpoint, start
 from kafka_dr.offsets.translate.facts import PartitionFacts
 from kafka_dr.offsets.translate.read_logs import held_by
 from kafka_dr.offsets.translate.without_source import KnownPoints, translate_by_known_points
@@ -82,18 +82,8 @@ def _placed(
     positions: KnownOffsets,
 ) -> TranslatedOffset:
     stretch = found.to_count(offset)
-    on_target = translate_by_known_points(
-        offset, found, None if stretch is None else counter.records(partition, stretch)
-    )
-    placed = TranslatedOffset(
-        group,
-        partition,
-        offset,
-        on_target.target_offset,
-        on_target.kind,
-        on_target.redelivered_at_most,
-        on_target.reason,
-    )
+    records = None if stretch is None else counter.records(partition, stretch)
+    placed = translate_by_known_points(offset, found, records).of(group, partition)
     return placed if positions.final else _as_seen_last(placed, found.held.end, positions)
 
 
@@ -105,7 +95,8 @@ def _as_chosen(run: Run, placed: TranslatedOffset, held: OffsetRange) -> Transla
     if choice not in last_known.CHOSEN:
         said = f"{placed.reason}; its owners chose {choice}, which cannot be found without {run.source}"
         return replace(placed, reason=said)
-    return moved(placed, start(choice, WithCheckpoint(placed.translation, None, None), PartitionFacts(None, held)))
+    chosen = start(choice, WithCheckpoint(placed, None, None), PartitionFacts(None, held))
+    return chosen.of(placed.group, placed.partition)
 
 
 def _as_seen_last(placed: TranslatedOffset, end: int, positions: KnownOffsets) -> TranslatedOffset:

@@ -33,19 +33,9 @@ def translate_groups(
             offsets.setdefault(partition, set()).add(offset)
     found = translate_offsets(by_content, offsets, facts=facts)
     return tuple(
-        TranslatedOffset(
-            group=group,
-            partition=partition,
-            source_offset=answer.source_offset,
-            target_offset=answer.target_offset,
-            kind=answer.kind,
-            redelivered_at_most=answer.redelivered_at_most,
-            reason=answer.reason,
-            proof=answer.proof,
-        )
+        found[partition, committed[group][partition]].of(group, partition)
         for group in sorted(committed)
         for partition in sorted(committed[group])
-        if (answer := found[partition, committed[group][partition]])
     )
 
 

@@ -26,6 +26,8 @@ class Translation:
     """One offset of the source, and what it is on the target. Both are next to read.
 
     :param redelivered_at_most: records below the source offset that may be delivered again; ``None`` if unknown
+    :param skipped_at_most: unread records that it skips by its owners' choice; 0 if they chose nothing, ``None`` if
+        that is not known
     :param proof: what the records around it say, whatever led to it
     """
 
@@ -34,32 +36,30 @@ class Translation:
     kind: Kind
     redelivered_at_most: int | None
     reason: str
-    proof: LocalVerdict = "unknown"
-
-
-@dataclass(frozen=True, slots=True)
-class TranslatedOffset:
-    """A group's committed offset in a partition, and what it is on the target. Both are next to read.
-
-    :param skipped_at_most: unread records that it skips by its owners' choice; 0 if they chose nothing
-    """
-
-    group: str
-    partition: TopicPartition
-    source_offset: int
-    target_offset: int | None
-    kind: Kind
-    redelivered_at_most: int | None
-    reason: str
     skipped_at_most: int | None = 0
     proof: LocalVerdict = "unknown"
 
-    @property
-    def translation(self) -> Translation:
-        """The same, whichever group it is."""
-        return Translation(
-            self.source_offset, self.target_offset, self.kind, self.redelivered_at_most, self.reason, self.proof
+    def of(self, group: str, partition: TopicPartition) -> TranslatedOffset:
+        """Return the same, as the offset that a group has committed."""
+        return TranslatedOffset(
+            self.source_offset,
+            self.target_offset,
+            self.kind,
+            self.redelivered_at_most,
+            self.reason,
+            self.skipped_at_most,
+            self.proof,
+            group=group,
+            partition=partition,
         )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TranslatedOffset(Translation):
+    """What becomes of the offset that a group has committed in a partition."""
+
+    group: str
+    partition: TopicPartition
 
 
 class OffsetMap(Protocol):
@@ -88,7 +88,7 @@ def starts_of_empty(
     """
     reason = "never committed, and there is no record: from the start"
     return tuple(
-        TranslatedOffset(group, partition, 0, 0, "exact", 0, reason, proof="right")
+        Translation(0, 0, "exact", 0, reason, proof="right").of(group, partition)
         for group, offsets in sorted(committed.items())
         for partition in sorted(empty)
         if partition not in offsets and partition.topic in {p.topic for p in offsets}

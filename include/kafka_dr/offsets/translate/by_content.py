@@ -15,21 +15,17 @@ from kafka_dr.offsets.syncs.archive import SyncLookup
 from kafka_dr.offsets.translate.anchor_cache import AnchorCache, CachedPairs
 from kafka_dr.offsets.translate.answers import Translation
 from kafka_dr.offsets.translate.matching import Anchor
-from kafka_dr.offsets.translate.read_logs import Entries, Ignored, both_ways, entries_of, held_by
+from kafka_dr.offsets.translate.read_logs import Entries, Ignored, Ranges, held_by, read_both
 from kafka_dr.offsets.translate.search import OffsetSearch, RangePair, consistent, nothing_expired_early
-from kafka_dr.parallel import ask_all, at_once
+from kafka_dr.parallel import at_once
 from kafka_dr.positions import OffsetRange, SeedPoint, TopicPartition
 
 #: Ranges of one partition with a smaller gap than this are read as one.
 _GAP = 500
-#: Parallel consumers on each cluster. To connect takes a consumer as long as three reads.
-_READERS = 2
-_READS_A_READER = 3
 #: Source offsets between an offset and the nearest anchor below it that can be compared quickly.
 _NEAR = 2_000
-Ranges = Mapping[TopicPartition, Collection[OffsetRange]]
 #: Reads ranges of both clusters: source, target.
-ReadBoth = Callable[[Ranges, Ranges], tuple[Entries, Entries]]
+ReadRanges = Callable[[Ranges, Ranges], tuple[Entries, Entries]]
 
 
 class ContentOffsetMap:
@@ -109,15 +105,10 @@ class ContentOffsetMap:
             self._use_syncs(wanted)
             return self._search(wanted, held)
 
-        def read_both(source: Ranges, target: Ranges) -> tuple[Entries, Entries]:
-            return both_ways(
-                *at_once(
-                    lambda: _read(self._source, source, self._ignored[0]),
-                    lambda: _read(self._target, target, self._ignored[1]),
-                )
-            )
+        def read(source: Ranges, target: Ranges) -> tuple[Entries, Entries]:
+            return read_both(self._source, source, self._target, target, self._ignored)
 
-        finish(searches, read_both)
+        finish(searches, read)
         return searches
 
     def _use_syncs(self, wanted: Collection[TopicPartition]) -> None:
@@ -156,14 +147,14 @@ class ContentOffsetMap:
             self._cache.write(self._direction, kept.with_more(topic_ids, newest))
 
 
-def finish(searches: Mapping[TopicPartition, Sequence[OffsetSearch]], read_both: ReadBoth) -> None:
+def finish(searches: Mapping[TopicPartition, Sequence[OffsetSearch]], read: ReadRanges) -> None:
     """Show all searches what they want to see, round by round, until each has a result."""
     while open_searches := [(p, search) for p, found in searches.items() for search in found if search.result is None]:
         windows: dict[TopicPartition, list[RangePair]] = {}
         shown = [(partition, search, search.window()) for partition, search in open_searches]
         for partition, _, window in shown:
             windows.setdefault(partition, []).append(window)
-        source, target = read_both(
+        source, target = read(
             {p: joined(window.source for window in found) for p, found in windows.items()},
             {p: joined(window.target for window in found) for p, found in windows.items()},
         )
@@ -183,20 +174,3 @@ def joined(ranges: Iterable[OffsetRange]) -> tuple[OffsetRange, ...]:
         else:
             covering.append(wanted)
     return tuple(covering)
-
-
-def _read(cluster: KafkaCluster, ranges: Ranges, ignored: Ignored) -> Entries:
-    """Read ranges: one consumer for the first of every partition, one for the second, and so on."""
-    layers: list[dict[TopicPartition, OffsetRange]] = []
-    for partition, found in ranges.items():
-        for number, wanted in enumerate(found):
-            if number == len(layers):
-                layers.append({})
-            layers[number][partition] = wanted
-    entries: Entries = {}
-    readers = min(_READERS, -(-len(layers) // _READS_A_READER))
-    read = ask_all(lambda number: entries_of(cluster, layers[number], ignored), range(len(layers)), at_most=readers)
-    for layer in read.values():
-        for partition, entries_read in layer.items():
-            entries.setdefault(partition, []).extend(entries_read)
-    return entries

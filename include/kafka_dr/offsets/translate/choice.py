@@ -6,10 +6,10 @@ that owners who choose one know the price.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
-from kafka_dr.offsets.translate.answers import Kind, TranslatedOffset, Translation
+from kafka_dr.offsets.translate.answers import Kind, Translation
 from kafka_dr.offsets.translate.facts import PartitionFacts
 from kafka_dr.positions import OffsetRange
 
@@ -30,23 +30,6 @@ class WithCheckpoint:
     mirrormaker_again: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class ChosenStart:
-    """Where a group would resume by one choice.
-
-    :param target_offset: next to read; ``None`` if the choice gives no offset
-    :param redelivered_at_most: ``None`` if that is not known
-    :param skipped_at_most: unread records that it would skip; ``None`` if that is not known
-    """
-
-    strategy: Strategy
-    target_offset: int | None
-    kind: Kind
-    redelivered_at_most: int | None
-    skipped_at_most: int | None
-    reason: str
-
-
 def with_checkpoint(position: int, facts: PartitionFacts, translation: Translation) -> WithCheckpoint:
     """Add what MirrorMaker's own checkpoint would do to an offset."""
     checkpoint = facts.mirrormaker.translate(position) if facts.mirrormaker is not None else None
@@ -59,7 +42,7 @@ def with_checkpoint(position: int, facts: PartitionFacts, translation: Translati
 
 def start(
     strategy: Strategy, found: WithCheckpoint, facts: PartitionFacts, *, by_time: int | None = None
-) -> ChosenStart:
+) -> Translation:
     """Return where a choice leads.
 
     :param found: the translation, as precise as it is known
@@ -67,32 +50,21 @@ def start(
     """
     exact, target = found.translation, facts.target
     if strategy == "exact":
-        return ChosenStart("exact", exact.target_offset, exact.kind, exact.redelivered_at_most, 0, exact.reason)
+        return exact
     if target is None:
-        return ChosenStart(strategy, None, "unknown", None, None, "the target has no such partition")
+        return Translation(exact.source_offset, None, "unknown", None, "the target has no such partition", None)
     chosen, why = _chosen(strategy, found, target, by_time)
     if chosen is None:
-        return ChosenStart(strategy, None, "unknown", None, None, why)
+        return Translation(exact.source_offset, None, "unknown", None, why, None)
     again, skipped = _cost(chosen, exact.target_offset, facts)
     if again is not None and exact.redelivered_at_most is not None:
         again = min(again + exact.redelivered_at_most, max(0, target.end - chosen))
-    if skipped != 0:
-        return ChosenStart(strategy, chosen, "declared", again, skipped, f"{why}, by choice of its owners")
     kind: Kind = "exact" if again == 0 and exact.kind == "exact" else "bounded"
-    return ChosenStart(strategy, chosen, kind, again, 0, why)
-
-
-def moved(each: TranslatedOffset, found: ChosenStart) -> TranslatedOffset:
-    """Let a group resume where its owners' choice leads. The local check of the exact offset holds for no other one."""
-    return replace(
-        each,
-        target_offset=found.target_offset,
-        kind=found.kind,
-        redelivered_at_most=found.redelivered_at_most,
-        skipped_at_most=found.skipped_at_most,
-        reason=found.reason,
-        proof=each.proof if found.target_offset == each.target_offset else "unknown",
-    )
+    if skipped != 0:
+        kind, why = "declared", f"{why}, by choice of its owners"
+    # The local check of the exact offset holds for no other one.
+    proof = exact.proof if chosen == exact.target_offset else "unknown"
+    return Translation(exact.source_offset, chosen, kind, again, why, skipped, proof)
 
 
 def _chosen(

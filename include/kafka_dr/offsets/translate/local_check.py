@@ -7,15 +7,14 @@ map, a comparison of content, a checkpoint. If records near it look alike, it sa
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import takewhile
 from typing import Literal
 
 from kafka_dr.audit import Entry
 from kafka_dr.clusters import KafkaCluster
-from kafka_dr.offsets.translate.read_logs import both_ways, entries_of, held_by, layers
+from kafka_dr.offsets.translate.matching import equal_records, is_distinct
+from kafka_dr.offsets.translate.read_logs import held_by, layers, read_both
 from kafka_dr.parallel import at_once
 from kafka_dr.positions import OffsetRange, SeedPoint, TopicPartition
 
@@ -39,14 +38,6 @@ class LocalCheck:
     detail: str
 
 
-@dataclass(frozen=True, slots=True)
-class _Surroundings:
-    """The contents before and after an offset, in order."""
-
-    before: Sequence[bytes]
-    after: Sequence[bytes]
-
-
 def check_locally(source: Sequence[Entry], position: int, target: Sequence[Entry], translated: int) -> LocalCheck:
     """Check a translated offset by the records around it on both clusters.
 
@@ -55,17 +46,14 @@ def check_locally(source: Sequence[Entry], position: int, target: Sequence[Entry
     :param target: records around the translated offset, in order
     :param translated: next to read on the target
     """
-    on_source, on_target = (
-        _Surroundings([e.content for e in entries[:at]], [e.content for e in entries[at:]])
-        for entries, at in (
-            (source, bisect_left(source, (position,))),
-            (target, bisect_left(target, (translated,))),
-        )
+    at, target_at = bisect_left(source, (position,)), bisect_left(target, (translated,))
+    read, unread, before, after = (
+        {entry.content for entry in entries}
+        for entries in (source[:at], source[at:], target[:target_at], target[target_at:])
     )
-    skipped = (set(on_source.after) & set(on_target.before)) - set(on_target.after) - set(on_source.before)
-    if skipped:
+    if skipped := (unread & before) - after - read:
         return LocalCheck("late", len(skipped), f"{len(skipped)} unread records are before it, and not after it")
-    return _right(on_source, on_target) or _early(on_source, on_target)
+    return _right(source, at, target, target_at) or _early(source, at, target[:target_at], target[target_at:])
 
 
 def check_locally_on(
@@ -80,21 +68,12 @@ def check_locally_on(
     on_source, on_target = at_once(lambda: held_by(source, partitions), lambda: held_by(target, partitions))
     found: dict[TranslatedPoint, LocalCheck] = {}
     for layer in layers(sorted(set(points))):
-        source_ranges = {p: _around(at.source, on_source[p]) for p, at in layer}
-        target_ranges = {p: _around(at.target, on_target[p]) for p, at in layer}
-        records, copies = both_ways(*_read(source, source_ranges, target, target_ranges))
+        source_ranges = {p: [_around(at.source, on_source[p])] for p, at in layer}
+        target_ranges = {p: [_around(at.target, on_target[p])] for p, at in layer}
+        records, copies = read_both(source, source_ranges, target, target_ranges)
         for p, at in layer:
             found[p, at] = check_locally(records.get(p, []), at.source, copies.get(p, []), at.target)
     return found
-
-
-def _read(
-    source: KafkaCluster,
-    source_ranges: Mapping[TopicPartition, OffsetRange],
-    target: KafkaCluster,
-    target_ranges: Mapping[TopicPartition, OffsetRange],
-) -> tuple[dict[TopicPartition, list[Entry]], dict[TopicPartition, list[Entry]]]:
-    return at_once(lambda: entries_of(source, source_ranges), lambda: entries_of(target, target_ranges))
 
 
 def _around(offset: int, held: OffsetRange) -> OffsetRange:
@@ -102,42 +81,40 @@ def _around(offset: int, held: OffsetRange) -> OffsetRange:
     return OffsetRange(start, max(start, min(held.end, offset + AROUND)))
 
 
-def _right(on_source: _Surroundings, on_target: _Surroundings) -> LocalCheck | None:
-    forward = _equal(on_source.after, on_target.after)
-    backward = _equal(on_source.before[::-1], on_target.before[::-1])
-    fits_before = backward or not on_source.before or not on_target.before
+def _right(source: Sequence[Entry], at: int, target: Sequence[Entry], target_at: int) -> LocalCheck | None:
+    """Return what equal records on both sides of the offset show; ``None`` if it does not fit between them.
+
+    :param at: index of the first unread record
+    :param target_at: index of the first record that would be read
+    """
+    forward = equal_records(source, target, at, target_at, step=1)
+    backward = equal_records(source, target, at - 1, target_at - 1, step=-1)
+    fits_before = backward or at == 0 or target_at == 0
     # Unread records that are not copied yet come after everything that is.
-    fits_after = forward or not on_target.after
+    fits_after = forward or target_at == len(target)
     if not (fits_before and fits_after):
         return None
-    if not on_target.before and not on_target.after:
+    if not target:
         return LocalCheck("right", 0, "there is no record near it")
     # Only the next ones: farther off, a lost record and one that looks like it may hide each other.
-    if _is_unique([*on_source.before[-1:][:backward], *on_source.after[:1][:forward]], on_source, on_target):
+    if is_distinct(source, target, range(at - min(1, backward), at + min(1, forward))):
         return LocalCheck("right", 0, "the records before and after it are the same on both clusters")
     return LocalCheck("unknown", 0, "the records around it look like others near them")
 
 
-def _early(on_source: _Surroundings, on_target: _Surroundings) -> LocalCheck:
-    if on_source.after:
-        if on_source.after[0] in on_target.after[1:] and _is_unique(on_source.after[:1], on_source, on_target):
-            again = on_target.after.index(on_source.after[0])
+def _early(source: Sequence[Entry], at: int, before: Sequence[Entry], after: Sequence[Entry]) -> LocalCheck:
+    """Return how many records come again, if a record near the offset shows it.
+
+    :param at: index of the first unread record
+    :param before: the target's records below the offset
+    :param after: the target's records from the offset on
+    """
+    contents, target = [entry.content for entry in after], (*before, *after)
+    if at < len(source):
+        if source[at].content in contents[1:] and is_distinct(source, target, range(at, at + 1)):
+            again = contents.index(source[at].content)
             return LocalCheck("early", again, f"{again} records come again before the first unread one")
-    elif (
-        on_source.before
-        and on_source.before[-1] in on_target.after
-        and _is_unique(on_source.before[-1:], on_source, on_target)
-    ):
-        again = on_target.after.index(on_source.before[-1]) + 1
+    elif at and source[at - 1].content in contents and is_distinct(source, target, range(at - 1, at)):
+        again = contents.index(source[at - 1].content) + 1
         return LocalCheck("early", again, f"{again} records come again")
     return LocalCheck("unknown", 0, "no record near it shows where it belongs")
-
-
-def _equal(source: Sequence[bytes], target: Sequence[bytes]) -> int:
-    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(source, target, strict=False)))
-
-
-def _is_unique(matched: Sequence[bytes], on_source: _Surroundings, on_target: _Surroundings) -> bool:
-    """Return whether one of the matched records occurs nowhere else near it, on either cluster."""
-    source, target = Counter([*on_source.before, *on_source.after]), Counter([*on_target.before, *on_target.after])
-    return any(source[content] == 1 == target[content] for content in matched)

@@ -76,12 +76,12 @@ def align(source: Sequence[Entry], target: Sequence[Entry], *, anchor: Anchor, p
         and target[target_start].offset == anchor.target
     ):
         return _REJECTED
-    forward = _equal(source, target, start, target_start, step=1)
-    backward = _equal(source, target, start - 1, target_start - 1, step=-1)
+    forward = equal_records(source, target, start, target_start, step=1)
+    backward = equal_records(source, target, start - 1, target_start - 1, step=-1)
     wanted = max(0, bisect_left(source, (position,)) - start)
     matched = min(forward, wanted)
     return Alignment(
-        confirmed=anchor.trusted or _distinct(source, target, range(start - backward, start + forward)),
+        confirmed=anchor.trusted or is_distinct(source, target, range(start - backward, start + forward)),
         complete=matched == wanted,
         starved=start + forward < len(source) and target_start + forward == len(target),
         reached=SeedPoint(
@@ -91,16 +91,26 @@ def align(source: Sequence[Entry], target: Sequence[Entry], *, anchor: Anchor, p
     )
 
 
-def _equal(source: Sequence[Entry], target: Sequence[Entry], at: int, target_at: int, *, step: Literal[1, -1]) -> int:
-    """Return how many records are equal, one by one, in a direction."""
+def equal_records(
+    source: Sequence[Entry], target: Sequence[Entry], at: int, target_at: int, *, step: Literal[1, -1]
+) -> int:
+    """Return how many records are equal, one by one.
+
+    :param at: index of the first record that is compared, in what was read of the source
+    :param target_at: the same, in what was read of the target
+    :param step: 1 compares towards the end, -1 towards the start
+    """
     count = 0
     while 0 <= at < len(source) and 0 <= target_at < len(target) and source[at].content == target[target_at].content:
         at, target_at, count = at + step, target_at + step, count + 1
     return count
 
 
-def _distinct(source: Sequence[Entry], target: Sequence[Entry], matched: range) -> bool:
-    """Return whether one of the matched records occurs nowhere else in what was read, on either cluster."""
+def is_distinct(source: Sequence[Entry], target: Sequence[Entry], matched: range) -> bool:
+    """Return whether one of the matched records occurs nowhere else in what was read, on either cluster.
+
+    :param matched: indexes in what was read of the source
+    """
     on_source = Counter(entry.content for entry in source)
     on_target = Counter(entry.content for entry in target)
     return any(on_source[source[at].content] == 1 == on_target[source[at].content] for at in matched)

@@ -7,40 +7,74 @@ from typing import TypeVar
 
 from kafka_dr.audit import Entry, comparable
 from kafka_dr.clusters import KafkaCluster
+from kafka_dr.parallel import ask_all, at_once
 from kafka_dr.positions import OffsetRange, TopicPartition
 
 T = TypeVar("T")
 #: Ranges of logs that are left out: by decision, their records are neither copied nor a copy.
 Ignored = Mapping[TopicPartition, Sequence[OffsetRange]]
 Entries = dict[TopicPartition, list[Entry]]
+#: By partition, rising.
+Ranges = Mapping[TopicPartition, Collection[OffsetRange]]
+#: Parallel consumers on each cluster. To connect takes a consumer as long as three reads.
+_READERS = 2
+_READS_A_READER = 3
 #: Offsets that are read after each wanted one to find a record, in the first round and in the last.
 _WINDOWS = (16, 256, 4_096)
 
 
-def entries_of(
-    cluster: KafkaCluster, ranges: Mapping[TopicPartition, OffsetRange], ignored: Ignored | None = None
-) -> Entries:
-    """Read the records of ranges, in order; a partition without a record there is not in the answer."""
-    found: Entries = {}
-    for record in cluster.log.read(ranges):
-        if any(record.offset in each for each in (ignored or {}).get(record.topic_partition, ())):
-            continue
-        entry = Entry.of(
-            record.offset,
-            timestamp_ms=record.timestamp_ms,
-            stamped=record.stamped,
-            key=record.key,
-            value=record.value,
-            headers=record.headers,
-        )
-        found.setdefault(record.topic_partition, []).append(entry)
-    return found
+def read_both(
+    source: KafkaCluster,
+    source_ranges: Ranges,
+    target: KafkaCluster,
+    target_ranges: Ranges,
+    ignored: tuple[Ignored, Ignored] = ({}, {}),
+) -> tuple[Entries, Entries]:
+    """Read ranges of both clusters at the same time.
 
+    Contents can be compared, whichever cluster the records were copied to.
 
-def both_ways(source: Entries, target: Entries) -> tuple[Entries, Entries]:
-    """Return what was read so that contents can be compared, whichever cluster the records were copied to."""
-    pairs = {p: comparable(source.get(p, ()), target.get(p, ())) for p in source.keys() | target.keys()}
+    :param ignored: what is left out, on the source and on the target
+    """
+    found, copies = at_once(
+        lambda: entries_of(source, source_ranges, ignored[0]), lambda: entries_of(target, target_ranges, ignored[1])
+    )
+    pairs = {p: comparable(found.get(p, ()), copies.get(p, ())) for p in found.keys() | copies.keys()}
     return {p: list(pair[0]) for p, pair in pairs.items()}, {p: list(pair[1]) for p, pair in pairs.items()}
+
+
+def entries_of(cluster: KafkaCluster, ranges: Ranges, ignored: Ignored) -> Entries:
+    """Read the records of ranges, in order; a partition without a record there is not in the answer.
+
+    One consumer reads the first range of every partition, one the second, and so on.
+
+    :param ranges: by partition, rising
+    """
+    read = layers((partition, wanted) for partition, found in ranges.items() for wanted in found)
+
+    def of_layer(number: int) -> list[tuple[TopicPartition, Entry]]:
+        found = []
+        for record in cluster.log.read(dict(read[number])):
+            if any(record.offset in each for each in ignored.get(record.topic_partition, ())):
+                continue
+            # Each record becomes an entry at once: an entry is small, whatever the record's size.
+            entry = Entry.of(
+                record.offset,
+                timestamp_ms=record.timestamp_ms,
+                stamped=record.stamped,
+                key=record.key,
+                value=record.value,
+                headers=record.headers,
+            )
+            found.append((record.topic_partition, entry))
+        return found
+
+    entries: Entries = {}
+    at_most = min(_READERS, -(-len(read) // _READS_A_READER))
+    for found in ask_all(of_layer, range(len(read)), at_most=at_most).values():
+        for partition, entry in found:
+            entries.setdefault(partition, []).append(entry)
+    return entries
 
 
 def held_by(cluster: KafkaCluster, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, OffsetRange]:
