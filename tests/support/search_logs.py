@@ -12,7 +12,7 @@ from kafka_dr.offsets.translate.answers import Translation
 from kafka_dr.offsets.translate.by_content import finish
 from kafka_dr.offsets.translate.matching import Anchor
 from kafka_dr.offsets.translate.search import OffsetSearch, RangePair, consistent, nothing_expired_early
-from kafka_dr.positions import OffsetRange, TopicPartition
+from kafka_dr.positions import OffsetPair, OffsetRange, TopicPartition
 
 PARTITION = TopicPartition("t", 0)
 
@@ -29,7 +29,7 @@ class LogPair:
 
     def anchors(self) -> list[Anchor]:
         """Return all true pairs, also of records that have expired."""
-        return [Anchor(source, found[0], "record") for source, found in self.copies.items() if found]
+        return [OffsetPair(source, found[0]) for source, found in self.copies.items() if found]
 
     def held(self, offset: int) -> list[int]:
         """Return the copies of a source record that the target still holds."""

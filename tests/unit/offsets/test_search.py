@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kafka_dr.offsets.translate.matching import Anchor
+from kafka_dr.positions import OffsetPair, SeedPoint
 from support.search_logs import (
     LogPair,
     compacted,
@@ -30,12 +30,9 @@ def test_records_that_look_alike_never_make_a_group_late(foreign: bool, data: st
 def test_wrong_anchors_losses_and_doubled_records_never_make_a_group_late(found: LogPair, data: st.DataObject) -> None:
     position = data.draw(st.integers(0, found.bounds.source.end))
     # A pair is believed as it is only where its record expired on the source: what can be read is read.
-    wrong = st.builds(
-        Anchor,
-        st.integers(found.bounds.source.start + 1, found.bounds.source.end + 3),
-        st.integers(0, found.bounds.target.end + 3),
-        st.sampled_from(["record", "position"]),
-    )
+    on_source = st.integers(found.bounds.source.start + 1, found.bounds.source.end + 3)
+    on_target = st.integers(0, found.bounds.target.end + 3)
+    wrong = st.one_of(st.builds(OffsetPair, on_source, on_target), st.builds(SeedPoint, on_source, on_target))
     anchors = some(data, found.anchors()) + data.draw(st.lists(wrong, max_size=6))
     answer = translate(found, position, anchors)
     assert answer.target_offset is None or not found.late(position, answer.target_offset)

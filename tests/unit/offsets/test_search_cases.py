@@ -8,9 +8,8 @@ import pytest
 
 from kafka_dr.audit import Entry
 from kafka_dr.offsets.translate import matching
-from kafka_dr.offsets.translate.matching import Anchor
 from kafka_dr.offsets.translate.search import RangePair
-from kafka_dr.positions import OffsetRange
+from kafka_dr.positions import OffsetPair, OffsetRange, SeedPoint
 from support.search_logs import (
     LogPair,
     copied_twice,
@@ -32,7 +31,7 @@ def test_a_group_that_stopped_before_the_first_record_reads_all_of_the_target() 
 
 
 def test_records_that_expired_unread_send_the_group_to_the_targets_start() -> None:
-    answer = translate(two_logs("def", "cdef", source_start=3, target_start=2), 1, [Anchor(2, 2, "record")])
+    answer = translate(two_logs("def", "cdef", source_start=3, target_start=2), 1, [OffsetPair(2, 2)])
     assert (answer.kind, answer.target_offset, answer.redelivered_at_most) == ("bounded", 2, 4)
 
 
@@ -50,7 +49,7 @@ def test_a_group_that_read_all_goes_to_the_targets_start_although_records_expire
 def test_a_copy_of_what_expired_on_the_source_shows_that_the_target_still_holds_the_rest() -> None:
     found = two_logs("def", "xcdef", source_start=3, target_start=2)
     assert translate(found, 1, ()).kind == "unknown"
-    answer = translate(found, 1, [Anchor(2, 3, "record")])
+    answer = translate(found, 1, [OffsetPair(2, 3)])
     assert (answer.kind, answer.target_offset, answer.redelivered_at_most) == ("bounded", 2, 5)
 
 
@@ -93,9 +92,9 @@ def test_a_log_that_is_too_long_is_not_read_for_it(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(matching, "MOST_READ", 90)
     assert translate(numbered(100, 0, 50), 70, (), stride=30).kind == "unknown"
     # Up to the next pair that is known it is short enough.
-    assert translate(numbered(100, 0, 50), 70, [Anchor(85, 170, "record")], stride=30).kind == "exact"
+    assert translate(numbered(100, 0, 50), 70, [OffsetPair(85, 170)], stride=30).kind == "exact"
     # One that is wrong says nothing, however it came to be.
-    assert translate(numbered(100, 0, 50), 70, [Anchor(85, 168, "record")], stride=30).kind == "unknown"
+    assert translate(numbered(100, 0, 50), 70, [OffsetPair(85, 168)], stride=30).kind == "unknown"
 
 
 def test_records_near_each_other_that_contradict_the_order_say_nothing() -> None:
@@ -106,18 +105,18 @@ def test_records_near_each_other_that_contradict_the_order_say_nothing() -> None
 
 
 def test_a_wrong_anchor_is_left_for_the_next_lower_one() -> None:
-    answer = translate(two_logs("abcdef", "xabcdef"), 5, [Anchor(1, 2, "record"), Anchor(4, 6, "record")])
+    answer = translate(two_logs("abcdef", "xabcdef"), 5, [OffsetPair(1, 2), OffsetPair(4, 6)])
     assert (answer.kind, answer.target_offset) == ("exact", 6)
 
 
 def test_of_two_copies_the_earlier_one_is_taken() -> None:
-    twice = [Anchor(at, at, "record") for at in range(3)] + [Anchor(at, at + 3, "record") for at in range(3)]
+    twice = [OffsetPair(at, at) for at in range(3)] + [OffsetPair(at, at + 3) for at in range(3)]
     answer = translate(two_logs("abc", "abcabc"), 1, twice)
     assert answer.target_offset == 1
 
 
 def test_a_journaled_seed_translates_an_offset_above_it() -> None:
-    answer = translate(two_logs("abcd", "xxabcd"), 3, [Anchor(2, 4, "position")])
+    answer = translate(two_logs("abcd", "xxabcd"), 3, [SeedPoint(2, 4)])
     assert (answer.kind, answer.target_offset) == ("exact", 5)
 
 
@@ -134,12 +133,12 @@ def test_markers_that_fill_the_first_look_at_the_target_do_not_hide_the_copy() -
 
 
 def test_of_two_anchors_at_one_record_the_earlier_copy_is_taken() -> None:
-    twice = [Anchor(149, 449, "record"), Anchor(149, 149, "record"), Anchor(149, 449, "record")]
+    twice = [OffsetPair(149, 449), OffsetPair(149, 149), OffsetPair(149, 449)]
     assert translate(copied_twice(300), 150, twice, stride=1000).target_offset == 150
 
 
 def test_an_anchor_that_others_overtake_is_not_used() -> None:
-    crossing = [Anchor(100, 100, "record"), Anchor(149, 449, "record"), Anchor(160, 160, "record")]
+    crossing = [OffsetPair(100, 100), OffsetPair(149, 449), OffsetPair(160, 160)]
     answer = translate(copied_twice(300), 150, crossing, stride=1000)
     assert (answer.kind, answer.target_offset) == ("exact", 150)
 

@@ -59,7 +59,7 @@ class ContentOffsetMap:
         self._ignored = ignored or ({}, {})
         self._direction = f"{source.name}-to-{target.name}"
         self._known: dict[TopicPartition, list[Anchor]] = {
-            partition: [Anchor(*seed, "position") for seed in found] for partition, found in (seeds or {}).items()
+            partition: [*found] for partition, found in (seeds or {}).items()
         }
         self._syncs_are_known = False
 
@@ -114,7 +114,7 @@ class ContentOffsetMap:
     def _use_syncs(self, wanted: Collection[TopicPartition]) -> None:
         """Take in the offset syncs: each is a pair of offsets of one record, whichever direction wrote it."""
         for partition, found in self._syncs.read({p.topic for p in wanted}).histories.items():
-            self._known.setdefault(partition, []).extend(Anchor(*pair, "record") for pair in found.pairs)
+            self._known.setdefault(partition, []).extend(found.pairs)
         self._syncs_are_known = True
 
     def _use_what_was_learned(self, wanted: Mapping[TopicPartition, Sequence[int]]) -> dict[str, tuple[str, str]]:
@@ -132,7 +132,7 @@ class ContentOffsetMap:
             for partition, pairs in self._maps.pairs_below(wanted, topic_ids).items():
                 found.setdefault(partition, []).extend(pairs)
         for partition, pairs in found.items():
-            self._known.setdefault(partition, []).extend(Anchor(*pair, "record") for pair in pairs)
+            self._known.setdefault(partition, []).extend(pairs)
         return topic_ids
 
     def _keep_what_was_learned(
@@ -140,7 +140,7 @@ class ContentOffsetMap:
     ) -> None:
         learned = {p: [pair for search in found for pair in search.learned] for p, found in done.items()}
         for partition, pairs in learned.items():
-            self._known.setdefault(partition, []).extend(Anchor(*pair, "record") for pair in pairs)
+            self._known.setdefault(partition, []).extend(pairs)
         if self._cache is not None and any(learned.values()):
             newest = CachedPairs(topic_ids, {(p.topic, p.partition): tuple(found) for p, found in learned.items()})
             kept = self._cache.read(self._direction)

@@ -17,28 +17,15 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from kafka_dr.audit import Entry
 from kafka_dr.positions import OffsetPair, OffsetRange, SeedPoint
 
 #: Offsets of a log that are read to find a record that occurs once. A longer log is not read for it.
 MOST_READ = 200_000
-
-
-@dataclass(frozen=True, slots=True)
-class Anchor:
-    """Two offsets that are believed to correspond.
-
-    :param kind: ``record``: an offset pair, *of* one record and its copy; ``position``: a seed point, next to read
-    :param trusted: it follows from what was matched before, or both logs begin here. Content has to confirm all others:
-        a record near them must occur nowhere else near them
-    """
-
-    source: int
-    target: int
-    kind: Literal["record", "position"]
-    trusted: bool = False
+#: What is believed to correspond: a record and its copy, or a point that is next to read on both clusters.
+Anchor: TypeAlias = OffsetPair | SeedPoint
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,16 +47,20 @@ class Alignment:
 _REJECTED = Alignment(confirmed=False, complete=False, starved=False, reached=SeedPoint(-1, -1))
 
 
-def align(source: Sequence[Entry], target: Sequence[Entry], *, anchor: Anchor, position: int) -> Alignment:
+def align(
+    source: Sequence[Entry], target: Sequence[Entry], *, anchor: Anchor, position: int, trusted: bool = False
+) -> Alignment:
     """Match records in lock step from an anchor up to a position on the source.
 
     Both sequences may begin before the anchor and end after the position. Records there help to decide whether the
     anchor is right, and are not counted.
 
     :param position: next to read, on the source
+    :param trusted: the anchor follows from what was matched before, or both logs begin at it. Content has to confirm
+        all others: a record near them must occur nowhere else near them
     """
     start, target_start = bisect_left(source, (anchor.source,)), bisect_left(target, (anchor.target,))
-    if anchor.kind == "record" and not (
+    if isinstance(anchor, OffsetPair) and not (
         start < len(source)
         and source[start].offset == anchor.source
         and target_start < len(target)
@@ -81,7 +72,7 @@ def align(source: Sequence[Entry], target: Sequence[Entry], *, anchor: Anchor, p
     wanted = max(0, bisect_left(source, (position,)) - start)
     matched = min(forward, wanted)
     return Alignment(
-        confirmed=anchor.trusted or is_distinct(source, target, range(start - backward, start + forward)),
+        confirmed=trusted or is_distinct(source, target, range(start - backward, start + forward)),
         complete=matched == wanted,
         starved=start + forward < len(source) and target_start + forward == len(target),
         reached=SeedPoint(
@@ -134,7 +125,7 @@ class UniqueRecords:
         target: OffsetRange,
         *,
         position: int,
-        above: Anchor | None,
+        above: OffsetPair | None,
         around: int,
         stride: int,
     ) -> None:
@@ -191,15 +182,15 @@ class UniqueRecords:
         if self._above is not None:
             if not self._above_is_one_record():
                 return None
-            found = sorted({*found, OffsetPair(self._above.source, self._above.target)})
+            found = sorted({*found, self._above})
         if any(one.target >= other.target for one, other in pairwise(found)):
             return None
         at = bisect_left(found, (self._position,))
         if at:
-            return Anchor(*found[at - 1], "record")
+            return found[at - 1]
         unread = next((entry.offset for entry in self._wanted or () if entry.offset >= self._position), None)
         if found and found[0].source == unread:
-            return Anchor(self._position, found[0].target, "position")
+            return SeedPoint(self._position, found[0].target)
         return None
 
     def _pairs(self) -> list[OffsetPair]:

@@ -12,12 +12,13 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from kafka_dr.audit import Entry
 from kafka_dr.offsets.translate.answers import Translation
 from kafka_dr.offsets.translate.local_check import check_locally
 from kafka_dr.offsets.translate.matching import Alignment, Anchor, UniqueRecords, align
-from kafka_dr.positions import OffsetPair, OffsetRange
+from kafka_dr.positions import OffsetPair, OffsetRange, SeedPoint
 
 #: Records before an anchor and after an offset that are looked at to decide whether the anchor is right.
 SURROUNDINGS = 64
@@ -25,6 +26,9 @@ SURROUNDINGS = 64
 STRIDE = 20_000
 #: Anchors that content may contradict before the search takes the beginning of both logs.
 _ATTEMPTS = 4
+
+
+A = TypeVar("A", bound=Anchor)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +39,7 @@ class RangePair:
     target: OffsetRange
 
 
-def consistent(anchors: Iterable[Anchor], held: RangePair) -> tuple[Anchor, ...]:
+def consistent(anchors: Iterable[A], held: RangePair) -> tuple[A, ...]:
     """Return the anchors that can be used, lowest first.
 
     Left out are anchors outside what the logs still hold. Of two that contradict each other, the one that points
@@ -43,9 +47,9 @@ def consistent(anchors: Iterable[Anchor], held: RangePair) -> tuple[Anchor, ...]
 
     :param held: what both logs hold
     """
-    lowest: dict[int, Anchor] = {}
+    lowest: dict[int, A] = {}
     for anchor in anchors:
-        last = 0 if anchor.kind == "position" else 1
+        last = 1 if isinstance(anchor, OffsetPair) else 0
         if (
             held.source.start <= anchor.source <= held.source.end - last
             and held.target.start <= anchor.target <= held.target.end - last
@@ -53,7 +57,7 @@ def consistent(anchors: Iterable[Anchor], held: RangePair) -> tuple[Anchor, ...]
             known = lowest.get(anchor.source)
             if known is None or anchor.target < known.target:
                 lowest[anchor.source] = anchor
-    kept: list[Anchor] = []
+    kept: list[A] = []
     for source in sorted(lowest, reverse=True):
         if not kept or lowest[source].target <= kept[-1].target:
             kept.append(lowest[source])
@@ -92,12 +96,12 @@ class OffsetSearch:
         self._whole = whole
         self._stride = stride
         source, target = held.source, held.target
-        start = Anchor(source.start, target.start, "position", trusted=source.start == 0 == target.start)
+        self._start = start = SeedPoint(source.start, target.start)
         #: Where the target deleted records, it is only a guess that both logs begin with the same record.
         self._guess = start if target.start > 0 else None
-        below = [a for a in anchors if a.source < position or (a.kind == "position" and a.source == position)]
-        self._candidates = [start, *below[-_ATTEMPTS:]]
-        self._above = next((a for a in anchors if a.kind == "record" and a.source >= position), None)
+        below = [a for a in anchors if a.source < position or (isinstance(a, SeedPoint) and a.source == position)]
+        self._candidates: list[Anchor] = [start, *below[-_ATTEMPTS:]]
+        self._above = next((a for a in anchors if isinstance(a, OffsetPair) and a.source >= position), None)
         self._unique: UniqueRecords | None = None
         self._seeking = False
         self._beyond = SURROUNDINGS
@@ -144,14 +148,15 @@ class OffsetSearch:
             checked = check_locally(near[0], self.position, near[1], self.result.target_offset)
             self.result = replace(self.result, proof=checked.verdict)
 
-    def _begin(self, anchor: Anchor) -> None:
+    def _begin(self, anchor: Anchor, *, matched: bool = False) -> None:
         self._anchor = anchor
+        self._trusted = matched or (anchor is self._start and anchor.source == 0 == anchor.target)
         self._stop = min(self.position, anchor.source + self._stride)
         # Replication may write a marker after each record. If this is not enough, more is read.
         self._reach = 2 * (self._stop + SURROUNDINGS - anchor.source) + SURROUNDINGS
 
     def _decide(self, source: Sequence[Entry], target: Sequence[Entry]) -> None:
-        found = align(source, target, anchor=self._anchor, position=self._stop)
+        found = align(source, target, anchor=self._anchor, position=self._stop, trusted=self._trusted)
         if self._anchor is self._guess and any(entry.stamped for entry in (*source, *target)):
             # Without times, a record of the source may look like the target's first one, which is a later one's copy.
             found = replace(found, confirmed=False)
@@ -168,7 +173,7 @@ class OffsetSearch:
             if self._stop == self.position:
                 self._settle_matched(found.reached.target, source, target)
             else:
-                self._begin(Anchor(self._stop, found.reached.target, "position", trusted=True))
+                self._begin(SeedPoint(self._stop, found.reached.target), matched=True)
 
     def _next_candidate(self, found: Alignment) -> None:
         if self._candidates:

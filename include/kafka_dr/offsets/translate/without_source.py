@@ -14,7 +14,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from kafka_dr.offsets.translate.answers import Translation
-from kafka_dr.offsets.translate.matching import Anchor
 from kafka_dr.offsets.translate.search import RangePair, consistent
 from kafka_dr.positions import OffsetRange, SeedPoint
 
@@ -44,9 +43,8 @@ class KnownPoints:
         """Leave out what the target no longer holds, and what contradicts another point."""
         counted = set(points)
         apart = frozenset(not_counted) - counted
-        anchors = (Anchor(*point, "position") for point in counted | apart)
-        usable = consistent(anchors, RangePair(OffsetRange(0, _NO_END), held))
-        return cls(tuple(SeedPoint(a.source, a.target) for a in usable), held, apart)
+        usable = consistent(counted | apart, RangePair(OffsetRange(0, _NO_END), held))
+        return cls(usable, held, apart)
 
     def around(self, position: int) -> tuple[SeedPoint | None, SeedPoint | None]:
         """Return the nearest point at or below a position, and the nearest one above it."""
