@@ -82,7 +82,7 @@ def _around(offset: int, held: OffsetRange) -> OffsetRange:
 
 
 def _right(source: Sequence[Entry], at: int, target: Sequence[Entry], target_at: int) -> LocalCheck | None:
-    """Return what equal records on both sides of the offset show; ``None`` if it does not fit between them.
+    """Return what equal records before and after the offset show; ``None`` if it does not fit between them.
 
     :param at: index of the first unread record
     :param target_at: index of the first record that would be read
