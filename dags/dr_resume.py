@@ -36,6 +36,12 @@ with DAG(
             title="Run",
             description="The run that died, so that no other run is ended. Left empty: the run that holds the group.",
         ),
+        "confirmed": Param(
+            False,
+            type="boolean",
+            title="I made sure that it is dead",
+            description="Needed only if a process of the run showed life less than 60 seconds ago.",
+        ),
         "reason": reason_param("How you know that the run is dead. Kept with the evidence."),
     },
 ) as dag:

@@ -366,7 +366,9 @@ def test_a_run_that_died_with_its_airflow_is_ended_from_the_register_alone(
     assert plain_application.refusal(airflow, way["source"]) == "TOPIC_AUTHORIZATION_FAILED"
 
     reason = "its Airflow is gone"
-    resumed = alice.trigger("dr_resume", protection_group=GROUP, decision=decision, run=run, reason=reason)
+    resumed = alice.trigger(
+        "dr_resume", protection_group=GROUP, decision=decision, run=run, reason=reason, confirmed=True
+    )
     assert alice.ended("dr_resume", resumed) == "success", alice.why("dr_resume", resumed)
     plain_application.assert_works_only_on(airflow, GROUP, way[ends_on])
     assert f"on {way[ends_on]}" in alice.log("dr_resume", resumed, "resume")

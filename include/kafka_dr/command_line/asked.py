@@ -45,6 +45,11 @@ Mode = Annotated[
 Rescue = Annotated[RescueWish, typer.Option("--rescue", help="failback: what happens to the stranded records")]
 Run = Annotated[str | None, typer.Option("--run", help="the run that died, so that no other is ended; any without it")]
 
+Confirmed = Annotated[
+    bool,
+    typer.Option("--confirmed", help="I made sure that the run is dead, although it just showed life"),
+]
+
 
 def new_run(now: datetime) -> str:
     """Return an id for a new run; no other run of any executor has it.

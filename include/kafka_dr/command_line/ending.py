@@ -28,6 +28,7 @@ def resume(
     group: GroupName,
     reason: asked.NeededReason,
     run: asked.Run = None,
+    confirmed: asked.Confirmed = False,
     topology: TopologyFile = None,
     connections: ConnectionsFile = None,
     evidence: EvidenceFolder = None,
@@ -38,7 +39,7 @@ def resume(
     Every step from the claim on runs again and passes what is done. Make sure first that nothing else executes the run.
     """
     with_files = CommandFiles(topology, connections, evidence)
-    raise _end(ResumeRequest(group, "finish", run, reason), with_files, as_json=as_json)
+    raise _end(ResumeRequest(group, "finish", run, reason, confirmed=confirmed), with_files, as_json=as_json)
 
 
 @with_exit_codes
@@ -46,6 +47,7 @@ def abandon(
     group: GroupName,
     reason: asked.NeededReason,
     run: asked.Run = None,
+    confirmed: asked.Confirmed = False,
     topology: TopologyFile = None,
     connections: ConnectionsFile = None,
     evidence: EvidenceFolder = None,
@@ -56,7 +58,7 @@ def abandon(
     A failback has no roll back: the group stays diverged, and what was deleted stays deleted.
     """
     with_files = CommandFiles(topology, connections, evidence)
-    raise _end(ResumeRequest(group, "abandon", run, reason), with_files, as_json=as_json)
+    raise _end(ResumeRequest(group, "abandon", run, reason, confirmed=confirmed), with_files, as_json=as_json)
 
 
 _WORDS: dict[Literal["finish", "abandon"], str] = {"finish": "resume", "abandon": "abandon"}

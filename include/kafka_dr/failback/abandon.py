@@ -9,11 +9,12 @@ from kafka_dr.failback.prepare_old_cluster import approved_deletes, take_right_b
 from kafka_dr.register.transitions import failback_abandoned
 from kafka_dr.runs.attempt import Attempt
 from kafka_dr.runs.clients import Clients
-from kafka_dr.runs.record import StepOutcome, StepRecord
+from kafka_dr.runs.record import StepFailed, StepOutcome, StepRecord
 from kafka_dr.runs.register_guard import Unchanged
 from kafka_dr.runs.request import ROLL_BACK_NUMBER, RunRequest
 from kafka_dr.runs.run import Run
 from kafka_dr.runs.sealing import seal_or_later
+from kafka_dr.runs.signs_of_life import show_end
 
 
 def abandon(request: RunRequest, clients: Clients) -> StepRecord:
@@ -25,7 +26,11 @@ def abandon(request: RunRequest, clients: Clients) -> StepRecord:
     attempt = Attempt.start(
         request.protection_group, request.run, clients, "roll_back", ROLL_BACK_NUMBER, goes_forward=True
     )
-    record = attempt.carry_out(clients, lambda: _go(Run(request, clients)), refusal="refused")
+    try:
+        record = attempt.carry_out(clients, lambda: _go(Run(request, clients)), refusal="refused")
+    except StepFailed:
+        show_end(clients, request.protection_group, request.run)
+        raise
     seal_or_later(clients, request.protection_group, request.run)
     return record
 

@@ -10,13 +10,14 @@ from kafka_dr.errors import Refused
 from kafka_dr.failback.abandon import abandon
 from kafka_dr.failover.roll_back import roll_back
 from kafka_dr.failover.runner import run_step
-from kafka_dr.register import Phase, RegisterState, Verb
+from kafka_dr.register import Phase, RegisterState, Verb, arbiter
 from kafka_dr.runs.attempt import Attempt
 from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.record import StepFailed, StepRecord
 from kafka_dr.runs.request import RESUME_NUMBER, VERBS, ResumeRequest, RunRequest, StepName
 from kafka_dr.runs.run import Run
 from kafka_dr.runs.sealing import seal_or_later
+from kafka_dr.runs.signs_of_life import alive
 
 _ASKED_BEFORE = (StepName.PREFLIGHT, StepName.GATHER_EVIDENCE, StepName.APPROVAL, StepName.SECOND_APPROVAL)
 
@@ -31,10 +32,16 @@ def resume(
     resumed, and why.
 
     :param seen: is given each step that has ended well
-    :raises Refused: no run holds the group, or another one than the named one
+    :raises Refused: no run holds the group, or another one than the named one; or a process that may still execute it
+        showed life a short while ago, and nobody confirmed that it is dead
     :raises StepFailed: a step was refused or failed, or its outcome is unknown
     """
     held = held_run(request, clients)
+    if not request.confirmed and (said := shows_life(held, clients)):
+        raise Refused(
+            f"{said}. Nothing was changed. If you made sure that no process executes it any more, confirm that; else "
+            "wait until that process has ended"
+        )
     attempt = Attempt.start(held.protection_group, held.run, clients, "resume", RESUME_NUMBER, goes_forward=True)
     steps: list[StepRecord] = []
     try:
@@ -50,6 +57,13 @@ def resume(
     record = attempt.end(clients, "done", _ending(request, held, steps[-1]))
     seal_or_later(clients, held.protection_group, held.run)
     return record
+
+
+def shows_life(held: RunRequest, clients: Clients) -> str:
+    """Return a sentence about the process that may still execute a run; empty if none does."""
+    state = Run(held, clients).record()
+    facts = clients.register(arbiter(state)).facts(state.group, state.run)
+    return alive(state, facts, now=clients.clock.now())
 
 
 def _steps(request: ResumeRequest, held: RunRequest) -> Iterator[Callable[[Clients], StepRecord]]:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
-from kafka_dr.failover.resume import held_run, steps_from_claim
+from kafka_dr.failover.resume import held_run, shows_life, steps_from_claim
 from kafka_dr.failover.runner import MODULES
 from kafka_dr.fencing import plan
 from kafka_dr.register import Phase, RegisterState
@@ -58,7 +58,10 @@ def plan_resume(request: ResumeRequest, clients: Clients) -> ResumePlan:
     held = held_run(request, clients)
     run = Run(held, clients)
     planned = _abandoned if request.decision == "abandon" else _finished
-    return planned(run, run.record(), held)
+    found = planned(run, run.record(), held)
+    if said := shows_life(held, clients):
+        return replace(found, sentence=f"{found.sentence}. Now it would be refused unless confirmed: {said}")
+    return found
 
 
 def _finished(run: Run, state: RegisterState, held: RunRequest) -> ResumePlan:

@@ -24,11 +24,12 @@ from kafka_dr.runs import background
 from kafka_dr.runs.attempt import Attempt
 from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.group_context import PROOF_SECONDS
-from kafka_dr.runs.record import StepOutcome, StepRecord, shortfall
+from kafka_dr.runs.record import StepFailed, StepOutcome, StepRecord, shortfall
 from kafka_dr.runs.register_guard import RegisterGuard, Unchanged
 from kafka_dr.runs.request import ROLL_BACK_NUMBER, RunRequest
 from kafka_dr.runs.run import Run
 from kafka_dr.runs.sealing import seal_or_later
+from kafka_dr.runs.signs_of_life import show_end, showing_life
 
 #: How long a source that may be dead gets to answer, in seconds.
 SOURCE_SECONDS = 5.0
@@ -44,7 +45,11 @@ def roll_back(request: RunRequest, clients: Clients) -> StepRecord:
     attempt = Attempt.start(
         request.protection_group, request.run, clients, "roll_back", ROLL_BACK_NUMBER, goes_forward=True
     )
-    record = attempt.carry_out(clients, lambda: _go(Run(request, clients), attempt))
+    try:
+        record = attempt.carry_out(clients, lambda: _go(Run(request, clients), attempt))
+    except StepFailed:
+        show_end(clients, request.protection_group, request.run)
+        raise
     seal_or_later(clients, request.protection_group, request.run)
     return record
 
@@ -59,8 +64,9 @@ def _go(run: Run, attempt: Attempt) -> tuple[StepOutcome, str]:
             f"{run.group.name} is {state.phase} with {state.active} active: the point of no return is passed, so the "
             "run can only be finished. Clear the failed task, or finish the run with dr_resume",
         )
-    attempt.facts = _undo(run, state)
-    attempt.proofs = _proofs(run, state)
+    with showing_life(run.clients, state):
+        attempt.facts = _undo(run, state)
+        attempt.proofs = _proofs(run, state)
     said = f"{run.group.name} is stable on {state.active} again (epoch {state.epoch})"
     return shortfall(attempt.proofs, failed="failed") or ("done", said)
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext, suppress
 from functools import partial
 from typing import Any, Protocol
 
@@ -45,6 +45,7 @@ from kafka_dr.runs.record import StepFailed, StepOutcome, StepRecord, ended, sho
 from kafka_dr.runs.request import RunRequest, StepName, definition, first_step
 from kafka_dr.runs.run import Run
 from kafka_dr.runs.sealing import seal_or_later
+from kafka_dr.runs.signs_of_life import show_end, showing_life
 from kafka_dr.runs.step_order import StepTurn, turn_of
 
 
@@ -135,6 +136,7 @@ def run_step(step: StepName, request: RunRequest, clients: Clients) -> StepRecor
     try:
         record = attempt.carry_out(clients, lambda: _begin(module, step, Run(request, clients), attempt))
     except StepFailed:
+        show_end(clients, request.protection_group, request.run)
         # A failed report ends a run as well. Another attempt seals the evidence again.
         _seal_after(step, request, clients)
         raise
@@ -214,15 +216,31 @@ def _go(module: StepModule, step: StepName, run: Run, attempt: Attempt) -> tuple
         return "passed", where.detail
     if where.verdict == "refused" and not (dry and _is_free(run)):
         return "refused", where.detail
-    if not dry:
-        _take_over(run)
+    with nullcontext() if dry else _executing(run):
+        return _carry_out(module, step, run, attempt, where)
+
+
+@contextmanager
+def _executing(run: Run) -> Iterator[None]:
+    """Take the run, so that no other process of it changes anything from now on. What it has settled stays as it is."""
+    state = run.record()
+    if state.run != run.request.run or not state.is_held:
+        yield
+        return
+    with showing_life(run.clients, run.take()):
+        yield
+
+
+def _carry_out(
+    module: StepModule, step: StepName, run: Run, attempt: Attempt, where: StepTurn
+) -> tuple[StepOutcome, str]:
     before = before_anybody_waits(step, run)
     run.checks = checks_of(module, run)
     attempt.checks = (*before, *run.checks)
     attempt.intent = tuple(module.intent(run))
     if forbidden := shortfall(attempt.checks, failed="refused"):
         return forbidden
-    if dry:
+    if run.request.dry_run:
         shown = module.act(run) if step in _ONLY_LOOKING else {}
         attempt.facts = {**attempt.facts, "source": run.source, "target": run.target, **shown}
         return "would_do", dry_run.sentence(run, shown)
@@ -238,13 +256,6 @@ def before_anybody_waits(step: StepName, run: Run) -> tuple[Check, ...]:
     These are no decision facts: who could approve may change until somebody has answered.
     """
     return (is_new(run), enough(run)) if step is first_step(run.request.verb) else ()
-
-
-def _take_over(run: Run) -> None:
-    """Take the run, so that no other process of it changes anything from now on. What it has settled stays as it is."""
-    state = run.record()
-    if state.run == run.request.run and state.is_held:
-        run.take()
 
 
 def _state_after(where: StepTurn, facts: Mapping[str, Any]) -> str:

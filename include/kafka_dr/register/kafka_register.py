@@ -36,6 +36,9 @@ from kafka_dr.waiting import wait_until
 _PARTITION = TopicPartition(records.REGISTER_TOPIC, 0)
 #: How long brokers may take to know of a topic that was created, in seconds.
 _KNOWN_SECONDS = 5.0
+#: How long no record may arrive. A process that is killed in the middle of a transaction keeps readers waiting for up
+#: to 20 s: the transaction's timeout, and then the broker's interval of looking for such transactions.
+_STALL_SECONDS = 25.0
 
 
 @dataclass(slots=True)
@@ -251,7 +254,7 @@ class KafkaRegister:
         """Read what was written since the last read. If a read fails, the next one begins at the log start offset."""
         self._read_to = None
         newest, foreign = dict(self._newest), dict(self._foreign)
-        for record in self._cluster.log.read({_PARTITION: OffsetRange(start, end)}):
+        for record in self._cluster.log.read({_PARTITION: OffsetRange(start, end)}, stall_seconds=_STALL_SECONDS):
             if problem := wrong_shape(record.key, record.value):
                 where = f"offset {record.offset} of {_PARTITION} on {self._cluster.name}"
                 foreign[record.key] = ForeignRecord(where, record.key, problem)

@@ -26,7 +26,7 @@ class Executor:
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self._took: set[tuple[str, str, int]] = set()
+        self._took: dict[tuple[str, str], RegisterState] = {}
 
     @classmethod
     def here(cls) -> Executor:
@@ -44,8 +44,8 @@ class Executor:
         """
         if state.executor == self.name:
             return state
-        held = (state.group, state.run, state.epoch)
-        if held in self._took:
+        before = self.taken(state.group, state.run)
+        if before is not None and before.epoch == state.epoch:
             raise Refused(
                 f"{state.group} is {said(state)}: this process ({self.name}) had taken the run, and another one "
                 "continues it. Nothing more is changed"
@@ -59,5 +59,14 @@ class Executor:
             # It does not hold the record yet that the other register was given.
             register.copy(state)
             register.compare_and_set(state, new)
-        self._took.add(held)
+        self.remember(new)
         return new
+
+    def taken(self, group: str, run: str) -> RegisterState | None:
+        """Return the record with which this process took a run, or advanced it last; ``None`` if it never took it."""
+        return self._took.get((group, run))
+
+    def remember(self, state: RegisterState) -> None:
+        """Remember a record that this process wrote, if it says that it executes the run."""
+        if state.executor == self.name:
+            self._took[state.group, state.run] = state

@@ -201,6 +201,7 @@ class ResumeRequest:
 
     :param run: the run that died; whatever run holds the group where ``None``
     :param requester: the name of the person who asks for it
+    :param confirmed: a person made sure that it is dead, although it showed life a short while ago
     """
 
     protection_group: str
@@ -208,3 +209,4 @@ class ResumeRequest:
     run: str | None = None
     reason: str = ""
     requester: str = ""
+    confirmed: bool = False

@@ -118,6 +118,7 @@ class Run(GroupContext):
         """
         known = self.record()
         self.clients.register(arbiter(known)).compare_and_set(known, new)
+        self.clients.executor.remember(new)
         self.register_state = new
         return new
 

@@ -42,6 +42,7 @@ class ResumeOperator(FirstTask):
             run=params.get("run") or None,
             reason=params["reason"],
             requester=requester_of(context),
+            confirmed=bool(params.get("confirmed")),
         )
         self.resumed_run = request.run or ""
 

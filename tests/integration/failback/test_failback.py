@@ -258,8 +258,9 @@ def test_a_rebuild_after_an_abandoned_quarantine_succeeds_wherever_its_process_d
     assert "has no answer to second_approval" in home.failed(StepName.CLAIM).detail
     home.approve("bob", StepName.SECOND_APPROVAL)
     home.step(StepName.CLAIM)
-    home.killed(StepName.RESCUE, dying(TransactionalWriter, "_commit", when="before"))
-    home.killed(StepName.RESCUE, dying(TransactionalWriter, "write"))
+    # The first time, the process takes the run.
+    home.killed(StepName.RESCUE, dying(TransactionalWriter, "_commit", when="before", nth=2))
+    home.killed(StepName.RESCUE, dying(TransactionalWriter, "write", nth=2))
     home.step(StepName.RESCUE)
     _hide(listed)
     before = _ids(left, "east")
@@ -291,13 +292,13 @@ def test_a_rebuild_after_an_abandoned_quarantine_succeeds_wherever_its_process_d
     # The stranded records are listed once more: the kept ones are still there.
     assert list_stranded(protection, spark, run=left.run).values == listed.values
     with protection.clients() as clients, pytest.raises(StepFailed, match="checksum"):
-        resume(ResumeRequest(name, "finish", reason="it died"), clients)
+        resume(ResumeRequest(name, "finish", reason="it died", confirmed=True), clients)
     auditor()
     # An audit of the copy comes between two attempts, never within one: the second continues where the first stopped.
     with protection.clients() as clients, dying(KafkaRegister, "compare_and_set", nth=2), pytest.raises(Killed):
-        resume(ResumeRequest(name, "finish", reason="it died"), clients)
+        resume(ResumeRequest(name, "finish", reason="it died", confirmed=True), clients)
     with protection.clients() as clients:
-        resume(ResumeRequest(name, "finish", run=home.run, reason="it died again"), clients)
+        resume(ResumeRequest(name, "finish", run=home.run, reason="it died again", confirmed=True), clients)
 
     state = protection.state("east")
     assert state is not None
@@ -319,7 +320,9 @@ def _give_up_a_quarantine(left: OldClusterGroup, auditor: Callable[[], None]) ->
     for step in (StepName.RESCUE, StepName.PREPARE_OLD_CLUSTER, StepName.REVERSE_FLOW, StepName.CATCH_UP):
         given_up.step(step)
     with left.protection.clients() as clients:
-        resume(ResumeRequest(left.protection.name, "abandon", reason="it copies the wrong way"), clients)
+        resume(
+            ResumeRequest(left.protection.name, "abandon", reason="it copies the wrong way", confirmed=True), clients
+        )
     assert outside_view.connectors(left.protection)[f"dr.{left.protection.name}.west-to-east"] == "STOPPED"
     assert given_up.failed(StepName.CATCH_UP).outcome == "refused"
 
@@ -334,7 +337,10 @@ def _give_up_a_rebuild(left: OldClusterGroup, auditor: Callable[[], None]) -> No
         given_up.killed(StepName.PREPARE_OLD_CLUSTER, dying(Acls, "remove", when="before"))
     assert {acl.operation for acl in outside_view.acls_of(left.protection, "east") - before} == {AclOperation.DELETE}
     with left.protection.clients() as clients:
-        resume(ResumeRequest(left.protection.name, "abandon", reason="somebody had second thoughts"), clients)
+        resume(
+            ResumeRequest(left.protection.name, "abandon", reason="somebody had second thoughts", confirmed=True),
+            clients,
+        )
     assert outside_view.acls_of(left.protection, "east") == before
 
 

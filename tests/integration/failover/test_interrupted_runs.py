@@ -126,7 +126,7 @@ def test_a_run_that_died_between_two_changes_of_one_step_can_be_finished(group: 
 
 def _resume(group: SwitchedGroup, decision: str, *, run: str | None = None) -> None:
     with group.protection.clients() as clients:
-        record = resume(ResumeRequest(group.name, decision, run=run, reason="it died"), clients)  # type: ignore[arg-type]
+        record = resume(ResumeRequest(group.name, decision, run=run, reason="it died", confirmed=True), clients)  # type: ignore[arg-type]
         kept = clients.evidence.newest(group.name, record.run, "resume")
         assert kept is not None
         assert (kept["facts"]["resumed"]["decision"], kept["facts"]["resumed"]["reason"]) == (decision, "it died")

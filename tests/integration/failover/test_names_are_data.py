@@ -39,7 +39,7 @@ def test_names_that_look_like_secrets_are_moved_and_moved_back_and_the_evidence_
     for step in STEPS_AFTER_APPROVAL[1:-1]:
         with protection.clients() as clients:
             assert run_step(step, request, clients).outcome == "done"
-    finish = ResumeRequest(named.name, "finish", reason="its report never ran")
+    finish = ResumeRequest(named.name, "finish", reason="its report never ran", confirmed=True)
     with protection.clients() as clients:
         assert clients.evidence.newest_seal(named.name, request.run) is None
         assert "is finished" in resume(finish, clients).detail

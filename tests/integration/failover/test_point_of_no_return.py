@@ -36,7 +36,7 @@ def test_a_hand_over_that_was_committed_without_an_answer_can_only_be_finished(g
     assert refused.value.record.outcome == "refused"
     assert group.protection.refuses_writes(source)
     with group.protection.clients() as clients:
-        resume(ResumeRequest(group.name, "finish", run=request.run), clients)
+        resume(ResumeRequest(group.name, "finish", run=request.run, confirmed=True), clients)
     group.assert_at_rest(target)
 
 
@@ -59,13 +59,21 @@ def test_a_hand_over_that_never_arrived_can_be_rolled_back(group: SwitchedGroup)
 
 @contextmanager
 def _hanging(group: SwitchedGroup, cluster: str, *, commits: bool) -> Iterator[None]:
-    """Let the cluster hang at the next commit: right after it, so that only the answer is lost, or before it."""
+    """Let the cluster hang at the hand-over's commit: right after it, so that only the answer is lost, or before it.
+
+    It is the second commit: with the first one the process takes the run.
+    """
     real: Callable[..., None] = TransactionalWriter._commit
     broker, lab = outside_view.broker_of(cluster), group.protection.lab
 
+    taken: list[bool] = []
+
     def commit(writer: TransactionalWriter, doing: str) -> None:
-        if commits:
+        if commits or not taken:
             real(writer, doing)
+        if not taken:
+            taken.append(True)
+            return
         lab.pause(broker)
         raise OutcomeUnknown(f"could not {doing}: the connection broke before the answer")
 

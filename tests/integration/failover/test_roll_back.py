@@ -128,7 +128,7 @@ def test_a_roll_back_that_wakes_up_in_the_next_run_does_not_lift_that_runs_fence
     assert outside_view.look(group.protection) == before
     assert group.protection.refuses_writes(source)
     with group.protection.clients() as clients:
-        resume(ResumeRequest(group.name, "finish", run=following.run), clients)
+        resume(ResumeRequest(group.name, "finish", run=following.run, confirmed=True), clients)
     group.assert_at_rest(target)
 
 
@@ -186,7 +186,7 @@ def test_a_roll_back_that_comes_after_the_hand_over_is_refused(group: SwitchedGr
     assert outside_view.look(group.protection) == before
     assert group.protection.refuses_writes(source)
     with group.protection.clients() as clients:
-        resume(ResumeRequest(group.name, "finish", run=request.run), clients)
+        resume(ResumeRequest(group.name, "finish", run=request.run, confirmed=True), clients)
     group.assert_at_rest(target)
 
 
@@ -217,7 +217,7 @@ def test_of_a_hand_over_and_a_roll_back_at_the_same_moment_exactly_one_wins(grou
         assert group.protection.takes_writes(target)
         assert group.protection.refuses_writes(source)
         with group.protection.clients() as clients:
-            resume(ResumeRequest(group.name, "finish", run=request.run), clients)
+            resume(ResumeRequest(group.name, "finish", run=request.run, confirmed=True), clients)
         group.assert_at_rest(target)
     else:
         group.assert_at_rest(source)
@@ -261,7 +261,7 @@ def test_a_roll_back_that_died_is_finished_by_the_next_one(group: SwitchedGroup,
         group.roll_back(request)
 
     with group.protection.clients() as clients:
-        resume(ResumeRequest(group.name, "abandon", run=request.run), clients)
+        resume(ResumeRequest(group.name, "abandon", run=request.run, confirmed=True), clients)
 
     group.assert_at_rest(source)
 

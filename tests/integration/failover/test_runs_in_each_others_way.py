@@ -107,7 +107,7 @@ def test_there_is_nothing_to_resume_where_no_run_holds_the_group(group: Switched
     with group.protection.clients() as clients:
         for decision in ("finish", "abandon"):
             with pytest.raises(Refused, match="no run holds it, so there is nothing to resume"):
-                resume(ResumeRequest(group.name, decision), clients)
+                resume(ResumeRequest(group.name, decision, confirmed=True), clients)
 
     assert outside_view.look(group.protection) == before
 
@@ -120,7 +120,7 @@ def test_a_run_is_resumed_by_its_own_name_only(group: SwitchedGroup) -> None:
         group.protection.clients() as clients,
         pytest.raises(Refused, match=f"run {request.run} holds {group.name}, expected run-of-another-day"),
     ):
-        resume(ResumeRequest(group.name, "abandon", run="run-of-another-day"), clients)
+        resume(ResumeRequest(group.name, "abandon", run="run-of-another-day", confirmed=True), clients)
 
     group.roll_back(request)
     group.assert_at_rest(source)

@@ -98,7 +98,7 @@ def hindered(_groups: Callable[[], SwitchedGroup]) -> Hindered:
     _at_the_hand_over(run)
     _behind_it(run)
     with group.protection.clients() as clients:
-        resume(ResumeRequest(group.name, "finish", run=run.request.run), clients)
+        resume(ResumeRequest(group.name, "finish", run=run.request.run, confirmed=True), clients)
     return run
 
 

@@ -72,7 +72,7 @@ def test_a_run_that_did_not_know_and_died_is_finished_and_asks_again(group: Swit
         act_only(last, request, clients)
 
     with group.protection.clients() as clients:
-        resume(ResumeRequest(group.name, "finish", run=request.run), clients)
+        resume(ResumeRequest(group.name, "finish", run=request.run, confirmed=True), clients)
 
     group.assert_at_rest(target)
 
@@ -100,5 +100,5 @@ def test_the_proofs_that_only_one_cluster_is_written_to_have_to_be_known_and_a_r
     assert (stopped.outcome, stopped.detail) == ("failed", "groups_readable: READ is not allowed.")
 
     with group.protection.clients() as clients:
-        resume(ResumeRequest(group.name, "finish", run=request.run), clients)
+        resume(ResumeRequest(group.name, "finish", run=request.run, confirmed=True), clients)
     group.assert_at_rest(target)

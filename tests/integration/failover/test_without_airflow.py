@@ -76,7 +76,7 @@ def test_a_plan_says_what_a_run_would_do_and_how_one_that_died_would_end_and_cha
     assert (said.code, "the point of no return is passed" in said.out) == (4, True)
     assert outside_view.look(group.protection) == before
     with group.protection.clients() as clients:
-        resume(ResumeRequest(group.name, "finish", reason="a test"), clients)
+        resume(ResumeRequest(group.name, "finish", reason="a test", confirmed=True), clients)
 
 
 def test_an_adoption_is_planned_before_any_register_exists(protection: Protection) -> None:
@@ -98,7 +98,7 @@ def test_a_run_that_airflow_began_is_finished_by_the_command_line_alone(group: S
     request = group.interrupted_after_act(step)
 
     said = CommandLine(group.protection).run(
-        "resume", "--group", group.name, "--run", request.run, "--reason", "Airflow is gone", "--json"
+        "resume", "--group", group.name, "--run", request.run, "--reason", "Airflow is gone", "--confirmed", "--json"
     )
 
     assert said.code == 0, said.err
@@ -114,7 +114,7 @@ def test_a_run_that_airflow_began_is_rolled_back_by_the_command_line_alone(group
 
     said = line.run("abandon", "--group", group.name, "--run", "another", "--reason", "a test")
     assert (said.code, f"run {request.run} holds {group.name}, expected another" in said.err) == (4, True)
-    said = line.run("abandon", "--group", group.name, "--reason", "Airflow is gone")
+    said = line.run("abandon", "--group", group.name, "--reason", "Airflow is gone", "--confirmed")
 
     assert said.code == 0, said.err
     assert f"run {request.run} is abandoned" in said.out

@@ -86,7 +86,7 @@ def test_open_transactions_end_at_the_fence_and_nothing_that_was_committed_is_lo
         assert not settling.commits()
         assert not stray.commits()
         with group.protection.clients() as clients:
-            resume(ResumeRequest(group.name, "finish", run=request.run), clients)
+            resume(ResumeRequest(group.name, "finish", run=request.run, confirmed=True), clients)
 
     values = [value for _, _, value, _ in outside_view.contents(group.protection, target)[partition]]
     assert [value for value in values if value in prompt.values] == prompt.values
@@ -102,7 +102,7 @@ def test_a_topic_created_in_the_middle_of_a_run_is_copied_or_ends_the_run(group:
     with group.protection.clients() as clients:
         try:
             run_step(StepName.FENCE_SOURCE, request, clients)
-            resume(ResumeRequest(group.name, "finish", run=request.run), clients)
+            resume(ResumeRequest(group.name, "finish", run=request.run, confirmed=True), clients)
         except StepFailed as failure:
             refused = failure.record
             group.roll_back(request)
@@ -123,7 +123,7 @@ def test_a_topic_that_the_flow_has_found_in_time_is_copied(group: SwitchedGroup)
     group.wait_equal()
 
     with group.protection.clients() as clients:
-        resume(ResumeRequest(group.name, "finish", run=request.run), clients)
+        resume(ResumeRequest(group.name, "finish", run=request.run, confirmed=True), clients)
 
     assert len(outside_view.contents(group.protection, target)[TopicPartition(topic, 0)]) == 10
     group.assert_at_rest(target)

@@ -131,7 +131,7 @@ def test_a_source_that_an_undeclared_principal_may_write_to_is_not_fenced_and_is
 
     def abandoned() -> None:
         with group.protection.clients() as clients:
-            resume(ResumeRequest(group.name, "abandon", run=request.run, reason="a test"), clients)
+            resume(ResumeRequest(group.name, "abandon", run=request.run, reason="a test", confirmed=True), clients)
 
     mortal = DyingProcess()
     mortal.until_through(abandoned)

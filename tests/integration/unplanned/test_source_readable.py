@@ -93,5 +93,5 @@ def test_a_source_that_answers_late_is_fenced_in_the_background_and_opened_again
     assert "answered late and refuses writes" in source_state["detail"]
     assert group.protection.refuses_writes(passing.active)
     with group.protection.clients() as clients:
-        resume(ResumeRequest(group.name, "abandon", run=request.run, reason="a test"), clients)
+        resume(ResumeRequest(group.name, "abandon", run=request.run, reason="a test", confirmed=True), clients)
     group.assert_at_rest(passing.active)

@@ -27,7 +27,7 @@ def test_a_planned_run_that_lost_its_source_is_taken_over(disaster: Disaster, la
     assert evidence.facts["decision"]["taken_from"] == planned.run
     disaster.step(StepName.CLAIM, request)
     with group.protection.clients() as clients:
-        resume(ResumeRequest(group.name, "finish", run=request.run, reason="a test"), clients)
+        resume(ResumeRequest(group.name, "finish", run=request.run, reason="a test", confirmed=True), clients)
 
     state = disaster.state()
     assert (state.phase, state.active, state.epoch) == (Phase.UNFENCED, "west", 1000)

@@ -1,0 +1,93 @@
+"""Does a process still execute a run? The register says it, also if Airflow is gone and the evidence cannot be read.
+
+Taking the run is a sign of life. In a step that lasts longer, a beat follows every 20 seconds. A step that ends without
+success says that its process has ended.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from datetime import datetime, timedelta
+from functools import partial
+from threading import Event, Thread
+from typing import Any
+
+from kafka_dr.register import RegisterState
+from kafka_dr.register.holding import Author
+from kafka_dr.runs.background import BackgroundCall, answers_within
+from kafka_dr.runs.clients import Clients
+
+#: The name of the fact. Only the register that decides takes it.
+ALIVE = "alive"
+#: How long a process may show no sign of life until another one may continue its run without a confirmation.
+SILENT_AFTER = timedelta(seconds=60)
+BEAT_SECONDS = 20.0
+#: How long a step that has failed waits until the registers know that its process has ended.
+_END_SECONDS = 2.0
+
+
+def alive(state: RegisterState, facts: Mapping[str, Any], *, now: datetime) -> str:
+    """Return a sentence about the process that may still execute the run of a record; empty if none does.
+
+    :param facts: what that run journaled in the register that decides
+    """
+    beat = facts.get(ALIVE, {})
+    seen = state.attempt_at or state.at
+    if (beat.get("epoch"), beat.get("attempt")) == (state.epoch, state.attempt):
+        if beat["ended"]:
+            return ""
+        seen = max(seen, datetime.fromisoformat(beat["at"]))
+    silent = now - seen
+    if silent >= SILENT_AFTER:
+        return ""
+    by = f"the process {state.executor}" if state.executor else "the process that claimed the group"
+    return (
+        f"run {state.run} of {state.group} is still being executed: {by} showed life {silent.total_seconds():.0f} s "
+        f"ago, and only after {SILENT_AFTER.total_seconds():.0f} s it counts as dead"
+    )
+
+
+@contextmanager
+def showing_life(clients: Clients, state: RegisterState) -> Iterator[None]:
+    """Show that this process executes a run, as long as the block lasts.
+
+    :param state: the record with which it took the run
+    """
+    over = Event()
+
+    def beat() -> None:
+        while not over.wait(BEAT_SECONDS):
+            for cluster in (state.active, state.standby):
+                BackgroundCall(f"a sign of life for {cluster}", partial(_show, clients, cluster, state))
+
+    Thread(target=beat, name=f"signs of life of {state.run}", daemon=True).start()
+    try:
+        yield
+    finally:
+        over.set()
+
+
+def show_end(clients: Clients, group: str, run: str) -> None:
+    """Say that this process has ended, if it took the run: another one may continue at once."""
+    state = clients.executor.taken(group, run)
+    if state is None:
+        return
+    clusters = (state.active, state.standby)
+    answers_within(
+        {name: partial(_show, clients, name, state, ended=True) for name in clusters},
+        seconds=_END_SECONDS,
+    )
+
+
+def _show(clients: Clients, cluster: str, state: RegisterState, *, ended: bool = False) -> None:
+    beat = {
+        "epoch": state.epoch,
+        "attempt": state.attempt,
+        "executor": state.executor,
+        "at": clients.clock.now().isoformat(),
+        "ended": ended,
+    }
+    # A process that lost the run says nothing more: it would hide the beats of the one that has it.
+    author = Author(state.run, state.epoch, state.attempt, holds=True)
+    clients.register(cluster).write_fact(state.group, state.run, ALIVE, beat, by=author)

@@ -1,0 +1,120 @@
+"""A worker is stopped in the middle of a step, another process continues the run, and the worker is woken."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from kafka_dr.errors import Refused
+from kafka_dr.failover.resume import resume
+from kafka_dr.failover.runner import run_step
+from kafka_dr.runs.request import ResumeRequest, RunRequest, StepName
+from support import outside_view
+from support.frozen_worker import FrozenWorker
+from support.protection import STEPS_AFTER_APPROVAL
+from support.switched_group import SwitchedGroup, failed
+
+pytestmark = pytest.mark.kafka
+
+Freezer = Callable[..., FrozenWorker]
+_REGISTER = "kafka_dr.register:KafkaRegister"
+_TAKE_OVER = "kafka_dr.clusters.transactions:Transactions.take_over"
+
+
+@pytest.fixture
+def frozen(group: SwitchedGroup) -> Iterator[Freezer]:
+    """Return what runs a step in a process of its own, which stops in the middle; all of them end with the test."""
+    workers: list[FrozenWorker] = []
+
+    def freeze(request: RunRequest, step: StepName, place: str, *, when: str = "before") -> FrozenWorker:
+        workers.append(FrozenWorker(group.protection, request, step, place, when=when))
+        return workers[-1]
+
+    yield freeze
+    for worker in workers:
+        worker.end()
+
+
+def _before(step: StepName) -> StepName:
+    return STEPS_AFTER_APPROVAL[STEPS_AFTER_APPROVAL.index(step) - 1]
+
+
+def _journal(group: SwitchedGroup, request: RunRequest) -> dict[str, Any]:
+    with group.protection.clients() as clients:
+        return {name: clients.register(name).facts(group.name, request.run) for name in ("east", "west")}
+
+
+def test_a_worker_that_sleeps_in_stop_flow_does_not_move_the_seed_of_the_reverse_flow(
+    group: SwitchedGroup, frozen: Freezer
+) -> None:
+    """It would journal the log ends of now: the records written since then would never be copied back."""
+    target = group.standby
+    request = group.go(_before(StepName.STOP_FLOW))
+    worker = frozen(request, StepName.STOP_FLOW, _TAKE_OVER, when="after")
+    with group.protection.clients() as clients:
+        with pytest.raises(Refused, match=r"showed life \d+ s ago"):
+            resume(ResumeRequest(group.name, "finish", run=request.run), clients)
+        for step in STEPS_AFTER_APPROVAL[3 : STEPS_AFTER_APPROVAL.index(StepName.START_REVERSE_FLOW)]:
+            run_step(step, request, clients)
+    group.protection.produce(target, 30)
+    before, journal = outside_view.look(group.protection), _journal(group, request)
+
+    said = worker.wake()
+
+    assert said.startswith("failed: "), said
+    assert "may not journal target_ends" in said
+    assert _journal(group, request) == journal
+    assert outside_view.look(group.protection) == before
+    with group.protection.clients() as clients:
+        resume(ResumeRequest(group.name, "finish", run=request.run, confirmed=True), clients)
+    group.assert_at_rest(target)
+
+
+@pytest.mark.parametrize(
+    ("step", "place"),
+    [
+        pytest.param(StepName.FENCE_SOURCE, "kafka_dr.clusters.acls:Acls.list", marks=pytest.mark.long),
+        pytest.param(StepName.DRAIN, "kafka_dr.clusters.acls:Acls.list", marks=pytest.mark.long),
+        pytest.param(StepName.STOP_FLOW, f"{_REGISTER}.write_fact", marks=pytest.mark.long),
+        pytest.param(StepName.CUT_OVER_GROUPS, f"{_REGISTER}.write_fact", marks=pytest.mark.long),
+        (StepName.OPEN_TARGET, "kafka_dr.clusters.acls:Acls.list"),
+        pytest.param(StepName.VERIFY, f"{_REGISTER}.write_fact", marks=pytest.mark.long),
+        pytest.param(StepName.START_REVERSE_FLOW, f"{_REGISTER}.write_fact", marks=pytest.mark.long),
+    ],
+)
+def test_a_worker_that_sleeps_in_any_step_changes_nothing_after_another_process_has_continued(
+    group: SwitchedGroup, frozen: Freezer, step: StepName, place: str
+) -> None:
+    target = group.standby
+    request = group.go(_before(step))
+    worker = frozen(request, step, place)
+    with group.protection.clients() as clients:
+        resume(ResumeRequest(group.name, "finish", run=request.run, confirmed=True), clients)
+    group.protection.produce(target, 10)
+    group.wait_equal()
+    before, journal = outside_view.look(group.protection), _journal(group, request)
+
+    said = worker.wake()
+
+    assert said.startswith("failed: "), said
+    assert "Nothing more is changed" in said
+    assert _journal(group, request) == journal
+    assert outside_view.look(group.protection) == before
+    group.assert_at_rest(target)
+
+
+def test_of_two_processes_that_execute_one_run_at_once_only_the_last_one_continues(group: SwitchedGroup) -> None:
+    source, target = group.active, group.standby
+    request = group.go(StepName.FENCE_SOURCE)
+    with group.protection.clients() as first, group.protection.clients() as second:
+        run_step(StepName.DRAIN, request, first)
+        run_step(StepName.DRAIN, request, second)
+        before = outside_view.look(group.protection)
+        refused = failed(StepName.STOP_FLOW, request, first)
+        assert "another one continues it" in refused.detail
+        assert outside_view.look(group.protection) == before
+        resume(ResumeRequest(group.name, "finish", run=request.run, confirmed=True), second)
+    group.assert_at_rest(target)
+    assert group.protection.refuses_writes(source)

@@ -1,0 +1,84 @@
+"""Whether a process still executes a run, as the register says it."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from kafka_dr.register import Phase, RegisterState
+from kafka_dr.runs.executor import Executor
+from kafka_dr.runs.request import RunRequest
+from kafka_dr.runs.run import Run
+from kafka_dr.runs.signs_of_life import ALIVE, SILENT_AFTER, alive, show_end
+from support.fake_registers import FakeRegisters
+from support.register_states import AT, a_state
+
+CLAIMED = a_state(epoch=2, phase=Phase.SWITCHING, verb="planned_failover", run="run-1")
+TAKEN = a_state(
+    epoch=2, phase=Phase.SWITCHING, verb="planned_failover", run="run-1", attempt=3, executor="worker-1", attempt_at=AT
+)
+LATER = AT + SILENT_AFTER
+
+
+def beat(seconds: float = 0, **changes: Any) -> dict[str, Any]:
+    at = (AT + timedelta(seconds=seconds)).isoformat()
+    return {ALIVE: {"epoch": 2, "attempt": 3, "executor": "worker-1", "at": at, "ended": False, **changes}}
+
+
+@pytest.mark.parametrize(
+    ("state", "facts"),
+    [
+        pytest.param(TAKEN, {}, id="taken a minute ago"),
+        pytest.param(CLAIMED, {}, id="claimed a minute ago"),
+        pytest.param(TAKEN, beat(), id="a beat of a minute ago"),
+        pytest.param(TAKEN, beat(50, attempt=2), id="a beat of an earlier attempt"),
+        pytest.param(TAKEN, beat(50, epoch=1), id="a beat of an earlier claim"),
+        pytest.param(TAKEN, beat(59, ended=True), id="it has said that it ended"),
+    ],
+)
+def test_a_run_that_nobody_executes(state: RegisterState, facts: dict[str, Any]) -> None:
+    assert alive(state, facts, now=LATER) == ""
+
+
+@pytest.mark.parametrize(
+    ("state", "facts", "now"),
+    [
+        pytest.param(TAKEN, {}, AT + timedelta(seconds=59), id="just taken"),
+        pytest.param(CLAIMED, {}, AT + timedelta(seconds=59), id="just claimed"),
+        pytest.param(TAKEN, beat(1), LATER, id="a beat"),
+        pytest.param(TAKEN, beat(0, attempt=2, ended=True), AT, id="an earlier attempt ended"),
+        pytest.param(TAKEN, beat(100), LATER, id="a clock that is ahead"),
+    ],
+)
+def test_a_run_that_may_still_be_executed(state: RegisterState, facts: dict[str, Any], now: Any) -> None:
+    assert "run run-1 of orders is still being executed" in alive(state, facts, now=now)
+
+
+def test_it_says_which_process_and_when() -> None:
+    said = alive(TAKEN, beat(20), now=AT + timedelta(seconds=32))
+    assert "the process worker-1 showed life 12 s ago, and only after 60 s it counts as dead" in said
+
+
+def test_a_process_that_failed_says_that_it_has_ended() -> None:
+    registers = FakeRegisters(east=CLAIMED, west=CLAIMED)
+    clients = registers.clients(executor=Executor.here())
+    show_end(clients, "orders", "run-1")
+    assert registers.by_cluster["east"].facts("orders", "run-1") == {}
+    state = Run(RunRequest("orders", "run-1"), clients).take()
+    facts = registers.by_cluster["east"].facts("orders", "run-1")
+    assert alive(state, facts, now=clients.clock.now())
+    show_end(clients, "orders", "run-1")
+    facts = registers.by_cluster["east"].facts("orders", "run-1")
+    assert alive(state, facts, now=clients.clock.now()) == ""
+
+
+def test_a_process_that_lost_the_run_says_nothing_more() -> None:
+    registers = FakeRegisters(east=CLAIMED, west=CLAIMED)
+    lost, other = (registers.clients(executor=Executor.here()) for _ in range(2))
+    Run(RunRequest("orders", "run-1"), lost).take()
+    Run(RunRequest("orders", "run-1"), other).take()
+    show_end(lost, "orders", "run-1")
+    for register in registers.by_cluster.values():
+        assert register.facts("orders", "run-1") == {}
