@@ -162,7 +162,7 @@ def test_a_name_never_leads_out_of_the_folder(store: EvidenceStore, group: str, 
 def test_a_folder_that_cannot_be_written_is_named_in_a_sentence(store: EvidenceStore, tmp_path: Path) -> None:
     (tmp_path / "evidence").write_text("in the way")
 
-    with pytest.raises(EvidenceUnwritable, match=r"Check evidence\.root of the topology and run the step again"):
+    with pytest.raises(EvidenceUnwritable, match=r"name another evidence\.root in the topology"):
         store.write("orders", RUN, 1, "preflight", {})
 
 

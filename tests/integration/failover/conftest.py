@@ -41,3 +41,9 @@ def group(_groups: Callable[[], SwitchedGroup], _shared: list[SwitchedGroup]) ->
     if not _shared:
         _shared.append(_groups())
     return _shared[-1]
+
+
+@pytest.fixture
+def own_group(_groups: Callable[[], SwitchedGroup]) -> SwitchedGroup:
+    """Return a stable group that no other test gets, for what a register keeps about a group."""
+    return _groups()
