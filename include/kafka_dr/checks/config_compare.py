@@ -39,7 +39,7 @@ def plan_between(
 
     def side(name: str) -> Side:
         cluster = context.operator(name)
-        fence = context.clients.register(name).added_acls(context.group.name, name).ours
+        fence = context.clients.register(name).added_acls(context.group.name, name).current
         audit = context.clients.cluster(name, "audit")
         return Side(
             cluster,

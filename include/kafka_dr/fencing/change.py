@@ -87,7 +87,7 @@ class AclChanges:
         epoch = self._permitted()
         recorded = self._register.added_acls(self._group, self._cluster.name)
         # One that was lifted in this epoch, and that a request held up has added again, is this project's.
-        ours = added | (present & recorded.lifted & frozenset[Acl]().union(*map(frozenset, stages)))
+        ours = added | (present & recorded.remembered(epoch) & frozenset[Acl]().union(*map(frozenset, stages)))
         if recorded.adding(ours, epoch=epoch) != recorded:
             self._record(lambda found, epoch: found.adding(ours, epoch=epoch))
         self._send(self._cluster.acls.add, missing, lifting=False)
@@ -100,7 +100,7 @@ class AclChanges:
         """
         recorded = self._register.added_acls(self._group, self._cluster.name)
         ours, again = recorded.current, recorded.lifted & frozenset[Acl]().union(*map(frozenset, stages))
-        if again:
+        if again := again and again & recorded.remembered(self._permitted()):
             # Sending thousands of them for nothing would keep the controller from its work.
             ours |= again & self._cluster.acls.list()
         removed = [frozenset(stage) & ours for stage in stages]
@@ -113,7 +113,8 @@ class AclChanges:
     def foreign(self, unwanted: Collection[Acl]) -> frozenset[Acl]:
         """Return those of the ACLs that are on the cluster but were not added by this project."""
         added = self._register.added_acls(self._group, self._cluster.name)
-        return (frozenset(unwanted) & self._cluster.acls.list()) - added.ours
+        others = (frozenset(unwanted) & self._cluster.acls.list()) - added.current
+        return others - added.remembered(self._permitted()) if others & added.lifted else others
 
     def _record(self, change: Callable[[AddedAcls, int], AddedAcls]) -> None:
         """Change the record of added ACLs; a caller that was held up must not remove from it what others added."""

@@ -30,21 +30,17 @@ class AddedAcls:
     lifted: frozenset[Acl] = frozenset()
     epoch: int = 0
 
-    @property
-    def ours(self) -> frozenset[Acl]:
-        """Every ACL that counts as added by this project."""
-        return self.current | self.lifted
-
     def adding(self, acls: Collection[Acl], *, epoch: int) -> AddedAcls:
         """Return the record before ACLs are added; lifted ones that are asked for again count as added."""
-        return AddedAcls(self.current | frozenset(acls), self._remembered(epoch) - frozenset(acls), self.epoch)
+        return AddedAcls(self.current | frozenset(acls), self.remembered(epoch) - frozenset(acls), self.epoch)
 
     def lifting(self, acls: Collection[Acl], *, epoch: int) -> AddedAcls:
         """Return the record after ACLs were lifted."""
         gone = frozenset(acls)
-        return AddedAcls(self.current - gone, self._remembered(epoch) | gone, max(epoch, self.epoch))
+        return AddedAcls(self.current - gone, self.remembered(epoch) | gone, max(epoch, self.epoch))
 
-    def _remembered(self, epoch: int) -> frozenset[Acl]:
+    def remembered(self, epoch: int) -> frozenset[Acl]:
+        """Return what was lifted and still counts as this project's; from the next epoch on another owner added it."""
         return self.lifted if epoch <= self.epoch else frozenset()
 
     def to_json(self) -> bytes:

@@ -308,4 +308,4 @@ def test_a_run_that_is_about_to_switch_learns_what_must_match(configured: Config
 def test_the_fence_is_part_of_no_difference(configured: ConfiguredGroup, clients: Clients) -> None:
     plan = configured.plan(clients, "fenced")
     assert [item for item in plan.items if "DENY" in item.subject] == []
-    assert clients.register("west").added_acls(configured.name, "west").ours == fences.standby(configured.group)
+    assert clients.register("west").added_acls(configured.name, "west").current == fences.standby(configured.group)

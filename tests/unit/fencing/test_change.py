@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Collection
 from types import SimpleNamespace
 from typing import Any, cast
@@ -13,6 +14,7 @@ from kafka_dr.clusters import Acl, AclOperation, AclPermission, KafkaCluster, Pa
 from kafka_dr.errors import Refused
 from kafka_dr.fencing.change import AclChanges
 from kafka_dr.register import MemoryRegister
+from support.register_states import a_state
 
 DENY = Acl(
     ResourceType.TOPIC, "orders.", PatternType.PREFIXED, "User:app", AclOperation.WRITE, AclPermission.DENY
@@ -72,3 +74,26 @@ def test_a_worker_that_was_held_up_leaves_the_record_to_whoever_has_the_group_no
     assert changes("roll back").lift([DENY]) == {DENY}
     assert not acls.there
     assert not register.added_acls("orders", "west").current
+
+
+def test_a_deny_that_another_owner_adds_after_the_next_claim_stays_although_this_project_once_lifted_it() -> None:
+    acls, register, epoch = HeldUpAcls(), MemoryRegister(), [3]
+    changes = AclChanges(
+        "orders",
+        cast("KafkaCluster", SimpleNamespace(name="west", acls=acls)),
+        cast("Any", register),
+        permission=lambda: a_state(epoch=epoch[0]),
+        required=lambda: None,
+        clock=ManualClock(),
+    )
+    changes.add([DENY])
+    changes.lift([DENY])
+    acls.there.add(DENY)
+    assert not changes.foreign([DENY]), "a request of this epoch may have come late"
+
+    epoch[0] = 4
+    assert changes.foreign([DENY]) == {DENY}
+    assert changes.lift([DENY]) == frozenset()
+    changes.add([DENY, dataclasses.replace(DENY, name="other.")])
+    assert changes.lift([DENY]) == frozenset()
+    assert DENY in acls.there

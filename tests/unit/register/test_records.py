@@ -109,8 +109,9 @@ def test_lifted_acls_are_remembered_until_a_later_epoch_changes_the_record() -> 
     )
     lifted = AddedAcls().adding({first}, epoch=3).lifting({first}, epoch=4)
     assert lifted == AddedAcls(lifted=frozenset({first}), epoch=4)
-    assert lifted.adding({second}, epoch=4).ours == {first, second}
-    assert lifted.adding({second}, epoch=5).ours == {second}
+    assert lifted.adding({second}, epoch=4) == AddedAcls(frozenset({second}), frozenset({first}), 4)
+    assert lifted.adding({second}, epoch=5) == AddedAcls(frozenset({second}), epoch=4)
+    assert (lifted.remembered(4), lifted.remembered(5)) == ({first}, frozenset())
     assert lifted.lifting({second}, epoch=5) == AddedAcls(lifted=frozenset({second}), epoch=5)
     assert lifted.adding({first}, epoch=4) == AddedAcls(frozenset({first}), epoch=4)
 
@@ -120,7 +121,7 @@ def test_added_acls_of_a_former_version_are_read() -> None:
     former = json.dumps({"acls": [asdict(deny)]}).encode()
 
     assert AddedAcls.from_json(former).current == {deny}
-    assert records.added_acls_of({b"fence/orders/east": former}, "orders", "east").ours == {deny}
+    assert records.added_acls_of({b"fence/orders/east": former}, "orders", "east").current == {deny}
 
 
 def test_the_largest_fence_fits_into_one_record() -> None:
@@ -141,7 +142,7 @@ def test_the_largest_fence_fits_into_one_record() -> None:
     ((key, value),) = records.fence_records("orders", "east", AddedAcls(fence))
 
     assert len(value) < 20_000
-    assert records.added_acls_of({key: value}, "orders", "east").ours == fence
+    assert records.added_acls_of({key: value}, "orders", "east").current == fence
 
 
 def test_added_acls_that_no_record_holds_are_kept_in_parts() -> None:
@@ -160,7 +161,7 @@ def test_added_acls_that_no_record_holds_are_kept_in_parts() -> None:
 
     assert len(kept) == 3
     assert max(map(len, kept.values())) <= records.LARGEST_PART
-    assert records.added_acls_of(kept, "orders", "east").ours == fence
+    assert records.added_acls_of(kept, "orders", "east").current == fence
     del kept[b"fence/orders/east#1"]
     with pytest.raises(NeedsPerson, match="added ACLs cannot be read"):
         records.added_acls_of(kept, "orders", "east")

@@ -111,7 +111,7 @@ def _target_can_be_opened(run: Run) -> Check:
     )
     fence = plan.standby(run.group)
     added = run.clients.register(run.target).added_acls(run.group.name, run.target)
-    foreign = (plan.work_denies(run.group) & target_acls) - added.ours
+    foreign = (plan.work_denies(run.group) & target_acls) - added.current
     if foreign:
         return foreign_denies_remain(run, foreign)
     topics = run.read_cache.topics(run.target)
