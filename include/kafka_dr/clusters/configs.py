@@ -104,7 +104,10 @@ class Configs:
         return Described(configs, errors)
 
     def inherited(self, name: str) -> Mapping[str, ConfigValue]:
-        """Return the values that a topic inherits if it sets nothing itself, read from an existing one. One request."""
+        """Return the values that a topic inherits if it sets nothing itself, read from an existing one. One request.
+
+        :returns: by key; the value is ``None`` where it is not known
+        """
         doing = f"read the settings that topic {name} inherits"
         request = DescribeConfigsRequest(resources=[(_TOPIC, name, None)], include_synonyms=True, min_version=1)
         (result,) = self._session.request(request, doing).results
@@ -113,9 +116,9 @@ class Configs:
         values = {}
         for entry in result.configs:
             values_in_order = [(entry.value, entry.config_source), *((s.value, s.source) for s in entry.synonyms)]
-            inherited = next(((value, source) for value, source in values_in_order if source != 1), None)
-            if inherited is not None:
-                values[entry.name] = ConfigValue(inherited[0], _ORIGINS.get(inherited[1], Origin.OTHER))
+            # A value that the topic sets itself can hide that of the brokers: the key is known, what is inherited is not.
+            inherited = next(((value, source) for value, source in values_in_order if source != 1), (None, None))
+            values[entry.name] = ConfigValue(inherited[0], _ORIGINS.get(inherited[1] or 0, Origin.OTHER))
         return values
 
     def create(self, topics: Collection[NewTopic]) -> dict[str, KafkaDrError]:

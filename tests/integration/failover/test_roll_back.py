@@ -163,7 +163,7 @@ def test_a_lift_of_a_roll_back_that_is_sent_in_the_next_run_is_made_good(group: 
     assert outside_view.look(group.protection) == before
     assert group.protection.refuses_writes(source)
     with group.protection.clients() as clients:
-        resume(ResumeRequest(group.name, "finish", run=following.run), clients)
+        resume(ResumeRequest(group.name, "finish", run=following.run, confirmed=True), clients)
     group.assert_at_rest(target)
 
 
