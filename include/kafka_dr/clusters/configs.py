@@ -116,7 +116,7 @@ class Configs:
         values = {}
         for entry in result.configs:
             values_in_order = [(entry.value, entry.config_source), *((s.value, s.source) for s in entry.synonyms)]
-            # A value that the topic sets itself can hide that of the brokers. The key is known, what is inherited is not.
+            # What the topic sets itself can hide what it would inherit: the key is known, the value is not.
             inherited = next(((value, source) for value, source in values_in_order if source != 1), (None, None))
             values[entry.name] = ConfigValue(inherited[0], _ORIGINS.get(inherited[1] or 0, Origin.OTHER))
         return values
