@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from itertools import permutations
 from typing import Any, Literal
 
-from kafka_dr.errors import NeedsPerson
+from kafka_dr.errors import NeedsPerson, Refused
 from kafka_dr.health.registers import RegisterAnswers, read_registers
 from kafka_dr.health.report_only import check_route
 from kafka_dr.outcomes import Check, Outcome, worst
@@ -165,7 +165,9 @@ def _asked(questions: Mapping[str, Callable[[], Check]]) -> dict[str, Check]:
 def _outcome(state: RegisterState | None, answers: RegisterAnswers, checks: tuple[Check, ...]) -> Outcome:
     if answers.wrong_ids or (state is not None and state.phase is not Phase.STABLE):
         return "failed"
-    return "unknown" if answers.silent else worst(checks)
+    if answers.silent:
+        return "unknown"
+    return "failed" if state is None else worst(checks)
 
 
 def _can_be_abandoned(state: RegisterState | None) -> bool | None:
@@ -177,10 +179,19 @@ def _can_be_abandoned(state: RegisterState | None) -> bool | None:
 
 
 def _next_steps(group: str, state: RegisterState | None, answers: RegisterAnswers) -> tuple[str, ...]:
-    said = [f"{name} does not answer: check the cluster and the network" for name in answers.silent]
+    said = [
+        f"{name} was not asked: see the sentence about its register"
+        if isinstance(error, Refused)
+        else f"{name} does not answer: check the cluster and the network"
+        for name, error in answers.silent.items()
+    ]
     if state is None:
         whole = not answers.silent
-        said.append("no register has a record of it: adopt it" if whole else "no register that answers has a record")
+        said.append(
+            "no register has a record of it: adopt it with dr_adopt"
+            if whole
+            else "no register that answers has a record"
+        )
         return tuple(said)
     command = f"--group {group} --run {state.run} --reason WHY"
     finish, abandon = f"resume {command}", f"abandon {command}"

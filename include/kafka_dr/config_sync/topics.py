@@ -85,7 +85,7 @@ def _pinned(here: TopicConfig, standby: Snapshot, copies: int, policy: Policy) -
             continue  # the standby's brokers do not know this key
         wanted = _capped(key, value.value, copies)
         alike = inherited is not None and inherited.value == wanted
-        follows = kind is not KeyClass.MAY_DIFFER and inherited is not None
+        follows = kind is not KeyClass.MAY_DIFFER and inherited is not None and inherited.value is not None
         if value.origin.explicit or (follows and not alike):
             yield key, wanted
 

@@ -18,7 +18,8 @@ from support.disaster import STEPS, Disaster
 from support.dying_process import DyingProcess
 from support.silent_brokers import silent_brokers
 
-pytestmark = pytest.mark.kafka
+#: Every step dies dozens of times, and each time a register that does not answer is waited for.
+pytestmark = [pytest.mark.kafka, pytest.mark.timeout(1200)]
 
 #: What a run journals: it has to survive a death after each of these.
 _FACTS = {
