@@ -100,7 +100,7 @@ def test_what_is_written_is_for_this_user_alone_whatever_the_mask(tmp_path: Path
 @pytest.fixture
 def hanging(tmp_path: Path) -> tuple[DeadlinePath, ChildAccess]:
     """A path whose child is stopped, as one is that waits for a file system that hangs."""
-    access = ChildAccess(Patience(0.3, left_alone_seconds=0))
+    access = ChildAccess(Patience(3.0, left_alone_seconds=0))
     root = DeadlinePath(tmp_path, access)
     with root.joinpath("before").open("wb") as file:
         file.write(b"before")
@@ -131,7 +131,7 @@ def test_more_than_a_pipe_holds_does_not_wait_for_a_child_that_hangs(
 
 
 def test_after_an_access_that_was_left_alone_nothing_is_waited_for(tmp_path: Path) -> None:
-    access = ChildAccess(Patience(0.3, left_alone_seconds=3600))
+    access = ChildAccess(Patience(5.0, left_alone_seconds=3600))
     root = DeadlinePath(tmp_path, access)
     list(root.iterdir())
     assert access.process_id is not None
@@ -153,7 +153,7 @@ def test_a_child_that_was_killed_is_replaced(tmp_path: Path, access: ChildAccess
 
 def test_a_fifo_without_a_writer_hangs_the_access_and_not_this_process(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "fifo")
-    access = ChildAccess(Patience(0.3, left_alone_seconds=0))
+    access = ChildAccess(Patience(3.0, left_alone_seconds=0))
     with pytest.raises(StorageSilent, match="the storage hangs"):
         DeadlinePath(tmp_path / "fifo", access).read_bytes()
 

@@ -15,7 +15,7 @@ from support.storage_mounts import full, hanging
 
 def test_a_file_system_that_hangs_is_left_alone_and_used_again_when_it_answers(tmp_path: Path) -> None:
     (tmp_path / "before").write_bytes(b"before")
-    root = DeadlinePath(tmp_path, ChildAccess(Patience(0.5, left_alone_seconds=0)))
+    root = DeadlinePath(tmp_path, ChildAccess(Patience(3.0, left_alone_seconds=0)))
     store = EvidenceStore(root)
     with hanging(tmp_path):
         with pytest.raises(StorageSilent, match="the storage hangs"):
