@@ -42,7 +42,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 #: Tests whose names begin so run one after the other in one worker: they share a lab, Spark's session or their ports.
 _TOGETHER = (
     ("tests/e2e/test_disasters", "disasters"),
-    ("tests/integration/failback/", "disasters"),
+    ("tests/integration/failback/", "failback"),
     ("tests/integration/health/", "disasters"),
     ("tests/integration/unplanned/", "disasters"),
     ("tests/integration/failover/", "failover"),
@@ -56,7 +56,7 @@ _TOGETHER = (
     ("tests/contract/", "brokers"),
 )
 #: What takes longest begins first; files of unit tests fill the gaps at the end.
-_LONGEST_FIRST = ("failover", "disasters", "airflow", "spark", "brokers", "demos", "labs")
+_LONGEST_FIRST = ("disasters", "failover", "failback", "airflow", "spark", "brokers", "demos", "labs")
 
 
 def _scope(nodeid: str) -> str:
