@@ -22,7 +22,9 @@ from lab.errors import LabError
 INCLUDE = Path(__file__).resolve().parents[1]
 PROJECT = INCLUDE.parent
 REQUIREMENTS = PROJECT / "requirements.txt"
-INSTALLERS = PROJECT / "requirements-build.txt"  # what installs those: uv, and what builds the one without wheels
+INSTALLERS = (
+    INCLUDE / "requirements" / "requirements-build.txt"
+)  # what installs those: uv, and what builds the one without wheels
 OLDEST, NEWEST = (3, 11), (3, 14)  # wheels of every pin exist for these; confluent-kafka has none for 3.15
 NEEDED_BYTES = 3 * 1024**3
 STAMP = ".complete"

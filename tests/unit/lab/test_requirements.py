@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 from packaging.requirements import Requirement
 
-from lab.bootstrap import INSTALLERS, PROJECT, REQUIREMENTS, installations
+from lab.bootstrap import INSTALLERS, REQUIREMENTS, installations
 
 CHOSEN = [
     line
     for name in ("requirements.in", "requirements-build.in")
-    for line in (PROJECT / name).read_text().splitlines()
+    for line in (INSTALLERS.parent / name).read_text().splitlines()
     if line and not line.startswith("#")
 ]
 #: Each requirement with its hashes, in one text.
