@@ -18,9 +18,14 @@ from lab.bootstrap import cache_folder, locked
 from lab.errors import LabError
 from lab.layout import Home
 
-#: Of a lab that is only started; its ports are tried by whoever makes it.
-MAIN_CLASSES = {"east-broker-1": "kafka.Kafka", "east-connect": "org.apache.kafka.connect.cli.ConnectDistributed"}
+#: Where a lab's process of each main class keeps its files; the other datacenter loads the same classes.
+PROCESS_FOLDERS: Mapping[str, Callable[[Home], Path]] = {
+    "kafka.Kafka": lambda home: home.broker("east-broker-1"),
+    "org.apache.kafka.connect.cli.ConnectDistributed": lambda home: home.connect("east"),
+}
 _BASE = "base.jsa"
+#: What a process writes when it ends, in its own folder.
+_WRITTEN = "classes.jsa"
 _DUMP_SECONDS = 120.0
 
 
@@ -45,7 +50,7 @@ def recording_options(folder: Path, process_folder: Path) -> tuple[str, ...]:
     :param process_folder: of the process's own files; see :func:`keep`
     """
     base = folder / _BASE
-    archive = (f"-XX:ArchiveClassesAtExit={process_folder / 'classes.jsa'}", "-Xlog:cds*=off")
+    archive = (f"-XX:ArchiveClassesAtExit={process_folder / _WRITTEN}", "-Xlog:cds*=off")
     return (f"-XX:SharedArchiveFile={base}", *archive) if base.exists() else archive
 
 
@@ -61,7 +66,7 @@ def make(environ: Mapping[str, str], run_lab: Callable[[Path], None]) -> None:
     home = java.java_home(environ)
     folder = folder_of(cache, java_home=home, kafka=kafka)
     with locked(cache, "classes.lock"):
-        if all((folder / f"{name}.jsa").exists() for name in MAIN_CLASSES.values()):
+        if all((folder / f"{name}.jsa").exists() for name in PROCESS_FOLDERS):
             return
         folder.mkdir(parents=True, exist_ok=True)
         _make_base(folder, home)
@@ -72,11 +77,10 @@ def make(environ: Mapping[str, str], run_lab: Callable[[Path], None]) -> None:
 
 def keep(home: Home, folder: Path) -> None:
     """Take the archives that the processes of a lab wrote when they ended."""
-    written = {"east-broker-1": home.broker("east-broker-1"), "east-connect": home.connect("east")}
-    for process, main_class in MAIN_CLASSES.items():
-        archive = written[process] / "classes.jsa"
+    for main_class, process_folder in PROCESS_FOLDERS.items():
+        archive = process_folder(home) / _WRITTEN
         if not archive.exists():
-            raise LabError(f"{process} wrote no class archive when it ended: see whether {home.root} has space left")
+            raise LabError(f"{main_class} wrote no {archive} when it ended: see whether {home.root} has space left")
         draft = folder / f".{main_class}.jsa"
         draft.write_bytes(archive.read_bytes())
         draft.replace(folder / f"{main_class}.jsa")
