@@ -128,7 +128,7 @@ class Applying:
             clock=self._clock,
             seconds=_SEEN_SECONDS,
         )
-        for missing in filter(_is_new_deny, plan.items):
+        if missing := next(filter(_is_new_deny, plan.items), None):
             raise TryAgain(f"nothing is allowed before {missing.subject} is in place")
         return plan
 

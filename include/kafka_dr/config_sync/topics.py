@@ -169,8 +169,8 @@ def _config(
     if _refuses_writes(there, key, policy):
         copies = str(there.layout.replication_factor)
         reason = f"it demands more copies in sync than the {copies} that it has, so it refuses every write"
-        mend = SetConfig(there.name, key, copies)
-        return Item(ItemKind.CONFIG, there.name, key, *shown, ItemVerdict.SAFE, reason, blocks=True, change=mend)
+        fix = SetConfig(there.name, key, copies)
+        return Item(ItemKind.CONFIG, there.name, key, *shown, ItemVerdict.SAFE, reason, blocks=True, change=fix)
     verdict, reason, value = _judged(there, key, mine, other, kind)
     change = None if verdict is ItemVerdict.NOTE else SetConfig(there.name, key, value)
     return Item(ItemKind.CONFIG, there.name, key, *shown, verdict, reason, blocks=strict, change=change)

@@ -31,27 +31,27 @@ def act(run: Run) -> Mapping[str, Any]:
     source = run.clients.cluster(run.source, "audit")
     replicator = run.clients.replicator(run.flow)
     ends = run.operator(run.source).topics.last_stable_offsets(run.partitions(run.source))
-    behind = _behind(positions := replicator.positions(), data_ends(source, positions, ends))
+    uncopied = _uncopied(positions := replicator.positions(), data_ends(source, positions, ends))
     began = advanced = run.clock.monotonic()
 
     def still_left() -> dict[TopicPartition, int]:
         nonlocal positions, advanced
         before, positions = positions, replicator.positions()
-        left = _behind(positions, ends)
+        left = _uncopied(positions, ends)
         if any(positions.get(partition) != before.get(partition) for partition in left):
             advanced = run.clock.monotonic()
             return left
         # The flow never passes control records after the last data record, even if other partitions are written to.
-        left = _behind(positions, data_ends(source, positions, {partition: ends[partition] for partition in left}))
+        left = _uncopied(positions, data_ends(source, positions, {partition: ends[partition] for partition in left}))
         _refuse_standstill(run, left, advanced)
         return left
 
-    if behind:
+    if uncopied:
         wait_until(still_left, lambda left: not left, clock=run.clock, seconds=math.inf, pause_seconds=_PAUSE_SECONDS)
     at = run.clock.now()
     run.write_fact("caught_up", {"at": at.isoformat(), "ends": positions_to_json(ends)}, needed_on=[run.source])
     seconds = round(run.clock.monotonic() - began, 3)
-    return {"records_behind_at_first": sum(behind.values()), "seconds": seconds, "caught_up_at": at}
+    return {"records_behind_at_first": sum(uncopied.values()), "seconds": seconds, "caught_up_at": at}
 
 
 def prove(run: Run) -> Sequence[Check]:
@@ -89,10 +89,10 @@ def _caught_up_before(run: Run) -> datetime | None:
 def _left_of(run: Run, ends: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
     """Return the offsets that the flow still has to pass up to these ends, by partition."""
     positions = run.clients.replicator(run.flow).positions()
-    return _behind(positions, data_ends(run.clients.cluster(run.source, "audit"), positions, ends))
+    return _uncopied(positions, data_ends(run.clients.cluster(run.source, "audit"), positions, ends))
 
 
-def _behind(positions: Mapping[TopicPartition, int], ends: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
+def _uncopied(positions: Mapping[TopicPartition, int], ends: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
     return {p: end - positions.get(p, 0) for p, end in ends.items() if positions.get(p, 0) < end}
 
 
