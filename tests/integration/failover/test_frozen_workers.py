@@ -46,6 +46,18 @@ def _journal(group: SwitchedGroup, request: RunRequest) -> dict[str, Any]:
         return {name: clients.register(name).facts(group.name, request.run) for name in ("east", "west")}
 
 
+def _woken_in_vain(group: SwitchedGroup, request: RunRequest, worker: FrozenWorker) -> str:
+    """Wake a worker, see that it fails and changes nothing, and return what it said."""
+    before, journal = outside_view.look(group.protection), _journal(group, request)
+
+    said = worker.wake()
+
+    assert said.startswith("failed: "), said
+    assert _journal(group, request) == journal
+    assert outside_view.look(group.protection) == before
+    return said
+
+
 def test_a_worker_that_sleeps_in_stop_flow_does_not_move_the_seed_of_the_reverse_flow(
     group: SwitchedGroup, frozen: Freezer
 ) -> None:
@@ -59,14 +71,7 @@ def test_a_worker_that_sleeps_in_stop_flow_does_not_move_the_seed_of_the_reverse
         for step in STEPS_AFTER_APPROVAL[3 : STEPS_AFTER_APPROVAL.index(StepName.START_REVERSE_FLOW)]:
             run_step(step, request, clients)
     group.protection.produce(target, 30)
-    before, journal = outside_view.look(group.protection), _journal(group, request)
-
-    said = worker.wake()
-
-    assert said.startswith("failed: "), said
-    assert "may not journal target_ends" in said
-    assert _journal(group, request) == journal
-    assert outside_view.look(group.protection) == before
+    assert "may not journal target_ends" in _woken_in_vain(group, request, worker)
     with group.protection.clients() as clients:
         resume(ResumeRequest(group.name, "finish", run=request.run, confirmed=True), clients)
     group.assert_at_rest(target)
@@ -94,14 +99,7 @@ def test_a_worker_that_sleeps_in_any_step_changes_nothing_after_another_process_
         resume(ResumeRequest(group.name, "finish", run=request.run, confirmed=True), clients)
     group.protection.produce(target, 10)
     group.wait_equal()
-    before, journal = outside_view.look(group.protection), _journal(group, request)
-
-    said = worker.wake()
-
-    assert said.startswith("failed: "), said
-    assert "Nothing more is changed" in said
-    assert _journal(group, request) == journal
-    assert outside_view.look(group.protection) == before
+    assert "Nothing more is changed" in _woken_in_vain(group, request, worker)
     group.assert_at_rest(target)
 
 

@@ -1,4 +1,4 @@
-"""Connect behind HTTPS: a private authority, a client certificate, a login or a bearer token, from one connection."""
+"""Connect over HTTPS: a private authority, a client certificate, a login or a bearer token, from one connection."""
 
 from __future__ import annotations
 
