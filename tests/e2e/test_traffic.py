@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from confluent_kafka import ConsumerGroupTopicPartitions, TopicPartition
+from confluent_kafka import TopicPartition
 from confluent_kafka.admin import (
     AclBinding,
     AclBindingFilter,
@@ -23,6 +23,7 @@ from confluent_kafka.admin import (
 )
 from e2e.conftest import port_base
 
+from kafka_dr.clusters import ClientSettings, KafkaCluster
 from lab.api import Lab
 from lab.clusters import CLUSTERS, EAST, TOPICS, WEST
 from lab.invariants.check import check_invariants
@@ -123,7 +124,9 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
 def scene(running: Lab, tmp_path: Path) -> Iterator[Scene]:
     """Applications that write to topics without a record, as groups without an offset."""
     for cluster in CLUSTERS:
-        with_new_topics(AdminClient(dict(running.client_settings(cluster.name, "admin"))))
+        settings = dict(running.client_settings(cluster.name, "admin"))
+        with KafkaCluster(cluster.name, ClientSettings.from_librdkafka(settings)) as reached:
+            with_new_topics(AdminClient(settings), reached)
     scene = Scene(running, tmp_path / "traffic")
     scene.traffic.start(seconds=WAIT_SECONDS)
     try:
@@ -132,13 +135,13 @@ def scene(running: Lab, tmp_path: Path) -> Iterator[Scene]:
         scene.traffic.stop()
 
 
-def with_new_topics(admin: AdminClient) -> None:
+def with_new_topics(admin: AdminClient, cluster: KafkaCluster) -> None:
     """Create the topics of the applications again; the offsets that groups committed on the old ones go with these."""
     deadline = time.monotonic() + WAIT_SECONDS
     for deleted in admin.delete_topics([topic.name for topic in TOPICS]).values():
         deleted.result(timeout=60)
     for group in groups():
-        while any(each.offset >= 0 for each in committed(admin, group)):
+        while cluster.groups.offsets([group], require_stable=False)[group]:
             assert time.monotonic() < deadline, f"{group} still has offsets on topics that were deleted"
             time.sleep(0.1)
     while True:
@@ -148,11 +151,6 @@ def with_new_topics(admin: AdminClient) -> None:
             return
         assert time.monotonic() < deadline, errors
         time.sleep(0.1)
-
-
-def committed(admin: AdminClient, group: str) -> list[TopicPartition]:
-    asked = admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions(group)])[group]
-    return list(asked.result(timeout=60).topic_partitions or ())
 
 
 def test_refused_applications_crash_come_again_and_have_lost_nothing(scene: Scene) -> None:

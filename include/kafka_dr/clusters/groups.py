@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from confluent_kafka import ConsumerGroupTopicPartitions, KafkaError
+from confluent_kafka import ConsumerGroupTopicPartitions
 from confluent_kafka import TopicPartition as ClientPartition
 
-from kafka_dr.clock import SystemClock
 from kafka_dr.clusters.errors import NotFound, raise_translated
+from kafka_dr.clusters.group_coordinators import GroupCoordinators
 from kafka_dr.clusters.model import AclOperation, GroupState
 from kafka_dr.clusters.session import ClusterSession
-from kafka_dr.errors import TryAgain
+from kafka_dr.errors import KafkaDrError
 from kafka_dr.parallel import ask_all
 from kafka_dr.positions import TopicPartition
-from kafka_dr.waiting import SHORT_PAUSE_SECONDS, wait_until
 
 #: librdkafka takes one group in a call, so this many calls run at the same time.
 _CONCURRENT_GROUPS = 32
@@ -26,6 +25,7 @@ class Groups:
 
     def __init__(self, session: ClusterSession) -> None:
         self._session = session
+        self._coordinators = GroupCoordinators(session)
 
     def names(self) -> frozenset[str]:
         """Return the names of all consumer groups that the principal may see."""
@@ -66,28 +66,11 @@ class Groups:
             request. A partition whose first commit is in an open transaction is not listed until the transaction ends
         :raises TryAgain: such a transaction did not end
         """
-
-        def read(group: str) -> dict[TopicPartition, int]:
-            doing = f"read the offsets of group {group}"
-            found = wait_until(
-                lambda: self._listed(group, doing, require_stable=require_stable),
-                lambda listed: not _unstable(listed),
-                clock=SystemClock(),
-                seconds=self._session.request_seconds,
-                pause_seconds=SHORT_PAUSE_SECONDS,
-            )
-            if unstable := _unstable(found):
-                raise TryAgain(
-                    f"{self._session.label}: could not {doing}: an open transaction contains offsets of "
-                    f"{unstable[0].topic}-{unstable[0].partition}; end it or wait until it times out"
-                )
-            return {
-                TopicPartition(p.topic, p.partition): p.offset
-                for p in found
-                if self._unless_failed(p, doing) and p.offset >= 0
-            }
-
-        return ask_all(read, sorted(set(groups)), at_most=_CONCURRENT_GROUPS)
+        found = self._coordinators.committed(groups, require_stable=require_stable)
+        for error in found.values():
+            if isinstance(error, KafkaDrError):
+                raise error
+        return {group: answer for group, answer in found.items() if not isinstance(answer, KafkaDrError)}
 
     def set_offsets(self, offsets: Mapping[str, Mapping[TopicPartition, int]]) -> None:
         """Commit offsets on behalf of groups.
@@ -109,22 +92,9 @@ class Groups:
 
         ask_all(write, sorted(offsets), at_most=_CONCURRENT_GROUPS)
 
-    def _listed(self, group: str, doing: str, *, require_stable: bool) -> list[ClientPartition]:
-        futures = self._session.admin.list_consumer_group_offsets(
-            [ConsumerGroupTopicPartitions(group)],
-            require_stable=require_stable,
-            request_timeout=self._session.request_seconds,
-        )
-        return list(self._session.results(futures, doing)[group].topic_partitions or ())
-
-    def _unless_failed(self, partition: ClientPartition, doing: str) -> bool:
+    def _unless_failed(self, partition: ClientPartition, doing: str) -> None:
         if partition.error is not None:
             raise_translated(partition.error, cluster=self._session.label, doing=doing)
-        return True
-
-
-def _unstable(listed: Iterable[ClientPartition]) -> list[ClientPartition]:
-    return [p for p in listed if p.error and p.error.code() == KafkaError.UNSTABLE_OFFSET_COMMIT]
 
 
 def _assigned(members: Iterable[Any]) -> frozenset[str]:

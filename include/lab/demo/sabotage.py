@@ -25,6 +25,8 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
+from kafka_dr.clusters import ClientSettings, KafkaCluster
+from kafka_dr.errors import KafkaDrError
 from lab.demo.options import Sabotage
 from lab.demo.run_evidence import RunEvidence
 from lab.demo.stray_producer import StrayProducer
@@ -106,7 +108,7 @@ class Saboteur:
             time.sleep(LOOK_SECONDS)
         try:
             self._done = strike(source, target)
-        except (KafkaException, TimeoutError, LabError, httpx.HTTPError, OSError) as error:
+        except (KafkaException, KafkaDrError, TimeoutError, LabError, httpx.HTTPError, OSError) as error:
             self._trouble = str(error)
 
     def _no_fence(self, source: str, _target: str) -> str:
@@ -188,9 +190,9 @@ class Saboteur:
 
     def _positions(self, cluster: str) -> list[TopicPartition]:
         """The group's committed offsets."""
-        ask = self._client(cluster).list_consumer_group_offsets([ConsumerGroupTopicPartitions(GROUP)])[GROUP]
-        found = ask.result(timeout=CALL_SECONDS).topic_partitions or []
-        return [each for each in found if each.topic == TOPIC and each.offset >= 0]
+        with KafkaCluster(cluster, ClientSettings.from_librdkafka(self._admin[cluster])) as reached:
+            found = reached.groups.offsets([GROUP], require_stable=False)[GROUP]
+        return [TopicPartition(p.topic, p.partition, offset) for p, offset in sorted(found.items()) if p.topic == TOPIC]
 
     def _place(self, cluster: str, positions: list[TopicPartition]) -> None:
         wanted = ConsumerGroupTopicPartitions(GROUP, positions)

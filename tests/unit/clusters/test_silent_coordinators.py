@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 from typing import Any, cast
+from unittest import mock
 
 import pytest
+from confluent_kafka import KafkaError
 
-from kafka_dr.clusters import ClusterUnreachable
+from kafka_dr.clusters import ClientSettings, ClusterUnreachable
 from kafka_dr.clusters.group_reading import GroupReading
+from kafka_dr.clusters.groups import Groups
 from kafka_dr.clusters.session import ClusterSession
+from kafka_dr.positions import TopicPartition
 
 
 @pytest.mark.parametrize("nobody", [False, True], ids=["one of two", "none knows the coordinators"])
@@ -35,3 +39,24 @@ def test_a_group_without_an_answer_gets_an_error(nobody: bool) -> None:
     found = GroupReading(cast("ClusterSession", session)).committed(["orders-a", "orders-b"])
     assert isinstance(found["orders-a"], ClusterUnreachable)
     assert isinstance(found["orders-b"], ClusterUnreachable) if nobody else list(found["orders-b"].values()) == [7]  # type: ignore[union-attr]
+
+
+def test_a_group_whose_coordinator_has_moved_is_asked_for_again_and_its_offsets_are_read() -> None:
+    """The answer is NOT_COORDINATOR: librdkafka's admin client ends the process then, so it is not asked."""
+    asked: list[int] = []
+
+    def request(wanted: Any, doing: str, *, broker: int | None = None) -> Any:
+        if broker is None:
+            row = SimpleNamespace(key="orders-a", node_id=len(asked) + 1, error_code=0, error_message=None)
+            return SimpleNamespace(coordinators=[row])
+        asked.append(broker)
+        partition = SimpleNamespace(partition_index=0, committed_offset=7, error_code=0)
+        topics = [SimpleNamespace(name="orders.x", partitions=[partition])] if broker == 2 else []
+        moved = 0 if broker == 2 else KafkaError.NOT_COORDINATOR
+        return SimpleNamespace(groups=[SimpleNamespace(group_id="orders-a", error_code=moved, topics=topics)])
+
+    session = ClusterSession("east", ClientSettings("127.0.0.1:1"))
+    with mock.patch.object(session, "request", request):
+        assert Groups(session).offsets(["orders-a"]) == {"orders-a": {TopicPartition("orders.x", 0): 7}}
+    assert asked == [1, 2]
+    assert session._admin is None
