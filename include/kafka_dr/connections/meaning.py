@@ -28,7 +28,7 @@ def kafka_settings(connection: Connection) -> ClientSettings:
 
 
 def connect_endpoint(connection: Connection) -> ConnectEndpoint:
-    """Return where a REST API of Connect is, and the login, from a connection of type ``http``.
+    """Return where a REST API or a vantage is, and the login, from a connection of type ``http``.
 
     The address is put together as Airflow's HTTP provider does it. The extra may hold ``ca_file``,
     ``certificate_file``, ``key_file``, ``key_password`` (see :class:`TlsFiles`), and ``bearer_token`` or
@@ -37,7 +37,7 @@ def connect_endpoint(connection: Connection) -> ConnectEndpoint:
     :raises Refused: the connection names no host, or asks for what is not safe
     """
     if not connection.host:
-        raise Refused(f"connection {connection.conn_id} has no host: enter the host of Connect's REST API")
+        raise Refused(f"connection {connection.conn_id} has no host: enter the host of the REST API")
     host = connection.host.rstrip("/")
     base_url = host if "://" in host else f"{connection.schema or 'http'}://{host}"
     if connection.port:

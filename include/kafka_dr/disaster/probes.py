@@ -14,10 +14,10 @@ from kafka_dr.audit import AuditKind, AuditResult, AuditVerdict, ResultStore, Re
 from kafka_dr.clusters import KafkaCluster, OffsetRange, TopicPartition
 from kafka_dr.disaster.disaster_rule import VANTAGE
 from kafka_dr.disaster.vantage import probe_vantage
-from kafka_dr.errors import TryAgain
+from kafka_dr.errors import KafkaDrError, Refused, TryAgain
 from kafka_dr.fencing import proof
 from kafka_dr.outcomes import Outcome, Probe, worst
-from kafka_dr.replication import Flow
+from kafka_dr.replication import ConnectEndpoint, Flow
 from kafka_dr.runs import background
 from kafka_dr.runs.clients import Clients, OtherCluster, wrong_cluster_id
 from kafka_dr.topology import ProtectionGroup
@@ -47,21 +47,36 @@ def take_probes(
         "flow": partial(_flow, clients, Flow(group.name, source, target)),
         "lag": partial(_lag, group, clients, Flow(group.name, source, target)),
     }
-    probes |= _vantages(group, source, seconds)
+    probes |= _vantages(group, clients, source, seconds)
     return _take_all(probes, clients, source=source, seconds=seconds)
 
 
 def ask_vantages(group: ProtectionGroup, clients: Clients, *, source: str, seconds: float) -> list[Probe]:
     """Ask only the vantages, about a cluster that has just not answered this installation."""
     silent = Probe("metadata", "failed", f"{source} did not answer when its register was read")
-    return [silent, *_take_all(_vantages(group, source, seconds), clients, source=source, seconds=seconds)]
+    return [silent, *_take_all(_vantages(group, clients, source, seconds), clients, source=source, seconds=seconds)]
 
 
-def _vantages(group: ProtectionGroup, source: str, seconds: float) -> dict[str, TakeProbe]:
+def _vantages(group: ProtectionGroup, clients: Clients, source: str, seconds: float) -> dict[str, TakeProbe]:
+    logins = {name: _login(clients, each) for name, each in group.disaster.vantage_connections.items()}
     return {
-        f"{VANTAGE} {name}": partial(probe_vantage, name, address, source, seconds)
+        f"{VANTAGE} {name}": partial(probe_vantage, name, address, source, seconds, login=logins.get(name))
         for name, address in sorted(group.disaster.vantages.items())
     }
+
+
+def _login(clients: Clients, connection: str) -> Callable[[], ConnectEndpoint]:
+    """Return what reads the login of a vantage; a connection that cannot be read only makes its probe unknown."""
+
+    def read() -> ConnectEndpoint:
+        try:
+            return clients.endpoint(connection)
+        except KafkaDrError:
+            raise
+        except Exception as error:  # noqa: BLE001 - Airflow has errors of its own, whose text may show the connection
+            raise Refused(f"connection {connection} cannot be read ({type(error).__name__}): create it") from None
+
+    return read
 
 
 def _take_all(probes: dict[str, TakeProbe], clients: Clients, *, source: str, seconds: float) -> list[Probe]:

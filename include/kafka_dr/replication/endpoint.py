@@ -69,7 +69,7 @@ class ConnectEndpoint:
         shown = address(self.base_url)
         if scheme not in ("http", "https") or not host or any(each in host for each in "@?#"):
             raise Refused(
-                f"the address of Connect is {shown!r}: write http://host:port or https://host:port, "
+                f"its address is {shown!r}: write http://host:port or https://host:port, "
                 "and keep logins and tokens out of it, in the connection's login, password or extra"
             )
         if scheme == "http" and self.tls != TlsFiles():

@@ -45,7 +45,7 @@ class Clients:
 
     :param topology: what is declared
     :param settings_of: returns the client settings of a Kafka connection id; secrets stay in memory
-    :param connect_of: returns the REST endpoint of a Connect connection id
+    :param connect_of: returns the address and login of a connection id of Connect's REST API or of a vantage
     :param evidence_root: a path object, local or Airflow's ObjectStoragePath
     :param signing_key_of: the signing key of a connection id; only asked if the topology names one
     :param people_of: finds people by names and by roles; without it a name is also the id, and nobody has a role
@@ -136,7 +136,7 @@ class Clients:
         """Return the Connect cluster that writes to a cluster."""
         with self._lock:
             if cluster not in self._connects:
-                endpoint = self._endpoint(self.topology.cluster(cluster).connect)
+                endpoint = self.endpoint(self.topology.cluster(cluster).connect)
                 self._connects[cluster] = ConnectClient(endpoint, clock=self.clock)
             return self._connects[cluster]
 
@@ -173,7 +173,11 @@ class Clients:
                 with suppress(*unreadable):
                     self._settings(connection)
             with suppress(*unreadable):
-                self._endpoint(cluster.connect)
+                self.endpoint(cluster.connect)
+        for group in self.topology.protection_groups.values():
+            for connection in group.disaster.vantage_connections.values():
+                with suppress(*unreadable):
+                    self.endpoint(connection)
 
     def _settings(self, connection: str) -> ClientSettings:
         """Resolve a connection; what is secret about it must never be in any evidence from then on."""
@@ -182,7 +186,12 @@ class Clients:
         self._keep_out(settings.key_password)
         return settings
 
-    def _endpoint(self, connection: str) -> ConnectEndpoint:
+    def endpoint(self, connection: str) -> ConnectEndpoint:
+        """Return where an HTTP service is, and the login for it, which no evidence may hold from then on.
+
+        :param connection: the connection id of a Connect cluster or of a vantage
+        :raises Refused: the connection cannot be used
+        """
         endpoint = self._connect_of(connection)
         for secret, login in endpoint.secrets.items():
             self._keep_out(secret, login=login)

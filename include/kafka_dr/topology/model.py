@@ -207,6 +207,11 @@ class DisasterSpec(Section):
         default={},
         description='addresses, elsewhere, that answer {"up": true} or {"up": false}; {cluster} in one is its name',
     )
+    vantage_connections: dict[Name, ConnectionId] = Field(
+        default={},
+        description="the connection id of the login, the token and the certificates that a vantage asks for, by its "
+        "name; a vantage that is left out is asked without them",
+    )
     vantages_needed: Count = Field(
         default=2, description="how many vantages have to see the cluster down, this program among them"
     )

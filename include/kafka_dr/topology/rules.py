@@ -45,6 +45,7 @@ def rule_mistakes(document: Document) -> Iterator[Mistake]:
         yield from _approvers(document, here)
         yield from _approver_keys(document, here)
         yield from _disaster(document, here)
+        yield from _vantage_connections(document, here)
         yield from _config_classes(document, here)
         yield from _possible(document, here)
         yield from choice_mistakes(document, here)
@@ -177,6 +178,15 @@ def _disaster(document: Document, here: Path) -> Iterator[Mistake]:
     if document.at(*spec, "auto_propose") is True and isinstance(needed, int) and needed > vantages:
         seen = f"{needed} vantages have to see a cluster down, and there are {vantages}, so nothing is ever proposed"
         yield document.mistake((*spec, "auto_propose"), seen, "add vantages, or write false")
+
+
+def _vantage_connections(document: Document, here: Path) -> Iterator[Mistake]:
+    """Find logins of vantages that are not declared: the vantage that was meant would be asked without one."""
+    vantages = document.keys(*here, "disaster", "vantages")
+    for name in document.keys(*here, "disaster", "vantage_connections"):
+        if name not in vantages:
+            path = (*here, "disaster", "vantage_connections", name)
+            yield document.mistake(path, f"{name!r} is no vantage", "name one of vantages, or add its address there")
 
 
 def _config_classes(document: Document, here: Path) -> Iterator[Mistake]:

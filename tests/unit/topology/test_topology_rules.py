@@ -318,6 +318,13 @@ def test_a_proposal_that_nobody_could_second_is_a_mistake(edited: Edit, mistakes
     assert "2 vantages have to see a cluster down, and there are 1, so nothing is ever proposed" in only
 
 
+def test_a_login_for_a_vantage_that_nobody_declared_is_a_mistake(edited: Edit, mistakes_in: Complain) -> None:
+    logins = "    disaster: {vantages: {office: 'https://w/{cluster}'}, vantage_connections: {ofice: watch}}\n"
+    (only,) = mistakes_in(edited(("    approvers: [alice]\n", "    approvers: [alice]\n" + logins)))
+
+    assert "disaster.vantage_connections.ofice: 'ofice' is no vantage; name one of vantages" in only
+
+
 def test_a_disaster_is_seen_from_elsewhere_too(edited: Edit, load_text: Load) -> None:
     watched = "    disaster: {auto_propose: true, vantages: {office: 'https://watch.example.com/{cluster}'}}\n"
     spec = (
