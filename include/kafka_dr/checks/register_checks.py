@@ -6,106 +6,21 @@ write its topics and its transactional ids, or delete or reconfigure these topic
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
 
 from kafka_dr import parallel
 from kafka_dr.checks.authorizers import authorizer_of
-from kafka_dr.clusters import Acl, AclOperation, AclPermission, ResourceType
-from kafka_dr.fencing.authorizer import EVERYONE, Authorizer
+from kafka_dr.clusters import ResourceType
+from kafka_dr.fencing.authorizer import Authorizer
+from kafka_dr.fencing.register_writers import OWN_TOPICS, Guarded, Intruder, guarded, intruders
 from kafka_dr.outcomes import Check
 from kafka_dr.register import REGISTER_TOPIC
 from kafka_dr.register.topic_settings import unlike
 from kafka_dr.runs.group_context import GroupContext
 from kafka_dr.runs.read_cache import ReadCache
-from kafka_dr.topology import Topology
 
 WRITERS, TOPIC = "register_writers", "register_topic"
-OWN_TOPICS = "_kafka_dr."
-#: Each audit writes known faults to it, and nothing is decided from it.
-SELF_TEST_TOPIC = "_kafka_dr.selftest"
-#: What changes a topic's records: DELETE and ALTER_CONFIGS make them expire, ALTER adds partitions.
-_CHANGING = (AclOperation.WRITE, AclOperation.DELETE, AclOperation.ALTER, AclOperation.ALTER_CONFIGS)
 _SHOWN = 5
-
-
-@dataclass(frozen=True, slots=True)
-class Guarded:
-    """One topic or transactional id that only some principals may write.
-
-    :param owners: these principals
-    """
-
-    resource: ResourceType
-    name: str
-    owners: frozenset[str]
-
-
-@dataclass(frozen=True, slots=True)
-class Intruder:
-    """A principal that may write what only this project may write.
-
-    :param right: one of the ACLs that allow it; ``None`` if no ACL names the resource and everybody may
-    """
-
-    principal: str
-    operation: AclOperation
-    guarded: Guarded
-    right: Acl | None
-
-    def __str__(self) -> str:
-        who = "everybody (User:*)" if self.principal == EVERYONE else self.principal
-        why = "no ACL names it" if self.right is None else f"by {self.right}"
-        return f"{who} has {self.operation.name} on the {_KINDS[self.guarded.resource]} {self.guarded.name} ({why})"
-
-
-_KINDS = {ResourceType.TOPIC: "topic", ResourceType.TRANSACTIONAL_ID: "transactional id"}
-
-
-def guarded(topology: Topology, topics: Collection[str]) -> tuple[Guarded, ...]:
-    """Return what only this project's principals may write.
-
-    :param topics: every topic of a cluster
-    """
-    groups = topology.protection_groups
-    operators = frozenset(group.operator_principal for group in groups.values())
-    probes = operators | {group.probe_principal for group in groups.values()}
-    others = {name for name in topics if name.startswith(OWN_TOPICS)} - {REGISTER_TOPIC, SELF_TEST_TOPIC}
-    return (
-        Guarded(ResourceType.TOPIC, REGISTER_TOPIC, operators),
-        *(Guarded(ResourceType.TOPIC, name, probes) for name in sorted(others)),
-        *(
-            Guarded(ResourceType.TRANSACTIONAL_ID, f"kafka-dr-{use}-{name}", owners)
-            for name in groups
-            for use, owners in (("register", operators), ("config", operators), ("rescue", probes))
-        ),
-    )
-
-
-def intruders(
-    authorizer: Authorizer, wanted: Collection[Guarded], *, super_users: Collection[str] = ()
-) -> Iterator[Intruder]:
-    """Yield each principal that may write what it does not own, once for each operation and resource.
-
-    :param super_users: no ACL restricts them, so they cannot be checked
-    """
-    for each in wanted:
-        operations = _CHANGING if each.resource is ResourceType.TOPIC else (AclOperation.WRITE,)
-        for operation in operations:
-            able = authorizer.able(operation, each.resource, [each.name]) - each.owners - frozenset(super_users)
-            for principal in [EVERYONE] if EVERYONE in able else sorted(able):
-                yield Intruder(principal, operation, each, _right(authorizer, each, principal, operation))
-
-
-def _right(authorizer: Authorizer, each: Guarded, principal: str, operation: AclOperation) -> Acl | None:
-    rights = (
-        acl
-        for acl in sorted(authorizer.about(each.resource, each.name))
-        if acl.permission is AclPermission.ALLOW
-        and acl.principal in (principal, EVERYONE)
-        and acl.operation in (operation, AclOperation.ALL)
-    )
-    return next(rights, None)
 
 
 def register_writers(context: GroupContext, clusters: Collection[str], *, seen: ReadCache | None = None) -> Check:
@@ -118,7 +33,7 @@ def register_writers(context: GroupContext, clusters: Collection[str], *, seen: 
     for name in clusters:
         operator = context.operator(name)
         acls = seen.acls(name) if seen else operator.acls.list()
-        wanted = guarded(context.clients.topology, operator.topics.names())
+        wanted = guarded(context.clients.topology.protection_groups.values(), operator.topics.names())
         found += [f"on {name} {one}" for one in _by_principal(authorizer_of(context, name, acls), wanted, supers)]
     operators = sorted({group.operator_principal for group in context.clients.topology.protection_groups.values()})
     if not found:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from kafka_dr.clusters.model import Acl
 from kafka_dr.config_sync.items import AddAcl, Item, ItemKind, ItemVerdict, RemoveAcl
 from kafka_dr.config_sync.policy import Policy
+from kafka_dr.config_sync.register_rights import RegisterRights
 from kafka_dr.config_sync.rights import compare_acls, compare_quotas, compare_users
 from kafka_dr.config_sync.scope import Scope
 from kafka_dr.config_sync.simulation import Access, compare_access
@@ -86,6 +87,7 @@ def make_plan(
     """
     scope = Scope(group, others)
     fence = fences.standby(group)
+    reaching = RegisterRights(active, standby, (group, *others))
     rules = TopicRules(
         policy=Policy.of(group.config_sync),
         replication_factor=group.flow.replication_factor,
@@ -95,7 +97,8 @@ def make_plan(
     items: tuple[Item, ...] = (
         *_sections(active, standby),
         *compare_topics(active, standby, rules),
-        *compare_acls(active, standby, scope, fence),
+        *compare_acls(active, standby, scope, fence, reaching),
+        *reaching.rows(),
         *compare_quotas(active, standby, scope),
         *compare_users(active, standby, scope),
         *further,

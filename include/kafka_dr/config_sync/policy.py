@@ -75,17 +75,6 @@ _DEFAULTS: Mapping[str, KeyClass] = {
     **dict.fromkeys(_SITE_SPECIFIC, KeyClass.SITE_SPECIFIC),
 }
 
-#: A smaller value of these loses data sooner than the active cluster would.
-KEEPS_DATA = frozenset(
-    {
-        "retention.ms",
-        "retention.bytes",
-        "delete.retention.ms",
-        "min.compaction.lag.ms",
-        "local.retention.ms",
-        "local.retention.bytes",
-    }
-)
 #: Where -1 means without end.
 _ENDLESS = frozenset({"retention.ms", "retention.bytes"})
 #: Where a negative value means: as the whole topic does. Alone it says nothing.

@@ -27,6 +27,7 @@ from kafka_dr.config_sync.snapshot import (
     TopicConfig,
 )
 from kafka_dr.errors import KafkaDrError, TryAgain
+from kafka_dr.fencing.register_writers import OWN_TOPICS
 from kafka_dr.parallel import ask_all, ask_each, at_once
 from kafka_dr.register import REGISTER_TOPIC
 from kafka_dr.topology import ProtectionGroup
@@ -151,6 +152,7 @@ def _snapshot(side: Side, read: _TopicsRead, others: _OthersRead, group: Protect
         topics=topics,
         # Where it is not known what they inherit, new topics set everything that counts.
         inherited=_Answers()("what topics inherit", others.inherited, no_defaults),
+        own_topics=frozenset(name for name in read.overview.topics if name.startswith(OWN_TOPICS)),
         acls=acls - side.fence,
         fence=side.fence & acls,
         open_to_all=side.open_to_all,

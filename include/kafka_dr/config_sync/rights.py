@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterator
 from kafka_dr.clusters.configuration import QuotaEntity
 from kafka_dr.clusters.model import Acl, AclOperation, AclPermission, PatternType, ResourceType
 from kafka_dr.config_sync.items import AddAcl, Item, ItemKind, ItemVerdict, RemoveAcl, SetQuota
+from kafka_dr.config_sync.register_rights import RegisterRights
 from kafka_dr.config_sync.scope import Belongs, Scope
 from kafka_dr.config_sync.snapshot import ACLS, QUOTAS, USERS, Snapshot
 from kafka_dr.fencing.authorizer import EVERYONE
@@ -27,10 +28,13 @@ _HARMLESS = _LOOKS | {AclOperation.IDEMPOTENT_WRITE}
 _RULES = frozenset({AclOperation.ALL, AclOperation.ALTER, AclOperation.CLUSTER_ACTION})
 
 
-def compare_acls(active: Snapshot, standby: Snapshot, scope: Scope, fence: Collection[Acl]) -> Iterator[Item]:
+def compare_acls(
+    active: Snapshot, standby: Snapshot, scope: Scope, fence: Collection[Acl], reaching: RegisterRights
+) -> Iterator[Item]:
     """Yield each ACL that one cluster has and the other has not.
 
     :param fence: every DENY that makes the standby's fence, whether or not it is known who added it
+    :param reaching: knows which rights reach the register
     """
     if (unknown := _unknown(ItemKind.ACL, ACLS, active, standby)) is not None:
         yield unknown
@@ -38,6 +42,8 @@ def compare_acls(active: Snapshot, standby: Snapshot, scope: Scope, fence: Colle
     for acl in sorted(active.acls - standby.acls):
         if (belongs := scope.acl(acl)) is not Belongs.OTHERS:
             verdict, reason = _adding(acl, belongs, scope, fence)
+            if verdict is not ItemVerdict.NEVER and (opened := reaching.opened_by(acl)):
+                verdict, reason = ItemVerdict.NEVER, f"added here, it would open the register: {opened}"
             change = None if verdict is ItemVerdict.NEVER else AddAcl(acl)
             yield Item(ItemKind.ACL, str(acl), acl_host(acl), "there", None, verdict, reason, change=change)
     for acl in sorted(standby.acls - active.acls):

@@ -42,6 +42,7 @@ class Snapshot:
     :param brokers: how many brokers there are
     :param topics: the protection group's topics by name
     :param inherited: what a topic gets that sets nothing itself, by key; empty where that could not be learned
+    :param own_topics: this project's own topics that exist, among them the register's
     :param acls: every ACL of the cluster, other than those that this project added
     :param fence: the ACLs that this project added, by the register
     :param open_to_all: whether everybody may do what no ACL is about, as the topology says
@@ -55,6 +56,7 @@ class Snapshot:
     brokers: int
     topics: Mapping[str, TopicConfig] = field(default_factory=dict)
     inherited: Mapping[str, ConfigValue] = field(default_factory=dict)
+    own_topics: frozenset[str] = frozenset()
     acls: frozenset[Acl] = frozenset()
     fence: frozenset[Acl] = frozenset()
     open_to_all: bool = False

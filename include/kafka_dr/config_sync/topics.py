@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from kafka_dr.clusters.configuration import ConfigValue, NewTopic, Origin
+from kafka_dr.config_sync.deletion import CLEANUP, by_hand, deletes
 from kafka_dr.config_sync.items import AddPartitions, Change, CreateTopic, Item, ItemKind, ItemVerdict, SetConfig
-from kafka_dr.config_sync.policy import KEEPS_DATA, REPLICATION_FACTOR, KeyClass, Policy, rank
+from kafka_dr.config_sync.policy import REPLICATION_FACTOR, KeyClass, Policy, rank
 from kafka_dr.config_sync.snapshot import TOPICS, Snapshot, TopicConfig
 
 _MIN_ISR = "min.insync.replicas"
-_CLEANUP = "cleanup.policy"
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +114,7 @@ def _partitions(here: TopicConfig, there: TopicConfig, rules: TopicRules) -> Ite
 
 
 def _adding(here: TopicConfig, rules: TopicRules) -> tuple[ItemVerdict, str]:
-    cleanup = here.configs.get(_CLEANUP)
+    cleanup = here.configs.get(CLEANUP)
     if rules.keyed(here.name):
         return ItemVerdict.APPROVAL, "the topology says that its partitions are chosen by key, and keys would move"
     if cleanup is not None and "compact" in (cleanup.value or ""):
@@ -172,7 +172,7 @@ def _config(
         fix = SetConfig(there.name, key, copies)
         return Item(ItemKind.CONFIG, there.name, key, *shown, ItemVerdict.SAFE, reason, blocks=True, change=fix)
     verdict, reason, value = _judged(there, key, mine, other, kind)
-    change = None if verdict is ItemVerdict.NOTE else SetConfig(there.name, key, value)
+    change = None if verdict in (ItemVerdict.NOTE, ItemVerdict.NEVER) else SetConfig(there.name, key, value)
     return Item(ItemKind.CONFIG, there.name, key, *shown, verdict, reason, blocks=strict, change=change)
 
 
@@ -184,9 +184,10 @@ def _judged(
     if kind is KeyClass.AT_LEAST:
         wanted = _capped(key, wanted, there.layout.replication_factor)
     verdict, reason = _by_class(key, mine, other, kind, wanted)
-    # The topology says whether values have to be alike, never that records may be deleted unasked.
-    if verdict is ItemVerdict.SAFE and (loss := _may_lose(key, other.value, wanted)):
-        verdict, reason = ItemVerdict.APPROVAL, f"{reason}; {loss}"
+    # The topology says whether values have to be alike, never that records may be deleted. One approval is not enough
+    # for that, so no program does it.
+    if verdict is ItemVerdict.SAFE and (loss := deletes(key, other.value, wanted)):
+        verdict, reason = ItemVerdict.NEVER, f"{reason}; {loss}. {by_hand(there.name, key, wanted, kind)}"
     return verdict, reason + _because(mine, other, kind), wanted
 
 
@@ -203,18 +204,6 @@ def _by_class(key: str, mine: ConfigValue, other: ConfigValue, kind: KeyClass, w
             return ItemVerdict.NOTE, "the standby has more, which is allowed"
         return ItemVerdict.SAFE, "the standby must have at least as much"
     return ItemVerdict.SAFE, "must match"
-
-
-def _may_lose(key: str, found: str | None, wanted: str) -> str:
-    """Say why a change may delete records sooner than they are deleted now; empty where it cannot."""
-    if key == _CLEANUP:
-        return "a changed clean-up may delete records"
-    if key not in KEEPS_DATA:
-        return ""
-    have, want = rank(key, found), rank(key, wanted)
-    if have is None or want is None:
-        return "whether this keeps data for less long than now cannot be told"
-    return "this keeps data for less long than now" if want < have else ""
 
 
 def _refuses_writes(there: TopicConfig, key: str, policy: Policy) -> bool:

@@ -15,6 +15,7 @@ from kafka_dr.clusters import Acl, AclOperation, AclPermission, PatternType, Res
 from kafka_dr.config_sync import ItemVerdict
 from kafka_dr.config_sync.applying import Applying
 from kafka_dr.config_sync.lock import FACTS, held
+from kafka_dr.config_sync.register_rights import REGISTER_RIGHT
 from kafka_dr.errors import Refused
 from kafka_dr.fencing import plan as fences
 from kafka_dr.register import Phase
@@ -49,7 +50,9 @@ def test_what_changes_after_the_plan_was_shown_makes_it_stale(configured: Config
 def test_nothing_is_applied_that_was_not_shown_or_not_approved(configured: ConfiguredGroup, clients: Clients) -> None:
     with pytest.raises(StepFailed, match=r"has no plan for .* in its evidence"):
         apply_config(configured.name, clients, "unseen", approved=False)
-    configured.admin("east").configure(configured.topic, cleanup_policy="compact")
+    asked = configured.acl(AclOperation.DESCRIBE, f"{configured.name}.only-on-west")
+    with closing(configured.reached("west")) as west:
+        west.acls.add([asked])
     configured.plan(clients, "silent")
     with pytest.raises(StepFailed, match="has no answer to approval"):
         apply_config(configured.name, clients, "silent", approved=True)
@@ -59,16 +62,40 @@ def test_nothing_is_applied_that_was_not_shown_or_not_approved(configured: Confi
     configured.plan(clients, "again")
     said = ask_config(configured.name, clients, "again")
     assert said == "alice rejected this plan in run silent: it is not asked about again"
-    configured.admin("east").configure(configured.topic, cleanup_policy="delete")
+    with closing(configured.reached("west")) as west:
+        west.acls.remove([asked])
 
 
 def test_the_same_plan_is_asked_about_once_at_a_time(configured: ConfiguredGroup, clients: Clients) -> None:
-    configured.admin("east").configure(configured.topic, cleanup_policy="compact,delete")
+    asked = configured.acl(AclOperation.DESCRIBE, f"{configured.name}.also-only-on-west")
+    with closing(configured.reached("west")) as west:
+        west.acls.add([asked])
     for run in ("one", "two"):
         configured.plan(clients, run)
     assert not isinstance(ask_config(configured.name, clients, "one"), str)
     assert "run one asks about this plan until" in str(ask_config(configured.name, clients, "two"))
-    configured.admin("east").configure(configured.topic, cleanup_policy="delete")
+    with closing(configured.reached("west")) as west:
+        west.acls.remove([asked])
+
+
+def test_a_right_that_reaches_the_register_is_named_and_not_given(
+    configured: ConfiguredGroup, clients: Clients
+) -> None:
+    right = configured.acl(AclOperation.WRITE, "*", pattern=PatternType.LITERAL)
+    with closing(configured.reached("east")) as east, closing(configured.reached("west")) as west:
+        east.acls.add([right])
+        try:
+            plan = configured.plan(clients, "reaching")
+            rows = {row.key: row for row in plan.items if row.subject == str(right)}
+            assert {key: (row.verdict, row.change) for key, row in rows.items()} == {
+                "": (ItemVerdict.NEVER, None),
+                REGISTER_RIGHT: (ItemVerdict.NEVER, None),
+            }
+            assert f"{right.principal} has WRITE on the topic _kafka_dr.register" in rows[REGISTER_RIGHT].reason
+            configured.apply_everything(clients, "reaching-applied")
+            assert right not in west.acls.list()
+        finally:
+            east.acls.remove([right])
 
 
 def test_two_do_not_apply_at_the_same_time(configured: ConfiguredGroup, clients: Clients) -> None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from kafka_dr.checks.register_checks import Guarded, guarded, intruders, judged_topic
+from kafka_dr.checks.register_checks import judged_topic
 from kafka_dr.clusters import Acl, AclOperation, AclPermission, PatternType, ResourceType
 from kafka_dr.fencing.authorizer import Authorizer
+from kafka_dr.fencing.register_writers import Guarded, guarded, intruders
 from kafka_dr.register.topic_settings import settings
 from kafka_dr.topology import load
 from lab.layout import PROJECT
@@ -22,7 +23,7 @@ def _allow(who: str, kind: ResourceType, name: str, pattern: PatternType, operat
 
 
 def _wanted() -> tuple[Guarded, ...]:
-    return guarded(load(PROJECT / "include" / "topology.yaml", ENVIRON), TOPICS)
+    return guarded(load(PROJECT / "include" / "topology.yaml", ENVIRON).protection_groups.values(), TOPICS)
 
 
 def _found(*acls: Acl, everyone: bool = False) -> set[tuple[str, str]]:

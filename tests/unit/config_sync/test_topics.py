@@ -95,12 +95,14 @@ def test_partitions_are_never_taken_away(one: Any) -> None:
     [
         ({"max_message_bytes": "5"}, {}, ItemVerdict.SAFE, True, "5"),
         ({}, {"max_message_bytes": "5"}, ItemVerdict.SAFE, True, "1048588"),
-        ({"cleanup_policy": "compact"}, {}, ItemVerdict.APPROVAL, True, "compact"),
+        ({"cleanup_policy": "compact"}, {}, ItemVerdict.NEVER, True, None),
+        ({}, {"cleanup_policy": "compact,delete"}, ItemVerdict.SAFE, True, "delete"),
         ({"retention_ms": "-1"}, {}, ItemVerdict.SAFE, False, "-1"),
         ({"retention_ms": DAY}, {}, ItemVerdict.NOTE, False, None),
         ({}, {"retention_ms": "-1"}, ItemVerdict.NOTE, False, None),
         ({}, {"retention_ms": DAY}, ItemVerdict.SAFE, False, WEEK),
-        ({"segment_ms": "5"}, {}, ItemVerdict.SAFE, False, "5"),
+        ({"segment_ms": "5"}, {}, ItemVerdict.NEVER, False, None),
+        ({"segment_ms": "999999999"}, {}, ItemVerdict.SAFE, False, "999999999"),
         ({}, {"segment_ms": "5"}, ItemVerdict.NOTE, False, None),
         ({"segment_ms": "6"}, {"segment_ms": "5"}, ItemVerdict.NOTE, False, None),
         ({"min_insync_replicas": "2"}, {}, ItemVerdict.SAFE, False, "2"),
@@ -115,10 +117,14 @@ def test_each_class_of_key_is_judged_by_its_class(
     assert row.change == (None if value is None else SetConfig("orders.payments", row.key, value))
 
 
-def test_what_keeps_data_for_less_long_needs_an_approval_where_it_must_match(one: Any) -> None:
+def test_what_deletes_records_sooner_is_set_by_people_alone_and_the_row_says_how(one: Any) -> None:
     row = one(topic(retention_ms=DAY), topic(), must_match=("retention.ms",))
-    assert (row.verdict, row.blocks) == (ItemVerdict.APPROVAL, True)
-    assert "keeps data for less long" in row.reason
+    assert (row.verdict, row.blocks, row.change) == (ItemVerdict.NEVER, True, None)
+    assert "the standby would delete records sooner than now" in row.reason
+    assert f"--entity-name orders.payments --add-config 'retention.ms={DAY}'; or list retention.ms under" in row.reason
+    both = one(topic(cleanup_policy="compact,delete"), topic())
+    assert "begin to compact records" in both.reason
+    assert "--add-config 'cleanup.policy=[compact,delete]'" in both.reason
 
 
 @pytest.mark.parametrize(
@@ -127,17 +133,33 @@ def test_what_keeps_data_for_less_long_needs_an_approval_where_it_must_match(one
 @pytest.mark.parametrize(
     ("key", "here", "there", "verdict"),
     [
-        ("retention.ms", DAY, None, ItemVerdict.APPROVAL),
-        ("retention.bytes", "5", None, ItemVerdict.APPROVAL),
-        ("delete.retention.ms", DAY, ConfigValue(WEEK, Origin.DEFAULT), ItemVerdict.APPROVAL),
+        ("retention.ms", DAY, None, ItemVerdict.NEVER),
+        ("retention.ms", DAY, ConfigValue("-1", Origin.STATIC), ItemVerdict.NEVER),
+        ("retention.ms", "-1", ConfigValue(DAY, Origin.STATIC), ItemVerdict.SAFE),
+        ("retention.bytes", "5", None, ItemVerdict.NEVER),
+        ("delete.retention.ms", DAY, ConfigValue(WEEK, Origin.DEFAULT), ItemVerdict.NEVER),
         ("delete.retention.ms", WEEK, ConfigValue(DAY, Origin.DEFAULT), ItemVerdict.SAFE),
-        ("local.retention.ms", DAY, ConfigValue("-2", Origin.DEFAULT), ItemVerdict.APPROVAL),
-        ("local.retention.ms", "-2", ConfigValue(DAY, Origin.DEFAULT), ItemVerdict.APPROVAL),
-        ("cleanup.policy", "compact", None, ItemVerdict.APPROVAL),
-        ("cleanup.policy", "compact,delete", ConfigValue("compact", Origin.STATIC), ItemVerdict.APPROVAL),
+        ("min.compaction.lag.ms", "0", ConfigValue(DAY, Origin.DEFAULT), ItemVerdict.NEVER),
+        ("max.compaction.lag.ms", DAY, ConfigValue(WEEK, Origin.DEFAULT), ItemVerdict.NEVER),
+        ("min.cleanable.dirty.ratio", "0.1", ConfigValue("0.5", Origin.DEFAULT), ItemVerdict.NEVER),
+        ("local.retention.ms", DAY, ConfigValue("-2", Origin.DEFAULT), ItemVerdict.NEVER),
+        ("local.retention.ms", "-2", ConfigValue(DAY, Origin.DEFAULT), ItemVerdict.NEVER),
+        ("local.retention.bytes", "5", ConfigValue("6", Origin.DEFAULT), ItemVerdict.NEVER),
+        ("segment.ms", DAY, None, ItemVerdict.NEVER),
+        ("segment.bytes", "5", ConfigValue("6", Origin.DEFAULT), ItemVerdict.NEVER),
+        ("segment.bytes", "6", ConfigValue("5", Origin.DEFAULT), ItemVerdict.SAFE),
+        ("segment.jitter.ms", "5", ConfigValue("0", Origin.DEFAULT), ItemVerdict.NEVER),
+        ("segment.jitter.ms", "0", ConfigValue("5", Origin.DEFAULT), ItemVerdict.SAFE),
+        ("cleanup.policy", "compact", None, ItemVerdict.NEVER),
+        ("cleanup.policy", "compact,delete", ConfigValue("compact", Origin.STATIC), ItemVerdict.NEVER),
+        ("cleanup.policy", "delete", ConfigValue("", Origin.STATIC), ItemVerdict.NEVER),
+        ("cleanup.policy", "compact", ConfigValue("delete,compact", Origin.STATIC), ItemVerdict.SAFE),
+        ("unclean.leader.election.enable", "true", ConfigValue("false", Origin.DEFAULT), ItemVerdict.NEVER),
+        ("unclean.leader.election.enable", "false", ConfigValue("true", Origin.DEFAULT), ItemVerdict.SAFE),
+        ("remote.storage.enable", "false", ConfigValue("true", Origin.DEFAULT), ItemVerdict.NEVER),
     ],
 )
-def test_in_whatever_class_what_may_delete_records_is_asked_about(
+def test_in_whatever_class_no_plan_makes_the_standby_delete_records(
     one: Any, key: str, here: str, there: ConfigValue | None, verdict: ItemVerdict, lists: dict[str, int]
 ) -> None:
     (chosen,) = lists
@@ -148,7 +170,9 @@ def test_in_whatever_class_what_may_delete_records_is_asked_about(
     if chosen == "at_least" and row.verdict is ItemVerdict.NOTE:
         assert row.change is None  # the standby keeps more
     else:
-        assert (row.verdict, row.change) == (verdict, SetConfig("orders.payments", key, here))
+        change = SetConfig("orders.payments", key, here) if verdict is ItemVerdict.SAFE else None
+        assert (row.verdict, row.change) == (verdict, change)
+        assert ("If two people agree" in row.reason) == (change is None)
 
 
 def test_what_is_site_specific_is_no_difference(planned: Any) -> None:
