@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -102,3 +103,22 @@ class CommandLine:
         path.touch(mode=0o600)
         path.write_text(json.dumps(stored))
         return path
+
+    def keys(self, *names: str) -> tuple[dict[str, Path], dict[str, str]]:
+        """Make a key for each person, and return the files and the public lines for ``approver_keys``."""
+        files = {name: self.protection.folder / f"{name}.pem" for name in names}
+        return files, {name: self.run("keygen", str(file)).out.strip() for name, file in files.items()}
+
+
+def read_until(process: subprocess.Popen[str], words: str) -> tuple[str, str]:
+    """Return the run that a command has begun, and everything that it wrote up to some words."""
+    assert process.stdout is not None
+    lines = []
+    for line in process.stdout:
+        lines.append(line)
+        if words in line:
+            break
+    text = "".join(lines)
+    found = re.search(r"run (command_line__\S+)", text)
+    assert found, text
+    return found[1], text

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-import re
-import subprocess
+import json
 from pathlib import Path
 
 import pytest
 
 from kafka_dr.failover.resume import resume
 from kafka_dr.health.health_check import check_health
+from kafka_dr.register import KafkaRegister, Phase
+from kafka_dr.register.abandonment import abandonment
 from kafka_dr.runs.request import ResumeRequest, StepName
+from lab.credentials import passwords_of
 from support import outside_view
-from support.command_line import CommandLine
+from support.command_line import CommandLine, read_until
+from support.kafka_tools import run_as_printed, tools_in
 from support.protection import STEPS_AFTER_APPROVAL, Protection
-from support.switched_group import SwitchedGroup
+from support.switched_group import SwitchedGroup, dying
 
 pytestmark = pytest.mark.kafka
 
@@ -136,7 +139,7 @@ def test_a_failover_waits_until_an_approver_has_signed_its_question_with_the_dec
 
     with group.protection.changed(approver_keys={"alice": public}):
         with line.started("failover", "planned", "--group", group.name, "--reason", "a test") as failover:
-            run, shown = _read_until(failover, "waiting for an approver")
+            run, shown = read_until(failover, "waiting for an approver")
             answer = ("approve", "--group", group.name, "--run", run, "--yes", "--key")
             said = line.run(*answer, str(foreign))
             assert (said.code, "is not the key of somebody who may answer" in said.err) == (4, True)
@@ -189,15 +192,65 @@ def _health(group: SwitchedGroup) -> tuple[str, ...]:
         return check_health(group.name, clients).sentences
 
 
-def _read_until(process: subprocess.Popen[str], words: str) -> tuple[str, str]:
-    """Return the run that a command has begun, and everything that it wrote up to some words."""
-    assert process.stdout is not None
-    lines = []
-    for line in process.stdout:
-        lines.append(line)
-        if words in line:
-            break
-    text = "".join(lines)
-    found = re.search(r"run (command_line__\S+)", text)
-    assert found, text
-    return found[1], text
+def test_a_group_is_moved_by_hand_with_kafkas_own_tools_exactly_as_printed(
+    own_group: SwitchedGroup, tmp_path: Path
+) -> None:
+    group, source, target = own_group, own_group.active, own_group.standby
+    group.wait_equal()
+    said = _done_by_hand(group, tmp_path / "files", tools_in(tmp_path / "bin"), "move")
+    assert " left\n" not in said
+
+    state = group.protection.state(target)
+    assert state is not None
+    assert (state.phase, state.active, state.standby) == (Phase.UNFENCED, target, source)
+    assert group.protection.takes_writes(target)
+    assert group.protection.refuses_writes(source)
+    assert json.loads(Path(group.protection.group.route.path).read_text())["active"] == target
+    for name in (f"{group.name}-head", f"{group.name}-slow"):
+        assert group.committed(target, name).keys() == group.at(0, 0).keys()
+    # Everything of this project continues from there: the old cluster is proven to be fenced, a failback can follow.
+    _health(group)
+    after = group.protection.state(target)
+    assert after is not None
+    assert after.phase is Phase.DIVERGED
+    with group.protection.clients() as clients:
+        left = abandonment(clients.register(target).history(group.name), after)
+        ends = clients.cluster(target, "operator").topics.high_watermarks(left.new_ends)
+    assert (left.old, left.new, left.new_ends) == (source, target, ends)
+
+
+@pytest.mark.long
+def test_a_run_that_died_is_rolled_back_or_let_in_by_hand_exactly_as_printed(
+    group: SwitchedGroup, tmp_path: Path
+) -> None:
+    source, target, tools = group.active, group.standby, tools_in(tmp_path / "bin")
+    group.interrupted_after_act(StepName.STOP_FLOW)
+    _done_by_hand(group, tmp_path / "back", tools, "go_back")
+    group.assert_at_rest(source)
+
+    request = group.killed(StepName.OPEN_TARGET, dying(KafkaRegister, "copy"))
+    _done_by_hand(group, tmp_path / "on", tools, "finish")
+    assert group.protection.takes_writes(target)
+    assert group.protection.refuses_writes(source)
+    line = CommandLine(group.protection)
+    said = line.run("resume", "--group", group.name, "--run", request.run, "--reason", "a test", "--confirmed")
+    assert said.code == 0, said.err
+    group.assert_at_rest(target)
+
+
+def _done_by_hand(group: SwitchedGroup, folder: Path, tools: Path, name: str) -> str:
+    """Do what is printed for the group in its state, as a person would, and return what the tools said."""
+    line, wanted = CommandLine(group.protection), ("status", "--group", group.name, "--by-hand")
+    said = line.run(*wanted, "--json")
+    assert (said.code, said.json["not_known"]) == (0, []), said.err
+    titles = {each["name"]: each["title"] for each in said.json["procedures"]}
+    on_paper = line.run(*wanted).out
+    assert "PASSWORD" in on_paper
+    for secret in passwords_of(group.protection.lab.home).values():
+        assert secret not in on_paper
+    printed = line.run(*wanted, "--files", str(folder))
+    assert printed.code == 0, printed.err
+    assert {path.stat().st_mode & 0o777 for path in folder.iterdir()} == {0o600}
+    _, *sections = printed.out.split("# ===== ")
+    (section,) = (each for each in sections if each.startswith(titles[name]))
+    return run_as_printed(f"# {section}", tools, folder)

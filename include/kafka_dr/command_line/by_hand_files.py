@@ -1,0 +1,122 @@
+"""The client settings that the commands by hand read: private files, or on paper the same without any secret."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Literal
+
+from kafka_dr.command_line.kafka_tools import ToolAccess
+from kafka_dr.errors import Refused
+from kafka_dr.replication import ConnectEndpoint
+from kafka_dr.runs.clients import Clients
+from kafka_dr.topology import ProtectionGroup
+
+#: The roles whose client settings the commands read.
+ToolRole = Literal["operator", "probe"]
+_ROLES: tuple[ToolRole, ...] = ("operator", "probe")
+_HIDDEN = "PASSWORD"
+
+
+def access(servers: Mapping[str, str], cluster: str, role: ToolRole = "operator") -> ToolAccess:
+    """Return how the tools reach a cluster.
+
+    :param servers: the bootstrap servers, by cluster
+    """
+    return ToolAccess(cluster, servers[cluster], _client_file(cluster, role))
+
+
+def connect_file(cluster: str) -> str:
+    """Return the file by which ``curl`` logs in to the Connect of a cluster."""
+    return f"{cluster}-connect.curl"
+
+
+def _client_file(cluster: str, role: ToolRole) -> str:
+    return f"{cluster}-{role}.properties"
+
+
+def on_paper(clients: Clients, group: ProtectionGroup) -> dict[str, str]:
+    """Return the client settings by file, without any secret: a person writes each one in."""
+    found = {}
+    for cluster in group.clusters:
+        for role in _ROLES:
+            settings = clients.cluster(cluster, role).settings
+            hidden = replace(
+                settings,
+                password=_HIDDEN if settings.password else None,
+                key_password=_HIDDEN if settings.key_password else None,
+            )
+            shown = {
+                key: "PEM-OF-THE-KEY" if key == "ssl.keystore.key" else text for key, text in hidden.java().items()
+            }
+            found[_client_file(cluster, role)] = _properties(shown)
+        endpoint = clients.connect(cluster).endpoint
+        hidden_endpoint = replace(
+            endpoint,
+            password=_HIDDEN if endpoint.password else None,
+            token="TOKEN" if endpoint.token else None,
+            tls=replace(endpoint.tls, key_password=_HIDDEN if endpoint.tls.key_password else None),
+        )
+        found[connect_file(cluster)] = _curl(hidden_endpoint)
+    return found
+
+
+def write_client_files(clients: Clients, group: ProtectionGroup, folder: Path) -> None:
+    """Write the client settings with their secrets into a private folder.
+
+    :raises Refused: they cannot be written
+    """
+    found = {}
+    for cluster in group.clusters:
+        for role in _ROLES:
+            found[_client_file(cluster, role)] = _properties(clients.cluster(cluster, role).settings.java())
+        found[connect_file(cluster)] = _curl(clients.connect(cluster).endpoint)
+    write_private(folder, found)
+
+
+def write_private(folder: Path, files: Mapping[str, str]) -> None:
+    """Write files that only their owner may read, into a folder that only its owner may enter.
+
+    :param files: texts by name
+    :raises Refused: they cannot be written, or others may enter the folder
+    """
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if folder.stat().st_mode & 0o077:
+            raise Refused(f"others may enter {folder}, expected the mode 0700: it is to hold passwords")
+        for name, text in files.items():
+            path = folder / name
+            path.unlink(missing_ok=True)
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+            with os.fdopen(os.open(path, flags, 0o600), "w", encoding="utf-8") as stream:
+                stream.write(text)
+    except OSError as error:
+        raise Refused(f"{folder} cannot be written ({error}): name another folder with --files") from error
+
+
+def _properties(settings: Mapping[str, str]) -> str:
+    """Return a Java properties file: backslashes and line breaks are escaped."""
+    escaped = {name: value.replace("\\", "\\\\").replace("\n", "\\n") for name, value in settings.items()}
+    return "".join(f"{name}={value}\n" for name, value in escaped.items())
+
+
+def _curl(endpoint: ConnectEndpoint) -> str:
+    return "".join(f"{name} = {_quoted(value)}\n" for name, value in _curl_options(endpoint))
+
+
+def _curl_options(endpoint: ConnectEndpoint) -> Iterator[tuple[str, str]]:
+    if endpoint.username:
+        yield "user", f"{endpoint.username}:{endpoint.password or ''}"
+    if endpoint.token:
+        yield "header", f"Authorization: Bearer {endpoint.token}"
+    tls = endpoint.tls
+    named = {"cacert": tls.ca_file, "cert": tls.certificate_file, "key": tls.key_file, "pass": tls.key_password}
+    yield from ((name, value) for name, value in named.items() if value)
+
+
+def _quoted(text: str) -> str:
+    """Return a value of a file that ``curl --config`` reads."""
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'

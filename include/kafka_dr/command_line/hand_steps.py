@@ -1,0 +1,241 @@
+"""The steps of a way out by hand, in order: what each one changes is known to those after it."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from itertools import groupby
+
+from kafka_dr.clusters.model import Acl
+from kafka_dr.command_line import kafka_tools as tools
+from kafka_dr.command_line.by_hand_facts import ByHandFacts
+from kafka_dr.command_line.by_hand_files import access, connect_file
+from kafka_dr.fencing import plan
+from kafka_dr.register import RegisterState
+from kafka_dr.register.added_acls import AddedAcls
+from kafka_dr.register.records import fence_records, group_key, run_prefix
+from kafka_dr.replication import Flow
+from kafka_dr.routing import Route
+
+#: How far before now a consumer group resumes whose offsets nobody knows; a person changes it.
+_SINCE = timedelta(minutes=15)
+#: Brokers learn of ACLs one after the other, in less than this.
+_WAIT = "sleep 3"
+#: So many consumer groups are set by one command.
+_GROUPS_AT_ONCE = 100
+
+
+@dataclass(frozen=True, slots=True)
+class HandStep:
+    """One step and its commands, in order.
+
+    :param only_if: the cluster that has to answer; without it the step is left out
+    :param files: what the commands read, by name
+    """
+
+    title: str
+    commands: tuple[str, ...]
+    only_if: str = ""
+    files: Mapping[str, str] = field(default_factory=dict)
+
+
+class HandSteps:
+    """Makes the steps of one way out.
+
+    :param after: the record that the group is to have
+    """
+
+    def __init__(self, facts: ByHandFacts, after: RegisterState) -> None:
+        self._facts = facts
+        self._group = facts.group
+        self._after = after
+        self._added: dict[str, AddedAcls] = {}
+
+    def fence(self, cluster: str) -> HandStep:
+        """Return the step that keeps applications out of a cluster, and shows that it does."""
+        sample = self._facts.sample(cluster)
+        shown = tools.write_refused(access(self._facts.servers, cluster, "probe"), *sample)
+        title = (
+            f"keep the applications out of {cluster}. The last command has to show TopicAuthorizationException; if it "
+            "shows nothing, repeat it. Go on only when it has shown it"
+        )
+        return HandStep(title, (*self._add(cluster, plan.standby(self._group)), _WAIT, shown), cluster)
+
+    def open(self, cluster: str) -> HandStep:
+        """Return the step that lets the applications in, and shows that it does."""
+        sample = self._facts.sample(cluster)
+        shown = tools.write_permitted(access(self._facts.servers, cluster, "probe"), *sample)
+        # What keeps them from working first: each second counts.
+        work, changes = plan.work_denies(self._group), plan.change_fence(self._group)
+        title = (
+            f"let the applications in on {cluster}. The last command has to show RecordTooLargeException, which means "
+            "that a write is permitted: its record is too large, and is never kept"
+        )
+        commands = (*self._lift(cluster, work), *self._lift(cluster, changes), _WAIT, shown)
+        return HandStep(title, commands)
+
+    def wait_for_copy(self) -> HandStep:
+        """Return the step that waits until everything is copied."""
+        state = self._facts.state
+        flow = Flow(self._group.name, state.active, state.standby)
+        source = access(self._facts.servers, state.active)
+        copied = f"{self._connect(flow, 'offsets')} | {tools.COPIED_ROWS} > copied.txt"
+        title = (
+            "wait until everything is copied. The first command shows transactions that have not ended; repeat it "
+            "until it shows none: they end by themselves, after 15 minutes at the latest if the brokers have "
+            "Kafka's usual limit. Then repeat the others until the last one shows nothing, or only partitions with a "
+            "few offsets left that no longer change: those are transaction markers"
+        )
+        ends = f"{tools.log_ends(source, self._group.topics, self._group.topic_prefixes)} > ends.txt"
+        return HandStep(title, (tools.open_transactions(source), copied, ends, tools.LEFT_TO_COPY), state.active)
+
+    def stop_flow(self) -> HandStep:
+        """Return the step that stops the flow, and keeps where the copy ends."""
+        state = self._facts.state
+        target, flow = access(self._facts.servers, state.standby), Flow(self._group.name, state.active, state.standby)
+        commands = (
+            *self._add(state.standby, plan.flow_fence(self._group)),
+            _or_say(self._connect(flow, "stop"), flow),
+            _WAIT,
+            tools.keep_ends(target, self._group.topics, self._group.topic_prefixes),
+        )
+        title = (
+            f"stop the flow to {state.standby}; the DENYs are enough. ENDS keeps where its topics end: keep this shell"
+        )
+        return HandStep(title, commands)
+
+    def start_flow(self) -> HandStep:
+        """Return the step that lets the flow write to the target again."""
+        state = self._facts.state
+        flow = Flow(self._group.name, state.active, state.standby)
+        commands = (
+            *self._lift(state.standby, plan.flow_fence(self._group)),
+            _or_say(self._connect(flow, "resume"), flow),
+        )
+        return HandStep(f"start the flow to {state.standby} again", commands, state.standby)
+
+    def set_offsets(self, now: datetime) -> Iterator[HandStep]:
+        """Return the steps that set where consumer groups resume on the target."""
+        target = self._facts.state.standby
+        translated = self._facts.translated
+        others = {name: topics for name, topics in self._facts.groups.items() if name not in translated and topics}
+        said = (
+            "Groups must have no members. Each line of the answer is one partition with its new offset; repeat the "
+            "command after an Error"
+        )
+        for number, names in enumerate(_parts(sorted(translated)), 1):
+            options, rows = f"groups-{number}.txt", f"offsets-{number}.csv"
+            yield HandStep(
+                f"set the offsets of {len(names)} consumer groups as the run translated them. {said}",
+                (tools.reset_from_file(access(self._facts.servers, target), options, rows),),
+                files={
+                    options: tools.options_file(names),
+                    rows: tools.offsets_file({name: translated[name] for name in names}),
+                },
+            )
+        if others:
+            yield HandStep(
+                "decide from when on (UTC) the other consumer groups read again: before the oldest record that one of "
+                "them had not processed, or it is skipped. What they had processed since then, they process again",
+                (f"SINCE={(now - _SINCE):%Y-%m-%dT%H:%M:%S.000}",),
+            )
+        number = 0
+        for topics, same in groupby(sorted(others, key=lambda name: (sorted(others[name]), name)), others.__getitem__):
+            for names in _parts(list(same)):
+                number += 1
+                options = f"groups-by-time-{number}.txt"
+                yield HandStep(
+                    f"let {len(names)} consumer groups resume at that time. {said}",
+                    (tools.reset_to_time(access(self._facts.servers, target), options),),
+                    files={options: tools.options_file(names, topics)},
+                )
+
+    def hand_over(self) -> HandStep:
+        """Return the step that writes to the target's register what a failback needs, and then who is active."""
+        after = self._after
+        target, prefix = access(self._facts.servers, after.active), run_prefix(after.group, after.run).decode()
+        seed = {
+            "epoch": after.epoch,
+            "source": after.active,
+            "target": after.standby,
+            "target_positions": [],
+            "held": True,
+        }
+        commands = (
+            tools.write_ends(target, f"{prefix}target_ends"),
+            tools.write_seed(target, f"{prefix}flow_seed", json.dumps(seed).removesuffix("}")),
+            *self.record(after.active).commands,
+        )
+        title = f"THE POINT OF NO RETURN: write to the register of {after.active} that it is active"
+        return HandStep(f"{title}. The last command has to show that", commands)
+
+    def record(self, cluster: str) -> HandStep:
+        """Return the step that writes to a register who is active."""
+        reached, key = access(self._facts.servers, cluster), group_key(self._after.group)
+        written = tools.write_register(reached, [(key, self._after.to_json())])
+        title = (
+            f"write to the register of {cluster} that {self._after.active} is active; the last command has to show that"
+        )
+        return HandStep(title, (*written, tools.read_register(reached, f"{key.decode()}\t")), cluster)
+
+    def route(self) -> HandStep:
+        """Return the step that sends the applications to the active cluster."""
+        after = self._after
+        route = Route(after.group, after.active, self._facts.route_servers[after.active], after.epoch, after.at)
+        path = shlex.quote(self._group.route.path)
+        stored = shlex.quote(json.dumps(route.to_json()))
+        commands = (f"printf '%s\\n' {stored} > {path}.new", f"chmod 644 {path}.new && mv {path}.new {path}")
+        return HandStep(f"send the applications to {after.active}", commands)
+
+    def look(self) -> HandStep:
+        """Return the step that shows what the register says now."""
+        reached, key = access(self._facts.servers, self._after.active), group_key(self._after.group)
+        title = f"look: the register names {self._after.active} as active, with the epoch {self._after.epoch}"
+        return HandStep(title, (tools.read_register(reached, f"{key.decode()}\t"),))
+
+    def check(self) -> HandStep:
+        """Return the step for later: whether everything agrees."""
+        command = f"python -m kafka_dr status --group {shlex.quote(self._group.name)}"
+        return HandStep(
+            f"as soon as a program of this project runs again, see whether everything agrees: {command}", ()
+        )
+
+    def _known(self, cluster: str) -> AddedAcls:
+        return self._added.get(cluster, self._facts.added(cluster))
+
+    def _add(self, cluster: str, denies: Collection[Acl]) -> tuple[str, ...]:
+        # First the record: only what is recorded is ever lifted again. What others added is there already, and theirs.
+        ours = frozenset(denies) - self._facts.foreign(cluster)
+        self._added[cluster] = self._known(cluster).adding(ours, epoch=self._after.epoch)
+        reached = access(self._facts.servers, cluster)
+        recorded = tools.write_register(reached, fence_records(self._group.name, cluster, self._added[cluster]))
+        return (*recorded, *tools.add_denies(reached, ours))
+
+    def _lift(self, cluster: str, denies: Collection[Acl]) -> tuple[str, ...]:
+        """Return the commands that lift DENYs of this project."""
+        gone = frozenset(denies) & self._known(cluster).current
+        self._added[cluster] = self._known(cluster).lifting(gone, epoch=self._after.epoch)
+        reached = access(self._facts.servers, cluster)
+        recorded = tools.write_register(reached, fence_records(self._group.name, cluster, self._added[cluster]))
+        return (*tools.remove_denies(reached, gone), *recorded)
+
+    def _connect(self, flow: Flow, what: str) -> str:
+        """Return a request to the Connect of a flow's target."""
+        change = "" if what == "offsets" else " -X PUT"
+        url = shlex.quote(f"{self._facts.connect[flow.target]}/connectors/{flow.connector}/{what}")
+        file = shlex.quote(connect_file(flow.target))
+        return f"curl --fail --silent --show-error --max-time 20 --config {file}{change} {url}"
+
+
+def _or_say(request: str, flow: Flow) -> str:
+    """Return a request that may fail: nothing that follows depends on it."""
+    said = shlex.quote(f"Connect of {flow.target} did not do it: continue, and look at {flow.connector} later")
+    return f"{request} || echo {said}"
+
+
+def _parts(names: list[str]) -> Iterator[list[str]]:
+    for begin in range(0, len(names), _GROUPS_AT_ONCE):
+        yield names[begin : begin + _GROUPS_AT_ONCE]

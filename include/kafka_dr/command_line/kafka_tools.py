@@ -1,0 +1,223 @@
+"""Commands of Kafka's own tools, as a person types them: ACLs, offsets of consumer groups, records of the register.
+
+The names are those of Kafka's own download (``kafka-acls.sh``); some packages leave out the ``.sh``. The options are
+those that Kafka 3 and 4 know. Names of topics, groups and principals are quoted for the shell. Files are read and
+written in the folder that the commands run in.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+import shlex
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+
+from kafka_dr.clusters.model import Acl, AclOperation, ResourceType
+from kafka_dr.positions import TopicPartition
+from kafka_dr.register.records import REGISTER_TOPIC
+
+#: More names than this do not fit into a line that a person can check.
+_MOST_NAMES = 100
+_OPTIONS = {
+    ResourceType.TOPIC: "--topic",
+    ResourceType.GROUP: "--group",
+    ResourceType.TRANSACTIONAL_ID: "--transactional-id",
+}
+#: A tab: no name of a group, a run or a fact has one, and JSON escapes it.
+_SEPARATOR = "\"$(printf '\\t')\""
+#: Reads the offsets of a connector, as Connect shows them, and writes ``topic:partition:next offset``.
+COPIED_ROWS = (
+    """tr '{}' '\\n\\n' | awk -F'[:,]' '/"topic"/ {for (i = 1; i < NF; i++) {if ($i == "\\"topic\\"") t = $(i+1); """
+    """if ($i == "\\"partition\\"") p = $(i+1)} gsub("\\"", "", t)} /^"offset":[0-9]/ {print t ":" p ":" $2 + 1}'"""
+)
+#: Shows how many offsets of each partition in ``ends.txt`` are missing in ``copied.txt``.
+LEFT_TO_COPY = (
+    """awk -F: 'FILENAME == "copied.txt" {c[$1 ":" $2] = $3; next} """
+    """$3 > c[$1 ":" $2] + 0 {print $1 ":" $2 ": " $3 - c[$1 ":" $2] " left"}' copied.txt ends.txt"""
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ToolAccess:
+    """How the tools reach a cluster as one principal.
+
+    :param bootstrap_servers: ``host:port`` pairs
+    :param client_file: the file with the settings of a Java client
+    """
+
+    cluster: str
+    bootstrap_servers: str
+    client_file: str
+
+    def tool(self, name: str, option: str = "--command-config") -> str:
+        """Return the beginning of a command.
+
+        :param option: by which the tool takes the client settings
+        """
+        servers, file = shlex.quote(self.bootstrap_servers), shlex.quote(self.client_file)
+        return f"{name} --bootstrap-server {servers} {option} {file}"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class _Product:
+    """ACLs that one command can name: every principal may, or may not, do every operation on every name."""
+
+    resource: ResourceType
+    pattern: str
+    principals: tuple[str, ...]
+    operations: tuple[AclOperation, ...]
+    names: tuple[str, ...]
+
+
+def add_denies(access: ToolAccess, denies: Collection[Acl]) -> tuple[str, ...]:
+    """Return the commands that add exactly these DENYs; one that is there already does no harm."""
+    return tuple(f"{access.tool('kafka-acls.sh')} --add {_arguments(each)}" for each in _products(denies))
+
+
+def remove_denies(access: ToolAccess, denies: Collection[Acl]) -> tuple[str, ...]:
+    """Return the commands that remove exactly these DENYs, without a question."""
+    return tuple(f"{access.tool('kafka-acls.sh')} --remove --force {_arguments(each)}" for each in _products(denies))
+
+
+def _arguments(product: _Product) -> str:
+    option = _OPTIONS[product.resource]
+    return " ".join(
+        (
+            *(f"--deny-principal {shlex.quote(name)}" for name in product.principals),
+            *(f"--operation {_tool_word(operation)}" for operation in product.operations),
+            *(f"{option} {shlex.quote(name)}" for name in product.names),
+            f"--resource-pattern-type {product.pattern}",
+        )
+    )
+
+
+def _tool_word(operation: AclOperation) -> str:
+    """Return an operation as the tool writes it: ``AlterConfigs``."""
+    return "".join(word.capitalize() for word in operation.value.split("_"))
+
+
+def _products(denies: Collection[Acl]) -> Iterable[_Product]:
+    """Group DENYs so that each command names a full product of principals, operations and names."""
+    by_resource: dict[tuple[ResourceType, str, str], dict[str, set[AclOperation]]] = {}
+    for acl in denies:
+        by_principal = by_resource.setdefault((acl.resource, acl.pattern.value, acl.name), {})
+        by_principal.setdefault(acl.principal, set()).add(acl.operation)
+    names: dict[tuple[ResourceType, str, tuple[str, ...], tuple[AclOperation, ...]], list[str]] = {}
+    for (resource, pattern, name), by_principal in by_resource.items():
+        same: dict[tuple[AclOperation, ...], list[str]] = {}
+        for principal, operations in by_principal.items():
+            same.setdefault(tuple(sorted(operations)), []).append(principal)
+        for operations_of, principals in same.items():
+            names.setdefault((resource, pattern, tuple(sorted(principals)), operations_of), []).append(name)
+    for (resource, pattern, who, what), found in sorted(names.items()):
+        found.sort()
+        for begin in range(0, len(found), _MOST_NAMES):
+            yield _Product(resource, pattern, who, what, tuple(found[begin : begin + _MOST_NAMES]))
+
+
+def write_register(access: ToolAccess, records: Iterable[tuple[bytes, bytes]]) -> tuple[str, ...]:
+    """Return the commands that write records to a cluster's register, one for each record."""
+    return tuple(_produced(access, shlex.quote(key.decode()), shlex.quote(value.decode())) for key, value in records)
+
+
+def write_ends(access: ToolAccess, key: str) -> str:
+    """Return the command that writes the shell variable ``ENDS`` to the register, as journaled log ends."""
+    return _produced(access, shlex.quote(key), '"{\\"ends\\":[$ENDS]}"')
+
+
+def write_seed(access: ToolAccess, key: str, seed: str) -> str:
+    """Return the command that journals where a flow would begin: at ``ENDS`` of its source.
+
+    :param seed: the rest of the fact: JSON without its closing brace
+    """
+    return _produced(access, shlex.quote(key), f'{shlex.quote(seed)}",\\"source_positions\\":[$ENDS]}}"')
+
+
+def _produced(access: ToolAccess, key: str, value: str) -> str:
+    producer = access.tool("kafka-console-producer.sh", "--producer.config")
+    settings = f"--property parse.key=true --property key.separator={_SEPARATOR}"
+    return f"printf '%s\\t%s\\n' {key} {value} | {producer} --topic {REGISTER_TOPIC} {settings}"
+
+
+def read_register(access: ToolAccess, key: str) -> str:
+    """Return the command that shows the newest record of a key; it fails if there is none."""
+    consumer = access.tool("kafka-console-consumer.sh", "--consumer.config")
+    settings = "--partition 0 --offset earliest --timeout-ms 5000 --property print.key=true"
+    isolated = "--isolation-level read_committed"
+    return f"{consumer} --topic {REGISTER_TOPIC} {settings} {isolated} | grep -F {shlex.quote(key)} | tail -n 1"
+
+
+def log_ends(access: ToolAccess, topics: Collection[str], prefixes: Collection[str]) -> str:
+    """Return the command that shows the log end offset of every partition of the group: ``topic:partition:offset``."""
+    pattern = "|".join((*map(re.escape, sorted(topics)), *(f"{re.escape(prefix)}.*" for prefix in sorted(prefixes))))
+    return f"{access.tool('kafka-get-offsets.sh')} --topic {shlex.quote(pattern)}"
+
+
+def keep_ends(access: ToolAccess, topics: Collection[str], prefixes: Collection[str]) -> str:
+    """Return the command that puts the same into the shell variable ``ENDS``, as the journal writes it."""
+    rows = 'awk -F: \'{printf "%s[\\"%s\\",%s,%s]", s, $1, $2, $3; s=","}\''
+    return f"ENDS=$({log_ends(access, topics, prefixes)} | {rows})"
+
+
+def open_transactions(access: ToolAccess) -> str:
+    """Return the command that shows the transactions which have not ended; it succeeds if there are none."""
+    return f"{access.tool('kafka-transactions.sh')} list | grep -E 'Ongoing|Prepare' || true"
+
+
+def write_refused(probe: ToolAccess, topic: str, limit: int) -> str:
+    """Return the command that succeeds if the probe may not write to a topic; nothing is ever written.
+
+    :param limit: the topic's ``max.message.bytes``; the record is larger, so a broker that permits it refuses it, too
+    """
+    return f"{_too_large(probe, topic, limit)} | grep TopicAuthorizationException"
+
+
+def write_permitted(probe: ToolAccess, topic: str, limit: int) -> str:
+    """Return the command that succeeds if the probe may write to a topic; nothing is ever written."""
+    return f"{_too_large(probe, topic, limit)} | grep RecordTooLargeException"
+
+
+def _too_large(probe: ToolAccess, topic: str, limit: int) -> str:
+    producer = probe.tool("kafka-console-producer.sh", "--producer.config")
+    sizes = (
+        f"--producer-property max.request.size={limit + 65536} --producer-property buffer.memory={2 * limit + 65536}"
+    )
+    record = f"head -c {limit + 1} /dev/zero | tr '\\0' x"
+    return f"{record} | {producer} {sizes} --compression-codec none --topic {shlex.quote(topic)} 2>&1"
+
+
+def offsets_file(offsets: Mapping[str, Mapping[TopicPartition, int]]) -> str:
+    """Return offsets of consumer groups as ``--from-file`` reads them: the rows of a single group do not name it."""
+    written = io.StringIO()
+    rows = csv.writer(written, lineterminator="\n")
+    for group, found in sorted(offsets.items()):
+        named = (group,) if len(offsets) > 1 else ()
+        rows.writerows((*named, p.topic, p.partition, offset) for p, offset in sorted(found.items()))
+    return written.getvalue()
+
+
+def options_file(groups: Iterable[str], topics: Iterable[str] = ()) -> str:
+    """Return options for a tool, one a line: names can hold everything but a line break."""
+    options = (*(f"--group={name}" for name in sorted(groups)), *(f"--topic={name}" for name in sorted(topics)))
+    return "".join(f"{each}\n" for each in options)
+
+
+def reset_from_file(access: ToolAccess, options: str, offsets: str) -> str:
+    """Return the command that sets the offsets of consumer groups without members.
+
+    :param options: the file of :func:`options_file`
+    :param offsets: the file of :func:`offsets_file`
+    """
+    return f"{_reset(access, options)} --from-file {shlex.quote(offsets)} --execute"
+
+
+def reset_to_time(access: ToolAccess, options: str) -> str:
+    """Return the command that lets consumer groups resume at the time in the shell variable ``SINCE``."""
+    return f'{_reset(access, options)} --to-datetime "$SINCE" --execute'
+
+
+def _reset(access: ToolAccess, options: str) -> str:
+    tool = access.tool("kafka-consumer-groups.sh")
+    return f"tr '\\n' '\\0' < {shlex.quote(options)} | xargs -0 {tool} --reset-offsets"

@@ -1,0 +1,48 @@
+"""Kafka's own tools by their names: a folder for PATH, which starts the classes of the lab's jars."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+from lab import jars, java
+from lab.bootstrap import cache_folder
+
+_TOOLS = {
+    "kafka-acls.sh": "org.apache.kafka.tools.AclCommand",
+    "kafka-consumer-groups.sh": "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand",
+    "kafka-console-producer.sh": "org.apache.kafka.tools.ConsoleProducer",
+    "kafka-console-consumer.sh": "org.apache.kafka.tools.consumer.ConsoleConsumer",
+    "kafka-get-offsets.sh": "org.apache.kafka.tools.GetOffsetShell",
+    "kafka-transactions.sh": "org.apache.kafka.tools.TransactionsCommand",
+}
+
+
+def tools_in(folder: Path) -> Path:
+    """Write a start script for each tool, as in the ``bin`` of Kafka's download."""
+    jvm = java.java_home(os.environ) / "bin" / "java"
+    found = jars.obtain(jars.KAFKA, cache=cache_folder(os.environ), environ=os.environ, progress=lambda *_: None)
+    folder.mkdir()
+    for name, main in _TOOLS.items():
+        script = folder / name
+        quick = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xshare:auto"
+        script.write_text(f"#!/bin/sh\nexec '{jvm}' {quick} -cp '{found}/*' {main} \"$@\"\n")
+        script.chmod(0o755)
+    return folder
+
+
+def run_as_printed(lines: str, tools: Path, folder: Path) -> str:
+    """Run lines in one shell, which ends at the first one that fails, and return what they said."""
+    script = f"set -eu -o pipefail\n{lines}"
+    ended = subprocess.run(
+        ["/bin/bash", "-c", script],
+        cwd=folder,
+        env={**os.environ, "PATH": f"{tools}:{os.environ['PATH']}"},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert ended.returncode == 0, f"{ended.stdout}\n{ended.stderr}"
+    return ended.stdout

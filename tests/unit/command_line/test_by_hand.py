@@ -1,0 +1,138 @@
+"""Whatever the state: nobody is let in before the other cluster refuses writes, and no DENY of others is touched."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from kafka_dr.clusters import TopicPartition
+from kafka_dr.command_line import by_hand_page
+from kafka_dr.command_line.by_hand import Procedure, procedures
+from kafka_dr.command_line.by_hand_facts import ByHandFacts, FoundOn, SampleTopic
+from kafka_dr.fencing import plan
+from kafka_dr.register import Phase, RegisterState
+from kafka_dr.register.added_acls import AddedAcls
+from kafka_dr.topology import load
+
+TOPOLOGY = Path(__file__).resolve().parents[3] / "include" / "topology.yaml"
+ENVIRON = {**os.environ, "KAFKA_DR_LAB_HOME": "/srv/lab", "KAFKA_DR_LAB_EAST": "e:1", "KAFKA_DR_LAB_WEST": "w:1"}
+ORDERS = load(TOPOLOGY, ENVIRON).protection_groups["orders"]
+NOW = datetime(2026, 1, 2, 3, tzinfo=UTC)
+STABLE = RegisterState("orders", 1, 0, Phase.STABLE, "east", "west", "adopt", "a", NOW)
+STATES = {
+    "stable": STABLE,
+    "switching": replace(STABLE, phase=Phase.SWITCHING, verb="planned_failover", run="p"),
+    "handed_over": replace(STABLE, phase=Phase.HANDED_OVER, active="west", standby="east", run="p"),
+    "diverged": replace(STABLE, phase=Phase.DIVERGED, active="west", standby="east", run="u"),
+    "unfenced": replace(STABLE, phase=Phase.UNFENCED, active="west", standby="east", run="u"),
+}
+SAMPLE = SampleTopic("orders.payments")
+
+
+def facts(state: RegisterState, **changes: object) -> ByHandFacts:
+    """Return facts of a group whose clusters both answer."""
+    ours = AddedAcls(plan.standby(ORDERS))
+    found = {"east": FoundOn(ours, sample=SAMPLE), "west": FoundOn(ours, sample=SAMPLE)}
+    known: dict[str, object] = {
+        "servers": {"east": "e:1", "west": "w:1"},
+        "route_servers": {"east": "e:1", "west": "w:1"},
+        "connect": {"east": "http://e", "west": "http://w"},
+        "found": found,
+        **changes,
+    }
+    return ByHandFacts(ORDERS, state, **known)  # type: ignore[arg-type]
+
+
+def commands(procedure: Procedure) -> list[str]:
+    """Return all commands of a way out in their order."""
+    return [command for step in procedure.steps for command in step.commands]
+
+
+def first(found: list[str], *words: str) -> int:
+    """Return where the first command with all these words is."""
+    return next(number for number, command in enumerate(found) if all(word in command for word in words))
+
+
+def test_the_state_says_which_ways_out_there_are() -> None:
+    ways = {name: [each.name for each in procedures(facts(state), NOW)] for name, state in STATES.items()}
+    assert ways == {
+        "stable": ["move"],
+        "switching": ["go_back", "move"],
+        "handed_over": ["finish"],
+        "diverged": ["fence"],
+        "unfenced": ["fence"],
+    }
+
+
+@pytest.mark.parametrize("state", ["stable", "switching", "handed_over"])
+def test_nobody_is_let_in_before_the_other_cluster_refuses_writes_and_the_register_says_who_is_active(
+    state: str,
+) -> None:
+    for procedure in procedures(facts(STATES[state]), NOW):
+        found = commands(procedure)
+        opened = first(found, "--remove", "User:orders-app")
+        assert first(found, "--add", "User:orders-app") < first(found, "TopicAuthorizationException") < opened
+        if procedure.name != "finish":
+            assert first(found, "printf", "group/orders", '"phase"') < opened
+        assert opened < first(found, "RecordTooLargeException")
+
+
+def test_a_deny_is_recorded_before_it_is_added_and_forgotten_after_it_is_lifted() -> None:
+    found = commands(procedures(facts(STABLE), NOW)[0])
+    assert first(found, "fence/orders/east") < first(found, "--add", "e:1")
+    lifted = max(number for number, command in enumerate(found) if "--remove" in command)
+    assert any("fence/orders/west" in command for command in found[lifted:])
+
+
+def test_a_deny_of_others_is_neither_lifted_nor_recorded() -> None:
+    foreign = min(plan.write_fence(ORDERS))
+    ours = plan.standby(ORDERS) - {foreign}
+    found = {"east": FoundOn(AddedAcls(), sample=SAMPLE), "west": FoundOn(AddedAcls(ours), frozenset({foreign}))}
+    (move,) = procedures(facts(STABLE, found=found), NOW)
+    lifted = [command for command in commands(move) if "--remove" in command and "w:1" in command]
+    shown = [c for c in lifted if foreign.name in c and f"--deny-principal {foreign.principal} " in c]
+    assert not [c for c in shown if "--topic" in c and "--operation Write" in c]
+
+
+def test_a_source_that_does_not_answer_has_steps_that_can_be_left_out() -> None:
+    found = {"west": FoundOn(AddedAcls(plan.standby(ORDERS)), sample=SAMPLE)}
+    (move,) = procedures(facts(STABLE, found=found), NOW)
+    assert [step.only_if for step in move.steps if any("e:1" in each for each in step.commands)] == [
+        "east",
+        "east",
+    ]
+
+
+def test_hundreds_of_consumer_groups_take_a_few_commands_and_files() -> None:
+    groups = {f"orders-{number}": frozenset({"orders.payments"}) for number in range(450)}
+    translated = {f"orders-t{number}": {TopicPartition("orders.payments", 0): number} for number in range(150)}
+    found = {"east": FoundOn(AddedAcls(), groups=groups, translated=translated)}
+    switching = facts(STATES["switching"], found=found)
+    move = next(each for each in procedures(switching, NOW) if each.name == "move")
+    resets = [command for command in commands(move) if "--reset-offsets" in command]
+    assert len(resets) == 2 + 5
+    files = {name: text for step in move.steps for name, text in step.files.items()}
+    listed = "".join(text for name, text in files.items() if name.startswith("groups"))
+    assert listed.count("--group=") == 600
+    assert files["offsets-1.csv"].startswith("orders-t0,orders.payments,0,0\n")
+    text = by_hand_page.text(switching, [move], NOW, folder="/safe", client_files={})
+    assert len(text.splitlines()) < 150
+
+
+def test_on_paper_all_but_the_commands_is_a_comment_and_files_are_written_by_the_text() -> None:
+    names = ("it's $HOME", "orders-\nEND-OF-FILE\nreboot")
+    groups = {name: frozenset({"orders.payments"}) for name in names}
+    known = facts(STABLE, found={"east": FoundOn(AddedAcls(), groups=groups)})
+    text = by_hand_page.text(known, procedures(known, NOW), NOW, folder="", client_files={"a.properties": "x=1\ny=2\n"})
+    assert "#     x=1" in text
+    assert (
+        "cat > groups-by-time-1.txt <<'END-OF-FILE'\n--group=it's $HOME\n--topic=orders.payments\nEND-OF-FILE" in text
+    )
+    known_words = ("#", "kafka-", "printf", "sleep", "curl", "awk", "cat", "ENDS=", "SINCE=", "tr ", "head ", "chmod")
+    assert "reboot" not in text
+    heredoc = ("--group=", "--topic=", "END-OF-FILE")
+    assert all(not line or line.startswith((*known_words, *heredoc)) for line in text.splitlines())
