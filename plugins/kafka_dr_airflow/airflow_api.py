@@ -8,10 +8,12 @@ import urllib.request
 from dataclasses import dataclass, field
 from http.client import HTTPException
 from typing import Any
+from urllib.error import HTTPError
 
 from airflow.sdk.exceptions import AirflowException, AirflowRuntimeError
 
 from kafka_dr.errors import KafkaDrError
+from kafka_dr.quoting import line
 
 #: The connection to Airflow's own REST API.
 CONNECTION = "kafka_dr_airflow_api"
@@ -28,6 +30,29 @@ ERRORS = (
     KeyError,
     TypeError,
 )
+
+
+def did_not_answer(error: BaseException) -> bool:
+    """Return whether a request got no answer in time. What it asked for may have been done, or will be done."""
+    return isinstance(error, TimeoutError) or isinstance(getattr(error, "reason", None), TimeoutError)
+
+
+def advice(error: BaseException) -> str:
+    """Say what was seen of the API, and what to do.
+
+    :param error: one of :data:`ERRORS`
+    """
+    if did_not_answer(error):
+        return (
+            f"Airflow's API did not answer within {_SECONDS:g} s. Its server may be overloaded: look at its load. Only "
+            f"if it never answers, check the address in connection {CONNECTION}"
+        )
+    if isinstance(error, HTTPError) and error.code in (401, 403):
+        said = "the login" if error.code == 401 else "the rights of the user"
+        return f"Airflow's API did not accept it ({line(error)}). Check {said} in connection {CONNECTION}"
+    if isinstance(error, HTTPError) and error.code >= 500:
+        return f"Airflow's API failed ({line(error)}). See the log of Airflow's API server"
+    return f"Airflow's API did not accept it ({line(error)}). Check connection {CONNECTION}"
 
 
 @dataclass(frozen=True, slots=True)

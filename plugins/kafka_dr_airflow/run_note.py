@@ -16,8 +16,8 @@ from airflow.sdk.exceptions import AirflowException, AirflowNotFoundException
 
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.evidence.known_secrets import KnownSecrets
-from kafka_dr.quoting import inline, line
-from kafka_dr_airflow.airflow_api import CONNECTION, ERRORS, TaskApi
+from kafka_dr.quoting import inline
+from kafka_dr_airflow.airflow_api import CONNECTION, ERRORS, TaskApi, advice, did_not_answer
 from kafka_dr_airflow.note_text import combined, without_secrets
 
 
@@ -46,10 +46,8 @@ def leave_note(log: Any, context: Any, note: str) -> bool:
             CONNECTION,
         )
     except ERRORS as error:
-        said = line(error)
-        log.warning(
-            "This run gets no note: Airflow's API did not accept it (%s). Check connection %s.", said, CONNECTION
-        )
+        whether = "Perhaps this run gets no note" if did_not_answer(error) else "This run gets no note"
+        log.warning("%s: %s. Nothing depends on the note, and this log says the same.", whether, advice(error))
     else:
         return True
     return False

@@ -14,8 +14,7 @@ from airflow.sdk.exceptions import AirflowNotFoundException
 
 from kafka_dr.errors import Refused, TryAgain
 from kafka_dr.people import Person
-from kafka_dr.quoting import line
-from kafka_dr_airflow.airflow_api import CONNECTION, ERRORS, TaskApi
+from kafka_dr_airflow.airflow_api import CONNECTION, ERRORS, TaskApi, advice
 from kafka_dr_airflow.links import PEOPLE
 
 
@@ -38,9 +37,7 @@ def people_of(names: Sequence[str], roles: Sequence[str]) -> tuple[Person, ...]:
             f"{CONNECTION} to look it up: create it, as the README says"
         ) from error
     except ERRORS as error:
-        raise TryAgain(
-            f"Airflow's API did not say who the approvers are ({line(error)}): check connection {CONNECTION}"
-        ) from error
+        raise TryAgain(f"Airflow's API did not say who the approvers are. {advice(error)}") from error
 
 
 def _of_the_simple_one(names: Sequence[str], roles: Sequence[str]) -> tuple[Person, ...]:

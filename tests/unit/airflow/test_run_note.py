@@ -7,8 +7,10 @@ import logging
 import socketserver
 import threading
 from collections.abc import Iterator
+from email.message import Message
 from types import SimpleNamespace
 from typing import Any
+from urllib.error import HTTPError, URLError
 
 import pytest
 from airflow.sdk.exceptions import AirflowException, AirflowRuntimeError, ErrorType
@@ -66,3 +68,31 @@ def test_a_connection_that_airflow_cannot_read_fails_no_task(error: Exception, m
         note.append("ADOPTED")
     with pytest.raises(AirflowException, match="the real reason"), noted(LOG, CONTEXT):
         raise AirflowException("the real reason")
+
+
+@pytest.mark.parametrize(
+    ("error", "said", "not_said"),
+    [
+        (
+            TimeoutError("timed out"),
+            "Perhaps this run gets no note: Airflow's API did not answer within 5 s.",
+            "accept",
+        ),
+        (URLError(TimeoutError("timed out")), "did not answer within 5 s. Its server may be overloaded", "accept"),
+        (HTTPError("u", 401, "Unauthorized", Message(), None), "Check the login in connection", "Perhaps"),
+        (HTTPError("u", 403, "Forbidden", Message(), None), "Check the rights of the user in connection", "Perhaps"),
+        (HTTPError("u", 503, "Unavailable", Message(), None), "See the log of Airflow's API server", "connection"),
+        (URLError(ConnectionRefusedError("refused")), "Check connection kafka_dr_airflow_api", "overloaded"),
+    ],
+)
+def test_the_log_names_what_to_look_at_and_nothing_that_works(
+    error: Exception, said: str, not_said: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fails(_self: Any) -> Any:
+        raise error
+
+    monkeypatch.setattr(ConnectHook, "endpoint", fails)
+    with caplog.at_level(logging.INFO, logger=__name__):
+        assert not leave_note(LOG, CONTEXT, "MOVED to west")
+    assert said in caplog.text
+    assert not_said not in caplog.text
