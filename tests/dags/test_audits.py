@@ -5,18 +5,24 @@ from __future__ import annotations
 import json
 import os
 import re
+import signal
 import stat
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import timedelta
 from pathlib import Path
+from threading import Thread
 from types import SimpleNamespace
 from typing import Any
 
+import psutil
 import pytest
 from airflow.models.connection import Connection
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
 from airflow.sdk import AssetAlias, TriggerRule
+from airflow.sdk.exceptions import AirflowTaskTimeout
 
 from kafka_dr_airflow.operators.spark_audit import SparkAuditOperator
 from kafka_dr_airflow.secrets_file import SecretsFile
@@ -52,6 +58,13 @@ class Spark:
     @property
     def seen(self) -> Any:
         return json.loads((self._folder / "seen.json").read_text())
+
+    @property
+    def submitted(self) -> bool:
+        try:
+            return bool(self.seen)
+        except (OSError, ValueError):
+            return False
 
     @property
     def files(self) -> list[str]:
@@ -215,6 +228,44 @@ def test_a_task_that_is_killed_leaves_no_file(spark: Spark, tmp_path: Path) -> N
         assert len(spark.files) == 1
         operator.on_kill()
         assert spark.files == []
+
+
+def test_an_audit_that_reaches_its_limit_says_so_in_a_sentence_and_ends_its_driver(
+    spark: Spark, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HANGS", "600")
+    limit = timedelta(minutes=4)
+    operator = SparkAuditOperator(task_id="audit", protection_group="orders", audit="lag", execution_timeout=limit)
+    driver: list[int] = []
+
+    def expire(*_: object) -> None:
+        # What Airflow does when the limit is reached.
+        raise AirflowTaskTimeout("Timeout")
+
+    def submitted() -> None:
+        """Let the limit be reached as soon as the driver runs."""
+        while not spark.submitted:
+            time.sleep(0.05)
+        driver.append(spark.seen["driver"])
+        os.kill(os.getpid(), signal.SIGUSR1)
+
+    before = signal.signal(signal.SIGUSR1, expire)
+    try:
+        Thread(target=submitted, daemon=True).start()
+        with pytest.raises(SystemExit) as ended:
+            operator.execute(spark.context(operator, {"flow": "orders.east-to-west"}))
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+    said = str(ended.value)
+    assert said.startswith("audit was ended after 240 s, its time limit (execution_timeout), and had not finished: its")
+    assert "The next run asks again" in said
+    assert ended.value.__cause__ is None
+    assert spark.files == []
+    assert psutil.wait_procs(_running(driver), timeout=60)[1] == []
+
+
+def _running(pids: Iterable[int]) -> list[psutil.Process]:
+    return [psutil.Process(pid) for pid in pids if psutil.pid_exists(pid)]
 
 
 def test_the_file_of_a_killed_task_is_removed_by_the_next_task(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """A machine on which Spark can be asked for jobs: connections, and a ``spark-submit`` that only writes down its part.
 
 It ends as the environment says: ``SAYS`` is printed, ``ENDS`` is the exit code, ``REPORT`` is written below ``--out``.
+``HANGS`` is how many seconds it waits for a process that it starts, as spark-submit does for the driver.
 """
 
 from __future__ import annotations
@@ -18,18 +19,20 @@ from kafka_dr_airflow.operators.spark_job import SPARK_CONNECTION
 
 PASSWORD = "a-password-that-nobody-may-see"
 _SUBMIT = """#!{python}
-import json, os, pathlib, stat, sys
+import json, os, pathlib, stat, subprocess, sys
+driver = subprocess.Popen(["sleep", os.environ["HANGS"]]) if os.environ.get("HANGS") else None
 secrets = pathlib.Path(os.environ["KAFKA_DR_SECRETS_FILE"])
 pathlib.Path(os.environ["SEEN"]).write_text(json.dumps({{
     "argv": sys.argv[1:], "environ": dict(os.environ), "secrets": str(secrets),
-    "niceness": os.getpriority(os.PRIO_PROCESS, 0),
+    "driver": driver and driver.pid, "niceness": os.getpriority(os.PRIO_PROCESS, 0),
     "mode": stat.S_IMODE(secrets.stat().st_mode), "content": secrets.read_text(),
 }}))
 if os.environ.get("REPORT"):
     out = pathlib.Path(sys.argv[sys.argv.index("--out") + 1])
     out.mkdir(parents=True)
     (out / "report.json").write_text(os.environ["REPORT"])
-print(os.environ["SAYS"])
+print(os.environ["SAYS"], flush=True)
+driver and driver.wait()
 sys.exit(int(os.environ["ENDS"]))
 """
 

@@ -62,6 +62,13 @@ class WatchOperator(BaseOperator):
     def look(self, clients: Clients) -> WatchResult:
         """Check the group, and correct what the watch may correct."""
 
+    def at_its_limit(self) -> str:
+        """Say what is known of a group whose check ran out of time, and what to do."""
+        return (
+            f"{self.protection_group} is unknown. The next run checks it again; if that takes too long, too, look at "
+            "the load of this worker, and at what the log above shows last"
+        )
+
     @fails_plainly
     def execute(self, context: Any) -> None:
         """Run the check and show what was found."""

@@ -8,7 +8,7 @@ from functools import wraps
 from typing import Any, TypeVar, cast
 
 from airflow.sdk.definitions.retry_policy import RetryDecision, RetryPolicy
-from airflow.sdk.exceptions import AirflowException, AirflowFailException
+from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowTaskTimeout
 
 from kafka_dr.errors import KafkaDrError, OutcomeUnknown, TryAgain
 from kafka_dr.quoting import block
@@ -21,7 +21,8 @@ def fails_plainly(execute: _Execute) -> _Execute:
 
     Airflow's task runner logs the traceback of every exception except SystemExit. Of that one it logs the text, at
     ERROR, and it treats it as any other failure. A failure that must not be tried again gets a retry policy that says
-    so. An unforeseen error keeps its traceback.
+    so. A task that reaches its time limit ends what it started, and says what to do: an operator with ``at_its_limit``
+    in its own words. An unforeseen error keeps its traceback.
 
     :param execute: ``pre_execute``, ``execute`` or ``execute_complete`` of an operator
     """
@@ -38,8 +39,21 @@ def fails_plainly(execute: _Execute) -> _Execute:
             if final:
                 self.retry_policy = NeverAgain()
             raise SystemExit(str(error)) from None
+        except AirflowTaskTimeout:
+            # Airflow asks a task to end what it started only if this exception reaches it, with its traceback.
+            self.on_kill()
+            raise SystemExit(_at_its_limit(self)) from None
 
     return cast("_Execute", plainly)
+
+
+def _at_its_limit(operator: Any) -> str:
+    limit = operator.execution_timeout.total_seconds()
+    ended = f"{operator.task_id} was ended after {limit:g} s, its time limit (execution_timeout), and had not finished"
+    known = getattr(operator, "at_its_limit", None)
+    return (
+        f"{ended}: {known()}" if known else f"{ended}: the log above shows how far it came; clear the task to try again"
+    )
 
 
 class NeverAgain(RetryPolicy):

@@ -8,6 +8,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+import psutil
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
 from airflow.sdk.exceptions import AirflowException
 
@@ -46,10 +47,26 @@ class SparkJobOperator(SparkSubmitOperator):
         self.report_path = ""
 
     def on_kill(self) -> None:
-        """Remove the file of connections and end the application."""
+        """Remove the file of connections and end the application, its driver included."""
         if self._secrets is not None:
             self._secrets.remove()
+        if self._hook is None:
+            return
+        # The provider ends spark-submit alone: the driver is a child of that and would not end with it.
+        submitted = getattr(self._hook, "_submit_sp", None)
+        started = _below(submitted.pid) if submitted is not None and submitted.poll() is None else []
         super().on_kill()
+        for process in started:
+            with suppress(psutil.NoSuchProcess):
+                process.kill()
+
+    def at_its_limit(self) -> str:
+        """Say what a task that ran out of time leaves, and what to do."""
+        return (
+            f"its Spark application ({self.name}) was ended, and nothing was judged. Expected a report by then: look "
+            "at the load of this worker and of Spark, and at what the log above shows last. The next run asks again; "
+            "if it has too little time, too, raise execution_timeout in the DAG"
+        )
 
     @contextmanager
     def reachable(self, *, logs: Iterable[str], connect: Iterable[str]) -> Iterator[None]:
@@ -89,6 +106,14 @@ class SparkJobOperator(SparkSubmitOperator):
         :param ended: the exit code and the last lines, as the provider shows them
         """
         return False
+
+
+def _below(pid: int) -> list[psutil.Process]:
+    """Return the processes that a process has started, and those that they have started."""
+    try:
+        return psutil.Process(pid).children(recursive=True)
+    except psutil.NoSuchProcess:
+        return []
 
 
 @contextmanager

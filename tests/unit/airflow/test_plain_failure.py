@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import logging
+from datetime import timedelta
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowSkipException
+from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowSkipException, AirflowTaskTimeout
 from airflow.sdk.execution_time.task_runner import _handle_current_task_failed
 
 from kafka_dr_airflow.operators.plain_failure import fails_plainly
@@ -16,8 +17,15 @@ from kafka_dr_airflow.operators.plain_failure import fails_plainly
 class Task:
     """What an operator is to the decorator."""
 
-    def __init__(self, ends_with: Exception | None = None) -> None:
+    task_id, execution_timeout = "health", timedelta(seconds=55)
+
+    def __init__(self, ends_with: BaseException | None = None) -> None:
         self._ends_with = ends_with
+        self.killed = False
+
+    def on_kill(self) -> None:
+        """End what it started."""
+        self.killed = True
 
     @fails_plainly
     def execute(self, context: Any) -> str:
@@ -70,3 +78,11 @@ def test_what_is_no_failure_and_what_nobody_foresaw_passes_as_it_is(error: Excep
 
 def test_a_task_that_ends_well_returns_what_it_has() -> None:
     assert Task().execute(context()) == "done as r1"
+
+
+def test_a_task_that_reaches_its_limit_ends_what_it_started_and_says_so_in_a_sentence() -> None:
+    task = Task(AirflowTaskTimeout("Timeout, PID: 7"))
+    with pytest.raises(SystemExit, match=r"^health was ended after 55 s, its time limit .* clear the task") as ended:
+        task.execute(context())
+    assert ended.value.__cause__ is None
+    assert task.killed
