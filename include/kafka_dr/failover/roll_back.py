@@ -64,7 +64,7 @@ def _go(run: Run, attempt: Attempt) -> tuple[StepOutcome, str]:
             f"{run.group.name} is {state.phase} with {state.active} active: the point of no return is passed, so the "
             "run can only be finished. Clear the failed task, or finish the run with dr_resume",
         )
-    with showing_life(run.clients, state):
+    with showing_life(run.clients, state, "roll_back"):
         attempt.facts = _undo(run, state)
         attempt.proofs = _proofs(run, state)
     said = f"{run.group.name} is stable on {state.active} again (epoch {state.epoch})"

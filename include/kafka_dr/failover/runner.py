@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, nullcontext
 from functools import partial
 from typing import Any, Protocol
 
@@ -152,15 +152,9 @@ def _without_storage(step: StepName, request: RunRequest) -> WithoutStorage:
 
 
 def _begin(module: StepModule, step: StepName, run: Run, attempt: Attempt) -> tuple[StepOutcome, str]:
-    if attempt.without_storage == "never":
-        return _go(module, step, run, attempt)
-    attempt.file_earlier = partial(_file_earlier, run)
-    outcome = _go(module, step, run, attempt)
-    # The run continues, and the registers say so. What did not reach them is no reason to stop.
-    if outcome[0] in ("done", "passed", "unproven"):
-        with suppress(KafkaDrError):
-            unfiled.show_progress(run.clients, run.group.name, run.request.run, step)
-    return outcome
+    if attempt.without_storage != "never":
+        attempt.file_earlier = partial(_file_earlier, run)
+    return _go(module, step, run, attempt)
 
 
 def _file_earlier(run: Run) -> None:
@@ -216,18 +210,18 @@ def _go(module: StepModule, step: StepName, run: Run, attempt: Attempt) -> tuple
         return "passed", where.detail
     if where.verdict == "refused" and not (dry and _is_free(run)):
         return "refused", where.detail
-    with nullcontext() if dry else _executing(run):
+    with nullcontext() if dry else _executing(run, step):
         return _carry_out(module, step, run, attempt, where)
 
 
 @contextmanager
-def _executing(run: Run) -> Iterator[None]:
+def _executing(run: Run, step: StepName) -> Iterator[None]:
     """Take the run, so that no other process of it changes anything from now on. What it has settled stays as it is."""
     state = run.record()
     if state.run != run.request.run or not state.is_held:
         yield
         return
-    with showing_life(run.clients, run.take()):
+    with showing_life(run.clients, run.take(), step):
         yield
 
 

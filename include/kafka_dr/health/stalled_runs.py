@@ -1,4 +1,4 @@
-"""A run that holds a group and makes no progress: judged by the time since it last finished a step."""
+"""A run that holds a group and makes no progress: judged by the time since its last step began."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from kafka_dr.runs import unfiled
 from kafka_dr.runs.group_context import GroupContext
 from kafka_dr.runs.request import StepName
 from kafka_dr.runs.sealing import seal_run
+from kafka_dr.runs.signs_of_life import last_progress
 from kafka_dr.topology.model import Timing
 
 _LAST_STEPS = (StepName.REPORT.value, "roll_back")
@@ -18,7 +19,7 @@ _HOLDING = frozenset({Phase.SWITCHING, Phase.HANDED_OVER})
 
 
 def longest_step(timing: Timing) -> timedelta:
-    """Return how long a live step may take until it leaves evidence: two step deadlines, and its declared waits."""
+    """Return how long a live step may take: two step deadlines, and its declared waits."""
     declared = timing.drain_seconds + timing.transaction_grace_seconds + timing.protect_wait_seconds
     return timedelta(seconds=2 * timing.step_deadline_seconds + declared)
 
@@ -28,8 +29,8 @@ def check_progress(
 ) -> Check:
     """Judge whether the run that holds a group makes progress, and whether a run that settled it reached its end.
 
-    :param last: when a step of the run last left evidence; ``None`` if none did
-    :param allowed: how long the run may leave no evidence
+    :param last: when the run last made progress; ``None`` if neither registers nor evidence know it
+    :param allowed: how long it may make none
     :param sealed: whether the evidence of a run that settled the group is sealed
     """
     if state.phase not in _HOLDING:
@@ -61,7 +62,7 @@ def _ended(state: RegisterState, *, last: datetime | None, now: datetime, allowe
 def check_run(context: GroupContext, state: RegisterState) -> Check:
     """Does the run that holds the group make progress, or did one stop before its end? The registers say so.
 
-    Evidence is asked only about a run of a former version, whose steps did not journal that they ended.
+    Evidence is asked only about a run of a former version, or one that no process took after its claim.
     """
     holding = state.phase in _HOLDING
     # A failback takes hours, and another check watches the group in the meantime.
@@ -73,7 +74,7 @@ def check_run(context: GroupContext, state: RegisterState) -> Check:
 
 
 def _last_step(context: GroupContext, state: RegisterState) -> datetime | None:
-    known = unfiled.last_progress(context.journals(state.run))
+    known = last_progress(state, context.journals(state.run))
     return known or context.clients.evidence.last_step(state.group, state.run)
 
 

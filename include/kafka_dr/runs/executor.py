@@ -27,6 +27,7 @@ class Executor:
     def __init__(self, name: str) -> None:
         self.name = name
         self._took: dict[tuple[str, str], RegisterState] = {}
+        self._signs: dict[tuple[str, str], datetime] = {}
 
     @classmethod
     def here(cls) -> Executor:
@@ -70,3 +71,13 @@ class Executor:
         """Remember a record that this process wrote, if it says that it executes the run."""
         if state.executor == self.name:
             self._took[state.group, state.run] = state
+
+    def showed_life(self, group: str, run: str, at: datetime) -> None:
+        """Remember when this process last showed in the registers that it executes a run."""
+        self._signs[group, run] = at
+
+    def last_sign(self, group: str, run: str) -> datetime | None:
+        """Return when this process last showed that it executes a run; ``None`` if it never took it."""
+        state = self.taken(group, run)
+        known = (self._signs.get((group, run)), state.attempt_at if state else None)
+        return max(filter(None, known), default=None)

@@ -1,12 +1,13 @@
 """Does a process still execute a run? The register says it, also if Airflow is gone and the evidence cannot be read.
 
-Taking the run is a sign of life. In a step that lasts longer, a beat follows every 20 seconds. A step that ends without
-success says that its process has ended.
+Taking the run is a sign of life. As long as the process executes steps, a beat follows every 20 seconds, which also
+says when the present step began. So a run that continues needs no register write of its own for each step. A step that
+ends without success says that its process has ended.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 from functools import partial
@@ -20,6 +21,8 @@ from kafka_dr.runs.clients import Clients
 
 #: The name of the fact. Only the register that decides takes it.
 ALIVE = "alive"
+#: The fact of a former version: the step that ended last, and when.
+FORMER_PROGRESS = "progress"
 #: How long a process may show no sign of life until another one may continue its run without a confirmation.
 SILENT_AFTER = timedelta(seconds=60)
 BEAT_SECONDS = 20.0
@@ -48,24 +51,47 @@ def alive(state: RegisterState, facts: Mapping[str, Any], *, now: datetime) -> s
     )
 
 
+def last_progress(state: RegisterState, journals: Iterable[Mapping[str, Any]]) -> datetime | None:
+    """Return when the run of a record last made progress: a process took it, or began a step that is long.
+
+    :param journals: the facts of the run, of each register that answered
+    :returns: ``None`` if no register knows it; a run of a former version may have left evidence all the same
+    """
+    times = [state.attempt_at]
+    for facts in journals:
+        known = (facts.get(ALIVE, {}).get("began_at"), facts.get(FORMER_PROGRESS, {}).get("at"))
+        times += [datetime.fromisoformat(at) for at in known if at]
+    return max(filter(None, times), default=None)
+
+
 @contextmanager
-def showing_life(clients: Clients, state: RegisterState) -> Iterator[None]:
-    """Show that this process executes a run, as long as the block lasts.
+def showing_life(clients: Clients, state: RegisterState, step: str) -> Iterator[None]:
+    """Show that this process executes a step of a run, as long as the block lasts.
 
     :param state: the record with which it took the run
     """
-    over = Event()
+    over, began = Event(), clients.clock.now()
 
     def beat() -> None:
-        while not over.wait(BEAT_SECONDS):
+        wait = _until_next(clients.executor.last_sign(state.group, state.run), began)
+        while not over.wait(wait):
+            clients.executor.showed_life(state.group, state.run, clients.clock.now())
             for cluster in (state.active, state.standby):
-                BackgroundCall(f"a sign of life for {cluster}", partial(_show, clients, cluster, state))
+                show = partial(_show, clients, cluster, state, step=step, began_at=began)
+                BackgroundCall(f"a sign of life for {cluster}", show)
+            wait = BEAT_SECONDS
 
     Thread(target=beat, name=f"signs of life of {state.run}", daemon=True).start()
     try:
         yield
     finally:
         over.set()
+
+
+def _until_next(last: datetime | None, now: datetime) -> float:
+    """Return the seconds until the next beat. Short steps of one process share its beats."""
+    gone = (now - last).total_seconds() if last else 0.0
+    return min(max(BEAT_SECONDS - gone, 0.0), BEAT_SECONDS)
 
 
 def show_end(clients: Clients, group: str, run: str) -> None:
@@ -80,12 +106,22 @@ def show_end(clients: Clients, group: str, run: str) -> None:
     )
 
 
-def _show(clients: Clients, cluster: str, state: RegisterState, *, ended: bool = False) -> None:
+def _show(
+    clients: Clients,
+    cluster: str,
+    state: RegisterState,
+    *,
+    step: str = "",
+    began_at: datetime | None = None,
+    ended: bool = False,
+) -> None:
     beat = {
         "epoch": state.epoch,
         "attempt": state.attempt,
         "executor": state.executor,
         "at": clients.clock.now().isoformat(),
+        "step": step,
+        "began_at": began_at and began_at.isoformat(),
         "ended": ended,
     }
     # A process that lost the run says nothing more: it would hide the beats of the one that has it.

@@ -21,8 +21,6 @@ from kafka_dr.runs.background import BackgroundCall
 from kafka_dr.runs.clients import Clients
 
 _PREFIX = "unfiled."
-#: The fact of the last step that ended, and when: the registers show whether a run lives.
-PROGRESS = "progress"
 #: How long the registers have until one takes a fact, and then the others.
 _ONE_SECONDS, _OTHERS_SECONDS = 20.0, 1.0
 
@@ -147,19 +145,3 @@ def file_all(clients: Clients, group: str, run: str, waiting: Sequence[UnfiledSt
         with suppress(KafkaDrError):
             write_to_any(clients, group, run, each.fact, filed)
     return ()
-
-
-def show_progress(clients: Clients, group: str, run: str, step: str) -> None:
-    """Journal that a step has ended now. Only one register is waited for: the other one may be that of a dead cluster.
-
-    :raises OutcomeUnknown: no register took it
-    """
-    write_to_any(clients, group, run, PROGRESS, {"step": step, "at": clients.clock.now().isoformat()}, others_seconds=0)
-
-
-def last_progress(journals: Iterable[Mapping[str, Any]]) -> datetime | None:
-    """Return when a step of a run last ended, as the registers know; ``None`` if they do not.
-
-    :param journals: the facts of the run, of each register that answered
-    """
-    return max((datetime.fromisoformat(facts[PROGRESS]["at"]) for facts in journals if PROGRESS in facts), default=None)

@@ -7,11 +7,13 @@ from typing import Any
 
 import pytest
 
+from kafka_dr.clock import ManualClock, SystemClock
 from kafka_dr.register import Phase, RegisterState
 from kafka_dr.runs.executor import Executor
 from kafka_dr.runs.request import RunRequest
 from kafka_dr.runs.run import Run
-from kafka_dr.runs.signs_of_life import ALIVE, SILENT_AFTER, alive, show_end
+from kafka_dr.runs.signs_of_life import ALIVE, SILENT_AFTER, alive, last_progress, show_end, showing_life
+from kafka_dr.waiting import wait_until
 from support.fake_registers import FakeRegisters
 from support.register_states import AT, a_state
 
@@ -20,6 +22,10 @@ TAKEN = a_state(
     epoch=2, phase=Phase.SWITCHING, verb="planned_failover", run="run-1", attempt=3, executor="worker-1", attempt_at=AT
 )
 LATER = AT + SILENT_AFTER
+
+
+def began(seconds: float) -> str:
+    return (AT + timedelta(seconds=seconds)).isoformat()
 
 
 def beat(seconds: float = 0, **changes: Any) -> dict[str, Any]:
@@ -82,3 +88,46 @@ def test_a_process_that_lost_the_run_says_nothing_more() -> None:
     show_end(lost, "orders", "run-1")
     for register in registers.by_cluster.values():
         assert register.facts("orders", "run-1") == {}
+
+
+@pytest.mark.parametrize(
+    ("state", "journals", "seconds"),
+    [
+        pytest.param(CLAIMED, [], None, id="no process took it since its claim"),
+        pytest.param(TAKEN, [{}], 0, id="taken"),
+        pytest.param(TAKEN, [{}, beat(90, step="drain", began_at=began(70))], 70, id="a long step"),
+        pytest.param(TAKEN, [beat(90)], 0, id="a beat of a former version"),
+        pytest.param(
+            TAKEN, [{"progress": {"step": "drain", "at": began(80)}}, {}], 80, id="a step of a former version"
+        ),
+        pytest.param(CLAIMED, [{"progress": {"step": "claim", "at": began(5)}}], 5, id="a claim of a former version"),
+    ],
+)
+def test_a_run_made_progress_when_a_process_took_it_or_began_a_step(
+    state: RegisterState, journals: list[dict[str, Any]], seconds: float | None
+) -> None:
+    assert last_progress(state, journals) == (None if seconds is None else AT + timedelta(seconds=seconds))
+
+
+def test_short_steps_of_one_process_share_its_beats_and_write_nothing_else() -> None:
+    """A process of steps that last 15 seconds shows life as often as one with a step of a minute."""
+    clock, registers = ManualClock(), FakeRegisters(east=CLAIMED, west=CLAIMED)
+    clients = registers.clients(executor=Executor.here(), clock=clock)
+    state = Run(RunRequest("orders", "run-1"), clients).take()
+
+    def shown() -> dict[str, Any]:
+        return registers.by_cluster["east"].facts("orders", "run-1")
+
+    with showing_life(clients, state, "drain"):
+        clock.advance(15)
+    assert shown() == {}
+    clock.advance(5)
+    with showing_life(clients, state, "stop_flow"):
+        assert wait_until(shown, bool, clock=SystemClock(), seconds=60)
+    first = shown()
+    assert (first[ALIVE]["step"], first[ALIVE]["began_at"]) == ("stop_flow", clock.now().isoformat())
+    assert alive(state, first, now=clock.now() + timedelta(seconds=59))
+    clock.advance(1)
+    with showing_life(clients, state, "cut_over_groups"):
+        pass
+    assert shown() == first
