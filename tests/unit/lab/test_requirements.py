@@ -12,6 +12,7 @@ import pytest
 from packaging.requirements import Requirement
 
 from lab.bootstrap import INSTALLERS, REQUIREMENTS, installations
+from support import fab_provider
 
 CHOSEN = [
     line
@@ -20,7 +21,9 @@ CHOSEN = [
     if line and not line.startswith("#")
 ]
 #: Each requirement with its hashes, in one text.
-WRITTEN = re.split(r"\n(?! )", (INSTALLERS.read_text() + REQUIREMENTS.read_text()).strip())
+WRITTEN = re.split(
+    r"\n(?! )", "".join(file.read_text() for file in (INSTALLERS, REQUIREMENTS, fab_provider.REQUIREMENTS)).strip()
+)
 PINS = [Requirement(each.partition("\\")[0].strip()) for each in WRITTEN]
 
 

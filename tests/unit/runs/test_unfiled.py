@@ -104,7 +104,7 @@ def test_from_the_claim_on_no_step_of_a_verb_waits_for_its_storage(
 
 
 @pytest.mark.parametrize(("verb", "step"), [(verb, step) for verb, step in STEPS if step != "report"])
-def test_a_step_that_files_its_evidence_journals_nothing_besides(
+def test_a_step_that_files_its_evidence_journals_nothing_else(
     clients: StoredClients, every_step_acts: None, verb: Verb, step: StepName
 ) -> None:
     """Each write to a register makes the write outage longer. Only the report adds a fact: the seal."""
