@@ -1,22 +1,23 @@
 """A real process that runs one step, and is stopped by SIGSTOP in the middle of it until a test wakes it.
 
-Run as ``python -m support.frozen_worker HOME FOLDER GROUP RUN VERB STEP CALL WHEN``. ``CALL`` is where it stops
-itself, once: ``module:Class.method``. The process says in one line how the step ended.
+Run as ``python -m support.frozen_worker HOME FOLDER REQUEST STEP CALL WHEN``. ``CALL`` is where it stops itself, once:
+``module:Class.method``. The process says in one line how the step ended.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
 import sys
 import time
+from dataclasses import asdict
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from kafka_dr.failover.runner import run_step
-from kafka_dr.register import Verb
 from kafka_dr.runs.record import StepFailed
 from kafka_dr.runs.request import RunRequest, StepName
 from lab.api import Lab
@@ -37,7 +38,7 @@ class FrozenWorker:
         self, protection: Protection, request: RunRequest, step: StepName, call: str, *, when: str = "before"
     ) -> None:
         root = protection.lab.home.root
-        arguments = (root, protection.folder, protection.name, request.run, request.verb, step, call, when)
+        arguments = (root, protection.folder, json.dumps(asdict(request)), step, call, when)
         self._process = subprocess.Popen(
             [sys.executable, "-m", "support.frozen_worker", *map(str, arguments)],
             cwd=TESTS, env={"PYTHONPATH": f"{TESTS}:{TESTS.parent / 'include'}", "PATH": ""},
@@ -87,17 +88,18 @@ def _stop_once(call: str, when: str) -> None:
     setattr(at, method, stopping)
 
 
-def main(home: str, folder: str, group: str, run: str, verb: Verb, step: str, call: str, when: str) -> None:
+def main(home: str, folder: str, asked: str, step: str, call: str, when: str) -> None:
     """Run the step, and stop once on the way."""
-    protection = Protection(Lab(Path(home)), Path(folder), name=group)
+    request = RunRequest(**json.loads(asked))
+    protection = Protection(Lab(Path(home)), Path(folder), name=request.protection_group)
     _stop_once(call, when)
     with protection.clients() as clients:
         try:
-            record = run_step(StepName(step), RunRequest(group, run, reason="a test", verb=verb), clients)
+            record = run_step(StepName(step), request, clients)
         except StepFailed as failure:
             record = failure.record
     print(f"{record.outcome}: {record.detail}", flush=True)  # noqa: T201
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])  # type: ignore[arg-type]
+    main(*sys.argv[1:])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -21,6 +22,33 @@ pytestmark = pytest.mark.kafka
 Freezer = Callable[..., FrozenWorker]
 _REGISTER = "kafka_dr.register:KafkaRegister"
 _TAKE_OVER = "kafka_dr.clusters.transactions:Transactions.take_over"
+_ACLS = "kafka_dr.clusters.acls:Acls"
+_MIRROR = "kafka_dr.replication.mirrormaker:Mm2Replicator"
+_ADVANCE = "kafka_dr.runs.run:Run.advance"
+_ROUTE = "kafka_dr.routing.file:FileRouter.switch"
+_LOST = "failed: .*Nothing more is changed"
+
+#: Where a worker sleeps in each step: before it asks whether it may change something, or after that, right before the
+#: change; and what it says when it wakes up.
+_SLEEPS = [
+    (StepName.FENCE_SOURCE, f"{_ACLS}.list", _LOST),
+    (StepName.FENCE_SOURCE, f"{_ACLS}.add", "failed: "),
+    (StepName.DRAIN, f"{_ACLS}.list", _LOST),
+    (StepName.DRAIN, f"{_ACLS}.add", "failed: "),
+    (StepName.STOP_FLOW, f"{_REGISTER}.write_fact", _LOST),
+    (StepName.STOP_FLOW, f"{_MIRROR}.stop", _LOST),
+    (StepName.STOP_FLOW, _TAKE_OVER, _LOST),
+    (StepName.CUT_OVER_GROUPS, f"{_REGISTER}.write_fact", _LOST),
+    (StepName.OPEN_TARGET, _ADVANCE, "failed: "),
+    (StepName.OPEN_TARGET, f"{_ACLS}.remove", "failed: "),
+    # The route says already what it was going to write: nothing has to be refused.
+    (StepName.FLIP_ROUTE, _ROUTE, "done: "),
+    (StepName.VERIFY, f"{_REGISTER}.write_fact", _LOST),
+    (StepName.VERIFY, f"{_ACLS}.remove", "failed: "),
+    (StepName.START_REVERSE_FLOW, f"{_REGISTER}.write_fact", _LOST),
+    (StepName.START_REVERSE_FLOW, f"{_MIRROR}.seed", "failed: "),
+    (StepName.START_REVERSE_FLOW, _ADVANCE, "failed: "),
+]
 
 
 @pytest.fixture
@@ -47,14 +75,13 @@ def _journal(group: SwitchedGroup, request: RunRequest) -> dict[str, Any]:
 
 
 def _woken_in_vain(group: SwitchedGroup, request: RunRequest, worker: FrozenWorker) -> str:
-    """Wake a worker, see that it fails and changes nothing, and return what it said."""
+    """Wake a worker, see that it changes nothing, and return what it said."""
     before, journal = outside_view.look(group.protection), _journal(group, request)
 
     said = worker.wake()
 
-    assert said.startswith("failed: "), said
-    assert _journal(group, request) == journal
-    assert outside_view.look(group.protection) == before
+    assert _journal(group, request) == journal, said
+    assert outside_view.look(group.protection) == before, said
     return said
 
 
@@ -78,19 +105,14 @@ def test_a_worker_that_sleeps_in_stop_flow_does_not_move_the_seed_of_the_reverse
 
 
 @pytest.mark.parametrize(
-    ("step", "place"),
+    ("step", "place", "says"),
     [
-        pytest.param(StepName.FENCE_SOURCE, "kafka_dr.clusters.acls:Acls.list", marks=pytest.mark.long),
-        pytest.param(StepName.DRAIN, "kafka_dr.clusters.acls:Acls.list", marks=pytest.mark.long),
-        pytest.param(StepName.STOP_FLOW, f"{_REGISTER}.write_fact", marks=pytest.mark.long),
-        pytest.param(StepName.CUT_OVER_GROUPS, f"{_REGISTER}.write_fact", marks=pytest.mark.long),
-        (StepName.OPEN_TARGET, "kafka_dr.clusters.acls:Acls.list"),
-        pytest.param(StepName.VERIFY, f"{_REGISTER}.write_fact", marks=pytest.mark.long),
-        pytest.param(StepName.START_REVERSE_FLOW, f"{_REGISTER}.write_fact", marks=pytest.mark.long),
+        (StepName.OPEN_TARGET, f"{_ACLS}.list", _LOST),
+        *(pytest.param(*sleeps, marks=pytest.mark.long) for sleeps in _SLEEPS),
     ],
 )
 def test_a_worker_that_sleeps_in_any_step_changes_nothing_after_another_process_has_continued(
-    group: SwitchedGroup, frozen: Freezer, step: StepName, place: str
+    group: SwitchedGroup, frozen: Freezer, step: StepName, place: str, says: str
 ) -> None:
     target = group.standby
     request = group.go(_before(step))
@@ -99,7 +121,43 @@ def test_a_worker_that_sleeps_in_any_step_changes_nothing_after_another_process_
         resume(ResumeRequest(group.name, "finish", run=request.run, confirmed=True), clients)
     group.protection.produce(target, 10)
     group.wait_equal()
-    assert "Nothing more is changed" in _woken_in_vain(group, request, worker)
+    assert re.match(says, _woken_in_vain(group, request, worker))
+    group.assert_at_rest(target)
+
+
+@pytest.mark.long
+def test_a_worker_that_sleeps_right_before_it_sets_the_route_does_not_set_it_after_the_next_run(
+    group: SwitchedGroup, frozen: Freezer
+) -> None:
+    source, request = group.active, group.go(_before(StepName.FLIP_ROUTE))
+    worker = frozen(request, StepName.FLIP_ROUTE, _ROUTE)
+    with group.protection.clients() as clients:
+        resume(ResumeRequest(group.name, "finish", run=request.run, confirmed=True), clients)
+    group.go(StepName.REPORT)
+    assert re.match("failed: .*another run switched it", _woken_in_vain(group, request, worker))
+    group.assert_at_rest(source)
+
+
+@pytest.mark.long
+def test_a_report_that_wakes_up_after_another_one_only_seals_again(group: SwitchedGroup, frozen: Freezer) -> None:
+    """The group is settled: nobody holds it, and a report changes nothing but its own figures."""
+    target = group.standby
+    request = group.go(_before(StepName.REPORT))
+    worker = frozen(request, StepName.REPORT, f"{_REGISTER}.write_fact")
+    with group.protection.clients() as clients:
+        run_step(StepName.REPORT, request, clients)
+    group.protection.produce(target, 10)
+    group.wait_equal()
+    before, journal = outside_view.look(group.protection), _journal(group, request)
+    assert worker.wake().startswith("done: ")
+    found = _journal(group, request)
+    assert found[target].pop("sealed")["sequence"] == journal[target].pop("sealed")["sequence"] + 1
+    assert found[target] == journal[target]
+    assert outside_view.look(group.protection) == before
+    with group.protection.clients() as clients:
+        seal = clients.evidence.newest_seal(group.name, request.run)
+        assert seal is not None
+        assert clients.evidence.verify(seal).intact
     group.assert_at_rest(target)
 
 
