@@ -136,7 +136,8 @@ def lab(tmp_path_factory: pytest.TempPathFactory, port_base: int) -> Iterator[La
     if running:
         yield Lab(Path(running))
         return
-    started = Lab(tmp_path_factory.mktemp("lab"), port_base=port_base)
+    # These tests log in thousands of times. Those of tests/e2e and tests/integration/lab do it by SCRAM.
+    started = Lab(tmp_path_factory.mktemp("lab"), port_base=port_base, mechanism="PLAIN")
     try:
         started.up(airflow=False)
         # What belongs to a folder needs the lab to end, and after the very last test fixtures of the session end first.

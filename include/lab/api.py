@@ -19,7 +19,16 @@ from lab.clusters import CLUSTERS, Cluster, cluster_named
 from lab.context import LabContext
 from lab.errors import LabError
 from lab.jvm import Jvm
-from lab.layout import DEFAULT_HOME, LOOPBACK, PROJECT, Home, Settings, chosen_settings
+from lab.layout import (
+    DEFAULT_HOME,
+    LOOPBACK,
+    MECHANISM,
+    PROJECT,
+    Home,
+    Mechanism,
+    Settings,
+    chosen_settings,
+)
 from lab.ports import check_not_ephemeral, ephemeral_ports
 from lab.processes import Supervisor
 from lab.startup import Report, Startup
@@ -42,6 +51,7 @@ class Lab:
     :param environ: settings from outside (``KAFKA_DR_…``); by default those of this process.
     :param dags: folder of the DAGs that its Airflow runs; by default the project's.
     :param recording: whether its processes write archives of their classes when they end
+    :param mechanism: how principals log in to a new lab
     """
 
     def __init__(
@@ -53,9 +63,10 @@ class Lab:
         environ: Mapping[str, str] | None = None,
         dags: Path = airflow_home.DAGS,
         recording: bool = False,
+        mechanism: Mechanism = MECHANISM,
     ) -> None:
         self.home = Home((home or DEFAULT_HOME).expanduser().absolute())
-        self.settings = chosen_settings(self.home, port_base=port_base, brokers=brokers)
+        self.settings = chosen_settings(self.home, port_base=port_base, brokers=brokers, mechanism=mechanism)
         self.supervisor = Supervisor(self.home)
         self._dags = dags
         self._recording = recording

@@ -6,12 +6,14 @@ import shutil
 import subprocess
 from pathlib import Path
 
+from lab.clients import LOGIN_MODULES
 from lab.clusters import Cluster, Node
 from lab.context import LabContext
 from lab.credentials import ADMIN, BROKER, write_private
 from lab.errors import LabError
 from lab.jvm import Jvm
 from lab.processes import Command
+from lab.rights import PRINCIPALS
 
 HEAP_MEGABYTES = 512
 FORMAT_SECONDS = 120
@@ -23,7 +25,7 @@ def server_properties(context: LabContext, cluster: Cluster, node: Node, *, data
     votes = node in cluster.voters(settings)
     password = context.credentials.kafka(cluster.name, BROKER)
     users = f'username="{BROKER}" password="{password}" user_{BROKER}="{password}"'
-    plain = f"org.apache.kafka.common.security.plain.PlainLoginModule required {users};"
+    plain = f"{LOGIN_MODULES['PLAIN']} required {users};"
     copies = min(settings.brokers, 3)
     listeners = {"CLIENT": node.client_port, "INTERNAL": node.internal_port}
     listened = listeners | ({"CONTROLLER": node.controller_port} if votes else {})
@@ -42,10 +44,7 @@ def server_properties(context: LabContext, cluster: Cluster, node: Node, *, data
         "sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-512",
         "sasl.mechanism.inter.broker.protocol": "PLAIN",
         "sasl.mechanism.controller.protocol": "PLAIN",
-        "listener.name.client.sasl.enabled.mechanisms": "SCRAM-SHA-512",
-        "listener.name.client.scram-sha-512.sasl.jaas.config": (
-            "org.apache.kafka.common.security.scram.ScramLoginModule required;"
-        ),
+        **_client_login(context, cluster),
         "listener.name.internal.sasl.enabled.mechanisms": "PLAIN",
         "listener.name.internal.plain.sasl.jaas.config": plain,
         "listener.name.controller.sasl.enabled.mechanisms": "PLAIN",
@@ -70,6 +69,19 @@ def server_properties(context: LabContext, cluster: Cluster, node: Node, *, data
         "log.dirs": data,
     }
     return "".join(f"{name}={value}\n" for name, value in values.items())
+
+
+def _client_login(context: LabContext, cluster: Cluster) -> dict[str, str]:
+    """How principals log in: SCRAM knows users that are made later, PLAIN only those that a broker starts with."""
+    mechanism, users = context.settings.mechanism, ""
+    if mechanism == "PLAIN":
+        passwords = {name: context.credentials.kafka(cluster.name, name) for name in (ADMIN, *PRINCIPALS)}
+        users = "".join(f' user_{name}="{password}"' for name, password in passwords.items())
+    listener = "listener.name.client"
+    return {
+        f"{listener}.sasl.enabled.mechanisms": mechanism,
+        f"{listener}.{mechanism.lower()}.sasl.jaas.config": f"{LOGIN_MODULES[mechanism]} required{users};",
+    }
 
 
 def prepare(context: LabContext, cluster: Cluster, node: Node, *, jvm: Jvm) -> Command:

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from lab.clusters import CLUSTERS, Cluster
 from lab.context import LabContext
-from lab.credentials import ADMIN, BROKER, Credentials, write_private
+from lab.credentials import ADMIN, BROKER, write_private
+from lab.layout import Mechanism
 from lab.rights import PRINCIPALS
 
 SECURITY_PROTOCOL = "SASL_PLAINTEXT"
-MECHANISM = "SCRAM-SHA-512"
+#: The class that logs a Java process in, by mechanism.
+LOGIN_MODULES: dict[Mechanism, str] = {
+    "SCRAM-SHA-512": "org.apache.kafka.common.security.scram.ScramLoginModule",
+    "PLAIN": "org.apache.kafka.common.security.plain.PlainLoginModule",
+}
 
 
 def librdkafka(context: LabContext, cluster: Cluster, principal: str) -> dict[str, str]:
@@ -16,7 +21,7 @@ def librdkafka(context: LabContext, cluster: Cluster, principal: str) -> dict[st
     return {
         "bootstrap.servers": cluster.bootstrap(context.settings),
         "security.protocol": SECURITY_PROTOCOL,
-        "sasl.mechanism": MECHANISM,
+        "sasl.mechanism": context.settings.mechanism,
         "sasl.username": principal,
         "sasl.password": context.credentials.kafka(cluster.name, principal),
     }
@@ -33,13 +38,11 @@ def broker_user(context: LabContext, cluster: Cluster) -> dict[str, str]:
     }
 
 
-def jaas(credentials: Credentials, cluster: Cluster, principal: str) -> str:
+def jaas(context: LabContext, cluster: Cluster, principal: str) -> str:
     """The login line of a Java client."""
-    password = credentials.kafka(cluster.name, principal)
-    return (
-        "org.apache.kafka.common.security.scram.ScramLoginModule required "
-        f'username="{principal}" password="{password}";'
-    )
+    password = context.credentials.kafka(cluster.name, principal)
+    module = LOGIN_MODULES[context.settings.mechanism]
+    return f'{module} required username="{principal}" password="{password}";'
 
 
 def write_files(context: LabContext) -> None:
@@ -50,8 +53,8 @@ def write_files(context: LabContext) -> None:
             write_private(context.home.client(cluster.name, principal), _properties(values))
             java = {name: value for name, value in values.items() if not name.startswith("sasl.")}
             java |= {
-                "sasl.mechanism": MECHANISM,
-                "sasl.jaas.config": jaas(context.credentials, cluster, principal),
+                "sasl.mechanism": context.settings.mechanism,
+                "sasl.jaas.config": jaas(context, cluster, principal),
             }
             write_private(context.home.java_client(cluster.name, principal), _properties(java))
 

@@ -43,7 +43,7 @@ def write_files(home: Home) -> None:
             text = brokers.server_properties(here, cluster, node, data=folder / "data")
             write_private(folder / "server.properties", text)
         folder = home.connect(cluster.name)
-        write_private(folder / "secrets.properties", connect.secret_properties(here.credentials))
+        write_private(folder / "secrets.properties", connect.secret_properties(here))
         write_private(folder / "worker.properties", connect.worker_properties(here, cluster))
 
 

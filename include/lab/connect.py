@@ -5,10 +5,10 @@ from __future__ import annotations
 import urllib.error
 import urllib.request
 
-from lab.clients import MECHANISM, SECURITY_PROTOCOL, jaas
+from lab.clients import SECURITY_PROTOCOL, jaas
 from lab.clusters import CLUSTERS, Cluster
 from lab.context import LabContext
-from lab.credentials import Credentials, write_private
+from lab.credentials import write_private
 from lab.jvm import Jvm
 from lab.layout import Settings
 from lab.processes import Command
@@ -25,7 +25,7 @@ def worker_properties(context: LabContext, cluster: Cluster) -> str:
     copies = min(settings.brokers, 3)
     access = {
         "security.protocol": SECURITY_PROTOCOL,
-        "sasl.mechanism": MECHANISM,
+        "sasl.mechanism": settings.mechanism,
         "sasl.jaas.config": f"${{file:{secrets}:{cluster.name}.sasl.jaas.config}}",
     }
     values: dict[str, object] = {
@@ -62,11 +62,11 @@ def worker_properties(context: LabContext, cluster: Cluster) -> str:
     return "".join(f"{name}={value}\n" for name, value in values.items())
 
 
-def secret_properties(credentials: Credentials) -> str:
+def secret_properties(context: LabContext) -> str:
     """What connectors refer to: ``<cluster>.sasl.jaas.config`` for the replicator on each cluster."""
     lines = []
     for cluster in CLUSTERS:
-        login = jaas(credentials, cluster, REPLICATOR)
+        login = jaas(context, cluster, REPLICATOR)
         lines.append(f"{cluster.name}.sasl.jaas.config={login}\n")
     return "".join(lines)
 
@@ -75,7 +75,7 @@ def prepare(context: LabContext, cluster: Cluster, *, jvm: Jvm) -> Command:
     """Write a worker's settings and secrets, and say how to start it."""
     folder = context.home.connect(cluster.name)
     properties = folder / "worker.properties"
-    write_private(folder / "secrets.properties", secret_properties(context.credentials))
+    write_private(folder / "secrets.properties", secret_properties(context))
     write_private(properties, worker_properties(context, cluster))
     return Command(
         name=cluster.connect_name,

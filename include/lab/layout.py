@@ -5,11 +5,15 @@ from __future__ import annotations
 import json
 import shutil
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Literal
 
 from lab.errors import LabError
 
+#: How principals log in. A login by SCRAM computes thousands of hashes on each side's behalf, one by PLAIN none.
+Mechanism = Literal["SCRAM-SHA-512", "PLAIN"]
+MECHANISM: Mechanism = "SCRAM-SHA-512"
 PROJECT = Path(__file__).resolve().parents[2]
 DEFAULT_HOME = PROJECT / ".lab"
 DEFAULT_PORT_BASE = 19000
@@ -150,11 +154,13 @@ class Settings:
     """What a lab was made with; kept in its folder, so that later commands need no options.
 
     :param docker: whether each process has a host of its own, with its name, instead of all sharing the loopback.
+    :param mechanism: how principals log in
     """
 
     port_base: int
     brokers: int
     docker: bool = False
+    mechanism: Mechanism = MECHANISM
 
     def __post_init__(self) -> None:
         """Refuse a number of brokers that has no ports."""
@@ -180,7 +186,11 @@ class Settings:
         """What the lab in ``home`` was made with; ``None`` if there is none."""
         try:
             stored = json.loads(home.settings.read_text())
-            return cls(port_base=int(stored["port_base"]), brokers=int(stored["brokers"]))
+            return cls(
+                port_base=int(stored["port_base"]),
+                brokers=int(stored["brokers"]),
+                mechanism="PLAIN" if stored.get("mechanism") == "PLAIN" else MECHANISM,
+            )
         except FileNotFoundError:
             return None
         except (ValueError, KeyError, TypeError) as error:
@@ -189,20 +199,24 @@ class Settings:
     def write(self, home: Home) -> None:
         """Keep the settings in ``home``."""
         home.root.mkdir(parents=True, exist_ok=True)
-        home.settings.write_text(json.dumps({"port_base": self.port_base, "brokers": self.brokers}) + "\n")
+        kept = {"port_base": self.port_base, "brokers": self.brokers, "mechanism": self.mechanism}
+        home.settings.write_text(json.dumps(kept) + "\n")
 
 
-def chosen_settings(home: Home, *, port_base: int | None, brokers: int | None) -> Settings:
+def chosen_settings(
+    home: Home, *, port_base: int | None, brokers: int | None, mechanism: Mechanism = MECHANISM
+) -> Settings:
     """Join what the command asks for with what the lab was made with.
 
+    :param mechanism: for a new lab; one that was made keeps its own
     :raises LabError: the lab was made with another number of brokers.
     """
     stored = Settings.read(home)
     if stored is None:
-        return Settings(port_base=port_base or DEFAULT_PORT_BASE, brokers=brokers or 1)
+        return Settings(port_base=port_base or DEFAULT_PORT_BASE, brokers=brokers or 1, mechanism=mechanism)
     if brokers is not None and brokers != stored.brokers:
         raise LabError(
             f"the lab in {home.root} was made with {stored.brokers} broker(s) a cluster, not {brokers}: "
             "run `down --delete` first, or choose another --home"
         )
-    return Settings(port_base=port_base or stored.port_base, brokers=stored.brokers)
+    return replace(stored, port_base=port_base or stored.port_base)

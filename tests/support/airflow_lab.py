@@ -19,6 +19,7 @@ from kafka_dr.register import KafkaRegister, RegisterState
 from lab import rights
 from lab.airflow_services import PROCESSES, SCHEDULER
 from lab.api import Lab
+from lab.layout import MECHANISM
 
 _PARKING_SECONDS = 3.0
 _ENDED = {"success", "failed"}
@@ -83,6 +84,7 @@ class QuickLab(Lab):
             assert "approval_expiry_seconds: 900" in text
             path.parent.mkdir(parents=True, exist_ok=True)
             quick = text.replace("approval_expiry_seconds: 900", f"approval_expiry_seconds: {self.expiry_seconds}")
+            quick = quick.replace(f"sasl_mechanism: {MECHANISM}", f"sasl_mechanism: {self.settings.mechanism}")
             path.write_text(quick, "utf-8")
         return path
 

@@ -90,6 +90,7 @@ def contents(protection: Protection, cluster: str, *, seconds: float = 30) -> di
             "auto.offset.reset": "earliest",
             "isolation.level": "read_committed",
             "enable.partition.eof": True,
+            "fetch.wait.max.ms": 20,  # at the end of a log, half a second by default
         }
     )
     try:
@@ -126,6 +127,7 @@ def next_values(
             "enable.auto.commit": False,
             "isolation.level": "read_committed",
             "enable.partition.eof": True,
+            "fetch.wait.max.ms": 20,  # at the end of a log, half a second by default
             "auto.offset.reset": "error",
         }
     )

@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 
 from kafka_dr.adoption.adopt import adopt
@@ -92,7 +93,7 @@ class Protection:
     @property
     def topology(self) -> Topology:
         """The lab's topology with this group in place of its own, and with quick times."""
-        declared = load(Path(self.lab.environ["KAFKA_DR_TOPOLOGY"]), self.lab.environ)
+        declared = _declared_in(self.lab)
         base = declared.protection_groups["orders"]
         names = {
             "name": self.name,
@@ -305,6 +306,22 @@ class Protection:
                     operation=AclOperation(allowed.operation.value),
                     permission=AclPermission.ALLOW,
                 )
+
+
+def _declared_in(lab: Lab) -> Topology:
+    """Return the lab's topology, in which replication logs in as everybody does in this lab."""
+    declared = _loaded(Path(lab.environ["KAFKA_DR_TOPOLOGY"]), tuple(lab.environ.items()))
+    login = {"sasl_mechanism": lab.settings.mechanism}
+    clusters = {
+        name: spec.model_copy(update={"replicator": spec.replicator.model_copy(update=login)})
+        for name, spec in declared.clusters.items()
+    }
+    return declared.model_copy(update={"clusters": clusters})
+
+
+@cache
+def _loaded(path: Path, environ: tuple[tuple[str, str], ...]) -> Topology:
+    return load(path, dict(environ))
 
 
 def _through(last: StepName) -> tuple[StepName, ...]:

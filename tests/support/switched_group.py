@@ -15,6 +15,7 @@ from kafka_dr.errors import KafkaDrError
 from kafka_dr.failover.roll_back import roll_back
 from kafka_dr.failover.runner import STEPS, checks_of, run_step
 from kafka_dr.outcomes import worst
+from kafka_dr.parallel import ask_all
 from kafka_dr.register import Phase
 from kafka_dr.replication import Flow
 from kafka_dr.runs.clients import Clients
@@ -134,7 +135,7 @@ class SwitchedGroup:
         """Wait until both clusters hold the same records in the same order, read by a plain client."""
         deadline = time.monotonic() + seconds
         while True:
-            here, there = (self.contents(cluster) for cluster in ("east", "west"))
+            here, there = ask_all(self.contents, ("east", "west"))
             if here == there:
                 return
             lengths = {str(p): (len(found), len(there.get(p, ()))) for p, found in here.items()}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import configparser
 import json
 import stat
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from lab import airflow_home, brokers, clients, connect, credentials, rights
 from lab.clusters import CLUSTERS, EAST, WEST
 from lab.context import LabContext
 from lab.jvm import Jvm
-from lab.layout import Home, Settings
+from lab.layout import Home, Settings, chosen_settings
 
 
 @pytest.fixture
@@ -117,8 +118,31 @@ def test_a_worker_copies_bytes_exactly_once_and_is_backed_by_its_own_cluster(con
     assert values["group.id"] == "connect-west"
 
 
+def test_who_logs_in_by_plain_is_known_to_brokers_clients_and_connectors(context: LabContext, tmp_path: Path) -> None:
+    plain = replace(context, settings=replace(context.settings, mechanism="PLAIN"))
+    broker = _values(brokers.server_properties(plain, WEST, WEST.nodes(plain.settings)[0], data=tmp_path))
+    assert broker["listener.name.client.sasl.enabled.mechanisms"] == "PLAIN"
+    users = broker["listener.name.client.plain.sasl.jaas.config"]
+    for name in (credentials.ADMIN, *rights.PRINCIPALS):
+        assert f' user_{name}="{plain.credentials.kafka("west", name)}"' in users
+        assert clients.librdkafka(plain, WEST, name)["sasl.mechanism"] == "PLAIN"
+    assert _values(connect.worker_properties(plain, WEST))["sasl.mechanism"] == "PLAIN"
+    assert _values(connect.secret_properties(plain))["west.sasl.jaas.config"].startswith(
+        "org.apache.kafka.common.security.plain.PlainLoginModule required username="
+    )
+
+
+def test_a_lab_keeps_how_principals_log_in(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+    assert chosen_settings(home, port_base=None, brokers=None).mechanism == "SCRAM-SHA-512"
+    chosen_settings(home, port_base=None, brokers=None, mechanism="PLAIN").write(home)
+    assert chosen_settings(home, port_base=None, brokers=None).mechanism == "PLAIN"
+    home.settings.write_text('{"port_base": 19000, "brokers": 1}')
+    assert chosen_settings(home, port_base=None, brokers=None).mechanism == "SCRAM-SHA-512"
+
+
 def test_connectors_find_the_replicators_login_on_both_clusters(context: LabContext) -> None:
-    secrets = _values(connect.secret_properties(context.credentials))
+    secrets = _values(connect.secret_properties(context))
     assert sorted(secrets) == ["east.sasl.jaas.config", "west.sasl.jaas.config"]
     assert 'username="replicator"' in secrets["east.sasl.jaas.config"]
 
