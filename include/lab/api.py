@@ -54,6 +54,9 @@ class Lab:
     :param mechanism: how principals log in to a new lab
     """
 
+    #: How far the audits of its schedules step back from what somebody waits for, as ``nice`` counts.
+    spark_niceness = 19
+
     def __init__(
         self,
         home: Path | None = None,
@@ -192,7 +195,7 @@ class Lab:
     def _airflow(self, jvm: Jvm) -> Airflow:
         return Airflow(
             context=self._context(),
-            environ=self.environ | self._spark_environ(jvm.java_home) | {java.NICENESS: "19"},
+            environ=self.environ | self._spark_environ(jvm.java_home) | {java.NICENESS: str(self.spark_niceness)},
             dags=self._dags,
         )
 

@@ -188,7 +188,7 @@ def test_health_is_green_and_proposes_nothing(alice: AirflowSession) -> None:
 def test_an_audit_runs_on_spark_and_shows_what_it_found(alice: AirflowSession, audit: str) -> None:
     dag, task = f"dr_{audit}_audit", f"{audit}_audit"
     run = alice.trigger(dag)
-    assert alice.ended(dag, run, seconds=300) == "success", alice.log(dag, run, task, map_index=0)
+    assert alice.ended(dag, run, seconds=600) == "success", alice.log(dag, run, task, map_index=0)
     left = alice.result(dag, run, task, map_index=0)
     page = alice.http.get(f"/kafka-dr/{left['report'].removesuffix('/report.json')}")
     assert f"{audit.capitalize()} audit of orders, east-to-west" in page.text

@@ -135,7 +135,7 @@ class SwitchedGroup:
         """Wait until both clusters hold the same records in the same order, read by a plain client."""
         deadline = time.monotonic() + seconds
         while True:
-            here, there = ask_all(self.contents, ("east", "west"))
+            here, there = ask_all(self.contents, ("east", "west")).values()
             if here == there:
                 return
             lengths = {str(p): (len(found), len(there.get(p, ()))) for p, found in here.items()}
