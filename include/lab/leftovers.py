@@ -20,6 +20,8 @@ from lab.processes import Supervisor, end
 
 #: Names the test run that started a process; a run inside another one is ``outer/inner``.
 RUN = "KAFKA_DR_TEST_RUN"
+#: How long what ends with its parent, as the child of a storage does, has to do so.
+_ENDING_SECONDS = 5.0
 #: Where tests keep their labs, from the folder of the run on: below a worker, a test or both.
 _LABS = ("*/run", "*/*/run", "*/*/*/run", "*/*/*/*/run")
 
@@ -38,6 +40,7 @@ def end_leftovers(run: str, folder: Path | None = None) -> int:
     :returns: how many processes were killed
     :raises LabError: one cannot be ended
     """
+    psutil.wait_procs(_named(run), timeout=_ENDING_SECONDS)
     # Workers first: a living worker would start more.
     count = _kill(_named(run))
     for lab in _labs_in(folder) if folder is not None else ():

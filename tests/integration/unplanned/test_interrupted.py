@@ -161,14 +161,15 @@ def test_a_roll_back_may_die_after_each_of_its_changes_while_the_source_hangs(pa
     assert group.protection.takes_writes(passing.active)
 
 
-def test_a_run_with_an_unknown_opening_continues_after_every_death(passing: Disaster) -> None:
+@pytest.mark.parametrize("dies", [False, pytest.param(True, marks=pytest.mark.long)])
+def test_a_run_with_an_unknown_opening_continues_also_after_every_death(passing: Disaster, *, dies: bool) -> None:
     request = passing.request()
     passing.go(StepName.CUT_OVER_GROUPS, request)
     outcomes = {}
     with silent_brokers():
         for step in STEPS[STEPS.index(StepName.OPEN_TARGET) : -1]:
-            record = DyingProcess().until_through(partial(passing.step, step, request))
-            outcomes[step] = record.outcome
+            attempt = partial(passing.step, step, request)
+            outcomes[step] = (DyingProcess().until_through(attempt) if dies else attempt()).outcome
         with pytest.raises(StepFailed, match="report unknown: writes_allowed"):
             passing.step(StepName.REPORT, request)
     assert outcomes.pop(StepName.OPEN_TARGET) == "unproven"

@@ -112,3 +112,17 @@ def test_a_run_ends_what_runs_inside_it_started_and_nothing_of_others(tmp_path: 
         for process in sleeping.values():
             process.kill()
             process.wait()
+
+
+def test_what_ends_by_itself_a_moment_after_the_run_is_not_counted_and_not_killed() -> None:
+    name = leftovers.new_run()
+    ending = subprocess.Popen(
+        [sys.executable, "-c", "import time; print('began', flush=True); time.sleep(0.5)"],
+        env=os.environ | {leftovers.RUN: name},
+        stdout=subprocess.PIPE,
+    )
+    with ending:
+        assert ending.stdout is not None
+        ending.stdout.readline()
+        assert leftovers.end_leftovers(name) == 0
+        assert ending.wait(SECONDS) == 0
