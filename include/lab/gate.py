@@ -24,7 +24,8 @@ from lab.ports import first_free_base
 SOURCES = ("include", "plugins", "dags", "spark", "tests")
 
 #: Most tests wait for brokers, so two cores serve four workers. A worker that died is not replaced.
-IN_PARALLEL = ("-n", "4", "--max-worker-restart", "0")
+#: At the end it shows what took longest; the start of a lab is the "setup" of the first test that needs it.
+IN_PARALLEL = ("-n", "4", "--max-worker-restart", "0", "--durations", "30", "--durations-min", "10")
 #: All of it takes a quarter of that; what takes longer hangs. Seconds, and those to end in by itself.
 DEADLINE_SECONDS = 4800.0
 ENDING_SECONDS = 60.0
