@@ -39,8 +39,6 @@ class QuickLab(Lab):
         return {
             **declared,
             "KAFKA_DR_TOPOLOGY": str(self._quick_topology(declared["KAFKA_DR_TOPOLOGY"])),
-            # A scheduler that looks twenty times a second takes half of a core from the tests next to it.
-            "AIRFLOW__SCHEDULER__SCHEDULER_IDLE_SLEEP_TIME": "0.2",
         }
 
     def state(self, cluster: str, group: str) -> RegisterState | None:
