@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+
 import typer
 
 from kafka_dr.approvals.who_may_answer import needs_second
@@ -12,9 +14,19 @@ from kafka_dr.errors import KafkaDrError
 from kafka_dr.failover.ask_approval import ask_approval
 from kafka_dr.failover.roll_back import roll_back
 from kafka_dr.failover.runner import run_step
+from kafka_dr.failover.switch import SwitchStopped, switch
+from kafka_dr.failover.switch_rules import NextMove
 from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.record import StepFailed, StepRecord
-from kafka_dr.runs.request import VERBS, RunRequest, StepDefinition, StepName, first_step
+from kafka_dr.runs.request import (
+    VERBS,
+    RunRequest,
+    StepDefinition,
+    StepName,
+    definition,
+    first_step,
+    switch_steps,
+)
 
 _APPROVALS = (StepName.APPROVAL, StepName.SECOND_APPROVAL)
 #: How often a step is tried again that can only go forward, and a roll back; and the pause before it, in seconds.
@@ -23,13 +35,23 @@ _AGAIN, _PAUSE_SECONDS = 3, 5.0
 
 def carry_out(request: RunRequest, clients: Clients, answering: Answering, page: StepPage) -> typer.Exit:
     """Run every step, and return what ends the command."""
+    switched = switch_steps(request.verb)
     for step in VERBS[request.verb]:
+        if step.name in switched[1:]:
+            continue
         try:
-            if step.name in _APPROVALS:
+            if step.name in switched:
+                _switched(request, clients, page)
+            elif step.name in _APPROVALS:
                 if not _approved(request, clients, step.name, answering, page):
                     return page.end("it is not approved; nothing was changed", ExitCode.REFUSED)
             else:
                 page.show(_tried(step, request, clients, page))
+        except SwitchStopped as stopped:
+            page.say(str(stopped), "bold red")
+            rolls_back = stopped.move is NextMove.ROLL_BACK
+            failed = replace(definition(stopped.step, request.verb), rolls_back=rolls_back)
+            return _failed(failed, request, clients, page)
         except StepFailed as failure:
             page.show(failure.record)
             return _failed(step, request, clients, page)
@@ -51,14 +73,46 @@ def _approved(request: RunRequest, clients: Clients, step: StepName, answering: 
     return answer.approved
 
 
+def _switched(request: RunRequest, clients: Clients, page: StepPage, left: int = _AGAIN) -> None:
+    """Run the steps from the claim to the flipped route in this process, again where only that can help.
+
+    :param left: how often it is tried again
+    """
+    try:
+        switch(request, clients, PageWatch(page))
+    except SwitchStopped as stopped:
+        if stopped.move is not NextMove.LATER or not left:
+            raise
+        page.say(f"{stopped}: it is tried again in {_PAUSE_SECONDS:g} s", "yellow")
+        clients.clock.sleep(_PAUSE_SECONDS)
+        _switched(request, clients, page, left - 1)
+
+
+@dataclass(frozen=True, slots=True)
+class PageWatch:
+    """Shows the steps of a switch as they end."""
+
+    page: StepPage
+
+    def begins(self, step: StepName) -> None:
+        """Show nothing: a step takes less than a second."""
+
+    def ended(self, record: StepRecord) -> None:
+        """Show the record."""
+        self.page.show(record)
+
+    def says(self, sentence: str) -> None:
+        """Show it as a warning."""
+        self.page.say(sentence, "yellow")
+
+
 def _tried(step: StepDefinition, request: RunRequest, clients: Clients, page: StepPage, left: int = -1) -> StepRecord:
     """Run a step; one that can only go forward is tried again, as in Airflow. A refusal never is.
 
     :param left: how often it is tried again; -1: as often as its kind of step
     """
     if left < 0:
-        forward = 1 if step.rolls_back else _AGAIN
-        left = forward if step.goes_forward else 0
+        left = _AGAIN if step.goes_forward else 0
     try:
         return run_step(step.name, request, clients)
     except StepFailed as failure:

@@ -115,7 +115,23 @@ MODULES: Mapping[Verb, Mapping[StepName, StepModule]] = {
 
 
 def run_step(step: StepName, request: RunRequest, clients: Clients) -> StepRecord:
-    """Run one step of the verb that is asked for.
+    """Run one step of the verb that is asked for, as the last thing that this process does if it fails.
+
+    :raises StepFailed: it was refused, failed, or its outcome is unknown; the record says which, and why
+    """
+    try:
+        record = try_step(step, request, clients)
+    except StepFailed:
+        show_end(clients, request.protection_group, request.run)
+        # A failed report ends a run as well. Another attempt seals the evidence again.
+        _seal_after(step, request, clients)
+        raise
+    _seal_after(step, request, clients)
+    return record
+
+
+def try_step(step: StepName, request: RunRequest, clients: Clients) -> StepRecord:
+    """Try one step; if it fails, this process may try it again.
 
     :raises StepFailed: it was refused, failed, or its outcome is unknown; the record says which, and why
     """
@@ -133,15 +149,7 @@ def run_step(step: StepName, request: RunRequest, clients: Clients) -> StepRecor
         # Also if it is refused: the evidence has to show that nothing was meant to happen.
         attempt.facts = {"dry_run": True, "verb": request.verb}
     module = MODULES[request.verb][step]
-    try:
-        record = attempt.carry_out(clients, lambda: _begin(module, step, Run(request, clients), attempt))
-    except StepFailed:
-        show_end(clients, request.protection_group, request.run)
-        # A failed report ends a run as well. Another attempt seals the evidence again.
-        _seal_after(step, request, clients)
-        raise
-    _seal_after(step, request, clients)
-    return record
+    return attempt.carry_out(clients, lambda: _begin(module, step, Run(request, clients), attempt))
 
 
 def _without_storage(step: StepName, request: RunRequest) -> WithoutStorage:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Literal
 
-from kafka_dr.errors import KafkaDrError, NeedsPerson, OutcomeUnknown, Refused
+from kafka_dr.errors import KafkaDrError, NeedsPerson, OutcomeUnknown, Refused, TryAgain
 from kafka_dr.evidence import EvidenceUnwritable, NotCanonical, SecretInEvidence
 from kafka_dr.outcomes import Check
 from kafka_dr.runs import unfiled
@@ -86,22 +86,26 @@ class Attempt:
         """
         try:
             outcome, detail = work()
-        except (OutcomeUnknown, NeedsPerson) as error:
+        except OutcomeUnknown as error:
+            return self.end(clients, "unknown", str(error), passing=True)
+        except NeedsPerson as error:
             return self.end(clients, "unknown", str(error))
         except Refused as error:
             return self.end(clients, refusal, str(error))
         except KafkaDrError as error:
-            return self.end(clients, "failed", str(error))
+            return self.end(clients, "failed", str(error), passing=isinstance(error, TryAgain))
         except Exception as error:  # noqa: BLE001 - a mistake of this program stops the run as well, and is kept
             try:
                 return self.end(clients, "failed", f"unforeseen {type(error).__name__}: {error}")
             except StepFailed as failed:
                 raise failed from error
-        return self.end(clients, outcome, detail)
+        # A check or proof is unknown where somebody did not answer.
+        return self.end(clients, outcome, detail, passing=outcome == "unknown")
 
-    def end(self, clients: Clients, outcome: StepOutcome, detail: str) -> StepRecord:
+    def end(self, clients: Clients, outcome: StepOutcome, detail: str, *, passing: bool = False) -> StepRecord:
         """End the attempt: write its evidence and return the record, which names the file.
 
+        :param passing: whether the same step may succeed a moment later
         :raises StepFailed: the outcome is not a good one
         """
         record = StepRecord(
@@ -121,7 +125,7 @@ class Attempt:
         )
         record = self._keep(clients, record)
         if not record.good:
-            raise StepFailed(record)
+            raise StepFailed(record, passing=passing)
         return record
 
     def _keep(self, clients: Clients, record: StepRecord) -> StepRecord:

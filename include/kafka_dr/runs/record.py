@@ -158,10 +158,14 @@ def without_what_was_refused(record: StepRecord, reason: str, *, goes_forward: b
 
 
 class StepFailed(KafkaDrError):
-    """A step did not succeed; its record says why."""
+    """A step did not succeed; its record says why.
 
-    def __init__(self, record: StepRecord) -> None:
+    :param passing: whether the same step may succeed a moment later: something did not answer, or too late
+    """
+
+    def __init__(self, record: StepRecord, *, passing: bool = False) -> None:
         self.record = record
+        self.passing = passing
         super().__init__(f"{record.step} {record.outcome}: {record.detail}")
 
 

@@ -156,6 +156,17 @@ def definition(step: StepName, verb: Verb = "planned_failover") -> StepDefinitio
     return next(found for found in VERBS[verb] if found.name is step)
 
 
+def switch_steps(verb: Verb) -> tuple[StepName, ...]:
+    """Return the steps from the claim to the flipped route, in order; none for a failback, which moves nothing.
+
+    While they run a person can only wait, so one process runs all of them: see :mod:`kafka_dr.failover.switch`.
+    """
+    names = [step.name for step in VERBS[verb]]
+    if StepName.FLIP_ROUTE not in names:
+        return ()
+    return tuple(names[names.index(StepName.CLAIM) : names.index(StepName.FLIP_ROUTE) + 1])
+
+
 def phases_of(verb: Verb) -> frozenset[Phase]:
     """Return the phases that a group can be in while a run of a verb holds it."""
     return frozenset(phase for step in VERBS[verb] for phase in step.phases)
