@@ -9,6 +9,8 @@ from pyspark.sql import functions as f
 
 #: ``topic, partition, first, after``: offsets ``first <= offset < after``.
 StrandedRange = tuple[str, int, int, int]
+#: What somebody had erased: the topic, and the digest of the key; ``None`` for any.
+ErasedContent = tuple[str | None, str | None]
 
 
 def whole(records: DataFrame) -> DataFrame:
@@ -22,6 +24,21 @@ def whole(records: DataFrame) -> DataFrame:
         "value",
         "headers",
     )
+
+
+def without_erased(records: DataFrame, *, left_by: str, erasures: Iterable[ErasedContent]) -> DataFrame:
+    """Return records, those that were erased before without their content.
+
+    :param left_by: the run that is a part of each digest of a key
+    """
+    salted = f.sha2(f.concat(f.lit(left_by.encode() + b"\0"), f.col("key")), 256)
+    erased = f.lit(False)
+    for topic, key in erasures:
+        about = f.lit(True) if topic is None else f.col("topic") == topic
+        erased = erased | (about if key is None else about & f.coalesce(salted == key, f.lit(False)))
+    marked = records.withColumn("erased", erased)
+    kept = {name: f.when(f.col("erased"), None).otherwise(f.col(name)) for name in ("key", "value", "headers")}
+    return marked.withColumns({**kept, "timestamp": f.when(f.col("erased"), 0).otherwise(f.col("timestamp"))})
 
 
 def within(session: SparkSession, records: DataFrame, stretches: Iterable[StrandedRange]) -> DataFrame:

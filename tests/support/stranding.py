@@ -34,9 +34,10 @@ class Listed:
 
     @property
     def records(self) -> list[dict[str, Any]]:
-        """Every record of the list, by topic, partition and offset."""
+        """Every record of the list that has its content, by topic, partition and offset."""
         files = [self.folder / row["path"] for row in self.summary["files"]]
         rows = [row for file in files for row in pq.read_table(file, partitioning=None).to_pylist()]
+        rows = [row for row in rows if not row.pop("erased", False)]
         return sorted(rows, key=lambda row: (row["topic"], row["partition"], row["offset"]))
 
     @property

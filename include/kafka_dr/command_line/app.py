@@ -9,12 +9,14 @@ import typer
 
 from kafka_dr.command_line.approve import approve, review
 from kafka_dr.command_line.ending import abandon, resume
+from kafka_dr.command_line.erase import erase
 from kafka_dr.command_line.exit_codes import ExitCode
 from kafka_dr.command_line.keys import keygen
 from kafka_dr.command_line.plan import plan
 from kafka_dr.command_line.status import status
 from kafka_dr.command_line.verbs import failback, failover
 from kafka_dr.command_line.verify import CheckReport
+from kafka_dr.command_line.verify_stranded import StrandedReport, check_list, is_list
 from kafka_dr.errors import Refused
 from kafka_dr.evidence.sealed_run_check import check_sealed_run
 
@@ -36,11 +38,17 @@ app.command()(failback)
 app.command()(approve)
 app.command()(review)
 app.command()(keygen)
+app.command()(erase)
 
 
 @app.command()
 def verify(
-    folder: Annotated[Path, typer.Argument(help="a run's folder: EVIDENCE_ROOT/runs/GROUP/RUN")],
+    folder: Annotated[
+        Path,
+        typer.Argument(
+            help="a run's folder: EVIDENCE_ROOT/runs/GROUP/RUN; or a list of stranded records: .../stranded/GROUP/RUN"
+        ),
+    ],
     key: Annotated[
         Path | None,
         typer.Option(help="the signer's public key (PEM), from the register or from a person that you trust"),
@@ -49,7 +57,8 @@ def verify(
 ) -> None:
     """Check a sealed run: its files, its signature, and the group's seals before it.
 
-    Reads nothing but the folder of the run and those next to it.
+    Reads nothing but the folder of the run and those next to it. Of a list of stranded records it checks the files, and
+    names what was erased from them, who asked for it and why.
 
     Exit codes: 0 sound; 1 changed after it was sealed; 2 wrong arguments; 3 not proven (never sealed, not signed, or
     signed by a key that was not given with --key).
@@ -58,11 +67,17 @@ def verify(
         raise typer.BadParameter(f"{folder} is no folder: name a run's folder, EVIDENCE_ROOT/runs/GROUP/RUN")
     try:
         trusted = key.read_text("utf-8") if key is not None else None
-        report = CheckReport(check_sealed_run(folder.resolve(), trusted=trusted))
+        report = _report(folder.resolve(), trusted)
     except (OSError, UnicodeDecodeError) as error:
         raise typer.BadParameter(f"the files cannot be read ({error})") from error
     except Refused as error:
         raise typer.BadParameter(f"--key {key}: {error}") from error
     typer.echo(report.as_json() if as_json else report.in_words())
     codes = {"sound": ExitCode.GOOD, "changed": ExitCode.BAD, "unproven": ExitCode.UNKNOWN}
-    raise typer.Exit(codes[report.found.verdict])
+    raise typer.Exit(codes[report.verdict])
+
+
+def _report(folder: Path, trusted: str | None) -> CheckReport | StrandedReport:
+    if is_list(folder):
+        return check_list(folder, trusted=trusted)
+    return CheckReport(check_sealed_run(folder, trusted=trusted))

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 
 from kafka_dr import quoting
-from kafka_dr.evidence.sealed_run_check import SealedRunCheck
+from kafka_dr.evidence.sealed_run_check import SealedRunCheck, SealVerdict
 
 _HEADINGS = {
     "sound": "SOUND: every file is what was sealed, the trusted key signed it, and no earlier seal is missing",
@@ -24,6 +24,11 @@ class CheckReport:
     """
 
     found: SealedRunCheck
+
+    @property
+    def verdict(self) -> SealVerdict:
+        """What was found means."""
+        return self.found.verdict
 
     def as_json(self) -> str:
         """Return one JSON object with everything that was found."""

@@ -14,7 +14,6 @@ from kafka_dr.group_offsets import translation, undeclared_readers
 from kafka_dr.offsets import TranslatedOffset
 from kafka_dr.outcomes import Check, worst
 from kafka_dr.register import Phase
-from kafka_dr.rescue import missing_from
 from kafka_dr.runs.sealing import evidence_can_be_signed
 
 Question = Callable[[FailbackContext], Check]
@@ -77,9 +76,10 @@ def list_is_approved(context: FailbackContext) -> Check:
 def stranded_are_kept(context: FailbackContext) -> Check:
     """Every record that only the old cluster holds is kept in files, and nothing was written there since."""
     found, name = context.stranded, "stranded_are_kept"
-    wrong = missing_from(found, context.store.folder)
+    wrong = context.missing()
+    kept = f"{found.sentence}; kept in {context.store.folder}{context.erased}"
     if not wrong and context.was_begun_before:
-        return Check.that(name, True, f"{found.sentence}; kept in {context.store.folder}", records=found.records)
+        return Check.that(name, True, kept, records=found.records)
     ids = {topic: each.topic_id for topic, each in context.run.topics(context.run.target).items()}
     if not wrong and ids != dict(found.topic_ids):
         wrong = f"topics on {found.old} have other ids than in the list of stranded records"
@@ -87,7 +87,7 @@ def stranded_are_kept(context: FailbackContext) -> Check:
         wrong = f"the log ends of {', '.join(map(str, moved[:3]))} on {found.old} moved after the list was made"
     if wrong:
         return Check.that(name, False, f"{wrong}. Run the task stranded_records again")
-    return Check.that(name, True, f"{found.sentence}; kept in {context.store.folder}", records=found.records)
+    return Check.that(name, True, kept, records=found.records)
 
 
 def _nothing_flows(context: FailbackContext) -> Check:

@@ -6,12 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
+from kafka_dr.audit.erasure import Erasure, ErasureUnreadable, erasures_in
 from kafka_dr.audit.stranded import StrandedList, StrandedStore, StrandedUnreadable
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.errors import NeedsPerson, Refused
 from kafka_dr.evidence import digest
 from kafka_dr.register import Phase
 from kafka_dr.register.abandonment import Abandonment, abandonment, failback_changed_it_since
+from kafka_dr.rescue import erased_records, missing_from
 from kafka_dr.runs.register_guard import RegisterGuard
 from kafka_dr.runs.request import FailbackMode, RescueWish
 from kafka_dr.runs.run import Run
@@ -73,6 +75,39 @@ class FailbackContext:
                 "which makes it"
             )
         return found
+
+    @cached_property
+    def erasures(self) -> tuple[Erasure, ...]:
+        """What was erased from that list, as the register knows it.
+
+        :raises NeedsPerson: the register's facts cannot be read
+        """
+        try:
+            return erasures_in(self.run.history.get(self.failover.run, {}))
+        except ErasureUnreadable as error:
+            raise NeedsPerson(
+                f"what was erased from the list of {self.failover.run} cannot be read in the register: {error}"
+            ) from error
+
+    @property
+    def erased(self) -> str:
+        """What was erased, in words that follow a sentence; empty if nothing was."""
+        if not self.erasures:
+            return ""
+        by = ", ".join(dict.fromkeys(each.by for each in self.erasures))
+        return f"; the content of {self.erased_records} of them was erased by {by}, and cannot be published"
+
+    @cached_property
+    def erased_records(self) -> int:
+        """How many records of the list have lost their content.
+
+        :raises NeedsPerson: a file of the list cannot be read
+        """
+        return erased_records(self.stranded, self.store.folder) if self.erasures else 0
+
+    def missing(self) -> str:
+        """Say what of the list is no longer kept; empty if every record is there, or was erased as a register says."""
+        return missing_from(self.stranded, self.store.folder, self.erasures)
 
     @property
     def list_sha256(self) -> str:

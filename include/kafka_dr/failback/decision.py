@@ -34,16 +34,22 @@ def _of_the_list(context: FailbackContext) -> dict[str, Any]:
     try:
         found = context.stranded
         source, target = context.run.topics(context.run.source), context.run.topics(context.run.target)
+        erased = _erased(context)
     except KafkaDrError:
         # A check says what is wrong, and nothing is approved without a list.
         return {"stranded": None, "partitions": [], "deletes": []}
     ids = {name: topic.topic_id for name, topic in target.items()}
     return {
         "left_by": found.run,
-        "stranded": {"records": found.records, "list_sha256": context.list_sha256},
+        "stranded": {"records": found.records, "list_sha256": context.list_sha256, **erased},
         "partitions": rows_of({name: len(topic.leaders) for name, topic in source.items()}, **PARTITIONS),
         "deletes": rows_of(ids, **ID_OF_A_TOPIC) if context.mode == "rebuild" else [],
     }
+
+
+def _erased(context: FailbackContext) -> dict[str, int]:
+    # Only where something was erased: the facts of a run that began with a former version keep their digest.
+    return {"erased": context.erased_records} if context.erasures else {}
 
 
 def measured(context: FailbackContext) -> dict[str, Any]:

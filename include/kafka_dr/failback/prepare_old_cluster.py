@@ -22,7 +22,7 @@ from kafka_dr.named_rows import ID_OF_A_TOPIC, by_name, positions_to_json, rows_
 from kafka_dr.outcomes import Check
 from kafka_dr.register.abandonment import OLD_CLUSTER_PREPARED
 from kafka_dr.register.quarantine import QUARANTINE, quarantine_fact
-from kafka_dr.rescue import Compared, compare_with, missing_from
+from kafka_dr.rescue import Compared, compare_with
 from kafka_dr.runs.run import Run
 from kafka_dr.waiting import wait_until
 
@@ -35,11 +35,11 @@ def check(run: Run) -> Sequence[Check]:
     if run.request.dry_run:
         return ()
     context = FailbackContext(run)
-    wrong = missing_from(context.stranded, context.store.folder)
+    wrong = context.missing()
     kept = Check.that(
         "stranded_are_kept",
         not wrong,
-        wrong or f"{context.stranded.records} stranded records are kept in {context.store.folder}",
+        wrong or f"{context.stranded.records} stranded records are kept in {context.store.folder}{context.erased}",
     )
     approved = list_is_approved(context)
     if OLD_CLUSTER_PREPARED in run.journal or context.was_begun_before:
@@ -74,7 +74,7 @@ def act(run: Run) -> Mapping[str, Any]:
     if OLD_CLUSTER_PREPARED not in run.journal:
         _journal(context)
     if context.mode == "rebuild":
-        read_back = {"equal": compared.equal, "expired_there": compared.expired}
+        read_back = {"equal": compared.equal, "expired_there": compared.expired, "erased": compared.erased}
         return {**_rebuild(context, approved_deletes(_journaled(run))), "read_back": read_back}
     return {"mode": context.mode, "quarantine": [str(each) for each in ranges_of(context.stranded)]}
 
@@ -174,10 +174,12 @@ def _compare(context: FailbackContext, deletes: Mapping[str, str]) -> Compared:
     old = [name for name, topic in target.items() if topic.topic_id == deletes.get(name)]
     if not old:
         return Compared()
-    if wrong := missing_from(found, context.store.folder):
+    if wrong := context.missing():
         raise Refused(f"nothing is deleted on {run.target}, as stranded records are not kept: {wrong}")
     same = [name for name in old if found.topic_ids.get(name) == target[name].topic_id]
-    compared = compare_with(run.clients.cluster(run.target, "audit"), found, context.store.folder, topics=same)
+    compared = compare_with(
+        run.clients.cluster(run.target, "audit"), found, context.store.folder, topics=same, erasures=context.erasures
+    )
     if compared.wrong:
         raise Refused(
             f"nothing is deleted on {run.target}: {compared.wrong}. Restore the files below {context.store.folder} "

@@ -27,6 +27,8 @@ def sheet(run: Run, seen: Mapping[str, Any]) -> Sheet:
     republish = decided["rescue"] == "republish"
     kept = "published again to the active cluster" if republish else "kept in files"
     stranded = f"{decided['stranded']['records']:,} records of {old} were never copied; they are {kept}"
+    if erased := decided["stranded"].get("erased"):
+        stranded += f", except {erased:,} whose content was erased"
     return Sheet(
         subject=subject("failback", _question(run, decided), dry_run=run.request.dry_run),
         moves=f"no application: **{group}** stays active on **{active}**. **{old}**, the old cluster of an unplanned "

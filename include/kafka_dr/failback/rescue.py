@@ -10,7 +10,7 @@ from kafka_dr.failback.checks import list_is_approved, stranded_are_kept
 from kafka_dr.failback.context import FailbackContext
 from kafka_dr.outcomes import Check
 from kafka_dr.register.abandonment import OLD_CLUSTER_PREPARED
-from kafka_dr.rescue import Rescue, missing_from, read_ledger
+from kafka_dr.rescue import Rescue, read_ledger
 from kafka_dr.runs.run import Run
 
 
@@ -65,22 +65,26 @@ def prove(run: Run) -> Sequence[Check]:
     if context.rescue == "keep":
         return (_kept(context),)
     ledger = read_ledger(run.clients.cluster(run.source, "audit"), run.group.name, context.stranded.run)
-    wrong, published = [], 0
+    wrong, published, erased = [], 0, 0
     for each in context.stranded.partitions:
         entry = ledger.get(TopicPartition(each.topic, each.partition))
-        accounted = entry.published + entry.to_stranded_topic + entry.kept if entry else 0
+        accounted = entry.records if entry else 0
         published += entry.published + entry.to_stranded_topic if entry else 0
+        erased += entry.erased if entry else 0
         if accounted != each.records:
             wrong.append(f"{each.topic}-{each.partition}: {accounted} of {each.records}")
-    said = f"{published} records are published on {run.source}, each once; the others stay in {context.store.folder}"
+    said = (
+        f"{published} records are published on {run.source}, each once; {erased} were erased before that; the others "
+    )
+    said += f"stay in {context.store.folder}"
     ledger_says = f"the ledger on {run.source} has {', '.join(wrong[:3])} records, expected all: run the step again"
     return (_kept(context), Check.that("ledger_accounts_for_all", not wrong, ledger_says if wrong else said))
 
 
 def _kept(context: FailbackContext) -> Check:
-    wrong = missing_from(context.stranded, context.store.folder)
+    wrong = context.missing()
     return Check.that(
         "stranded_are_kept",
         not wrong,
-        wrong or f"{context.stranded.records} stranded records are kept in {context.store.folder}",
+        wrong or f"{context.stranded.records} stranded records are kept in {context.store.folder}{context.erased}",
     )

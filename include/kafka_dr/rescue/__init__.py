@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from kafka_dr.rescue.compared import Compared, compare_with
-from kafka_dr.rescue.kept import KeptRecord, missing_from, read_partition
+from kafka_dr.rescue.erasing import KeptList, Matches, Wanted
+from kafka_dr.rescue.kept import KeptRecord, erased_records, missing_from, read_partition
 from kafka_dr.rescue.ledger import LEDGER_TOPIC, LedgerEntry, read_ledger
 from kafka_dr.rescue.publishing import Rescue, Rescued
 from kafka_dr.rescue.routing import Destination, KeysSince, destination, stranded_topic
@@ -12,6 +13,10 @@ __all__ = [
     "KeptRecord",
     "read_partition",
     "missing_from",
+    "erased_records",
+    "KeptList",
+    "Wanted",
+    "Matches",
     "Compared",
     "compare_with",
     "Destination",

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from kafka_dr.audit.erasure import Erasure
 from kafka_dr.audit.stranded import StrandedList, StrandedPartition
 from kafka_dr.clusters import KafkaCluster, OffsetRange, Record, TopicPartition
 from kafka_dr.errors import NeedsPerson
@@ -18,53 +19,72 @@ class Compared:
 
     :param equal: records that are kept as the old cluster holds them
     :param expired: records that are kept, and that the old cluster no longer holds: nothing of them is deleted
+    :param erased: records whose content somebody had erased, and of which the old cluster confirms that they are those
     :param wrong: the first record that is not kept as the old cluster holds it; empty if there is none
     """
 
     equal: int = 0
     expired: int = 0
     wrong: str = ""
+    erased: int = 0
+
+    def __add__(self, other: Compared) -> Compared:
+        """Return the sum; what is wrong with either is wrong."""
+        wrong = self.wrong or other.wrong
+        return Compared(self.equal + other.equal, self.expired + other.expired, wrong, self.erased + other.erased)
 
 
-def compare_with(old: KafkaCluster, found: StrandedList, folder: Any, *, topics: Collection[str]) -> Compared:
+def compare_with(
+    old: KafkaCluster, found: StrandedList, folder: Any, *, topics: Collection[str], erasures: Sequence[Erasure] = ()
+) -> Compared:
     """Compare every record of some topics that is kept with the one at its offset: key, value, headers and time.
 
     :param old: the old cluster, reached as audit
     :param folder: the folder of the list
     :param topics: those that are about to be deleted, and that the list was made of
+    :param erasures: those that a register knows; a record is erased only if one of them is about it
     :raises NeedsPerson: what is kept cannot be read
     :raises KafkaDrError: the old cluster cannot be read
     """
-    equal = expired = 0
+    total = Compared()
     for each in found.partitions:
         if each.topic not in topics or not each.records:
             continue
-        compared = _compare(old, found, folder, each)
+        compared = _compare(old, found, folder, each, erasures)
         if compared.wrong:
             return compared
-        equal, expired = equal + compared.equal, expired + compared.expired
-    return Compared(equal, expired)
+        total += compared
+    return total
 
 
-def _compare(old: KafkaCluster, found: StrandedList, folder: Any, each: StrandedPartition) -> Compared:
+def _compare(
+    old: KafkaCluster, found: StrandedList, folder: Any, each: StrandedPartition, erasures: Sequence[Erasure]
+) -> Compared:
     partition = TopicPartition(each.topic, each.partition)
     (begin,) = old.topics.log_starts([partition]).values()
     stretch = OffsetRange(max(begin, each.ranges[0][0]), max(begin, each.ranges[-1][1]))
     kept = read_partition(found, folder, topic=each.topic, partition=each.partition)
-    following, equal, expired = next(kept, None), 0, 0
+    following, equal, expired, erased = next(kept, None), 0, 0, 0
     for record in _within(each, old.log.read({partition: stretch})):
         while following is not None and following.offset < record.offset:
             following, expired = _after(kept, following), expired + 1
         if following is None or following.offset != record.offset:
             return Compared(wrong=f"{partition} at offset {record.offset} is on {found.old} and is not kept")
-        if _content(following) != _content(record):
-            return Compared(
-                wrong=f"{partition} at offset {record.offset} is kept differently from what {found.old} holds"
-            )
-        following, equal = _after(kept, following), equal + 1
+        if wrong := _difference(following, record, found, erasures):
+            return Compared(wrong=f"{partition} at offset {record.offset} {wrong}")
+        equal, erased = equal + (not following.erased), erased + following.erased
+        following = _after(kept, following)
     while following is not None:
         following, expired = _after(kept, following), expired + 1
-    return Compared(equal, expired)
+    return Compared(equal, expired, erased=erased)
+
+
+def _difference(kept: KeptRecord, record: Record, found: StrandedList, erasures: Sequence[Erasure]) -> str:
+    """Return how what is kept differs from the old cluster's record; empty if it does not."""
+    if kept.erased:
+        known = any(each.covers(found.run, record.topic, record.key) for each in erasures)
+        return "" if known else "is marked as erased, and no register knows of an erasure of it"
+    return "" if _content(kept) == _content(record) else f"is kept differently from what {found.old} holds"
 
 
 def _after(kept: Iterator[KeptRecord], last: KeptRecord) -> KeptRecord | None:

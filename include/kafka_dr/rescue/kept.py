@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from kafka_dr.audit.erasure import Erasure, erased_in, files_after
 from kafka_dr.audit.stranded import StrandedList
 from kafka_dr.errors import NeedsPerson
 
 _BATCH = 2_000
 _BLOCK = 1 << 20
+#: The column of a file that an erasure changed: whether a row has lost its content.
+ERASED = "erased"
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +22,7 @@ class KeptRecord:
     """A stranded record, complete.
 
     :param offset: the offset *of* the record on the old cluster
+    :param erased: whether its content was erased: then only its offset is known
     """
 
     topic: str
@@ -28,30 +32,72 @@ class KeptRecord:
     key: bytes | None = field(repr=False)
     value: bytes | None = field(repr=False)
     headers: tuple[tuple[str, bytes | None], ...] = field(repr=False)
+    erased: bool = False
 
 
-def missing_from(found: StrandedList, folder: Any) -> str:
+def missing_from(found: StrandedList, folder: Any, erasures: Sequence[Erasure] = ()) -> str:
     """Say what of a list is no longer kept; empty if every record is there, in files that nobody changed.
 
-    Of a list without digests only the number of records is known.
+    Of a list without digests only the number of records is known. A record whose content was erased counts as kept.
 
     :param folder: the folder of the list
+    :param erasures: those that a register knows
     """
-    rows = 0
-    for each in found.files:
+    rows = erased = 0
+    for each in files_after(found.files, erasures):
         path = folder.joinpath(*each.path.split("/"))
         try:
-            if each.sha256 and _sha256(path) != each.sha256:
-                return f"{path} is not what was written when the list was made: restore it from a copy"
+            if each.sha256 and (now := sha256_of(path)) != each.sha256:
+                return _why_changed(found, path, each.path, now, erased_in(each.path, erasures))
             with path.open("rb") as file:
-                rows += _parquet(file).metadata.num_rows
+                parquet = parquet_file(file)
+                rows += parquet.metadata.num_rows
+                erased += _count_erased(parquet)
         except (OSError, ValueError) as error:
             return f"{path} cannot be read ({error}): restore it from a copy"
+    if erased and not erasures:
+        return (
+            f"{erased} records below {folder} are marked as erased, and no register knows of an erasure: restore them "
+            "from a copy"
+        )
     if rows != found.records:
         return (
             f"the files below {folder} hold {rows} records, and {found.records} are stranded: restore what is missing"
         )
     return ""
+
+
+def _why_changed(found: StrandedList, path: Any, name: str, now: str, erasure: Erasure | None) -> str:
+    if erasure is None:
+        return f"{path} is not what was written when the list was made: restore it from a copy"
+    if now in {file.sha256 for file in found.files if file.path == name}:
+        return (
+            f"records of {path} were {erasure.sentence}, and the file still holds them: run python -m kafka_dr erase "
+            "again, which finishes that"
+        )
+    return f"{path} is not what it was after records of it were {erasure.sentence}: restore it from a later copy"
+
+
+def erased_records(found: StrandedList, folder: Any) -> int:
+    """Return how many records of a list have lost their content.
+
+    :raises NeedsPerson: a file cannot be read
+    """
+    total = 0
+    for each in found.files:
+        path = folder.joinpath(*each.path.split("/"))
+        try:
+            with path.open("rb") as file:
+                total += _count_erased(parquet_file(file))
+        except (OSError, ValueError) as error:
+            raise NeedsPerson(f"{path} cannot be read ({error}): restore it from a copy") from error
+    return total
+
+
+def _count_erased(parquet: Any) -> int:
+    if ERASED not in parquet.schema_arrow.names:
+        return 0
+    return sum(sum(map(bool, batch.column(0).to_pylist())) for batch in parquet.iter_batches(_BATCH, columns=[ERASED]))
 
 
 def read_partition(
@@ -64,7 +110,7 @@ def read_partition(
     try:
         for _, path in sorted(_files_of(found, folder, topic, partition)):
             with folder.joinpath(*path.split("/")).open("rb") as file:
-                for batch in _parquet(file).iter_batches(_BATCH):
+                for batch in parquet_file(file).iter_batches(_BATCH):
                     yield from (
                         _record(row)
                         for row in batch.to_pylist()
@@ -78,7 +124,7 @@ def _files_of(found: StrandedList, folder: Any, topic: str, partition: int) -> I
     """Yield the files that may hold records of a partition, by the first offset in each: one reader wrote each file."""
     for each in found.files:
         with folder.joinpath(*each.path.split("/")).open("rb") as file:
-            metadata = _parquet(file).metadata
+            metadata = parquet_file(file).metadata
             if not metadata.num_rows:
                 continue
             first = metadata.row_group(0)
@@ -87,7 +133,11 @@ def _files_of(found: StrandedList, folder: Any, topic: str, partition: int) -> I
                 yield offsets.min, each.path
 
 
-def _sha256(path: Any) -> str:
+def sha256_of(path: Any) -> str:
+    """Return the SHA-256 of a file, in hex.
+
+    :param path: a path object
+    """
     found = hashlib.sha256()
     with path.open("rb") as file:
         while block := file.read(_BLOCK):
@@ -95,7 +145,11 @@ def _sha256(path: Any) -> str:
     return found.hexdigest()
 
 
-def _parquet(file: Any) -> Any:
+def parquet_file(file: Any) -> Any:
+    """Return what reads a Parquet file.
+
+    :param file: opened for reading
+    """
     # Loaded here: every step of every verb imports this room, and Arrow takes half a second.
     import pyarrow.parquet as pq
 
@@ -111,4 +165,5 @@ def _record(row: dict[str, Any]) -> KeptRecord:
         key=row["key"],
         value=row["value"],
         headers=tuple((header["key"], header["value"]) for header in row["headers"] or ()),
+        erased=bool(row.get(ERASED)),
     )

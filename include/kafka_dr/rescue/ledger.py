@@ -16,7 +16,9 @@ from kafka_dr.json_documents import DocumentDamaged, parsed
 
 LEDGER_TOPIC = "_kafka_dr.rescued"
 LEDGER = TopicPartition(LEDGER_TOPIC, 0)
-_FIELDS = ("next", "published", "aside", "kept")
+#: What entries of former versions lack.
+_ADDED = "erased"
+_FIELDS = ("next", "published", "aside", "kept", _ADDED)
 LEDGER_CONFIG = {"cleanup.policy": "compact"}
 
 
@@ -28,12 +30,19 @@ class LedgerEntry:
     :param published: to the topic itself
     :param to_stranded_topic: to the topic of stranded records (:func:`~kafka_dr.rescue.routing.stranded_topic`)
     :param kept: records that stay only in the list
+    :param erased: records whose content had been erased from the list before they were published
     """
 
     next_offset: int = 0
     published: int = 0
     to_stranded_topic: int = 0
     kept: int = 0
+    erased: int = 0
+
+    @property
+    def records(self) -> int:
+        """How many records are done, whatever became of them."""
+        return self.published + self.to_stranded_topic + self.kept + self.erased
 
     def to_json(self) -> bytes:
         """Return the record's value."""
@@ -42,6 +51,7 @@ class LedgerEntry:
             "published": self.published,
             "aside": self.to_stranded_topic,
             "kept": self.kept,
+            "erased": self.erased,
         }
         return json.dumps(values, separators=(",", ":")).encode()
 
@@ -52,7 +62,7 @@ class LedgerEntry:
         :raises NeedsPerson: it cannot be read
         """
         try:
-            return parsed(value, lambda found: cls(*(int(found[name]) for name in _FIELDS)))
+            return parsed(value, lambda found: cls(*(int({_ADDED: 0, **found}[name]) for name in _FIELDS)))
         except DocumentDamaged as error:
             raise NeedsPerson(f"{LEDGER_TOPIC} holds a record that cannot be read ({error}): {value[:80]!r}") from error
 

@@ -28,17 +28,19 @@ class Rescued:
 
     :param to_stranded_topic: how many were published to topics ``<topic>.stranded``
     :param this_time: how many were published by this call
+    :param erased: how many had lost their content before they could be published
     """
 
     published: int
     to_stranded_topic: int
     kept: int
     this_time: int
+    erased: int = 0
 
     def to_json(self) -> dict[str, int]:
         """Return it as the journal keeps it."""
         counts = {"published": self.published, "aside": self.to_stranded_topic, "kept": self.kept}
-        return {**counts, "this_time": self.this_time}
+        return {**counts, "erased": self.erased, "this_time": self.this_time}
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +104,7 @@ class Rescue:
             to_stranded_topic=sum(entry.to_stranded_topic for entry in entries),
             kept=sum(entry.kept for entry in entries),
             this_time=done,
+            erased=sum(entry.erased for entry in entries),
         )
 
     def _publish(
@@ -124,6 +127,7 @@ class Rescue:
                 published=entry.published + counts[Destination.TOPIC],
                 to_stranded_topic=entry.to_stranded_topic + counts[Destination.STRANDED_TOPIC],
                 kept=entry.kept + counts[Destination.KEPT_ONLY],
+                erased=entry.erased + counts[Destination.ERASED],
             )
             line = NewRecord(LEDGER, ledger_key(self.found.group, self.found.run, partition), entry.to_json())
             self.permission()
@@ -131,6 +135,8 @@ class Rescue:
             yield entry, counts[Destination.TOPIC] + counts[Destination.STRANDED_TOPIC]
 
     def _destination(self, record: KeptRecord, written_since: Collection[bytes], rules: _TopicRules) -> Destination:
+        if record.erased:
+            return Destination.ERASED
         size = size_of(record.key, record.value, (*record.headers, *self._provenance(record)))
         return destination(
             key=record.key,
@@ -144,7 +150,7 @@ class Rescue:
 
     def _again(self, placed: Iterable[tuple[KeptRecord, Destination]]) -> Iterator[NewRecord]:
         for record, where in placed:
-            if where is Destination.KEPT_ONLY:
+            if where in (Destination.KEPT_ONLY, Destination.ERASED):
                 continue
             topic = record.topic if where is Destination.TOPIC else stranded_topic(record.topic)
             yield NewRecord(

@@ -23,6 +23,7 @@ class Destination(StrEnum):
     TOPIC = "topic"
     STRANDED_TOPIC = "side_topic"
     KEPT_ONLY = "kept_only"
+    ERASED = "erased"
 
 
 def stranded_topic(topic: str) -> str:

@@ -13,12 +13,14 @@ from jobs.session import Sessions, exit_code, spark_session
 from jobs.storage import path_of
 from jobs.stranded.plan import AbandonedGroup, abandoned_group, plan
 from jobs.stranded.run import find
+from kafka_dr.audit.erasure import Erasure, ErasureUnreadable, erasures_in
 from kafka_dr.audit.stranded import StrandedList, StrandedStore, StrandedUnreadable, knows_less
 from kafka_dr.clock import Clock, Stopwatch, SystemClock
 from kafka_dr.clusters import KafkaCluster, TopicPartition
-from kafka_dr.errors import KafkaDrError, NeedsPerson, Refused
+from kafka_dr.errors import KafkaDrError, NeedsPerson, Refused, TryAgain
 from kafka_dr.register import KafkaRegister
 from kafka_dr.register.abandonment import failback_changed_it_since
+from kafka_dr.register.port import History
 from kafka_dr.replication import ConnectClient, Flow, Mm2Replicator
 from kafka_dr.topology import Topology, load
 
@@ -51,7 +53,8 @@ def _list(options: argparse.Namespace, environ: Mapping[str, str], clock: Clock,
     connections = Connections.read(environ)
     with ExitStack() as stack:
         clusters = {name: stack.enter_context(_reached(topology, name, connections)) for name in group.clusters}
-        left = abandoned_group(group, {name: KafkaRegister(cluster, clock) for name, cluster in clusters.items()})
+        registers = {name: KafkaRegister(cluster, clock) for name, cluster in clusters.items()}
+        left = abandoned_group(group, registers)
         old, new = clusters[left.abandonment.old], clusters[left.abandonment.new]
         session = stack.enter_context(sessions(f"stranded records of {group.name}"))
         watch.lap("session")
@@ -65,7 +68,10 @@ def _list(options: argparse.Namespace, environ: Mapping[str, str], clock: Clock,
         watch.lap("resolve")
         if kept is not None and knows_less(planned.as_list(), kept):
             return _said_before(kept, f"{kept.old} has changed since")
-        found = find(session, planned, old, new, uri=_uri(topology, store), watch=watch)
+        erasures = _erasures(left.history, left.abandonment.run)
+        found = find(session, planned, old, new, uri=_uri(topology, store), watch=watch, erasures=erasures)
+        if _erasures(registers[new.name].history(group.name), left.abandonment.run) != erasures:
+            raise TryAgain("records were erased while the list was made, and it may hold them: run this again")
         store.write(found)
     print(f"{found.verdict}: {found.sentence}")
     return FINDINGS if found.records else 0
@@ -99,6 +105,14 @@ def _flow_says(
             return Mm2Replicator(flow, group=group, **ends, connect=connect).positions()
     except KafkaDrError:
         return {}
+
+
+def _erasures(history: History, left_by: str) -> tuple[Erasure, ...]:
+    """Return what was erased from former lists of a run."""
+    try:
+        return erasures_in(history.get(left_by, {}))
+    except ErasureUnreadable as error:
+        raise NeedsPerson(f"the register's record of what was erased cannot be read: {error}") from error
 
 
 def _kept(store: StrandedStore) -> StrandedList | None:

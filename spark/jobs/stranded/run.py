@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -14,23 +14,32 @@ from copy_audit.fingerprints import Fingerprints
 from copy_audit.stranding import Stranding, StrandingInput, strand
 from jobs.fingerprint_log import FingerprintLog, FlowEnd
 from jobs.stranded.plan import StrandedPartitionPlan, StrandedPlan
+from kafka_dr.audit.erasure import Erasure
 from kafka_dr.audit.stranded import StrandedFile, StrandedList, StrandedPartition
 from kafka_dr.clock import Stopwatch
 from kafka_dr.clusters import KafkaCluster, OffsetRange, TopicPartition
 from kafka_dr.errors import TryAgain
 from kafka_dr_spark.fingerprints import Special
 from kafka_dr_spark.kafka_ranges import read_ranges
-from kafka_dr_spark.stranded_records import counted, whole, within
+from kafka_dr_spark.stranded_records import counted, whole, within, without_erased
 
 _NOTHING = Fingerprints.joined([])
 
 
 def find(
-    session: SparkSession, planned: StrandedPlan, old: KafkaCluster, new: KafkaCluster, *, uri: str, watch: Stopwatch
+    session: SparkSession,
+    planned: StrandedPlan,
+    old: KafkaCluster,
+    new: KafkaCluster,
+    *,
+    uri: str,
+    watch: Stopwatch,
+    erasures: Sequence[Erasure] = (),
 ) -> StrandedList:
     """Find the stranded records and keep them.
 
     :param uri: the list's folder, as Spark names it
+    :param erasures: what was erased from former lists of the same run: it is not kept again
     :raises TryAgain: not all that was found could be read again
     """
     name = f"{planned.at:%Y%m%dT%H%M%SZ}-{secrets.token_hex(3)}"
@@ -44,7 +53,8 @@ def find(
     folder = f"records-{name}"
     files: tuple[StrandedFile, ...] = ()
     if any(each.records for each in partitions):
-        partitions = _keep(session, partitions, old, f"{uri}/{folder}")
+        left_by = planned.abandoned_group.abandonment.run
+        partitions = _keep(session, partitions, old, f"{uri}/{folder}", left_by=left_by, erasures=erasures)
         files = _files(session, f"{uri}/{folder}", below=folder)
     watch.lap("keep")
     return replace(planned.as_list(partitions), files=files, seconds=watch.total())
@@ -108,7 +118,13 @@ def _row(partition: TopicPartition, planned: StrandedPartitionPlan, found: Stran
 
 
 def _keep(
-    session: SparkSession, partitions: list[StrandedPartition], old: KafkaCluster, folder: str
+    session: SparkSession,
+    partitions: list[StrandedPartition],
+    old: KafkaCluster,
+    folder: str,
+    *,
+    left_by: str,
+    erasures: Sequence[Erasure],
 ) -> list[StrandedPartition]:
     """Read what is stranded once more, whole, write it, and count what was written."""
     wanted = [each for each in partitions if each.records]
@@ -117,6 +133,8 @@ def _keep(
     if any(len(each.ranges) > 1 for each in wanted):
         stretches = [(each.topic, each.partition, *stretch) for each in wanted for stretch in each.ranges]
         records = within(session, records, stretches)
+    if erasures:
+        records = without_erased(records, left_by=left_by, erasures=[(e.topic, e.key_sha256) for e in erasures])
     records.write.mode("overwrite").parquet(folder)
     rows = {(row["topic"], row["partition"]): row.asDict() for row in counted(session.read.parquet(folder)).collect()}
     return [_counted(each, rows.get((each.topic, each.partition), {})) for each in partitions]

@@ -19,11 +19,12 @@ from kafka_dr.clusters.writing import TransactionalWriter
 from kafka_dr.failover.resume import resume
 from kafka_dr.register import KafkaRegister, Phase
 from kafka_dr.register.quarantine import QuarantinedRange, by_partition
-from kafka_dr.rescue import KeptRecord, compared, read_partition
+from kafka_dr.rescue import KeptRecord, compared, read_ledger, read_partition
 from kafka_dr.runs.record import StepFailed
 from kafka_dr.runs.request import ResumeRequest, StepName
 from support import damaged_files, outside_view
 from support.checksum import Auditor
+from support.command_line import CommandLine, Said
 from support.failback_run import STEPS, FailbackRun
 from support.old_cluster import RUN, OldClusterGroup
 from support.stranding import Listed, list_stranded
@@ -163,6 +164,21 @@ def go_home(left: OldClusterGroup) -> None:
     assert left.protection.refuses_writes("west")
 
 
+def erase(left: OldClusterGroup, *which: str) -> Said:
+    """Erase kept stranded records on the command line."""
+    asked = ("erase", "--group", left.protection.name, "--by", "dana", "--reason", "request 4711", "--confirmed")
+    return CommandLine(left.protection).run(*asked, *which)
+
+
+def erase_a_key(left: OldClusterGroup, listed: Listed) -> set[bytes]:
+    """Erase the records of one key, and return their values."""
+    values = {row["value"] for row in listed.records if row["key"] == b"key-1"}
+    done = erase(left, "--key", "key-1")
+    assert (done.code, len(values) > 0) == (0, True), done.err
+    assert not values & set(listed.values)
+    return values
+
+
 def test_a_quarantine_succeeds_and_every_step_can_be_interrupted_and_repeated(
     left: OldClusterGroup, spark: SparkSession, auditor: Callable[[], None]
 ) -> None:
@@ -181,6 +197,7 @@ def test_a_quarantine_succeeds_and_every_step_can_be_interrupted_and_repeated(
     assert "intruder may write on east" in refused.detail
     listed = list_stranded(protection, spark, run=RUN)
     assert listed.code == 1
+    erased = erase_a_key(left, listed)
     # A group that has not read past the failover would read stranded records.
     refused = home.failed(StepName.PREFLIGHT)
     assert "with the mode rebuild" in refused.detail
@@ -194,11 +211,14 @@ def test_a_quarantine_succeeds_and_every_step_can_be_interrupted_and_repeated(
     assert {dry.step(step).outcome for step in STEPS} == {"would_do"}
     assert outside_view.look(protection) == before
     home.wherever_it_dies(StepName.PREFLIGHT)
+    assert f"the content of {len(erased)} of them was erased by dana" in str(home.step(StepName.PREFLIGHT).checks)
     home.approve()
     assert not home.approve("bob", StepName.SECOND_APPROVAL)
     assert_died(home, StepName.CLAIM, "claim", "compare_and_set diverged on west", "compare_and_set diverged on east")
     other = FailbackRun(protection, auditor)
     assert "dr_resume" in other.failed(StepName.PREFLIGHT).detail
+    held = erase(left, "--run", RUN)
+    assert (held.code, f"the failback {home.run} holds" in held.err) == (4, True)
     for step, places in _QUARANTINE_DIES.items():
         assert_died(home, step, *places)
         assert protection.refuses_writes("east")
@@ -222,6 +242,11 @@ def test_a_quarantine_succeeds_and_every_step_can_be_interrupted_and_repeated(
     keyed = {row["value"] for row in listed.records if row["key"] is not None}
     aside = {v for p, found in beside.items() if p.topic.endswith(".stranded") for _, _, v, _ in found}
     assert aside == keyed | {row["value"] for row in listed.records if row["topic"] == tight}
+    assert not erased & set(again)
+    with protection.cluster("west", "admin") as west:
+        entries = read_ledger(west, name, RUN).values()
+    assert sum(entry.erased for entry in entries) == len(erased)
+    left.written["east"] = [value for value in left.written["east"] if value not in erased]
     assert_nothing_lost_or_twice(left, listed, "west", ())
 
     left.write("west", 10)

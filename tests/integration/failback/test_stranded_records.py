@@ -10,12 +10,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from kafka_dr.audit.erasure import erasures_in
 from kafka_dr.audit.stranded import StrandedStore
 from kafka_dr.clusters import OffsetRange, TopicPartition
 from kafka_dr.clusters.writing import NewRecord
-from kafka_dr.rescue import Compared, compare_with
+from kafka_dr.rescue import Compared, compare_with, missing_from
+from kafka_dr.runs.sealing import seal_run
 from lab import rights
 from support import damaged_files, outside_view
+from support.command_line import CommandLine
 from support.old_cluster import RUN, OldClusterGroup
 from support.stranding import Listed, list_stranded
 
@@ -94,10 +97,13 @@ def test_the_list_holds_exactly_the_records_that_were_never_copied_and_loses_non
 
     assert_only_what_is_kept_as_it_is_there_is_equal(left, found)
 
+    assert_an_erased_key_is_gone_recorded_and_never_kept_again(left, found, spark)
+
     # The old cluster is emptied: the kept records are still in the list.
     _delete_topics(left, [protection.topic])
+    values = found.values
     again = list_stranded(protection, spark, run=RUN)
-    assert (again.code, again.values) == (1, found.values)
+    assert (again.code, again.values) == (1, values)
     assert "kept before" in capsys.readouterr().out
     passwords = [protection.lab.client_settings(c, rights.AUDIT)["sasl.password"] for c in ("east", "west")]
     for file in (each for each in (protection.folder / "evidence").rglob("*") if each.is_file()):
@@ -128,6 +134,61 @@ def assert_only_what_is_kept_as_it_is_there_is_equal(left: OldClusterGroup, list
                 found, store.folder, protection.folder / f"damaged-{number}", _CHANGES[change]
             )
             assert said in compared(damaged).wrong, change
+
+
+def assert_an_erased_key_is_gone_recorded_and_never_kept_again(
+    left: OldClusterGroup, listed: Listed, spark: SparkSession
+) -> None:
+    """Erase the records with one key on the command line; then make the list again."""
+    protection, command = left.protection, CommandLine(left.protection)
+    wanted = [row for row in listed.records if row["key"] == b"tx"]
+    others = [row for row in listed.records if row["key"] != b"tx"]
+    assert wanted
+    asked = ("erase", "--group", protection.name, "--key-file", "-", "--by", "dana", "--reason", "request 4711")
+
+    dry = command.run(*asked, "--json", typed="tx")
+    assert (dry.code, dry.json["lists"][0]["records"]) == (1, len(wanted)), dry.err
+    assert len(listed.records) == len(wanted) + len(others)
+    done = command.run(*asked, "--confirmed", typed="tx")
+    assert done.code == 0, done.err
+    assert f"the content of {len(wanted)} records was erased" in done.out
+    again = command.run(*asked, "--confirmed", typed="tx")
+    assert (again.code, "no record that is kept matches" in again.out) == (0, True), again.err
+
+    assert listed.records == others
+    with protection.clients() as clients:
+        facts = clients.register("west").facts(protection.name, RUN)
+        (erasure,) = erasures_in(facts)
+        assert clients.register("east").facts(protection.name, RUN)["erased-1"] == facts["erased-1"]
+        assert seal_run(clients, protection.name, erasure.run).run == erasure.run
+    assert (erasure.by, erasure.reason, erasure.records) == ("dana", "request 4711", len(wanted))
+    checked = command.run("verify", str(listed.folder))
+    assert checked.code == 3, checked.out
+    assert "by dana (request 4711)" in checked.out
+    evidence = protection.folder / "evidence"
+    page = (evidence / "runs" / protection.name / erasure.run / "report.html").read_text()
+    assert "request 4711" in page
+    for row in wanted:
+        assert not [file for file in evidence.rglob("*") if file.is_file() and row["value"] in file.read_bytes()]
+
+    found = StrandedStore(evidence, protection.name, RUN).read()
+    assert found is not None
+    with protection.cluster("east", rights.AUDIT) as east:
+        compared = compare_with(east, found, listed.folder, topics=tuple(found.topic_ids), erasures=(erasure,))
+        assert compared == Compared(len(others), 0, "", len(wanted))
+        forged = compare_with(east, found, listed.folder, topics=tuple(found.topic_ids))
+        assert "no register knows of an erasure of it" in forged.wrong
+    # The old cluster still holds these records: a new list knows their offsets, and keeps their content no more.
+    remade = list_stranded(protection, spark, run=RUN)
+    assert remade.code == 1
+    assert remade.records == others
+    assert remade.summary["records"] == len(wanted) + len(others)
+    with protection.cluster("east", rights.AUDIT) as east:
+        found = StrandedStore(evidence, protection.name, RUN).read()
+        assert found is not None
+        assert missing_from(found, listed.folder, (erasure,)) == ""
+        compared = compare_with(east, found, listed.folder, topics=tuple(found.topic_ids), erasures=(erasure,))
+        assert compared == Compared(len(others), 0, "", len(wanted))
 
 
 _DAMAGE = {

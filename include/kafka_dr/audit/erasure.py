@@ -1,0 +1,129 @@
+"""Erasures: content of stranded records that somebody had removed from what is kept; their offsets and counts stay.
+
+Each one is journaled in the register, by the unplanned failover that left the records. Only what a register says
+counts: whoever writes the files alone erases nothing, but damages them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from kafka_dr.audit.stranded import StrandedFile
+
+_PREFIX = "erased-"
+
+
+class ErasureUnreadable(ValueError):
+    """A journaled erasure is not what this program writes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Erasure:
+    """What was erased from one list of stranded records.
+
+    :param number: of the list's erasures, from 1
+    :param run: the name of the sealed evidence about it
+    :param at: aware
+    :param by: who asked for it, as it was given
+    :param topic: the only topic that it is about; all if ``None``
+    :param key_sha256: what :func:`key_digest` returns for the erased key; every record if ``None``
+    :param records: how many lost their content by it
+    :param files: the files that it changed, as they are afterwards
+    """
+
+    number: int
+    run: str
+    at: datetime
+    by: str
+    reason: str
+    topic: str | None
+    key_sha256: str | None
+    records: int
+    files: tuple[StrandedFile, ...]
+
+    @property
+    def name(self) -> str:
+        """The name of the fact in the journal, and of its copy next to the list."""
+        return f"{_PREFIX}{self.number}"
+
+    @property
+    def sentence(self) -> str:
+        """The erasure in words."""
+        return f"erased on {self.at:%Y-%m-%d %H:%M:%S} UTC by {self.by} ({self.reason})"
+
+    def covers(self, left_by: str, topic: str, key: bytes | None) -> bool:
+        """Return whether a record is one of those that were to be erased.
+
+        :param left_by: the unplanned failover that left it
+        """
+        if self.topic is not None and self.topic != topic:
+            return False
+        return self.key_sha256 is None or (key is not None and key_digest(left_by, key) == self.key_sha256)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as the journal keeps it."""
+        return {**asdict(self), "at": self.at.astimezone(UTC).isoformat()}
+
+    @classmethod
+    def from_json(cls, found: Any) -> Erasure:
+        """Read what :meth:`to_json` returned.
+
+        :raises ErasureUnreadable: it is something else
+        """
+        try:
+            topic, key = found["topic"], found["key_sha256"]
+            return cls(
+                number=int(found["number"]),
+                run=str(found["run"]),
+                by=str(found["by"]),
+                reason=str(found["reason"]),
+                records=int(found["records"]),
+                at=datetime.fromisoformat(found["at"]).astimezone(UTC),
+                topic=None if topic is None else str(topic),
+                key_sha256=None if key is None else str(key),
+                files=tuple(
+                    StrandedFile(str(row["path"]), int(row["size"]), str(row["sha256"])) for row in found["files"]
+                ),
+            )
+        except (LookupError, TypeError, ValueError, AttributeError) as error:
+            raise ErasureUnreadable(str(error)) from error
+
+
+def key_digest(left_by: str, key: bytes) -> str:
+    """Return what is kept of an erased key.
+
+    The run is a part of it, so that digests of two lists cannot be compared. Somebody who can guess the key can still
+    recognise it: the digest shows that a key was erased, and does not hide one that has few possible values.
+
+    :param left_by: the unplanned failover that left the records
+    """
+    return hashlib.sha256(left_by.encode() + b"\0" + key).hexdigest()
+
+
+def erasures_in(journal: Mapping[str, Any]) -> tuple[Erasure, ...]:
+    """Return the erasures of a list, in order.
+
+    :param journal: the facts of the unplanned failover that left the records, by name
+    :raises ErasureUnreadable: one of them is not what this program writes
+    """
+    found = (Erasure.from_json(fact) for name, fact in journal.items() if name.startswith(_PREFIX))
+    return tuple(sorted(found, key=lambda each: each.number))
+
+
+def files_after(files: Iterable[StrandedFile], erasures: Iterable[Erasure]) -> tuple[StrandedFile, ...]:
+    """Return the files of a list as they have to be after its erasures."""
+    changed = {file.path: file for each in erasures for file in each.files}
+    return tuple(changed.get(file.path, file) for file in files)
+
+
+def erased_in(file: str, erasures: Iterable[Erasure]) -> Erasure | None:
+    """Return the newest erasure that changed a file; ``None`` if none did.
+
+    :param file: its path below the list's folder
+    """
+    changed = [each for each in erasures if any(known.path == file for known in each.files)]
+    return changed[-1] if changed else None
