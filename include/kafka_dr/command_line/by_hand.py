@@ -57,6 +57,7 @@ def _move(facts: ByHandFacts, now: datetime) -> Procedure:
         hand.stop_flow(),
         *hand.set_offsets(now),
         hand.hand_over(),
+        hand.record(source),
         hand.open(target),
         hand.route(),
         hand.check(),

@@ -72,7 +72,7 @@ class FailbackContext:
         if found is None:
             raise Refused(
                 f"there is no list of stranded records of {self.failover.old}: run the task stranded_records, "
-                "which makes it"
+                "which makes it; without Airflow, spark-submit spark/jobs/stranded_records.py"
             )
         return found
 

@@ -25,6 +25,7 @@ from kafka_dr.runs.request import ResumeRequest, StepName
 from support import damaged_files, outside_view
 from support.checksum import Auditor
 from support.command_line import CommandLine, Said
+from support.disaster import Disaster
 from support.failback_run import STEPS, FailbackRun
 from support.old_cluster import RUN, OldClusterGroup
 from support.stranding import Listed, list_stranded
@@ -335,6 +336,48 @@ def test_a_rebuild_after_an_abandoned_quarantine_succeeds_wherever_its_process_d
     go_home(left)
     left.write("east", 6)
     assert_nothing_lost_or_twice(left, listed, "east", ())
+
+
+def test_without_airflow_a_group_is_failed_over_and_the_old_cluster_made_a_copy_again(
+    left: OldClusterGroup, spark: SparkSession, auditor: Callable[[], None]
+) -> None:
+    protection, line = left.protection, CommandLine(left.protection)
+    # As quick as a test's unplanned run is otherwise.
+    protection.changes["timing"] = protection.group.timing.model_copy(update={"confirm_seconds": 0.2})
+    left.write("east", 40)
+    protection.commit("east", f"{protection.name}-slow", {_payments(left, 0): 20, _payments(left, 1): 20})
+    left.stop_flow()
+    left.write("east", 9)
+    Disaster.of(SwitchedGroup(protection)).look()
+    asked = ("--group", protection.name, "--reason", "a test")
+    glass = ("--break-glass", "--by", "carol", "--yes", "--json")
+    override = ("--acknowledged", "--override", "a test has no vantage")
+    said = line.run("failover", "unplanned", *asked, *override, *glass)
+    assert said.code == 0, said.err
+    left.run = said.json["run"]
+    left.write("west", 20)
+    read_to_the_end(left, f"{protection.name}-slow")
+
+    said = line.run("failback", *asked, "--mode", "rebuild", *glass)
+    assert (said.code, "its approvals are never by break glass" in said.err) == (4, True)
+    said = line.run("failback", *asked, *glass)
+    assert (said.code, "there is no list" in said.err) == (3, True), said.err
+    listed = list_stranded(protection, spark, run=left.run)
+    assert line.run("plan", "failback", *asked).code == 0
+    said = line.run("failback", *asked, *glass)
+    assert (said.code, said.json["steps"][-1]["step"]) == (3, "settle"), said.err
+    run = said.json["run"]
+    assert f"continue it with: resume --group {protection.name} --run {run}" in said.json["detail"]
+    auditor()
+    said = line.run("resume", *asked, "--run", run, "--json")
+    assert (said.code, said.json["outcome"]) == (0, "done"), said.err
+
+    state = protection.state("west")
+    assert state is not None
+    assert state == protection.state("east")
+    assert (state.phase, state.active, state.run) == (Phase.STABLE, "west", run)
+    assert protection.refuses_writes("east")
+    assert_nothing_lost_or_twice(left, listed, "west", ())
 
 
 def _give_up_a_quarantine(left: OldClusterGroup, auditor: Callable[[], None]) -> None:

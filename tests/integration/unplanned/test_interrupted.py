@@ -14,6 +14,7 @@ from kafka_dr.runs.record import StepFailed, StepRecord
 from kafka_dr.runs.request import ResumeRequest, RunRequest, StepName
 from kafka_dr.runs.run import Run
 from support import outside_view
+from support.command_line import CommandLine
 from support.disaster import STEPS, Disaster
 from support.dying_process import DyingProcess
 from support.silent_brokers import silent_brokers
@@ -115,6 +116,41 @@ def test_a_run_is_rolled_back_without_its_source_and_nothing_there_has_changed(p
 
     group.wait_answering()
     assert group.protection.takes_writes(passing.active)
+
+
+def test_a_run_that_airflow_began_is_abandoned_or_finished_by_the_command_line_alone(passing: Disaster) -> None:
+    group, line = passing.group, CommandLine(passing.group.protection)
+    request = passing.request()
+    passing.go(StepName.CUT_OVER_GROUPS, request)
+    named = ("--group", group.name, "--reason", "Airflow is gone", "--json", "--run")
+    said = line.run("abandon", *named, request.run, "--confirmed")
+    assert (said.code, said.json["run"]) == (0, request.run), said.err
+    group.assert_at_rest(passing.active)
+
+    passing.look()
+    _finished_by_the_command_line(passing, StepName.OPEN_TARGET)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("step", STEPS)
+def test_a_run_that_airflow_began_is_finished_by_the_command_line_after_any_step(
+    passing: Disaster, step: StepName
+) -> None:
+    _finished_by_the_command_line(passing, step)
+
+
+def _finished_by_the_command_line(passing: Disaster, last: StepName) -> None:
+    """Run a new run through a step as Airflow would, and finish it without."""
+    group, line, request = passing.group, CommandLine(passing.group.protection), passing.request()
+    passing.go(last, request)
+    named = ("--group", group.name, "--reason", "Airflow is gone", "--json", "--run")
+    if STEPS.index(last) >= STEPS.index(StepName.OPEN_TARGET):
+        said = line.run("abandon", *named, request.run, "--confirmed")
+        assert (said.code, said.json["exit_code"]) == (4, 4), said.err
+    if last is not StepName.REPORT:
+        said = line.run("resume", *named, request.run, "--confirmed")
+        assert (said.code, said.json["outcome"]) == (0, "done"), said.err
+    group.assert_at_rest(passing.standby)
 
 
 def test_a_source_that_an_undeclared_principal_may_write_to_is_not_fenced_and_is_opened_again_when_abandoned(

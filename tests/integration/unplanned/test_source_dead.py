@@ -7,6 +7,7 @@ import pytest
 from kafka_dr.register import Phase
 from kafka_dr.runs.request import StepName
 from kafka_dr.topology import GroupsPolicy
+from support.command_line import CommandLine, read_until
 from support.disaster import Disaster
 
 pytestmark = pytest.mark.kafka
@@ -71,3 +72,34 @@ def test_a_source_and_a_connect_that_hang_are_not_waited_for_and_later_writes_to
     placed = {row["group"]: row["reason"] for row in records[StepName.CUT_OVER_GROUPS].facts["groups"]}
     assert "from the earliest record on" in placed[slow]
     assert "from the end on" in placed[head]
+
+
+def test_without_airflow_a_killed_source_is_given_up_by_two_people_who_signed(disaster: Disaster) -> None:
+    protection, line = disaster.group.protection, CommandLine(disaster.group.protection)
+    files, public = line.keys("alice", "bob")
+    spec = protection.group.disaster.model_copy(update={"approvers_needed": 2})
+    protection.changes.update(approver_keys=public, disaster=spec)
+    disaster.produce_what_never_crosses(30)
+    group = ("--group", protection.name)
+    asked = (*group, "--reason", "east burns", "--acknowledged", "--override", "a test has one vantage")
+
+    with line.started("failover", "unplanned", *asked, "--key", str(files["alice"]), "--yes") as failover:
+        run, shown = read_until(failover, "waiting for an approver")
+        assert "approved by alice, verified by a key" in shown
+        answer = ("approve", *group, "--run", run, "--yes", "--key")
+        said = line.run(*answer, str(files["bob"]), "--json")
+        assert (said.code, said.json["exit_code"]) == (0, 0), said.err
+        out, err = failover.communicate(timeout=300)
+    assert failover.returncode == 0, out + err
+    assert f"the unplanned failover of {protection.name} is done" in out
+
+    state = disaster.state()
+    assert (state.phase, state.active, state.run) == (Phase.UNFENCED, "west", run)
+    assert protection.takes_writes("west")
+    said = line.run("status", *group, "--json")
+    assert said.code == 1, said.err
+    assert "east may take writes: dr_health fences it as soon as it answers" in said.json["groups"][0]["next_steps"]
+    # By hand nothing is left to do but to fence the old cluster when it is back.
+    said = line.run("status", *group, "--by-hand", "--json")
+    assert [each["name"] for each in said.json["procedures"]] == ["fence"]
+    assert "east does not answer" in said.json["not_known"][0]
