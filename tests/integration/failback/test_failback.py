@@ -338,6 +338,7 @@ def test_a_rebuild_after_an_abandoned_quarantine_succeeds_wherever_its_process_d
     assert_nothing_lost_or_twice(left, listed, "east", ())
 
 
+@pytest.mark.long
 def test_without_airflow_a_group_is_failed_over_and_the_old_cluster_made_a_copy_again(
     left: OldClusterGroup, spark: SparkSession, auditor: Callable[[], None]
 ) -> None:
