@@ -118,6 +118,7 @@ def test_a_run_is_rolled_back_without_its_source_and_nothing_there_has_changed(p
     assert group.protection.takes_writes(passing.active)
 
 
+@pytest.mark.long
 def test_a_run_that_airflow_began_is_abandoned_or_finished_by_the_command_line_alone(passing: Disaster) -> None:
     group, line = passing.group, CommandLine(passing.group.protection)
     request = passing.request()

@@ -74,6 +74,7 @@ def test_a_source_and_a_connect_that_hang_are_not_waited_for_and_later_writes_to
     assert "from the end on" in placed[head]
 
 
+@pytest.mark.long
 def test_without_airflow_a_killed_source_is_given_up_by_two_people_who_signed(disaster: Disaster) -> None:
     protection, line = disaster.group.protection, CommandLine(disaster.group.protection)
     files, public = line.keys("alice", "bob")
