@@ -11,7 +11,7 @@ from typing import Literal
 
 from lab.errors import LabError
 
-#: How principals log in. For a login by SCRAM, client and broker compute thousands of hashes; for one by PLAIN, none.
+#: How principals log in. For a login by SCRAM a client computes thousands of hashes, for one by PLAIN none.
 Mechanism = Literal["SCRAM-SHA-512", "PLAIN"]
 MECHANISM: Mechanism = "SCRAM-SHA-512"
 PROJECT = Path(__file__).resolve().parents[2]

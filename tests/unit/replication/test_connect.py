@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import ssl
+from unittest import mock
+
 import pytest
 
 from kafka_dr.clock import SystemClock
@@ -98,3 +101,13 @@ def test_the_password_is_not_shown() -> None:
 def test_an_address_without_a_scheme_is_refused() -> None:
     with pytest.raises(Refused, match="http://host:port"):
         ConnectEndpoint("127.0.0.1:8083")
+
+
+def test_without_https_no_authorities_are_loaded_and_with_it_those_of_the_system_are() -> None:
+    def made(url: str) -> int:
+        with mock.patch("ssl.create_default_context", wraps=ssl.create_default_context) as loaded:
+            ConnectClient(ConnectEndpoint(url), clock=SystemClock()).close()
+        return loaded.call_count
+
+    assert made("http://127.0.0.1:1") == 0
+    assert made("https://127.0.0.1:1") == 1
