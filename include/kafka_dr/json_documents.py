@@ -68,10 +68,13 @@ class JsonFile(Generic[_Content]):
 
     def write(self, content: _Content) -> None:
         """Replace the file."""
+        write_whole(self.path, self.encoded(content))
+
+    def encoded(self, content: _Content) -> bytes:
+        """Return what :meth:`write` writes."""
         document = {"schema_version": self.schema, **self.to_json(content)}
         separators = (",", ":") if self.indent is None else None
-        written = json.dumps(document, sort_keys=True, indent=self.indent, separators=separators)
-        write_whole(self.path, written.encode())
+        return json.dumps(document, sort_keys=True, indent=self.indent, separators=separators).encode()
 
 
 def write_whole(path: Any, content: bytes) -> None:

@@ -68,6 +68,10 @@ class FileFrontierStore:
         """
         self._file(direction).write(frontier)
 
+    def encoded(self, direction: str, frontier: KeptFrontier) -> bytes:
+        """Return what :meth:`write` writes."""
+        return self._file(direction).encoded(frontier)
+
     def _file(self, direction: str) -> JsonFile[KeptFrontier]:
         path = self._folder.joinpath(f"frontier-{direction}.json")
         return JsonFile(path, _SCHEMA_VERSION, _to_json, _from_json)

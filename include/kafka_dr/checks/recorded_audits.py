@@ -14,9 +14,14 @@ from kafka_dr.audit import AuditKind, AuditResult, GateAnswer, GateVerdict, Resu
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.replication import Flow
 from kafka_dr.runs.clients import Clients
-
-#: Results are journaled under this name instead of a run's.
-AUDITS = "audits"
+from kafka_dr.runs.recorded_inputs import (
+    AUDITS,
+    RecordedInput,
+    UnrecordedInput,
+    inputs_of,
+    record_input,
+    unrecorded,
+)
 
 
 def record_audit(clients: Clients, result: AuditResult) -> None:
@@ -34,6 +39,47 @@ def record_audit(clients: Clients, result: AuditResult) -> None:
     answers = parallel.ask_each(write, (result.source, result.target))
     if isinstance(error := answers[result.source], KafkaDrError):
         raise error
+
+
+def record_inputs(clients: Clients, flow: Flow) -> None:
+    """Journal the digests of what a checksum audit of a flow has just kept: the frontier and the offset map.
+
+    :raises KafkaDrError: the source's register, which decides about a planned failover, did not take them
+    :raises OSError: the storage refuses
+    """
+    found = {each: each.sha256(clients.evidence_root) for each in _inputs(flow)}
+    if not any(found.values()):
+        return
+
+    def write(cluster: str) -> None:
+        for what, sha256 in found.items():
+            if sha256:
+                record_input(clients.register(cluster), what, sha256, at=clients.clock.now())
+
+    answers = parallel.ask_each(write, (flow.source, flow.target))
+    if isinstance(error := answers[flow.source], KafkaDrError):
+        raise error
+
+
+def drop_unrecorded(clients: Clients, flow: Flow) -> tuple[UnrecordedInput, ...]:
+    """Remove what an audit of a flow would continue from if others wrote it, and return what was removed.
+
+    What an audit has kept, and its task could not record because it died, is removed as well.
+
+    :raises KafkaDrError: the source's register cannot be read
+    :raises OSError: the storage refuses
+    """
+    root = clients.evidence_root
+    if not any(each.sha256(root) for each in _inputs(flow)):
+        return ()
+    found = unrecorded(root, clients.register(flow.source).history(flow.group), _inputs(flow))
+    for each in found:
+        each.what.remove(root)
+    return found
+
+
+def _inputs(flow: Flow) -> tuple[RecordedInput, ...]:
+    return inputs_of(flow.group, (f"{flow.source}-to-{flow.target}",))
 
 
 def filed(root: Any, flow: Flow, kind: AuditKind, *, report: str) -> AuditResult | None:

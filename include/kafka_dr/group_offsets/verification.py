@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from kafka_dr.audit import FileFrontierStore, Frontier, Verified
+from kafka_dr.audit import Frontier, Verified
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.group_offsets.offset_facts import read_positions
+from kafka_dr.group_offsets.recorded_frontier import RecordedFrontier, recorded_store
 from kafka_dr.group_offsets.translation import ignored_ranges, translated, valid_seeds
 from kafka_dr.offsets import Kind, PlainFrontier, badness
 from kafka_dr.outcomes import Check
@@ -19,14 +20,16 @@ from kafka_dr.runs.run import Run
 def frontier(run: Run) -> Frontier:
     """Return what verifies the copy by content; it continues where an earlier step or run stopped."""
     epoch, starts = _starts(run)
-    return PlainFrontier(
+    store = recorded_store(run)
+    plain = PlainFrontier(
         run.clients.cluster(run.source, "audit"),
         run.clients.cluster(run.target, "audit"),
-        store=FileFrontierStore(run.evidence_root, run.group.name),
+        store=store,
         starts=starts,
         epoch=epoch,
         ignored=ignored_ranges(run),
     )
+    return RecordedFrontier(plain, store)
 
 
 def matched(verified: Mapping[TopicPartition, Verified], ends: Mapping[TopicPartition, int], *, where: str) -> Check:

@@ -17,7 +17,7 @@ import logging
 import os
 import tempfile
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -61,6 +61,12 @@ class Inputs:
     folders: tuple[str, ...]
     files: tuple[InputFile, ...]
     content: Mapping[str, bytes] | None
+
+    def without(self, is_left_out: Callable[[str], bool]) -> Inputs:
+        """Return these without some files, as if they did not exist."""
+        files = tuple(each for each in self.files if not is_left_out(each.path))
+        content = self.content and {each.path: self.content[each.path] for each in files}
+        return Inputs(self.folders, files, content)
 
     def to_json(self) -> dict[str, Any]:
         """Return the fact."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from contextlib import suppress
 from functools import cached_property
 from typing import Any
 
@@ -14,6 +15,7 @@ from kafka_dr.replication import Flow
 from kafka_dr.runs import inputs
 from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.group_context import GroupContext
+from kafka_dr.runs.recorded_inputs import RecordedInput, UnrecordedInput, inputs_of, unrecorded, without
 from kafka_dr.runs.register_guard import RegisterGuard
 from kafka_dr.runs.register_read import OTHERS_SECONDS
 from kafka_dr.runs.request import RunRequest
@@ -180,7 +182,24 @@ class Run(GroupContext):
         """What this run relies on of the evidence: since its claim, as it was before it."""
         root, fact = self.clients.evidence_root, self.journal.get(inputs.INPUTS)
         copy = inputs.copy_folder(self.group.name, self.request.run)
-        return root if fact is None else inputs.with_inputs(root, fact, copy=copy)
+        if fact is not None:
+            return inputs.with_inputs(root, fact, copy=copy)
+        # A storage that refuses now refuses whoever reads them, too.
+        with suppress(OSError):
+            return without(root, self.unrecorded_inputs)
+        return root
+
+    @cached_property
+    def unrecorded_inputs(self) -> tuple[UnrecordedInput, ...]:
+        """What others have written of what this run would rely on; such files are not read.
+
+        :raises OSError: the storage refuses
+        """
+        return unrecorded(self.clients.evidence_root, self.history, self._recorded_inputs())
+
+    def _recorded_inputs(self) -> tuple[RecordedInput, ...]:
+        ends = (self.source, self.target)
+        return inputs_of(self.group.name, (f"{begin}-to-{end}" for begin, end in (ends, ends[::-1])))
 
     def read_inputs(self) -> dict[str, Any]:
         """Return, as a fact, what this run is going to rely on of the evidence; read once, before the claim.
@@ -193,6 +212,9 @@ class Run(GroupContext):
         folders = inputs.folders_of(self.group.name, (self.source, self.target))
         try:
             found = inputs.read_inputs(self.clients.evidence_root, folders, copy=copy)
+            seen = inputs.with_inputs(self.clients.evidence_root, found.to_json(), copy=copy)
+            forged = unrecorded(seen, self.history, self._recorded_inputs())
+            found = found.without(lambda path: any(each.what.covers(path) for each in forged))
         except OSError as error:
             raise Refused(
                 f"what this run needs of the evidence cannot be read ({error}), and nothing was changed. To continue "

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from itertools import permutations
 from typing import TYPE_CHECKING, Any
@@ -60,6 +61,7 @@ class SparkAuditOperator(SparkJobOperator):
         reports = f"audits/{flow.group}/{self.audit}/{flow.source}-to-{flow.target}"
         folder = f"{reports}/{report_folder(now, context['run_id'], context['ti'].try_number)}"
         self.report_path = f"{folder}/report.json"
+        self._drop_unrecorded(flow)
         self.application_args = [
             *("--topology", os.environ[TOPOLOGY], "--flow", name),
             *("--out", f"{topology.evidence.root.rstrip('/')}/{folder}"),
@@ -67,7 +69,7 @@ class SparkAuditOperator(SparkJobOperator):
         ]
         # The Connect cluster of the target knows the offsets that the flow has reached.
         with self.reachable(logs=(flow.source, flow.target), connect=(flow.target,)):
-            problem = self.submit(context)
+            problem = self._submitted(context, root, flow)
         self._record(root, flow)
         report = _read_report(root.joinpath(*self.report_path.split("/")))
         keep = timedelta(seconds=topology.group(flow.group).audits.keep_fingerprints_seconds)
@@ -115,16 +117,44 @@ class SparkAuditOperator(SparkJobOperator):
     def _record(self, root: Any, flow: Flow) -> None:
         """Journal the digest of the newest result, with the operator's credentials, which the job does not have."""
         from kafka_dr.audit import AuditKind, ResultUnreadable
-        from kafka_dr.checks.recorded_audits import filed, record_audit
+        from kafka_dr.checks.recorded_audits import filed, record_audit, record_inputs
         from kafka_dr_airflow.task_clients import open_clients
 
         try:
             result = filed(root, flow, AuditKind(self.audit), report=self.report_path)
+            with plain_errors(), open_clients() as clients:
+                if result is not None:
+                    record_audit(clients, result)
+                if self.audit == AuditKind.CHECKSUM:
+                    record_inputs(clients, flow)
         except (ResultUnreadable, OSError) as error:
             raise AirflowFailException(f"{_name(flow)}: unknown: {line(error)}") from None
-        if result is not None:
+
+    def _submitted(self, context: Any, root: Any, flow: Flow) -> str | None:
+        """Run the job; if this task is ended meanwhile, the next audit continues from what the job has kept."""
+        try:
+            return self.submit(context)
+        except BaseException:
+            # What ended the task is to be said, and not that its digests could not be written as well.
+            with suppress(Exception):
+                self._record(root, flow)
+            raise
+
+    def _drop_unrecorded(self, flow: Flow) -> None:
+        """Remove what others wrote of what the job would continue from: then it begins again."""
+        from kafka_dr.audit import AuditKind
+        from kafka_dr.checks.recorded_audits import drop_unrecorded
+        from kafka_dr_airflow.task_clients import open_clients
+
+        if self.audit != AuditKind.CHECKSUM:
+            return
+        try:
             with plain_errors(), open_clients() as clients:
-                record_audit(clients, result)
+                dropped = drop_unrecorded(clients, flow)
+        except OSError as error:
+            raise AirflowFailException(f"{_name(flow)}: unknown: {line(error)}") from None
+        for each in dropped:
+            self.log.warning("%s: it was removed, and what it says is compared again", line(each))
 
     def _show(self, name: str, report: Mapping[str, Any]) -> None:
         self.log.info("%s: %s: %s", name, line(report["verdict"]), _sentence(report))

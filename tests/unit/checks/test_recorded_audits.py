@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from kafka_dr.audit import AuditKind, AuditResult, AuditVerdict, GateAnswer, GateVerdict, ResultStore
-from kafka_dr.checks.recorded_audits import AUDITS, filed, unless_changed
+from kafka_dr.checks.recorded_audits import filed, unless_changed
 from kafka_dr.replication import Flow
+from kafka_dr.runs.recorded_inputs import AUDITS
 
 FLOW = Flow("orders", "east", "west")
 AT = datetime(2026, 11, 22, 3, 0, tzinfo=UTC)

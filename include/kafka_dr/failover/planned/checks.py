@@ -7,7 +7,7 @@ from functools import partial
 
 from kafka_dr import parallel
 from kafka_dr.audit import AuditKind, Verified
-from kafka_dr.checks import authorizers, change_rights, register_checks
+from kafka_dr.checks import authorizers, change_rights, input_checks, register_checks
 from kafka_dr.checks.audit_checks import audit_check
 from kafka_dr.checks.authorizers import authorizer_of
 from kafka_dr.checks.cluster_checks import (
@@ -50,6 +50,9 @@ def preflight_checks(run: Run, *, closely: bool) -> tuple[Check, ...]:
         that out, as a person waits for it
     """
     first = tuple(check for names, ask in _FIRST for check in _asked(run, names, ask))
+    if worst(first) == "ok":
+        # Without frontier and maps everything would be compared again, which may take hours.
+        first += _asked(run, input_checks.NAME, input_checks.inputs_recorded)
     if worst(first) != "ok":
         return first
     questions = (*_QUESTIONS, ("offsets_preview", lambda run: offsets_check(run, closely=closely)))

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from kafka_dr.approvals import decision
-from kafka_dr.checks import authorizers
+from kafka_dr.checks import authorizers, input_checks
 from kafka_dr.checks.cluster_checks import (
     active_side,
     foreign_denies_remain,
@@ -43,8 +43,13 @@ def unplanned_checks(run: Run, verdict: ClusterVerdict) -> tuple[Check, ...]:
         return (first,)
     questions: dict[str, Callable[[], Check]] = {name: _bound(ask, run) for name, ask in _QUESTIONS.items()}
     answers = background.answers_within(questions, seconds=_SECONDS)
-    asked = (a if isinstance(a, Check) else Check(name, "unknown", str(a)) for name, a in answers.items())
+    asked = (a if isinstance(a, Check) else _unanswered(name, a) for name, a in answers.items())
     return (first, source_is_down(run, verdict), *asked)
+
+
+def _unanswered(name: str, error: object) -> Check:
+    # The claim asks this one again, and reads nothing that others wrote.
+    return Check(name, "excused" if name == input_checks.NAME else "unknown", str(error))
 
 
 def decision_facts(run: Run, checks: Sequence[Check]) -> dict[str, Any]:
@@ -209,5 +214,7 @@ _QUESTIONS: Mapping[str, Callable[[Run], Check]] = {
     "target_can_be_opened": _target_can_be_opened,
     "no_live_members_on_target": no_live_members,
     "positions_known": _positions_known,
+    # The disaster does not wait for it: what is not recorded is not read, and less is known.
+    input_checks.NAME: lambda run: input_checks.inputs_recorded(run, changed="excused"),
     other_topics.NAME: groups_read_only_owned_topics,
 }

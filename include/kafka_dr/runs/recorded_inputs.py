@@ -1,0 +1,198 @@
+"""What a switch relies on of the evidence, held against its digest in the register: others may write these files, too.
+
+A task with the operator's credentials journals the digest of a verified frontier or an offset map when it is written:
+a step of a run for the frontier that it moves, the task that started a checksum audit for what the Spark job kept. A
+file with another digest is not read, as if it did not exist. What was never journaled, by a former version, is read
+until it is.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+from collections.abc import Collection, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+from kafka_dr.register import Register
+from kafka_dr.storage import DeadlinePath, StorageAccess
+from kafka_dr.storage.access import Operation
+
+#: The digests are journaled under this name instead of a run's.
+AUDITS = "audits"
+
+
+class InputKind(StrEnum):
+    """What is recorded, for each direction of a group."""
+
+    FRONTIER = "frontier"
+    OFFSET_MAP = "offset map"
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedInput:
+    """A frontier, or an offset map with the state of the audits that names its parts.
+
+    :param direction: ``SOURCE-to-TARGET``
+    """
+
+    kind: InputKind
+    group: str
+    direction: str
+
+    @property
+    def fact(self) -> str:
+        """The name of the fact that holds its digests."""
+        return f"{self.kind.value.replace(' ', '_')}.{self.direction}"
+
+    @property
+    def file(self) -> str:
+        """The file without which it does not exist, below the evidence root."""
+        if self.kind is InputKind.FRONTIER:
+            return f"audits/{self.group}/frontier-{self.direction}.json"
+        return f"audits/{self.group}/checksum/{self.direction}/state.json"
+
+    @property
+    def folder(self) -> str:
+        """The folder with its other files; empty if it is one file."""
+        return "" if self.kind is InputKind.FRONTIER else f"audits/{self.group}/checksum/{self.direction}/map"
+
+    def covers(self, path: str) -> bool:
+        """Return whether a path below the evidence root is a part of it."""
+        return path == self.file or bool(self.folder and (path == self.folder or path.startswith(f"{self.folder}/")))
+
+    def sha256(self, root: Any) -> str:
+        """Return the digest of what the files hold now; empty if it does not exist.
+
+        :raises OSError: the storage refuses
+        """
+        found = _content(root, self.file)
+        if found is None:
+            return ""
+        if not self.folder:
+            return hashlib.sha256(found).hexdigest()
+        digests = {self.file: hashlib.sha256(found).hexdigest()}
+        for name in _names(root, self.folder):
+            part = _content(root, f"{self.folder}/{name}")
+            if part is not None:
+                digests[name] = hashlib.sha256(part).hexdigest()
+        return hashlib.sha256("\n".join(f"{digests[name]} {name}" for name in sorted(digests)).encode()).hexdigest()
+
+    def remove(self, root: Any) -> None:
+        """Remove its files: first those that another state could still name.
+
+        :raises OSError: the storage refuses
+        """
+        for path in (*(f"{self.folder}/{name}" for name in _names(root, self.folder)), self.file):
+            with suppress(FileNotFoundError):
+                root.joinpath(*path.split("/")).unlink()
+
+
+@dataclass(frozen=True, slots=True)
+class UnrecordedInput:
+    """An input whose files are not what was recorded.
+
+    :param at: when it was recorded last, as text
+    """
+
+    what: RecordedInput
+    at: str
+
+    def __str__(self) -> str:
+        about = f"the {self.what.kind} of {self.what.group} {self.what.direction.replace('-to-', '→')}"
+        return f"{about} ({self.what.file}) is not the one that was recorded in the register at {self.at}"
+
+
+def inputs_of(group: str, directions: Iterable[str]) -> tuple[RecordedInput, ...]:
+    """Return everything that is recorded of a group.
+
+    :param directions: each ``SOURCE-to-TARGET``
+    """
+    return tuple(RecordedInput(kind, group, direction) for direction in directions for kind in InputKind)
+
+
+def unrecorded(
+    root: Any, history: Mapping[str, Mapping[str, Any]], wanted: Iterable[RecordedInput]
+) -> tuple[UnrecordedInput, ...]:
+    """Return which of these exist with a digest that was not recorded.
+
+    :param root: the evidence root
+    :param history: everything journaled about the group, by run and fact
+    :raises OSError: the storage refuses
+    """
+    facts = history.get(AUDITS, {})
+    recorded = {each: facts[each.fact] for each in wanted if each.fact in facts}
+    found = {each: each.sha256(root) for each in recorded}
+    return tuple(
+        UnrecordedInput(each, str(fact["at"]))
+        for each, fact in recorded.items()
+        if found[each] and found[each] not in fact["sha256"]
+    )
+
+
+def record_input(register: Register, what: RecordedInput, sha256: str, *, at: datetime) -> None:
+    """Journal the digest of an input. The one before it stays good, so that this can be done before the file is there.
+
+    :param at: aware
+    :raises KafkaDrError: the register did not take it
+    """
+    before = register.facts(what.group, AUDITS).get(what.fact, {}).get("sha256", ())
+    kept = [sha256, *(each for each in before[:1] if each != sha256)]
+    register.write_fact(what.group, AUDITS, what.fact, {"sha256": kept, "at": at.isoformat(timespec="seconds")})
+
+
+@dataclass(slots=True)
+class WithoutAccess:
+    """Reaches a storage in which some inputs do not exist, until somebody writes them through it.
+
+    :param root: the evidence root, as text
+    """
+
+    root: str
+    real: StorageAccess
+    hidden: set[RecordedInput]
+
+    def do(
+        self, operation: Operation, path: Any, *, other: Any = "", offset: int = 0, size: int = 0, data: bytes = b""
+    ) -> bytes:
+        """Do it; see :class:`~kafka_dr.storage.access.StorageAccess`."""
+        if operation in ("read", "size", "list", "is_folder"):
+            if any(each.covers(self._below(path)) for each in self.hidden):
+                if operation == "is_folder":
+                    return b"0"
+                raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path))
+        elif operation == "rename":
+            self.hidden = {each for each in self.hidden if each.file != self._below(other)}
+        return self.real.do(operation, path, other=other, offset=offset, size=size, data=data)
+
+    def _below(self, path: Any) -> str:
+        return str(path).removeprefix(self.root).strip("/")
+
+
+def without(root: DeadlinePath, hidden: Collection[UnrecordedInput]) -> DeadlinePath:
+    """Return an evidence root in which these inputs do not exist."""
+    if not hidden:
+        return root
+    return DeadlinePath(root.path, WithoutAccess(str(root), root.access, {each.what for each in hidden}))
+
+
+def _content(root: Any, path: str) -> bytes | None:
+    try:
+        return bytes(root.joinpath(*path.split("/")).read_bytes())
+    except (FileNotFoundError, IsADirectoryError):
+        return None
+
+
+def _names(root: Any, folder: str) -> list[str]:
+    if not folder:
+        return []
+    try:
+        names = [path.name for path in root.joinpath(*folder.split("/")).iterdir()]
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    # What begins with a dot is being written.
+    return sorted(name for name in names if not name.startswith("."))

@@ -1,0 +1,136 @@
+"""A frontier or an offset map that others wrote is found by its digest, and is as if it did not exist."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from kafka_dr.audit import FileFrontierStore
+from kafka_dr.audit.kept_frontier import FrontierPoint, KeptFrontier
+from kafka_dr.group_offsets.recorded_frontier import RecordedFrontierStore
+from kafka_dr.json_documents import write_whole
+from kafka_dr.register import MemoryRegister
+from kafka_dr.runs.inputs import folders_of, read_inputs
+from kafka_dr.runs.recorded_inputs import (
+    InputKind,
+    RecordedInput,
+    inputs_of,
+    record_input,
+    unrecorded,
+    without,
+)
+from kafka_dr.storage import DeadlinePath
+from support.failing_storage import FailingStorage
+
+FORWARD = "east-to-west"
+FRONTIER = RecordedInput(InputKind.FRONTIER, "orders", FORWARD)
+MAP = RecordedInput(InputKind.OFFSET_MAP, "orders", FORWARD)
+NOW = datetime(2026, 11, 22, 3, 0, tzinfo=UTC)
+
+
+def frontier(offset: int) -> KeptFrontier:
+    return KeptFrontier(("e", "w", 3), {"orders.a": ("1", "2")}, {("orders.a", 0): FrontierPoint(offset, offset)})
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> DeadlinePath:
+    """An evidence root with a frontier and a map of two parts."""
+    found = DeadlinePath(tmp_path, FailingStorage())
+    FileFrontierStore(found, "orders").write(FORWARD, frontier(100))
+    write_whole(found.joinpath(*MAP.file.split("/")), b'{"maps": ["one"]}')
+    for name in ("one.jsonl", "old.jsonl"):
+        write_whole(found.joinpath(*MAP.folder.split("/"), name), name.encode())
+    return found
+
+
+@pytest.fixture
+def register(root: DeadlinePath) -> MemoryRegister:
+    """A register in which both are recorded as they are."""
+    found = MemoryRegister()
+    for each in (FRONTIER, MAP):
+        record_input(found, each, each.sha256(root), at=NOW)
+    return found
+
+
+def wrong(root: DeadlinePath, register: MemoryRegister) -> list[RecordedInput]:
+    wanted = inputs_of("orders", (FORWARD, "west-to-east"))
+    return [each.what for each in unrecorded(root, register.history("orders"), wanted)]
+
+
+def test_what_was_recorded_or_never_recorded_or_is_gone_is_good(root: DeadlinePath, register: MemoryRegister) -> None:
+    assert wrong(root, register) == []
+    assert wrong(root, MemoryRegister()) == []
+    FileFrontierStore(root, "orders").write("west-to-east", frontier(5))
+    root.joinpath(*FRONTIER.file.split("/")).unlink()
+    assert wrong(root, register) == []
+
+
+@pytest.mark.parametrize(
+    ("path", "what"),
+    [
+        (FRONTIER.file, FRONTIER),
+        (MAP.file, MAP),
+        (f"{MAP.folder}/one.jsonl", MAP),
+        (f"{MAP.folder}/old.jsonl", MAP),
+        (f"{MAP.folder}/added.parquet", MAP),
+    ],
+)
+@pytest.mark.parametrize("content", [b"{}", b"\0" * 4096])
+def test_a_file_that_others_write_is_named_and_is_not_read(
+    root: DeadlinePath, register: MemoryRegister, path: str, what: RecordedInput, content: bytes
+) -> None:
+    write_whole(root.joinpath(*path.split("/")), content)
+    found = unrecorded(root, register.history("orders"), inputs_of("orders", (FORWARD,)))
+    assert [each.what for each in found] == [what]
+    assert "orders east→west" in str(found[0])
+    assert "is not the one that was recorded in the register at 2026-11-22T03:00:00+00:00" in str(found[0])
+    seen = without(root, found)
+    assert what.sha256(seen) == ""
+    (other,) = {FRONTIER, MAP} - {what}
+    assert other.sha256(seen) == other.sha256(root) != ""
+
+
+def test_what_is_left_out_is_no_input_of_a_run(root: DeadlinePath, register: MemoryRegister, tmp_path: Path) -> None:
+    write_whole(root.joinpath(*FRONTIER.file.split("/")), b"{}")
+    found = read_inputs(root, folders_of("orders", ("east", "west")), copy=tmp_path / "copy")
+    kept = found.without(FRONTIER.covers)
+    assert {each.path for each in found.files} - {each.path for each in kept.files} == {FRONTIER.file}
+    assert kept.content is not None
+    assert kept.content.keys() == {each.path for each in kept.files}
+
+
+def test_a_run_writes_what_was_hidden_from_it(root: DeadlinePath, register: MemoryRegister) -> None:
+    write_whole(root.joinpath(*FRONTIER.file.split("/")), b"{}")
+    seen = without(root, unrecorded(root, register.history("orders"), [FRONTIER]))
+    store = FileFrontierStore(seen, "orders")
+    assert store.read(FORWARD) is None
+    store.write(FORWARD, frontier(7))
+    assert store.read(FORWARD) == frontier(7)
+
+
+def test_the_digest_is_recorded_before_the_file_is_written_wherever_the_process_dies(
+    root: DeadlinePath, register: MemoryRegister
+) -> None:
+    files = FileFrontierStore(root, "orders")
+    dying = True
+
+    def record(_direction: str, sha256: str) -> None:
+        record_input(register, FRONTIER, sha256, at=NOW)
+        if dying:
+            raise KeyboardInterrupt
+
+    store = RecordedFrontierStore(files, record=record, now=lambda: NOW)
+    store.write(FORWARD, frontier(200))
+    assert (store.read(FORWARD), files.read(FORWARD)) == (frontier(200), frontier(100))
+    with pytest.raises(KeyboardInterrupt):
+        store.flush()
+    assert files.read(FORWARD) == frontier(100)
+    assert wrong(root, register) == []
+    dying = False
+    store.flush()
+    assert files.read(FORWARD) == frontier(200)
+    assert wrong(root, register) == []
+    files.write(FORWARD, frontier(9_999))
+    assert wrong(root, register) == [FRONTIER]
