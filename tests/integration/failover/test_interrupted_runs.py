@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
+from collections.abc import Iterator
+from contextlib import contextmanager
+from unittest import mock
 
 import pytest
 
@@ -10,12 +14,16 @@ from kafka_dr.clusters import Acl, AclOperation, AclPermission, PatternType, Res
 from kafka_dr.clusters.acls import Acls
 from kafka_dr.clusters.groups import Groups
 from kafka_dr.clusters.transactions import Transactions
+from kafka_dr.errors import TryAgain
 from kafka_dr.failover.resume import resume
 from kafka_dr.failover.runner import run_step
+from kafka_dr.failover.switch import SwitchStopped, switch
+from kafka_dr.failover.switch_rules import NextMove
+from kafka_dr.register import Phase
 from kafka_dr.register.kafka_register import KafkaRegister
 from kafka_dr.replication import Mm2Replicator
-from kafka_dr.runs.record import StepFailed
-from kafka_dr.runs.request import ResumeRequest, StepName
+from kafka_dr.runs.record import StepFailed, StepRecord
+from kafka_dr.runs.request import ResumeRequest, StepName, switch_steps
 from support import outside_view
 from support.protection import STEPS_AFTER_APPROVAL
 from support.switched_group import SwitchedGroup, dying, failed
@@ -50,6 +58,64 @@ def test_a_run_that_died_before_the_hand_over_is_rolled_back_or_abandoned_and_le
         assert "was rolled back" in failed(step, request, clients).detail
     assert outside_view.acls_of(group.protection, source) == before.acls[source]
     _forget(group, source)
+
+
+def test_a_switch_tries_again_what_passes_and_a_second_process_of_it_ends_and_is_rolled_back(
+    group: SwitchedGroup,
+) -> None:
+    source, target = group.active, group.standby
+    request = group.interrupted_after_act(StepName.FENCE_SOURCE)
+    with group.protection.clients() as clients, pytest.raises(SwitchStopped) as stopped:
+        switch(request, clients, SwitchPage())
+    assert stopped.value.move is NextMove.ROLL_BACK
+    group.roll_back(request)
+    group.assert_at_rest(source)
+
+    request, page = group.go(StepName.PREFLIGHT), SwitchPage()
+    with group.protection.clients() as clients:
+        group.protection.approve(request, clients)
+        with _lost_once(Acls, "add"), _lost_once(Groups, "set_offsets"), _lost_once(Acls, "remove"):
+            done = switch(request, clients, page)
+        assert tuple(record.step for record in done) == switch_steps("planned_failover")
+        tried = [record.step for record in page.records if not record.good]
+        assert tried == [StepName.FENCE_SOURCE, StepName.CUT_OVER_GROUPS, StepName.OPEN_TARGET]
+        state = group.protection.state(target)
+        assert state is not None
+        assert (state.phase, state.attempt, state.executor) == (Phase.HANDED_OVER, 1, clients.executor.name)
+        for step in (StepName.VERIFY, StepName.START_REVERSE_FLOW, StepName.REPORT):
+            run_step(step, request, clients)
+    group.assert_at_rest(target)
+
+
+@dataclasses.dataclass
+class SwitchPage:
+    """Keeps what a switch says while it runs."""
+
+    records: list[StepRecord] = dataclasses.field(default_factory=list)
+    said: list[str] = dataclasses.field(default_factory=list)
+
+    def begins(self, step: StepName) -> None:
+        self.said.append(step)
+
+    def ended(self, record: StepRecord) -> None:
+        self.records.append(record)
+
+    def says(self, sentence: str) -> None:
+        self.said.append(sentence)
+
+
+@contextmanager
+def _lost_once(at: object, method: str) -> Iterator[None]:
+    """Let the first call of a method lose its connection."""
+    real, calls = getattr(at, method), itertools.count(1)
+
+    def lost(*arguments: object, **named: object) -> object:
+        if next(calls) == 1:
+            raise TryAgain("the connection was lost")
+        return real(*arguments, **named)
+
+    with mock.patch.object(at, method, lost):
+        yield
 
 
 @pytest.mark.long
