@@ -102,10 +102,11 @@ class ClusterSession:
         _ = self.admin, self.appender()
 
     def connect_reader(self, isolation: str) -> None:
-        """Begin to connect a reader, in the background."""
-        reader = _PooledConsumer(self._new_reader(isolation))
+        """Begin to connect a reader, in the background, unless one is there that nobody uses."""
         with self._lock:
-            self._idle_readers.setdefault(isolation, []).append(reader)
+            idle = self._idle_readers.setdefault(isolation, [])
+            if not idle:
+                idle.append(_PooledConsumer(self._new_reader(isolation)))
 
     @property
     def python_admin(self) -> ProtocolClient:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import gc
 import subprocess
 import sys
+from collections.abc import Mapping
 from weakref import ref
 
 import pytest
+from confluent_kafka import Consumer
 from confluent_kafka.admin import AdminClient
 
 from kafka_dr.clusters import ClientSettings
@@ -82,3 +84,22 @@ def test_a_closed_session_keeps_no_client_and_an_unclosed_one_only_until_the_nex
 
 def test_no_collection_destroys_a_client_of_a_test_in_the_clients_own_thread() -> None:
     assert not gc.isenabled(), "tests/support/garbage.py collects between tests"
+
+
+def test_a_reader_is_connected_ahead_only_while_every_other_one_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    session, made = ClusterSession("east", NOBODY), list[Consumer]()
+    consumer = session.consumer
+
+    def counted(extra: Mapping[str, object]) -> Consumer:
+        made.append(consumer(extra))
+        return made[-1]
+
+    monkeypatch.setattr(session, "consumer", counted)
+    session.connect_reader("read_committed")
+    session.connect_reader("read_committed")
+    assert len(made) == 1
+    with session.reader("read_committed", ()) as used:
+        assert used is made[0]
+        session.connect_reader("read_committed")
+        assert len(made) == 2
+    session.close()
