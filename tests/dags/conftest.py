@@ -88,8 +88,8 @@ def planned(bag: Any) -> Any:
 def airflow(tmp_path_factory: pytest.TempPathFactory, folder_end: ExitStack) -> QuickLab:
     """A lab with Airflow, its group adopted and replicating; shared by the modules of this folder.
 
-    Its schedules run audits on Spark, so it ends with the tests of this folder. ``KAFKA_DR_TEST_AIRFLOW_LAB`` names the
-    folder of a lab to use and to leave running, so that it is started only once.
+    It runs audits on Spark, so it ends with the tests of this folder. ``KAFKA_DR_TEST_AIRFLOW_LAB`` names the folder of
+    a lab to use and to leave running, so that it is started only once.
     """
     from support import free_ports
     from support.airflow_lab import AirflowSession, QuickLab

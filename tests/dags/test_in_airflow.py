@@ -18,6 +18,16 @@ DAG = "dr_planned_failover"
 GROUP = "orders"
 NOTES = "kafka_dr_airflow_api"
 BY_US = "(written by this DAG)"
+SCHEDULED = {
+    "dr_canary",
+    "dr_checksum_audit",
+    "dr_config_sync",
+    "dr_flows",
+    "dr_health",
+    "dr_lag_audit",
+    "dr_offset_syncs",
+    "dr_offsets",
+}
 NO = "not <!-- tonight **"
 BEHIND = {
     "claim",
@@ -171,6 +181,13 @@ def test_a_note_that_airflow_does_not_take_holds_up_and_fails_no_run(airflow: Qu
     for run, said in ((refused, "Airflow's API did not accept it"), (missing, f"Airflow has no connection {NOTES}")):
         assert alice.note(DAG, run) is None
         assert said in alice.log(DAG, run, "outcome")
+
+
+def test_airflow_runs_every_scheduled_dag_without_anybody_who_unpauses_it(alice: AirflowSession) -> None:
+    dags = {dag["dag_id"]: dag for dag in alice.http.get("/api/v2/dags").json()["dags"]}
+    assert not [name for name, dag in dags.items() if dag["is_paused"]]
+    scheduled = {name for name, dag in dags.items() if dag["next_dagrun_run_after"]}
+    assert scheduled == {name for name, dag in dags.items() if dag["timetable_summary"]} == SCHEDULED
 
 
 def test_the_canary_arrives(alice: AirflowSession) -> None:

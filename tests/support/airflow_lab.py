@@ -34,12 +34,12 @@ class QuickLab(Lab):
 
     @property
     def environ(self) -> dict[str, str]:
-        """The lab's environment, with a topology of its own."""
-        declared = super().environ
-        return {
-            **declared,
-            "KAFKA_DR_TOPOLOGY": str(self._quick_topology(declared["KAFKA_DR_TOPOLOGY"])),
-        }
+        """The lab's environment, with a topology of its own; a test triggers what it looks at, on no schedule.
+
+        Runs of a schedule would start Spark every few minutes, and a test's run of the same DAG would wait for them.
+        """
+        declared = self._quick_topology(super().environ["KAFKA_DR_TOPOLOGY"])
+        return {**super().environ, "KAFKA_DR_TOPOLOGY": str(declared), "AIRFLOW__SCHEDULER__USE_JOB_SCHEDULE": "False"}
 
     def state(self, cluster: str, group: str) -> RegisterState | None:
         """Read a cluster's register."""
