@@ -35,6 +35,11 @@ class LogPair:
         """Return the copies of a source record that the target still holds."""
         return [found for found in self.copies.get(offset, ()) if found >= self.bounds.target.start]
 
+    def foreign(self) -> set[bytes]:
+        """Return what the target holds besides copies of what the source holds."""
+        copied = {copy for entry in self.source for copy in self.copies[entry.offset]}
+        return {entry.content for entry in self.target if entry.offset not in copied}
+
     def late(self, position: int, answer: int) -> list[int]:
         """Return the unread records whose copies are all below the answer; those that expired there first, too."""
         held, gone = (
