@@ -36,7 +36,7 @@ class LogPair:
         return [found for found in self.copies.get(offset, ()) if found >= self.bounds.target.start]
 
     def foreign(self) -> set[bytes]:
-        """Return what the target holds besides copies of what the source holds."""
+        """Return the contents of the target that are no copy of a record that the source holds."""
         copied = {copy for entry in self.source for copy in self.copies[entry.offset]}
         return {entry.content for entry in self.target if entry.offset not in copied}
 
