@@ -37,7 +37,8 @@ class LastLook:
     :param at: when, aware: everything here is from that moment or shortly after it
     :param ends: last stable offset by partition
     :param groups: what groups had committed there, next to read
-    :param waiting: offsets of records that were not copied yet, by partition; not all of them if there are many
+    :param waiting: offsets of records that were not copied yet, by partition
+    :param uncounted: partitions in which more records may wait: the flow has no offset there, or too many offsets wait
     :param more_than_offsets: groups that an offset alone does not move, a sentence each
     :param elsewhere: what these groups read outside the protection group; ``None`` if nobody asked
     :param elsewhere_unknown: of which groups it is not known, and why, a sentence each
@@ -51,6 +52,7 @@ class LastLook:
     more_than_offsets: tuple[str, ...] = ()
     elsewhere: tuple[Elsewhere, ...] | None = None
     elsewhere_unknown: tuple[str, ...] = ()
+    uncounted: frozenset[TopicPartition] = frozenset()
 
     def __post_init__(self) -> None:
         if self.at.tzinfo is None:
@@ -62,6 +64,14 @@ class LastLook:
         :param copied: next to copy, by partition, when the flow ended; a partition that is not in it does not count
         """
         return sum(sum(1 for offset in seen if offset >= copied[p]) for p, seen in self.waiting.items() if p in copied)
+
+    def not_known_of(self, copied: Mapping[TopicPartition, int]) -> frozenset[TopicPartition]:
+        """Return the partitions of which :meth:`certainly_lost` does not count everything that was there.
+
+        :param copied: as above
+        """
+        beyond = {p for p in self.uncounted if p not in copied or copied[p] < self.ends[p]}
+        return frozenset(beyond | {p for p in self.waiting if p not in copied})
 
 
 class FileLookStore:
@@ -132,6 +142,8 @@ def _seen(context: GroupContext, flow: Flow, *, epoch: int) -> LastLook:
         copied = {}
     starts = source.topics.log_starts(ends)
     tails = {p: OffsetRange(max(starts[p], min(copied[p], end)), end) for p, end in ends.items() if p in copied}
+    uncounted = {p for p, end in ends.items() if p not in copied and end > starts[p]}
+    uncounted |= {p for p, tail in tails.items() if len(tail) > _MOST_WAITING}
     tails = {p: OffsetRange(tail.start, min(tail.end, tail.start + _MOST_WAITING)) for p, tail in tails.items()}
     waiting: dict[TopicPartition, list[int]] = {}
     for record in source.log.read({p: tail for p, tail in tails.items() if len(tail)}):
@@ -150,6 +162,7 @@ def _seen(context: GroupContext, flow: Flow, *, epoch: int) -> LastLook:
         more_than_offsets=_more_than_offsets(context, flow.source),
         elsewhere=beyond.rows,
         elsewhere_unknown=beyond.unknown,
+        uncounted=frozenset(uncounted),
     )
 
 
@@ -177,6 +190,7 @@ def _to_json(look: LastLook) -> dict[str, Any]:
         "more_than_offsets": look.more_than_offsets,
         "elsewhere": None if look.elsewhere is None else [each.to_json() for each in look.elsewhere],
         "elsewhere_unknown": look.elsewhere_unknown,
+        "uncounted": [[p.topic, p.partition] for p in sorted(look.uncounted)],
     }
 
 
@@ -195,4 +209,5 @@ def _from_json(content: Any) -> LastLook:
         # A look that a former version wrote does not contain it.
         elsewhere=None if elsewhere is None else tuple(map(Elsewhere.from_json, elsewhere)),
         elsewhere_unknown=tuple(map(str, content.get("elsewhere_unknown", ()))),
+        uncounted=frozenset(TopicPartition(str(topic), int(number)) for topic, number in content.get("uncounted", ())),
     )

@@ -15,6 +15,9 @@ from kafka_dr.runs.group_context import GroupContext
 
 _OUTCOMES: dict[CanaryOutcome, WatchOutcome] = {CanaryOutcome.ON_TIME: "ok", CanaryOutcome.UNKNOWN: "unknown"}
 
+#: How many partitions a sentence names.
+_SHOWN = 3
+
 
 def watch_canary(group: str, clients: Clients) -> WatchResult:
     """Send a canary to each partition of the canary topic, and judge how these and earlier ones were replicated.
@@ -51,8 +54,16 @@ def _send(context: GroupContext, state: RegisterState) -> CanaryReport:
 
 
 def _last_look(seen: LastLook) -> str:
-    waiting = sum(map(len, seen.waiting.values()))
-    return f"last look recorded: committed offsets of {len(seen.groups)} groups, {waiting} records not copied yet"
+    waiting, said = sum(map(len, seen.waiting.values())), f"last look recorded: committed offsets of {len(seen.groups)}"
+    if not seen.uncounted:
+        return f"{said} groups, {waiting} records not copied yet"
+    found = sorted(seen.uncounted)
+    shown = f"{', '.join(map(str, found[:_SHOWN]))}{' …' if len(found) > _SHOWN else ''}"
+    known = f"at least {waiting} records not copied yet" if waiting else "how many records are not copied is not known"
+    return (
+        f"{said} groups; {known}: in {len(found)} of {len(seen.ends)} partitions ({shown}) the flow has no offset, or "
+        "too many records wait to be counted: see dr_flows and dr_lag_audit"
+    )
 
 
 def _sentences(report: CanaryReport) -> tuple[str, ...]:

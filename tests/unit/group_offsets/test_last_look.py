@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -53,3 +54,20 @@ def test_what_was_seen_and_not_copied_is_certainly_lost() -> None:
     assert LOOK.certainly_lost({P: 12, Q: 7}) == 0
     # A partition does not count if it is not known what was copied of it.
     assert LOOK.certainly_lost({P: 0}) == 2
+
+
+def test_what_was_not_counted_is_named_and_never_none() -> None:
+    seen = replace(LOOK, uncounted=frozenset({Q}))
+    assert LOOK.not_known_of({P: 0, Q: 0}) == frozenset()
+    assert seen.not_known_of({P: 12, Q: 6}) == {Q}
+    assert seen.not_known_of({P: 12, Q: 7}) == frozenset(), "everything that was there is copied now"
+    assert LOOK.not_known_of({P: 0}) == {Q}, "records were seen there, and nobody knows which are copied"
+
+
+def test_a_look_keeps_which_partitions_it_could_not_count(tmp_path: Path) -> None:
+    store, path = FileLookStore(tmp_path, "orders"), tmp_path / "last_looks" / "orders" / "east-to-west.json"
+    store.write("east-to-west", replace(LOOK, uncounted=frozenset({Q})))
+    assert (store.read("east-to-west") or LOOK).uncounted == {Q}
+    kept = json.loads(path.read_text())
+    path.write_text(json.dumps({key: each for key, each in kept.items() if key != "uncounted"}))
+    assert (store.read("east-to-west") or LOOK).uncounted == frozenset()

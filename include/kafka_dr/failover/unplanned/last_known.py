@@ -19,6 +19,8 @@ from kafka_dr.register.flow_seed import journaled_seeds
 from kafka_dr.runs.run import Run
 
 Offsets = Mapping[TopicPartition, int]
+#: How many partitions a sentence names.
+_SHOWN = 3
 #: Where a group may begin by its owners' choice if only the target can be asked, and how sure its offset is then.
 CHOSEN: Mapping[str, Kind] = {"earliest": "bounded", "latest": "declared"}
 
@@ -119,14 +121,31 @@ def loss(run: Run, copied: Offsets) -> dict[str, Any]:
         looked = f"it is unknown what was copied to {run.target}"
         reason = f"{run.source} was never looked at while it was up" if seen is None else looked
         return {"at_least_records": None, "as_of": None, "reason": reason}
+    least, unknown = seen.certainly_lost(copied), _not_counted(seen, copied)
+    if unknown and not least:
+        return {"at_least_records": None, "as_of": None, "reason": unknown}
     uncopied = sum(max(0, end - copied[p]) for p, end in seen.ends.items() if p in copied)
+    said = f"these were seen on {run.source} and are not on {run.target}; what was written later is unknown"
     return {
-        "at_least_records": seen.certainly_lost(copied),
+        "at_least_records": least,
         "as_of": seen.at.isoformat(),
         # Control records are among these. It is no upper bound: more may have been written after the look.
         "offsets_behind_then": uncopied,
-        "reason": f"these were seen on {run.source} and are not on {run.target}; what was written later is unknown",
+        "reason": f"{said}, and {unknown}" if unknown else said,
+        **({"not_counted": unknown} if unknown else {}),
     }
+
+
+def _not_counted(seen: LastLook, copied: Offsets) -> str:
+    """Say of which partitions not every record was counted; empty if of none."""
+    found = sorted(seen.not_known_of(copied))
+    if not found:
+        return ""
+    shown = f"{', '.join(map(str, found[:_SHOWN]))}{' …' if len(found) > _SHOWN else ''}"
+    return (
+        f"of {len(found)} of {len(seen.ends)} partitions ({shown}) the last look at {seen.at:%Y-%m-%d %H:%M:%S} UTC "
+        "could not count what was not copied"
+    )
 
 
 def taken_over(run: Run) -> Mapping[str, Any]:

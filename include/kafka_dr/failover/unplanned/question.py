@@ -56,7 +56,8 @@ def loss_sentence(loss: Mapping[str, Any]) -> str:
     """Say what is known of the loss."""
     if loss["at_least_records"] is None:
         return f"not known: {loss['reason']}"
-    return f"at least {loss['at_least_records']} records, as of {loss['as_of'][:19]} UTC; unknown after"
+    least = f"at least {loss['at_least_records']} records, as of {loss['as_of'][:19]} UTC; unknown after"
+    return f"{least}, and {loss['not_counted']}" if "not_counted" in loss else least
 
 
 def _warnings(decision: Mapping[str, Any], seen: Mapping[str, Any]) -> list[str]:
