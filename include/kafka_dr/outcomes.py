@@ -7,10 +7,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 Outcome = Literal["ok", "failed", "unknown"]
+#: ``warning``: good enough to continue, and not clean: something was found that a person should know.
 #: ``excused``: not known to be good, but the run continues: the policy of the group allows it, or the old cluster is
 #: lost and nobody can find out any more. ``overridden``: the rule says no, and the run's request overrides the rule.
-#: Neither is ever shown as ok.
-CheckOutcome = Literal[Outcome, "excused", "overridden"]
+#: None of them is ever shown as ok.
+CheckOutcome = Literal[Outcome, "warning", "excused", "overridden"]
+#: With these a run may continue.
+PASSING: tuple[str, ...] = ("ok", "warning", "excused", "overridden")
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +31,7 @@ class Check:
     @property
     def passes(self) -> bool:
         """Whether a run may continue."""
-        return self.outcome in ("ok", "excused", "overridden")
+        return self.outcome in PASSING
 
     def named(self, name: str) -> Check:
         """Return the same answer to a question with another name."""
@@ -41,7 +44,7 @@ class Check:
 
 
 def worst(checks: Iterable[Check]) -> Outcome:
-    """Return the outcome of all checks together; an excused or overridden check counts as ok."""
+    """Return the outcome of all checks together; one that lets a run continue counts as ok."""
     outcomes = {check.outcome for check in checks}
     if "failed" in outcomes:
         return "failed"

@@ -16,7 +16,7 @@ from kafka_dr.group_offsets import group_costs
 from kafka_dr.quoting import code, fenced, line, markdown
 
 #: Outcomes by how much a person has to know of them; a word that is not known comes first.
-_WORST_FIRST = ("failed", "unknown", "overridden", "excused", "ok")
+_WORST_FIRST = ("failed", "unknown", "overridden", "excused", "warning", "ok")
 #: More consumer groups than this do not fit in a sentence.
 _FEW_GROUPS = 3
 _MOST_DETAILS = 100

@@ -13,12 +13,16 @@ from typing import Any
 from kafka_dr.evidence import digest
 from kafka_dr.group_offsets import group_costs, other_topics
 from kafka_dr.named_rows import ID_OF_A_TOPIC, by_name, rows_of
-from kafka_dr.outcomes import Check
+from kafka_dr.outcomes import PASSING, Check
 from kafka_dr.runs.request import first_step
 from kafka_dr.runs.run import Run
 
 #: How many partitions a topic has, for :func:`~kafka_dr.named_rows.rows_of`.
 PARTITIONS = {"named": "topic", "holding": "partitions"}
+#: The fact that holds the outcome of each check.
+_OUTCOMES = "check_outcomes"
+#: A check with such an outcome makes no approval void that was given when it had another one that passes.
+_GOOD = ("ok", "warning")
 _ID_OF_A_CLUSTER = {"named": "cluster", "holding": "cluster_id"}
 _ROWS: Mapping[str, Mapping[str, str]] = {
     "cluster_ids": _ID_OF_A_CLUSTER,
@@ -41,8 +45,7 @@ def common(run: Run, checks: Sequence[Check]) -> dict[str, Any]:
         "target": run.target,
         "epoch": run.epoch,
         "cluster_ids": rows_of({name: topology.cluster(name).cluster_id for name in sides}, **_ID_OF_A_CLUSTER),
-        # What policy excuses now may be good by the time of the claim: that makes no approval void.
-        "checks": {check.name: "ok" if check.passes else check.outcome for check in checks},
+        "check_outcomes": {check.name: check.outcome for check in checks},
     }
 
 
@@ -76,6 +79,18 @@ def in_former_shape(facts: Mapping[str, Any]) -> dict[str, Any]:
 
     Who approved such facts approved the same. Facts that have that shape already stay as they are.
     """
+    return _by_name(_with_former_verdicts(facts))
+
+
+def _with_former_verdicts(facts: Mapping[str, Any]) -> dict[str, Any]:
+    """Return decision facts as a former version wrote them: it called everything ok that lets a run continue."""
+    found = dict(facts)
+    if _OUTCOMES in found:
+        found["checks"] = {name: "ok" if said in PASSING else said for name, said in found.pop(_OUTCOMES).items()}
+    return found
+
+
+def _by_name(facts: Mapping[str, Any]) -> dict[str, Any]:
     return {
         name: by_name(value, **_ROWS[name]) if name in _ROWS and value is not None else value
         for name, value in facts.items()
@@ -91,25 +106,55 @@ def partitions_said(facts: Mapping[str, Any]) -> str:
 def difference(run: Run, now: Mapping[str, Any]) -> str:
     """Say which of the decision facts differ from those that the verb's first step wrote to the evidence."""
     first = first_step(run.request.verb)
-    kept = run.clients.evidence.newest(run.group.name, run.request.run, first.value)
-    before, now = in_former_shape((kept or {}).get("facts", {}).get("decision", {})), in_former_shape(now)
-    parts = [
-        f"{name} was {before.get(name)}, is {now.get(name)}"
-        for name in sorted({*before, *now})
-        if before.get(name) != now.get(name)
-    ]
-    if kept is None:
+    approved = _first_facts(run)
+    if approved is None:
         return f"the evidence of {first} is gone"
+    shaped = _by_name if _OUTCOMES in approved else in_former_shape
+    before, now = shaped(approved), shaped(now)
+    parts = [said for name in sorted({*before, *now}) for said in _differing(name, before.get(name), now.get(name))]
     return "; ".join(parts) or f"not since {first}: the answer carries the digest of something else"
+
+
+def _differing(name: str, before: Any, now: Any) -> list[str]:
+    """Name what differs; of the outcomes of checks only those that do."""
+    if name != _OUTCOMES or not isinstance(before, Mapping) or not isinstance(now, Mapping):
+        return [] if before == now else [f"{name} was {before}, is {now}"]
+    return [said for each in sorted({*before, *now}) for said in _differing(each, before.get(each), now.get(each))]
+
+
+def _first_facts(run: Run) -> Mapping[str, Any] | None:
+    """Return the decision facts that the verb's first step wrote to the evidence; ``None`` if there are none."""
+    kept = run.clients.evidence.newest(run.group.name, run.request.run, first_step(run.request.verb).value)
+    return None if kept is None else kept.get("facts", {}).get("decision", {})
+
+
+def _only_better(approved: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
+    """Return whether facts differ only in checks that are good now, and that the approver let pass."""
+    before, found = approved.get(_OUTCOMES, {}), now.get(_OUTCOMES, {})
+    rest = [{name: each for name, each in facts.items() if name != _OUTCOMES} for facts in (approved, now)]
+    if digest_of(rest[0]) != digest_of(rest[1]) or before.keys() != found.keys():
+        return False
+    return all(said == before[name] or (said in _GOOD and before[name] in PASSING) for name, said in found.items())
+
+
+def _is_better(run: Run, now: Mapping[str, Any], given: Sequence[str]) -> bool:
+    """Return whether the facts of now are those of the one digest that was approved, or better."""
+    approved = _first_facts(run) if len(given) == 1 else None
+    # The evidence could be changed by others: it counts only as far as the digest that was approved covers it.
+    return approved is not None and given == [digest_of(approved)] and _only_better(approved, now)
 
 
 def unchanged(run: Run, now: Mapping[str, Any], approved: Collection[str]) -> Check:
     """Return whether every approval is about the decision facts that hold now.
 
+    A check that was excused when the approver saw it may be ok now. One that was ok, and is only excused now, was never
+    approved.
+
     :param approved: the digests that the answers carry
     """
     found, given = digest_of(now), sorted(set(approved))
-    same = given in ([found], [digest_of(in_former_shape(now))])
+    former = ([digest_of(shaped(now))] for shaped in (_with_former_verdicts, in_former_shape))
+    same = given in ([found], *former) or _is_better(run, now, given)
     said = "the decision facts are those that were approved"
     if not same:
         said = f"what was approved has changed since ({difference(run, now)}): the approval is superseded; "

@@ -14,9 +14,10 @@ _CLOCKS_APART = timedelta(minutes=1)
 
 
 class GateAnswer(StrEnum):
-    """What the gate says. Only green permits a failover."""
+    """What the gate says. Only green and a warning permit a failover."""
 
     GREEN = "green"
+    WARNING = "warning"  # there are findings, and none of them blocks a failover: never shown as green
     RED = "red"
     TOO_OLD = "too_old"
     NEVER = "never"  # the flow was never audited, or not since its seed
@@ -85,6 +86,9 @@ def judge(result: AuditResult, *, epoch: int, now: datetime, max_age: timedelta,
     if age > max_age:
         limit = f"{age.total_seconds():.0f} s old, at most {max_age.total_seconds():.0f} s are allowed"
         return GateVerdict(GateAnswer.TOO_OLD, f"{what} is {limit}: {again}", result)
+    if result.verdict is AuditVerdict.WARNING:
+        sentence = f"{what} has findings that block no failover: {result.sentence}"
+        return GateVerdict(GateAnswer.WARNING, sentence, result)
     return GateVerdict(GateAnswer.GREEN, f"{what} is green: {result.sentence}", result)
 
 

@@ -28,6 +28,7 @@ class AuditVerdict(StrEnum):
     """What an audit says. Unknown never counts as good."""
 
     GREEN = "green"
+    WARNING = "warning"  # there are findings, and none of them blocks a failover
     RED = "red"
     UNKNOWN = "unknown"
 

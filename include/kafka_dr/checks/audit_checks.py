@@ -8,7 +8,7 @@ from typing import Any
 
 from kafka_dr.audit import AuditKind, GateAnswer, GateVerdict, gate
 from kafka_dr.checks.recorded_audits import unless_changed
-from kafka_dr.outcomes import Check, Outcome
+from kafka_dr.outcomes import Check, CheckOutcome
 from kafka_dr.register import RegisterState
 from kafka_dr.register.flow_seed import newest_seed
 from kafka_dr.replication import Flow
@@ -18,8 +18,9 @@ from kafka_dr.runs.group_context import GroupContext
 from kafka_dr.runs.run import Run
 from kafka_dr.topology import AuditsSpec
 
-_OUTCOMES: dict[GateAnswer, Outcome] = {
+_OUTCOMES: dict[GateAnswer, CheckOutcome] = {
     GateAnswer.GREEN: "ok",
+    GateAnswer.WARNING: "warning",
     GateAnswer.RED: "failed",
     GateAnswer.TOO_OLD: "failed",
     GateAnswer.NEVER: "unknown",

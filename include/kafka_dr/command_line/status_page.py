@@ -13,7 +13,12 @@ from kafka_dr.command_line.group_status import GroupStatus, RegisterStatus
 from kafka_dr.outcomes import Check
 from kafka_dr.quoting import line
 
-_STYLES = {"ok": "green", "failed": "bold red", "unknown": "bold yellow", "excused": "yellow", "overridden": "yellow"}
+_STYLES = {
+    "ok": "green",
+    "failed": "bold red",
+    "unknown": "bold yellow",
+    **dict.fromkeys(("warning", "excused", "overridden"), "yellow"),
+}
 
 
 def show(found: Iterable[GroupStatus], console: Console) -> None:

@@ -203,6 +203,7 @@ def lag_probe(kept: AuditResult, *, now: datetime, limit_seconds: float, thresho
     if age > limit_seconds:
         old = f"the newest lag audit is {age:.0f} s old, {limit_seconds:g} s are allowed"
         return Probe("lag", "unknown", f"{old}: {said}")
-    outcomes: dict[AuditVerdict, Outcome] = {AuditVerdict.GREEN: "ok", AuditVerdict.RED: "failed"}
+    found: dict[AuditVerdict, Outcome] = {AuditVerdict.RED: "failed", AuditVerdict.WARNING: "failed"}
+    outcomes = {**found, AuditVerdict.GREEN: "ok"}
     over = kept.behind_seconds is not None and kept.behind_seconds > threshold
     return Probe("lag", outcomes.get(kept.verdict, "unknown"), said, facts={"over_threshold": over})

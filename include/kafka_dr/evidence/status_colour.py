@@ -13,6 +13,7 @@ _TONES: dict[str, StatusColour] = {
     **dict.fromkeys(
         (
             "would_do",
+            "warning",
             "excused",
             "overridden",
             "bounded",

@@ -114,7 +114,6 @@ class _LagStore:
     ) -> None:
         """Keep the window before the result: otherwise the next audit would judge by fewer looks."""
         self._windows.write(found.window)
-        blocking = any(finding.blocks_failover for finding in findings)
         ResultStore(self.root).write(
             AuditResult(
                 kind=AuditKind.LAG,
@@ -122,13 +121,19 @@ class _LagStore:
                 source=self.flow.source,
                 target=self.flow.target,
                 epoch=facts.epoch,
-                verdict=AuditVerdict.RED if blocking else AuditVerdict.GREEN,
+                verdict=_verdict(findings),
                 at=facts.at,
                 sentence=sentence,
                 report=report,
                 behind_seconds=behind_seconds(found),
             )
         )
+
+
+def _verdict(findings: Sequence[LagFinding]) -> AuditVerdict:
+    if any(finding.blocks_failover for finding in findings):
+        return AuditVerdict.RED
+    return AuditVerdict.WARNING if findings else AuditVerdict.GREEN
 
 
 def _limits(thresholds: Thresholds) -> LagLimits:

@@ -64,7 +64,8 @@ def test_a_question_is_not_made_from_facts_that_were_changed(own_group: Switched
         run_step(StepName.PREFLIGHT, request, clients)
     (file,) = _folder(own_group, request).glob("01-preflight.1.json")
     kept = json.loads(file.read_text())
-    kept["facts"]["decision"]["checks"] = dict.fromkeys(kept["facts"]["decision"]["checks"], "ok")
+    decided = kept["facts"]["decision"]
+    decided["check_outcomes"] = dict.fromkeys(decided["check_outcomes"], "ok")
     kept["facts"]["decision"]["epoch"] += 1
     file.write_text(json.dumps(kept))
     with own_group.protection.clients() as clients, pytest.raises(Refused, match="was changed"):

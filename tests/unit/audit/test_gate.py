@@ -59,6 +59,12 @@ def test_a_fresh_green_audit_opens_the_gate(tmp_path: Path) -> None:
             GateAnswer.RED,
             "is red: 2 are lost; fix that, then",
         ),
+        (
+            {"verdict": AuditVerdict.WARNING, "sentence": "orders.a-0: 3 records are late (and 1 more)."},
+            GateAnswer.WARNING,
+            "has findings that block no failover: orders.a-0: 3 records are late (and 1 more).",
+        ),
+        ({"verdict": AuditVerdict.WARNING, "at": NOW - timedelta(minutes=46)}, GateAnswer.TOO_OLD, "is 2760 s old"),
         ({"verdict": AuditVerdict.UNKNOWN, "sentence": "No rights."}, GateAnswer.UNKNOWN, "is unknown: No rights."),
         ({"at": NOW - timedelta(minutes=45)}, GateAnswer.GREEN, "is green"),
         (
@@ -75,7 +81,7 @@ def test_a_fresh_green_audit_opens_the_gate(tmp_path: Path) -> None:
         ({"verdict": AuditVerdict.RED, "at": NOW - timedelta(days=9)}, GateAnswer.RED, "is red"),
     ],
 )
-def test_only_a_fresh_and_green_audit_passes(
+def test_only_a_fresh_and_green_audit_is_green(
     tmp_path: Path, change: dict[str, object], answer: GateAnswer, said: str
 ) -> None:
     ResultStore(tmp_path).write(replace(GREEN, **change))  # type: ignore[arg-type]

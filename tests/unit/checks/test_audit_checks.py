@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 
+from kafka_dr.approvals.approval_sheet import listed
 from kafka_dr.audit import AuditKind, GateAnswer, GateVerdict
 from kafka_dr.checks.audit_checks import by_policy, flow_began
+from kafka_dr.evidence.status_colour import colour_of
 from kafka_dr.outcomes import Check, worst
 from kafka_dr.replication import Flow
 from kafka_dr.topology import AuditsSpec
@@ -31,6 +33,7 @@ def seeded(epoch: int, *, source: str = "east", target: str = "west", mode: str 
     ("answer", "green", "not_red"),
     [
         (GateAnswer.GREEN, "ok", "ok"),
+        (GateAnswer.WARNING, "warning", "warning"),
         (GateAnswer.RED, "failed", "failed"),
         (GateAnswer.TOO_OLD, "failed", "excused"),
         (GateAnswer.NEVER, "unknown", "excused"),
@@ -51,6 +54,14 @@ def test_an_excused_audit_says_that_it_is_unknown_and_lets_a_run_begin() -> None
     assert found.detail.startswith("unknown but allowed by policy (audits.before_failover is not_red): as it was")
     assert worst([found, Check("other", "ok", "")]) == "ok"
     assert worst([found, Check("other", "unknown", "")]) == "unknown"
+
+
+def test_findings_that_block_nothing_let_a_run_begin_and_do_not_look_clean() -> None:
+    found = judged(GateAnswer.WARNING, "green", kind=AuditKind.LAG)
+    assert (found.passes, found.outcome) == (True, "warning")
+    assert (colour_of(found.outcome), colour_of("ok")) == ("warn", "good")
+    shown = listed("Checks", [{"name": found.name, "outcome": found.outcome, "detail": found.detail}])
+    assert "* **warning** `lag_audit`: as it was." in shown
 
 
 def test_what_a_flow_copied_before_it_was_adopted_is_audited_whatever_the_policy() -> None:

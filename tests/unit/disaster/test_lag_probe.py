@@ -17,6 +17,7 @@ NOW = datetime(2026, 3, 1, tzinfo=UTC)
     [
         (AuditVerdict.GREEN, 60, "ok"),
         (AuditVerdict.RED, 60, "failed"),
+        (AuditVerdict.WARNING, 60, "failed"),
         (AuditVerdict.UNKNOWN, 60, "unknown"),
         (AuditVerdict.GREEN, 901, "unknown"),
         (AuditVerdict.RED, 901, "unknown"),

@@ -106,7 +106,7 @@ ANSWER = {
 COMPLETE = {
     "01-preflight.1.json": step(
         facts={
-            "decision": {"verb": "planned_failover", "source": "east", "target": "west", "checks": {}},
+            "decision": {"verb": "planned_failover", "source": "east", "target": "west", "check_outcomes": {}},
             "reason": "Maintenance of the east <datacenter>",
         },
         intent=["write the decision facts"],

@@ -23,7 +23,7 @@ from kafka_dr.failover.unplanned import last_known
 from kafka_dr.fencing import plan
 from kafka_dr.group_offsets import group_costs, other_topics
 from kafka_dr.named_rows import rows_of
-from kafka_dr.outcomes import Check
+from kafka_dr.outcomes import PASSING, Check
 from kafka_dr.register import Phase, RegisterState
 from kafka_dr.runs import background
 from kafka_dr.runs.run import Run
@@ -60,7 +60,7 @@ def decision_facts(run: Run, checks: Sequence[Check]) -> dict[str, Any]:
     switch = decision.of_switch(run, checks, seen_on=run.target)
     return {
         **switch,
-        "checks": {**switch["checks"], **_under_an_override(run, switch["checks"])},
+        "check_outcomes": {**switch["check_outcomes"], **_under_an_override(run, switch["check_outcomes"])},
         "taken_from": last_known.taken_from(run),
         "offset_classes": rows_of(last_known.classes(run), **group_costs.CLASSES),
         "override": run.request.override,
@@ -75,7 +75,7 @@ def _under_an_override(run: Run, verdicts: Mapping[str, str]) -> dict[str, str]:
     """
     asked = run.request
     about = {"source_is_down": asked.override, "positions_known": asked.override, "hold_down": asked.acknowledged}
-    return {name: "passes" for name, said in about.items() if said and verdicts.get(name) == "ok"}
+    return {name: "passes" for name, said in about.items() if said and verdicts.get(name) in PASSING}
 
 
 def source_is_down(run: Run, verdict: ClusterVerdict) -> Check:
