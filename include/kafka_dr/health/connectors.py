@@ -10,7 +10,7 @@ from kafka_dr.health.desired_state import may_run, must_run
 from kafka_dr.health.registers import RegisterAnswers, guard_by_answering
 from kafka_dr.outcomes import Check
 from kafka_dr.register import RegisterState
-from kafka_dr.replication import Flow, FlowStatus
+from kafka_dr.replication import Flow, FlowStatus, not_running
 from kafka_dr.runs import background
 from kafka_dr.runs.group_context import GroupContext
 from kafka_dr.runs.register_guard import AsksFor, RegisterGuard
@@ -38,8 +38,7 @@ def _check(context: GroupContext, flow: Flow, state: RegisterState, registers: R
         stopped = AsksFor(lambda now: not may_run(now, flow), f"{flow.connector} to be stopped")
         return _stop(context, flow, status, guard_by_answering(context, registers, stopped))
     if must_run(state, flow) and status.state != "running":
-        seen = f"{flow.connector} is {status.state} {status.detail}".rstrip()
-        return Check("flow", "failed", f"{seen}, but {state.active} is active, so it has to run: see dr_flows")
+        return Check("flow", "failed", not_running(flow, status))
     return Check("flow", "ok", f"{flow.connector} is {status.state}")
 
 

@@ -12,8 +12,10 @@ from kafka_dr.health import report_only
 from kafka_dr.health.break_glass import check_break_glass
 from kafka_dr.health.connectors import check_connectors
 from kafka_dr.health.fence_on_return import record_return
+from kafka_dr.health.own_speed import OwnSpeed
 from kafka_dr.health.registers import REGISTER_SECONDS, RegisterAnswers, guard_by_answering, newest_now, read_registers
 from kafka_dr.health.restore_fence import FenceRepair, restore_flow_fence, restore_standby_fence
+from kafka_dr.health.silence import silent, without_record
 from kafka_dr.health.stale_registers import update_stale_registers
 from kafka_dr.health.stalled_runs import check_evidence, check_run
 from kafka_dr.outcomes import Check, Outcome, worst
@@ -58,6 +60,11 @@ def check_health(group: str, clients: Clients) -> WatchResult:
 
     A cluster that does not answer is named, and makes the result ``unknown``.
     """
+    with OwnSpeed() as speed:
+        return _checked(group, clients, speed)
+
+
+def _checked(group: str, clients: Clients, speed: OwnSpeed) -> WatchResult:
     context, left = GroupContext(group, clients), TimeBudget(clients.clock, CHECK_SECONDS)
     registers = read_registers(context)
     try:
@@ -65,14 +72,17 @@ def check_health(group: str, clients: Clients) -> WatchResult:
     except NeedsPerson as conflict:
         return WatchResult(group, "failed", (str(conflict),))
     if state is None:
-        return _without_record(group, registers)
+        return without_record(group, registers, too_slow=speed.too_slow)
     if _is_being_adopted(context, state, registers):
         return WatchResult(group, "left_alone", (_ADOPTING,))
     checks = [_phase_check(state), *_fences(context, state, registers, left)]
     moved = _check_the_rest(context, state, registers, left, checks)
     checks += [_foreign_records(context, name) for name in registers.states]
-    checks += [_silent(state, name, error) for name, error in registers.silent.items()]
+    too_slow = speed.too_slow
+    checks += [silent(state, name, error, too_slow=too_slow) for name, error in registers.silent.items()]
     checks += [_wrong_cluster(context, name, found) for name, found in registers.wrong_ids.items()]
+    if too_slow and not registers.silent and any(check.outcome == "unknown" for check in checks):
+        checks.append(Check("own_speed", "unknown", too_slow))
     said = tuple(check.detail for check in checks if check.outcome != "ok" or check.name == "register")
     if moved:
         return WatchResult(group, "left_alone", (*said, "a run began to move it during the check: ignore the result"))
@@ -127,18 +137,6 @@ def _phase_check(state: RegisterState) -> Check:
     if state.phase is Phase.UNFENCED:
         return Check("register", "failed", f"{said}: {state.standby} will be fenced as soon as it answers")
     return Check("register", "ok", said)
-
-
-def _without_record(group: str, registers: RegisterAnswers) -> WatchResult:
-    if registers.silent:
-        silent = tuple(f"{name} does not answer: {error}" for name, error in registers.silent.items())
-        return WatchResult(group, "unknown", ("no register that answers has a record of it", *silent))
-    return WatchResult(group, "left_alone", ("no register has a record of it: it is not adopted, nothing is touched",))
-
-
-def _silent(state: RegisterState, cluster: str, error: KafkaDrError) -> Check:
-    role = "active" if cluster == state.active else "not active"
-    return Check("silent", "unknown", f"{cluster}, which is {role}, does not answer ({error}): check the cluster")
 
 
 def _fences(context: GroupContext, state: RegisterState, registers: RegisterAnswers, left: TimeBudget) -> list[Check]:

@@ -16,7 +16,7 @@ from kafka_dr.replication.endpoint import ConnectEndpoint, TlsFiles
 from kafka_dr.replication.flow import Flow
 from kafka_dr.replication.mirrormaker import Mm2Replicator
 from kafka_dr.replication.moving import Moving, data_ends, flow_moves
-from kafka_dr.replication.replicator import Ensured, FlowState, FlowStatus, Positions, Replicator
+from kafka_dr.replication.replicator import Ensured, FlowState, FlowStatus, Positions, Replicator, not_running
 
 __all__ = [
     "Flow",
@@ -25,6 +25,7 @@ __all__ = [
     "Ensured",
     "Positions",
     "Replicator",
+    "not_running",
     "Mm2Replicator",
     "Moving",
     "flow_moves",

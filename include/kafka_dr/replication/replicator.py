@@ -32,6 +32,18 @@ class FlowStatus:
         return self.state in ("absent", "stopped")
 
 
+def not_running(flow: Flow, status: FlowStatus) -> str:
+    """Say what is seen of a flow that has to run and does not, and what starts it."""
+    if status.state == "absent":
+        return (
+            f"{flow.connector} does not exist, so nothing of {flow.group} is copied from {flow.source} to "
+            f"{flow.target}. That is so after an adoption until dr_flows has run: trigger dr_flows, or wait for its "
+            "next run, within 5 minutes if it is not paused. If the flow ran before, find out who deleted the connector"
+        )
+    seen = f"{flow.connector} is {status.state} {status.detail}".rstrip()
+    return f"{seen}, but {flow.source} is active, so it has to run: see dr_flows"
+
+
 @dataclass(frozen=True, slots=True)
 class Positions:
     """The positions of a flow.

@@ -6,9 +6,11 @@ from datetime import timedelta
 
 from kafka_dr.canary import CanaryFlow, CanaryOutcome
 from kafka_dr.canary.probe import CanaryReport, run_canary
+from kafka_dr.errors import KafkaDrError
 from kafka_dr.group_offsets import last_look
 from kafka_dr.group_offsets.last_look import LastLook
 from kafka_dr.register import RegisterState
+from kafka_dr.replication import Flow, not_running
 from kafka_dr.runs.at_rest import WatchOutcome, WatchResult, at_rest
 from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.group_context import GroupContext
@@ -37,7 +39,18 @@ def watch_canary(group: str, clients: Clients) -> WatchResult:
         return WatchResult(
             group, "left_alone", ("a run began to move it after the canary was sent, so the canary is not judged",)
         )
-    return WatchResult(group, _OUTCOMES.get(report.verdict.verdict, "failed"), (*_sentences(report), _last_look(seen)))
+    outcome = _OUTCOMES.get(report.verdict.verdict, "failed")
+    why = () if outcome == "ok" else _of_the_flow(context, Flow(group, state.active, state.standby))
+    return WatchResult(group, outcome, (*_sentences(report), *why, _last_look(seen)))
+
+
+def _of_the_flow(context: GroupContext, flow: Flow) -> tuple[str, ...]:
+    """Say what a person can do first about canaries that do not arrive as they should."""
+    try:
+        status = context.clients.replicator(flow).status()
+    except KafkaDrError as error:
+        return (f"the status of {flow.connector} could not be read: {error}",)
+    return () if status.state == "running" else (not_running(flow, status),)
 
 
 def _send(context: GroupContext, state: RegisterState) -> CanaryReport:

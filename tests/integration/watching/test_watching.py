@@ -78,6 +78,8 @@ def test_a_canary_that_cannot_be_replicated_is_never_good(protection: Protection
     watched = watch_canary(protection.name, clients)
     assert watched.outcome == "unknown", said(watched)
     assert "0 of 1 canaries arrived" in said(watched)
+    assert f"{protection.flow.connector} does not exist" in said(watched)
+    assert "trigger dr_flows" in said(watched)
     # No flow has an offset: what waits was not counted, and that is not 0.
     assert "how many records are not copied is not known: in 1 of " in said(watched)
 

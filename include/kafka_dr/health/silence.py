@@ -1,0 +1,44 @@
+"""What a health check says of clusters that did not answer: they are silent, or this worker could not ask."""
+
+from __future__ import annotations
+
+from kafka_dr.errors import KafkaDrError
+from kafka_dr.health.registers import RegisterAnswers
+from kafka_dr.outcomes import Check
+from kafka_dr.register import RegisterState
+from kafka_dr.runs.at_rest import WatchResult
+
+
+def silent(state: RegisterState, cluster: str, error: KafkaDrError, *, too_slow: str) -> Check:
+    """Name a cluster that did not answer, while another one did.
+
+    :param too_slow: why this worker could not ask; empty if it could
+    """
+    role = "active" if cluster == state.active else "not active"
+    if too_slow:
+        return Check("silent", "unknown", f"{cluster}, which is {role}, does not answer in time ({error}): {too_slow}")
+    return Check("silent", "unknown", f"{cluster}, which is {role}, does not answer ({error}): check the cluster")
+
+
+def without_record(group: str, registers: RegisterAnswers, *, too_slow: str) -> WatchResult:
+    """Say what is known of a group if no register that answers has a record of it.
+
+    :param too_slow: why this worker could not ask; empty if it could
+    """
+    if not registers.silent:
+        return WatchResult(
+            group, "left_alone", ("no register has a record of it: it is not adopted, nothing is touched",)
+        )
+    names = " and ".join(sorted(registers.silent))
+    if too_slow:
+        first = f"whether {names} answer is unknown: {too_slow}"
+    elif registers.states or registers.wrong_ids:
+        first = "no register that answers has a record of it"
+    else:
+        first = (
+            f"no cluster of it answers this worker, which asked {names}: they may all be down, or this worker reaches "
+            "nothing. Check the network of this worker, and ask from another machine before you call a cluster down"
+        )
+    said = "gave no answer" if too_slow else "does not answer"
+    each = (f"{name} {said}: {error}" for name, error in registers.silent.items())
+    return WatchResult(group, "unknown", (first, *each))
