@@ -119,6 +119,8 @@ RIGHTS: tuple[Right, ...] = (
     Right(AUDIT, _T, "_kafka_dr.*", (READ, DESCRIBE), "know the roles and the journaled offsets"),
     Right(AUDIT, _T, "_kafka_dr.selftest", (CREATE, WRITE), "write known faults, which each audit has to find"),
     Right(AUDIT, _T, "mm2-offset-syncs.*", (READ, DESCRIBE), "archive the offset syncs"),
+    Right(AUDIT, _T, "connect-{here}-offsets", (READ, DESCRIBE), "see what a flow has copied, without Connect"),
+    Right(AUDIT, _T, "connect-{here}-status", (READ, DESCRIBE), "see whether a flow runs, without Connect"),
     Right(AUDIT, _G, "*", (DESCRIBE,), "measure the lag of every group"),
     Right(AUDIT, _G, "dr-audit*", (READ,), "its own groups"),
     Right(PROBE, _C, _NAME, (DESCRIBE,), "know which cluster it asks"),

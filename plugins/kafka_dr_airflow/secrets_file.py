@@ -11,7 +11,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from kafka_dr_airflow.hooks.connect import ConnectHook
 from kafka_dr_airflow.hooks.kafka_cluster import KafkaClusterHook
 
 #: The environment variable that names the file. The path is not secret; its content is in no other file.
@@ -23,13 +22,6 @@ _SECRETS_FILE = re.compile(rf"{_PREFIX}(\d+)-.*\.json")
 def kafka_entry(connection_id: str) -> dict[str, Any]:
     """Return how the principal of a connection of type ``kafka`` reaches its cluster."""
     return dict(KafkaClusterHook(connection_id).settings().librdkafka())
-
-
-def connect_entry(connection_id: str) -> dict[str, Any]:
-    """Return how a Connect cluster's REST API is reached."""
-    endpoint = ConnectHook(connection_id).endpoint()
-    found = {"url": endpoint.base_url, "username": endpoint.username, "password": endpoint.password}
-    return {key: value for key, value in found.items() if value}
 
 
 class SecretsFile:

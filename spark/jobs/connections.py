@@ -1,13 +1,9 @@
 """How a job reaches the clusters: one private file of connections, named by ``KAFKA_DR_SECRETS_FILE``.
 
-The file is JSON, ``{connection id: settings}``, and readable by its owner alone. A connection to Kafka has librdkafka's
-keys, as the extra of an Airflow ``kafka`` connection; one to Connect has ``url`` and, where it asks for them,
-``username`` and ``password``::
+The file is JSON, ``{connection id: settings}``, and readable by its owner alone. The settings are librdkafka's, as in
+the extra of an Airflow ``kafka`` connection. The jobs need the connections of the audit role and no others::
 
-    {
-      "kafka_east_audit": {"bootstrap.servers": "…", "security.protocol": "…", "sasl.password": "…"},
-      "connect_east": {"url": "http://connect.east.example.com:8083"}
-    }
+    {"kafka_east_audit": {"bootstrap.servers": "…", "security.protocol": "…", "sasl.password": "…"}}
 """
 
 from __future__ import annotations
@@ -21,7 +17,6 @@ from typing import Any
 
 from kafka_dr.clusters import ClientSettings
 from kafka_dr.errors import Refused
-from kafka_dr.replication import ConnectEndpoint
 
 SETTING = "KAFKA_DR_SECRETS_FILE"
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
@@ -72,15 +67,6 @@ class Connections:
         :raises Refused: the file has no such connection, or it cannot be used
         """
         return ClientSettings.from_librdkafka(self._of(connection_id))
-
-    def connect(self, connection_id: str) -> ConnectEndpoint:
-        """Return the address and the login of a Connect cluster's REST API.
-
-        :raises Refused: the file has no such connection, or it has no address
-        """
-        settings = self._of(connection_id)
-        username, password = settings.get("username"), settings.get("password")
-        return ConnectEndpoint(str(settings.get("url", "")), username=username or None, password=password or None)
 
     def _of(self, connection_id: str) -> Mapping[str, Any]:
         if connection_id not in self._settings:

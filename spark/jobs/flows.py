@@ -7,10 +7,9 @@ from contextlib import contextmanager
 from itertools import permutations
 
 from jobs.connections import Connections
-from kafka_dr.clock import Clock
 from kafka_dr.clusters import KafkaCluster
 from kafka_dr.errors import Refused
-from kafka_dr.replication import ConnectClient, Flow, Mm2Replicator
+from kafka_dr.replication import Flow, WatchedFlow
 from kafka_dr.topology import Topology
 
 
@@ -33,21 +32,15 @@ def declared_flow(topology: Topology, name: str) -> Flow:
 
 @contextmanager
 def reached(
-    topology: Topology, flow: Flow, connections: Connections, clock: Clock
-) -> Iterator[tuple[KafkaCluster, KafkaCluster, Mm2Replicator]]:
-    """Lend both clusters in the role of the audit, and the flow's Connect; a cluster with another id is refused."""
+    topology: Topology, flow: Flow, connections: Connections
+) -> Iterator[tuple[KafkaCluster, KafkaCluster, WatchedFlow]]:
+    """Lend both clusters and the flow, all in the role of the audit; a cluster with another id is refused."""
     source_cluster, target_cluster = topology.cluster(flow.source), topology.cluster(flow.target)
     with (
         KafkaCluster(flow.source, connections.kafka(source_cluster.connections.audit)) as source,
         KafkaCluster(flow.target, connections.kafka(target_cluster.connections.audit)) as target,
-        ConnectClient(connections.connect(target_cluster.connect), clock=clock) as connect,
     ):
         for cluster, declared in ((source, source_cluster), (target, target_cluster)):
             if (seen := cluster.topics.identity().cluster_id) != declared.cluster_id:
                 raise Refused(f"{cluster.name} answers with cluster id {seen}, the topology says {declared.cluster_id}")
-        group = topology.group(flow.group)
-        yield (
-            source,
-            target,
-            Mm2Replicator(flow, group=group, source=source_cluster, target=target_cluster, connect=connect),
-        )
+        yield source, target, WatchedFlow(flow, target=target, declared=target_cluster)

@@ -115,9 +115,8 @@ def test_the_job_learns_of_connections_from_a_private_file_that_is_gone_afterwar
     seen = spark.seen
     assert seen["mode"] == stat.S_IRUSR | stat.S_IWUSR
     content = json.loads(seen["content"])
-    assert set(content) == {"kafka_east_audit", "kafka_west_audit", "connect_west"}
+    assert set(content) == {"kafka_east_audit", "kafka_west_audit"}, "a job gets no login of Connect"
     assert content["kafka_east_audit"]["sasl.password"] == PASSWORD
-    assert content["connect_west"] == {"url": "http://127.0.0.1:8083", "username": "someone", "password": PASSWORD}
     assert not Path(seen["secrets"]).exists()
     assert spark.files == []
     assert "KAFKA_DR_SECRETS_FILE" not in os.environ
@@ -224,7 +223,7 @@ def test_a_good_report_of_a_job_that_failed_is_not_good(spark: Spark) -> None:
 
 def test_a_task_that_is_killed_leaves_no_file(spark: Spark, tmp_path: Path) -> None:
     operator = SparkAuditOperator(task_id="audit", protection_group="orders", audit="lag")
-    with operator.reachable(logs=("east", "west"), connect=("west",)):
+    with operator.reachable(("east", "west")):
         assert len(spark.files) == 1
         operator.on_kill()
         assert spark.files == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 
 import yaml
@@ -18,17 +19,20 @@ def job_environ(protection: Protection) -> dict[str, str]:
     entries: dict[str, dict[str, str]] = {}
     for cluster in CLUSTERS:
         entries[f"kafka_{cluster.name}_audit"] = protection.lab.client_settings(cluster.name, rights.AUDIT)
-        entries[f"connect_{cluster.name}"] = {"url": cluster.connect_url(protection.lab.settings)}
     path.touch(mode=0o600)
     path.write_text(json.dumps(entries), encoding="utf-8")
     return {"KAFKA_DR_SECRETS_FILE": str(path)}
 
 
-def topology_file(protection: Protection) -> Path:
-    """Write the topology of a protection group of a test's own."""
+def topology_file(protection: Protection, *, west: Mapping[str, str] | None = None) -> Path:
+    """Write the topology of a protection group of a test's own.
+
+    :param west: what it says of west in addition
+    """
     declared = protection.topology.model_dump(mode="json", exclude_none=True)
     for group in declared["protection_groups"].values():
         del group["name"]
+    declared["clusters"]["west"] |= west or {}
     path = protection.folder / "topology.yaml"
     path.write_text(yaml.safe_dump(declared), encoding="utf-8")
     return path

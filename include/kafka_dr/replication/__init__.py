@@ -5,18 +5,18 @@ from __future__ import annotations
 from kafka_dr.replication.connect import (
     ConnectClient,
     ConnectorNotFound,
-    ConnectorStatus,
     ConnectRefused,
     ConnectUnreachable,
     SourceOffset,
-    TaskStatus,
 )
 from kafka_dr.replication.connect_positions import committed_positions
+from kafka_dr.replication.connector_status import ConnectorStatus, TaskStatus
 from kafka_dr.replication.endpoint import ConnectEndpoint, TlsFiles
 from kafka_dr.replication.flow import Flow
 from kafka_dr.replication.mirrormaker import Mm2Replicator
 from kafka_dr.replication.moving import Moving, data_ends, flow_moves
 from kafka_dr.replication.replicator import Ensured, FlowState, FlowStatus, Positions, Replicator, not_running
+from kafka_dr.replication.watched_flow import WatchedFlow
 
 __all__ = [
     "Flow",
@@ -27,6 +27,7 @@ __all__ = [
     "Replicator",
     "not_running",
     "Mm2Replicator",
+    "WatchedFlow",
     "Moving",
     "flow_moves",
     "data_ends",

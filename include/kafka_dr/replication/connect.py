@@ -6,20 +6,16 @@ import ssl
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Any, Literal, cast
+from typing import Any
 from urllib.parse import quote
 
 import httpx
 
 from kafka_dr.clock import Clock
 from kafka_dr.errors import KafkaDrError, OutcomeUnknown, Refused, TryAgain
+from kafka_dr.replication.connector_status import ConnectorState, ConnectorStatus, TaskStatus, failure_in, state_in
 from kafka_dr.replication.endpoint import ConnectEndpoint
 from kafka_dr.waiting import SHORT_PAUSE_SECONDS, wait_until
-
-#: Connect's own word for a state, in lower case; ``absent`` if there is no such connector, ``unknown`` if Connect does
-#: not report a state.
-ConnectorState = Literal["absent", "stopped", "running", "failed", "paused", "unassigned", "restarting", "unknown"]
-_STATES = ("stopped", "running", "failed", "paused", "unassigned", "restarting")
 
 #: Connect's answer while its resources are not registered yet. For a missing connector the answer names it.
 _NOT_YET = "HTTP 404 Not Found"
@@ -35,57 +31,6 @@ class ConnectorNotFound(KafkaDrError):
 
 class ConnectRefused(Refused):
     """Connect understood the request and will not do it."""
-
-
-@dataclass(frozen=True, slots=True)
-class TaskStatus:
-    """One task of a connector.
-
-    :param trace: the first line of what it failed with; empty otherwise
-    """
-
-    number: int
-    state: ConnectorState
-    worker: str
-    trace: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class ConnectorStatus:
-    """A connector and its tasks, as Connect sees them.
-
-    :param tasks: those that have said something about themselves
-    :param expected_tasks: how many are configured; one that has not started yet is only counted here
-    """
-
-    name: str
-    state: ConnectorState
-    tasks: tuple[TaskStatus, ...] = ()
-    trace: str = ""
-    expected_tasks: int = 0
-
-    @property
-    def settled(self) -> ConnectorState:
-        """The state of connector and tasks together.
-
-        ``stopped`` only when no task is left, ``running`` only when all configured tasks run.
-        """
-        states = {task.state for task in self.tasks}
-        if self.state == "failed" or "failed" in states:
-            return "failed"
-        if self.state == "stopped":
-            return "unknown" if self.tasks else "stopped"
-        if self.state == "running" and (states != {"running"} or len(self.tasks) < self.expected_tasks):
-            return "unassigned"
-        return self.state
-
-    def need_not_be_waited_for(self, wanted: ConnectorState) -> bool:
-        """Whether it has settled in a state, or will not do so.
-
-        One that failed does not run by itself; but it can still be stopped, and then a task that failed is shown for a
-        moment longer.
-        """
-        return self.settled == wanted or (self.settled == "failed" and wanted == "running")
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,11 +105,11 @@ class ConnectClient:
         except ConnectorNotFound:
             return ConnectorStatus(name, "absent")
         tasks = (
-            TaskStatus(int(task["id"]), _state(task), str(task.get("worker_id", "")), _first_line(task))
+            TaskStatus(int(task["id"]), state_in(task), str(task.get("worker_id", "")), failure_in(task))
             for task in found.get("tasks", ())
         )
         connector = found["connector"]
-        return ConnectorStatus(name, _state(connector), tuple(tasks), _first_line(connector), expected)
+        return ConnectorStatus(name, state_in(connector), tuple(tasks), failure_in(connector), expected)
 
     def create(self, name: str, config: Mapping[str, str], *, stopped: bool = True) -> None:
         """Create a connector.
@@ -315,15 +260,6 @@ def _to_check(error: httpx.HTTPError) -> str:
 
 def _path(name: str, rest: str = "") -> str:
     return f"/connectors/{quote(name, safe='')}{rest}"
-
-
-def _state(found: Mapping[str, Any]) -> ConnectorState:
-    state = str(found.get("state", "")).lower()
-    return cast("ConnectorState", state) if state in _STATES else "unknown"
-
-
-def _first_line(found: Mapping[str, Any]) -> str:
-    return str(found.get("trace") or "").partition("\n")[0]
 
 
 def _message(response: httpx.Response) -> str:

@@ -9,7 +9,8 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
-from kafka_dr.clusters import KafkaCluster, OffsetRange, TopicPartition
+from kafka_dr.clusters import KafkaCluster, TopicPartition
+from kafka_dr.replication.connect_topic import ConnectTopic
 from kafka_dr.replication.flow import Flow
 
 
@@ -28,26 +29,37 @@ def decode_position(key: bytes | None, value: bytes | None) -> tuple[str, str, T
         return None
 
 
-def committed_positions(
-    cluster: KafkaCluster, topic: str, flow: Flow, *, stall_seconds: float
-) -> Mapping[TopicPartition, int]:
-    """Return the positions of a flow: next to read on its source, by partition.
+class CommittedPositions:
+    """The positions of one flow, from the topic in which the Connect cluster of its target stores them.
 
     :param cluster: the flow's target, reached as somebody who may read that topic
     :param topic: the topic in which the target's Connect workers store positions
-    :raises NotFound: there is no such topic
+    :param stall_seconds: how long the topic may give no record while there are more of them
     """
-    partitions = cluster.topics.describe([topic])[topic].partitions
-    starts, ends = cluster.topics.log_starts(partitions), cluster.topics.last_stable_offsets(partitions)
-    found: dict[TopicPartition, int] = {}
-    ranges = {p: OffsetRange(starts[p], max(starts[p], ends[p])) for p in partitions}
-    for record in cluster.log.read(ranges, stall_seconds=stall_seconds):
-        position = decode_position(record.key, record.value)
-        if position is None or position[:2] != (flow.connector, flow.source):
-            continue
-        _, _, partition, offset = position
-        if offset is None:
-            found.pop(partition, None)
-        else:
-            found[partition] = offset + 1
-    return found
+
+    def __init__(self, cluster: KafkaCluster, topic: str, flow: Flow, *, stall_seconds: float) -> None:
+        self._flow = flow
+        self._stored = ConnectTopic(cluster, topic, keep=self._is_own, stall_seconds=stall_seconds)
+
+    def read(self) -> Mapping[TopicPartition, int]:
+        """Return the committed positions: next to read on the source, by partition.
+
+        :raises NotFound: there is no such topic
+        :raises NotAuthorized: the principal may not read it
+        """
+        decoded = (decode_position(key, value) for key, value in self._stored.newest().items())
+        return {found[2]: found[3] + 1 for found in decoded if found is not None and found[3] is not None}
+
+    def _is_own(self, key: bytes) -> bool:
+        # Names of flows are ASCII letters. Most keys belong to other flows, and need not be decoded.
+        if self._flow.connector.encode() not in key:
+            return False
+        found = decode_position(key, None)
+        return found is not None and found[:2] == (self._flow.connector, self._flow.source)
+
+
+def committed_positions(
+    cluster: KafkaCluster, topic: str, flow: Flow, *, stall_seconds: float
+) -> Mapping[TopicPartition, int]:
+    """Return the positions of a flow, read once; see :class:`CommittedPositions`."""
+    return CommittedPositions(cluster, topic, flow, stall_seconds=stall_seconds).read()

@@ -11,9 +11,9 @@ from collections.abc import Iterable, Mapping
 
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.errors import NeedsPerson, Refused
-from kafka_dr.replication.connect import ConnectClient, ConnectorStatus, SourceOffset
+from kafka_dr.replication.connect import ConnectClient, SourceOffset
 from kafka_dr.replication.flow import Flow
-from kafka_dr.replication.replicator import Ensured, FlowState, FlowStatus, Positions
+from kafka_dr.replication.replicator import Ensured, FlowStatus, Positions, flow_status
 from kafka_dr.replication.settings import as_config, flow_settings
 from kafka_dr.topology import ClusterSpec, ProtectionGroup
 
@@ -64,7 +64,7 @@ class Mm2Replicator:
 
     def status(self) -> FlowStatus:
         """Return what the connector is doing."""
-        return _status(self._connect.status(self._flow.connector))
+        return flow_status(self._connect.status(self._flow.connector))
 
     def ensure(self, *, stopped: bool = True) -> Ensured:
         """Create the connector, or give it the wanted configuration; one that exists keeps its state."""
@@ -84,7 +84,7 @@ class Mm2Replicator:
 
     def wait_stopped(self, deadline_seconds: float) -> FlowStatus:
         """Wait until the connector is stopped and has no tasks."""
-        return _status(self._connect.wait_for(self._flow.connector, "stopped", deadline_seconds=deadline_seconds))
+        return flow_status(self._connect.wait_for(self._flow.connector, "stopped", deadline_seconds=deadline_seconds))
 
     def resume(self) -> None:
         """Ask for the connector to run."""
@@ -92,7 +92,7 @@ class Mm2Replicator:
 
     def wait_running(self, deadline_seconds: float) -> FlowStatus:
         """Wait until connector and tasks run; a failed one ends the wait."""
-        return _status(self._connect.wait_for(self._flow.connector, "running", deadline_seconds=deadline_seconds))
+        return flow_status(self._connect.wait_for(self._flow.connector, "running", deadline_seconds=deadline_seconds))
 
     def positions(self) -> dict[TopicPartition, int]:
         """Return, by source partition, the next offset that will be copied."""
@@ -157,12 +157,6 @@ class Mm2Replicator:
     def _entry(self, partition: TopicPartition, offset: int | None) -> SourceOffset:
         key = {"cluster": self._flow.source, "partition": partition.partition, "topic": partition.topic}
         return SourceOffset(key, None if offset is None else {"offset": offset})
-
-
-def _status(found: ConnectorStatus) -> FlowStatus:
-    state: FlowState = "unassigned" if found.settled == "restarting" else found.settled
-    traces = [found.trace, *(f"task {task.number}: {task.trace}" for task in found.tasks if task.trace)]
-    return FlowStatus(state, len(found.tasks), "; ".join(filter(None, traces)))
 
 
 def _differences(wanted: Mapping[TopicPartition, int], found: Mapping[TopicPartition, int]) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from kafka_dr.clusters import TopicPartition
+from kafka_dr.replication.connector_status import ConnectorStatus
 from kafka_dr.replication.flow import Flow
 
 FlowState = Literal["absent", "stopped", "running", "failed", "paused", "unassigned", "unknown"]
@@ -42,6 +43,13 @@ def not_running(flow: Flow, status: FlowStatus) -> str:
         )
     seen = f"{flow.connector} is {status.state} {status.detail}".rstrip()
     return f"{seen}, but {flow.source} is active, so it has to run: see dr_flows"
+
+
+def flow_status(found: ConnectorStatus) -> FlowStatus:
+    """Return what a flow is doing, from the state of its connector."""
+    state: FlowState = "unassigned" if found.settled == "restarting" else found.settled
+    traces = [found.trace, *(f"task {task.number}: {task.trace}" for task in found.tasks if task.trace)]
+    return FlowStatus(state, len(found.tasks), "; ".join(filter(None, traces)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,6 +54,10 @@ class ClusterSpec(Section):
         default=None,
         description="the offset.storage.topic of those Connect workers; <connect_group_id>-offsets if left out",
     )
+    connect_status_topic: TopicName | None = Field(
+        default=None,
+        description="the status.storage.topic of those Connect workers; <connect_group_id>-status if left out",
+    )
     allow_everyone_if_no_acl: Annotated[bool, Field(strict=True)] | None = Field(
         default=None,
         description="what allow.everyone.if.no.acl.found is on its brokers, which do not show it: true or false",
@@ -81,6 +85,11 @@ class ClusterSpec(Section):
     def connect_positions_topic(self) -> str:
         """The topic in which this cluster's Connect workers store what their flows have copied."""
         return self.connect_offsets_topic or f"{self.connect_group_id}-offsets"
+
+    @property
+    def connect_states_topic(self) -> str:
+        """The topic in which this cluster's Connect workers store what their connectors do."""
+        return self.connect_status_topic or f"{self.connect_group_id}-status"
 
     def jaas_reference(self, cluster: str) -> str:
         """Return what a connector on this cluster's Connect writes instead of its login at ``cluster``."""

@@ -215,7 +215,6 @@ def _secrets(lab: Lab) -> Path:
     entries: dict[str, Mapping[str, str]] = {}
     for cluster in CLUSTERS:
         entries[f"kafka_{cluster.name}_audit"] = lab.client_settings(cluster.name, AUDIT)
-        entries[f"connect_{cluster.name}"] = {"url": cluster.connect_url(lab.settings)}
     path = lab.home.root / "spark" / "connections.json"
     credentials.write_private(path, json.dumps(entries))
     return path

@@ -68,7 +68,7 @@ class StrandedRecordsOperator(FirstTask, SparkJobOperator):
             _, run = state_and_failover(group)
             both = read_topology(os.environ).group(group).clusters
         self.application_args = ["--topology", os.environ[TOPOLOGY], "--group", group]
-        with self.reachable(logs=both, connect=both):
+        with self.reachable(both):
             problem = self.submit(context)
         self.report_path = f"stranded/{group}/{run}"
         found = _list_of(group, run)

@@ -67,8 +67,7 @@ class SparkAuditOperator(SparkJobOperator):
             *("--out", f"{topology.evidence.root.rstrip('/')}/{folder}"),
             *self.arguments(context["params"]),
         ]
-        # The Connect cluster of the target knows the offsets that the flow has reached.
-        with self.reachable(logs=(flow.source, flow.target), connect=(flow.target,)):
+        with self.reachable((flow.source, flow.target)):
             problem = self._submitted(context, root, flow)
         self._record(root, flow)
         report = _read_report(root.joinpath(*self.report_path.split("/")))

@@ -69,18 +69,20 @@ class SparkJobOperator(SparkSubmitOperator):
         )
 
     @contextmanager
-    def reachable(self, *, logs: Iterable[str], connect: Iterable[str]) -> Iterator[None]:
+    def reachable(self, clusters: Iterable[str]) -> Iterator[None]:
         """Write the file of connections, and name it in the environment of the processes that are started meanwhile.
 
-        :param logs: the clusters whose logs the job reads
-        :param connect: the clusters whose Connect cluster the job asks
+        It holds connections of the audit role alone: what a job needs of Connect is in topics, and whoever may ask
+        Connect's REST API may change flows.
+
+        :param clusters: the clusters that the job reads
         """
-        from kafka_dr_airflow.secrets_file import SETTING, SecretsFile, connect_entry, kafka_entry
+        from kafka_dr_airflow.secrets_file import SETTING, SecretsFile, kafka_entry
 
         with plain_errors():
             topology = read_topology(os.environ)
-            entries = {each: kafka_entry(each) for each in (topology.cluster(name).connections.audit for name in logs)}
-            entries |= {each: connect_entry(each) for each in (topology.cluster(name).connect for name in connect)}
+            audits = (topology.cluster(name).connections.audit for name in clusters)
+            entries = {each: kafka_entry(each) for each in audits}
         with SecretsFile(entries) as self._secrets:
             os.environ[SETTING] = str(self._secrets.path)
             try:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from copy_audit.partitions import PartitionOutcome
 from kafka_dr.clock import Clock
 from kafka_dr.clusters import TopicPartition
-from kafka_dr.replication import Replicator
+from kafka_dr.replication import WatchedFlow
 from kafka_dr.waiting import wait_until
 
 #: A flow in one of these states reads nothing, so there is no reason to wait.
@@ -27,7 +27,7 @@ class FlowWait:
     :param seconds: how long a record may take from the source to the target
     """
 
-    replicator: Replicator
+    watched: WatchedFlow
     clock: Clock
     seconds: float
 
@@ -50,12 +50,12 @@ class FlowWait:
         """Return the partitions that the flow has read up to there, as soon as it has read all of them."""
 
         def passed() -> set[TopicPartition]:
-            positions = self.replicator.positions()
+            positions = self.watched.positions()
             return {partition for partition, offset in wanted.items() if positions.get(partition, 0) >= offset}
 
         return wait_until(
             passed,
-            lambda found: not wait or len(found) == len(wanted) or self.replicator.status().state in _STILL,
+            lambda found: not wait or len(found) == len(wanted) or self.watched.status().state in _STILL,
             clock=self.clock,
             seconds=self.seconds,
             pause_seconds=_SECONDS_BETWEEN,

@@ -97,9 +97,9 @@ def _audit(arguments: argparse.Namespace, environ: Mapping[str, str], clock: Clo
     flow = declared_flow(topology, arguments.flow)
     connections = Connections.read(environ)
     options = _options(arguments)
-    with reached(topology, flow, connections, clock) as (source, target, replicator):
+    with reached(topology, flow, connections) as (source, target, watched):
         group, history = topology.group(flow.group), _history(flow, (source, target), clock)
-        asked = ask(group, source=source, target=target, replicator=replicator, clock=clock, options=options)
+        asked = ask(group, source=source, target=target, watched=watched, clock=clock, options=options)
         watch.lap("resolve")
         with sessions(f"checksum audit of {arguments.flow}") as session:
             watch.lap("session")
@@ -107,7 +107,7 @@ def _audit(arguments: argparse.Namespace, environ: Mapping[str, str], clock: Clo
             out.mkdir(parents=True, exist_ok=True)
             rename_old_report(out)
             store = AuditStore.of(topology.evidence.root, session, flow)
-            flow_wait = FlowWait(replicator, clock, group.thresholds.max_replication_latency_seconds)
+            flow_wait = FlowWait(watched, clock, group.thresholds.max_replication_latency_seconds)
             run = ChecksumRun(group, source, target, store, watch, flow_wait, history)
             done = run.audit(options, asked)
             report = done.report

@@ -1,4 +1,4 @@
-"""What a checksum audit asks clusters and Connect: numeric offset ranges, resolved once for both clusters.
+"""What a checksum audit asks clusters and flow: numeric offset ranges, resolved once for both clusters.
 
 The order matters. The flow's positions come first, then the target's ends, then the source's. So everything below a
 position is on the target, and everything in the target's range was copied from the source's range.
@@ -15,7 +15,7 @@ from kafka_dr.audit import stamped_topics, times_count, times_lost
 from kafka_dr.clock import Clock
 from kafka_dr.clusters import KafkaCluster, OffsetRange, Topic, TopicPartition
 from kafka_dr.errors import Refused
-from kafka_dr.replication import Mm2Replicator
+from kafka_dr.replication import WatchedFlow
 from kafka_dr.topology import ProtectionGroup
 
 
@@ -97,7 +97,7 @@ def resolve(
     *,
     source: KafkaCluster,
     target: KafkaCluster,
-    replicator: Mm2Replicator,
+    watched: WatchedFlow,
     clock: Clock,
     only: Collection[str] = (),
 ) -> ResolvedRanges:
@@ -106,7 +106,7 @@ def resolve(
     :param only: these topics; empty: all of the group's
     :raises Refused: one of these is not a topic of the group, or is on neither cluster
     """
-    positions, epoch = _positions(replicator)
+    positions, epoch = _positions(watched)
     names = {cluster: _names(group, cluster, only) for cluster in (source, target)}
     if missing := set(only) - names[source] - names[target]:
         raise Refused(
@@ -128,10 +128,10 @@ def resolve(
     )
 
 
-def _positions(replicator: Mm2Replicator) -> tuple[Mapping[TopicPartition, int] | None, int | None]:
-    if replicator.status().state == "absent":
+def _positions(watched: WatchedFlow) -> tuple[Mapping[TopicPartition, int] | None, int | None]:
+    if watched.status().state == "absent":
         return None, None
-    where = replicator.where()
+    where = watched.where()
     return where.next_to_read, where.seed_epoch
 
 

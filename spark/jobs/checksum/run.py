@@ -33,7 +33,7 @@ from kafka_dr.clusters import KafkaCluster, OffsetRange, TopicPartition
 from kafka_dr.errors import TryAgain
 from kafka_dr.parallel import at_once
 from kafka_dr.register.port import History
-from kafka_dr.replication import Mm2Replicator
+from kafka_dr.replication import WatchedFlow
 from kafka_dr.topology import ProtectionGroup
 from kafka_dr_spark.fingerprints import Special
 
@@ -57,16 +57,14 @@ def ask(
     *,
     source: KafkaCluster,
     target: KafkaCluster,
-    replicator: Mm2Replicator,
+    watched: WatchedFlow,
     clock: Clock,
     options: AuditOptions,
 ) -> AuditInput:
     """Ask both clusters and Connect which offsets to read, and write the self-test at the same time."""
     now_ms, copies = int(clock.now().timestamp() * 1000), group.flow.replication_factor
     resolved, batch = at_once(
-        lambda: resolve(
-            group, source=source, target=target, replicator=replicator, clock=clock, only=options.of_topics
-        ),
+        lambda: resolve(group, source=source, target=target, watched=watched, clock=clock, only=options.of_topics),
         lambda: self_test.write(source, target, now_ms=now_ms, replication_factor=copies),
     )
     return AuditInput(resolved, batch)

@@ -1,4 +1,4 @@
-"""What a lag audit asks clusters and Connect before anything is read."""
+"""What a lag audit asks before anything is read: the clusters, and what Connect stores of the flow."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from datetime import datetime
 from kafka_dr.clock import Clock
 from kafka_dr.clusters import ClusterError, KafkaCluster, OffsetRange, Topic, TopicPartition
 from kafka_dr.lag import GroupSeen, PartitionSeen, Retention
-from kafka_dr.replication import Flow, FlowState, Mm2Replicator
+from kafka_dr.replication import Flow, FlowState, WatchedFlow
 from kafka_dr.topology import ProtectionGroup
 
 #: The partition of MirrorMaker's topic of offset syncs; it has no other.
@@ -45,14 +45,14 @@ class LagFacts:
 
 
 def ask(
-    group: ProtectionGroup, replicator: Mm2Replicator, *, source: KafkaCluster, target: KafkaCluster, clock: Clock
+    group: ProtectionGroup, watched: WatchedFlow, *, source: KafkaCluster, target: KafkaCluster, clock: Clock
 ) -> LagFacts:
-    """Ask the clusters, as audit, and the flow's Connect.
+    """Ask the clusters, and what Connect stores of the flow, as audit.
 
     :raises KafkaDrError: one of them does not answer or refuses
     """
-    flow = replicator.flow
-    state, where = replicator.status().state, replicator.where()
+    flow = watched.flow
+    state, where = watched.status().state, watched.where()
     groups = _groups(group, source)
     topics = source.topics.describe(name for name in source.topics.names() if group.owns_topic(name))
     partitions = _partitions(topics, where.next_to_read, source)

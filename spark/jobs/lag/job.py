@@ -75,8 +75,8 @@ def _audit(options: argparse.Namespace, environ: Mapping[str, str], clock: Clock
         out = path_of(options.out, session)
         out.mkdir(parents=True, exist_ok=True)
         rename_old_report(out)
-        with reached(topology, flow, connections, clock) as (source, target, replicator):
-            facts = ask(topology.group(flow.group), replicator, source=source, target=target, clock=clock)
+        with reached(topology, flow, connections) as (source, target, watched):
+            facts = ask(topology.group(flow.group), watched, source=source, target=target, clock=clock)
             access = {"source": source.settings, "target": target.settings}
             reading = read(session, facts, **access, most_offsets=options.most_offsets)
         limits = _limits(topology.group(flow.group).thresholds)

@@ -21,7 +21,7 @@ from kafka_dr.errors import KafkaDrError, NeedsPerson, Refused, TryAgain
 from kafka_dr.register import KafkaRegister
 from kafka_dr.register.abandonment import failback_changed_it_since
 from kafka_dr.register.port import History
-from kafka_dr.replication import ConnectClient, Flow, Mm2Replicator
+from kafka_dr.replication import Flow, WatchedFlow
 from kafka_dr.topology import Topology, load
 
 FINDINGS = 1
@@ -63,7 +63,7 @@ def _list(options: argparse.Namespace, environ: Mapping[str, str], clock: Clock,
         kept = _kept(store)
         if kept is not None and (left.held or failback_changed_it_since(left.history, left.abandonment.run)):
             return _said_before(kept, "a failback rests on it")
-        said = _flow_says(topology, left, connections, clock)
+        said = _flow_says(topology, left, new)
         planned = plan(group, left, old, new, root=root, positions=said, now=clock.now())
         watch.lap("resolve")
         if kept is not None and knows_less(planned.as_list(), kept):
@@ -92,18 +92,16 @@ def _reached(topology: Topology, name: str, connections: Connections) -> KafkaCl
     return cluster
 
 
-def _flow_says(
-    topology: Topology, left: AbandonedGroup, connections: Connections, clock: Clock
-) -> Mapping[TopicPartition, int]:
-    """Return up to where the flow says that it copied; empty if Connect does not answer: content decides anyway."""
-    old, new = left.abandonment.old, left.abandonment.new
-    group = topology.group(left.group)
+def _flow_says(topology: Topology, left: AbandonedGroup, new: KafkaCluster) -> Mapping[TopicPartition, int]:
+    """Return up to where the flow's positions say that it copied; empty if they cannot be read: content decides.
+
+    That they cannot be read is printed with what to do about it.
+    """
+    flow = Flow(left.group, left.abandonment.old, left.abandonment.new)
     try:
-        with ConnectClient(connections.connect(topology.cluster(new).connect), clock=clock) as connect:
-            flow = Flow(group.name, old, new)
-            ends = {"source": topology.cluster(old), "target": topology.cluster(new)}
-            return Mm2Replicator(flow, group=group, **ends, connect=connect).positions()
-    except KafkaDrError:
+        return WatchedFlow(flow, target=new, declared=topology.cluster(new.name)).positions()
+    except KafkaDrError as error:
+        print(f"the positions of {flow} are not known, so only the content of records is compared: {error}")
         return {}
 
 

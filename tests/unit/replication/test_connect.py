@@ -16,7 +16,8 @@ from kafka_dr.replication import (
     ConnectUnreachable,
     TaskStatus,
 )
-from kafka_dr.replication.connect import ConnectorState, answered
+from kafka_dr.replication.connect import answered
+from kafka_dr.replication.connector_status import ConnectorState
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from kafka_dr.audit.difference import Difference
 from kafka_dr.audit.finding import FindingKind
 from kafka_dr.clock import ManualClock
 from kafka_dr.clusters import TopicPartition
-from kafka_dr.replication import FlowStatus, Replicator
+from kafka_dr.replication import FlowStatus, WatchedFlow
 from kafka_dr.replication.replicator import FlowState
 
 P, Q = TopicPartition("orders", 0), TopicPartition("orders", 1)
@@ -49,7 +49,7 @@ def outcome(partition: TopicPartition, first: int, after: int) -> PartitionOutco
 def late(
     flow: SteadyFlow, *outcomes: tuple[TopicPartition, int, int], seen: int = 0
 ) -> dict[TopicPartition, set[FindingKind]]:
-    flow_wait = FlowWait(cast("Replicator", flow), flow.clock, 30)
+    flow_wait = FlowWait(cast("WatchedFlow", flow), flow.clock, 30)
     found = flow_wait.judged({each[0]: outcome(*each) for each in outcomes}, {P: seen, Q: seen})
     return {partition: {d.kind for d in each.waiting} for partition, each in found.items()}
 
@@ -83,5 +83,5 @@ def test_nobody_waits_for_what_an_earlier_audit_has_seen_waiting() -> None:
 
 def test_nothing_is_asked_where_nothing_is_late() -> None:
     flow = SteadyFlow(ManualClock())
-    FlowWait(cast("Replicator", flow), flow.clock, 30).judged({P: outcome(P, 40, 50).in_time()}, {})
+    FlowWait(cast("WatchedFlow", flow), flow.clock, 30).judged({P: outcome(P, 40, 50).in_time()}, {})
     assert flow.asked == 0
