@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from confluent_kafka import ConsumerGroupTopicPartitions
@@ -72,10 +72,17 @@ class Groups:
                 raise error
         return {group: answer for group, answer in found.items() if not isinstance(answer, KafkaDrError)}
 
-    def set_offsets(self, offsets: Mapping[str, Mapping[TopicPartition, int]]) -> None:
+    def set_offsets(
+        self,
+        offsets: Mapping[str, Mapping[TopicPartition, int]],
+        *,
+        before_each: Callable[[], None] = lambda: None,
+    ) -> None:
         """Commit offsets on behalf of groups.
 
         :param offsets: by group and partition
+        :param before_each: called right before each request, in several threads; where it raises an error,
+            the offsets of that group are not committed
         :raises GroupNotEmpty: a group has live members
         """
 
@@ -83,6 +90,7 @@ class Groups:
             partitions = [ClientPartition(p.topic, p.partition, offset) for p, offset in offsets[group].items()]
             if not partitions:
                 return
+            before_each()
             futures = self._session.admin.alter_consumer_group_offsets(
                 [ConsumerGroupTopicPartitions(group, partitions)], request_timeout=self._session.request_seconds
             )

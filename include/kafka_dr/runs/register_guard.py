@@ -6,11 +6,14 @@ the process changes nothing more.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
-from kafka_dr.errors import Refused
+from kafka_dr.clock import Clock
+from kafka_dr.errors import KafkaDrError, Refused
+from kafka_dr.fencing.change import FRESH_SECONDS
 from kafka_dr.register import RegisterState
 from kafka_dr.register.holding import said
 
@@ -89,3 +92,40 @@ class RegisterGuard:
                 "changed. See which run holds the group now"
             )
         return found
+
+
+@dataclass(slots=True)
+class LastingPermission:
+    """Permits many changes of one kind: the register is asked before the first one, and again when a second is over.
+
+    A process that was held up between two of them changes nothing more if another one has the run by then. Once the
+    register did not permit a change, or did not answer, no further one is permitted.
+
+    :param guard: what is asked
+    :param clock: what the age of its answer is measured with
+    """
+
+    guard: RegisterGuard
+    clock: Clock
+    _asked: float | None = field(default=None, init=False)
+    _error: KafkaDrError | None = field(default=None, init=False)
+    _lock: threading.Lock = field(default_factory=threading.Lock, init=False, repr=False)
+
+    def require(self) -> None:
+        """Ask if the last answer is too old, to be called right before each change, by any thread.
+
+        :raises Refused: the register does not permit the changes any more
+        :raises KafkaDrError: the register could not be read
+        """
+        with self._lock:
+            if self._error is not None:
+                raise self._error
+            now = self.clock.monotonic()
+            if self._asked is not None and now - self._asked <= FRESH_SECONDS:
+                return
+            try:
+                self.guard.require()
+            except KafkaDrError as error:
+                self._error = error
+                raise
+            self._asked = now

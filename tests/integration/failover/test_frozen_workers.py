@@ -126,6 +126,25 @@ def test_a_worker_that_sleeps_in_any_step_changes_nothing_after_another_process_
 
 
 @pytest.mark.long
+def test_a_worker_that_sleeps_between_the_offsets_of_two_groups_does_not_take_a_group_back(
+    group: SwitchedGroup, frozen: Freezer
+) -> None:
+    """The group has read on since then, and has no member at the moment: the broker would take any offset."""
+    target, slow = group.standby, f"{group.name}-slow"
+    request = group.go(_before(StepName.CUT_OVER_GROUPS))
+    worker = frozen(request, StepName.CUT_OVER_GROUPS, "kafka_dr.clusters.groups:Groups.set_offsets")
+    with group.protection.clients() as clients:
+        resume(ResumeRequest(group.name, "finish", run=request.run, confirmed=True), clients)
+    group.protection.produce(target, 10)
+    group.wait_equal()
+    with group.protection.cluster(target, "admin") as admin:
+        read = {p: offset + 3 for p, offset in group.committed(target, slow).items()}
+        admin.groups.set_offsets({slow: read})
+    assert re.match(_LOST, _woken_in_vain(group, request, worker))
+    assert group.committed(target, slow) == read
+
+
+@pytest.mark.long
 def test_a_worker_that_sleeps_right_before_it_sets_the_route_does_not_set_it_after_the_next_run(
     group: SwitchedGroup, frozen: Freezer
 ) -> None:

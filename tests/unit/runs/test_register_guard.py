@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
 from kafka_dr.adoption.adopt import adoption_guard
+from kafka_dr.clock import ManualClock
 from kafka_dr.config_sync import Plan
 from kafka_dr.config_sync.lock import HeldLock
 from kafka_dr.errors import NeedsPerson, Refused, TryAgain
@@ -19,7 +21,7 @@ from kafka_dr.register import Phase, RegisterState
 from kafka_dr.register.holding import HeldBy
 from kafka_dr.replication import Flow, FlowStatus
 from kafka_dr.runs.group_context import GroupContext
-from kafka_dr.runs.register_guard import AsksFor, Condition, RegisterGuard, Unchanged
+from kafka_dr.runs.register_guard import AsksFor, Condition, LastingPermission, RegisterGuard, Unchanged
 from kafka_dr.runs.request import RunRequest
 from kafka_dr.runs.run import Run
 from kafka_dr.watch.apply_config import config_guard
@@ -308,3 +310,25 @@ def test_the_config_sync_asks_for_its_lock_and_the_clusters_ids_before_the_regis
     ids["west"] = "id-of-west"
     registers.set(east=changed(STABLE, {"epoch": 5}))
     assert "Nothing more is changed" in refused(guard(lambda: None))
+
+
+def test_many_changes_of_one_kind_ask_again_when_a_second_is_over_and_none_follows_a_refusal() -> None:
+    clock, held = ManualClock(), [PLANNED]
+    asked = list[RegisterState]()
+
+    def read() -> RegisterState:
+        asked.append(held[0])
+        return held[0]
+
+    permission = LastingPermission(RegisterGuard("orders", "the register", read, Unchanged(PLANNED)), clock)
+    for _ in range(3):
+        permission.require()
+    clock.advance(0.9)
+    permission.require()
+    assert len(asked) == 1
+    held[0] = replace(PLANNED, attempt=2)
+    clock.advance(0.2)
+    for _ in range(2):
+        with pytest.raises(Refused, match="Nothing more is changed"):
+            permission.require()
+    assert len(asked) == 2

@@ -12,6 +12,7 @@ from kafka_dr.named_rows import groups_from_json
 from kafka_dr.offsets import CutOverProblem, TranslatedOffset, not_read_back, past_end
 from kafka_dr.outcomes import Check
 from kafka_dr.register import Phase
+from kafka_dr.runs.register_guard import LastingPermission
 from kafka_dr.runs.run import Run
 from kafka_dr.waiting import wait_until
 
@@ -43,8 +44,9 @@ def act(run: Run) -> Mapping[str, Any]:
             "timestamp to read them from the time of the first unread record, or fix the cause. Then trigger a new run"
         )
     run.write_fact("translations", {"positions": [translation.to_json(position) for position in translated]})
-    run.guard(Phase.SWITCHING).require()
-    run.operator(run.target).groups.set_offsets(by_group(translated))
+    permission = LastingPermission(run.guard(Phase.SWITCHING), run.clock)
+    permission.require()
+    run.operator(run.target).groups.set_offsets(by_group(translated), before_each=permission.require)
     beyond = other_topics.journaled(run.fact("drained")) or ()
     return {"groups": [translation.to_json(position) for position in translated], **other_topics.left_out(run, beyond)}
 

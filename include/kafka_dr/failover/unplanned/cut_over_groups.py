@@ -14,6 +14,7 @@ from kafka_dr.named_rows import positions_from_json
 from kafka_dr.offsets import TranslatedOffset
 from kafka_dr.register import Phase
 from kafka_dr.runs import background
+from kafka_dr.runs.register_guard import LastingPermission
 from kafka_dr.runs.run import Run
 
 #: How long a comparison with a drained source may take, in seconds; after that the offsets are found without it.
@@ -33,8 +34,9 @@ def act(run: Run) -> Mapping[str, Any]:
     translated = translation.from_json(run.journal.get("translations", {}).get("positions", [])) or _translated(run)
     rows = [translation.to_json(position) for position in translated]
     run.write_fact("translations", {"positions": rows})
-    run.guard(Phase.SWITCHING).require()
-    run.operator(run.target).groups.set_offsets(planned.by_group(translated))
+    permission = LastingPermission(run.guard(Phase.SWITCHING), run.clock)
+    permission.require()
+    run.operator(run.target).groups.set_offsets(planned.by_group(translated), before_each=permission.require)
     found = last_known.positions(run)
     return {
         "groups": rows,
