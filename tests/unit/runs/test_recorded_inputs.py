@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from kafka_dr.audit import FileFrontierStore
 from kafka_dr.audit.kept_frontier import FrontierPoint, KeptFrontier
-from kafka_dr.group_offsets.recorded_frontier import RecordedFrontierStore
+from kafka_dr.clock import SystemClock
+from kafka_dr.clusters import ClusterUnreachable
+from kafka_dr.group_offsets.recorded_frontier import RecordedFrontierStore, recorded_store
 from kafka_dr.json_documents import write_whole
 from kafka_dr.register import MemoryRegister
 from kafka_dr.runs.inputs import folders_of, read_inputs
@@ -134,3 +138,44 @@ def test_the_digest_is_recorded_before_the_file_is_written_wherever_the_process_
     assert wrong(root, register) == []
     files.write(FORWARD, frontier(9_999))
     assert wrong(root, register) == [FRONTIER]
+
+
+@pytest.mark.parametrize(
+    ("verb", "silent", "kept"),
+    [
+        ("planned_failover", "none", True),
+        ("planned_failover", "east", False),
+        ("planned_failover", "west", False),
+        ("unplanned_failover", "east", True),
+        ("unplanned_failover", "west", False),
+    ],
+)
+def test_a_frontier_is_kept_when_each_register_that_may_decide_next_has_its_digest(
+    root: DeadlinePath, verb: str, silent: str, kept: bool
+) -> None:
+    registers = {cluster: MemoryRegister() for cluster in ("east", "west")}
+
+    def reached(cluster: str) -> MemoryRegister:
+        if cluster == silent:
+            raise ClusterUnreachable(f"{cluster} does not answer")
+        return registers[cluster]
+
+    run: Any = SimpleNamespace(
+        evidence_root=root,
+        group=SimpleNamespace(name="orders"),
+        clock=SystemClock(),
+        clients=SimpleNamespace(register=reached),
+        request=SimpleNamespace(verb=verb),
+        silent=frozenset(),
+        arbiter="west" if verb == "unplanned_failover" else "east",
+        source="east",
+        target="west",
+    )
+    store = recorded_store(run)
+    store.write(FORWARD, frontier(200))
+    if kept:
+        store.flush()
+    else:
+        with pytest.raises(ClusterUnreachable):
+            store.flush()
+    assert FileFrontierStore(root, "orders").read(FORWARD) == frontier(200 if kept else 100)
