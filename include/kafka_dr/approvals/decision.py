@@ -23,6 +23,8 @@ PARTITIONS = {"named": "topic", "holding": "partitions"}
 _OUTCOMES = "check_outcomes"
 #: A check with such an outcome makes no approval void that was given when it had another one that passes.
 _GOOD = ("ok", "warning")
+#: A source that fails goes on failing, and what it cannot be asked about any more is excused in an unplanned failover.
+_GOOD_WITHOUT_SOURCE = (*_GOOD, "excused")
 _ID_OF_A_CLUSTER = {"named": "cluster", "holding": "cluster_id"}
 _ROWS: Mapping[str, Mapping[str, str]] = {
     "cluster_ids": _ID_OF_A_CLUSTER,
@@ -128,27 +130,28 @@ def _first_facts(run: Run) -> Mapping[str, Any] | None:
     return None if kept is None else kept.get("facts", {}).get("decision", {})
 
 
-def _only_better(approved: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
+def _only_better(approved: Mapping[str, Any], now: Mapping[str, Any], good: Collection[str]) -> bool:
     """Return whether facts differ only in checks that are good now, and that the approver let pass."""
     before, found = approved.get(_OUTCOMES, {}), now.get(_OUTCOMES, {})
     rest = [{name: each for name, each in facts.items() if name != _OUTCOMES} for facts in (approved, now)]
     if digest_of(rest[0]) != digest_of(rest[1]) or before.keys() != found.keys():
         return False
-    return all(said == before[name] or (said in _GOOD and before[name] in PASSING) for name, said in found.items())
+    return all(said == before[name] or (said in good and before[name] in PASSING) for name, said in found.items())
 
 
 def _is_better(run: Run, now: Mapping[str, Any], given: Sequence[str]) -> bool:
     """Return whether the facts of now are those of the one digest that was approved, or better."""
     approved = _first_facts(run) if len(given) == 1 else None
+    good = _GOOD_WITHOUT_SOURCE if run.request.verb == "unplanned_failover" else _GOOD
     # The evidence could be changed by others: it counts only as far as the digest that was approved covers it.
-    return approved is not None and given == [digest_of(approved)] and _only_better(approved, now)
+    return approved is not None and given == [digest_of(approved)] and _only_better(approved, now, good)
 
 
 def unchanged(run: Run, now: Mapping[str, Any], approved: Collection[str]) -> Check:
     """Return whether every approval is about the decision facts that hold now.
 
     A check that was excused when the approver saw it may be ok now. One that was ok, and is only excused now, was never
-    approved.
+    approved, but in an unplanned failover, whose source may have stopped to answer since.
 
     :param approved: the digests that the answers carry
     """

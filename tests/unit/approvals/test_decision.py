@@ -19,12 +19,18 @@ def facts(lag: str, **more: Any) -> dict[str, Any]:
     return {"protection_group": "orders", "check_outcomes": {"route": "ok", "lag_audit": lag}, **more}
 
 
-def judged(approved: dict[str, Any], now: dict[str, Any], *, kept: dict[str, Any] | None = None) -> Check:
+def judged(
+    approved: dict[str, Any],
+    now: dict[str, Any],
+    *,
+    kept: dict[str, Any] | None = None,
+    verb: str = "planned_failover",
+) -> Check:
     """Judge an approval of some facts, while the evidence holds them, or others."""
     record = {"facts": {"decision": approved if kept is None else kept}}
     run = SimpleNamespace(
         group=SimpleNamespace(name="orders"),
-        request=SimpleNamespace(run="r1", verb="planned_failover"),
+        request=SimpleNamespace(run="r1", verb=verb),
         clients=SimpleNamespace(evidence=SimpleNamespace(newest=lambda *_: record)),
     )
     return decision.unchanged(cast("Run", run), now, approved=(decision.digest_of(approved),))
@@ -63,6 +69,13 @@ def test_an_approval_covers_what_was_shown_and_what_became_good_since(approved: 
     if not holds:
         assert f"what was approved has changed since (lag_audit was {approved}, is {now})" in found.detail
         assert "route" not in found.detail
+
+
+def test_a_source_that_fails_further_after_the_approval_stops_no_unplanned_failover() -> None:
+    assert judged(facts("ok"), facts("excused"), verb="unplanned_failover").outcome == "ok"
+    assert judged(facts("ok"), facts("excused"), verb="failback").outcome == "failed"
+    for outcome in ("unknown", "failed", "overridden"):
+        assert judged(facts("ok"), facts(outcome), verb="unplanned_failover").outcome == "failed"
 
 
 def test_a_check_that_became_good_covers_no_other_change() -> None:
