@@ -23,7 +23,7 @@ PARTITIONS = {"named": "topic", "holding": "partitions"}
 _OUTCOMES = "check_outcomes"
 #: A check with such an outcome makes no approval void that was given when it had another one that passes.
 _GOOD = ("ok", "warning")
-#: A source that fails goes on failing, and what it cannot be asked about any more is excused in an unplanned failover.
+#: In an unplanned failover the source may fail further: what it can no longer be asked is excused.
 _GOOD_WITHOUT_SOURCE = (*_GOOD, "excused")
 _ID_OF_A_CLUSTER = {"named": "cluster", "holding": "cluster_id"}
 _ROWS: Mapping[str, Mapping[str, str]] = {
@@ -141,7 +141,9 @@ def _only_better(approved: Mapping[str, Any], now: Mapping[str, Any], good: Coll
 
 def _is_better(run: Run, now: Mapping[str, Any], given: Sequence[str]) -> bool:
     """Return whether the facts of now are those of the one digest that was approved, or better."""
-    approved = _first_facts(run) if len(given) == 1 else None
+    if len(given) != 1:
+        return False
+    approved = _first_facts(run)
     good = _GOOD_WITHOUT_SOURCE if run.request.verb == "unplanned_failover" else _GOOD
     # The evidence could be changed by others: it counts only as far as the digest that was approved covers it.
     return approved is not None and given == [digest_of(approved)] and _only_better(approved, now, good)
