@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from lab.bench import audit, config, offsets, question
+from lab.bench import audit, config, offsets, question, switch
 
 
 def configure(parser: argparse.ArgumentParser, *, options: Sequence[argparse.ArgumentParser]) -> None:
@@ -33,3 +33,4 @@ def configure(parser: argparse.ArgumentParser, *, options: Sequence[argparse.Arg
     of_offsets.set_defaults(run=offsets.run)
     config.configure(benches, options=options)
     question.configure(benches, options=options)
+    switch.configure(benches, options=options)

@@ -36,7 +36,12 @@ GROUP, TOPIC = "orders", "orders.bench-offsets"
 SOURCE, TARGET = "east", "west"
 _SECONDS = 300.0
 _LIMITS = {"seconds": ("at most", 60.0), "memory_gb": ("at most", 1.0), "redelivered": ("at most", 0.0)}
-_PRINCIPALS = {"operator": rights.OPERATOR, "probe": rights.PROBE, "audit": rights.AUDIT}
+_PRINCIPALS = {
+    "operator": rights.OPERATOR,
+    "probe": rights.PROBE,
+    "audit": rights.AUDIT,
+    "replicator": rights.REPLICATOR,
+}
 T = TypeVar("T")
 Committed = dict[str, dict[TopicPartition, int]]
 
@@ -50,7 +55,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
     was_up = lab.status().in_use
     lab.up(airflow=False)
     try:
-        with _clients(lab) as clients:
+        with lab_clients(lab) as clients:
             bench = _OffsetsBench(lab, clients, console, groups=options.groups, partitions=options.partitions)
             report = bench.measure(records=options.records)
     finally:
@@ -242,7 +247,8 @@ def _report(
     }
 
 
-def _clients(lab: Lab) -> Clients:
+def lab_clients(lab: Lab) -> Clients:
+    """Return clients of a lab, as a process outside Airflow has them."""
     topology = load(Path(lab.environ["KAFKA_DR_TOPOLOGY"]), lab.environ)
 
     def settings_of(connection: str) -> ClientSettings:

@@ -1,0 +1,216 @@
+"""A planned switch under load without Airflow: what the steps themselves cost, in one process.
+
+This is the floor for the demo, which runs the same steps as tasks of Airflow. The applications' own logs say how long
+they could not write, as they do in the demo.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from kafka_dr.adoption.adopt import adopt
+from kafka_dr.approvals.approval import record_answer
+from kafka_dr.approvals.journaled import Answer
+from kafka_dr.failover.ask_approval import ask_approval
+from kafka_dr.failover.runner import run_step
+from kafka_dr.failover.switch import switch
+from kafka_dr.runs.clients import Clients
+from kafka_dr.runs.group_context import GroupContext
+from kafka_dr.runs.record import StepRecord
+from kafka_dr.runs.request import RunRequest, StepName
+from kafka_dr.watch.reconcile_flows import reconcile_flows
+from lab.api import Lab
+from lab.bench.offsets import lab_clients
+from lab.clusters import CLUSTERS, PROTECTION_GROUP
+from lab.credentials import ADMIN
+from lab.errors import LabError
+from lab.invariants.check import check_invariants
+from lab.invariants.model import ActivePeriod, InvariantReport
+from lab.invariants.observe import observe
+from lab.traffic.control import Traffic
+
+_APPROVER = "alice"
+_WARM_UP_SECONDS, _SETTLE_SECONDS = 8.0, 3.0
+_FLOW_SECONDS, _WORK_AGAIN_SECONDS = 120.0, 45.0
+
+
+def configure(benches: Any, *, options: Sequence[argparse.ArgumentParser]) -> None:
+    """Add this benchmark to the others.
+
+    :param options: the options that say where the lab is
+    """
+    parser = benches.add_parser("switch", parents=list(options), help="planned failovers under load without Airflow")
+    parser.add_argument("--switches", type=int, default=3, metavar="N", help="there and back again, N in all")
+    parser.add_argument("--demo", type=Path, metavar="FILE", help="a demo's report, for the ratio between the two")
+    parser.add_argument("--report", type=Path, required=True, metavar="FILE", help="where the figures go, as JSON")
+    parser.set_defaults(run=run)
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredSwitch:
+    """One switch that went through.
+
+    :param approved_at: when its answer was recorded
+    :param steps: from the claim to the verification
+    """
+
+    source: str
+    target: str
+    approved_at: datetime
+    steps: tuple[StepRecord, ...]
+
+    @property
+    def approved_to_verified_seconds(self) -> float:
+        """From the recorded answer to the end of the last step."""
+        return (self.steps[-1].finished_at - self.approved_at).total_seconds()
+
+
+def run(options: argparse.Namespace, console: Console) -> int:
+    """Bring a lab up, measure, write the report, and take the lab down unless it was up before.
+
+    :returns: 0 if every invariant held, else 1
+    """
+    lab = Lab(options.home, port_base=options.port_base)
+    was_up = lab.status().in_use
+    lab.up(airflow=False)
+    traffic = Traffic(lab)
+    try:
+        began, switches = _switches(lab, traffic, options.switches, console)
+        traffic.stop(drain_seconds=1.0)
+        verdict = _judged(lab, traffic, began, switches)
+    finally:
+        traffic.stop()
+        if not was_up:
+            lab.down(delete=True)
+    demo = json.loads(options.demo.read_text()) if options.demo else None
+    report = as_json(switches, verdict, demo)
+    options.report.parent.mkdir(parents=True, exist_ok=True)
+    options.report.write_text(json.dumps(report, indent=1) + "\n")
+    _show(report, console)
+    return 0 if verdict.held else 1
+
+
+def _switches(lab: Lab, traffic: Traffic, count: int, console: Console) -> tuple[float, tuple[MeasuredSwitch, ...]]:
+    with lab_clients(lab) as clients:
+        _adopted(clients)
+    began = time.time()
+    traffic.start()
+    done: list[MeasuredSwitch] = []
+    for number in range(count):
+        time.sleep(_WARM_UP_SECONDS)
+        with lab_clients(lab) as clients:
+            done.append(_switch(clients, f"bench-switch-{datetime.now(UTC):%Y%m%dT%H%M%SZ}"))
+        _let_work(traffic, done[-1])
+        console.print(f"switch {number + 1} of {count}: {done[-1].source} → {done[-1].target}")
+    return began, tuple(done)
+
+
+def _adopted(clients: Clients) -> None:
+    """Adopt the group and let its flow run."""
+    adopt(PROTECTION_GROUP, clients, f"bench-adopt-{datetime.now(UTC):%Y%m%dT%H%M%SZ}")
+    deadline = time.monotonic() + _FLOW_SECONDS
+    while (found := reconcile_flows(PROTECTION_GROUP, clients)).outcome != "ok":
+        if time.monotonic() > deadline:
+            raise LabError(f"the flow does not run after {_FLOW_SECONDS:.0f} s: {found.summary}")
+        time.sleep(0.5)
+
+
+def _switch(clients: Clients, run_id: str) -> MeasuredSwitch:
+    """Move the group to its standby, all in this process, as the command line does."""
+    state = GroupContext(PROTECTION_GROUP, clients).read_register_state()
+    if state is None:
+        raise LabError(f"no register has a record of {PROTECTION_GROUP}")
+    request = RunRequest(PROTECTION_GROUP, run_id, source=state.active, target=state.standby, reason="a benchmark")
+    run_step(StepName.PREFLIGHT, request, clients)
+    question = ask_approval(request, clients)
+    approved_at = datetime.now(UTC)
+    record_answer(request, clients, Answer(True, _APPROVER, approved_at, question.digest))
+    steps = (*switch(request, clients, _Unwatched()), run_step(StepName.VERIFY, request, clients))
+    run_step(StepName.START_REVERSE_FLOW, request, clients)
+    run_step(StepName.REPORT, request, clients)
+    return MeasuredSwitch(state.active, state.standby, approved_at, steps)
+
+
+class _Unwatched:
+    """Nobody follows the steps of a benchmark."""
+
+    def begins(self, step: StepName) -> None:
+        """Nothing."""
+
+    def ended(self, record: StepRecord) -> None:
+        """Nothing."""
+
+    def says(self, sentence: str) -> None:
+        """Nothing."""
+
+
+def _let_work(traffic: Traffic, done: MeasuredSwitch) -> None:
+    since, deadline = done.steps[-1].finished_at.timestamp(), time.monotonic() + _WORK_AGAIN_SECONDS
+    while traffic.idle(since=since) and time.monotonic() < deadline:
+        time.sleep(0.2)
+    time.sleep(_SETTLE_SECONDS)
+
+
+def _judged(lab: Lab, traffic: Traffic, began: float, switches: Sequence[MeasuredSwitch]) -> InvariantReport:
+    settings = {cluster.name: lab.client_settings(cluster.name, ADMIN) for cluster in CLUSTERS}
+    periods = [ActivePeriod(switches[0].source, began)]
+    periods += [ActivePeriod(each.target, each.approved_at.timestamp()) for each in switches]
+    return check_invariants(observe(traffic.logs, settings), periods)
+
+
+def as_json(
+    switches: Sequence[MeasuredSwitch], verdict: InvariantReport, demo: dict[str, Any] | None
+) -> dict[str, Any]:
+    """Return the figures; times are medians over all switches.
+
+    :param demo: the report of a demo on the same machine
+    """
+    outages = [each.write_outage_seconds for each in verdict.switches]
+    known = [each for each in outages if each is not None]
+    verified = [each.approved_to_verified_seconds for each in switches]
+    outage = round(statistics.median(known), 3) if known and len(known) == len(outages) else None
+    names = [step.step for step in switches[0].steps]
+    seconds = {
+        name: round(
+            statistics.median([step.seconds for each in switches for step in each.steps if step.step == name]), 3
+        )
+        for name in names
+    }
+    there = demo["write_outage_seconds"] if demo else None
+    return {
+        "switches": len(switches),
+        "write_outage_seconds": outage,
+        "write_outages": [each if each is None else round(each, 3) for each in outages],
+        "approved_to_verified_seconds": round(statistics.median(verified), 3),
+        "approved_to_verified": [round(each, 3) for each in verified],
+        "steps": seconds,
+        "demo_write_outage_seconds": there,
+        "ratio": round(there / outage, 2) if there and outage else None,
+        "invariants": {each.invariant: each.outcome for each in verdict.findings},
+        "unknown": list(verdict.unknown),
+        "held": verdict.held,
+        "machine": {"processors": os.cpu_count()},
+    }
+
+
+def _show(report: dict[str, Any], console: Console) -> None:
+    for name, seconds in report["steps"].items():
+        console.print(f"{name:16} {seconds:6.3f} s")
+    console.print(
+        f"write outage {report['write_outage_seconds']} s (each: {report['write_outages']}), approval → verified "
+        f"{report['approved_to_verified_seconds']} s (each: {report['approved_to_verified']})"
+    )
+    if report["ratio"] is not None:
+        console.print(f"the demo's outage was {report['demo_write_outage_seconds']} s: {report['ratio']} times as long")
+    console.print("[green]✓[/] every invariant held" if report["held"] else "[red]✗[/] see the report's invariants")
