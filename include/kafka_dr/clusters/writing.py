@@ -163,8 +163,10 @@ class TransactionalWriter:
     def _commit_again(self, error: KafkaError, doing: str, *, expired: bool) -> bool:
         if error.txn_requires_abort():
             self._abort()
-            raise_translated(error, cluster=self._session.label, doing=doing)
-        if error.retriable() and not expired:
+            # A broker that fails while it commits, as one that wakes up may, does not say what it has done.
+            if error.code() != KafkaError.UNKNOWN:
+                raise_translated(error, cluster=self._session.label, doing=doing)
+        elif error.retriable() and not expired:
             return True
         if error_class(error.code()) is NotAuthorized:
             raise_translated(error, cluster=self._session.label, doing=doing)
