@@ -16,7 +16,8 @@ TOPIC = "orders.payments"
 #: The partition and the offsets of each file.
 _OFFSETS = ((0, 20, 21, 22), (1, 4, 5), (0, 10, 11))
 _FOLDER = "records-20260102T000000Z-aa"
-_SCHEMA = pa.schema(
+#: Of the files that hold stranded records.
+SCHEMA = pa.schema(
     [
         ("topic", pa.string()),
         ("partition", pa.int32()),
@@ -58,6 +59,6 @@ def _file(folder: Path, number: int, partition: int, *offsets: int) -> StrandedF
         for offset in offsets
     ]
     path = folder / _FOLDER / f"part-{number}.parquet"
-    pq.write_table(pa.Table.from_pylist(rows, _SCHEMA), path)
+    pq.write_table(pa.Table.from_pylist(rows, SCHEMA), path)
     content = path.read_bytes()
     return StrandedFile(f"{_FOLDER}/{path.name}", len(content), hashlib.sha256(content).hexdigest())

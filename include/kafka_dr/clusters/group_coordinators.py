@@ -89,7 +89,7 @@ class GroupCoordinators:
             return not is_final(answer)
 
         def still_open() -> list[str]:
-            if open_groups := [group for group in wanted if group not in found or is_open(group)]:
+            if open_groups := [group for group in wanted if is_open(group)]:
                 found.update(self._once(open_groups, read))
             return [group for group in open_groups if is_open(group)]
 

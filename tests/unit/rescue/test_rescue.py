@@ -18,18 +18,7 @@ from kafka_dr.rescue.fitting import SizeLimits, in_transactions
 from kafka_dr.rescue.kept import KeptRecord
 from kafka_dr.rescue.ledger import LedgerEntry
 from support import damaged_files
-
-_SCHEMA = pa.schema(
-    [
-        ("topic", pa.string()),
-        ("partition", pa.int32()),
-        ("offset", pa.int64()),
-        ("timestamp", pa.int64()),
-        ("key", pa.binary()),
-        ("value", pa.binary()),
-        ("headers", pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))),
-    ]
-)
+from support.kept_list import SCHEMA
 
 
 def kept(folder: Path, *files: list[tuple[int, int]]) -> StrandedList:
@@ -47,7 +36,7 @@ def kept(folder: Path, *files: list[tuple[int, int]]) -> StrandedList:
             }
             for partition, offset in rows
         ]
-        pq.write_table(pa.Table.from_pylist(records, _SCHEMA), folder / f"part-{number}.parquet")
+        pq.write_table(pa.Table.from_pylist(records, SCHEMA), folder / f"part-{number}.parquet")
     total = sum(map(len, files))
     return StrandedList(
         "orders",
