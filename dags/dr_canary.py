@@ -6,18 +6,19 @@ from pathlib import Path
 
 from airflow.sdk import DAG
 
-from kafka_dr_airflow.operators.per_group import PER_GROUP, CanaryOperator, DeclaredGroupsOperator
+from kafka_dr_airflow.operators.rounds import PER_RED_GROUP, CanaryRound, RedGroupOperator
+from kafka_dr_airflow.trigger_forms import declared
 
 with DAG(
     dag_id="dr_canary",
     dag_display_name="DR: canary",
     description="Sends numbered records through each flow and judges how they arrive.",
     doc_md=str(Path(__file__).with_suffix(".md")),
-    schedule="* * * * *",
+    schedule=declared().schedule("canary"),
     catchup=False,
     max_consecutive_failed_dag_runs=0,  # a red run never pauses this DAG
     max_active_runs=1,
     tags=["kafka-dr", "watches"],
 ) as dag:
-    groups = DeclaredGroupsOperator()
-    CanaryOperator.partial(task_id="canary", **PER_GROUP).expand(protection_group=groups.output)
+    look = CanaryRound()
+    RedGroupOperator.partial(task_id="red", **PER_RED_GROUP).expand(row=look.output)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from datetime import timedelta
 from pathlib import Path
 
-from airflow.sdk import DAG, AssetAlias, Param
+from airflow.sdk import DAG, AssetAlias, Param, chain
 
-from kafka_dr_airflow.operators.per_group import DeclaredGroupsOperator
-from kafka_dr_airflow.operators.spark_audit import PER_FLOW, SparkAuditOperator
+from kafka_dr_airflow.operators.audit_shares import AuditResultsOperator, AuditSharesOperator, per_share
+from kafka_dr_airflow.operators.rounds import PER_RED_GROUP, RedGroupOperator
+from kafka_dr_airflow.operators.shared_audits import SharedAuditsOperator
 from kafka_dr_airflow.trigger_forms import declared
 
 with DAG(
@@ -16,7 +17,7 @@ with DAG(
     dag_display_name="DR: checksum audit",
     description="Proves record by record that the copy equals the original, and up to which offset.",
     doc_md=str(Path(__file__).with_suffix(".md")),
-    schedule="*/15 * * * *",
+    schedule=declared().schedule("checksum"),
     catchup=False,
     max_consecutive_failed_dag_runs=0,  # a red run never pauses this DAG
     max_active_runs=1,
@@ -59,12 +60,15 @@ with DAG(
         ),
     },
 ) as dag:
-    groups = DeclaredGroupsOperator()
-    # The first audit of a large group reads all of it; later audits read only new records.
-    audit = SparkAuditOperator.partial(
+    shares = AuditSharesOperator(audit="checksum")
+    audits = SharedAuditsOperator.partial(
         task_id="checksum_audit",
         audit="checksum",
         outlets=[AssetAlias("kafka_dr_checksum_audit")],
-        execution_timeout=timedelta(hours=6),
-        **PER_FLOW,
-    ).expand(protection_group=groups.output)
+        # The first audit of a large group reads all of it; later audits read only new records.
+        **per_share(each=timedelta(minutes=20), longest=timedelta(hours=6)),
+    ).expand(protection_groups=shares.output)
+    results = AuditResultsOperator(audit="checksum")
+    RedGroupOperator.partial(task_id="red", **PER_RED_GROUP).expand(row=results.output)
+    chain(shares, audits, results)
+    shares >> results

@@ -6,9 +6,10 @@ from pathlib import Path
 
 from airflow.sdk import DAG, Param
 
-from kafka_dr_airflow.operators.config_sync import config_sync_flow
+from kafka_dr_airflow.operators.config_sync import ConfigSyncRound, ask_and_apply
 from kafka_dr_airflow.operators.outcome import ConfigOutcomeOperator
-from kafka_dr_airflow.operators.per_group import DeclaredGroupsOperator
+from kafka_dr_airflow.operators.rounds import PER_RED_GROUP, RedGroupOperator
+from kafka_dr_airflow.trigger_forms import declared
 
 # Runs may overlap: one that waits for a person does not keep the next one from planning. What keeps two of them from
 # changing a standby at the same time is a lock in the DR register.
@@ -17,7 +18,7 @@ with DAG(
     dag_display_name="DR: config sync",
     description="Keeps the standby's topics, ACLs, quotas and users equal to the active cluster's, by a plan.",
     doc_md=str(Path(__file__).with_suffix(".md")),
-    schedule="*/10 * * * *",
+    schedule=declared().schedule("config_sync"),
     catchup=False,
     max_consecutive_failed_dag_runs=0,  # a red run never pauses this DAG
     max_active_runs=16,
@@ -31,6 +32,7 @@ with DAG(
         ),
     },
 ) as dag:
-    groups = DeclaredGroupsOperator()
+    look = ConfigSyncRound()
+    red = RedGroupOperator.partial(task_id="red", **PER_RED_GROUP).expand(row=look.output)
     # Airflow judges the run by the last task: one whose plan was rejected is not green.
-    config_sync_flow.expand(protection_group=groups.output) >> ConfigOutcomeOperator()
+    [red, ask_and_apply.expand(row=look.output)] >> ConfigOutcomeOperator()

@@ -6,18 +6,19 @@ from pathlib import Path
 
 from airflow.sdk import DAG
 
-from kafka_dr_airflow.operators.per_group import PER_GROUP, DeclaredGroupsOperator, FlowsOperator
+from kafka_dr_airflow.operators.rounds import PER_RED_GROUP, FlowsRound, RedGroupOperator
+from kafka_dr_airflow.trigger_forms import declared
 
 with DAG(
     dag_id="dr_flows",
     dag_display_name="DR: flows",
     description="Keeps the connectors as the DR register asks, and checks that replication makes progress.",
     doc_md=str(Path(__file__).with_suffix(".md")),
-    schedule="*/5 * * * *",
+    schedule=declared().schedule("flows"),
     catchup=False,
     max_consecutive_failed_dag_runs=0,  # a red run never pauses this DAG
     max_active_runs=1,
     tags=["kafka-dr", "watches"],
 ) as dag:
-    groups = DeclaredGroupsOperator()
-    FlowsOperator.partial(task_id="flows", **PER_GROUP).expand(protection_group=groups.output)
+    look = FlowsRound()
+    RedGroupOperator.partial(task_id="red", **PER_RED_GROUP).expand(row=look.output)

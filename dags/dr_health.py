@@ -6,8 +6,8 @@ from pathlib import Path
 
 from airflow.sdk import DAG
 
-from kafka_dr_airflow.operators.per_group import SOON, WITHIN_THE_MINUTE, DeclaredGroupsOperator, HealthOperator
 from kafka_dr_airflow.operators.proposed_failover import ProposalOperator
+from kafka_dr_airflow.operators.rounds import PER_RED_GROUP, SOON, WITHIN_THE_MINUTE, HealthRound, RedGroupOperator
 
 with DAG(
     dag_id="dr_health",
@@ -20,8 +20,8 @@ with DAG(
     max_active_runs=1,
     tags=["kafka-dr", "watches"],
 ) as dag:
-    groups = DeclaredGroupsOperator(**SOON)
-    HealthOperator.partial(task_id="health", **WITHIN_THE_MINUTE).expand(protection_group=groups.output)
+    look = HealthRound(**SOON)
+    RedGroupOperator.partial(task_id="red", **PER_RED_GROUP).expand(row=look.output)
     ProposalOperator.partial(
         task_id="propose", trigger_dag_id="dr_unplanned_failover", logical_date=None, **WITHIN_THE_MINUTE
-    ).expand(protection_group=groups.output)
+    ).expand(row=look.output)

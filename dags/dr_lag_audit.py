@@ -5,10 +5,11 @@ from __future__ import annotations
 from datetime import timedelta
 from pathlib import Path
 
-from airflow.sdk import DAG, AssetAlias
+from airflow.sdk import DAG, AssetAlias, chain
 
-from kafka_dr_airflow.operators.per_group import DeclaredGroupsOperator
-from kafka_dr_airflow.operators.spark_audit import PER_FLOW, SparkAuditOperator
+from kafka_dr_airflow.operators.audit_shares import AuditResultsOperator, AuditSharesOperator, per_share
+from kafka_dr_airflow.operators.rounds import PER_RED_GROUP, RedGroupOperator
+from kafka_dr_airflow.operators.shared_audits import SharedAuditsOperator
 from kafka_dr_airflow.trigger_forms import declared
 
 with DAG(
@@ -16,18 +17,21 @@ with DAG(
     dag_display_name="DR: lag audit",
     description="Measures the lag of each flow and its consumer groups, and whether they make progress.",
     doc_md=str(Path(__file__).with_suffix(".md")),
-    schedule="*/5 * * * *",
+    schedule=declared().schedule("lag"),
     catchup=False,
     max_consecutive_failed_dag_runs=0,  # a red run never pauses this DAG
     max_active_runs=1,
     tags=["kafka-dr", "audits"],
     params={"flow": declared().flow_param()},
 ) as dag:
-    groups = DeclaredGroupsOperator()
-    audit = SparkAuditOperator.partial(
+    shares = AuditSharesOperator(audit="lag")
+    audits = SharedAuditsOperator.partial(
         task_id="lag_audit",
         audit="lag",
         outlets=[AssetAlias("kafka_dr_lag_audit")],
-        execution_timeout=timedelta(minutes=4),
-        **PER_FLOW,
-    ).expand(protection_group=groups.output)
+        **per_share(each=timedelta(minutes=3), longest=timedelta(minutes=4)),
+    ).expand(protection_groups=shares.output)
+    results = AuditResultsOperator(audit="lag")
+    RedGroupOperator.partial(task_id="red", **PER_RED_GROUP).expand(row=results.output)
+    chain(shares, audits, results)
+    shares >> results

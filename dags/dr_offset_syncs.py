@@ -6,21 +6,19 @@ from pathlib import Path
 
 from airflow.sdk import DAG
 
-from kafka_dr_airflow.operators.offset_reports import OffsetSyncsOperator
-from kafka_dr_airflow.operators.per_group import PER_GROUP, DeclaredGroupsOperator
+from kafka_dr_airflow.operators.rounds import PER_RED_GROUP, OffsetSyncsRound, RedGroupOperator
+from kafka_dr_airflow.trigger_forms import declared
 
 with DAG(
     dag_id="dr_offset_syncs",
     dag_display_name="DR: offset syncs",
     description="Archives every offset sync that replication writes, before compaction deletes it.",
     doc_md=str(Path(__file__).with_suffix(".md")),
-    schedule="*/5 * * * *",
+    schedule=declared().schedule("offset_syncs"),
     catchup=False,
     max_consecutive_failed_dag_runs=0,  # a red run never pauses this DAG
     max_active_runs=1,
     tags=["kafka-dr", "watches"],
 ) as dag:
-    groups = DeclaredGroupsOperator()
-    OffsetSyncsOperator.partial(task_id="offset_syncs", max_active_tis_per_dagrun=1, **PER_GROUP).expand(
-        protection_group=groups.output
-    )
+    look = OffsetSyncsRound()
+    RedGroupOperator.partial(task_id="red", **PER_RED_GROUP).expand(row=look.output)

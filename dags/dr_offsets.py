@@ -2,29 +2,23 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
 from pathlib import Path
 
 from airflow.sdk import DAG
 
-from kafka_dr_airflow.operators.offset_reports import OffsetPreviewOperator
-from kafka_dr_airflow.operators.per_group import DeclaredGroupsOperator
+from kafka_dr_airflow.operators.rounds import PER_RED_GROUP, OffsetsRound, RedGroupOperator
+from kafka_dr_airflow.trigger_forms import declared
 
 with DAG(
     dag_id="dr_offsets",
     dag_display_name="DR: offsets",
     description="Shows where each consumer group would resume after a switch, and what it would read again.",
     doc_md=str(Path(__file__).with_suffix(".md")),
-    schedule="*/30 * * * *",
+    schedule=declared().schedule("offsets"),
     catchup=False,
     max_consecutive_failed_dag_runs=0,  # a red run never pauses this DAG
     max_active_runs=1,
     tags=["kafka-dr", "audits"],
 ) as dag:
-    groups = DeclaredGroupsOperator()
-    OffsetPreviewOperator.partial(
-        task_id="offsets",
-        map_index_template="{{ task.protection_group }}",
-        retries=0,
-        execution_timeout=timedelta(minutes=10),
-    ).expand(protection_group=groups.output)
+    look = OffsetsRound()
+    RedGroupOperator.partial(task_id="red", **PER_RED_GROUP).expand(row=look.output)

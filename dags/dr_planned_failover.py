@@ -11,6 +11,7 @@ from airflow.sdk import DAG, chain
 from kafka_dr_airflow.operators.failover_step import FailoverStepOperator
 from kafka_dr_airflow.operators.outcome import OutcomeOperator
 from kafka_dr_airflow.operators.roll_back import RollBackOperator
+from kafka_dr_airflow.operators.switch import SwitchOperator
 from kafka_dr_airflow.sensors.manual_approval import ManualApprovalSensor
 from kafka_dr_airflow.trigger_forms import declared, dry_run_param, reason_param
 
@@ -44,14 +45,7 @@ with DAG(
 ) as dag:
     preflight = FailoverStepOperator(step="preflight", number=1)
     approval = ManualApprovalSensor(number=2)
-    claim = FailoverStepOperator(step="claim", number=3)
-    fence_source = FailoverStepOperator(step="fence_source", number=4)
-    drain = FailoverStepOperator(step="drain", number=5)
-    stop_flow = FailoverStepOperator(step="stop_flow", number=6)
-    cut_over_groups = FailoverStepOperator(step="cut_over_groups", number=7)
-    # The point of no return is inside this step: tried once more, since it may have been passed when it failed.
-    open_target = FailoverStepOperator(step="open_target", number=8, retries=1, retry_delay=timedelta(seconds=1))
-    flip_route = FailoverStepOperator(step="flip_route", number=9, **FORWARD)
+    switch = SwitchOperator(numbers=(3, 9))
     verify = FailoverStepOperator(step="verify", number=10, **FORWARD)
     start_reverse_flow = FailoverStepOperator(step="start_reverse_flow", number=11, **FORWARD)
     report = FailoverStepOperator(step="report", number=12, **FORWARD)
@@ -59,12 +53,9 @@ with DAG(
     outcome = OutcomeOperator()
 
     # Nothing is claimed, let alone changed, before somebody has approved it.
-    chain(preflight, approval, claim)
-    # Each step relies on what the step before it has proven: never open before the groups are cut over, never cut them
-    # over while the flow can still write, never flip the route to a cluster that refuses writes.
-    chain(claim, fence_source, drain, stop_flow, cut_over_groups, open_target)
-    chain(open_target, flip_route, verify, start_reverse_flow, report)
-    # Runs when one of these has failed, and only these: before them nothing is changed, after them nothing is undone.
-    [claim, fence_source, drain, stop_flow, cut_over_groups, open_target] >> roll_back
+    chain(preflight, approval, switch, verify, start_reverse_flow, report)
+    # Runs when one of these has failed: before them nothing is changed, and after them nothing is undone. After verify,
+    # too: a switch that a person marks as success has switched nothing, and verify finds that out.
+    [switch, verify] >> roll_back
     # Whatever became of the others. Airflow judges the run by this one: a run that was rejected is not green.
     [report, roll_back] >> outcome

@@ -11,6 +11,7 @@ from airflow.sdk import DAG, Param, chain
 from kafka_dr_airflow.operators.failover_step import FailoverStepOperator
 from kafka_dr_airflow.operators.outcome import OutcomeOperator
 from kafka_dr_airflow.operators.roll_back import RollBackOperator
+from kafka_dr_airflow.operators.switch import SwitchOperator
 from kafka_dr_airflow.sensors.two_people import UnplannedApprovalSensor
 from kafka_dr_airflow.trigger_forms import declared, dry_run_param, reason_param
 
@@ -61,14 +62,7 @@ with DAG(
     gather_evidence = FailoverStepOperator(step="gather_evidence", number=1, verb=VERB)
     approval = UnplannedApprovalSensor(step="approval", number=2)
     second_approval = UnplannedApprovalSensor(step="second_approval", number=3)
-    claim = FailoverStepOperator(step="claim", number=4, verb=VERB)
-    fence = FailoverStepOperator(step="fence", number=5, verb=VERB)
-    cut_over_groups = FailoverStepOperator(step="cut_over_groups", number=6, verb=VERB)
-    # The point of no return is inside this step: tried once more, since it may have been passed when it failed.
-    open_target = FailoverStepOperator(
-        step="open_target", number=7, verb=VERB, retries=1, retry_delay=timedelta(seconds=1)
-    )
-    flip_route = FailoverStepOperator(step="flip_route", number=8, verb=VERB, **FORWARD)
+    switch = SwitchOperator(numbers=(4, 8), verb=VERB)
     verify = FailoverStepOperator(step="verify", number=9, verb=VERB, **FORWARD)
     settle = FailoverStepOperator(step="settle", number=10, verb=VERB, **FORWARD)
     report = FailoverStepOperator(step="report", number=11, verb=VERB, **FORWARD)
@@ -76,10 +70,9 @@ with DAG(
     outcome = OutcomeOperator()
 
     # Nothing is claimed, let alone changed, before everybody who is needed has approved it.
-    chain(gather_evidence, approval, second_approval, claim)
-    # The flow is denied before offsets are set or the target is opened: what it wrote later would be among new records.
-    chain(claim, fence, cut_over_groups, open_target, flip_route, verify, settle, report)
-    # Runs when one of these has failed, and only these: before them nothing is changed, after them nothing is undone.
-    [claim, fence, cut_over_groups, open_target] >> roll_back
+    chain(gather_evidence, approval, second_approval, switch, verify, settle, report)
+    # Runs when one of these has failed: before them nothing is changed, and after them nothing is undone. After verify,
+    # too: a switch that a person marks as success has switched nothing, and verify finds that out.
+    [switch, verify] >> roll_back
     # Whatever became of the others. Airflow judges the run by this one: a run that was rejected is not green.
     [report, roll_back] >> outcome

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 from airflow.plugins_manager import AirflowPlugin
 
-from kafka_dr_airflow.links import EVIDENCE_PREFIX, EvidenceLink
+from kafka_dr_airflow.links import EVIDENCE_PREFIX, EvidenceLink, status_url
 
 
 async def evidence_pages(scope: Any, receive: Any, send: Any) -> None:
@@ -17,10 +17,11 @@ async def evidence_pages(scope: Any, receive: Any, send: Any) -> None:
 
 
 class KafkaDrPlugin(AirflowPlugin):
-    """Adds a button to each task of a verb: it opens the evidence of the run."""
+    """Adds the status page to the navigation, and a button to each task of a verb: it opens the evidence of the run."""
 
     name = "kafka_dr"
     operator_extra_links: ClassVar[list[Any]] = [EvidenceLink()]
     fastapi_apps: ClassVar[list[Any]] = [
         {"name": "Evidence of disaster recovery", "app": evidence_pages, "url_prefix": EVIDENCE_PREFIX}
     ]
+    external_views: ClassVar[list[Any]] = [{"name": "DR status", "href": status_url(), "destination": "nav"}]

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import hypothesis
 import pytest
@@ -15,7 +15,7 @@ from support import free_ports
 from support.run_end import pytest_configure, pytest_unconfigure  # noqa: F401 - hooks of this conftest
 
 #: Hooks of their own, next to those of this file.
-pytest_plugins = ("support.garbage",)
+pytest_plugins = ("support.garbage", "support.schedule")
 
 # The fixtures import what they start: tests of rules alone load no Kafka client.
 if TYPE_CHECKING:
@@ -39,47 +39,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--long", action="store_true", help="run the long versions, too")
 
 
-#: Tests whose names begin so run one after the other in one worker: they share a lab, Spark's session or their ports.
-_TOGETHER = (
-    ("tests/e2e/test_disasters", "disasters"),
-    ("tests/integration/failback/", "failback"),
-    ("tests/integration/health/", "disasters"),
-    ("tests/integration/unplanned/", "disasters"),
-    ("tests/integration/failover/", "failover"),
-    ("tests/integration/lab/", "labs"),
-    ("tests/dags/", "airflow"),
-    ("tests/e2e/", "demos"),
-    ("tests/integration/audit/", "spark"),
-    ("tests/integration/lag/", "spark"),
-    ("tests/spark/", "spark"),
-    ("tests/integration/", "brokers"),
-    ("tests/contract/", "brokers"),
-)
-#: What takes longest begins first; files of unit tests fill the gaps at the end.
-_LONGEST_FIRST = ("disasters", "failover", "failback", "airflow", "spark", "brokers", "demos", "labs")
-
-
-def _scope(nodeid: str) -> str:
-    file = nodeid.partition("::")[0]
-    return next((together for beginning, together in _TOGETHER if file.startswith(beginning)), file)
-
-
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Keep tests that share a lab on one worker; all others go wherever there is room."""
-    from xdist.scheduler import LoadScopeScheduling
-
-    class ByLab(LoadScopeScheduling):  # type: ignore[misc]
-        def _split_scope(self, nodeid: str) -> str:
-            return _scope(nodeid)
-
-    # By default those of the most tests would be first, and the longest ones last.
-    config.option.loadscopereorder = False
-    return ByLab(config, log)
-
-
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    turns = {scope: turn for turn, scope in enumerate(_LONGEST_FIRST)}
-    items.sort(key=lambda item: turns.get(_scope(item.nodeid), len(turns)))
     if config.getoption("--long"):
         return
     long = [item for item in items if item.get_closest_marker("long")]

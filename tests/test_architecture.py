@@ -24,8 +24,8 @@ OWNERS = {
     "pydantic_core": {"topology"},
     "yaml": {"topology"},
     "jinja2": {"evidence"},
-    # Seals are signed, and checked, with Ed25519.
-    "cryptography": {"evidence"},
+    # Seals are signed, and checked, with Ed25519; kept stranded records are decrypted; ends of certificates are read.
+    "cryptography": {"evidence", "rescue", "readiness_checks"},
     "typer": {"command_line"},
     "rich": {"command_line"},
     # An evidence root in an object store, without Airflow's way to it.
@@ -164,8 +164,8 @@ def test_pools_of_threads_are_made_in_one_room() -> None:
     assert pools - known == set()
 
 
-def test_the_verbs_are_imported_by_health_and_the_command_line_alone() -> None:
-    may = {"failover", "health", "command_line"}
+def test_the_verbs_are_imported_by_health_drills_readiness_and_the_command_line_alone() -> None:
+    may = {"failover", "health", "drill", "readiness_checks", "command_line"}
     rooms = [path for path in python_files("include/kafka_dr") if room_of(path) not in may]
     assert [str(p) for p in rooms if any(within(name, {"kafka_dr.failover"}) for name in imported(p))] == []
 

@@ -7,11 +7,19 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 _Content = TypeVar("_Content")
+
+
+#: Records the digest of a file that is about to be written, by its path below the evidence root; ``None``: it is gone.
+Recorder = Callable[[str, str | None], None]
+
+
+def not_recorded(path: str, sha256: str | None) -> None:
+    """Record no digest."""
 
 
 class DocumentDamaged(ValueError):
@@ -21,8 +29,8 @@ class DocumentDamaged(ValueError):
 def parsed(content: bytes, from_json: Callable[[Any], _Content], *, schema: int | None = None) -> _Content:
     """Return what a JSON document says.
 
-    :param from_json: makes the result of the document; a ``ValueError``, ``LookupError``, ``TypeError`` or
-        ``AttributeError`` means that the document is damaged
+    :param from_json: makes the result of the document; a ``ValueError``, ``LookupError``, ``TypeError``,
+        ``AttributeError`` or ``OverflowError`` means that the document is damaged
     :param schema: the only ``schema_version`` that is accepted; ``None`` for a document without one
     :raises DocumentDamaged: it says something else, or was written by a newer program
     """
@@ -32,7 +40,9 @@ def parsed(content: bytes, from_json: Callable[[Any], _Content], *, schema: int 
         if schema is not None and found != schema:
             raise ValueError(f"its schema is {found}, this program knows {schema}")
         return from_json(document)
-    except (ValueError, LookupError, TypeError, AttributeError) as error:
+    except RecursionError as error:
+        raise DocumentDamaged("its parts are nested too deeply") from error
+    except (ValueError, LookupError, TypeError, AttributeError, OverflowError) as error:
         raise DocumentDamaged(str(error)) from error
 
 
@@ -77,11 +87,15 @@ class JsonFile(Generic[_Content]):
         return json.dumps(document, sort_keys=True, indent=self.indent, separators=separators).encode()
 
 
-def write_whole(path: Any, content: bytes) -> None:
-    """Replace a file at once; no reader ever sees a part of the new content."""
+def write_whole(path: Any, content: bytes | Iterable[bytes]) -> None:
+    """Replace a file at once; no reader ever sees a part of the new content.
+
+    :param content: the bytes, whole or piece by piece
+    """
     folder = path.parent
     folder.mkdir(parents=True, exist_ok=True)
     draft = folder.joinpath(f".{path.name}.{secrets.token_hex(4)}")
     with draft.open("wb") as file:
-        file.write(content)
+        for piece in (content,) if isinstance(content, bytes) else content:
+            file.write(piece)
     draft.rename(path)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from kafka_dr.positions import TopicPartition
+from kafka_dr.positions import Committed, TopicPartition
 
 #: Topics and their ids, for :func:`rows_of` and :func:`by_name`.
 ID_OF_A_TOPIC = {"named": "topic", "holding": "topic_id"}
@@ -45,7 +45,7 @@ def positions_from_json(rows: Collection[Collection[Any]]) -> dict[TopicPartitio
     return {TopicPartition(str(topic), int(partition)): int(offset) for topic, partition, offset in rows}
 
 
-def groups_to_json(groups: Mapping[str, Mapping[TopicPartition, int]]) -> list[dict[str, Any]]:
+def groups_to_json(groups: Committed) -> list[dict[str, Any]]:
     """Return offsets by consumer group as JSON: a row for each group, with :func:`positions_to_json` of its own."""
     rows = {group: positions_to_json(found) for group, found in groups.items()}
     return rows_of(rows, named="group", holding="positions")

@@ -4,8 +4,9 @@ target belong together. Every room that works with offsets uses these classes, s
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -17,6 +18,12 @@ class TopicPartition:
 
     def __str__(self) -> str:
         return f"{self.topic}-{self.partition}"
+
+
+#: One offset of one partition.
+PartitionOffset: TypeAlias = tuple[TopicPartition, int]
+#: What groups have committed: by group and partition, next to read. A partition without a commit is not in it.
+Committed: TypeAlias = Mapping[str, Mapping[TopicPartition, int]]
 
 
 @dataclass(frozen=True, slots=True)

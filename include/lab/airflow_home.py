@@ -13,7 +13,7 @@ from lab.clusters import CLUSTERS
 from lab.context import LabContext
 from lab.credentials import AIRFLOW_USERS, NOTES, write_private
 from lab.layout import LOOPBACK, PROJECT, Home
-from lab.rights import AUDIT, OPERATOR, PROBE, REPLICATOR
+from lab.rights import AUDIT, DRILL, OPERATOR, PROBE, REPLICATOR
 
 #: Where the audits run, as the DAGs name it.
 SPARK = "kafka_dr_spark"
@@ -21,9 +21,11 @@ SPARK = "kafka_dr_spark"
 AIRFLOW_API = "kafka_dr_airflow_api"
 #: The key that signs sealed runs, as the topology names it.
 SIGNING = "kafka_dr_signing"
+#: The key that encrypts kept stranded records, as the topology names it.
+ENCRYPTION = "kafka_dr_encryption"
 #: Of Airflow's simple auth manager; ``user`` is the least that may edit a run. Who is not named here operates.
 _AIRFLOW_ROLES = {"admin": "admin", NOTES: "user"}
-ROLES = {"operator": OPERATOR, "probe": PROBE, "audit": AUDIT, "replicator": REPLICATOR}
+ROLES = {"operator": OPERATOR, "probe": PROBE, "audit": AUDIT, "replicator": REPLICATOR, "drill": DRILL}
 DAGS = PROJECT / "dags"
 PLUGINS = PROJECT / "plugins"
 
@@ -56,7 +58,7 @@ def connections_file(home: Home) -> Path:
 def connections(context: LabContext) -> dict[str, dict[str, Any]]:
     """Return a ``kafka`` connection for each cluster and role, an ``http`` one for each Connect worker, and Spark's."""
     wanted: dict[str, dict[str, Any]] = {
-        SPARK: {"conn_type": "spark", "description": "Spark on this machine", "host": "local[*]", "port": _NO_PORT},
+        SPARK: _spark(context),
         AIRFLOW_API: {
             "conn_type": "http",
             "description": "Airflow's own REST API, for notes on runs",
@@ -72,6 +74,13 @@ def connections(context: LabContext) -> dict[str, dict[str, Any]]:
         "description": "The key that signs sealed runs",
         "port": _NO_PORT,
         "extra": json.dumps({"private_key": context.credentials.signing_key}),
+    }
+    wanted[ENCRYPTION] = {
+        "conn_type": "generic",
+        "description": "The key that encrypts kept stranded records, with its name",
+        "port": _NO_PORT,
+        "login": "lab-1",
+        "password": context.credentials.content_key,
     }
     for cluster in CLUSTERS:
         for role, principal in ROLES.items():
@@ -91,6 +100,14 @@ def connections(context: LabContext) -> dict[str, dict[str, Any]]:
             "extra": json.dumps({"check_response": False}),
         }
     return wanted
+
+
+def _spark(context: LabContext) -> dict[str, Any]:
+    """Return the connection that alone says where audits run."""
+    found = {"conn_type": "spark", "description": "Spark on this machine", "host": "local[*]", "port": _NO_PORT}
+    if context.settings.spark_cluster:
+        found |= {"description": "The lab's Spark cluster", "host": context.settings.ports.spark_url}
+    return found
 
 
 def _config(context: LabContext, *, dags: Path) -> str:
@@ -142,7 +159,7 @@ def _config(context: LabContext, *, dags: Path) -> str:
         },
         "dag_processor": {
             "refresh_interval": 5,
-            "min_file_process_interval": 30,  # a changed file is read at once
+            "min_file_process_interval": 120,  # a changed file is read at once
             "parsing_processes": 1,
             "print_stats_interval": 0,
         },

@@ -29,12 +29,13 @@ PRELOADED = (
     "airflow.providers.standard.operators.hitl",
     "kafka_dr.failover.ask_approval",
     "kafka_dr.failover.roll_back",
-    "kafka_dr.failover.runner",
+    "kafka_dr.failover.switch",
     "kafka_dr_airflow.links",
     "kafka_dr_airflow.operators.failover_step",
     "kafka_dr_airflow.operators.outcome",
     "kafka_dr_airflow.operators.roll_back",
-    "kafka_dr_airflow.sensors.manual_approval",
+    "kafka_dr_airflow.operators.switch",
+    "kafka_dr_airflow.sensors.two_people",
     "kafka_dr_airflow.task_clients",
 )
 BUSY_SECONDS = 30

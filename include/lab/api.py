@@ -31,7 +31,8 @@ from lab.layout import (
 )
 from lab.ports import check_not_ephemeral, ephemeral_ports
 from lab.processes import Supervisor
-from lab.startup import Report, Startup
+from lab.spark_cluster import SparkCluster, driver_settings
+from lab.startup import Part, Report, Startup
 from lab.status import AirflowStatus, ClusterStatus, LabStatus, ProcessStatus
 
 NEEDED_BYTES = 2 * 1024**3
@@ -52,6 +53,7 @@ class Lab:
     :param dags: folder of the DAGs that its Airflow runs; by default the project's.
     :param recording: whether its processes write archives of their classes when they end
     :param mechanism: how principals log in to a new lab
+    :param spark_cluster: whether audits run on a Spark cluster of its own; a lab that was made with one keeps it
     """
 
     #: How far the audits of its schedules step back from what somebody waits for, as ``nice`` counts.
@@ -67,9 +69,12 @@ class Lab:
         dags: Path = airflow_home.DAGS,
         recording: bool = False,
         mechanism: Mechanism = MECHANISM,
+        spark_cluster: bool = False,
     ) -> None:
         self.home = Home((home or DEFAULT_HOME).expanduser().absolute())
-        self.settings = chosen_settings(self.home, port_base=port_base, brokers=brokers, mechanism=mechanism)
+        self.settings = chosen_settings(
+            self.home, port_base=port_base, brokers=brokers, mechanism=mechanism, spark_cluster=spark_cluster
+        )
         self.supervisor = Supervisor(self.home)
         self._dags = dags
         self._recording = recording
@@ -115,7 +120,10 @@ class Lab:
                 supervisor=self.supervisor,
                 report=report,
             )
-            startup.run(*((self._airflow(jvm),) if airflow else ()))
+            others: list[Part] = [self._airflow(jvm)] if airflow else []
+            if self.settings.spark_cluster:
+                others.append(SparkCluster(self._context(), self._spark_environ(java_home)))
+            startup.run(*others)
         return replace(self.status(), ready_seconds=round(time.monotonic() - began, 1))
 
     def down(self, *, delete: bool = False) -> None:
@@ -182,7 +190,7 @@ class Lab:
 
     def pause(self, name: str) -> None:
         """Stop a process from running without ending it: it hangs, and its connections stay open."""
-        self.supervisor.signal(name, signal.SIGSTOP)
+        self.supervisor.pause(name)
 
     def resume(self, name: str) -> None:
         """Let a paused process run again."""
@@ -200,7 +208,10 @@ class Lab:
         )
 
     def _spark_environ(self, java_home: Path) -> dict[str, str]:
-        return spark.prepare(self.home, java_home=java_home, cache=cache_folder(self._environ), environ=self._environ)
+        where = driver_settings(self._context()) if self.settings.spark_cluster else {}
+        return spark.prepare(
+            self.home, java_home=java_home, cache=cache_folder(self._environ), environ=self._environ, where=where
+        )
 
     def _cluster_status(self, cluster: Cluster) -> ClusterStatus:
         principals = (credentials.ADMIN, *rights.PRINCIPALS)

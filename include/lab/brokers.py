@@ -63,6 +63,8 @@ def server_properties(context: LabContext, cluster: Cluster, node: Node, *, data
         "share.coordinator.state.topic.replication.factor": copies,
         "share.coordinator.state.topic.min.isr": 1,
         "group.initial.rebalance.delay.ms": 0,
+        # The controller writes a record that says nothing twice a second otherwise, which an idle lab pays for.
+        "metadata.max.idle.interval.ms": 10000,
         "num.network.threads": 2,
         "num.io.threads": 4,
         "log.cleaner.dedupe.buffer.size": 16 * 1024**2,

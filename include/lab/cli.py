@@ -18,7 +18,8 @@ from lab.api import Lab
 from lab.bench.command import configure as configure_bench
 from lab.demo.command import configure as configure_demo
 from lab.errors import LabError
-from lab.layout import DEFAULT_HOME, DEFAULT_PORT_BASE
+from lab.layout import DEFAULT_HOME, DEFAULT_PORT_BASE, Ports
+from lab.spark_cluster import MASTER
 from lab.status import LabStatus
 
 
@@ -70,6 +71,9 @@ def _parser(of_pytest: Sequence[str]) -> argparse.ArgumentParser:
     up = commands.add_parser("up", parents=[lab_options], help="start what does not run; ends when everything answers")
     up.add_argument("--brokers", type=int, metavar="N", help="brokers in each cluster (default: 1, or as it was made)")
     up.add_argument("--no-airflow", action="store_true", help="only brokers and Connect")
+    up.add_argument(
+        "--spark-cluster", action="store_true", help="audits run on a Spark cluster of a master and two workers"
+    )
     up.set_defaults(run=_up)
 
     down = commands.add_parser("down", parents=[lab_options], help="stop every process of the lab")
@@ -101,7 +105,12 @@ def _parser(of_pytest: Sequence[str]) -> argparse.ArgumentParser:
 
 
 def _lab(options: argparse.Namespace) -> Lab:
-    return Lab(options.home, port_base=options.port_base, brokers=getattr(options, "brokers", None))
+    return Lab(
+        options.home,
+        port_base=options.port_base,
+        brokers=getattr(options, "brokers", None),
+        spark_cluster=getattr(options, "spark_cluster", False),
+    )
 
 
 def _up(options: argparse.Namespace, console: Console) -> int:
@@ -145,6 +154,7 @@ def _logs(options: argparse.Namespace, _console: Console) -> int:
 
 def _table(status: LabStatus) -> Table:
     answers_at = {f"{cluster.name}-connect": cluster.connect_url for cluster in status.clusters}
+    answers_at[MASTER] = Ports(status.port_base).spark_url
     for cluster in status.clusters:
         for number, address in enumerate(cluster.bootstrap_servers.split(","), start=1):
             answers_at[f"{cluster.name}-broker-{number}"] = address

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import secrets
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -21,6 +23,8 @@ ADMIN = "admin"
 NOTES = "dr-notes"
 #: The name under which the key that signs evidence is kept.
 SIGNING_KEY = "key/signing"
+#: The name under which the key that encrypts kept stranded records is kept.
+CONTENT_KEY = "key/content"
 AIRFLOW_USERS = ("admin", "alice", "bob", "carol", NOTES)
 
 
@@ -43,8 +47,13 @@ class Credentials:
         """The key that signs evidence, in PEM."""
         return self._passwords[SIGNING_KEY]
 
+    @property
+    def content_key(self) -> str:
+        """The key that encrypts kept stranded records: 32 bytes in base64."""
+        return self._passwords[CONTENT_KEY]
+
     def key(self, name: str) -> str:
-        """A key that Airflow signs or encrypts with."""
+        """A key that Airflow signs or encrypts with, or that the processes of Spark's cluster share."""
         return self._passwords[f"key/{name}"]
 
 
@@ -53,14 +62,11 @@ def obtain(home: Home, *, clusters: tuple[str, ...], principals: tuple[str, ...]
     stored = _stored(home.credentials)
     wanted = [f"kafka/{cluster}/{principal}" for cluster in clusters for principal in (BROKER, ADMIN, *principals)]
     wanted += [f"airflow/{user}" for user in AIRFLOW_USERS]
-    wanted += ["key/jwt", "key/api", "key/fernet"]
-    missing = [name for name in wanted if name not in stored]
-    if SIGNING_KEY not in stored:
-        stored[SIGNING_KEY] = _new_signing_key()
-        missing.append(SIGNING_KEY)
-    if missing:
-        made = (name for name in missing if name != SIGNING_KEY)
-        stored |= {name: secrets.token_urlsafe(64 if name.startswith("key/") else 24) for name in made}
+    wanted += ["key/jwt", "key/api", "key/fernet", "key/spark"]
+    makers: dict[str, Callable[[], str]] = {SIGNING_KEY: _new_signing_key, CONTENT_KEY: _new_content_key}
+    makers |= {name: partial(secrets.token_urlsafe, 64 if name.startswith("key/") else 24) for name in wanted}
+    if made := {name: make() for name, make in makers.items() if name not in stored}:
+        stored |= made
         write_private(home.credentials, json.dumps(stored, indent=1) + "\n")
     return Credentials(stored)
 
@@ -68,6 +74,10 @@ def obtain(home: Home, *, clusters: tuple[str, ...], principals: tuple[str, ...]
 def _new_signing_key() -> str:
     key = Ed25519PrivateKey.generate()
     return key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode("ascii")
+
+
+def _new_content_key() -> str:
+    return base64.b64encode(secrets.token_bytes(32)).decode("ascii")
 
 
 def passwords_of(home: Home) -> Mapping[str, str]:

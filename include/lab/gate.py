@@ -7,8 +7,8 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Self
 
@@ -16,10 +16,12 @@ from rich.console import Console
 
 from lab import class_archives
 from lab.api import Lab
+from lab.bootstrap import cache_folder
 from lab.errors import LabError
 from lab.layout import PROJECT
-from lab.leftovers import RUN, end_leftovers, new_run
+from lab.leftovers import NOTE, RUN, end_leftovers, new_run, noted_folder, uninterrupted
 from lab.ports import first_free_base
+from lab.spark import compiled_in
 
 SOURCES = ("include", "plugins", "dags", "spark", "tests")
 
@@ -46,27 +48,35 @@ def checks(project: Path) -> dict[str, tuple[str, ...]]:
 def run(pytest_arguments: Sequence[str], console: Console) -> int:
     """Run everything, or with arguments pytest alone.
 
-    All of it runs, whatever fails. The checks run while the tests wait for brokers, and are shown after them.
+    All of it runs, whatever fails. The checks run next to the tests, which wait for brokers, and are shown after them.
 
     :returns: 0 if all passed, else the exit code of what failed, that of pytest before others.
     """
-    name = new_run()
-    environ = _environ() | {RUN: name}
     sys.stdout.flush()
-    try:
+    with _run_of_its_own(_environ()) as environ, ExitStack() as stack:
+        wanted = {} if pytest_arguments else checks(PROJECT)
+        started = [stack.enter_context(_Check(each, argv, environ)) for each, argv in wanted.items()]
         if not pytest_arguments:
             _make_class_archives(environ, console)
-        with ExitStack() as stack:
-            wanted = {} if pytest_arguments else checks(PROJECT)
-            started = [stack.enter_context(_Check(each, argv, environ)) for each, argv in wanted.items()]
-            arguments = pytest_arguments or IN_PARALLEL
-            tests = within([sys.executable, "-m", "pytest", *arguments], environ, DEADLINE_SECONDS)
-            failed = [code for check in started if (code := check.show(console))]
-    finally:
-        end_leftovers(name)
+        arguments = pytest_arguments or IN_PARALLEL
+        tests = within([sys.executable, "-m", "pytest", *arguments], environ, DEADLINE_SECONDS)
+        failed = [code for check in started if (code := check.show(console))]
     if failed and not tests:
         console.print("[red]the tests passed, and a check did not[/]: see above")
     return tests or next(iter(failed), 0)
+
+
+@contextmanager
+def _run_of_its_own(environ: Mapping[str, str]) -> Iterator[Mapping[str, str]]:
+    """Yield the environment of a test run. After it none of its processes is left, also where pytest was killed."""
+    name = new_run()
+    with tempfile.TemporaryDirectory(prefix="kafka-dr-test-") as folder:
+        note = Path(folder) / "note"
+        try:
+            yield {**environ, RUN: name, NOTE: str(note)}
+        finally:
+            with uninterrupted():
+                end_leftovers(name, noted_folder(note))
 
 
 def _make_class_archives(environ: Mapping[str, str], console: Console) -> None:
@@ -113,9 +123,12 @@ class _Check:
 
 
 def _environ() -> dict[str, str]:
-    """Return this environment without settings of a lab, and with output at once: it shows how far a killed run got."""
+    """Return this environment without settings of a lab, and with output at once: it shows how far a killed run got.
+
+    Hundreds of processes of a whole run import the same; each would compile it where Python may write nothing.
+    """
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("AIRFLOW", "KAFKA_DR_LAB"))}
-    return kept | {"PYTHONUNBUFFERED": "1"}
+    return kept | compiled_in(cache_folder(os.environ)) | {"PYTHONUNBUFFERED": "1"}
 
 
 def within(argv: Sequence[str], environ: Mapping[str, str], seconds: float) -> int:

@@ -19,7 +19,7 @@ DEFAULT_HOME = PROJECT / ".lab"
 DEFAULT_PORT_BASE = 19000
 _MADE = (
     *("airflow", "clients", "connect", "evidence", "java-for-spark", "kafka", "logs", "route", "run", "spark"),
-    *("traffic", "credentials.json", "lab.json", "lock"),
+    *("spark-cluster", "traffic", "credentials.json", "lab.json", "lock"),
 )
 SPAN = 300  # ports that a lab may use from its base on
 LOOPBACK = "127.0.0.1"
@@ -81,6 +81,11 @@ class Home:
     def spark(self) -> Path:
         """Spark's settings (``SPARK_CONF_DIR``) and its scratch space."""
         return self.root / "spark"
+
+    @property
+    def spark_cluster(self) -> Path:
+        """Settings and scratch space of the Spark cluster, if the lab has one."""
+        return self.root / "spark-cluster"
 
     def delete(self) -> None:
         """Remove what the lab made, and nothing else that may be in the same folder.
@@ -148,6 +153,20 @@ class Ports:
         """Airflow's user interface and API."""
         return self.base + 200
 
+    @property
+    def spark_master(self) -> int:
+        """The master of the Spark cluster; its web page is one port further."""
+        return self.base + 210
+
+    @property
+    def spark_url(self) -> str:
+        """How drivers name the Spark cluster."""
+        return f"spark://{LOOPBACK}:{self.spark_master}"
+
+    def spark_worker(self, number: int) -> int:
+        """A worker of the Spark cluster; its web page is one port further."""
+        return self.spark_master + 10 * number
+
 
 @dataclass(frozen=True, slots=True)
 class Settings:
@@ -155,12 +174,14 @@ class Settings:
 
     :param docker: whether each process has a host of its own, with its name, instead of all sharing the loopback.
     :param mechanism: how principals log in
+    :param spark_cluster: whether audits run on a Spark cluster of the lab, and not in the driver's own process
     """
 
     port_base: int
     brokers: int
     docker: bool = False
     mechanism: Mechanism = MECHANISM
+    spark_cluster: bool = False
 
     def __post_init__(self) -> None:
         """Refuse a number of brokers that has no ports."""
@@ -190,6 +211,7 @@ class Settings:
                 port_base=int(stored["port_base"]),
                 brokers=int(stored["brokers"]),
                 mechanism="PLAIN" if stored.get("mechanism") == "PLAIN" else MECHANISM,
+                spark_cluster=bool(stored.get("spark_cluster", False)),
             )
         except FileNotFoundError:
             return None
@@ -199,24 +221,40 @@ class Settings:
     def write(self, home: Home) -> None:
         """Keep the settings in ``home``."""
         home.root.mkdir(parents=True, exist_ok=True)
-        kept = {"port_base": self.port_base, "brokers": self.brokers, "mechanism": self.mechanism}
+        kept = {
+            "port_base": self.port_base,
+            "brokers": self.brokers,
+            "mechanism": self.mechanism,
+            "spark_cluster": self.spark_cluster,
+        }
         home.settings.write_text(json.dumps(kept) + "\n")
 
 
 def chosen_settings(
-    home: Home, *, port_base: int | None, brokers: int | None, mechanism: Mechanism = MECHANISM
+    home: Home,
+    *,
+    port_base: int | None,
+    brokers: int | None,
+    mechanism: Mechanism = MECHANISM,
+    spark_cluster: bool = False,
 ) -> Settings:
     """Join what the command asks for with what the lab was made with.
 
     :param mechanism: for a new lab; one that was made keeps its own
+    :param spark_cluster: whether it gets a Spark cluster; one that has it keeps it
     :raises LabError: the lab was made with another number of brokers.
     """
     stored = Settings.read(home)
     if stored is None:
-        return Settings(port_base=port_base or DEFAULT_PORT_BASE, brokers=brokers or 1, mechanism=mechanism)
+        return Settings(
+            port_base=port_base or DEFAULT_PORT_BASE,
+            brokers=brokers or 1,
+            mechanism=mechanism,
+            spark_cluster=spark_cluster,
+        )
     if brokers is not None and brokers != stored.brokers:
         raise LabError(
             f"the lab in {home.root} was made with {stored.brokers} broker(s) a cluster, not {brokers}: "
             "run `down --delete` first, or choose another --home"
         )
-    return replace(stored, port_base=port_base or stored.port_base)
+    return replace(stored, port_base=port_base or stored.port_base, spark_cluster=spark_cluster or stored.spark_cluster)

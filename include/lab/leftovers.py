@@ -7,9 +7,10 @@ own in the environment, which all processes that it starts inherit. After the ru
 from __future__ import annotations
 
 import os
+import signal
 import uuid
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from glob import glob
 from pathlib import Path
 
@@ -20,6 +21,8 @@ from lab.processes import Supervisor, end
 
 #: Names the test run that started a process; a run inside another one is ``outer/inner``.
 RUN = "KAFKA_DR_TEST_RUN"
+#: Names the file in which a test run notes the folder of its temporary files, for who started the run and outlives it.
+NOTE = "KAFKA_DR_TEST_NOTE"
 #: How long what ends with its parent, as the child of a storage does, has to do so.
 _ENDING_SECONDS = 5.0
 #: Where tests keep their labs, from the folder of the run on: below a worker, a test or both.
@@ -29,6 +32,23 @@ _LABS = ("*/run", "*/*/run", "*/*/*/run", "*/*/*/*/run")
 def new_run(environ: Mapping[str, str] = os.environ) -> str:
     """Return a name for a test run that begins in this environment."""
     return "/".join(filter(None, (environ.get(RUN), uuid.uuid4().hex)))
+
+
+def noted_folder(note: Path) -> Path | None:
+    """Return the folder that a test run has noted; ``None`` if it had not begun."""
+    return Path(note.read_text("utf-8")) if note.exists() else None
+
+
+@contextmanager
+def uninterrupted() -> Iterator[None]:
+    """Let no impatient second signal stop what ends the processes of a run: it takes seconds, and has a deadline."""
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    before = {number: signal.signal(number, signal.SIG_IGN) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def end_leftovers(run: str, folder: Path | None = None) -> int:

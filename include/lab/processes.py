@@ -26,6 +26,7 @@ from lab.layout import Home
 MARK = "KAFKA_DR_LAB_PROCESS"
 SAME_SECONDS = 0.05  # start times are read with this precision
 KILL_SECONDS = 10.0
+PAUSE_SECONDS = 60.0
 _started: dict[int, subprocess.Popen[bytes]] = {}  # kept so that a process that ends here does not stay a zombie
 
 
@@ -159,6 +160,20 @@ class Supervisor:
         if process is None:
             raise LabError(f"{name} does not run; `status` shows what does")
         process.send_signal(number)
+
+    def pause(self, name: str) -> None:
+        """Stop a process from running without ending it, and return when none of its threads runs any more.
+
+        On a busy machine the signal is noticed late, and a broker that was sent it still answers requests.
+
+        :raises LabError: it does not run, or it could not be stopped.
+        """
+        self.signal(name, signal.SIGSTOP)
+        deadline = time.monotonic() + PAUSE_SECONDS
+        while (process := self.find(name)) is not None and not _is_paused(process.pid):
+            if time.monotonic() > deadline:
+                raise LabError(f"{name} (pid {process.pid}) was sent SIGSTOP {PAUSE_SECONDS:g} s ago, and still runs")
+            time.sleep(0.01)
 
     def members(self, name: str) -> list[psutil.Process]:
         """Every living process of this name: itself, its descendants, and what a dead parent left behind."""
@@ -310,6 +325,14 @@ def _session(record: Mapping[str, Any]) -> Iterator[psutil.Process]:
         with suppress(psutil.Error, OSError):
             if os.getsid(process.pid) == leader and process.create_time() > earliest and _lives(process):
                 yield process
+
+
+def _is_paused(pid: int) -> bool:
+    states = []
+    for thread in Path(f"/proc/{pid}/task").glob("*/stat"):
+        with suppress(OSError):  # it has ended meanwhile
+            states.append(thread.read_text().rpartition(")")[2].split()[0])
+    return set(states) <= {"T"}  # empty where the system has no such folder
 
 
 def _lives(process: psutil.Process) -> bool:

@@ -78,7 +78,9 @@ class Allowed:
 OPERATOR, REPLICATOR, AUDIT, PROBE = "dr-operator", "replicator", "audit", "probe"
 ORDERS_APP, BILLING_APP = "orders-app", "billing-app"
 APPLICATIONS = (ORDERS_APP, BILLING_APP)
-PRINCIPALS = (OPERATOR, REPLICATOR, AUDIT, PROBE, *APPLICATIONS)
+#: Drills write and read as this one. A drill gives it every other right that it needs, and takes it back.
+DRILL = "dr-drill"
+PRINCIPALS = (OPERATOR, REPLICATOR, AUDIT, PROBE, *APPLICATIONS, DRILL)
 
 _T, _G, _X, _C = Resource.TOPIC, Resource.GROUP, Resource.TRANSACTIONAL_ID, Resource.CLUSTER
 _NAME = "kafka-cluster"
@@ -135,6 +137,7 @@ RIGHTS: tuple[Right, ...] = (
     Right(BILLING_APP, _T, "orders.*", (READ, WRITE, DESCRIBE), "the application's work"),
     Right(BILLING_APP, _G, "billing-*", (READ,), "the application's groups"),
     Right(BILLING_APP, _X, "billing-*", (WRITE, DESCRIBE), "the application's transactions"),
+    Right(DRILL, _C, _NAME, (DESCRIBE,), "know which cluster it uses; a drill gives it its other rights for its time"),
 )
 
 

@@ -5,11 +5,13 @@ Everything is in a folder that ``SPARK_CONF_DIR`` names, so a command line needs
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
 
 from lab import jars
+from lab.credentials import write_private
 from lab.java import spark_java_home
 from lab.layout import LOOPBACK, Home
 
@@ -38,20 +40,27 @@ _JAVA_OPTIONS = (
 )
 
 
-def prepare(home: Home, *, java_home: Path, cache: Path, environ: Mapping[str, str]) -> dict[str, str]:
+def prepare(
+    home: Home, *, java_home: Path, cache: Path, environ: Mapping[str, str], where: Mapping[str, str] | None = None
+) -> dict[str, str]:
     """Get Spark's Kafka source, and write Spark's settings into the lab's folder.
 
     :param java_home: a real Java
     :param cache: where the locked jars are kept
     :param environ: may name a mirror of Maven Central
+    :param where: the settings of a Spark cluster, a secret among them; by default jobs run in the driver's own process
     :returns: the environment in which ``spark-submit`` and ``pyspark`` find all of it; no secrets
     """
     kafka_source = jars.obtain(jars.SPARK_KAFKA, cache=cache, environ=environ, progress=lambda _there, _all: None)
     folder = home.spark
     folder.mkdir(parents=True, exist_ok=True)
+    on_class_path = os.pathsep.join(str(jar) for jar in sorted(kafka_source.glob("*.jar")))
     settings = {
         "spark.master": "local[*]",
-        "spark.jars": ",".join(str(jar) for jar in sorted(kafka_source.glob("*.jar"))),
+        # On the class path from the start: what is listed as spark.jars is copied to every executor, also to the
+        # driver's own, each time.
+        "spark.driver.extraClassPath": on_class_path,
+        "spark.executor.extraClassPath": on_class_path,
         "spark.driver.memory": DRIVER_MEMORY,
         "spark.driver.extraJavaOptions": _JAVA_OPTIONS,
         "spark.executor.heartbeatInterval": HEARTBEAT,
@@ -59,8 +68,14 @@ def prepare(home: Home, *, java_home: Path, cache: Path, environ: Mapping[str, s
         "spark.driver.bindAddress": LOOPBACK,
         "spark.ui.enabled": "false",
         "spark.sql.warehouse.dir": str(folder / "warehouse"),
+        **(where or {}),
     }
-    (folder / "spark-defaults.conf").write_text("".join(f"{name} {value}\n" for name, value in settings.items()))
+    text = "".join(f"{name} {value}\n" for name, value in settings.items())
+    defaults = folder / "spark-defaults.conf"
+    if where:  # with a secret
+        write_private(defaults, text)
+    else:
+        defaults.write_text(text)
     (folder / "log4j2.properties").write_text(_LOGGING)
     return {
         "JAVA_HOME": str(spark_java_home(home.spark_java, java_home)),

@@ -29,13 +29,47 @@ def audit_url(report: str) -> str:
 
 def trigger_url(dag_id: str) -> str:
     """Return the address of a DAG, where its trigger button is."""
-    base = conf.get("api", "base_url", fallback="") or ""
-    return f"{base.rstrip('/')}/dags/{dag_id}"
+    return _outside(f"/dags/{dag_id}")
+
+
+def run_url(dag_id: str, run: str) -> str:
+    """Return the address of a run of a DAG."""
+    return f"{trigger_url(dag_id)}/runs/{quote(run, safe='')}"
+
+
+def status_url() -> str:
+    """Return the address of the status page."""
+    return f"{_pages()}/status"
+
+
+def group_url(group: str) -> str:
+    """Return the address of everything that is kept of a protection group."""
+    return f"{_pages()}/groups/{quote(group, safe='')}"
+
+
+def result_url(group: str, watch: str) -> str:
+    """Return the address of a watch's newest result for a protection group."""
+    return f"{_pages()}/results/{quote(group, safe='')}/{quote(watch, safe='')}"
+
+
+def stranded_url(group: str, run: str) -> str:
+    """Return the address of a list of stranded records."""
+    return f"{_pages()}/stranded/{quote(group, safe='')}/{quote(run, safe='')}"
+
+
+def status_of(group: str) -> str:
+    """Return the address of a group on the status page, as a mail needs it."""
+    return _outside(f"{EVIDENCE_PREFIX}/status#group-{quote(group, safe='')}")
 
 
 def airflow_path() -> str:
     """Return the path of Airflow's first page. It is not / if Airflow shares its host with others."""
     return f"{urlsplit(conf.get('api', 'base_url', fallback='') or '').path.rstrip('/')}/"
+
+
+def _outside(path: str) -> str:
+    base = conf.get("api", "base_url", fallback="") or ""
+    return f"{base.rstrip('/')}{path}"
 
 
 def _pages() -> str:
@@ -100,4 +134,4 @@ class ProposedRunLink(BaseOperatorLink):
         Airflow calls this in the task's own process when the task has ended, with the task instance as the key.
         """
         run = getattr(operator, "proposed_run", "")
-        return f"{trigger_url(operator.trigger_dag_id)}/runs/{quote(run, safe='')}" if run else ""
+        return run_url(operator.trigger_dag_id, run) if run else ""

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from airflow.sdk import BaseHook
 from airflow.sdk.log import mask_secret
 
+from kafka_dr.audit.content_keys import ContentKeys
 from kafka_dr.clock import SystemClock
 from kafka_dr.clusters import ClientSettings
 from kafka_dr.connections.connection import Connection
-from kafka_dr.connections.meaning import signing_key, signing_pem
+from kafka_dr.connections.meaning import content_keys, signing_key, signing_pem
 from kafka_dr.evidence.signing import SigningKey
 from kafka_dr.replication import ConnectEndpoint
+from kafka_dr.rounds import AccessData
 from kafka_dr.runs.clients import Clients
+from kafka_dr.topology import Topology
+from kafka_dr_airflow.airflow_api import ERRORS
 from kafka_dr_airflow.hooks.connect import ConnectHook
 from kafka_dr_airflow.hooks.kafka_cluster import KafkaClusterHook
 from kafka_dr_airflow.people.asking import people_of
@@ -37,7 +41,21 @@ def open_clients(environ: Mapping[str, str] = os.environ) -> Clients:
         evidence_root=evidence_root(topology.evidence),
         clock=SystemClock(),
         signing_key_of=signing_key_of,
+        content_keys_of=content_keys_of,
         people_of=people_of,
+    )
+
+
+def read_access(topology: Topology, groups: Iterable[str]) -> AccessData:
+    """Read the connections of some groups, for child processes: only this process can ask Airflow for them."""
+    return AccessData.read(
+        topology,
+        groups,
+        settings_of=_settings_of,
+        connect_of=_connect_of,
+        signing_key_of=signing_key_of,
+        content_keys_of=content_keys_of,
+        unreadable=ERRORS,
     )
 
 
@@ -57,3 +75,15 @@ def signing_key_of(connection_id: str) -> SigningKey:
     stored = Connection(connection_id, extra=BaseHook.get_connection(connection_id).extra_dejson)
     mask_secret(signing_pem(stored))
     return signing_key(stored)
+
+
+def content_keys_of(connection_id: str) -> ContentKeys:
+    """Return the keys of the content of stranded records, from a connection of any type.
+
+    :raises Refused: the connection holds no key, or none that can be used
+    """
+    found = BaseHook.get_connection(connection_id)
+    stored = Connection(connection_id, login=found.login or "", password=found.password or "", extra=found.extra_dejson)
+    for key in (stored.password, *dict(stored.extra.get("former_keys") or {}).values()):
+        mask_secret(key)
+    return content_keys(stored)

@@ -10,8 +10,7 @@ from airflow.sdk import ObjectStoragePath
 
 from kafka_dr.errors import Refused
 from kafka_dr.storage import DeadlinePath, with_deadline
-from kafka_dr.topology import Topology, load
-from kafka_dr.topology.model import EvidenceSpec
+from kafka_dr.topology import EvidenceSpec, Topology, load
 
 #: The environment variable that names the topology file.
 TOPOLOGY = "KAFKA_DR_TOPOLOGY"

@@ -11,6 +11,7 @@ from itertools import permutations
 from airflow.sdk import Param
 
 from kafka_dr.errors import KafkaDrError
+from kafka_dr.watch_results import WATCHES, Pace, WatchName
 from kafka_dr_airflow.topology_file import read_topology
 
 _UNREADABLE = "The topology cannot be read, so this field offers no choices. The first task says what is wrong with it."
@@ -21,6 +22,8 @@ class Declared:
     """The names that a trigger form offers.
 
     :param flows: every direction that replication can have, as ``group.source-to-target``
+    :param paces: how closely the groups are watched
+    :param drills: whether drills of a group begin by themselves
     :param readable: whether the topology could be read; without it the form takes free text
     """
 
@@ -28,6 +31,25 @@ class Declared:
     clusters: tuple[str, ...] = ()
     flows: tuple[str, ...] = ()
     readable: bool = False
+    paces: frozenset[Pace] = frozenset()
+    drills: bool = False
+
+    def schedule(self, watch: WatchName) -> str:
+        """Return when the DAG of a watch runs: as often as the group that is watched most closely asks for."""
+        return WATCHES[watch].cron(self.paces)
+
+    def drill_schedule(self) -> str | None:
+        """Return how often it is looked whether a drill is due; ``None`` if none begins by itself."""
+        return "15 * * * *" if self.drills else None
+
+    def drilled_param(self) -> Param:
+        """Return the parameter that chooses the group of a drill, or leaves it to the topology."""
+        return self._choice(
+            self.groups,
+            title="Protection group",
+            description="The group whose failover is practised. Nothing of the group itself is touched.",
+            default="the group whose drill is due",
+        )
 
     def group_param(self) -> Param:
         """Return the parameter that chooses a protection group. If there is only one, it is the default."""
@@ -106,4 +128,6 @@ def declared() -> Declared:
         tuple(sorted(topology.clusters)),
         tuple(sorted(flows)),
         readable=True,
+        drills=any(group.drill and group.drill.every_days for group in topology.protection_groups.values()),
+        paces=frozenset(group.watch for group in topology.protection_groups.values()),
     )

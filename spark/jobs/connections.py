@@ -1,7 +1,8 @@
 """How a job reaches the clusters: one private file of connections, named by ``KAFKA_DR_SECRETS_FILE``.
 
 The file is JSON, ``{connection id: settings}``, and readable by its owner alone. The settings are librdkafka's, as in
-the extra of an Airflow ``kafka`` connection. The jobs need the connections of the audit role and no others::
+the extra of an Airflow ``kafka`` connection. The jobs need the connections of the audit role, and stranded_records that
+of ``evidence.encryption_connection``, ``{"key_id": …, "key": …}``, if the topology names one; no others::
 
     {"kafka_east_audit": {"bootstrap.servers": "…", "security.protocol": "…", "sasl.password": "…"}}
 """
@@ -15,6 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from kafka_dr.audit.content_keys import ContentKeys, KeyUnusable
 from kafka_dr.clusters import ClientSettings
 from kafka_dr.errors import Refused
 
@@ -67,6 +69,17 @@ class Connections:
         :raises Refused: the file has no such connection, or it cannot be used
         """
         return ClientSettings.from_librdkafka(self._of(connection_id))
+
+    def content_keys(self, connection_id: str) -> ContentKeys:
+        """Return the key that encrypts the content of stranded records.
+
+        :raises Refused: the file has no such connection, or it holds no key
+        """
+        found = self._of(connection_id)
+        try:
+            return ContentKeys.of(str(found.get("key_id", "")), str(found.get("key", "")), {})
+        except KeyUnusable as error:
+            raise Refused(f"{self.source}, connection {connection_id}: {error}") from error
 
     def _of(self, connection_id: str) -> Mapping[str, Any]:
         if connection_id not in self._settings:

@@ -9,8 +9,9 @@ from itertools import permutations
 from jobs.connections import Connections
 from kafka_dr.clusters import KafkaCluster
 from kafka_dr.errors import Refused
+from kafka_dr.register import REGISTER_TOPIC
 from kafka_dr.replication import Flow, WatchedFlow
-from kafka_dr.topology import Topology
+from kafka_dr.topology import ClusterSpec, Topology
 
 
 def declared_flow(topology: Topology, name: str) -> Flow:
@@ -30,6 +31,11 @@ def declared_flow(topology: Topology, name: str) -> Flow:
     return known
 
 
+def audited(name: str, declared: ClusterSpec, connections: Connections) -> KafkaCluster:
+    """Return a cluster in the role of the audit, which may see the register's topic and not every topic."""
+    return KafkaCluster(name, connections.kafka(declared.connections.audit), known_topic=REGISTER_TOPIC)
+
+
 @contextmanager
 def reached(
     topology: Topology, flow: Flow, connections: Connections
@@ -37,8 +43,8 @@ def reached(
     """Lend both clusters and the flow, all in the role of the audit; a cluster with another id is refused."""
     source_cluster, target_cluster = topology.cluster(flow.source), topology.cluster(flow.target)
     with (
-        KafkaCluster(flow.source, connections.kafka(source_cluster.connections.audit)) as source,
-        KafkaCluster(flow.target, connections.kafka(target_cluster.connections.audit)) as target,
+        audited(flow.source, source_cluster, connections) as source,
+        audited(flow.target, target_cluster, connections) as target,
     ):
         for cluster, declared in ((source, source_cluster), (target, target_cluster)):
             if (seen := cluster.topics.identity().cluster_id) != declared.cluster_id:

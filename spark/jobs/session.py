@@ -106,7 +106,7 @@ def exit_code(job: Callable[[], int]) -> int:
     except KafkaDrError as error:
         print(f"unknown: {error}", file=sys.stderr)
     except (PySparkException, Py4JJavaError) as error:
-        print(f"unknown: Spark could not finish: {_cause(error)}", file=sys.stderr)
+        print(f"unknown: Spark could not finish: {cause_of(error)}", file=sys.stderr)
     except Exception as error:  # noqa: BLE001 - Python's own exit code would be 1, which says that something was found
         if isinstance(error, OSError) and error.filename is not None:
             print(f"unknown: {error.filename}: {error.strerror}", file=sys.stderr)
@@ -116,8 +116,8 @@ def exit_code(job: Callable[[], int]) -> int:
     return UNKNOWN
 
 
-def _cause(error: PySparkException | Py4JJavaError) -> str:
-    """Return the first line of the original error."""
+def cause_of(error: Exception) -> str:
+    """Return the first line of the original error, which may be one of Spark's JVM."""
     java = getattr(error, "java_exception", None)
     while java is not None and java.getCause() is not None:
         java = java.getCause()

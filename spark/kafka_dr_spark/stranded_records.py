@@ -55,16 +55,24 @@ def within(session: SparkSession, records: DataFrame, stretches: Iterable[Strand
     return records.join(f.broadcast(wanted), lies_in, "left_semi")
 
 
-def counted(kept: DataFrame) -> DataFrame:
-    """Return, by topic and partition, how many records, keys and bytes are kept, and from when to when."""
+def measured(kept: DataFrame) -> DataFrame:
+    """Return topic, partition, timestamp, key and size of records that are kept in the clear."""
     length = (
         "coalesce(octet_length(key), 0) + coalesce(octet_length(value), 0) + coalesce(aggregate(headers, 0, "
         "(sum, header) -> sum + octet_length(header.key) + coalesce(octet_length(header.value), 0)), 0)"
     )
+    return kept.select("topic", "partition", "timestamp", "key", f.expr(length).cast("long").alias("size"))
+
+
+def counted(kept: DataFrame) -> DataFrame:
+    """Return, by topic and partition, how many records, keys and bytes are kept, and from when to when.
+
+    :param kept: with topic, partition, timestamp, key and size
+    """
     return kept.groupBy("topic", "partition").agg(
         f.count("*").alias("records"),
         f.countDistinct("key").alias("keys"),
-        f.sum(f.expr(length).cast("long")).alias("size"),
+        f.sum("size").cast("long").alias("size"),
         f.min("timestamp").alias("oldest_ms"),
         f.max("timestamp").alias("newest_ms"),
     )

@@ -97,7 +97,8 @@ def airflow(tmp_path_factory: pytest.TempPathFactory, folder_end: ExitStack) -> 
     kept = os.environ.get("KAFKA_DR_TEST_AIRFLOW_LAB")
     ports = free_ports.port_base(_PORT_BASES, setting="KAFKA_DR_TEST_AIRFLOW_PORT_BASE")
     folder = Path(kept) if kept else tmp_path_factory.mktemp("airflow-lab")
-    lab = QuickLab(folder, port_base=ports)
+    # Its tasks log in thousands of times. Airflow in the labs of tests/e2e and tests/integration/lab does it by SCRAM.
+    lab = QuickLab(folder, port_base=ports, mechanism="PLAIN")
     if not kept:
         folder_end.callback(lab.down, delete=True)
     lab.up()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 import signal
@@ -20,10 +21,14 @@ from typing import Any
 import psutil
 import pytest
 from airflow.models.connection import Connection
-from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
 from airflow.sdk import AssetAlias, TriggerRule
 from airflow.sdk.exceptions import AirflowTaskTimeout
 
+from kafka_dr.watch_results import WATCHES
+from kafka_dr_airflow.operators.audit_shares import GROUPS_OF_AN_APPLICATION
+from kafka_dr_airflow.operators.flow_audit import watch_of
+from kafka_dr_airflow.operators.rounds import RedGroupOperator
+from kafka_dr_airflow.operators.shared_audits import SharedAuditsOperator
 from kafka_dr_airflow.operators.spark_audit import SparkAuditOperator
 from kafka_dr_airflow.secrets_file import SecretsFile
 from support.spark_stand_in import PASSWORD, stand_in
@@ -87,20 +92,31 @@ class Spark:
 
 
 @pytest.mark.parametrize(("dag_id", "audit"), DAGS.items())
-def test_an_audit_is_mapped_over_the_groups_and_waits_for_nothing_else(bag: Any, dag_id: str, audit: str) -> None:
-    groups, task = bag.dags[dag_id].topological_sort()
-    assert (groups.task_id, task.task_id) == ("protection_groups", f"{audit}_audit")
-    assert task.is_mapped
-    assert issubclass(task.operator_class, SparkSubmitOperator)
-    assert task.trigger_rule == TriggerRule.ALL_SUCCESS
-    assert task.partial_kwargs["retries"] == 0
-    assert task.partial_kwargs["audit"] == audit
+def test_groups_share_applications_and_a_red_one_has_a_line_of_its_own(bag: Any, dag_id: str, audit: str) -> None:
+    dag = bag.dags[dag_id]
+    tasks = {task.task_id: task for task in dag.tasks}
+    assert [task.task_id for task in dag.topological_sort()] == ["shares", f"{audit}_audit", "results", "red"]
+    audits, results, red = tasks[f"{audit}_audit"], tasks["results"], tasks["red"]
+    assert audits.is_mapped
+    assert issubclass(audits.operator_class, SharedAuditsOperator)
+    assert (audits.partial_kwargs["audit"], audits.partial_kwargs["retries"]) == (audit, 0)
+    assert red.is_mapped
+    assert issubclass(red.operator_class, RedGroupOperator)
+    assert results.upstream_task_ids == {"shares", f"{audit}_audit"}
+    # It also collects what applications have left that were killed, and does nothing if no group is due.
+    assert results.trigger_rule == TriggerRule.ALL_DONE_MIN_ONE_SUCCESS
+    assert red.trigger_rule == audits.trigger_rule == TriggerRule.ALL_SUCCESS
 
 
 @pytest.mark.parametrize("dag_id", DAGS)
-def test_an_audit_of_one_group_does_not_hold_up_all_others_for_ever(bag: Any, dag_id: str) -> None:
+def test_an_application_has_time_for_all_its_audits_to_reach_their_limit(bag: Any, dag_id: str) -> None:
     task = bag.dags[dag_id].get_task(f"{DAGS[dag_id]}_audit")
-    assert task.execution_timeout
+    given = task.partial_kwargs
+    turns = math.ceil(GROUPS_OF_AN_APPLICATION / given["side_by_side"])
+    assert task.execution_timeout > turns * given["each"] + given["longest"]
+    assert given["each"] <= given["longest"]
+    # A group that hangs delays the next look at the others by this much at most.
+    assert given["each"] < 2 * WATCHES[watch_of(DAGS[dag_id])].every
     assert task.max_active_tis_per_dagrun
 
 

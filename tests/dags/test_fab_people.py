@@ -8,14 +8,14 @@ import subprocess
 import sys
 from pathlib import Path
 
-from support import fab_provider
+from support.installed_apart import installed
 
 _PROJECT = Path(__file__).resolve().parents[2]
 _MANAGER = "airflow.providers.fab.auth_manager.fab_auth_manager.FabAuthManager"
 
 
 def test_fab_knows_people_by_the_number_with_which_they_log_in(tmp_path: Path) -> None:
-    folders = (fab_provider.installed(), *(_PROJECT / name for name in ("include", "plugins", "tests")))
+    folders = (installed("fab"), *(_PROJECT / name for name in ("include", "plugins", "tests")))
     settings = {
         **os.environ,
         "PYTHONPATH": os.pathsep.join(map(str, folders)),

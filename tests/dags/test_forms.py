@@ -19,6 +19,7 @@ pytestmark = [pytest.mark.airflow, pytest.mark.kafka, pytest.mark.timeout(600)]
 #: What each form has filled in already, apart from what stays open or off.
 DEFAULTS: dict[str, dict[str, Any]] = {
     "dr_adopt": {"protection_group": "orders"},
+    "dr_drill": {"kind": "planned"},
     "dr_failback": {"protection_group": "orders", "mode": "quarantine", "rescue": "keep"},
     **{f"dr_{verb}": {"protection_group": "orders"} for verb in ("planned_failover", "unplanned_failover", "resume")},
 }
@@ -31,8 +32,10 @@ NEEDED: dict[str, dict[str, Any]] = {
     "dr_resume": {"reason": "a test", "decision": "finish"},
 }
 #: Their forms ask for no more than a flow, and each is sent as the others are: with ``--long``.
-_WATCHES = {"dr_canary", "dr_flows", "dr_health", "dr_lag_audit", "dr_offset_syncs", "dr_offsets"}
-_SENT = [pytest.param(dag, marks=pytest.mark.long) if dag in _WATCHES else dag for dag in DAG_IDS]
+_WATCHES = {"dr_canary", "dr_flows", "dr_health", "dr_lag_audit", "dr_offset_syncs", "dr_offsets", "dr_readiness"}
+#: What has begun to make a drill's topics takes a while to remove them.
+_SLOW_TO_END = {"dr_drill"}
+_SENT = [pytest.param(dag, marks=pytest.mark.long) if dag in _WATCHES | _SLOW_TO_END else dag for dag in DAG_IDS]
 _DIALOG = "[...document.querySelectorAll('[role=dialog]')].find(each => !each.hidden)"
 _SUBMIT = f"[...({_DIALOG}).querySelectorAll('button')].find(each => each.innerText === 'Trigger')"
 

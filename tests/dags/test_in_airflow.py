@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import json
+import re
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
+import httpx
 import pytest
+
+from kafka_dr.metrics import CONTENT_TYPE
+from support.prometheus import samples_in
 
 if TYPE_CHECKING:
     from support.airflow_lab import AirflowSession, QuickLab
@@ -25,23 +30,13 @@ SCHEDULED = {
     "dr_flows",
     "dr_health",
     "dr_lag_audit",
+    "dr_notifications",
     "dr_offset_syncs",
     "dr_offsets",
+    "dr_readiness",
 }
 NO = "not <!-- tonight **"
-BEHIND = {
-    "claim",
-    "fence_source",
-    "drain",
-    "stop_flow",
-    "cut_over_groups",
-    "open_target",
-    "flip_route",
-    "verify",
-    "start_reverse_flow",
-    "report",
-    "roll_back",
-}
+AFTER_APPROVAL = {"switch", "verify", "start_reverse_flow", "report", "roll_back"}
 
 
 def asked(session: AirflowSession, *, source: str = "east", target: str = "west") -> tuple[str, dict[str, Any]]:
@@ -61,7 +56,7 @@ def assert_ended_unchanged(session: AirflowSession, run: str, *, approval: str, 
     assert note.split("\n")[-1].split(":")[0] in log
     assert "Traceback" not in log, "it has tries left, and is final"
     assert tasks["approval"] == approval
-    assert {name: tasks[name] for name in BEHIND} == dict.fromkeys(BEHIND, "skipped")
+    assert {name: tasks[name] for name in AFTER_APPROVAL} == dict.fromkeys(AFTER_APPROVAL, "skipped")
 
 
 @pytest.mark.usefixtures("unchanged")
@@ -115,9 +110,9 @@ def test_an_approval_that_somebody_marks_as_done_is_none(alice: AirflowSession) 
     alice.mark(DAG, run, "approval", "success")
     assert alice.ended(DAG, run) == "failed"
     tasks = alice.tasks(DAG, run)
-    assert (tasks["claim"], tasks["fence_source"]) == ("failed", "upstream_failed")
-    assert (tasks["roll_back"], tasks["outcome"]) == ("success", "failed")
-    assert "has no answer to approval of run" in alice.log(DAG, run, "claim")
+    assert (tasks["switch"], tasks["verify"]) == ("failed", "upstream_failed")
+    assert (tasks["roll_back"], tasks["outcome"]) == ("skipped", "failed")
+    assert "has no answer to approval of run" in alice.log(DAG, run, "switch")
     assert "there is nothing to undo" in alice.log(DAG, run, "roll_back")
 
 
@@ -148,7 +143,7 @@ def test_a_dry_run_checks_every_step_and_changes_nothing(alice: AirflowSession) 
     assert states.pop("roll_back") == "skipped"
     assert set(states.values()) == {"success"}
     assert str(alice.note(DAG, run)).startswith(f"DRY RUN: a planned failover of {GROUP}, east → west: nothing was ch")
-    assert "would: deny WRITE on east" in alice.log(DAG, run, "fence_source")
+    assert "would: deny WRITE on east" in alice.log(DAG, run, "switch")
 
 
 @pytest.mark.usefixtures("unchanged")
@@ -197,8 +192,30 @@ def test_the_canary_arrives(alice: AirflowSession) -> None:
 
 def test_health_is_green_and_proposes_nothing(alice: AirflowSession) -> None:
     run = alice.trigger("dr_health")
-    assert alice.ended("dr_health", run) == "success", alice.log("dr_health", run, "health", map_index=0)
+    assert alice.ended("dr_health", run) == "success", alice.log("dr_health", run, "look")
     assert alice.tasks("dr_health", run)["propose"] == "skipped"
+    page = alice.http.get("/kafka-dr/status").text
+    assert f"/dags/dr_health/runs/{quote(run, safe='')}" in page
+    assert "Active on east, standby west: stable since" in page
+    assert 'href="/kafka-dr/groups/orders"' in page
+    result = alice.http.get("/kafka-dr/results/orders/health").text
+    assert run in result
+    assert all(f'href="/kafka-dr/{back}"' in result for back in ("status", "groups/orders"))
+    (nav,) = (each for each in alice.http.get("/api/v2/plugins").json()["plugins"] if each["name"] == "kafka_dr")
+    assert [(view["name"], view["href"]) for view in nav["external_views"]] == [("DR status", "/kafka-dr/status")]
+
+
+def test_prometheus_reads_metrics_with_a_token_and_nobody_without(airflow: QuickLab, alice: AirflowSession) -> None:
+    run = alice.trigger("dr_health")
+    assert alice.ended("dr_health", run) == "success", alice.log("dr_health", run, "look")
+    page = alice.http.get("/kafka-dr/metrics", headers={"Accept": "application/openmetrics-text"})
+    assert page.headers["content-type"] == CONTENT_TYPE
+    found = {frozenset(labels): value for labels, value in samples_in(page.text).items()}
+    phase = {"__name__": "kafka_dr_phase", "group": "orders", "phase": "stable"}
+    assert found[frozenset(phase.items())] == 1
+    address = f"{airflow.status().airflow.url}/kafka-dr/metrics"
+    assert httpx.get(address).status_code == 401
+    assert httpx.get(address, headers={"Authorization": "Bearer nobody"}).status_code in (401, 403)
 
 
 @pytest.mark.parametrize("audit", ["checksum", pytest.param("lag", marks=pytest.mark.long)])
@@ -206,11 +223,18 @@ def test_an_audit_runs_on_spark_and_shows_what_it_found(alice: AirflowSession, a
     dag, task = f"dr_{audit}_audit", f"{audit}_audit"
     run = alice.trigger(dag)
     assert alice.ended(dag, run, seconds=600) == "success", alice.log(dag, run, task, map_index=0)
-    left = alice.result(dag, run, task, map_index=0)
-    page = alice.http.get(f"/kafka-dr/{left['report'].removesuffix('/report.json')}")
+    ((left,),) = (alice.result(dag, run, task, map_index=0),)
+    page = alice.http.get(f"/kafka-dr/{left['facts']['report'].removesuffix('/report.json')}")
     assert f"{audit.capitalize()} audit of orders, east-to-west" in page.text
-    assert f"orders.east-to-west: {left['verdict']}: " in alice.log(dag, run, task, map_index=0)
+    kept = left["facts"]["report"].removesuffix("/report.json").replace("+", "%2B").replace(":", "%3A")
+    everything = alice.http.get("/kafka-dr/groups/orders").text
+    assert f'href="/kafka-dr/{kept}"' in everything
+    assert "newest.json" not in everything
+    assert 'href="/kafka-dr/groups/orders"' in page.text
+    assert f"orders.east-to-west: {left['facts']['verdict']}: " in alice.log(dag, run, task, map_index=0)
     assert alice.asset_events(dag, run) == [f"kafka-dr://orders/east-to-west/{audit}"]
+    assert alice.tasks(dag, run) == {"shares": "success", task: "success", "results": "success", "red": "skipped"}
+    assert f"/dags/{dag}/runs/{quote(run, safe='')}" in alice.http.get("/kafka-dr/status").text
 
 
 def test_the_preview_shows_every_groups_offsets_and_mirrormakers_own_checkpoints(
@@ -223,12 +247,14 @@ def test_the_preview_shows_every_groups_offsets_and_mirrormakers_own_checkpoints
         east.groups.set_offsets({"orders-idle": {TopicPartition("orders.payments", 0): 0}})
     run = alice.trigger("dr_offset_syncs")
     assert alice.ended("dr_offset_syncs", run) == "success"
-    assert "syncs archived, up to" in alice.log("dr_offset_syncs", run, "offset_syncs", map_index=0)
+    assert "syncs archived, up to" in alice.log("dr_offset_syncs", run, "look")
     run = alice.trigger("dr_offsets")
-    assert alice.ended("dr_offsets", run) == "success", alice.log("dr_offsets", run, "offsets", map_index=0)
-    left = alice.result("dr_offsets", run, "offsets", map_index=0)
-    assert (left["verdict"], left["redelivered"]) == ("exact", 0)
-    page = alice.http.get(f"/kafka-dr/{left['report'].removesuffix('/report.json')}").text
+    assert alice.ended("dr_offsets", run) == "success", alice.log("dr_offsets", run, "look")
+    (address,) = re.findall(
+        r"its report: (/kafka-dr/audits/orders/offsets/[\w./:+-]+)", alice.log("dr_offsets", run, "look")
+    )
+    page = alice.http.get(address).text
+    assert "exact" in page
     assert "orders-idle" in page
     assert "Mm2 redelivered at most" in page
 
@@ -252,7 +278,7 @@ def test_the_config_sync_makes_what_is_safe_and_asks_about_the_rest(airflow: Qui
         run = alice.trigger(dag)
         question = alice.question(dag, run)
         assert "ALLOW ALTER on topic orders." in question["body"]
-        assert "max.message.bytes" in alice.log(dag, run, "plan", map_index=0)
+        assert "max.message.bytes" in alice.log(dag, run, "look")
         assert west.topics.configs([topic])[topic]["max.message.bytes"] == "2000000"
         assert extra in west.acls.list()
         fields = {name: field["value"] for name, field in question["params"].items()}
@@ -277,7 +303,7 @@ def test_a_disaster_is_proposed_once_and_its_run_closes_itself_when_the_cause_is
         looked = alice.trigger("dr_health")
         alice.ended("dr_health", looked)
         found = {run: state for run, state in alice.runs(dag).items() if run.startswith("proposed-")}
-        assert len(found) == 1, alice.log("dr_health", looked, "propose", map_index=0)
+        assert len(found) == 1, alice.log("dr_health", looked, "look")
         return found
 
     with vantage() as office, airflow.proposing(office.address):
@@ -297,7 +323,7 @@ def test_a_disaster_is_proposed_once_and_its_run_closes_itself_when_the_cause_is
 
     assert "seen by this installation, office" in question["body"]
     tasks = alice.tasks(dag, run)
-    assert (tasks["gather_evidence"], tasks["approval"], tasks["claim"]) == (
+    assert (tasks["gather_evidence"], tasks["approval"], tasks["switch"]) == (
         "failed",
         "upstream_failed",
         "upstream_failed",
@@ -308,103 +334,8 @@ def test_a_disaster_is_proposed_once_and_its_run_closes_itself_when_the_cause_is
 def test_a_watch_that_proposes_nothing_shows_no_button(alice: AirflowSession) -> None:
     looked = alice.trigger("dr_health")
     assert alice.ended("dr_health", looked) == "success", alice.why("dr_health", looked)
-    assert alice.links("dr_health", looked, "propose", map_index=0) == {}
+    assert alice.links("dr_health", looked, "propose") == {}
     planned = alice.trigger("dr_config_sync")
     assert alice.ended("dr_config_sync", planned) == "success", alice.why("dr_config_sync", planned)
-    for task in ("plan", "apply_safe", "approval"):
-        for address in alice.links("dr_config_sync", planned, task, map_index=0).values():
-            assert alice.http.get(address).status_code == 200, task
-
-
-def approved(session: AirflowSession, *, source: str, target: str) -> str:
-    """Start a failover, approve it, and return its run."""
-    run, fields = asked(session, source=source, target=target)
-    assert session.answer(DAG, run, "Approve", fields).status_code == 200
-    return run
-
-
-@pytest.fixture
-def way(airflow: QuickLab) -> dict[str, str]:
-    """From where the group is to where it is not."""
-    state = airflow.state("east", GROUP)
-    assert state is not None
-    return {"source": state.active, "target": state.standby}
-
-
-def test_a_step_that_fails_after_the_claim_is_rolled_back_and_applications_stay_where_they_were(
-    airflow: QuickLab, alice: AirflowSession, way: dict[str, str]
-) -> None:
-    from support import plain_application
-
-    with plain_application.above_all_fences(airflow, way["source"]):
-        run = approved(alice, **way)
-        assert alice.ended(DAG, run) == "failed"
-
-    states = alice.tasks(DAG, run)
-    ran = {"claim": "success", "fence_source": "success", "drain": "failed", "roll_back": "success"}
-    assert {name: states[name] for name in BEHIND} == dict.fromkeys(BEHIND, "upstream_failed") | ran, states
-    assert "A principal that the fence does not cover writes there" in alice.log(DAG, run, "drain")
-    assert f"{GROUP} is stable on {way['source']} again" in alice.log(DAG, run, "roll_back")
-    assert str(alice.note(DAG, run)).startswith(f"ROLLED BACK: {GROUP} is stable on {way['source']} again")
-    plain_application.assert_works_only_on(airflow, GROUP, way["source"])
-
-
-@pytest.mark.usefixtures("unchanged")
-def test_there_is_nothing_to_resume_where_no_run_holds_the_group(alice: AirflowSession) -> None:
-    resumed = alice.trigger("dr_resume", protection_group=GROUP, decision="abandon", reason="its Airflow is gone")
-    assert alice.ended("dr_resume", resumed) == "failed"
-    assert "no run holds it, so there is nothing to resume" in alice.log("dr_resume", resumed, "resume")
-
-
-@pytest.mark.parametrize(
-    ("decision", "died_after", "ends_on", "verdict"),
-    [("abandon", "drained", "source", "Rolled back"), ("finish", "source_ends", "target", "Completed")],
-)
-def test_a_run_that_died_with_its_airflow_is_ended_from_the_register_alone(
-    airflow: QuickLab,
-    alice: AirflowSession,
-    way: dict[str, str],
-    decision: str,
-    died_after: str,
-    ends_on: str,
-    verdict: str,
-) -> None:
-    from support import plain_application
-
-    run = approved(alice, **way)
-    airflow.wait_for_fact(died_after, GROUP, run, cluster=way["source"])
-    airflow.lose_airflow()
-    airflow.up()
-
-    left = airflow.state(way["source"], GROUP)
-    assert left is not None
-    assert (left.phase, left.run) == ("switching", run)
-    assert alice.runs(DAG) == {}
-    assert plain_application.refusal(airflow, way["source"]) == "TOPIC_AUTHORIZATION_FAILED"
-
-    reason = "its Airflow is gone"
-    resumed = alice.trigger(
-        "dr_resume", protection_group=GROUP, decision=decision, run=run, reason=reason, confirmed=True
-    )
-    assert alice.ended("dr_resume", resumed) == "success", alice.why("dr_resume", resumed)
-    plain_application.assert_works_only_on(airflow, GROUP, way[ends_on])
-    assert f"on {way[ends_on]}" in alice.log("dr_resume", resumed, "resume")
-    assert str(alice.note("dr_resume", resumed)).startswith(
-        {"abandon": "ABANDONED: ", "finish": "FINISHED: "}[decision]
-    )
-    evidence = alice.links("dr_resume", resumed, "resume")["Evidence"]
-    assert evidence == f"/kafka-dr/evidence/{GROUP}/{run}"
-    page = alice.http.get(evidence).text
-    for words in (verdict, "a test", reason, "Sealed"):
-        assert words in page
-
-
-def test_no_password_of_the_lab_is_in_airflows_logs(airflow: QuickLab) -> None:
-    passwords = {
-        airflow.client_settings(cluster, principal)["sasl.password"]
-        for cluster in ("east", "west")
-        for principal in ("dr-operator", "probe", "audit", "replicator")
-    }
-    logs = [path for path in (airflow.home.airflow / "logs").rglob("*.log") if path.is_file()]
-    assert logs
-    assert not [path for path in logs for secret in passwords if secret in Path(path).read_text(errors="replace")]
+    assert set(alice.tasks("dr_config_sync", planned)) == {"look", "red", "approval", "apply", "outcome"}
+    assert alice.tasks("dr_config_sync", planned)["approval"] == "skipped"

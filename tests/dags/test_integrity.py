@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from copy import copy
+from datetime import timedelta
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -15,25 +16,36 @@ from typing import Any
 import pytest
 from airflow.sdk.exceptions import ParamValidationError
 
+from kafka_dr.watch_results import WATCHES, Watch
+from lab.bench.many_groups import written as many_groups_declared
+from lab.bench.parsed import parsed
+
 #: Every DAG, and the cron expression by which Airflow starts it by itself.
 CATALOGUE = {
     "dr_adopt": None,
     "dr_canary": "* * * * *",
     "dr_checksum_audit": "*/15 * * * *",
     "dr_config_sync": "*/10 * * * *",
+    "dr_drill": None,
     "dr_failback": None,
     "dr_flows": "*/5 * * * *",
     "dr_health": "* * * * *",
     "dr_lag_audit": "*/5 * * * *",
+    "dr_notifications": "* * * * *",
     "dr_offset_syncs": "*/5 * * * *",
     "dr_offsets": "*/30 * * * *",
     "dr_planned_failover": None,
+    "dr_readiness": "*/10 * * * *",
     "dr_resume": None,
     "dr_unplanned_failover": None,
 }
 DAG_IDS = sorted(CATALOGUE)
+#: Scheduled, and a Spark application for many groups.
+BY_SPARK = {"dr_checksum_audit", "dr_lag_audit"}
 #: Scheduled, and waiting for people: the next look must not wait for them.
 OVERLAPPING = {"dr_config_sync"}
+#: Scheduled, and no look at a protection group.
+ABOUT_NO_GROUP = {"dr_notifications"}
 
 #: What costs a task hundreds of milliseconds to import, or talks to Kafka; operators import it when they run.
 HEAVY = {
@@ -88,7 +100,7 @@ def test_a_dag_runs_when_it_is_meant_to_and_never_for_the_past(bag: Any, dag_id:
 def test_a_health_check_ends_before_the_next_one_starts(bag: Any) -> None:
     from kafka_dr.health.health_check import CHECK_SECONDS
 
-    looks = [task for task in bag.dags["dr_health"].tasks if task.task_id in ("health", "propose")]
+    looks = [task for task in bag.dags["dr_health"].tasks if task.task_id in ("look", "propose")]
     assert {task.execution_timeout.total_seconds() for task in looks} == {55.0}
     assert CHECK_SECONDS + 10 <= 55
 
@@ -123,7 +135,7 @@ def test_the_first_task_refuses_unknown_parameters_and_no_other_task_starts_with
 
 def test_a_later_task_does_not_refuse_what_an_earlier_version_took(planned: Any) -> None:
     context = {"dag": planned, "dag_run": SimpleNamespace(conf={"dryrun": True}), "params": {}}
-    for task_id in ("claim", "drain", "report", "roll_back"):
+    for task_id in ("switch", "verify", "report", "roll_back"):
         planned.get_task(task_id).pre_execute(context)
 
 
@@ -186,15 +198,56 @@ def test_no_dag_is_paused_for_being_red_whatever_airflow_is_set_to(
     )
 
 
-def test_the_scheduled_dags_look_for_the_groups_when_they_run(bag: Any) -> None:
-    for dag_id in (dag_id for dag_id, schedule in CATALOGUE.items() if schedule):
+@pytest.mark.parametrize("watch", WATCHES.values(), ids=lambda watch: watch.name)
+def test_the_status_page_knows_how_often_each_watch_looks(watch: Watch) -> None:
+    every, *rest = str(CATALOGUE[watch.dag_id]).split(" ")
+    assert rest == ["*"] * 4
+    assert watch.every == timedelta(minutes=int(every.removeprefix("*").removeprefix("/") or 1))
+
+
+def test_every_scheduled_dag_is_a_watch_on_the_status_page() -> None:
+    scheduled = {dag_id for dag_id, cron in CATALOGUE.items() if cron}
+    assert {watch.dag_id for watch in WATCHES.values()} == scheduled - ABOUT_NO_GROUP
+
+
+def test_one_task_of_a_scheduled_dag_looks_at_all_groups_and_mapped_ones_follow_it(bag: Any) -> None:
+    for dag_id in (dag_id for dag_id, schedule in CATALOGUE.items() if schedule and dag_id not in ABOUT_NO_GROUP):
         first, *others = bag.dags[dag_id].topological_sort()
-        assert first.task_id == "protection_groups"
+        assert first.task_id == ("shares" if dag_id in BY_SPARK else "look")
         assert others
         # What became of a run is said once, whatever it is about.
-        for task in (task for task in others if task.task_id != "outcome"):
+        for task in (task for task in others if task.task_id not in ("outcome", "results")):
             assert task.is_mapped or task.get_closest_mapped_task_group() is not None, task.task_id
-            assert "protection_groups" in task.get_flat_relative_ids(upstream=True)
+            assert first.task_id in task.get_flat_relative_ids(upstream=True)
+
+
+def test_a_hundred_quiet_groups_make_less_than_twenty_thousand_tasks_a_day(
+    lab_environ: dict[str, str], dags_folder: Path, tmp_path: Path
+) -> None:
+    environ = {**_inherited(), **lab_environ}
+    environ["KAFKA_DR_TOPOLOGY"] = str(many_groups_declared(Path(environ["KAFKA_DR_TOPOLOGY"]), 100, tmp_path))
+    tasks = parsed(dags_folder, environ)["tasks_a_day"]
+    # Four applications, and what is before and after them.
+    assert (tasks["dr_lag_audit"], tasks["dr_checksum_audit"]) == (288 * 7, 96 * 7)
+    assert sum(tasks.values()) < 20_000
+
+
+@pytest.mark.parametrize(
+    ("watch", "expected"),
+    [
+        ("quick", {"dr_flows": "* * * * *", "dr_config_sync": "*/5 * * * *"}),
+        ("idle", {"dr_canary": "*/5 * * * *", "dr_offsets": "0 */2 * * *", "dr_config_sync": "0 * * * *"}),
+    ],
+)
+def test_the_topology_says_how_often_groups_are_looked_at_and_health_looks_each_minute_all_the_same(
+    parse: Callable[[dict[str, str]], Any], lab_environ: dict[str, str], tmp_path: Path, watch: str, expected: Any
+) -> None:
+    declared = Path(lab_environ["KAFKA_DR_TOPOLOGY"]).read_text(encoding="utf-8")
+    path = tmp_path / "topology.yaml"
+    path.write_text(declared.replace("    config_sync:", f"    watch: {watch}\n    config_sync:"), encoding="utf-8")
+    dags = parse({**lab_environ, "KAFKA_DR_TOPOLOGY": str(path)}).dags
+    assert {dag_id: dags[dag_id].schedule for dag_id in expected} == expected
+    assert dags["dr_health"].schedule == "* * * * *"
 
 
 def test_a_dag_file_is_wiring_only(dags_folder: Path) -> None:

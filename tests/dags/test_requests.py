@@ -22,6 +22,8 @@ def test_evidence_is_shown_to_nobody_who_is_not_logged_in(airflow: QuickLab) -> 
     browser = httpx.get(page, headers={"Accept": "text/html,*/*;q=0.8"}, timeout=60)
     assert browser.status_code == 303
     assert browser.headers["location"] == f"/api/v2/auth/login?next=%2Fkafka-dr%2Fevidence%2F{GROUP}%2Fany"
+    for other in ("status", f"groups/{GROUP}", f"results/{GROUP}/health"):
+        assert httpx.get(f"{url}/kafka-dr/{other}", timeout=60).status_code == 401, other
 
 
 def test_without_evidence_a_browser_gets_a_page_that_says_so_and_a_program_json(
@@ -40,13 +42,22 @@ def test_without_evidence_a_browser_gets_a_page_that_says_so_and_a_program_json(
     assert "<script>" not in hostile.text
 
 
+def test_what_nobody_kept_is_unknown_and_what_does_not_exist_is_said(alice: AirflowSession) -> None:
+    shown = alice.http.get("/kafka-dr/groups/nobody-declared-it").text
+    assert "UNKNOWN" in shown
+    assert 'href="/kafka-dr/results/nobody-declared-it/canary"' in shown
+    assert "script" not in alice.http.get("/kafka-dr/groups/nobody-declared-it").headers["content-security-policy"]
+    assert alice.http.get(f"/kafka-dr/results/{GROUP}/horoscope").status_code == 404
+    assert alice.http.get("/kafka-dr/groups/..%2F..%2Fetc").status_code in (400, 404)
+
+
 @pytest.mark.parametrize(
     ("name", "said"),
     [
         *(
             (f"kafka_{cluster}_{role}", "Connection successful.")
             for cluster in ("east", "west")
-            for role in ("operator", "probe", "audit", "replicator")
+            for role in ("operator", "probe", "audit", "replicator", "drill")
         ),
         *((f"connect_{cluster}", "Connection successfully tested") for cluster in ("east", "west")),
     ],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 from datetime import UTC, datetime
@@ -17,13 +18,16 @@ from kafka_dr_airflow.operators import failback
 from kafka_dr_airflow.operators.failback import StrandedRecordsOperator
 from support.spark_stand_in import PASSWORD, stand_in
 
+CONTENT_KEY = base64.b64encode(b"k" * 32).decode("ascii")
+
 
 @pytest.fixture
 def root(tmp_path: Path, lab_environ: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return the evidence root of a machine with connections and a spark-submit that only says what it was given."""
     sides = ("connect_east", "connect_west")
     connect = [Connection(conn_id=each, conn_type="http", host="127.0.0.1", port=8083) for each in sides]
-    stand_in(tmp_path, lab_environ, monkeypatch, connect=connect)
+    key = Connection(conn_id="kafka_dr_encryption", conn_type="generic", login="lab-1", password=CONTENT_KEY)
+    stand_in(tmp_path, lab_environ, monkeypatch, connect=[*connect, key])
     # The registers are asked on brokers, in the tests of the failback itself.
     monkeypatch.setattr(failback, "state_and_failover", lambda _group: (None, "disaster"))
     return tmp_path / "lab" / "evidence"
@@ -54,7 +58,10 @@ def test_stranded_records_are_kept_and_the_task_is_green(
     seen = json.loads((tmp_path / "seen.json").read_text())
     assert seen["argv"][-2:] == ["--group", "orders"]
     assert PASSWORD not in " ".join(seen["argv"])
-    assert set(json.loads(seen["content"])) == {"kafka_east_audit", "kafka_west_audit"}, "no login of Connect"
+    assert CONTENT_KEY not in " ".join(seen["argv"])
+    secrets = json.loads(seen["content"])
+    assert set(secrets) == {"kafka_east_audit", "kafka_west_audit", "kafka_dr_encryption"}, "no login of Connect"
+    assert secrets["kafka_dr_encryption"]["key_id"] == "lab-1"
     assert seen["mode"] == 0o600
     assert not Path(seen["secrets"]).exists()
     assert "KAFKA_DR_SECRETS_FILE" not in os.environ

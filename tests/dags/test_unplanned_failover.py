@@ -9,14 +9,16 @@ from typing import Any
 import pytest
 from airflow.sdk import TriggerRule
 
-from kafka_dr.runs.request import UNPLANNED_FAILOVER
+from kafka_dr.runs.request import UNPLANNED_FAILOVER, switch_steps
 from kafka_dr_airflow.operators.failover_step import FailoverStepOperator
+from kafka_dr_airflow.operators.switch import SwitchOperator
 from kafka_dr_airflow.sensors.two_people import UnplannedApprovalSensor
 
-STEPS = [str(step.name) for step in UNPLANNED_FAILOVER]
+NUMBERS = {str(step.name): step.number for step in UNPLANNED_FAILOVER}
+IN_SWITCH = [str(name) for name in switch_steps("unplanned_failover")]
 PEOPLE = ("approval", "second_approval")
-ROLLED_BACK = {str(step.name) for step in UNPLANNED_FAILOVER if step.rolls_back}
-FORWARD_ONLY = STEPS[STEPS.index("open_target") + 1 :]
+TASKS = ["gather_evidence", *PEOPLE, "switch", "verify", "settle", "report"]
+FORWARD_ONLY = TASKS[4:]
 
 
 @pytest.fixture
@@ -24,17 +26,21 @@ def unplanned(bag: Any) -> Any:
     return bag.dags["dr_unplanned_failover"]
 
 
-def test_the_tasks_are_the_verbs_steps_and_the_roll_back(unplanned: Any) -> None:
-    assert set(unplanned.task_ids) == {*STEPS, "roll_back", "outcome"}
-    for definition in UNPLANNED_FAILOVER:
-        task = unplanned.get_task(str(definition.name))
-        assert isinstance(task, UnplannedApprovalSensor if definition.name in PEOPLE else FailoverStepOperator)
-        assert task.task_display_name == f"{definition.number} {definition.name}"
-        assert (task.verb, task.step) == ("unplanned_failover", str(definition.name))
-    assert unplanned.get_task("roll_back").verb == "unplanned_failover"
+def test_the_tasks_are_the_verbs_steps_those_of_the_switch_in_one_and_the_roll_back(unplanned: Any) -> None:
+    assert set(unplanned.task_ids) == {*TASKS, "roll_back", "outcome"}
+    assert {*TASKS, *IN_SWITCH} == {*NUMBERS, "switch"}
+    for name in (*TASKS[:3], *FORWARD_ONLY):
+        task = unplanned.get_task(name)
+        assert isinstance(task, UnplannedApprovalSensor if name in PEOPLE else FailoverStepOperator)
+        assert task.task_display_name == f"{NUMBERS[name]} {name}"
+        assert (task.verb, task.step) == ("unplanned_failover", name)
+    switch = unplanned.get_task("switch")
+    assert isinstance(switch, SwitchOperator)
+    assert switch.task_display_name == f"{NUMBERS[IN_SWITCH[0]]}-{NUMBERS[IN_SWITCH[-1]]} switch"
+    assert (switch.verb, unplanned.get_task("roll_back").verb) == ("unplanned_failover", "unplanned_failover")
 
 
-@pytest.mark.parametrize(("before", "after"), list(pairwise(STEPS)))
+@pytest.mark.parametrize(("before", "after"), list(pairwise(TASKS)))
 def test_a_step_waits_for_the_success_of_the_one_before_it_and_of_nothing_else(
     unplanned: Any, before: str, after: str
 ) -> None:
@@ -43,9 +49,10 @@ def test_a_step_waits_for_the_success_of_the_one_before_it_and_of_nothing_else(
     assert task.trigger_rule == TriggerRule.ALL_SUCCESS
 
 
-def test_roll_back_is_downstream_of_the_steps_that_it_can_undo_and_of_no_other(unplanned: Any) -> None:
+def test_roll_back_is_downstream_of_the_switch_and_of_what_finds_a_switch_that_was_only_marked(unplanned: Any) -> None:
     roll_back = unplanned.get_task("roll_back")
-    assert roll_back.upstream_task_ids == ROLLED_BACK == set(STEPS[3:7])
+    assert roll_back.upstream_task_ids == {"switch", "verify"}
+    assert {str(step.name) for step in UNPLANNED_FAILOVER if step.rolls_back} <= set(IN_SWITCH)
     assert roll_back.trigger_rule == TriggerRule.ONE_FAILED
     assert unplanned.dagrun_timeout is None
     assert [task.task_id for task in unplanned.leaves] == ["outcome"]
@@ -53,13 +60,13 @@ def test_roll_back_is_downstream_of_the_steps_that_it_can_undo_and_of_no_other(u
     assert unplanned.get_task("outcome").trigger_rule == TriggerRule.ALL_DONE
 
 
-@pytest.mark.parametrize("name", STEPS[:6])
-def test_a_failed_step_before_the_hand_over_is_rolled_back_at_once(unplanned: Any, name: str) -> None:
+@pytest.mark.parametrize("name", TASKS[:3])
+def test_what_comes_before_the_switch_is_not_tried_again(unplanned: Any, name: str) -> None:
     assert unplanned.get_task(name).retries == 0
 
 
-@pytest.mark.parametrize("name", FORWARD_ONLY)
-def test_a_step_after_the_point_of_no_return_is_retried_without_losing_time(unplanned: Any, name: str) -> None:
+@pytest.mark.parametrize("name", ["switch", *FORWARD_ONLY])
+def test_what_may_be_past_the_point_of_no_return_is_retried_without_losing_time(unplanned: Any, name: str) -> None:
     task = unplanned.get_task(name)
     assert task.retries == 3
     assert task.retry_delay <= timedelta(seconds=2)

@@ -10,6 +10,7 @@ import yaml
 
 from lab import rights
 from lab.clusters import CLUSTERS
+from support.kept_list import CONTENT_KEYS
 from support.protection import Protection
 
 
@@ -19,6 +20,8 @@ def job_environ(protection: Protection) -> dict[str, str]:
     entries: dict[str, dict[str, str]] = {}
     for cluster in CLUSTERS:
         entries[f"kafka_{cluster.name}_audit"] = protection.lab.client_settings(cluster.name, rights.AUDIT)
+    if (encryption := protection.topology.evidence.encryption_connection) is not None:
+        entries[encryption] = {"key_id": CONTENT_KEYS.current, "key": CONTENT_KEYS.keys[CONTENT_KEYS.current].hex()}
     path.touch(mode=0o600)
     path.write_text(json.dumps(entries), encoding="utf-8")
     return {"KAFKA_DR_SECRETS_FILE": str(path)}

@@ -26,6 +26,7 @@ _ROLES = {
     "probe": rights.PROBE,
     "audit": rights.AUDIT,
     "replicator": rights.REPLICATOR,
+    "drill": rights.DRILL,
 }
 _SECONDS = 180
 

@@ -28,6 +28,8 @@ class FailingStorage:
     def __init__(self) -> None:
         self.state: Literal["works", "hangs", "is full"] = "works"
         self.asked = 0
+        #: Parts of the names of files that it does not take, while it works.
+        self.refuses: tuple[str, ...] = ()
         self._real = ChildAccess(Patience(60))
 
     def do(
@@ -37,7 +39,8 @@ class FailingStorage:
         self.asked += 1
         if self.state == "hangs":
             raise StorageSilent(f"no answer to {operation} {path} within 10 s")
-        if self.state == "is full" and operation in _WRITES:
+        refused = any(each in str(path) for each in self.refuses)
+        if (self.state == "is full" or refused) and operation in _WRITES:
             raise OSError(errno.ENOSPC, "No space left on device", str(path))
         return self._real.do(operation, path, other=other, offset=offset, size=size, data=data)
 

@@ -11,6 +11,7 @@ from kafka_dr.register import RegisterState
 from kafka_dr.register.memory_register import MemoryRegister
 from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.executor import Executor
+from kafka_dr.runs.silent_clusters import SilentClusters
 
 
 class FakeRegisters:
@@ -65,6 +66,7 @@ class FakeRegisters:
             "register": self.register,
             "hurry": lambda *_: None,
             "executor": Executor.here(),
+            "silent_clusters": SilentClusters(SystemClock()),
             "ignore_foreign_records": lambda: None,
             "require_declared": lambda _: None,
         }

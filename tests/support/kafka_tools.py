@@ -6,7 +6,7 @@ import os
 import subprocess
 from pathlib import Path
 
-from lab import jars, java
+from lab import class_archives, jars, java
 from lab.bootstrap import cache_folder
 
 _TOOLS = {
@@ -21,13 +21,15 @@ _TOOLS = {
 
 def tools_in(folder: Path) -> Path:
     """Write a start script for each tool, as in the ``bin`` of Kafka's download."""
-    jvm = java.java_home(os.environ) / "bin" / "java"
-    found = jars.obtain(jars.KAFKA, cache=cache_folder(os.environ), environ=os.environ, progress=lambda *_: None)
+    home, cache = java.java_home(os.environ), cache_folder(os.environ)
+    found = jars.obtain(jars.KAFKA, cache=cache, environ=os.environ, progress=lambda *_: None)
+    # The tools load what a broker loads, and start with three quarters of the work.
+    archive = class_archives.options(class_archives.folder_of(cache, java_home=home, kafka=found), "kafka.Kafka")
+    quick = " ".join(("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto", *archive))
     folder.mkdir()
     for name, main in _TOOLS.items():
         script = folder / name
-        quick = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xshare:auto"
-        script.write_text(f"#!/bin/sh\nexec '{jvm}' {quick} -cp '{found}/*' {main} \"$@\"\n")
+        script.write_text(f"#!/bin/sh\nexec '{home}/bin/java' {quick} -cp '{found}/*' {main} \"$@\"\n")
         script.chmod(0o755)
     return folder
 

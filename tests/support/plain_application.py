@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from threading import Event, Thread
 
+import psutil
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 
 from lab import rights
@@ -15,7 +16,10 @@ from lab.credentials import ADMIN
 from support.airflow_lab import QuickLab
 
 TOPIC = "orders.payments"
+_INVOICES = "orders.invoices"
 _SECONDS = 30.0
+#: From an approval to the fence: five processes start one after the other, on a machine that runs other labs, too.
+_FENCED_SECONDS = 240.0
 
 
 def refusal(lab: Lab, cluster: str) -> str | None:
@@ -69,6 +73,38 @@ def above_all_fences(lab: Lab, cluster: str) -> Iterator[None]:
         over.set()
         writer.join(_SECONDS)
         assert not producer.flush(_SECONDS), "records of the super user are still on their way"
+
+
+@contextmanager
+def open_transaction(lab: Lab, cluster: str) -> Iterator[None]:
+    """Leave a transaction open for a while: a fence waits its grace for it."""
+    settings = {**lab.client_settings(cluster, rights.BILLING_APP), "log_level": 0}
+    producer = Producer({**settings, "transactional.id": "billing-held-up", "transaction.timeout.ms": 60_000})
+    producer.init_transactions(_SECONDS)
+    producer.begin_transaction()
+    producer.produce(_INVOICES, b"an invoice that is not sent yet", partition=0)
+    assert not producer.flush(_SECONDS), f"{cluster} does not take a record of a transaction"
+    try:
+        yield
+    finally:
+        # The grace may be over by now, and the transaction ended by the fence.
+        with suppress(KafkaException):
+            producer.abort_transaction(_SECONDS)
+
+
+def wait_refused(lab: Lab, cluster: str) -> None:
+    """Wait until an application may no longer write."""
+    deadline = time.monotonic() + _FENCED_SECONDS
+    while refusal(lab, cluster) != "TOPIC_AUTHORIZATION_FAILED":
+        assert time.monotonic() < deadline, f"{cluster} takes writes still"
+
+
+def executor(lab: QuickLab, cluster: str, group: str) -> psutil.Process:
+    """Return the process that took the run of a group; its name in the register holds its id."""
+    state = lab.state(cluster, group)
+    assert state is not None, f"{cluster} knows nothing of {group}"
+    assert state.executor, f"no process took {state}"
+    return psutil.Process(int(state.executor.split(":")[1]))
 
 
 def _producer(lab: Lab, cluster: str, principal: str) -> Producer:

@@ -35,7 +35,7 @@ from kafka_dr.replication import ConnectClient, ConnectEndpoint, Flow
 from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.record import StepRecord
 from kafka_dr.runs.request import RunRequest, StepName
-from kafka_dr.topology import ProtectionGroup, Topology, load
+from kafka_dr.topology import ProtectionGroup, RetentionSpec, Topology, load
 from lab import rights
 from lab.api import Lab
 from lab.clusters import CLUSTERS, cluster_named
@@ -47,8 +47,13 @@ _PRINCIPALS = {
     "probe": rights.PROBE,
     "audit": rights.AUDIT,
     "replicator": rights.REPLICATOR,
+    "drill": rights.DRILL,
 }
 _APPLICATION_PATTERNS = {"orders.*": "{name}.*", "orders-*": "{name}-*", "billing-*": "{name}-*"}
+#: How often a test's flow looks for new topics. When it starts it looks at once.
+_REFRESH_SECONDS = 5
+#: Of a group of the tests, content is kept for ever and as it was written, unless a test declares otherwise.
+_EVIDENCE: dict[str, object] = {"encryption_connection": None, "retention": RetentionSpec()}
 STEPS_BEFORE_APPROVAL = (StepName.PREFLIGHT,)
 STEPS_AFTER_APPROVAL = (
     StepName.CLAIM,
@@ -70,6 +75,7 @@ class Protection:
 
     :param lab: the shared lab
     :param folder: for evidence and route
+    :param evidence: what the topology says of evidence in addition
     :param neighbours: names of protection groups that are declared as well, each with the prefix of its topics
     """
 
@@ -78,6 +84,7 @@ class Protection:
     name: str = field(default_factory=lambda: f"t{uuid.uuid4().hex[:8]}")
     partitions: int = 2
     changes: dict[str, object] = field(default_factory=dict)
+    evidence: dict[str, object] = field(default_factory=dict)
     neighbours: tuple[str, ...] = ()
 
     @property
@@ -102,11 +109,15 @@ class Protection:
             "transactional_id_prefixes": (f"{self.name}-",),
             "route": base.route.model_copy(update={"path": str(self.folder / "route" / f"{self.name}.json")}),
             "timing": base.timing.model_copy(update={"drain_seconds": 0.5, "transaction_grace_seconds": 0.5}),
+            # Each look reads all topics of both clusters with their ACLs, which were half of the brokers' work.
+            "flow": base.flow.model_copy(update={"refresh_topics_seconds": _REFRESH_SECONDS}),
             # As long as this can still be met, a report waits for applications, which most tests do not have.
             "objectives": base.objectives.model_copy(update={"write_outage_seconds": 1.0}),
         }
         group = base.model_copy(update={**names, **self.changes})
-        evidence = declared.evidence.model_copy(update={"root": str(self.folder / "evidence")})
+        evidence = declared.evidence.model_copy(
+            update={"root": str(self.folder / "evidence"), **_EVIDENCE, **self.evidence}
+        )
         others = {
             name: base.model_copy(
                 update={"name": name, "topic_prefixes": (f"{name}.",), "consumer_group_prefixes": (f"{name}-",)}

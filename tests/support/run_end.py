@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import signal
 import sys
+from pathlib import Path
 
 import pytest
 
-from lab.leftovers import RUN, end_leftovers, new_run
+from lab.leftovers import NOTE, RUN, end_leftovers, new_run, uninterrupted
 
+#: Of ``linux/prctl.h``.
+_PR_SET_PDEATHSIG = 1
 _NAME = pytest.StashKey[str]()
+_PARENT = pytest.StashKey[int]()
 
 
+@pytest.hookimpl(trylast=True)
 def pytest_configure(config: pytest.Config) -> None:
     """Name the run, so that whatever it starts can be found. A worker has the name of the process that started it."""
     if hasattr(config, "workerinput"):
@@ -21,10 +27,32 @@ def pytest_configure(config: pytest.Config) -> None:
     # Fixtures are torn down, and pytest_unconfigure is called. In the background of a shell SIGINT would be ignored.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.default_int_handler)
+    # A run inside this one has a folder of its own.
+    note = os.environ.pop(NOTE, None)
+    if note:
+        Path(note).write_text(str(_folder(config)), "utf-8")
+        config.stash[_PARENT] = os.getppid()
+        _be_interrupted_when_the_parent_ends()
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
     """Kill what is left of the run."""
     name = config.stash.get(_NAME, "")
-    if name and (left := end_leftovers(name, config._tmp_path_factory.getbasetemp())):  # type: ignore[attr-defined]
-        print(f"{left} processes that the run had left were killed", file=sys.stderr)  # noqa: T201
+    if config.stash.get(_PARENT, os.getppid()) != os.getppid():
+        name = name.rpartition("/")[0]  # nobody else ends what the parent has started
+    if name:
+        with uninterrupted():
+            left = end_leftovers(name, _folder(config))
+        if left:
+            print(f"{left} processes that the run had left were killed", file=sys.stderr)  # noqa: T201
+
+
+def _folder(config: pytest.Config) -> Path:
+    """The folder of the run's temporary files, with those of its workers."""
+    return Path(config._tmp_path_factory.getbasetemp())  # type: ignore[attr-defined]
+
+
+def _be_interrupted_when_the_parent_ends() -> None:
+    """Nobody would wait for the result of this run any more."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, int(signal.SIGTERM), 0, 0, 0)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import subprocess
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 from lab import jars, java
@@ -14,8 +16,13 @@ from lab.jvm import Jvm
 _SECONDS = 60
 
 
-def join_share_group(lab: Lab, cluster: str, group: str, *, topic: str, folder: Path) -> None:
-    """Let a member of a share group look for records once, and leave."""
+def join_share_group(
+    lab: Lab, cluster: str, group: str, *, topic: str, folder: Path, is_known: Callable[[], bool]
+) -> None:
+    """Let a member of a share group look for records, and leave; again, until the coordinator knows what it reads.
+
+    On a slow machine the member may leave before it was given a partition.
+    """
     environ = dict(os.environ)
     jvm = Jvm(
         java_home=java.java_home(environ),
@@ -29,4 +36,7 @@ def join_share_group(lab: Lab, cluster: str, group: str, *, topic: str, folder: 
         heap_megabytes=128,
         folder=folder,
     )
-    subprocess.run(argv, check=True, capture_output=True, timeout=_SECONDS)
+    deadline = time.monotonic() + _SECONDS
+    while not is_known():
+        assert time.monotonic() < deadline, f"the coordinator does not know what {group} reads after {_SECONDS} s"
+        subprocess.run(argv, check=True, capture_output=True, timeout=_SECONDS)

@@ -93,7 +93,7 @@ class TwoBrokers:
 
     def pause(self, number: int) -> None:
         """Let a broker hang, its connections open."""
-        self.supervisor.signal(f"{EAST.name}-broker-{number}", signal.SIGSTOP)
+        self.supervisor.pause(f"{EAST.name}-broker-{number}")
 
     def resume(self, number: int) -> None:
         """Let a paused broker run again, and return when the cluster counts it again."""

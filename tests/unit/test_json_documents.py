@@ -48,6 +48,7 @@ def test_what_was_written_is_read(tmp_path: Path, indent: int | None) -> None:
     [
         *(b"", b"{", b"[]", b"null", b"{}", b"\xff", b'{"schema_version": 1, "found": []}'),
         *(b'{"schema_version": 2}', b'{"schema_version": 2, "found": ["x"]}', b'{"schema_version": 2, "found": 7}'),
+        *(b'{"schema_version": 2, "found": [1e999]}', b"[" * 200_000),
     ],
 )
 def test_anything_else_is_damaged_and_the_file_is_named(tmp_path: Path, content: bytes) -> None:

@@ -10,7 +10,8 @@ from typing import Any
 
 from kafka_dr.adoption.adoptable import adoptable, first_flow, route_agrees
 from kafka_dr.checks.cluster_checks import right_clusters
-from kafka_dr.errors import Refused
+from kafka_dr.clusters.errors import StaleMetadata
+from kafka_dr.errors import Refused, TryAgain
 from kafka_dr.fencing import plan, proof
 from kafka_dr.fencing.change import AclChanges
 from kafka_dr.outcomes import Check
@@ -24,8 +25,11 @@ from kafka_dr.runs.group_context import GroupContext
 from kafka_dr.runs.record import StepOutcome, StepRecord, shortfall
 from kafka_dr.runs.register_guard import RegisterGuard, Unchanged
 from kafka_dr.runs.sealing import seal_run
+from kafka_dr.waiting import wait_until
 
 _NUMBER = 1
+#: How long brokers may take until they lead partitions that were just created, in seconds.
+_LED_SECONDS = 60.0
 
 
 def adopt(group: str, clients: Clients, run: str, *, dry_run: bool = False) -> StepRecord:
@@ -52,6 +56,8 @@ def _go(context: GroupContext, run_id: str, attempt: Attempt, *, dry_run: bool) 
     attempt.checks = (right_clusters(context, context.group.clusters),)
     if forbidden := shortfall(attempt.checks, failed="refused"):
         return forbidden
+    for name in context.group.clusters:
+        wait_until_led(context, name)
     if not dry_run:
         _create_registers(context)
     standing = context.read_register_state()
@@ -74,12 +80,36 @@ def _go(context: GroupContext, run_id: str, attempt: Attempt, *, dry_run: bool) 
     return shortfall(attempt.proofs, failed="failed") or ("done", said)
 
 
+def wait_until_led(context: GroupContext, cluster: str) -> None:
+    """Wait until a leader answers for each partition of the group's topics.
+
+    Right after many partitions were created, their leaders do not know for a few seconds that they lead.
+
+    :raises TryAgain: some have no leader that answers
+    """
+    topics = context.operator(cluster).topics
+    try:
+        wait_until(
+            lambda: topics.log_starts(context.partitions(cluster)),
+            lambda _: True,
+            clock=context.clock,
+            seconds=_LED_SECONDS,
+            retry=StaleMetadata,
+        )
+    except StaleMetadata as error:
+        raise TryAgain(
+            f"{error}. For {_LED_SECONDS:g} s no leader answered for some partitions of {context.group.name} on "
+            f"{cluster}: bring its brokers up, then run dr_adopt again"
+        ) from error
+
+
 def _create_registers(context: GroupContext) -> None:
     for name in context.group.clusters:
         brokers = len(context.operator(name).topics.identity().brokers)
         register = context.clients.register(name)
         if not register.create(replication_factor=min(3, brokers)):
             register.correct_topic()
+        context.clients.digests(name).correct_topic()
 
 
 def _intent(context: GroupContext, state: RegisterState) -> Sequence[str]:

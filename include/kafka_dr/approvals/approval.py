@@ -113,7 +113,13 @@ def record_answer(
     run = Run(request, clients)
     number = definition(step, request.verb).number
     attempt = Attempt.start(request.protection_group, request.run, clients, step, number)
-    return keep_answer(attempt, clients, lambda: journal_of(run), answer, step)
+
+    def journal() -> ApprovalJournal:
+        # An answer counts in one register. What others say is found out by the claim, and applications wait.
+        run.register_state = run.read_register_state(others_seconds=0)
+        return journal_of(run)
+
+    return keep_answer(attempt, clients, journal, answer, step)
 
 
 def keep_answer(

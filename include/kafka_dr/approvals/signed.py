@@ -9,6 +9,7 @@ import binascii
 from base64 import b64decode, b64encode
 from collections.abc import Mapping
 from dataclasses import replace
+from datetime import datetime
 from typing import Any
 
 from kafka_dr.approvals.journaled import BY_KEY, BY_NOBODY, Answer, AskedQuestion
@@ -18,6 +19,8 @@ from kafka_dr.outcomes import Check
 from kafka_dr.people import Person
 from kafka_dr.topology import ProtectionGroup
 
+#: How the facts begin that say what was erased of the stranded records that a run left.
+_ERASED = "erased-"
 #: The fact of a run that says that somebody has looked at its break glass.
 REVIEWED = "break_glass_reviewed"
 
@@ -100,19 +103,57 @@ def verified(answer: Answer, group: ProtectionGroup, run: str, *, glass: bool = 
     return Check(name, "failed", said)
 
 
+def sign_erasure(erasure: Mapping[str, Any], group: str, run: str, key: SigningKey) -> str:
+    """Return an approver's signature of an erasure, in base64.
+
+    :param erasure: as the journal will keep it
+    :param run: the unplanned failover that left the records
+    """
+    return b64encode(key.sign(_erasure_statement(erasure, group, run))).decode("ascii")
+
+
+def erasure_is_signed(erasure: Mapping[str, Any], group: ProtectionGroup, run: str) -> bool:
+    """Return whether an erasure is signed with the declared key of the approver that it names.
+
+    :param erasure: as the journal keeps it
+    :param run: the unplanned failover that left the records
+    """
+    line = group.approver_keys.get(str(erasure["approver"]))
+    try:
+        signature = b64decode(str(erasure["signature"]), validate=True)
+    except binascii.Error:
+        return False
+    return line is not None and is_signed(_erasure_statement(erasure, group.name, run), signature, public_pem(line))
+
+
 def unreviewed(history: Mapping[str, Mapping[str, Any]]) -> tuple[str, ...]:
     """Return the runs that somebody approved by break glass, and that nobody has reviewed since.
 
+    A run counts, too, if content of the stranded records that it left was erased that way after the last review.
+
     :param history: everything journaled about a group, by run and fact
     """
-    return tuple(
-        sorted(
-            run
-            for run, facts in history.items()
-            if REVIEWED not in facts
-            and any("answer." in name and fact.get("verified") == BY_NOBODY for name, fact in facts.items())
-        )
-    )
+    return tuple(sorted(run for run, facts in history.items() if _is_unreviewed(facts)))
+
+
+def _is_unreviewed(facts: Mapping[str, Any]) -> bool:
+    reviewed = facts.get(REVIEWED)
+    by_nobody = {name: fact for name, fact in facts.items() if _by_nobody(name, fact)}
+    if reviewed is None or not by_nobody:
+        return bool(by_nobody)
+    erased = [datetime.fromisoformat(fact["at"]) for name, fact in by_nobody.items() if name.startswith(_ERASED)]
+    return bool(erased) and max(erased) > datetime.fromisoformat(reviewed["at"])
+
+
+def _by_nobody(name: str, fact: Any) -> bool:
+    return ("answer." in name or name.startswith(_ERASED)) and fact.get("verified") == BY_NOBODY
+
+
+def _erasure_statement(erasure: Mapping[str, Any], group: str, run: str) -> bytes:
+    """Return what is signed: canonical JSON of everything that the journal keeps, but for the signature itself."""
+    said = {name: value for name, value in erasure.items() if name != "signature"}
+    about = {"purpose": "kafka-dr erasure", "group": group, "left_by": run}
+    return canonical({**about, "erasure": said}).encode("utf-8")
 
 
 def _statement(answer: Answer, group: str, run: str) -> bytes:

@@ -64,7 +64,8 @@ def comparable(one: Sequence[Entry], other: Sequence[Entry]) -> tuple[Sequence[E
     """
     if not any(entry.stamped for entry in one) and not any(entry.stamped for entry in other):
         return one, other
-    return [_without_time(entry) for entry in one], [_without_time(entry) for entry in other]
+    timeless = [[Entry(e.offset, e.timeless, e.timeless, stamped=True) for e in entries] for entries in (one, other)]
+    return timeless[0], timeless[1]
 
 
 def times_count(*, source_stamps: bool, target_stamps: bool, turned: bool) -> bool:
@@ -95,10 +96,6 @@ def times_lost(cluster: str, topics: Iterable[str]) -> str:
         f"{cluster} replaces the timestamps of {shown} (message.timestamp.type=LogAppendTime): timestamps of these "
         "topics are not compared, everything else is"
     )
-
-
-def _without_time(entry: Entry) -> Entry:
-    return Entry(entry.offset, entry.timeless, entry.timeless, stamped=True)
 
 
 def fingerprint(

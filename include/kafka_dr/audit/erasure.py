@@ -28,11 +28,14 @@ class Erasure:
     :param number: of the list's erasures, from 1
     :param run: the name of the sealed evidence about it
     :param at: aware
-    :param by: who asked for it, as it was given
+    :param by: who asked for it, as it was given; nobody verifies that
     :param topic: the only topic that it is about; all if ``None``
     :param key_sha256: what :func:`key_digest` returns for the erased key; every record if ``None``
     :param records: how many lost their content by it
     :param files: the files that it changed, as they are afterwards
+    :param approver: who confirmed it; empty for one of a former version
+    :param verified: how it is known who confirmed it; empty for one of a former version
+    :param signature: of the approver, in base64; empty without a key
     """
 
     number: int
@@ -44,6 +47,9 @@ class Erasure:
     key_sha256: str | None
     records: int
     files: tuple[StrandedFile, ...]
+    approver: str = ""
+    verified: str = ""
+    signature: str = ""
 
     @property
     def name(self) -> str:
@@ -53,7 +59,8 @@ class Erasure:
     @property
     def sentence(self) -> str:
         """The erasure in words."""
-        return f"erased on {self.at:%Y-%m-%d %H:%M:%S} UTC by {self.by} ({self.reason})"
+        said = f"erased on {self.at:%Y-%m-%d %H:%M:%S} UTC by {self.by} ({self.reason})"
+        return f"{said}, confirmed by {self.approver}, who was verified by {self.verified}" if self.verified else said
 
     def covers(self, left_by: str, topic: str, key: bytes | None) -> bool:
         """Return whether a record is one of those that were to be erased.
@@ -83,6 +90,9 @@ class Erasure:
                 reason=str(found["reason"]),
                 records=int(found["records"]),
                 at=datetime.fromisoformat(found["at"]).astimezone(UTC),
+                approver=str(found.get("approver", "")),
+                verified=str(found.get("verified", "")),
+                signature=str(found.get("signature", "")),
                 topic=None if topic is None else str(topic),
                 key_sha256=None if key is None else str(key),
                 files=tuple(

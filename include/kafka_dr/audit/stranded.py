@@ -13,9 +13,12 @@ from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Literal
 
+from kafka_dr.audit.content_keys import Encryption
 from kafka_dr.json_documents import DocumentDamaged, parsed, write_whole
 
 _SCHEMA_VERSION = 3
+#: Of a list whose content is encrypted.
+ENCRYPTED_VERSION = 4
 #: Former versions. An approval covers the digest of a list in the form in which that version wrote it, so a list keeps
 #: its form. Version 1 has no digests of the files, and topics as keys; 1 and 2 have another name for ``copied_until``,
 #: and another sentence.
@@ -79,6 +82,7 @@ class StrandedList:
     :param topic_ids: of the group's topics on the old cluster
     :param gone: topics of the active cluster that the old cluster no longer has
     :param compacted: topics that either cluster compacts
+    :param encryption: how the content of the records is encrypted; ``None`` if it is not
     :param schema_version: the form in which the list is written; its digest depends on it
     """
 
@@ -95,6 +99,7 @@ class StrandedList:
     compacted: tuple[str, ...] = ()
     seconds: Mapping[str, float] = field(default_factory=dict)
     schema_version: int = _SCHEMA_VERSION
+    encryption: Encryption | None = None
 
     @property
     def records(self) -> int:
@@ -135,6 +140,8 @@ class StrandedList:
         """Return the list as JSON; a list of a former version exactly as that version wrote it."""
         totals = {"verdict": self.verdict, "sentence": self.sentence, "records": self.records}
         kept = {**totals, **asdict(self), "at": self.at.astimezone(UTC).isoformat()}
+        if self.schema_version != ENCRYPTED_VERSION:
+            del kept["encryption"]
         if self.schema_version <= _FORMER_NAMES:
             for row in kept["partitions"]:
                 row[_FORMER_COPIED_UNTIL] = row.pop("copied_until")
@@ -150,8 +157,13 @@ class StrandedList:
         :raises StrandedUnreadable: it is something else
         """
         try:
-            if (schema := found["schema_version"]) not in (_WITHOUT_DIGESTS, _FORMER_NAMES, _SCHEMA_VERSION):
-                raise ValueError(f"its schema is {schema}, this program knows {_SCHEMA_VERSION}")
+            if (schema := found["schema_version"]) not in (
+                _WITHOUT_DIGESTS,
+                _FORMER_NAMES,
+                _SCHEMA_VERSION,
+                ENCRYPTED_VERSION,
+            ):
+                raise ValueError(f"its schema is {schema}, this program knows up to {ENCRYPTED_VERSION}")
             ids = found["topic_ids"]
             if schema != _WITHOUT_DIGESTS:
                 ids = {str(row["topic"]): str(row["topic_id"]) for row in ids}
@@ -169,6 +181,7 @@ class StrandedList:
                 compacted=tuple(found["compacted"]),
                 seconds=dict(found["seconds"]),
                 schema_version=schema,
+                encryption=Encryption(**found["encryption"]) if schema == ENCRYPTED_VERSION else None,
             )
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise StrandedUnreadable(str(error)) from error

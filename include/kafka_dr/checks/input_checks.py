@@ -3,26 +3,31 @@
 from __future__ import annotations
 
 from kafka_dr.outcomes import Check, CheckOutcome
+from kafka_dr.runs.recorded_files import said
 from kafka_dr.runs.run import Run
 
 NAME = "inputs_recorded"
 
 
 def inputs_recorded(run: Run, *, changed: CheckOutcome = "unknown") -> Check:
-    """Return whether verified frontiers and offset maps are those that were recorded.
+    """Return whether frontiers, offset maps and the files that need a digest are those that were recorded.
 
-    :param changed: the answer if others wrote one, which the run does not read then, or if that is not known
+    :param changed: the answer if others wrote a frontier or an offset map, which the run does not read then, or if that
+        is not known. Content confirms what the other files say where the source can be read, so they are a warning
     """
     try:
-        found = run.unrecorded_inputs
+        found, files = run.unrecorded_inputs, run.unrecorded_files
     except OSError as error:
-        return Check(NAME, changed, f"the verified frontiers and offset maps cannot be read: {error}")
+        return Check(NAME, changed, f"what this run relies on of the evidence cannot be read: {error}")
+    less = f"; {said(files)}" if files else ""
+    if not found and not any(each.at for each in files):
+        return Check(NAME, "ok", f"verified frontiers and offset maps are as recorded, or not recorded yet{less}")
     if not found:
-        return Check(NAME, "ok", "verified frontiers and offset maps are as recorded, or not recorded yet")
-    said = "; ".join(map(str, found))
+        outcome: CheckOutcome = "warning" if changed == "unknown" else changed
+        return Check(NAME, outcome, f"{said(files)}. Keep a copy, and find out who changed them")
     return Check(
         NAME,
         changed,
-        f"{said}: it is not used. If an audit is ending now, try again in a minute. Else keep a copy, find out who "
-        "changed it, and run dr_checksum_audit, which compares everything again",
+        f"{'; '.join(map(str, found))}: it is not used{less}. If an audit is ending now, try again in a minute. Else "
+        "keep a copy, find out who changed it, and run dr_checksum_audit, which compares everything again",
     )

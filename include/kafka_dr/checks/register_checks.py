@@ -15,6 +15,7 @@ from kafka_dr.fencing.authorizer import Authorizer
 from kafka_dr.fencing.register_writers import OWN_TOPICS, Guarded, Intruder, guarded, intruders
 from kafka_dr.outcomes import Check
 from kafka_dr.register import REGISTER_TOPIC
+from kafka_dr.register.digests import DIGESTS_TOPIC
 from kafka_dr.register.topic_settings import unlike
 from kafka_dr.runs.group_context import GroupContext
 from kafka_dr.runs.read_cache import ReadCache
@@ -65,33 +66,41 @@ def _by_principal(authorizer: Authorizer, wanted: Collection[Guarded], supers: C
 def register_topic(context: GroupContext, clusters: Collection[str], *, is_needed: bool = True) -> Check:
     """Return whether the registers' topics are replicated and set so that no acknowledged record is lost.
 
-    :param is_needed: whether it is wrong that there is no such topic
+    The topic of digests is made when the first one is written, so it is not wrong that there is none.
+
+    :param is_needed: whether it is wrong that there is no register
     """
-    found = parallel.ask_all(lambda name: _of_topic(context, name, is_needed=is_needed), clusters)
-    wrong = [said for wrong, said in found.values() if wrong]
-    good = [said for wrong, said in found.values() if not wrong]
+    asked = [(name, topic) for name in clusters for topic in (REGISTER_TOPIC, DIGESTS_TOPIC)]
+    found = parallel.ask_all(lambda each: _of_topic(context, *each, is_needed=is_needed), asked).values()
+    wrong = [said for wrong, said in found if wrong]
+    good = [said for wrong, said in found if not wrong and said]
     return Check.that(TOPIC, not wrong, "; ".join(wrong or good))
 
 
-def _of_topic(context: GroupContext, cluster: str, *, is_needed: bool) -> tuple[bool, str]:
+def _of_topic(context: GroupContext, cluster: str, topic: str, *, is_needed: bool) -> tuple[bool, str]:
     configs = context.operator(cluster).configs
     seen = configs.overview()
-    layout = seen.topics.get(REGISTER_TOPIC)
+    layout = seen.topics.get(topic)
+    if layout is None and topic == DIGESTS_TOPIC:
+        return False, ""
     if layout is None:
-        return is_needed, f"{cluster} has no topic {REGISTER_TOPIC}: dr_adopt creates it"
-    described = configs.describe([REGISTER_TOPIC])
-    if error := described.errors.get(REGISTER_TOPIC):
+        return is_needed, f"{cluster} has no topic {topic}: dr_adopt creates it"
+    described = configs.describe([topic])
+    if error := described.errors.get(topic):
         raise error
-    values: Mapping[str, str | None] = {key: found.value for key, found in described.configs[REGISTER_TOPIC].items()}
-    return judged_topic(cluster, values, replicas=layout.replication_factor, brokers=seen.brokers)
+    values: Mapping[str, str | None] = {key: found.value for key, found in described.configs[topic].items()}
+    return judged_topic(cluster, values, replicas=layout.replication_factor, brokers=seen.brokers, topic=topic)
 
 
-def judged_topic(cluster: str, values: Mapping[str, str | None], *, replicas: int, brokers: int) -> tuple[bool, str]:
-    """Return whether the register's topic is wrong, and a sentence.
+def judged_topic(
+    cluster: str, values: Mapping[str, str | None], *, replicas: int, brokers: int, topic: str = REGISTER_TOPIC
+) -> tuple[bool, str]:
+    """Return whether a topic of the register is wrong, and a sentence.
 
     :param values: its effective configuration
     :param replicas: the fewest replicas that a partition of it has
     :param brokers: how many brokers the cluster has now
+    :param topic: the register itself, or the topic of digests
     """
     problems = []
     wanted = min(3, brokers)
@@ -100,10 +109,10 @@ def judged_topic(cluster: str, values: Mapping[str, str | None], *, replicas: in
             f"has {replicas} replicas, expected {wanted} with {brokers} brokers: add replicas with "
             "kafka-reassign-partitions"
         )
-    if differing := unlike(values, replicas=replicas):
+    if differing := unlike(values, replicas=replicas, digests=topic == DIGESTS_TOPIC):
         shown = ", ".join(f"{key} is {found}, expected {value}" for key, (found, value) in differing.items())
         problems.append(f"{shown}: run dr_adopt again, which sets it")
     if problems:
-        return True, f"{REGISTER_TOPIC} on {cluster} {'; it '.join(problems)}"
+        return True, f"{topic} on {cluster} {'; it '.join(problems)}"
     few = f"; with {brokers} brokers a single failure can stop or lose it" if brokers < 3 else ""
-    return False, f"{REGISTER_TOPIC} on {cluster} has {replicas} replicas and the settings that it needs{few}"
+    return False, f"{topic} on {cluster} has {replicas} replicas and the settings that it needs{few}"

@@ -9,7 +9,7 @@ provided that it matches no other ACL of the cluster.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from kafka_dr.clusters.model import Acl, AclOperation, AclPermission, PatternType, ResourceType
@@ -45,6 +45,16 @@ class AclFilter:
             wanted is None or wanted == getattr(acl, name)
             for name, wanted in ((name, getattr(self, name)) for name in self.__slots__)
         )
+
+
+def closed_first(acls: Iterable[Acl]) -> list[Acl]:
+    """Return ACLs in the order in which many are added: whoever dies in between has closed more than opened.
+
+    DENYs come before ALLOWs, and of each kind prefixes first, as one of them covers many names. Removed in the opposite
+    order, an ALLOW is gone before the DENY that held it back.
+    """
+    prefixed_last = sorted(frozenset(acls), key=lambda acl: (acl.pattern is not PatternType.PREFIXED, acl))
+    return sorted(prefixed_last, key=lambda acl: acl.permission is not AclPermission.DENY)
 
 
 def exactly(acl: Acl) -> AclFilter:

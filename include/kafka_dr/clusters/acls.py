@@ -16,10 +16,19 @@ from confluent_kafka.admin import ResourceType as ClientResourceType
 from kafka.protocol.admin import DescribeClusterRequest
 
 from kafka_dr.clock import SystemClock
-from kafka_dr.clusters.acl_filters import FEW_ACLS, MOST_ACLS, AclFilter, exactly, filters_for, requests_of
+from kafka_dr.clusters.acl_filters import (
+    FEW_ACLS,
+    MOST_ACLS,
+    AclFilter,
+    closed_first,
+    exactly,
+    filters_for,
+    requests_of,
+)
 from kafka_dr.clusters.errors import NotAuthorized
 from kafka_dr.clusters.model import Acl, AclOperation, AclPermission, PatternType, ResourceType
 from kafka_dr.clusters.session import ClusterSession
+from kafka_dr.clusters.shared_read import SharedRead
 from kafka_dr.waiting import SHORT_PAUSE_SECONDS, wait_until
 
 _RESOURCES = {
@@ -44,12 +53,23 @@ class Acls:
 
     def __init__(self, session: ClusterSession) -> None:
         self._session = session
+        self._shared: SharedRead[frozenset[Acl]] | None = None
+
+    def share_reads(self) -> None:
+        """Let callers that ask at the same time share a read, which begins after each of them has asked.
+
+        For many groups in one process. Where applications wait, nobody should wait for another caller's read.
+        """
+        self._shared = SharedRead(self._list)
 
     def list(self) -> frozenset[Acl]:
         """Return every ACL of the cluster except those of delegation tokens and users.
 
         :raises NotAuthorized: the principal has no DESCRIBE on the cluster
         """
+        return self._list() if self._shared is None else self._shared()
+
+    def _list(self) -> frozenset[Acl]:
         everything = AclBindingFilter(
             ClientResourceType.ANY,
             None,
@@ -77,11 +97,13 @@ class Acls:
             )
 
     def add(self, acls: Iterable[Acl], *, before_each: Callable[[], None] | None = None) -> None:
-        """Add ACLs, sorted, in as many requests as the controller's limits need. An ACL that exists stays as it is.
+        """Add ACLs, in as many requests as the controller's limits need. An ACL that exists stays as it is.
+
+        DENYs are added before ALLOWs, prefixes before single names.
 
         :param before_each: called right before each request; an error that it raises stops the change
         """
-        added = sorted(frozenset(acls))
+        added = closed_first(acls)
         for start in range(0, len(added), MOST_ACLS):
             if before_each is not None:
                 before_each()
@@ -94,6 +116,8 @@ class Acls:
     def remove(self, acls: Iterable[Acl], *, before_each: Callable[[], None] | None = None) -> None:
         """Remove exactly these ACLs, in as many requests as the controller's limits need. A missing ACL is no error.
 
+        ALLOWs are removed before DENYs.
+
         A filter that covers many ACLs may also remove one that was added after the ACLs were read. That ACL is added
         again at once.
 
@@ -104,11 +128,14 @@ class Acls:
             return
         # Each of a few ACLs gets its own filter, without reading all ACLs first: applications may be waiting.
         present = self._present() if len(removed) > FEW_ACLS else frozenset()
-        seen = removed & present
-        self._remove(filters_for(seen, present), removed, present=len(present), before_each=before_each)
-        # The broker that was asked may not know of these yet.
-        unseen = {exactly(acl): 1 for acl in sorted(removed - seen)}
-        self._remove(unseen, removed, present=len(present - seen), before_each=before_each)
+        for permission in (AclPermission.ALLOW, AclPermission.DENY):
+            wanted = frozenset(acl for acl in removed if acl.permission is permission)
+            seen = wanted & present
+            self._remove(filters_for(seen, present), removed, present=len(present), before_each=before_each)
+            # The broker that was asked may not know of these yet.
+            unseen = {exactly(acl): 1 for acl in sorted(wanted - seen)}
+            self._remove(unseen, removed, present=len(present - seen), before_each=before_each)
+            present -= seen
         self._wait_until_known(removed.isdisjoint)
 
     def _remove(

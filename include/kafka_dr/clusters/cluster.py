@@ -7,13 +7,14 @@ from types import TracebackType
 
 from kafka_dr.clusters.acls import Acls
 from kafka_dr.clusters.brokers import BrokerSettings, LogSizes
+from kafka_dr.clusters.capacity import Capacity
 from kafka_dr.clusters.configs import Configs
 from kafka_dr.clusters.group_kinds import GroupKinds
 from kafka_dr.clusters.group_reading import GroupReading
 from kafka_dr.clusters.groups import Groups
 from kafka_dr.clusters.log import Log
 from kafka_dr.clusters.offsets_by_time import OffsetsByTime
-from kafka_dr.clusters.session import REQUEST_SECONDS, ClusterSession
+from kafka_dr.clusters.session import COORDINATORS, REQUEST_SECONDS, ClusterSession
 from kafka_dr.clusters.settings import ClientSettings
 from kafka_dr.clusters.topics import Topics
 from kafka_dr.clusters.transactions import Transactions
@@ -32,6 +33,7 @@ class KafkaCluster:
     :param settings: how to reach it, and as which principal
     :param request_seconds: the deadline of one request
     :param topics: looks up topics instead of this principal; saves a login if another principal is logged in already
+    :param known_topic: a topic that the principal may DESCRIBE; see :class:`ClusterSession`
     """
 
     def __init__(
@@ -41,10 +43,11 @@ class KafkaCluster:
         *,
         request_seconds: float = REQUEST_SECONDS,
         topics: Topics | None = None,
+        known_topic: str = COORDINATORS,
     ) -> None:
         self.name = name
         self.settings = settings
-        self._session = ClusterSession(name, settings, request_seconds=request_seconds)
+        self._session = ClusterSession(name, settings, request_seconds=request_seconds, known_topic=known_topic)
         self.topics = topics or Topics(self._session)
         self.offsets_by_time = OffsetsByTime(self._session)
         self.log = Log(self._session)
@@ -60,6 +63,7 @@ class KafkaCluster:
         self.scram_users = ScramUsers(self._session)
         self.broker_settings = BrokerSettings(self._session)
         self.log_sizes = LogSizes(self._session)
+        self.capacity = Capacity(self._session)
 
     def connect_ahead(self) -> None:
         """Begin to connect, so that the first request for offsets, read of committed records and write start sooner."""

@@ -12,11 +12,10 @@ from kafka.protocol.admin import DescribeGroupsRequest
 from kafka.protocol.api_message import ApiMessage
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 
-from kafka_dr.clusters.group_coordinators import REQUESTS_AT_ONCE, GroupCoordinators
-from kafka_dr.clusters.groups import Groups
+from kafka_dr.clusters.group_coordinators import GroupCoordinators
+from kafka_dr.clusters.group_states import GroupStates
 from kafka_dr.clusters.session import ClusterSession
 from kafka_dr.errors import KafkaDrError
-from kafka_dr.parallel import ask_each
 from kafka_dr.positions import TopicPartition
 
 _CONSUMER = "consumer"
@@ -69,7 +68,7 @@ class GroupReading:
         """Return what the live members of each group read, or the error of a group that could not be read.
 
         Members of the classic protocol show their subscription. Groups of the newer protocol (KIP-848) show only their
-        assignment, in one request for each such group.
+        assignment.
 
         :param seconds: how long to wait for a group that rebalances
         """
@@ -105,14 +104,12 @@ class GroupReading:
         return found
 
     def _newer(self, groups: Collection[str]) -> dict[str, LiveReading | KafkaDrError]:
-        states = Groups(self._session)
-
-        def read(group: str) -> LiveReading:
-            found = states.states([group])[group]
-            complete = found.state in _SETTLED or bool(found.assigned)
-            return LiveReading(len(found.members), found.assigned, complete)
-
-        return ask_each(read, groups, at_most=REQUESTS_AT_ONCE)
+        return {
+            group: found
+            if isinstance(found, KafkaDrError)
+            else LiveReading(len(found.members), found.assigned, found.state in _SETTLED or bool(found.assigned))
+            for group, found in GroupStates(self._session).each(groups).items()
+        }
 
     def _error(self, row: Any, doing: str) -> KafkaDrError | None:
         return self._session.error(row.error_code, None, f"{doing} group {row.group_id}")

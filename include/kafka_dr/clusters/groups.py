@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from contextlib import suppress
 
 from confluent_kafka import ConsumerGroupTopicPartitions
 from confluent_kafka import TopicPartition as ClientPartition
 
 from kafka_dr.clusters.errors import NotFound, raise_translated
 from kafka_dr.clusters.group_coordinators import GroupCoordinators
-from kafka_dr.clusters.model import AclOperation, GroupState
+from kafka_dr.clusters.group_states import GroupStates
+from kafka_dr.clusters.model import GroupState
 from kafka_dr.clusters.session import ClusterSession
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.parallel import ask_all
@@ -26,6 +27,7 @@ class Groups:
     def __init__(self, session: ClusterSession) -> None:
         self._session = session
         self._coordinators = GroupCoordinators(session)
+        self._states = GroupStates(session)
 
     def names(self) -> frozenset[str]:
         """Return the names of all consumer groups that the principal may see."""
@@ -39,24 +41,13 @@ class Groups:
         """Describe groups, with the operations that the asking principal may use on each.
 
         :returns: by group; state ``DEAD`` for a group that does not exist
+        :raises KafkaDrError: the first error in the order of the names
         """
-        wanted = sorted(set(groups))
-        if not wanted:
-            return {}
-        futures = self._session.admin.describe_consumer_groups(
-            wanted, include_authorized_operations=True, request_timeout=self._session.request_seconds
-        )
-        states = {}
-        for group, future in futures.items():
-            try:
-                found = self._session.wait([future], f"describe group {group}")[0]
-            except NotFound:
-                states[group] = GroupState(group, "DEAD", (), frozenset())
-                continue
-            allowed = frozenset(AclOperation(operation.name) for operation in found.authorized_operations or ())
-            members = tuple(f"{member.client_id} {member.host}" for member in found.members)
-            assignor = str(found.partition_assignor or "") if members else ""
-            states[group] = GroupState(group, found.state.name, members, allowed, assignor, _assigned(found.members))
+        states: dict[str, GroupState] = {}
+        for group, found in self._states.each(groups).items():
+            if isinstance(found, KafkaDrError):
+                raise found
+            states[group] = found
         return states
 
     def offsets(self, groups: Iterable[str], *, require_stable: bool = True) -> dict[str, dict[TopicPartition, int]]:
@@ -100,11 +91,19 @@ class Groups:
 
         ask_all(write, sorted(offsets), at_most=_CONCURRENT_GROUPS)
 
+    def delete(self, groups: Iterable[str]) -> None:
+        """Delete groups with their committed offsets. A missing group is no error.
+
+        :raises GroupNotEmpty: a group has live members
+        """
+        wanted = sorted(set(groups))
+        if not wanted:
+            return
+        futures = self._session.admin.delete_consumer_groups(wanted, request_timeout=self._session.request_seconds)
+        for name, future in futures.items():
+            with suppress(NotFound):
+                self._session.results({name: future}, f"delete the group {name}")
+
     def _unless_failed(self, partition: ClientPartition, doing: str) -> None:
         if partition.error is not None:
             raise_translated(partition.error, cluster=self._session.label, doing=doing)
-
-
-def _assigned(members: Iterable[Any]) -> frozenset[str]:
-    parts = (part for each in members for part in (each.assignment, each.target_assignment) if part is not None)
-    return frozenset(partition.topic for part in parts for partition in part.topic_partitions)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Literal
 
 from confluent_kafka import TIMESTAMP_LOG_APPEND_TIME, Consumer, KafkaError, Message
@@ -17,6 +17,8 @@ from kafka_dr.positions import OffsetRange, TopicPartition
 Isolation = Literal["read_committed", "read_uncommitted"]
 
 _BATCH = 2_000
+#: So many partitions a message names, and so many topics are looked up one after the other.
+_FEW = 3
 #: If nothing arrives for this long, in seconds, the topics' metadata are checked for errors.
 _SUSPICIOUS_SECONDS = 1.0
 
@@ -61,32 +63,48 @@ class Log:
         deadline = began + stall_seconds
         suspicious = time.monotonic() + min(stall_seconds, _SUSPICIOUS_SECONDS)
         while open_ends:
-            waiting = set(open_ends)
+            finished: list[TopicPartition] = []
             for message in _arrived(consumer):
+                partition = TopicPartition(message.topic(), message.partition())
+                was_open = partition in open_ends
                 record = self._record(message, open_ends)
                 if record is not None:
                     yield record
-                if TopicPartition(message.topic(), message.partition()) in waiting:
+                if was_open:
                     deadline = time.monotonic() + stall_seconds
-            if finished := waiting - set(open_ends):
+                    if partition not in open_ends:
+                        finished.append(partition)
+            if finished:
                 # Records after a finished range would be fetched for nothing.
                 consumer.pause([ClientPartition(p.topic, p.partition) for p in finished])
-            if time.monotonic() > suspicious:
-                silent = ", ".join(map(str, sorted(open_ends)[:3]))
-                log_if_slow(self._session.label, f"read {silent} so far", time.monotonic() - began)
-                suspicious = deadline + stall_seconds
+            if (now := time.monotonic()) > suspicious:
+                log_if_slow(self._session.label, f"read {_first_few(open_ends)} so far", now - began)
                 self._raise_errors_of({partition.topic for partition in open_ends}, consumer)
+                # While topics were looked up, nothing was taken from the consumer.
+                deadline += time.monotonic() - now
+                suspicious = deadline + stall_seconds
             if time.monotonic() > deadline:
-                left = ", ".join(map(str, sorted(open_ends)))
+                left = _first_few(open_ends)
                 raise ClusterUnreachable(f"{self._session.label}: no record of {left} arrived for {stall_seconds:g} s")
 
     def _raise_errors_of(self, topics: set[str], consumer: Consumer) -> None:
         """Raise the error that the topics' metadata show, if any: the consumer itself waits without an error."""
-        for topic in sorted(topics):
+        for topic in sorted(topics - self._seen_without_error(topics, consumer)):
             with translated(self._session.label, f"look at {topic}"):
                 error = consumer.list_topics(topic, self._session.request_seconds).topics[topic].error
             if error is not None:
                 raise_translated(error, cluster=self._session.label, doing=f"read {topic}")
+
+    def _seen_without_error(self, topics: set[str], consumer: Consumer) -> set[str]:
+        """Return topics that need no look of their own; of a few topics each gets one.
+
+        One answer has all topics. A topic that the principal may not see is missing in it, without an error.
+        """
+        if len(topics) <= _FEW:
+            return set()
+        with translated(self._session.label, "look at the topics"):
+            found = consumer.list_topics(timeout=self._session.request_seconds).topics
+        return {topic for topic in topics if topic in found and found[topic].error is None}
 
     def _record(self, message: Message, open_ends: dict[TopicPartition, int]) -> Record | None:
         partition = TopicPartition(message.topic(), message.partition())
@@ -105,7 +123,12 @@ class Log:
             del open_ends[partition]
         if error is not None or offset >= end:
             return None
-        return _to_record(message)
+        return to_record(message)
+
+
+def _first_few(partitions: Collection[TopicPartition]) -> str:
+    shown = ", ".join(map(str, sorted(partitions)[:_FEW]))
+    return f"{shown} and {len(partitions) - _FEW} more" if len(partitions) > _FEW else shown
 
 
 def _arrived(consumer: Consumer) -> list[Message]:
@@ -114,7 +137,8 @@ def _arrived(consumer: Consumer) -> list[Message]:
     return [] if first is None else [first, *consumer.consume(_BATCH, timeout=0)]
 
 
-def _to_record(message: Message) -> Record:
+def to_record(message: Message) -> Record:
+    """Return a message of the client library as this project's record."""
     kind, timestamp_ms = message.timestamp()
     return Record(
         topic=message.topic(),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from datetime import datetime
 from enum import StrEnum
 from typing import Literal
 
@@ -140,12 +141,16 @@ class OpenTransaction:
     """A transaction that its coordinator holds in a state other than complete.
 
     :param partitions: what it has written to so far; empty if unknown
+    :param began_at: when it began, UTC; ``None`` if unknown
+    :param timeout_seconds: after how long its coordinator aborts it; ``None`` if unknown
     """
 
     transactional_id: str
     producer_id: int
     state: str
     partitions: frozenset[TopicPartition] = frozenset()
+    began_at: datetime | None = None
+    timeout_seconds: float | None = None
 
 
 #: A leader's answer to a test write that is never appended. ``unable``: the principal may write, but the leader accepts

@@ -30,7 +30,7 @@ REQUEST_SECONDS = 10.0
 #: Of the requests made while it connects, kafka-python sends as many as its limit allows. It delays the others until
 #: fewer are unanswered, but counts the delayed ones as unanswered: with twice the limit it waits forever (3.0.12).
 _NEVER_REACHED = 10_000
-#: The topic that holds every transaction's state. Looking it up connects a client; the answer does not matter.
+#: The topic that holds every transaction's state. The operator may see every topic.
 COORDINATORS = "__transaction_state"
 
 
@@ -48,14 +48,25 @@ class ClusterSession:
     :param name: the cluster's name in the topology
     :param settings: how to reach it, and as which principal
     :param request_seconds: the deadline of each request
+    :param known_topic: a topic that the principal may DESCRIBE. Looking it up connects a client; the answer does not
+        matter. If it is denied, librdkafka asks for it twice a second as long as the client exists (2.16.1), and the
+        brokers log each denial.
     """
 
-    def __init__(self, name: str, settings: ClientSettings, *, request_seconds: float = REQUEST_SECONDS) -> None:
+    def __init__(
+        self,
+        name: str,
+        settings: ClientSettings,
+        *,
+        request_seconds: float = REQUEST_SECONDS,
+        known_topic: str = COORDINATORS,
+    ) -> None:
         self.name = name
         #: The cluster and the principal, for messages: another principal may be allowed what this one is refused.
         self.label = f"{name} as {settings.username}" if settings.username else name
         self.settings = settings
         self.request_seconds = request_seconds
+        self.known_topic = known_topic
         self._admin: AdminClient | None = None
         self._connected: AdminClient | None = None
         self._python_admin: ProtocolClient | None = None
@@ -92,7 +103,7 @@ class ClusterSession:
         admin = self.admin
         if self._connected is not admin:
             with translated(self.label, doing):
-                connect(admin, COORDINATORS, self.request_seconds)
+                connect(admin, self.known_topic, self.request_seconds)
             self._connected = admin
         return admin
 
@@ -127,12 +138,17 @@ class ClusterSession:
         """Make a producer with these librdkafka settings and those of the connection."""
         return Producer(self._config(extra))
 
-    def transactional_producer(self, transactional_id: str, extra: Mapping[str, object] | None = None) -> Producer:
-        """Make a producer that has taken a transactional id over; the former producer is fenced (KIP-98)."""
+    def transactional_producer(
+        self, transactional_id: str, extra: Mapping[str, object] | None = None, *, known_topic: str | None = None
+    ) -> Producer:
+        """Make a producer that has taken a transactional id over; the former producer is fenced (KIP-98).
+
+        :param known_topic: looked up to connect; ``None``: the session's
+        """
         doing = f"take over the transactional id {transactional_id}"
         with self.observed(doing), translated(self.label, doing):
             producer = self.producer({"transactional.id": transactional_id, **(extra or {})})
-            connect(producer, COORDINATORS, self.request_seconds)
+            connect(producer, known_topic or self.known_topic, self.request_seconds)
             producer.init_transactions(self.request_seconds)
         return producer
 
@@ -233,9 +249,11 @@ class ClusterSession:
             self._python_admin.close()
         self._admin = self._connected = self._python_admin = self._appender = None
         ADMIN_CLIENTS.let_go(self)
-        for idle in self._idle_readers.values():
-            while idle:
-                idle.pop().consumer.close()
+        with self._lock:
+            readers = [reader for idle in self._idle_readers.values() for reader in idle]
+            self._idle_readers.clear()
+        for reader in readers:
+            reader.consumer.close()
 
     def request(self, request: Any, doing: str, *, broker: int | None = None) -> Any:
         """Send a request by kafka-python and return its response. Brokers forward requests for the controller.
@@ -274,6 +292,8 @@ class ClusterSession:
             "socket.connection.setup.timeout.ms": 5000,
             # Half of it passes between the connection to the bootstrap server and the next one, to a broker.
             "reconnect.backoff.ms": 20,
+            # By default a producer that looks a topic up also asks the brokers to create it.
+            "allow.auto.create.topics": False,
         }
         return {**self.settings.librdkafka(), **fixed, **(extra or {})}
 

@@ -14,7 +14,7 @@ from kafka.protocol.metadata import MetadataRequest
 from kafka_dr.clock import SystemClock
 from kafka_dr.clusters.errors import ClusterError, NotFound, StaleMetadata, translated
 from kafka_dr.clusters.model import ClusterIdentity, Topic
-from kafka_dr.clusters.session import COORDINATORS, ClusterSession
+from kafka_dr.clusters.session import ClusterSession
 from kafka_dr.positions import TopicPartition
 from kafka_dr.waiting import wait_until
 
@@ -38,7 +38,7 @@ class Topics:
         """
         doing = "describe the cluster"
         with self._session.observed(doing), translated(self._session.label, doing):
-            found = self._session.admin.list_topics(COORDINATORS, timeout=self._session.request_seconds)
+            found = self._session.admin.list_topics(self._session.known_topic, timeout=self._session.request_seconds)
         controller = None if found.controller_id < 0 else found.controller_id
         return ClusterIdentity(found.cluster_id, tuple(sorted(found.brokers)), controller)
 

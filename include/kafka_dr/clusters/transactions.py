@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
 
 from kafka.protocol.metadata import FindCoordinatorRequest
 from kafka.protocol.producer import InitProducerIdRequest
@@ -48,6 +49,8 @@ class Transactions:
                 found.producer_id,
                 found.state.value,
                 frozenset(TopicPartition(p.topic, p.partition) for p in found.topic_partitions),
+                _began_at(found.transaction_start_time_ms),
+                found.transaction_timeout_ms / 1000 if found.transaction_timeout_ms >= 0 else None,
             )
             for transactional_id, found in sorted(described.items())
             if found.state.value in _OPEN
@@ -118,3 +121,7 @@ class Transactions:
 
 def _taking_over(transactional_id: str) -> str:
     return f"take over the transactional id {transactional_id}"
+
+
+def _began_at(milliseconds: int) -> datetime | None:
+    return datetime.fromtimestamp(milliseconds / 1000, UTC) if milliseconds >= 0 else None

@@ -105,19 +105,23 @@ class Writing:
         *,
         largest: int = _LARGEST_RECORD,
         batch_bytes: int = _USUAL_BATCH,
+        known_topic: str | None = None,
     ) -> Iterator[TransactionalWriter]:
         """Take a transactional id over and write with it.
 
         :param largest: the largest record that the topics accept, in bytes
         :param batch_bytes: the largest batch that all topics accept, in bytes; a larger record gets its own batch
+        :param known_topic: a topic that the principal may DESCRIBE, if it may not see every topic
         """
         settings = {
             "transaction.timeout.ms": _ABANDONED_MS,
             "delivery.timeout.ms": _ABANDONED_MS,
             "message.max.bytes": max(largest, _LARGEST_RECORD),
             "batch.size": min(batch_bytes, _USUAL_BATCH),
+            # What a run journals of thousands of partitions is megabytes of much the same JSON, kept for good.
+            "compression.type": "lz4",
         }
-        producer = self._session.transactional_producer(transactional_id, settings)
+        producer = self._session.transactional_producer(transactional_id, settings, known_topic=known_topic)
         yield TransactionalWriter(self._session, producer, transactional_id)
 
 

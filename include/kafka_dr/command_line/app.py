@@ -8,10 +8,12 @@ from typing import Annotated
 import typer
 
 from kafka_dr.command_line.approve import approve, review
+from kafka_dr.command_line.drill import drill
 from kafka_dr.command_line.ending import abandon, resume
 from kafka_dr.command_line.erase import erase
 from kafka_dr.command_line.exit_codes import ExitCode
 from kafka_dr.command_line.keys import keygen
+from kafka_dr.command_line.opened import CommandFiles, TopologyFile
 from kafka_dr.command_line.plan import plan
 from kafka_dr.command_line.status import status
 from kafka_dr.command_line.verbs import failback, failover
@@ -19,6 +21,7 @@ from kafka_dr.command_line.verify import CheckReport
 from kafka_dr.command_line.verify_stranded import StrandedReport, check_list, is_list
 from kafka_dr.errors import Refused
 from kafka_dr.evidence.sealed_run_check import check_sealed_run
+from kafka_dr.topology import Topology, TopologyError
 
 app = typer.Typer(
     help="Disaster recovery for Kafka without Airflow. No command reads Airflow's database.",
@@ -39,6 +42,7 @@ app.command()(approve)
 app.command()(review)
 app.command()(keygen)
 app.command()(erase)
+app.command()(drill)
 
 
 @app.command()
@@ -53,12 +57,13 @@ def verify(
         Path | None,
         typer.Option(help="the signer's public key (PEM), from the register or from a person that you trust"),
     ] = None,
+    topology: TopologyFile = None,
     as_json: Annotated[bool, typer.Option("--json", help="one JSON object instead of sentences")] = False,
 ) -> None:
     """Check a sealed run: its files, its signature, and the group's seals before it.
 
     Reads nothing but the folder of the run and those next to it. Of a list of stranded records it checks the files, and
-    names what was erased from them, who asked for it and why.
+    names what was erased from them, who asked for it and why; with --topology it checks the approvers' signatures, too.
 
     Exit codes: 0 sound; 1 changed after it was sealed; 2 wrong arguments; 3 not proven (never sealed, not signed, or
     signed by a key that was not given with --key).
@@ -67,7 +72,7 @@ def verify(
         raise typer.BadParameter(f"{folder} is no folder: name a run's folder, EVIDENCE_ROOT/runs/GROUP/RUN")
     try:
         trusted = key.read_text("utf-8") if key is not None else None
-        report = _report(folder.resolve(), trusted)
+        report = _report(folder.resolve(), trusted, topology)
     except (OSError, UnicodeDecodeError) as error:
         raise typer.BadParameter(f"the files cannot be read ({error})") from error
     except Refused as error:
@@ -77,7 +82,14 @@ def verify(
     raise typer.Exit(codes[report.verdict])
 
 
-def _report(folder: Path, trusted: str | None) -> CheckReport | StrandedReport:
+def _report(folder: Path, trusted: str | None, topology: Path | None) -> CheckReport | StrandedReport:
     if is_list(folder):
-        return check_list(folder, trusted=trusted)
+        return check_list(folder, trusted=trusted, topology=_declared(topology))
     return CheckReport(check_sealed_run(folder, trusted=trusted))
+
+
+def _declared(topology: Path | None) -> Topology | None:
+    try:
+        return CommandFiles(topology, None).read_topology() if topology is not None else None
+    except TopologyError as error:
+        raise typer.BadParameter(f"--topology {topology}: {error}") from error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -9,8 +10,9 @@ import typer
 
 from kafka_dr import parallel
 from kafka_dr.approvals.approval import record_answer
-from kafka_dr.approvals.journaled import ApprovalJournal, AskedQuestion, journal_of
+from kafka_dr.approvals.journaled import QUESTIONS, ApprovalJournal, AskedQuestion, journal_of
 from kafka_dr.approvals.signed import REVIEWED, approver_of, key_people, unreviewed
+from kafka_dr.clock import SystemClock
 from kafka_dr.command_line.answering import agrees, show_question, sign_answer
 from kafka_dr.command_line.exit_codes import with_exit_codes
 from kafka_dr.command_line.keys import read_key
@@ -27,12 +29,18 @@ from kafka_dr.command_line.step_page import StepPage
 from kafka_dr.errors import KafkaDrError, Refused
 from kafka_dr.evidence import digest
 from kafka_dr.people import Person
+from kafka_dr.register import Verb
+from kafka_dr.runs.background import BackgroundCall
 from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.record import StepFailed
+from kafka_dr.runs.register_read import NEEDED_SECONDS
 from kafka_dr.runs.request import VERBS, RunRequest, StepName
 from kafka_dr.runs.run import Run
 from kafka_dr.topology import Topology
+from kafka_dr.waiting import wait_until
 
+#: Looks cost nothing, and a person waits.
+_PAUSE_SECONDS = 0.05
 RunId = Annotated[str, typer.Option("--run", help="the run, as failover and failback show it", show_default=False)]
 Key = Annotated[Path, typer.Option("--key", help="your private key, mode 0600", show_default=False)]
 
@@ -80,7 +88,8 @@ def _question(group: str, run: str, clients: Clients) -> tuple[Run, StepName, As
     :raises Refused: no register that answers has one
     """
     silent = ""
-    for verb in VERBS:
+    verbs, without = _asked_about(group, run, clients)
+    for verb in verbs:
         try:
             asking = Run(RunRequest(group, run, verb=verb), clients)
             journal = journal_of(asking)
@@ -88,9 +97,45 @@ def _question(group: str, run: str, clients: Clients) -> tuple[Run, StepName, As
                 if (asked := _open(journal, step)) is not None:
                     return asking, step, asked
         except KafkaDrError as error:
-            # The source of an unplanned failover does not answer: then the target's register holds the question.
             silent = f" ({error})"
+    silent = silent or (f" (no answer from {' and '.join(without)})" if without else "")
     raise Refused(f"no register has an open question of run {run} of {group}: look at the id of the run{silent}")
+
+
+def _asked_about(group: str, run: str, clients: Clients) -> tuple[list[Verb], list[str]]:
+    """Return the verbs that the questions of a run are about, and the clusters whose registers did not answer.
+
+    The first register that has a question is enough: the source of an unplanned failover is dead, and is not waited
+    for.
+    """
+
+    def questions(cluster: str) -> set[str]:
+        facts = clients.register(cluster).facts(group, run)
+        return {str(fact.get("verb")) for name, fact in facts.items() if name.partition(".")[0] in QUESTIONS.values()}
+
+    calls = {
+        name: BackgroundCall(f"the register of {name}", partial(questions, name))
+        for name in clients.topology.group(group).clusters
+    }
+
+    def found() -> set[str]:
+        return set().union(*(_answer(call) or () for call in calls.values()))
+
+    seen = wait_until(
+        found,
+        lambda verbs: bool(verbs) or all(call.answered for call in calls.values()),
+        clock=SystemClock(),
+        seconds=NEEDED_SECONDS,
+        pause_seconds=_PAUSE_SECONDS,
+    )
+    return [verb for verb in VERBS if verb in seen], [name for name, call in calls.items() if _answer(call) is None]
+
+
+def _answer(call: BackgroundCall[set[str]]) -> set[str] | None:
+    try:
+        return call.within(0)
+    except KafkaDrError:
+        return None
 
 
 def _open(journal: ApprovalJournal, step: StepName) -> AskedQuestion | None:

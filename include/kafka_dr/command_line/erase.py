@@ -10,8 +10,10 @@ from typing import Annotated, Any
 
 import typer
 
-from kafka_dr.command_line.erasing import ErasedList, Eraser, ErasureRequest
+from kafka_dr.approvals.journaled import BY_KEY
+from kafka_dr.approvals.signed import approver_of
 from kafka_dr.command_line.exit_codes import ExitCode, with_exit_codes
+from kafka_dr.command_line.keys import read_key
 from kafka_dr.command_line.opened import (
     AsJson,
     CommandFiles,
@@ -24,6 +26,9 @@ from kafka_dr.command_line.opened import (
 from kafka_dr.errors import Refused, TryAgain
 from kafka_dr.quoting import line
 from kafka_dr.rescue import Wanted
+from kafka_dr.retention.erasing import Confirmation, ErasedList, Eraser, ErasureRequest
+from kafka_dr.retention.expiry import Expired, Expiry
+from kafka_dr.topology import ProtectionGroup
 
 _SHOWN = 10
 
@@ -31,8 +36,13 @@ _SHOWN = 10
 @with_exit_codes
 def erase(
     group: GroupName,
-    reason: Annotated[str, typer.Option("--reason", help="why: a number of the request, not the person's name")],
-    by: Annotated[str, typer.Option("--by", help="who asks for it; recorded as given, not verified")],
+    reason: Annotated[
+        str, typer.Option("--reason", help="why: a number of the request, not the person's name", show_default=False)
+    ] = "",
+    by: Annotated[
+        str,
+        typer.Option("--by", help="who asks for it; recorded as given, not verified", show_default="the approver"),
+    ] = "",
     run: Annotated[
         str | None, typer.Option("--run", help="only what this unplanned failover left; without a key all of it")
     ] = None,
@@ -42,8 +52,26 @@ def erase(
         typer.Option("--key-file", help="a file with exactly the bytes of the key; - for standard input"),
     ] = None,
     topic: Annotated[str | None, typer.Option("--topic", help="only records of this topic")] = None,
+    expired: Annotated[
+        bool, typer.Option("--expired", help="everything that the topology's evidence.retention no longer keeps")
+    ] = False,
     confirmed: Annotated[
         bool, typer.Option("--confirmed", help="erase; without it the command only says what it would erase")
+    ] = False,
+    approver_key: Annotated[
+        Path | None,
+        typer.Option(
+            "--approver-key",
+            help="the private key of an approver, as keygen wrote it, mode 0600: with --confirmed it signs the erasure",
+            show_default=False,
+        ),
+    ] = None,
+    break_glass: Annotated[
+        bool,
+        typer.Option(
+            "--break-glass",
+            help="erase without a key: kept as not verified, and dr_health names it until somebody has reviewed it",
+        ),
     ] = False,
     topology: TopologyFile = None,
     connections: ConnectionsFile = None,
@@ -52,17 +80,30 @@ def erase(
 ) -> None:
     """Erase the content of kept stranded records: key, value, headers and time. Offsets and counts stay.
 
-    What was erased, who asked for it and why is journaled in the registers and sealed as evidence; of the key only a
-    digest. A failback does not publish what was erased, and counts it. Stop the job stranded_records before. Not
-    erased: the records on Kafka clusters, and copies and former versions of the files that your storage keeps.
+    An approver confirms it with --approver-key; without a key only --break-glass with --by NAME erases, and is recorded
+    as not verified. What was erased, who asked for it, who confirmed it and why is journaled in the registers and
+    sealed as evidence; of the records' key only a digest. --by is recorded as it was given. A failback does not publish
+    what was erased, and counts it. Stop the job stranded_records before. Not erased: the records on Kafka clusters, and
+    copies and former versions of the files that your storage keeps.
+
+    With --expired: what evidence.retention of the topology no longer keeps, stranded records and evidence of runs. The
+    DAG dr_offset_syncs does the same once a day.
     """
+    files = CommandFiles(topology, connections, evidence)
+    if expired:
+        if by or reason or break_glass or (run, key, key_file, topic, approver_key) != (None,) * 5:
+            raise typer.BadParameter("--expired takes no other option than --confirmed: the topology's rule decides")
+        raise typer.Exit(_expire(group, files, confirmed=confirmed, as_json=as_json))
     if run is None and key is None and key_file is None:
         raise typer.BadParameter("give --run, --key or --key-file: this command never erases everything of a group")
-    if not by.strip() or not reason.strip():
-        raise typer.BadParameter("--by and --reason must not be empty: they are the record of who erased what, and why")
-    request = ErasureRequest(group, Wanted(topic, _key(key, key_file)), by.strip(), reason.strip())
-    with opened(CommandFiles(topology, connections, evidence)) as clients:
-        eraser = Eraser(clients, request)
+    if not reason.strip():
+        raise typer.BadParameter("--reason must not be empty: it is the record of why something was erased")
+    _require_one(approver_key, by, break_glass=break_glass, confirmed=confirmed)
+    wanted = Wanted(topic, _key(key, key_file))
+    with opened(files) as clients:
+        who = _confirmation(clients.topology.group(group), approver_key, by.strip()) if confirmed else None
+        asked_by = by.strip() or (who.name if who else "")
+        eraser = Eraser(clients, ErasureRequest(group, wanted, asked_by, reason.strip(), who))
         try:
             found = [(eraser.erase if confirmed else eraser.look)(each) for each in _lists(eraser, run)]
         except OSError as error:
@@ -70,6 +111,64 @@ def erase(
     _show(found, confirmed=confirmed, as_json=as_json)
     left = any(each.newer for each in found) or (not confirmed and any(_to_do(each) for each in found))
     raise typer.Exit(ExitCode.BAD if left else ExitCode.GOOD)
+
+
+def _require_one(approver_key: Path | None, by: str, *, break_glass: bool, confirmed: bool) -> None:
+    """Refuse options that leave open who confirms the erasure."""
+    if break_glass and (approver_key is not None or not by.strip()):
+        raise typer.BadParameter("--break-glass needs --by NAME, and no --approver-key")
+    if confirmed and approver_key is None and not break_glass:
+        raise typer.BadParameter(
+            "nobody confirms this: give --approver-key FILE, the private key of an approver, or --break-glass --by NAME"
+        )
+
+
+def _confirmation(group: ProtectionGroup, approver_key: Path | None, by: str) -> Confirmation:
+    """Return who confirms the erasure.
+
+    :raises Refused: the key is nobody's who may approve
+    """
+    if approver_key is None:
+        return Confirmation(by)
+    private = read_key(approver_key)
+    person = approver_of(group, private)
+    if person is None:
+        raise Refused(f"{approver_key} is not the key of an approver: approver_keys of {group.name} names them")
+    return Confirmation(person.name, BY_KEY, private)
+
+
+def _expire(group: str, files: CommandFiles, *, confirmed: bool, as_json: bool) -> ExitCode:
+    """Apply the topology's rules of retention, or say what they would remove."""
+    with opened(files) as clients:
+        expiry = Expiry(clients, group)
+        if not expiry.rules:
+            raise Refused("the topology declares no evidence.retention: nothing expires. Nothing was changed")
+        try:
+            found = expiry.remove() if confirmed else expiry.look()
+        except OSError as error:
+            raise TryAgain(f"the evidence cannot be read or written ({error}): run this again") from error
+    if as_json:
+        typer.echo(json.dumps({"confirmed": confirmed, **_expired_json(found)}, indent=1))
+    else:
+        for text in found.sentences(confirmed=confirmed):
+            typer.echo(line(text))
+        if not found.anything:
+            typer.echo(f"nothing that the topology keeps for a time only has expired of {group}")
+        elif not confirmed:
+            typer.echo("Nothing was changed. To remove it, run the same command with --confirmed")
+    left = found.problems or found.runs.more or (not confirmed and found.anything)
+    return ExitCode.BAD if left else ExitCode.GOOD
+
+
+def _expired_json(found: Expired) -> dict[str, Any]:
+    return {
+        "lists": [_as_json(each) for each in found.lists],
+        "runs": [each.to_json() for each in found.runs.expired],
+        "half_removed": [each.run for each in found.runs.half_removed],
+        "more_runs": found.runs.more,
+        "recorded_by": found.recorded_by,
+        "problems": list(found.problems),
+    }
 
 
 def _key(text: str | None, file: Path | None) -> bytes | None:
@@ -126,6 +225,7 @@ def _sentences(found: ErasedList, *, confirmed: bool) -> Iterator[str]:
         )
     if found.erasure is not None:
         yield f"  recorded as {found.erasure.name} in the registers, and sealed as run {found.erasure.run}"
+        yield f"  confirmed by {found.erasure.approver}, who was verified by {found.erasure.verified}"
     if found.former:
         yield f"  folders of earlier attempts {'were' if confirmed else 'would be'} removed: {', '.join(found.former)}"
     for name in found.newer:

@@ -42,6 +42,8 @@ class CheckReport:
         found = self.found
         yield f"run {found.run} of {found.group or 'an unknown group'}"
         yield _HEADINGS[found.verdict]
+        if found.expired:
+            yield f"  expired: {found.expired}; what its seals are checked with is kept"
         yield from (f"  changed: {said}" for said in found.changed)
         yield from (f"  not proven: {said}" for said in found.unproven)
         yield f"seals of this run: {found.seals}; runs before it that were found: {len(found.chain)}"

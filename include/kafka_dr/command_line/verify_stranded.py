@@ -8,22 +8,23 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from kafka_dr import quoting
+from kafka_dr.approvals.journaled import BY_KEY
+from kafka_dr.approvals.signed import erasure_is_signed
 from kafka_dr.audit.erasure import Erasure, ErasureUnreadable
 from kafka_dr.audit.stranded import StrandedList, StrandedStore, StrandedUnreadable
 from kafka_dr.evidence import EvidenceStore, digest
 from kafka_dr.evidence.sealed_run_check import SealVerdict, check_sealed_run
-from kafka_dr.json_documents import DocumentDamaged, JsonFile
+from kafka_dr.json_documents import DocumentDamaged
 from kafka_dr.rescue import missing_from
-
-#: The step that writes the evidence of an erasure, and the version of the copy of its fact.
-ERASE_STEP, ERASURE_SCHEMA = "erase", 1
+from kafka_dr.retention.erasing import ERASE_STEP, erasure_file
+from kafka_dr.topology import Topology
 
 
 @dataclass(frozen=True, slots=True)
 class StrandedReport:
     """What was found in the folder of a list.
 
-    :param erased: a sentence for each file that an erasure changed
+    :param erased: a sentence for each file that an erasure changed, and for each signature that was checked
     :param changed: a sentence for each thing that is not as it was kept
     :param unproven: a sentence for each thing that could not be proven
     """
@@ -55,26 +56,19 @@ class StrandedReport:
         yield from (f"  not proven: {said}" for said in self.unproven)
 
 
-def erasure_file(folder: object, number: int) -> JsonFile[Erasure]:
-    """Return the copy of an erasure's fact next to a list.
-
-    :param folder: of the list, a path object
-    :param number: of the erasure, from 1
-    """
-    path = folder.joinpath(f"erased-{number}.json")  # type: ignore[attr-defined]
-    return JsonFile(path, ERASURE_SCHEMA, Erasure.to_json, Erasure.from_json)
-
-
 def is_list(folder: Path) -> bool:
     """Return whether a folder is that of a list of stranded records: EVIDENCE_ROOT/stranded/GROUP/RUN."""
     return folder.parent.parent.name == "stranded" and folder.joinpath("summary.json").exists()
 
 
-def check_list(folder: Path, *, trusted: str | None = None) -> StrandedReport:
-    """Check the files of a list, and the sealed evidence of each erasure. Reads nothing but the evidence root.
+def check_list(folder: Path, *, trusted: str | None = None, topology: Topology | None = None) -> StrandedReport:
+    """Check the files of a list, and of each erasure its sealed evidence and its approver's signature.
+
+    Reads nothing but the evidence root.
 
     :param folder: of the list
     :param trusted: the public key in PEM that is known to be the right one
+    :param topology: declares the keys of approvers; without it their signatures are not proven
     :raises UnusableKey: ``trusted`` is no public key
     """
     root, group, run = folder.parent.parent.parent, folder.parent.name, folder.name
@@ -93,11 +87,14 @@ def check_list(folder: Path, *, trusted: str | None = None) -> StrandedReport:
         wrong, open_ = _check(root, group, erasure, trusted)
         changed += [wrong] if wrong else []
         unproven += [open_] if open_ else []
+    signed = [_signature(erasure, found, topology) for erasure in erasures if erasure.verified == BY_KEY]
+    unproven += [said for said, holds in signed if not holds]
     said = tuple(
         f"{file.path}: records of it were {each.sentence}; see run {each.run}"
         for each in erasures
         for file in each.files
     )
+    said += tuple(said for said, holds in signed if holds)
     return StrandedReport(group, run, said, tuple(changed), tuple(unproven))
 
 
@@ -121,6 +118,25 @@ def _check(root: Path, group: str, erasure: Erasure, trusted: str | None) -> tup
     if sealed.verdict == "unproven":
         return "", f"{erasure.name}: {sealed.unproven[0]}"
     return "", ""
+
+
+def _signature(erasure: Erasure, found: StrandedList, topology: Topology | None) -> tuple[str, bool]:
+    """Say whether the approver whom an erasure names has signed it, and return whether that is proven."""
+    if topology is None:
+        return f"{erasure.name}: the signature of {erasure.approver} was not checked: give --topology FILE", False
+    group = topology.protection_groups.get(found.group)
+    if group is None or erasure.approver not in group.approver_keys:
+        return (
+            f"{erasure.name}: the topology declares no key of {erasure.approver} in approver_keys of {found.group}",
+            False,
+        )
+    if erasure_is_signed(erasure.to_json(), group, found.run):
+        return f"{erasure.name}: {erasure.approver} signed it with the key that the topology declares", True
+    return (
+        f"{erasure.name}: it is not signed with the key that the topology declares for {erasure.approver}: the key was "
+        "replaced since, or somebody else wrote it",
+        False,
+    )
 
 
 def _digest(found: StrandedList) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from kafka_dr.audit.content_keys import ContentKeys, KeyUnusable
 from kafka_dr.clusters import ClientSettings
 from kafka_dr.connections.connection import Connection
 from kafka_dr.errors import Refused
@@ -97,3 +98,17 @@ def signing_key(connection: Connection) -> SigningKey:
         return SigningKey.of(signing_pem(connection))
     except UnusableKey as error:
         raise Refused(f"connection {connection.conn_id}: {error}") from error
+
+
+def content_keys(connection: Connection) -> ContentKeys:
+    """Return the keys that encrypt the content of kept stranded records.
+
+    :raises Refused: the connection holds none that can be used
+    """
+    former = connection.extra.get("former_keys") or {}
+    if not isinstance(former, dict):
+        raise Refused(f"connection {connection.conn_id}: former_keys in its extra is no object of name and key")
+    try:
+        return ContentKeys.of(connection.login, connection.password, {k: str(key) for k, key in former.items()})
+    except KeyUnusable as error:
+        raise Refused(f"connection {connection.conn_id}: {error}: login is its name, password the key") from error

@@ -54,7 +54,12 @@ def take_probes(
 def ask_vantages(group: ProtectionGroup, clients: Clients, *, source: str, seconds: float) -> list[Probe]:
     """Ask only the vantages, about a cluster that has just not answered this installation."""
     silent = Probe("metadata", "failed", f"{source} did not answer when its register was read")
-    return [silent, *_take_all(_vantages(group, clients, source, seconds), clients, source=source, seconds=seconds)]
+    return [silent, *probe_vantages(group, clients, source=source, seconds=seconds)]
+
+
+def probe_vantages(group: ProtectionGroup, clients: Clients, *, source: str, seconds: float) -> list[Probe]:
+    """Ask every declared vantage about a cluster; ``unknown`` for one that gives no usable answer."""
+    return _take_all(_vantages(group, clients, source, seconds), clients, source=source, seconds=seconds)
 
 
 def _vantages(group: ProtectionGroup, clients: Clients, source: str, seconds: float) -> dict[str, TakeProbe]:

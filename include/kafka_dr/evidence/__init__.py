@@ -5,10 +5,21 @@ from __future__ import annotations
 from kafka_dr.evidence.audit_view import AuditView, build_audit_view, build_stranded_view
 from kafka_dr.evidence.canonical import NotCanonical, canonical, digest
 from kafka_dr.evidence.ending import NOT_BACK, NOTHING, UNFINISHED, Ending, ending
+from kafka_dr.evidence.expired_run import EvidenceExpired
+from kafka_dr.evidence.group_view import GroupLinks, KeptDrill, KeptNames, build_group_view
 from kafka_dr.evidence.known_secrets import KnownSecrets, SecretInEvidence
 from kafka_dr.evidence.objectives import MeasuredObjective, objective_results
-from kafka_dr.evidence.page import render_audit, render_notice
+from kafka_dr.evidence.page import (
+    render_audit,
+    render_group,
+    render_notice,
+    render_result,
+    render_status,
+    with_way_back,
+)
+from kafka_dr.evidence.result_view import build_result_view
 from kafka_dr.evidence.seal import EvidenceChanged, FileDigest, Seal, Verification
+from kafka_dr.evidence.status_view import StatusLinks, StatusView, build_status_view
 from kafka_dr.evidence.step_files import UnusableName
 from kafka_dr.evidence.storage_path import StoragePath
 from kafka_dr.evidence.store import (
@@ -36,11 +47,24 @@ __all__ = [
     "AuditView",
     "build_audit_view",
     "build_stranded_view",
+    "GroupLinks",
+    "KeptDrill",
+    "KeptNames",
+    "build_group_view",
+    "build_result_view",
     "render_audit",
+    "render_group",
+    "render_result",
+    "with_way_back",
     "render_notice",
+    "StatusLinks",
+    "StatusView",
+    "build_status_view",
+    "render_status",
     "canonical",
     "digest",
     "EvidenceChanged",
+    "EvidenceExpired",
     "EvidenceUnfinished",
     "EvidenceUnwritable",
     "NotCanonical",

@@ -87,9 +87,9 @@ def build_audit_view(audit: str, flow: str, report: Mapping[str, Any]) -> AuditV
                 table
                 for key, title in apart.items()
                 if isinstance(rows := report.get(key), list)
-                for table in _tables(title, rows)
+                for table in tables_of(title, rows)
             ),
-            *_tables("Measured", body),
+            *tables_of("Measured", body),
         ),
     )
 
@@ -116,7 +116,7 @@ def build_stranded_view(found: Mapping[str, Any]) -> AuditView:
         tables=(
             *_of_rows("By partition", shown),
             *_of_rows("Kept as Parquet", list(found.get("files") or ())),
-            *_tables("Also measured", {key: each for key, each in found.items() if key not in head}),
+            *tables_of("Also measured", {key: each for key, each in found.items() if key not in head}),
         ),
     )
 
@@ -132,13 +132,17 @@ def _ranges(row: Mapping[str, Any]) -> str:
     return ", ".join(found[:10]) + (f" and {len(found) - 10} more" if len(found) > 10 else "")
 
 
-def _tables(title: str, value: object) -> Iterator[Table]:
+def tables_of(title: str, value: object) -> Iterator[Table]:
+    """Yield tables of a plain JSON value, with whatever keys it has.
+
+    :param title: of the first one
+    """
     if isinstance(value, Mapping):
         flat = dict(_flat(value))
         if flat:
             yield Table(title, ("", ""), tuple((Cell(_words(key)), _cell(key, each)) for key, each in flat.items()))
         for key, each in _nested(value):
-            yield from _tables(_words(key), each)
+            yield from tables_of(_words(key), each)
     elif isinstance(value, Sequence) and not isinstance(value, str):
         yield from _of_rows(title, [each if isinstance(each, Mapping) else {"value": each} for each in value])
 

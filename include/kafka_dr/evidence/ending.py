@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from kafka_dr.evidence.objectives import objective_results
@@ -30,16 +31,28 @@ class Ending:
 
     :param note: Markdown, one line; texts of people and clusters are escaped
     :param good: whether the run did what it was asked for; a rejected or refused run did not
+    :param steps: seconds of the last try of each step, in order; none of a dry run
+    :param measured: what a report measured, in seconds, by name
+    :param objectives: what it was to keep, in seconds, by name
     """
 
     note: str
     good: bool
+    steps: Mapping[str, float] = field(default_factory=dict)
+    measured: Mapping[str, float] = field(default_factory=dict)
+    objectives: Mapping[str, float] = field(default_factory=dict)
 
 
 def ending(view: RunView) -> Ending:
     """Return how a run ended, according to its evidence."""
     said, good = _dry(view) if view.dry else _real_run(view)
-    return Ending(said if len(said) <= MOST else f"{said[: MOST - 1]}…", good)
+    note = said if len(said) <= MOST else f"{said[: MOST - 1]}…"
+    if view.dry:
+        return Ending(note, good)
+    steps = {step.step: step.seconds for step in view.steps if step.seconds is not None}
+    judged = objective_results(view.facts)
+    measured = {each.name: each.measured for each in judged if each.measured is not None}
+    return Ending(note, good, steps, measured, {each.name: each.objective for each in judged})
 
 
 def _dry(view: RunView) -> tuple[str, bool]:

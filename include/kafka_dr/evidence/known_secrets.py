@@ -74,6 +74,12 @@ class KnownSecrets:
             else:
                 self._forms |= {_bare(form) for form in _forms(secret, login)}
 
+    def learn(self, other: KnownSecrets) -> None:
+        """Remember what others know, too."""
+        with self._lock:
+            self._forms |= other._forms
+            self._logins |= other._logins
+
     def inside(self, text: str) -> bool:
         """Return whether a text holds one of the secrets, plain or quoted."""
         bare = _bare(text)

@@ -10,8 +10,11 @@ from importlib.resources import files as resources
 from jinja2 import Environment, FunctionLoader, StrictUndefined, Template
 
 from kafka_dr.evidence.audit_view import AuditView
+from kafka_dr.evidence.group_view import GroupView
+from kafka_dr.evidence.result_view import ResultView
 from kafka_dr.evidence.seal import FileDigest
 from kafka_dr.evidence.status_colour import colour_of
+from kafka_dr.evidence.status_view import StatusView
 from kafka_dr.evidence.view_model import RunView
 from kafka_dr.quoting import block
 
@@ -54,6 +57,31 @@ def render_page(view: RunView, *, files: Iterable[FileDigest], sealed_at: dateti
 def render_audit(view: AuditView) -> str:
     """Return the page of an audit."""
     return _template("audit.html.j2").render(view=view)
+
+
+def render_status(view: StatusView) -> str:
+    """Return the status page."""
+    return _template("status.html.j2").render(view=view)
+
+
+def render_group(view: GroupView) -> str:
+    """Return the page of a protection group."""
+    return _template("group.html.j2").render(view=view)
+
+
+def render_result(view: ResultView) -> str:
+    """Return the page of a watch's newest result."""
+    return _template("result.html.j2").render(view=view)
+
+
+def with_way_back(page: str, links: Iterable[tuple[str, str]]) -> str:
+    """Return a page with links above it. The page itself stays as it is kept.
+
+    :param links: title and address of each
+    """
+    bar = _template("way_back.html.j2").render(links=tuple(links))
+    head, main, rest = page.partition("<main>")
+    return f"{head}{bar}{main}{rest}" if main else page
 
 
 def render_notice(title: str, sentence: str, *, back: str) -> str:

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from kafka_dr.evidence.canonical import readable
+from kafka_dr.evidence.expired_run import EXPIRED, EvidenceExpired, tombstone_in
 from kafka_dr.evidence.page import render_page
 from kafka_dr.evidence.run_view import build_run_view
 from kafka_dr.evidence.seal import (
@@ -50,6 +51,13 @@ class SealedRun:
         number, manifest = self._newest_manifest()
         return None if manifest is None else self._seal(number, manifest)
 
+    def newest_manifest(self) -> Manifest | None:
+        """Return what the newest seal covers; ``None`` if there is none.
+
+        :raises EvidenceChanged: the newest whole manifest contradicts itself
+        """
+        return self._newest_manifest()[1]
+
     def covers(self, step: str) -> bool:
         """Return whether the newest seal covers the newest attempt of a step; not if the step has none.
 
@@ -62,7 +70,7 @@ class SealedRun:
     def step(self, step: str) -> dict[str, Any] | None:
         """Return what the newest attempt of a step wrote that the newest seal covers; ``None`` if there is none.
 
-        Two files are read, however much evidence the run has.
+        Two files are read, however much evidence the run has. Evidence that a rule removed is none.
 
         :raises EvidenceChanged: the manifest or that file is not what was sealed
         """
@@ -72,6 +80,8 @@ class SealedRun:
         if newest is None:
             return None
         data = read_file(self.folder.joinpath(newest.name))
+        if data is None and EXPIRED in file_names(self.folder):
+            return None
         if data is None or FileDigest.of(newest.name, data) != sealed[newest.name]:
             raise EvidenceChanged(
                 f"The evidence {newest.name} of run {self.run} is not what was sealed: restore it from a copy."
@@ -83,8 +93,10 @@ class SealedRun:
         """Return what the evidence says so far, sealed or not.
 
         :raises EvidenceChanged: a file that was sealed is not what it was
+        :raises EvidenceExpired: it was removed by a rule of the topology
         """
         stored = read_folder(self.folder)
+        self._require_kept(stored)
         self._intact(stored)
         return build_run_view(self.group, self.run, stored)
 
@@ -94,10 +106,12 @@ class SealedRun:
         That is the sealed page, or, where the newest seal does not cover everything, one of what is kept so far.
 
         :raises EvidenceChanged: a file that was sealed is not what it was
+        :raises EvidenceExpired: it was removed by a rule of the topology
         """
         stored = read_folder(self.folder)
         if not stored:
             return None
+        self._require_kept(stored)
         seal, verification = self._intact(stored)
         if seal is not None and not verification.added:
             return stored[seal.page].decode("utf-8")
@@ -145,6 +159,14 @@ class SealedRun:
         # The manifest is the last file: without it there is no seal, whatever else was written.
         create_file(self.folder.joinpath(manifest), written)
         return self._seal(number, sealed)
+
+    def _require_kept(self, stored: dict[str, bytes]) -> None:
+        try:
+            tombstone = tombstone_in(stored)
+        except ValueError as error:
+            raise EvidenceChanged(f"{EXPIRED} of run {self.run} cannot be read: {error}") from error
+        if tombstone is not None:
+            raise EvidenceExpired(f"Run {self.run} of {self.group}: {tombstone.sentence}.")
 
     def _seal(self, number: int, manifest: Manifest) -> Seal:
         page, name = seal_names(number)

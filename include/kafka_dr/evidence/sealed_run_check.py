@@ -11,17 +11,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from kafka_dr.evidence.seal import (
-    FileDigest,
-    Manifest,
-    PreviousSeal,
-    compare_files,
-    proof_names,
-    seal_names,
-    seal_number,
-    sums_of,
-)
-from kafka_dr.evidence.signing import UnusableKey, fingerprint, is_signed
+from kafka_dr.evidence.expired_run import EXPIRED, Tombstone, check_expired, stays, tombstone_in
+from kafka_dr.evidence.seal import Manifest, PreviousSeal, compare_files, seal_names, seal_number
+from kafka_dr.evidence.seal_signature import check_signature
+from kafka_dr.evidence.signing import fingerprint
 from kafka_dr.evidence.step_files import StepFile
 from kafka_dr.evidence.storage_path import StoragePath, read_file, read_folder
 
@@ -39,6 +32,7 @@ class SealedRunCheck:
     :param signer: the fingerprint of the key that signed; empty if nobody did
     :param seals: how many seals of this run were checked
     :param chain: the runs whose seals were found to precede this one, newest first
+    :param expired: by which rule the evidence of this run was removed, and who recorded it; empty if it was not
     """
 
     group: str
@@ -48,6 +42,7 @@ class SealedRunCheck:
     signer: str
     seals: int
     chain: tuple[str, ...]
+    expired: str = ""
 
     @property
     def verdict(self) -> SealVerdict:
@@ -72,6 +67,7 @@ def check_sealed_run(folder: StoragePath, *, trusted: str | None = None) -> Seal
     changed: list[str] = []
     unproven: list[str] = []
     newest: Manifest | None = None
+    gone: list[str] = []
     for number in numbers:
         try:
             newest = Manifest.from_json(json.loads(stored[seal_names(number)[1]]))
@@ -80,16 +76,21 @@ def check_sealed_run(folder: StoragePath, *, trusted: str | None = None) -> Seal
             continue
         found = compare_files(newest, seal_names(number)[1], stored)
         changed += [f"{_named(name)}: its content is not what was sealed" for name in found.changed]
-        changed += [f"{_named(name)}: it was sealed and is missing" for name in found.missing]
-        wrong, open_ = _signature(number, newest, stored, expected)
+        gone += found.missing
+        wrong, open_ = check_signature(number, newest, stored, expected)
         changed += wrong
         unproven += open_
     if newest is None:
         return SealedRunCheck("", folder.name, tuple(changed), (), "", len(numbers), ())
     if newest.run != folder.name:
         changed.append(f"the manifest is that of run {newest.run}, and the folder is that of run {folder.name}")
+    tombstone, wrong, open_ = _expiry(folder, newest, stored, expected)
+    removed = tombstone is not None and not wrong
+    changed += wrong
+    changed += [f"{_named(name)}: it was sealed and is missing" for name in gone if not (removed and not stays(name))]
     added = compare_files(newest, seal_names(numbers[-1])[1], stored).added
-    changed += [f"{_named(name)}: it was added after the newest seal" for name in added]
+    changed += [f"{_named(name)}: it was added after the newest seal" for name in added if name != EXPIRED]
+    unproven += open_
     unproven += [f"the evidence of {step} was never filed: the seal is incomplete" for step in newest.incomplete]
     chain, missing, unread = _chain(folder, newest)
     return SealedRunCheck(
@@ -100,36 +101,24 @@ def check_sealed_run(folder: StoragePath, *, trusted: str | None = None) -> Seal
         newest.signer or "",
         len(numbers),
         chain,
+        tombstone.sentence if tombstone is not None else "",
     )
 
 
-def _signature(
-    number: int, manifest: Manifest, stored: Mapping[str, bytes], expected: str | None
-) -> tuple[list[str], list[str]]:
-    """Return what is wrong about the signature of a seal, and what stays unproven."""
-    names, page = proof_names(number), seal_names(number)[1]
-    if manifest.version == 1:
-        return [], [f"{page}: it was sealed by a version that did not sign"]
-    wanted = sums_of((*manifest.files, FileDigest.of(page, stored[page]))).encode("utf-8")
-    if stored.get(names.sums) != wanted:
-        return [f"{names.sums}: it is missing or does not list what the manifest lists"], []
-    if manifest.signer is None:
-        return [], [f"{page}: it is not signed; whoever can write the evidence could have written all of it"]
-    if names.signature not in stored or names.public_key not in stored:
-        return [f"{names.signature} or {names.public_key}: the seal was signed and the file is missing"], []
+def _expiry(
+    folder: StoragePath, newest: Manifest, stored: Mapping[str, bytes], expected: str | None
+) -> tuple[Tombstone | None, list[str], list[str]]:
+    """Return what says that the evidence was removed, what speaks against that, and what stays unproven about it."""
     try:
-        public = stored[names.public_key].decode("utf-8", errors="replace")
-        good = is_signed(wanted, stored[names.signature], public) and fingerprint(public) == manifest.signer
-    except UnusableKey:
-        good = False
-    if not good:
-        return [f"{names.signature}: it is not the signature of {names.sums} by the key that the manifest names"], []
-    if expected is None:
-        said = f"the key {manifest.signer} signed; compare it with the register's, or give the key that you trust"
-        return [], [said]
-    if manifest.signer != expected:
-        return [f"{names.public_key}: the key {manifest.signer} signed, the trusted key is {expected}"], []
-    return [], []
+        tombstone = tombstone_in(stored)
+    except ValueError as error:
+        return None, [f"{EXPIRED}: {error}"], []
+    if tombstone is None:
+        return None, [], []
+    recorder = _sibling(folder, tombstone.recorded_by)
+    if recorder is None:
+        return tombstone, [f"{EXPIRED}: the run that it names cannot be found"], []
+    return tombstone, *check_expired(recorder, newest, tombstone, expected)
 
 
 def _chain(folder: StoragePath, newest: Manifest) -> tuple[tuple[str, ...], list[str], list[str]]:

@@ -6,14 +6,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
+from kafka_dr.audit.content_keys import ContentKeys
 from kafka_dr.audit.erasure import Erasure, ErasureUnreadable, erasures_in
 from kafka_dr.audit.stranded import StrandedList, StrandedStore, StrandedUnreadable
 from kafka_dr.clusters import TopicPartition
-from kafka_dr.errors import NeedsPerson, Refused
+from kafka_dr.errors import KafkaDrError, NeedsPerson, Refused
 from kafka_dr.evidence import digest
 from kafka_dr.register import Phase
 from kafka_dr.register.abandonment import Abandonment, abandonment, failback_changed_it_since
-from kafka_dr.rescue import erased_records, missing_from
+from kafka_dr.rescue import content_opener, erased_records, missing_from
 from kafka_dr.runs.register_guard import RegisterGuard
 from kafka_dr.runs.request import FailbackMode, RescueWish
 from kafka_dr.runs.run import Run
@@ -106,8 +107,25 @@ class FailbackContext:
         return erased_records(self.stranded, self.store.folder) if self.erasures else 0
 
     def missing(self) -> str:
-        """Say what of the list is no longer kept; empty if every record is there, or was erased as a register says."""
-        return missing_from(self.stranded, self.store.folder, self.erasures)
+        """Say what of the list is no longer kept; empty if every record is there, or was erased as a register says.
+
+        A list whose key is not known counts as not kept.
+        """
+        if wrong := missing_from(self.stranded, self.store.folder, self.erasures):
+            return wrong
+        try:
+            content_opener(self.stranded, self.keys)
+        except KafkaDrError as error:
+            return str(error)
+        return ""
+
+    @property
+    def keys(self) -> ContentKeys | None:
+        """The keys of the content that is kept; ``None`` if it is not encrypted, or the topology names none.
+
+        :raises Refused: the topology names a connection that cannot be used
+        """
+        return self.run.clients.content_keys if self.stranded.encryption is not None else None
 
     @property
     def list_sha256(self) -> str:

@@ -178,7 +178,12 @@ def _compare(context: FailbackContext, deletes: Mapping[str, str]) -> Compared:
         raise Refused(f"nothing is deleted on {run.target}, as stranded records are not kept: {wrong}")
     same = [name for name in old if found.topic_ids.get(name) == target[name].topic_id]
     compared = compare_with(
-        run.clients.cluster(run.target, "audit"), found, context.store.folder, topics=same, erasures=context.erasures
+        run.clients.cluster(run.target, "audit"),
+        found,
+        context.store.folder,
+        topics=same,
+        erasures=context.erasures,
+        keys=context.keys,
     )
     if compared.wrong:
         raise Refused(

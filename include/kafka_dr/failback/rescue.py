@@ -53,6 +53,7 @@ def act(run: Run) -> Mapping[str, Any]:
         canary_topic=run.group.canary_topic,
         replication_factor=run.group.flow.replication_factor,
         permission=context.guard().require,
+        keys=context.keys,
     ).publish()
     fact = {"wish": context.rescue, "stranded": context.stranded.records, **done.to_json()}
     run.write_fact("rescued", fact, needed_on=[run.source])

@@ -21,8 +21,16 @@ def sentence(run: Run, facts: Facts) -> str:
     :param facts: of a verb's first step: what an approver would be shown; empty for every other step
     """
     said = f"dry run of a {run.request.verb.replace('_', ' ')} of {run.group.name}, {run.source} → {run.target}"
-    more = _COSTS[run.request.verb](run, facts) if "measurements" in facts else ()
+    more = costs(run, facts) if "measurements" in facts else ()
     return ". ".join((f"{said}: nothing was changed", *more))
+
+
+def costs(run: Run, facts: Facts) -> tuple[str, ...]:
+    """Say in sentences what a real run would lose and cost.
+
+    :param facts: with the ``measurements`` of the verb's first step; of a failback also its ``decision``
+    """
+    return tuple(_COSTS[run.request.verb](run, facts))
 
 
 def _planned(run: Run, facts: Facts) -> Iterable[str]:

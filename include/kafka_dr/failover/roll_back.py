@@ -54,6 +54,11 @@ def roll_back(request: RunRequest, clients: Clients) -> StepRecord:
     return record
 
 
+def is_undone(record: StepRecord) -> bool:
+    """Return whether a roll back that succeeded had something to undo."""
+    return "epoch" in record.facts
+
+
 def _go(run: Run, attempt: Attempt) -> tuple[StepOutcome, str]:
     state = _take_back(run)
     if state is None or state.run != run.request.run:

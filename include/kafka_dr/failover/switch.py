@@ -10,7 +10,6 @@ step, so that a lost connection does not cost a roll back and a new approval. Se
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
@@ -20,6 +19,7 @@ from kafka_dr.errors import KafkaDrError
 from kafka_dr.failover.runner import try_step
 from kafka_dr.failover.switch_rules import NextMove, Standing, StepFailure, after_failure, at_start, standing
 from kafka_dr.register import Verb
+from kafka_dr.runs.background import BackgroundCall
 from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.record import StepFailed, StepRecord
 from kafka_dr.runs.request import RunRequest, StepName, definition, switch_steps
@@ -67,12 +67,12 @@ def switch(request: RunRequest, clients: Clients, watch: SwitchWatch) -> tuple[S
     :raises SwitchStopped: a step did not succeed; its ``move`` says what has to follow
     """
     run = Run(request, clients)
-    with suppress(KafkaDrError):
-        connect_ahead(run)
+    # Its errors are those of the steps, which say so.
+    BackgroundCall("the clusters", partial(connect_ahead, run))
     course = SwitchCourse(
         request.verb,
         execute=lambda step: try_step(step, request, clients),
-        look=partial(_look, request, clients),
+        look=partial(where_is, request, clients),
         clock=clients.clock,
         deadline_seconds=run.group.timing.step_deadline_seconds,
         watch=watch,
@@ -85,10 +85,11 @@ def switch(request: RunRequest, clients: Clients, watch: SwitchWatch) -> tuple[S
 
 
 def connect_ahead(run: Run) -> None:
-    """Begin to connect, in the background, what the steps need after the claim. Nothing is asked that they rely on.
+    """Begin to connect what the steps need after the claim. Nothing is asked that they rely on.
 
-    :raises KafkaDrError: the registers cannot be read; the steps say so
+    :raises KafkaDrError: the registers cannot be read
     """
+    run.register_state = run.read_register_state(others_seconds=0)
 
     def connect_source() -> None:
         run.connect_readers()
@@ -99,11 +100,15 @@ def connect_ahead(run: Run) -> None:
         run.clients.cluster(run.target, role).write_permission.connect_ahead()
 
 
-def _look(request: RunRequest, clients: Clients) -> Standing:
-    """Read the registers again, and return where the run is."""
+def where_is(request: RunRequest, clients: Clients) -> Standing:
+    """Read the registers, and return where a run is.
+
+    The register that decides is enough: a claim that only another register knows is not one yet, and ``claim`` waits
+    for the others.
+    """
     held = clients.executor.taken(request.protection_group, request.run)
     try:
-        return standing(Run(request, clients).read_register_state(), request.run, held=held)
+        return standing(Run(request, clients).read_register_state(others_seconds=0), request.run, held=held)
     except KafkaDrError:
         return Standing.UNKNOWN
 

@@ -33,6 +33,10 @@ _IMPLIED_BY = {
 }
 
 
+#: The patterns that cover a name: what is decided depends on nothing else.
+_Covering = tuple[tuple[ResourceType, PatternType, str], ...]
+
+
 class Authorizer:
     """A cluster's authorizer.
 
@@ -49,14 +53,23 @@ class Authorizer:
         self._by_name: dict[tuple[ResourceType, PatternType, str], list[Acl]] = {}
         for acl in acls:
             self._by_name.setdefault((acl.resource, acl.pattern, acl.name), []).append(acl)
+        # Thousands of topics are asked about, for each principal; most of them are covered by the same ACLs.
+        self._covered: dict[tuple[ResourceType, str], _Covering] = {}
+        self._decided: dict[tuple[str, AclOperation, str, _Covering], bool] = {}
         #: Every principal that an ACL allows anything.
         self.allowed = frozenset(acl.principal for acl in acls if acl.permission is AclPermission.ALLOW)
 
     def about(self, resource: ResourceType, name: str) -> list[Acl]:
         """Return the ACLs that cover a name."""
-        exact = [(PatternType.LITERAL, each) for each in {name, "*"}]
-        prefixes = [(PatternType.PREFIXED, name[:length]) for length in range(len(name) + 1)]
-        return [acl for pattern in exact + prefixes for acl in self._by_name.get((resource, *pattern), ())]
+        return [acl for each in self._covering(resource, name) for acl in self._by_name[each]]
+
+    def _covering(self, resource: ResourceType, name: str) -> _Covering:
+        """Return the patterns with ACLs that cover a name."""
+        if (found := self._covered.get((resource, name))) is None:
+            exact = [(resource, PatternType.LITERAL, each) for each in sorted({name, "*"})]
+            prefixes = [(resource, PatternType.PREFIXED, name[:length]) for length in range(len(name) + 1)]
+            found = self._covered[resource, name] = tuple(each for each in exact + prefixes if each in self._by_name)
+        return found
 
     def allows(
         self, principal: str, operation: AclOperation, resource: ResourceType, name: str, *, host: str = "*"
@@ -65,7 +78,10 @@ class Authorizer:
 
         :param host: the address of the principal; ``*``: whether it is allowed from at least one address
         """
-        return self._decide(principal, operation, self.about(resource, name), host)
+        asked = (principal, operation, host, self._covering(resource, name))
+        if (decided := self._decided.get(asked)) is None:
+            decided = self._decided[asked] = self._decide(principal, operation, self.about(resource, name), host)
+        return decided
 
     def allows_everywhere(self, principal: str, operation: AclOperation, resource: ResourceType) -> bool:
         """Return whether a principal may do something with every resource of a kind, including unnamed ones."""

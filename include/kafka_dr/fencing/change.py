@@ -33,17 +33,23 @@ Permission = Callable[[], RegisterState | None]
 Required = Callable[[], frozenset[Acl] | None]
 
 
-def is_permitted_now(permission: Callable[[], object], clock: Clock) -> bool:
-    """Ask whether a change may be made, a few times, and return whether an answer took no longer than it may be old.
+def permitted_at(permission: Callable[[], object], clock: Clock) -> float | None:
+    """Ask whether a change may be made, a few times, until an answer takes no longer than it may be old.
 
+    :returns: when that was asked, by the clock: from then on the answer gets old. ``None`` if each one took longer
     :raises KafkaDrError: the change is not permitted, or the register cannot be read
     """
     for _ in range(_TRIES):
         asked = clock.monotonic()
         permission()
         if clock.monotonic() - asked <= FRESH_SECONDS:
-            return True
-    return False
+            return asked
+    return None
+
+
+def is_permitted_now(permission: Callable[[], object], clock: Clock) -> bool:
+    """Return whether a change may be made, by an answer that is new enough; see :func:`permitted_at`."""
+    return permitted_at(permission, clock) is not None
 
 
 class AclChanges:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from kafka_dr.clusters import Acl, AclOperation, AclPermission, PatternType, ResourceType
 from kafka_dr.fencing.authorizer import EVERYONE, Authorizer
 from kafka_dr.register import REGISTER_TOPIC
+from kafka_dr.register.digests import DIGESTS_TOPIC
 from kafka_dr.topology import ProtectionGroup
 
 OWN_TOPICS = "_kafka_dr."
@@ -73,9 +74,10 @@ def guarded(groups: Collection[ProtectionGroup], topics: Collection[str]) -> tup
     """
     operators = frozenset(group.operator_principal for group in groups)
     probes = operators | {group.probe_principal for group in groups}
-    others = {name for name in topics if name.startswith(OWN_TOPICS)} - {REGISTER_TOPIC, SELF_TEST_TOPIC}
+    others = {name for name in topics if name.startswith(OWN_TOPICS)} - {REGISTER_TOPIC, DIGESTS_TOPIC, SELF_TEST_TOPIC}
     return (
         Guarded(ResourceType.TOPIC, REGISTER_TOPIC, operators),
+        *(Guarded(ResourceType.TOPIC, name, operators) for name in topics if name == DIGESTS_TOPIC),
         *(Guarded(ResourceType.TOPIC, name, probes) for name in sorted(others)),
         *(
             Guarded(ResourceType.TRANSACTIONAL_ID, f"kafka-dr-{use}-{group.name}", owners)

@@ -5,6 +5,7 @@ The last look is a small file under the evidence root, outside the datacenter of
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -12,17 +13,18 @@ from typing import Any
 
 from kafka_dr.clusters import NotFound, OffsetRange, TopicPartition
 from kafka_dr.errors import KafkaDrError, NeedsPerson
-from kafka_dr.group_offsets import other_topics
+from kafka_dr.group_offsets import other_topics, remembered_positions
 from kafka_dr.group_offsets.other_topics import Elsewhere, ReadElsewhere
 from kafka_dr.group_offsets.unmovable_groups import not_moved
-from kafka_dr.json_documents import DocumentDamaged, JsonFile
+from kafka_dr.json_documents import DocumentDamaged, JsonFile, Recorder, not_recorded
 from kafka_dr.named_rows import groups_from_json, groups_to_json, positions_from_json, positions_to_json
 from kafka_dr.replication import Flow, committed_positions
 from kafka_dr.runs.group_context import GroupContext
+from kafka_dr.runs.recorded_files import recorder
 from kafka_dr.runs.run import Run
 
-#: Records that wait to be copied and are kept one by one, in each partition.
-_MOST_WAITING = 1_000
+#: Records that wait to be copied and are kept one by one: in each partition, and in all of them together.
+_MOST_WAITING, _MOST_IN_ALL = 1_000, 50_000
 _STALL_SECONDS = 5.0
 #: How long groups may take to rebalance; a look is taken every minute, the next one asks again.
 _SETTLE_SECONDS = 1.0
@@ -78,10 +80,12 @@ class FileLookStore:
     """Keeps the last look at each direction of a protection group.
 
     :param root: the evidence root: ``pathlib.Path``, or an object store's path with the same methods
+    :param record: records the digest of a file before it is written
     """
 
-    def __init__(self, root: Any, group: str) -> None:
+    def __init__(self, root: Any, group: str, *, record: Recorder = not_recorded) -> None:
         self._folder = root.joinpath("last_looks", group)
+        self._group, self._record = group, record
 
     def read(self, direction: str) -> LastLook | None:
         """Return the last look; ``None`` if there never was one.
@@ -98,7 +102,10 @@ class FileLookStore:
 
     def write(self, direction: str, look: LastLook) -> None:
         """Replace what was kept. A reader sees the old file or the new one, never a part of it."""
-        self._file(direction).write(look)
+        file = self._file(direction)
+        sha256 = hashlib.sha256(file.encoded(look)).hexdigest()
+        self._record(f"last_looks/{self._group}/{direction}.json", sha256)
+        file.write(look)
 
     def _file(self, direction: str) -> JsonFile[LastLook]:
         return JsonFile(self._folder.joinpath(f"{direction}.json"), _SCHEMA_VERSION, _to_json, _from_json)
@@ -107,10 +114,14 @@ class FileLookStore:
 def look(context: GroupContext, *, active: str, standby: str, epoch: int) -> LastLook:
     """Look at the active cluster and keep what was seen.
 
-    :raises ClusterUnreachable: a cluster does not answer; what was kept before stays
+    :raises ClusterUnreachable: a cluster does not answer, or the standby did not take the digest; what was kept before
+        stays
     """
     found = _seen(context, Flow(context.group.name, active, standby), epoch=epoch)
-    FileLookStore(context.clients.evidence_root, context.group.name).write(f"{active}-to-{standby}", found)
+    record = recorder(context.clients, needed_on=standby, also_on=(active,))
+    FileLookStore(context.clients.evidence_root, context.group.name, record=record).write(
+        f"{active}-to-{standby}", found
+    )
     return found
 
 
@@ -125,6 +136,8 @@ def kept(run: Run, *, source: str, target: str) -> LastLook | None:
 def crossed(context: GroupContext, flow: Flow) -> Mapping[TopicPartition, int]:
     """Return, by partition, up to where a flow has copied its source, as the Connect cluster of its target keeps it.
 
+    The whole topic is read: a failover relies on nothing that was remembered.
+
     :raises NotFound: Connect keeps its positions elsewhere
     """
     topic = context.clients.topology.cluster(flow.target).connect_positions_topic
@@ -137,16 +150,16 @@ def _seen(context: GroupContext, flow: Flow, *, epoch: int) -> LastLook:
     groups = source.groups.offsets(context.moved_groups(flow.source), require_stable=False)
     ends = source.topics.last_stable_offsets(context.partitions(flow.source))
     try:
-        copied = crossed(context, flow)
+        copied = remembered_positions.crossed(context, flow)
     except NotFound:
         copied = {}
     starts = source.topics.log_starts(ends)
     tails = {p: OffsetRange(max(starts[p], min(copied[p], end)), end) for p, end in ends.items() if p in copied}
     uncounted = {p for p, end in ends.items() if p not in copied and end > starts[p]}
-    uncounted |= {p for p, tail in tails.items() if len(tail) > _MOST_WAITING}
-    tails = {p: OffsetRange(tail.start, min(tail.end, tail.start + _MOST_WAITING)) for p, tail in tails.items()}
+    short = shortened({p: tail for p, tail in tails.items() if len(tail)})
+    uncounted |= {p for p, tail in short.items() if len(tail) < len(tails[p])}
     waiting: dict[TopicPartition, list[int]] = {}
-    for record in source.log.read({p: tail for p, tail in tails.items() if len(tail)}):
+    for record in source.log.read(short):
         waiting.setdefault(record.topic_partition, []).append(record.offset)
     # Last: if the source stops answering now, what only it knows was read before.
     beyond = _read_elsewhere(context, flow.source)
@@ -164,6 +177,12 @@ def _seen(context: GroupContext, flow: Flow, *, epoch: int) -> LastLook:
         elsewhere_unknown=beyond.unknown,
         uncounted=frozenset(uncounted),
     )
+
+
+def shortened(tails: Mapping[TopicPartition, OffsetRange]) -> dict[TopicPartition, OffsetRange]:
+    """Return how much is read of each tail: a flow of thousands of partitions may have been down for hours."""
+    most = min(_MOST_WAITING, max(1, _MOST_IN_ALL // max(1, len(tails))))
+    return {p: OffsetRange(tail.start, min(tail.end, tail.start + most)) for p, tail in tails.items()}
 
 
 def _read_elsewhere(context: GroupContext, active: str) -> ReadElsewhere:

@@ -11,18 +11,14 @@ from kafka_dr.clusters import TopicPartition
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.offsets import SyncLookup, TranslatedOffset
 from kafka_dr.offsets.maps import MapStore
-from kafka_dr.offsets.preview import SourceOffset
 from kafka_dr.offsets.translate.choice import start, with_checkpoint
 from kafka_dr.offsets.translate.facts import GatheredFacts, gather
 from kafka_dr.offsets.translate.local_check import TranslatedPoint, check_locally_on
 from kafka_dr.offsets.translate.read_logs import record_times
 from kafka_dr.outcomes import Check
-from kafka_dr.parallel import ask_each
+from kafka_dr.positions import Committed, PartitionOffset
 from kafka_dr.runs.group_context import GroupContext
 from kafka_dr.runs.run import Run
-
-_AT_ONCE = 16
-Committed = dict[str, dict[TopicPartition, int]]
 
 
 def read_positions(run: Run) -> tuple[Committed, tuple[str, ...]]:
@@ -30,14 +26,10 @@ def read_positions(run: Run) -> tuple[Committed, tuple[str, ...]]:
 
     :returns: by group, and a sentence for each group that could not be read: it is named, and never left out in silence
     """
-    source = run.operator(run.source)
-    found: Committed = {}
+    found: dict[str, dict[TopicPartition, int]] = {}
     problems: list[str] = []
-
-    def read(group: str) -> dict[TopicPartition, int]:
-        return source.groups.offsets([group], require_stable=False)[group]
-
-    for group, answer in ask_each(read, groups_to_move(run, run.source), at_most=_AT_ONCE).items():
+    answers = run.operator(run.source).group_reading.committed(groups_to_move(run, run.source))
+    for group, answer in sorted(answers.items()):
         if isinstance(answer, KafkaDrError):
             problems.append(f"{group}: its positions cannot be read, nothing is known of it: {answer}")
         else:
@@ -55,37 +47,20 @@ def groups_to_move(context: GroupContext, cluster: str) -> list[str]:
     return sorted({*context.moved_groups(cluster), *hidden})
 
 
-def sync_lookup(run: Run) -> SyncLookup:
-    """Return what offset syncs say between this run's clusters, from the archive and the newest of both topics."""
-    topology = run.clients.topology
-    return SyncLookup(
-        run.clients.cluster(run.source, "audit"),
-        run.clients.cluster(run.target, "audit"),
-        root=run.evidence_root,
-        cluster_ids=(topology.cluster(run.source).cluster_id, topology.cluster(run.target).cluster_id),
+def syncs_and_maps(run: Run) -> tuple[SyncLookup, MapStore]:
+    """Return what looks up the offset syncs between this run's clusters, and the offset maps that audits keep."""
+    source, target = run.clients.cluster(run.source, "audit"), run.clients.cluster(run.target, "audit")
+    source_id, target_id = (run.clients.topology.cluster(name).cluster_id for name in (run.source, run.target))
+    return (
+        SyncLookup(source, target, root=run.evidence_root, cluster_ids=(source_id, target_id)),
+        MapStore(run.evidence_root, run.group.name, source=(run.source, source_id), target=(run.target, target_id)),
     )
 
 
 def facts_of(run: Run, partitions: Collection[TopicPartition]) -> GatheredFacts:
     """Gather what is known about partitions of the group, without reading a record of them."""
-    return gather(
-        run.clients.cluster(run.source, "audit"),
-        run.clients.cluster(run.target, "audit"),
-        partitions,
-        syncs=sync_lookup(run),
-        maps=map_store(run),
-    )
-
-
-def map_store(run: Run) -> MapStore:
-    """Return the offset maps that audits keep of this run's clusters."""
-    ids = run.clients.topology.cluster
-    return MapStore(
-        run.evidence_root,
-        run.group.name,
-        source=(run.source, ids(run.source).cluster_id),
-        target=(run.target, ids(run.target).cluster_id),
-    )
+    syncs, maps = syncs_and_maps(run)
+    return gather(syncs.source, syncs.target, partitions, syncs=syncs, maps=maps)
 
 
 def by_time(
@@ -93,8 +68,8 @@ def by_time(
     gathered: GatheredFacts,
     positions: Mapping[TopicPartition, Collection[int]],
     *,
-    exact: Mapping[SourceOffset, int],
-) -> tuple[dict[SourceOffset, int], dict[SourceOffset, int]]:
+    exact: Mapping[PartitionOffset, int],
+) -> tuple[dict[PartitionOffset, int], dict[PartitionOffset, int]]:
     """Return the time of the first unread record of each offset, and where the target is as young, less the margin.
 
     A group that has read everything begins at the target's end; an offset past the source's end has no time. If the
@@ -107,7 +82,7 @@ def by_time(
     held = {p: span for p in positions if (span := partitions[p].source) is not None}
     unread = _times_of_unread(run, gathered, positions, exact)
     margin = int(run.group.groups_policy.timestamp_margin_seconds * 1000)
-    young: dict[SourceOffset, int] = {}
+    young: dict[PartitionOffset, int] = {}
     times = run.clients.cluster(run.target, "audit").offsets_by_time
     pending = {p: sorted(offsets) for p, offsets in positions.items() if partitions[p].target is not None}
     while pending:
@@ -129,8 +104,8 @@ def _times_of_unread(
     run: Run,
     gathered: GatheredFacts,
     positions: Mapping[TopicPartition, Collection[int]],
-    exact: Mapping[SourceOffset, int],
-) -> dict[SourceOffset, int]:
+    exact: Mapping[PartitionOffset, int],
+) -> dict[PartitionOffset, int]:
     """Return the time of the first unread record of each position, by the clock that stamped the target's records."""
     partitions, target = gathered.partitions, run.clients.cluster(run.target, "audit")
     on_target = {p: span for p in positions if (span := partitions[p].target) is not None}
@@ -162,8 +137,15 @@ def chosen_starts(run: Run, translated: Collection[TranslatedOffset]) -> list[Tr
         if each.kind == "exact" and each.target_offset is not None
     }
     young = by_time(run, gathered, timed, exact=exact)[1] if timed else {}
-    chosen = {id(each): _moved(run, each, gathered, young) for each in choosing}
-    return [chosen.get(id(each), each) for each in translated]
+    moved = []
+    for each in translated:
+        choice = policy.start_for(each.group)
+        if choice == "exact":
+            moved.append(each)
+            continue
+        facts, as_young = gathered.partitions[each.partition], young.get((each.partition, each.source_offset))
+        moved.append(start(choice, each, facts, by_time=as_young).of(each.group, each.partition))
+    return moved
 
 
 def by_time_of_the_unread(run: Run, translated: Collection[TranslatedOffset]) -> list[TranslatedOffset]:
@@ -188,19 +170,6 @@ def by_time_of_the_unread(run: Run, translated: Collection[TranslatedOffset]) ->
         else each
         for each in translated
     ]
-
-
-def _moved(
-    run: Run, each: TranslatedOffset, gathered: GatheredFacts, young: Mapping[SourceOffset, int]
-) -> TranslatedOffset:
-    facts = gathered.partitions[each.partition]
-    chosen = start(
-        run.group.groups_policy.start_for(each.group),
-        with_checkpoint(each.source_offset, facts, each),
-        facts,
-        by_time=young.get((each.partition, each.source_offset)),
-    )
-    return chosen.of(each.group, each.partition)
 
 
 def compared_with_checkpoints(run: Run, placed: Collection[TranslatedOffset]) -> dict[str, Any]:

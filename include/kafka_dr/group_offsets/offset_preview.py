@@ -12,14 +12,13 @@ from typing import Any
 
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.group_offsets import other_topics, translation, undeclared_readers
-from kafka_dr.group_offsets.offset_facts import Committed, by_time, checked_locally, facts_of, read_positions
+from kafka_dr.group_offsets.offset_facts import by_time, checked_locally, facts_of, read_positions
 from kafka_dr.group_offsets.unmovable_groups import not_moved
 from kafka_dr.json_documents import write_whole
 from kafka_dr.offsets.maps import export
 from kafka_dr.offsets.preview import (
     PositionRow,
     RecordTimes,
-    SourceOffset,
     choice_rows,
     group_rows,
     position_row,
@@ -31,7 +30,7 @@ from kafka_dr.offsets.translate.choice import Strategy, WithCheckpoint, with_che
 from kafka_dr.offsets.translate.facts import GatheredFacts, never_committed
 from kafka_dr.offsets.translate.read_logs import record_times
 from kafka_dr.outcomes import Check
-from kafka_dr.positions import SeedPoint
+from kafka_dr.positions import Committed, PartitionOffset, SeedPoint
 from kafka_dr.runs.at_rest import WatchResult, at_rest
 from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.request import RunRequest
@@ -154,7 +153,7 @@ def offsets_check(run: Run, *, closely: bool) -> Check:
     return Check.that("offsets_preview", not found.blocking, said, **figures)
 
 
-def _times(run: Run, gathered: GatheredFacts, translated: Mapping[SourceOffset, WithCheckpoint]) -> RecordTimes:
+def _times(run: Run, gathered: GatheredFacts, translated: Mapping[PartitionOffset, WithCheckpoint]) -> RecordTimes:
     if len(translated) > _MOST_MOMENTS:
         translated = _by_time_alone(run, translated)
     positions: dict[TopicPartition, set[int]] = {}
@@ -170,7 +169,9 @@ def _times(run: Run, gathered: GatheredFacts, translated: Mapping[SourceOffset, 
     return RecordTimes(unread, young, record_times(run.clients.cluster(run.target, "audit"), begins, held))
 
 
-def _by_time_alone(run: Run, translated: Mapping[SourceOffset, WithCheckpoint]) -> dict[SourceOffset, WithCheckpoint]:
+def _by_time_alone(
+    run: Run, translated: Mapping[PartitionOffset, WithCheckpoint]
+) -> dict[PartitionOffset, WithCheckpoint]:
     """Return the offsets whose translation may depend on a time; for the others the time is only information."""
     policy = run.group.groups_policy
     choosing = "timestamp" in (policy.start, *policy.start_of.values())
@@ -182,7 +183,7 @@ def _by_time_alone(run: Run, translated: Mapping[SourceOffset, WithCheckpoint]) 
     }
 
 
-def _proof(run: Run, translated: Mapping[SourceOffset, WithCheckpoint]) -> Check:
+def _proof(run: Run, translated: Mapping[PartitionOffset, WithCheckpoint]) -> Check:
     """Check every exact offset by the records around it, up to a number that is cheap."""
     exact = {at: found.translation for at, found in translated.items() if found.translation.kind == "exact"}
     points = {
@@ -193,12 +194,12 @@ def _proof(run: Run, translated: Mapping[SourceOffset, WithCheckpoint]) -> Check
     return checked_locally(run, points)
 
 
-def _translated(run: Run, committed: Committed, gathered: GatheredFacts) -> dict[SourceOffset, WithCheckpoint]:
+def _translated(run: Run, committed: Committed, gathered: GatheredFacts) -> dict[PartitionOffset, WithCheckpoint]:
     positions: dict[TopicPartition, set[int]] = {}
     for offsets in committed.values():
         for p, offset in offsets.items():
             positions.setdefault(p, set()).add(offset)
-    found = translate_offsets(translation.offset_map(run), positions, facts=gathered.partitions)
+    found = translate_offsets(translation.offset_map(run).translate, positions, facts=gathered.partitions)
     return {at: with_checkpoint(at[1], gathered.partitions[at[0]], answer) for at, answer in found.items()}
 
 
@@ -209,9 +210,12 @@ def _partitions(run: Run, committed: Committed) -> set[TopicPartition]:
 def _never_committed(committed: Committed, gathered: GatheredFacts) -> list[dict[str, Any]]:
     """Return the partitions of a group's topics that it never committed to: added later, or not read yet."""
     found = []
+    of_topic: dict[str, list[TopicPartition]] = {}
+    for p in gathered.partitions:
+        of_topic.setdefault(p.topic, []).append(p)
     for group, offsets in sorted(committed.items()):
-        topics = {p.topic for p in offsets}
-        for p in sorted(p for p in gathered.partitions if p.topic in topics and p not in offsets):
+        theirs = {p for topic in {p.topic for p in offsets} for p in of_topic.get(topic, ())}
+        for p in sorted(theirs - offsets.keys()):
             if gathered.partitions[p].source is not None:
                 answer = never_committed(gathered.partitions[p])
                 found.append({"group": group, "topic": p.topic, "partition": p.partition, "reason": answer.reason})

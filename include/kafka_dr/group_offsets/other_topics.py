@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from kafka_dr.checks.authorizers import authorizer_of
-from kafka_dr.clusters import AclOperation, ResourceType, TopicPartition
+from kafka_dr.clusters import AclOperation, ResourceType
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.group_offsets.offset_facts import groups_to_move
 from kafka_dr.outcomes import Check, CheckOutcome
+from kafka_dr.positions import Committed
 from kafka_dr.runs.group_context import GroupContext
 from kafka_dr.runs.record import first_few
 from kafka_dr.runs.run import Run
@@ -49,7 +50,7 @@ class Elsewhere:
 
 def read_elsewhere(
     owns: Callable[[str], bool],
-    committed: Mapping[str, Mapping[TopicPartition, int]],
+    committed: Committed,
     live: Mapping[str, Collection[str]],
 ) -> tuple[Elsewhere, ...]:
     """Return what groups read outside a protection group, by group and topic.
@@ -208,9 +209,7 @@ def owner_of(context: GroupContext, topic: str) -> str:
     return next((name for name, group in declared.items() if group.owns_topic(topic)), "")
 
 
-def of_frozen(
-    run: Run, committed: Mapping[str, Mapping[TopicPartition, int]], seen: Collection[Elsewhere]
-) -> tuple[Elsewhere, ...]:
+def of_frozen(run: Run, committed: Committed, seen: Collection[Elsewhere]) -> tuple[Elsewhere, ...]:
     """Return what frozen groups read elsewhere: what they have committed by now, and what their members still read.
 
     :param seen: what was seen of them right before

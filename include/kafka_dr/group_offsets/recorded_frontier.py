@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext, suppress
 from datetime import datetime, timedelta
 
 from kafka_dr import parallel
@@ -62,12 +63,24 @@ class RecordedFrontier:
     def __init__(self, inner: Frontier, store: RecordedFrontierStore) -> None:
         self._inner = inner
         self._store = store
+        self._kept_by_caller = False
 
     def advance(self, until: Mapping[TopicPartition, int]) -> Mapping[TopicPartition, Verified]:
         """Compare further; see :class:`~kafka_dr.audit.Frontier`."""
-        try:
+        with nullcontext() if self._kept_by_caller else self.kept_once():
             return self._inner.advance(until)
+
+    @contextmanager
+    def kept_once(self) -> Iterator[None]:
+        """Keep at the end of the block how far all comparisons in it got, and before that only now and then.
+
+        For a caller that compares again and again while applications wait: each keeping writes to both registers.
+        """
+        self._kept_by_caller = True
+        try:
+            yield
         finally:
+            self._kept_by_caller = False
             self._store.flush()
 
 
@@ -78,10 +91,12 @@ def recorded_store(run: Run) -> RecordedFrontierStore:
 
 
 def _record(run: Run, direction: str, sha256: str) -> None:
-    what = RecordedInput(InputKind.FRONTIER, run.group.name, direction)
+    what, held = RecordedInput(InputKind.FRONTIER, run.group.name, direction), ""
+    with suppress(OSError):
+        held = what.sha256(run.evidence_root)
 
     def write(cluster: str) -> None:
-        record_input(run.clients.register(cluster), what, sha256, at=run.clock.now())
+        record_input(run.clients.register(cluster), what, sha256, at=run.clock.now(), held=held)
 
     # A source that may be dead is not waited for. Otherwise both take it: either may decide the next run.
     clusters = {run.arbiter} if run.silent or run.request.verb == "unplanned_failover" else {run.source, run.target}

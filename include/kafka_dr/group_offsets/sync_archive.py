@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from itertools import permutations
+from typing import Any
 
 from kafka_dr.errors import KafkaDrError
-from kafka_dr.offsets.syncs.archive import SyncFlow, extend
-from kafka_dr.runs.at_rest import WatchOutcome, WatchResult
+from kafka_dr.json_documents import Recorder, not_recorded
+from kafka_dr.offsets.syncs.archive import extend
+from kafka_dr.offsets.syncs.files import SyncArchive
+from kafka_dr.runs.at_rest import WatchResult
 from kafka_dr.runs.clients import Clients
+from kafka_dr.runs.recorded_files import known_files, recorder, with_recorded_only
+from kafka_dr.watch_results import WatchOutcome
 
 
 def archive_syncs(group: str, clients: Clients) -> WatchResult:
@@ -28,19 +33,29 @@ def archive_syncs(group: str, clients: Clients) -> WatchResult:
     return WatchResult(group, outcome, tuple(sentences))
 
 
-def sync_flow(source: str, target: str, clients: Clients) -> SyncFlow:
-    """Return what is archived together: everything that flows from one cluster to another."""
-    ids = (clients.topology.cluster(name).cluster_id for name in (source, target))
-    return SyncFlow(source, target, *ids)
+def archive_of(
+    source: str, target: str, clients: Clients, *, root: Any = None, record: Recorder = not_recorded
+) -> SyncArchive:
+    """Return the archive of what flows from one cluster to another.
+
+    :param root: ``None``: the evidence root
+    :param record: records the digest of each file before it is written, and when it is gone
+    """
+    source_id, target_id = (clients.topology.cluster(name).cluster_id for name in (source, target))
+    root = clients.evidence_root if root is None else root
+    return SyncArchive(root, source=source, target=target, cluster_ids=(source_id, target_id), record=record)
 
 
 def _archived(source: str, target: str, clients: Clients) -> str:
-    found = extend(
-        sync_flow(source, target, clients),
-        root=clients.evidence_root,
-        source=clients.cluster(source, "audit"),
-        target=clients.cluster(target, "audit"),
+    archive = archive_of(
+        source,
+        target,
+        clients,
+        # What others wrote is neither continued nor joined with what is recorded; it is read again from the topic.
+        root=with_recorded_only(clients.evidence_root, known_files(clients, target)),
+        record=recorder(clients, needed_on=target, also_on=(source,)),
     )
+    found = extend(archive, source=clients.cluster(source, "audit"), target=clients.cluster(target, "audit"))
     if not found.topic_id:
         return f"{source} → {target}: no flow ever wrote in this direction"
     missed = (

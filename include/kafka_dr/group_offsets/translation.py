@@ -9,31 +9,31 @@ from typing import Any
 
 from kafka_dr.audit import FileFrontierStore
 from kafka_dr.clusters import OffsetRange, TopicPartition
+from kafka_dr.errors import Refused
 from kafka_dr.group_offsets.offset_facts import (
     by_time_of_the_unread,
     chosen_starts,
     facts_of,
-    map_store,
-    sync_lookup,
+    syncs_and_maps,
 )
-from kafka_dr.named_rows import positions_from_json
+from kafka_dr.json_documents import Recorder
 from kafka_dr.offsets import (
     AnchorCache,
     ContentOffsetMap,
     Ignored,
     TranslatedOffset,
     Translation,
-    starts_of_empty,
     translate_groups,
 )
-from kafka_dr.positions import SeedPoint
+from kafka_dr.offsets.translate.read_logs import held_by
+from kafka_dr.positions import Committed, SeedPoint
 from kafka_dr.register.flow_seed import FlowSeed, journaled_seeds
 from kafka_dr.register.quarantine import QUARANTINE, QuarantinedRange, by_partition, quarantined
+from kafka_dr.runs.recorded_files import recorder
 from kafka_dr.runs.run import Run
 
 #: Offsets that are compared by content at once. For more, what audits know is read first.
 _FEW_OFFSETS = 1_000
-Committed = Mapping[str, Mapping[TopicPartition, int]]
 
 
 def translate(run: Run, committed: Committed) -> list[TranslatedOffset]:
@@ -50,7 +50,8 @@ def translate(run: Run, committed: Committed) -> list[TranslatedOffset]:
         return found
     if policy.unknown_offsets == "timestamp":
         return by_time_of_the_unread(run, found)
-    held = _held(run, {t.partition for t in found if t.target_offset is None})
+    unknown = {t.partition for t in found if t.target_offset is None}
+    held = held_by(run.operator(run.target), unknown, uncommitted=True)
     return [t if t.target_offset is not None else _from_the_start(t, held[t.partition]) for t in found]
 
 
@@ -60,7 +61,7 @@ def translated(run: Run, committed: Committed) -> list[TranslatedOffset]:
     offsets = {each for by_partition in committed.values() for each in by_partition.items()}
     # A few offsets are read at once. Of many, audits have settled most before.
     facts = facts_of(run, {p for p, _ in offsets}).partitions if len(offsets) > _FEW_OFFSETS else None
-    found = translate_groups(offset_map(run, ignored=ignored), committed, facts=facts)
+    found = translate_groups(offset_map(run, ignored=ignored).translate, committed, facts=facts)
     if not ignored[1]:
         return list(found)
     starts = run.operator(run.target).topics.log_starts(ignored[1])
@@ -80,15 +81,28 @@ def offset_map(run: Run, *, ignored: tuple[Ignored, Ignored] | None = None) -> C
     if verified is not None and verified.identity[2] >= last_rebuild(run):
         for (topic, number), at in verified.points.items():
             points.setdefault(TopicPartition(topic, number), []).append(SeedPoint(at.source_offset, at.target_offset))
+    syncs, maps = syncs_and_maps(run)
     return ContentOffsetMap(
-        run.clients.cluster(run.source, "audit"),
-        run.clients.cluster(run.target, "audit"),
+        syncs.source,
+        syncs.target,
         seeds=points,
-        cache=AnchorCache(run.evidence_root, run.group.name),
-        syncs=sync_lookup(run),
-        maps=map_store(run),
+        cache=AnchorCache(run.evidence_root, run.group.name, record=_recorder(run)),
+        syncs=syncs,
+        maps=maps,
         ignored=ignored_ranges(run) if ignored is None else ignored,
     )
+
+
+def _recorder(run: Run) -> Recorder:
+    if run.request.dry_run:
+        return _nothing_is_recorded
+    # A source that may be dead is not waited for.
+    also = () if run.silent or run.request.verb == "unplanned_failover" else (run.source,)
+    return recorder(run.clients, needed_on=run.target, also_on=also)
+
+
+def _nothing_is_recorded(path: str, sha256: str | None) -> None:
+    raise Refused("a dry run writes to no register")
 
 
 def seeds(run: Run) -> dict[TopicPartition, list[SeedPoint]]:
@@ -133,12 +147,6 @@ def quarantined_on(run: Run, cluster: str) -> tuple[QuarantinedRange, ...]:
     return quarantined(run.history, cluster, {name: topic.topic_id for name, topic in run.topics(cluster).items()})
 
 
-def starts_without_records(run: Run, committed: Committed) -> list[TranslatedOffset]:
-    """Return the start of each partition without any record to which a group of its topic never committed."""
-    source, target = (positions_from_json(run.fact(name)["ends"]) for name in ("source_ends", "target_ends"))
-    return list(starts_of_empty(committed, {p for p, end in source.items() if end == 0 == target.get(p)}))
-
-
 def stale_offsets(run: Run, committed: Committed) -> list[TranslatedOffset]:
     """Return offsets that only the target has, from an earlier time when it was active: they go to their log's start.
 
@@ -153,7 +161,7 @@ def stale_offsets(run: Run, committed: Committed) -> list[TranslatedOffset]:
     ]
     if not stale:
         return []
-    held = _held(run, {partition for _, partition in stale})
+    held = held_by(run.operator(run.target), {partition for _, partition in stale}, uncommitted=True)
     reason = "committed only on the target, when it was active before"
     return [Translation(0, held[p].start, "bounded", len(held[p]), reason).of(group, p) for group, p in sorted(stale)]
 
@@ -168,11 +176,6 @@ def local_checks_said(found: Collection[TranslatedOffset]) -> str:
     }
     said = [f"{counted[verdict]} {words}" for verdict, words in words.items() if counted[verdict]]  # type: ignore[index]
     return "no offset is past an unread record: " + (", ".join(said) or "none was moved")
-
-
-def classes(found: Collection[TranslatedOffset]) -> dict[str, int]:
-    """Count translated offsets by how sure they are."""
-    return dict(Counter(each.kind for each in found))
 
 
 def to_json(each: TranslatedOffset) -> dict[str, Any]:
@@ -223,12 +226,6 @@ def _past(each: TranslatedOffset, ignored: Sequence[OffsetRange]) -> TranslatedO
         if each.target_offset < left_out.end:
             each = replace(each, target_offset=left_out.end, reason=where)
     return each
-
-
-def _held(run: Run, partitions: Collection[TopicPartition]) -> dict[TopicPartition, OffsetRange]:
-    topics = run.operator(run.target).topics
-    starts, ends = topics.log_starts(partitions), topics.high_watermarks(partitions)
-    return {p: OffsetRange(starts[p], ends[p]) for p in partitions}
 
 
 def _from_the_start(each: TranslatedOffset, held: OffsetRange) -> TranslatedOffset:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from kafka_dr.audit import Frontier, Verified
+from kafka_dr.audit import Verified
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.group_offsets.offset_facts import read_positions
 from kafka_dr.group_offsets.recorded_frontier import RecordedFrontier, recorded_store
@@ -17,7 +17,7 @@ from kafka_dr.register.flow_seed import newest
 from kafka_dr.runs.run import Run
 
 
-def frontier(run: Run) -> Frontier:
+def frontier(run: Run) -> RecordedFrontier:
     """Return what verifies the copy by content; it continues where an earlier step or run stopped."""
     epoch, starts = _starts(run)
     store = recorded_store(run)

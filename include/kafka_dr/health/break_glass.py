@@ -22,7 +22,8 @@ def check_break_glass(context: GroupContext, state: RegisterState, registers: Re
         return Check("break_glass", "ok", f"no approval of {state.group} is unverified")
     shown = ", ".join(runs[:_MOST]) + (f" and {len(runs) - _MOST} more" if len(runs) > _MOST else "")
     said = (
-        f"{shown} of {state.group}: approved by break glass, so nobody verified who approved. Read the evidence of the "
-        f"run, ask the person, then say so: python -m kafka_dr review --group {state.group} --run {runs[0]}"
+        f"{shown} of {state.group}: approved by break glass, or records that it left were erased that way, so nobody "
+        "verified who approved. Read the evidence of the run, ask the person, then say so: python -m kafka_dr review "
+        f"--group {state.group} --run {runs[0]}"
     )
     return Check("break_glass", "failed", said)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from datetime import UTC
+from typing import Any
 
 from kafka_dr.checks.register_checks import register_topic, register_writers
 from kafka_dr.clock import Clock
@@ -18,7 +20,7 @@ from kafka_dr.health.restore_fence import FenceRepair, restore_flow_fence, resto
 from kafka_dr.health.silence import silent, without_record
 from kafka_dr.health.stale_registers import update_stale_registers
 from kafka_dr.health.stalled_runs import check_evidence, check_run
-from kafka_dr.outcomes import Check, Outcome, worst
+from kafka_dr.outcomes import Check, CheckOutcome, Outcome, worst
 from kafka_dr.register import Phase, RegisterState
 from kafka_dr.register.flow_seed import FLOW_SEED
 from kafka_dr.register.record_shapes import refusal
@@ -55,11 +57,15 @@ class TimeBudget:
         return max(0.0, min(seconds, self._until - self._clock.monotonic()))
 
 
-def check_health(group: str, clients: Clients) -> WatchResult:
+def check_health(group: str, clients: Clients, *, speed: OwnSpeed | None = None) -> WatchResult:
     """Check a group's clusters, fence what has to be fenced, and name everything that does not match the register.
 
     A cluster that does not answer is named, and makes the result ``unknown``.
+
+    :param speed: of this process, if it is measured already
     """
+    if speed is not None:
+        return _checked(group, clients, speed)
     with OwnSpeed() as speed:
         return _checked(group, clients, speed)
 
@@ -70,7 +76,7 @@ def _checked(group: str, clients: Clients, speed: OwnSpeed) -> WatchResult:
     try:
         state = registers.newest
     except NeedsPerson as conflict:
-        return WatchResult(group, "failed", (str(conflict),))
+        return WatchResult(group, "failed", (str(conflict),), {"open_checks": {"registers": "failed"}})
     if state is None:
         return without_record(group, registers, too_slow=speed.too_slow)
     if _is_being_adopted(context, state, registers):
@@ -85,8 +91,32 @@ def _checked(group: str, clients: Clients, speed: OwnSpeed) -> WatchResult:
         checks.append(Check("own_speed", "unknown", too_slow))
     said = tuple(check.detail for check in checks if check.outcome != "ok" or check.name == "register")
     if moved:
-        return WatchResult(group, "left_alone", (*said, "a run began to move it during the check: ignore the result"))
-    return WatchResult(group, worst(checks), said)
+        ignored = "a run began to move it during the check: ignore the result"
+        return WatchResult(group, "left_alone", (*said, ignored), _facts(state, checks))
+    return WatchResult(group, worst(checks), said, _facts(state, checks))
+
+
+def _facts(state: RegisterState, checks: Sequence[Check]) -> dict[str, Any]:
+    """Return what the register says of a group, and which checks are not ok, for the status page and for metrics."""
+    found = {check.name for check in checks if check.outcome != "ok"}
+    return {
+        "phase": state.phase.value,
+        "active": state.active,
+        "standby": state.standby,
+        "epoch": state.epoch,
+        "verb": state.verb,
+        "run": state.run,
+        "recorded_at": state.at.astimezone(UTC).isoformat(timespec="seconds"),
+        "approved_by": state.approved_by,
+        "held": state.is_held,
+        "open_checks": {name: _worst_of(name, checks) for name in sorted(found)},
+        "denies_added": sum(check.facts.get("denies_added", 0) for check in checks),
+    }
+
+
+def _worst_of(name: str, checks: Sequence[Check]) -> CheckOutcome:
+    outcomes = {check.outcome for check in checks if check.name == name}
+    return next(each for each in ("failed", "unknown", *sorted(outcomes - {"ok"})) if each in outcomes)
 
 
 def _check_the_rest(
@@ -177,7 +207,7 @@ def _checks_of(repair: FenceRepair, state: RegisterState) -> list[Check]:
             f"{repair.cluster}, which is {role}, lacked {repair.added} DENYs: they were added; find out who removed "
             "them, and who wrote there in the meantime"
         )
-        checks.append(Check("fence", "failed", said))
+        checks.append(Check("fence", "failed", said, {"denies_added": repair.added}))
     if repair.ended:
         ended = ", ".join(repair.ended)
         said = f"open transactions on {repair.cluster} were aborted: {ended}; stop the producers that use these ids"
@@ -210,7 +240,7 @@ def _other_checks(
         "the route": lambda: (report_only.check_route(context, state),),
         "the lag": lambda: (report_only.check_lag(context, state),),
         "the run": lambda: (check_run(context, state),),
-        "the evidence": lambda: (check_evidence(context),),
+        "the evidence": lambda: (check_evidence(context, state),),
         "the approvals": lambda: (check_break_glass(context, state, registers),),
     }
     answering = tuple(registers.states)

@@ -41,4 +41,5 @@ def without_record(group: str, registers: RegisterAnswers, *, too_slow: str) -> 
         )
     said = "gave no answer" if too_slow else "does not answer"
     each = (f"{name} {said}: {error}" for name, error in registers.silent.items())
-    return WatchResult(group, "unknown", (first, *each))
+    check = "own_speed" if too_slow else "silent" if registers.states or registers.wrong_ids else "no_cluster"
+    return WatchResult(group, "unknown", (first, *each), {"open_checks": {check: "unknown"}})

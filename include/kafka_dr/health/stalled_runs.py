@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
+from typing import Any
 
 from kafka_dr.errors import KafkaDrError
+from kafka_dr.evidence import EvidenceUnwritable
+from kafka_dr.health.refused_writes import check_refused_writes, longest_outage
 from kafka_dr.outcomes import Check
 from kafka_dr.register import Phase, RegisterState
 from kafka_dr.runs import unfiled
@@ -62,24 +66,33 @@ def _ended(state: RegisterState, *, last: datetime | None, now: datetime, allowe
 def check_run(context: GroupContext, state: RegisterState) -> Check:
     """Does the run that holds the group make progress, or did one stop before its end? The registers say so.
 
+    A run that refuses writes for too long is red also if it makes progress.
+
     Evidence is asked only about a run of a former version, or one that no process took after its claim.
     """
     holding = state.phase in _HOLDING
     # A failback takes hours, and another check watches the group in the meantime.
     failing_back = state.phase is Phase.DIVERGED and state.verb == "failback"
     sealed = holding or failing_back or not context.is_unsealed(state)
-    last = _last_step(context, state) if holding or not sealed else None
+    now, journals = context.clock.now(), context.journals(state.run) if holding or not sealed else []
+    longest = longest_outage(context.group.objectives.write_outage_seconds)
+    if refused := check_refused_writes(state, journals, now=now, allowed=longest):
+        return refused
+    last = _last_step(context, state, journals) if holding or not sealed else None
     allowed = longest_step(context.group.timing)
-    return check_progress(state, last=last, now=context.clock.now(), allowed=allowed, sealed=sealed)
+    return check_progress(state, last=last, now=now, allowed=allowed, sealed=sealed)
 
 
-def _last_step(context: GroupContext, state: RegisterState) -> datetime | None:
-    known = last_progress(state, context.journals(state.run))
+def _last_step(context: GroupContext, state: RegisterState, journals: Sequence[Mapping[str, Any]]) -> datetime | None:
+    known = last_progress(state, journals)
     return known or context.clients.evidence.last_step(state.group, state.run)
 
 
-def check_evidence(context: GroupContext) -> Check:
-    """File what steps of any run could not file, and seal those runs again; name what still waits."""
+def check_evidence(context: GroupContext, state: RegisterState | None = None) -> Check:
+    """File what steps of any run could not file, and seal those runs again; name what still waits.
+
+    :param state: the group's record; its run is sealed if it ended and its storage took the report, but not the seal
+    """
     name, clients = context.group.name, context.clients
     answers = context.each_cluster(lambda cluster: clients.register(cluster).history(name))
     histories = [found for found in answers.values() if not isinstance(found, KafkaDrError)]
@@ -102,5 +115,23 @@ def check_evidence(context: GroupContext) -> Check:
             f"{clients.topology.evidence.root} does not take it, or name another evidence.root"
         )
         return Check("evidence", "failed", said)
+    try:
+        late = _sealed_late(context, state)
+    except (EvidenceUnwritable, OSError) as error:
+        return Check("evidence", "failed", f"the evidence of the newest run of {name} cannot be sealed: {error}")
     done = f"; what waited of {', '.join(filed)} is filed now" if filed else ""
+    done += f"; the evidence of {late} is sealed now" if late else ""
     return Check("evidence", "ok", f"no evidence of {name} waits to be filed{done}")
+
+
+def _sealed_late(context: GroupContext, state: RegisterState | None) -> str:
+    """Seal a run that has ended and could not be sealed then, and return its id; empty if there is none.
+
+    :raises EvidenceUnwritable: the storage does not take the seal
+    """
+    if state is None or state.phase in _HOLDING or not context.is_unsealed(state):
+        return ""
+    if all(context.clients.evidence.newest(state.group, state.run, last) is None for last in _LAST_STEPS):
+        return ""
+    seal_run(context.clients, state.group, state.run)
+    return state.run

@@ -111,13 +111,13 @@ class GroupLag:
     """The lag of a consumer group.
 
     :param ahead_seconds: age of the oldest record that the group has read and the flow has not copied; 0 if all that
-        it has read is copied
+        it has read is copied, ``None`` if the age is not known in one of its partitions
     """
 
     group: str
     state: str
     partitions: tuple[ReaderLag, ...]
-    ahead_seconds: float
+    ahead_seconds: float | None
 
     @property
     def verdict(self) -> LagVerdict:
@@ -224,15 +224,19 @@ def _flow_lag(seen: PartitionSeen, readers: _Readers) -> FlowLag:
 
 
 def _group_lag(group: GroupSeen, partitions: Mapping[tuple[str, int], PartitionSeen], readers: _Readers) -> GroupLag:
-    lags, ahead = [], [0.0]
+    lags: list[ReaderLag] = []
+    ahead: list[float | None] = []
     for (topic, partition), position in sorted(group.positions.items()):
         if (seen := partitions.get((topic, partition))) is None:
             continue
         lags.append(readers.judge(seen, group.group, position=position, life=seen.topic_id, active=group.active))
         copied = max(seen.start if seen.position is None else seen.position, seen.start)
         missing = before(copied, seen.stretches, until=position)
-        ahead.append(age_seconds(missing.first_timestamp_ms, position=copied, now=readers.look.at) or 0.0)
-    return GroupLag(group.group, group.state, tuple(lags), max(ahead))
+        if missing.records:
+            ahead.append(age_seconds(missing.first_timestamp_ms, position=copied, now=readers.look.at))
+    known = [seconds for seconds in ahead if seconds is not None]
+    oldest = max(known, default=0.0) if len(known) == len(ahead) else None
+    return GroupLag(group.group, group.state, tuple(lags), oldest)
 
 
 @dataclass(frozen=True, slots=True)

@@ -121,10 +121,11 @@ def _of_latency(assessment: Assessment, limits: LagLimits) -> Iterator[LagFindin
 
 
 def _of_group(group: GroupLag, limits: LagLimits) -> Iterator[LagFinding]:
-    if group.ahead_seconds > limits.checkpoint_latency:
+    if group.ahead_seconds is None or group.ahead_seconds > limits.checkpoint_latency:
+        aged = "an unknown time" if group.ahead_seconds is None else f"{group.ahead_seconds:g} s"
         sentence = (
-            f"group {group.group} has read records that were not copied for {group.ahead_seconds:g} s, so its offset "
-            f"has no translation yet; {limits.checkpoint_latency:g} s are allowed"
+            f"group {group.group} has read records that were not copied for {aged}, so its offset has no translation "
+            f"yet; {limits.checkpoint_latency:g} s are allowed"
         )
         seconds, limit = group.ahead_seconds, limits.checkpoint_latency
         kind = LagFindingKind.POSITION_NOT_COPIED

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from kafka_dr.offsets.maps import MapStore
-from kafka_dr.offsets.syncs.archive import OffsetSync, SyncLookup, Undecodable, decode_sync, sync_topic
+from kafka_dr.offsets.plain_frontier import PlainFrontier
+from kafka_dr.offsets.syncs.archive import SyncLookup, Undecodable, decode_sync, sync_topic
 from kafka_dr.offsets.translate import translate_groups, translate_offsets
 from kafka_dr.offsets.translate.anchor_cache import AnchorCache, CachedPairs
 from kafka_dr.offsets.translate.answers import (
     Kind,
-    OffsetMap,
     TranslatedOffset,
     Translation,
     badness,
@@ -16,10 +16,9 @@ from kafka_dr.offsets.translate.answers import (
 )
 from kafka_dr.offsets.translate.by_content import ContentOffsetMap
 from kafka_dr.offsets.translate.read_logs import Ignored
-from kafka_dr.offsets.verify import CutOverProblem, PlainFrontier, decreased, not_read_back, past_end
+from kafka_dr.offsets.verify import CutOverProblem, decreased, not_read_back, past_end
 
 __all__ = [
-    "OffsetMap",
     "Ignored",
     "ContentOffsetMap",
     "MapStore",
@@ -38,7 +37,6 @@ __all__ = [
     "not_read_back",
     "past_end",
     "decreased",
-    "OffsetSync",
     "Undecodable",
     "decode_sync",
     "sync_topic",

@@ -76,10 +76,6 @@ class MatchedRecords:
     cautions: Mapping[TopicPartition, str] = field(default_factory=dict)
     problems: tuple[str, ...] = ()
 
-    def of(self, partition: TopicPartition) -> VerifiedRuns:
-        """Return what was matched of a partition."""
-        return self.runs.get(partition, NO_RUNS)
-
 
 @dataclass(frozen=True, slots=True)
 class MapStore:
@@ -106,14 +102,13 @@ class MapStore:
         problems: list[str] = []
         for forward in (True, False):
             state = self._state(forward, problems)
-            if forward:
-                cautions = dict(_cautions(state.get("partitions", ())))
-            for part in self._all_parts(forward, state, problems):
+            if forward and state:
+                cautions = state["cautions"]
+            for part in self._parts(forward, state, problems, former=True):
                 for key, found in part.items():
-                    ids = (key.source_topic_id, key.target_topic_id)
-                    if _same(topic_ids.get(key.topic), ids if forward else ids[::-1]):
+                    if _same(topic_ids.get(key.topic), (key.source_topic_id, key.target_topic_id)):
                         by_epoch = runs.setdefault(TopicPartition(key.topic, key.partition), {})
-                        by_epoch.setdefault(key.epoch, []).extend(found if forward else inverse(found))
+                        by_epoch.setdefault(key.epoch, []).extend(found)
         return MatchedRecords({p: composed_runs(found) for p, found in runs.items()}, cautions, tuple(problems))
 
     def pairs_below(
@@ -127,52 +122,61 @@ class MapStore:
         :param topic_ids: by topic, on the source and on the target; what the map says of others is left out
         """
         found: dict[TopicPartition, list[OffsetPair]] = {}
+        problems: list[str] = []
         for forward in (True, False):
+            state = self._state(forward, problems)
+            about = (self.source[1], self.target[1]) if forward else (self.target[1], self.source[1])
             left = {partition: set(offsets) for partition, offsets in positions.items() if partition.topic in topic_ids}
-            for part in self._newest_first(forward):
+            for part in self._parts(forward, state if state and state["clusters"] == about else None, problems):
                 for partition, offsets in left.items():
-                    runs = _runs_of(part, partition, topic_ids[partition.topic], forward) if offsets else []
+                    # Of whatever epoch: only these topics, as they are now.
+                    wanted = (*topic_ids[partition.topic], partition.topic, partition.partition)
+                    runs = sorted(run for key, found in part.items() if offsets and key[1:] == wanted for run in found)
                     reached = {offset: pair for offset in offsets if (pair := _pair_below(runs, offset))}
                     found.setdefault(partition, []).extend(reached.values())
                     offsets.difference_update(reached)
                 if not any(left.values()):
                     break
+        for problem in problems:
+            _LOG.warning("%s", problem)
         return {partition: pairs for partition, pairs in found.items() if pairs}
 
-    def _newest_first(self, forward: bool) -> Iterator[Runs]:
-        """Yield the parts that count and are about these clusters; one that cannot be read is left out."""
-        ids = (self.source[1], self.target[1]) if forward else (self.target[1], self.source[1])
-        problems: list[str] = []
-        state = self._state(forward, problems)
-        named = state["maps"] if state and tuple(state["identity"][:2]) == ids else []
-        for name in reversed(named):
-            yield from self._part(forward, str(name), problems)
-            while problems:
-                _LOG.warning("%s", problems.pop())
+    def _parts(
+        self, forward: bool, state: Mapping[str, Any] | None, problems: list[str], *, former: bool = False
+    ) -> Iterator[Runs]:
+        """Yield the parts that the state names, the newest first, each seen from the source of the run.
 
-    def _all_parts(self, forward: bool, state: Mapping[str, Any], problems: list[str]) -> Iterator[Runs]:
-        """Yield all parts. Of the state's epoch only those that it names count: an audit that died left others."""
-        if not state:
+        :param state: without one no part counts
+        :param problems: gets a sentence for each part that cannot be read
+        :param former: whether to yield the parts of former epochs, too. Of its own epoch no part counts that the state
+            does not name: an audit that died left it
+        """
+        if state is None:
             return
-        epoch, named = int(state["identity"][2]), set(map(str, state["maps"]))
-        for name in {*self._kept(forward).stored(), *self._as_parquet(forward)}:
-            for part in self._part(forward, name, problems):
-                yield {key: runs for key, runs in part.items() if name in named or key.epoch != epoch}
-
-    def _part(self, forward: bool, name: str, problems: list[str]) -> Iterator[Runs]:
-        """Yield one part, or add to the problems why it cannot be read."""
-        try:
+        kept = KeptMap(self.root, group=self.group, direction=self._folder(forward).name)
+        named: list[str] = state["maps"]
+        for name in {*kept.stored(), *self._as_parquet(forward)} if former else reversed(named):
             try:
-                yield self._kept(forward).part(name)
-            except FileNotFoundError:
-                yield _from_parquet(self._folder(forward).joinpath("map", f"{name}.parquet").read_bytes())
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            said = str(error).splitlines()[0] if str(error) else type(error).__name__
-            where = self._folder(forward).joinpath("map")
-            problems.append(f"part {name} of the offset map in {where} cannot be read ({said}): it is not used")
+                part = self._part(forward, name, kept)
+            except (OSError, ValueError, KeyError, TypeError) as error:
+                said = str(error).splitlines()[0] if str(error) else type(error).__name__
+                where = self._folder(forward).joinpath("map")
+                problems.append(f"part {name} of the offset map in {where} cannot be read ({said}): it is not used")
+                continue
+            yield part if name in named else {key: runs for key, runs in part.items() if key.epoch != state["epoch"]}
 
-    def _kept(self, forward: bool) -> KeptMap:
-        return KeptMap(self.root, group=self.group, direction=self._folder(forward).name)
+    def _part(self, forward: bool, name: str, kept: KeptMap) -> Runs:
+        """Return one part, seen from the source of the run."""
+        try:
+            part: Runs = kept.part(name)
+        except FileNotFoundError:
+            part = _from_parquet(self._folder(forward).joinpath("map", f"{name}.parquet").read_bytes())
+        if forward:
+            return part
+        return {
+            key._replace(source_topic_id=key.target_topic_id, target_topic_id=key.source_topic_id): inverse(runs)
+            for key, runs in part.items()
+        }
 
     def _as_parquet(self, forward: bool) -> list[str]:
         """Return the names of parts that a former version wrote, which were Parquet."""
@@ -182,27 +186,28 @@ class MapStore:
             return []
         return [name.removesuffix(".parquet") for name in files if name.endswith(".parquet")]
 
-    def _state(self, forward: bool, problems: list[str]) -> Mapping[str, Any]:
-        """Return the state of the audits of one direction; empty where there is none, or none that can be read."""
+    def _state(self, forward: bool, problems: list[str]) -> Mapping[str, Any] | None:
+        """Return what the audits of one direction know of their map; ``None`` where no state can be read."""
         path = self._folder(forward).joinpath("state.json")
         try:
-            return parsed(path.read_bytes(), _checked_state)
+            return parsed(
+                path.read_bytes(),
+                lambda state: {
+                    "clusters": tuple(state["identity"][:2]),
+                    "epoch": int(state["identity"][2]),
+                    "maps": list(map(str, state["maps"])),
+                    "cautions": dict(_cautions(state.get("partitions", ()))),
+                },
+            )
         except FileNotFoundError:
-            return {}
+            return None
         except (OSError, DocumentDamaged) as error:
             problems.append(f"the state of the audits in {path} cannot be read ({error}): no map is used")
-            return {}
+            return None
 
     def _folder(self, forward: bool) -> Any:
         begin, end = (self.source, self.target) if forward else (self.target, self.source)
         return self.root.joinpath("audits", self.group, "checksum", f"{begin[0]}-to-{end[0]}")
-
-
-def _checked_state(state: Any) -> Mapping[str, Any]:
-    """Return a state whose parts that are used can be read."""
-    int(state["identity"][2]), list(state["maps"]), list(_cautions(state.get("partitions", ())))
-    checked: Mapping[str, Any] = state
-    return checked
 
 
 def export(folder: Any, runs: Mapping[TopicPartition, VerifiedRuns]) -> tuple[str, str]:
@@ -272,13 +277,6 @@ def _records_below(stretch: Sequence[OffsetRun], offset: int) -> int:
         return 0
     whole = sum(run.length for run in stretch[:number])
     return whole + min(stretch[number].length, offset - stretch[number].target)
-
-
-def _runs_of(part: Runs, partition: TopicPartition, ids: tuple[str, str], forward: bool) -> list[OffsetRun]:
-    """Return what a part says about a partition, whatever the epoch, rising on the source."""
-    wanted = (*(ids if forward else ids[::-1]), partition.topic, partition.partition)
-    runs = [run for key, found in part.items() if key[1:] == wanted for run in found]
-    return sorted(runs) if forward else inverse(runs)
 
 
 def _pair_below(runs: Sequence[OffsetRun], position: int) -> OffsetPair | None:

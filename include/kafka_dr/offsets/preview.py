@@ -10,9 +10,7 @@ from typing import Any
 from kafka_dr.offsets.translate.answers import Translation, badness
 from kafka_dr.offsets.translate.choice import STRATEGIES, Strategy, WithCheckpoint, start
 from kafka_dr.offsets.translate.facts import PartitionFacts
-from kafka_dr.positions import TopicPartition
-
-SourceOffset = tuple[TopicPartition, int]
+from kafka_dr.positions import PartitionOffset, TopicPartition
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,9 +22,9 @@ class RecordTimes:
     :param copies: by partition and offset on the target: the first record there
     """
 
-    unread: Mapping[SourceOffset, int] = field(default_factory=dict)
-    by_time: Mapping[SourceOffset, int] = field(default_factory=dict)
-    copies: Mapping[SourceOffset, int] = field(default_factory=dict)
+    unread: Mapping[PartitionOffset, int] = field(default_factory=dict)
+    by_time: Mapping[PartitionOffset, int] = field(default_factory=dict)
+    copies: Mapping[PartitionOffset, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +49,7 @@ class PositionRow:
 
 def position_row(
     group: str,
-    at: SourceOffset,
+    at: PartitionOffset,
     found: WithCheckpoint,
     facts: PartitionFacts,
     *,
@@ -63,7 +61,7 @@ def position_row(
 
     :param otherwise: the policy if the group's own choice gives no offset; ``None`` refuses it
     """
-    starts = tuple(start(each, found, facts, by_time=times.by_time.get(at)) for each in STRATEGIES)
+    starts = tuple(start(each, found.translation, facts, by_time=times.by_time.get(at)) for each in STRATEGIES)
     chosen = starts[STRATEGIES.index(strategy)]
     if chosen.target_offset is None and otherwise is not None:
         chosen = starts[STRATEGIES.index(otherwise)]
@@ -79,7 +77,7 @@ def position_row(
     )
 
 
-def _seconds(at: SourceOffset, begin: int | None, again: int | None, times: RecordTimes) -> float | None:
+def _seconds(at: PartitionOffset, begin: int | None, again: int | None, times: RecordTimes) -> float | None:
     if again == 0:
         return 0.0
     if begin is None or again is None:
@@ -90,10 +88,14 @@ def _seconds(at: SourceOffset, begin: int | None, again: int | None, times: Reco
 
 def group_rows(rows: Sequence[PositionRow], *, strategy_of: Mapping[str, Strategy]) -> list[dict[str, Any]]:
     """Return one row for each group, as JSON: the worst of its partitions, and sums."""
+    return [_group_row(group, found, strategy_of[group]) for group, found in _by_group(rows)]
+
+
+def _by_group(rows: Iterable[PositionRow]) -> list[tuple[str, list[PositionRow]]]:
     by_group: dict[str, list[PositionRow]] = {}
     for row in rows:
         by_group.setdefault(row.group, []).append(row)
-    return [_group_row(group, found, strategy_of[group]) for group, found in sorted(by_group.items())]
+    return sorted(by_group.items())
 
 
 def _group_row(group: str, rows: Sequence[PositionRow], strategy: Strategy) -> dict[str, Any]:
@@ -116,10 +118,10 @@ def _group_row(group: str, rows: Sequence[PositionRow], strategy: Strategy) -> d
 def choice_rows(rows: Sequence[PositionRow]) -> list[dict[str, Any]]:
     """Return what each choice would cost each group, as JSON."""
     found: list[dict[str, Any]] = []
-    for group in sorted({row.group for row in rows}):
+    for group, of_group in _by_group(rows):
         line: dict[str, Any] = {"group": group}
         for number, strategy in enumerate(STRATEGIES):
-            starts = [row.starts[number] for row in rows if row.group == group]
+            starts = [row.starts[number] for row in of_group]
             line[f"{strategy}_again"] = total(each.redelivered_at_most for each in starts)
             line[f"{strategy}_skipped"] = total(each.skipped_at_most for each in starts)
         found.append(line)

@@ -1,138 +1,12 @@
-"""The verified frontier, advanced by a plain client that reads both clusters; and the checks of offsets that were set.
-
-Both logs are read in strides, all partitions at the same time, so the stride limits the memory that is needed. What was
-matched is kept after each stride: an interrupted comparison continues from on_target.
-"""
+"""Checks of offsets that were committed: read back, not past the end, not lower than before. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from kafka_dr.audit import FileFrontierStore, FrontierPoint, KeptFrontier, Verified, Walk
-from kafka_dr.clusters import KafkaCluster, Topic
-from kafka_dr.offsets.translate.read_logs import Ignored, entries_of, held_by
-from kafka_dr.parallel import at_once
-from kafka_dr.positions import OffsetRange, SeedPoint, TopicPartition
-
-#: What a cluster holds of a partition that it does not have.
-_NOTHING = OffsetRange(0, 0)
-
-
-@dataclass(frozen=True, slots=True)
-class _ClusterLook:
-    """One cluster, at one moment."""
-
-    cluster_id: str
-    topics: Mapping[str, Topic]
-    held: Mapping[TopicPartition, OffsetRange]
-
-
-class PlainFrontier:
-    """Compares record by record, in lock step, from where it stopped the last time.
-
-    :param source: reached as audit
-    :param target: reached as audit
-    :param store: keeps how far it got
-    :param starts: where this direction began, by partition; others begin at the start of both logs
-    :param epoch: whose seed that was; another epoch starts again
-    :param ignored: ranges that are left out, on the source and on the target
-    """
-
-    def __init__(
-        self,
-        source: KafkaCluster,
-        target: KafkaCluster,
-        *,
-        store: FileFrontierStore,
-        starts: Mapping[TopicPartition, SeedPoint] | None = None,
-        epoch: int = 0,
-        ignored: tuple[Ignored, Ignored] | None = None,
-    ) -> None:
-        self._source = source
-        self._target = target
-        self._store = store
-        self._starts = starts or {}
-        self._epoch = epoch
-        self._ignored = ignored or ({}, {})
-        self._direction = f"{source.name}-to-{target.name}"
-
-    def advance(self, until: Mapping[TopicPartition, int]) -> Mapping[TopicPartition, Verified]:
-        """Compare further, up to these source offsets, and return how far each partition is verified."""
-        if not until:
-            return {}
-        on_source, on_target = at_once(lambda: _look(self._source, until), lambda: _look(self._target, until))
-        identity = (on_source.cluster_id, on_target.cluster_id, self._epoch)
-        kept = self._kept(identity, _topic_ids(on_source, on_target), {p.topic for p in until})
-        walks = {
-            p: Walk(
-                p,
-                until=end,
-                point=kept.get(p),
-                start=self._starts.get(p),
-                source=on_source.held.get(p, _NOTHING),
-                target=on_target.held.get(p, _NOTHING),
-            )
-            for p, end in until.items()
-        }
-        while walking := {p: walk for p, walk in walks.items() if not walk.done}:
-            self._advance(walking)
-            self._keep(identity, on_source, on_target, kept | {p: walk.point for p, walk in walks.items()})
-        return {p: walk.verified for p, walk in walks.items()}
-
-    def _advance(self, walking: Mapping[TopicPartition, Walk]) -> None:
-        on_source = {p: [walk.source_window()] for p, walk in walking.items()}
-        on_target = {p: [walk.target_window()] for p, walk in walking.items()}
-        entries, copies = at_once(
-            lambda: entries_of(self._source, on_source, self._ignored[0]),
-            lambda: entries_of(self._target, on_target, self._ignored[1]),
-        )
-        for partition, walk in walking.items():
-            walk.look(entries.get(partition, []), copies.get(partition, []))
-
-    def _kept(
-        self, identity: tuple[str, str, int], ids: Mapping[str, tuple[str, str]], asked: Collection[str]
-    ) -> dict[TopicPartition, FrontierPoint]:
-        remembered = self._store.read(self._direction)
-        if remembered is None or remembered.identity != identity:
-            return {}
-        # A topic that this call does not cover keeps its frontier; one that was created again, or is gone, loses it.
-        return {
-            TopicPartition(topic, number): point
-            for (topic, number), point in remembered.points.items()
-            if topic not in asked or ids.get(topic) == remembered.topic_ids[topic]
-        }
-
-    def _keep(
-        self,
-        identity: tuple[str, str, int],
-        on_source: _ClusterLook,
-        on_target: _ClusterLook,
-        points: Mapping[TopicPartition, FrontierPoint],
-    ) -> None:
-        remembered = self._store.read(self._direction)
-        older = remembered.topic_ids if remembered is not None and remembered.identity == identity else {}
-        ids = {**older, **_topic_ids(on_source, on_target)}
-        known = {(p.topic, p.partition): point for p, point in points.items() if p.topic in ids}
-        self._store.write(self._direction, KeptFrontier(identity, ids, known))
-
-
-def _look(cluster: KafkaCluster, partitions: Collection[TopicPartition]) -> _ClusterLook:
-    """Look at a cluster once; a topic or partition that it does not have holds no offset."""
-    names = {p.topic for p in partitions}
-    topics = cluster.topics.describe(names & cluster.topics.names())
-    existing = [p for p in partitions if p.topic in topics and p.partition < len(topics[p.topic].leaders)]
-    return _ClusterLook(cluster.topics.identity().cluster_id, topics, held_by(cluster, existing))
-
-
-def _topic_ids(on_source: _ClusterLook, on_target: _ClusterLook) -> dict[str, tuple[str, str]]:
-    both = on_source.topics.keys() & on_target.topics.keys()
-    return {name: (on_source.topics[name].topic_id, on_target.topics[name].topic_id) for name in both}
-
-
-#: Committed offsets by group and partition, next to read.
-Committed = Mapping[str, Mapping[TopicPartition, int]]
+from kafka_dr.positions import Committed, TopicPartition
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,8 +22,11 @@ class CutOverProblem:
 def not_read_back(wanted: Committed, found: Committed) -> tuple[CutOverProblem, ...]:
     """Return the offsets that were set and are not what is read now."""
     return tuple(
-        CutOverProblem(group, partition, "not_read_back", f"set to {offset}, read back {_shown(now)}")
-        for group, partition, offset in _each(wanted)
+        CutOverProblem(
+            group, partition, "not_read_back", f"set to {offset}, read back {'nothing' if now is None else now}"
+        )
+        for group in sorted(wanted)
+        for partition, offset in sorted(wanted[group].items())
         if (now := found.get(group, {}).get(partition)) != offset
     )
 
@@ -157,8 +34,9 @@ def not_read_back(wanted: Committed, found: Committed) -> tuple[CutOverProblem, 
 def past_end(found: Committed, ends: Mapping[TopicPartition, int]) -> tuple[CutOverProblem, ...]:
     """Return the offsets that are past the end of their partition, or whose partition has no known end."""
     return tuple(
-        CutOverProblem(group, partition, "past_end", f"{offset} is past the end {_shown(ends.get(partition))}")
-        for group, partition, offset in _each(found)
+        CutOverProblem(group, partition, "past_end", f"{offset} is past the end {ends.get(partition, 'nothing')}")
+        for group in sorted(found)
+        for partition, offset in sorted(found[group].items())
         if partition not in ends or offset > ends[partition]
     )
 
@@ -166,17 +44,8 @@ def past_end(found: Committed, ends: Mapping[TopicPartition, int]) -> tuple[CutO
 def decreased(before: Committed, now: Committed) -> tuple[CutOverProblem, ...]:
     """Return the offsets that are lower than before, or gone."""
     return tuple(
-        CutOverProblem(group, partition, "decreased", f"was {offset}, is {_shown(present)}")
-        for group, partition, offset in _each(before)
+        CutOverProblem(group, partition, "decreased", f"was {offset}, is {'nothing' if present is None else present}")
+        for group in sorted(before)
+        for partition, offset in sorted(before[group].items())
         if (present := now.get(group, {}).get(partition)) is None or present < offset
     )
-
-
-def _each(committed: Committed) -> Iterator[tuple[str, TopicPartition, int]]:
-    for group in sorted(committed):
-        for partition in sorted(committed[group]):
-            yield group, partition, committed[group][partition]
-
-
-def _shown(offset: int | None) -> str:
-    return "nothing" if offset is None else str(offset)

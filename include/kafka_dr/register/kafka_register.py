@@ -22,6 +22,7 @@ from typing import Any
 from kafka_dr.clock import Clock
 from kafka_dr.clusters import KafkaCluster, OffsetRange, TopicPartition
 from kafka_dr.clusters.errors import NotFound, WriterFenced
+from kafka_dr.clusters.shared_read import SharedRead
 from kafka_dr.clusters.writing import NewRecord, TransactionalWriter
 from kafka_dr.errors import OutcomeUnknown, Refused, TryAgain
 from kafka_dr.register import records
@@ -31,6 +32,7 @@ from kafka_dr.register.port import RegisterConflict, bring_up, permitted_fact
 from kafka_dr.register.record_shapes import ForeignRecord, refusal, wrong_shape
 from kafka_dr.register.state import RegisterState
 from kafka_dr.register.topic_settings import settings, unlike
+from kafka_dr.topology.names import DRILL_PREFIX
 from kafka_dr.waiting import wait_until
 
 _PARTITION = TopicPartition(records.REGISTER_TOPIC, 0)
@@ -68,6 +70,14 @@ class KafkaRegister:
         #: Whether records that are not of this project's shape are ignored, instead of refused. Only for what closes
         #: clusters, and for a person who said so.
         self.ignores_foreign = False
+        self._shared: SharedRead[dict[bytes, bytes]] | None = None
+
+    def share_reads(self) -> None:
+        """Let callers that ask at the same time share a read, which begins after each of them has asked.
+
+        For many groups in one process: one after the other they would wait for each other's answers.
+        """
+        self._shared = SharedRead(self._read_up_to_now)
 
     def create(self, *, replication_factor: int) -> bool:
         """Create the topic unless it exists, and return whether this call created it."""
@@ -125,8 +135,38 @@ class KafkaRegister:
         held = self._change(group, changes)
         return dict(records.facts_of(held, group, run).get(fact, payload))
 
+    def change_fact(
+        self, group: str, run: str, fact: str, change: Callable[[Mapping[str, Any]], Mapping[str, Any]]
+    ) -> None:
+        """Journal what a fact becomes, by compare-and-set."""
+
+        def changes(held: Mapping[bytes, bytes]) -> list[tuple[bytes, bytes]]:
+            before = records.facts_of(held, group, run).get(fact, {})
+            return records.fact_records(group, run, fact, change(before))
+
+        self._change(group, changes)
+
+    def drill_groups(self) -> frozenset[str]:
+        """Return the names of the groups of drills that the register still knows something about."""
+        found = (records.group_of(key) for key in self._up_to_now())
+        return frozenset(name for name in found if name.startswith(DRILL_PREFIX))
+
+    def forget(self, group: str) -> int:
+        """Remove everything that the register holds about the group of a drill, and return how many records that were.
+
+        :raises Refused: it is the group of no drill
+        """
+        if not group.startswith(DRILL_PREFIX):
+            raise Refused(f"{group} is the group of no drill, so its records are never removed")
+
+        def changes(held: Mapping[bytes, bytes]) -> list[tuple[bytes, bytes | None]]:
+            return [(key, None) for key in held if records.group_of(key) == group]
+
+        held = self._change(group, changes)
+        return sum(records.group_of(key) == group for key in held)
+
     def _change(
-        self, group: str, changes: Callable[[Mapping[bytes, bytes]], Collection[tuple[bytes, bytes]]]
+        self, group: str, changes: Callable[[Mapping[bytes, bytes]], Collection[tuple[bytes, bytes | None]]]
     ) -> Mapping[bytes, bytes]:
         """Read the register, decide, and write in a transaction, again and again until the outcome is known.
 
@@ -222,8 +262,7 @@ class KafkaRegister:
 
     def foreign(self, group: str) -> tuple[ForeignRecord, ...]:
         """Return the records that are not of this project's shape and concern a group, as the last read found them."""
-        with self._lock:
-            return tuple(record for record in self._foreign.values() if record.concerns(group))
+        return tuple(record for record in self._foreign.values() if record.concerns(group))
 
     def _latest(self, group: str) -> dict[bytes, bytes]:
         """Return the newest committed value by key, up to the high watermark of this moment.
@@ -237,6 +276,9 @@ class KafkaRegister:
         return newest
 
     def _up_to_now(self) -> dict[bytes, bytes]:
+        return self._read_up_to_now() if self._shared is None else self._shared()
+
+    def _read_up_to_now(self) -> dict[bytes, bytes]:
         with self._lock:
             try:
                 end = self._cluster.topics.high_watermarks([_PARTITION])[_PARTITION]

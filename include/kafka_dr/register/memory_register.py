@@ -59,6 +59,12 @@ class MemoryRegister:
             self.write_fact(group, run, fact, payload)
         return dict(self.facts(group, run)[fact])
 
+    def change_fact(
+        self, group: str, run: str, fact: str, change: Callable[[Mapping[str, Any]], Mapping[str, Any]]
+    ) -> None:
+        """Journal what a fact becomes."""
+        self.write_fact(group, run, fact, change(self.facts(group, run).get(fact, {})))
+
     def foreign(self, group: str) -> tuple[ForeignRecord, ...]:
         """Return no record: nobody else can write here."""
         return ()

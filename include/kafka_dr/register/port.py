@@ -72,6 +72,16 @@ class Register(Protocol):
         :raises OutcomeUnknown: it was not found out before the deadline whether the fact was written
         """
 
+    def change_fact(
+        self, group: str, run: str, fact: str, change: Callable[[Mapping[str, Any]], Mapping[str, Any]]
+    ) -> None:
+        """Journal what a fact becomes, by compare-and-set: of two writers at the same time none undoes the other.
+
+        :param change: gets the fact of this moment, empty if there is none, and returns the new one; it is called again
+            if another writer was faster
+        :raises OutcomeUnknown: it was not found out before the deadline whether the fact was written
+        """
+
     def foreign(self, group: str) -> tuple[ForeignRecord, ...]:
         """Return the records that are not of this project's shape and concern a group, as the last read found them.
 

@@ -36,9 +36,19 @@ def fence_key(group: str, cluster: str) -> bytes:
     return f"fence/{group}/{cluster}".encode()
 
 
+def group_of(key: bytes) -> str:
+    """Return the group that a record is about; empty if the key is none of this project's."""
+    parts = key.decode(errors="replace").split("/")
+    return parts[1] if len(parts) > 1 else ""
+
+
+def _group_prefix(group: str) -> bytes:
+    return f"run/{group}/".encode()
+
+
 def run_prefix(group: str, run: str) -> bytes:
     """Return the common prefix of the keys of a run's facts."""
-    return f"run/{group}/{run}/".encode()
+    return _group_prefix(group) + f"{run}/".encode()
 
 
 def fact_records(
@@ -90,12 +100,12 @@ def _part(key: bytes, number: int) -> bytes:
 
 
 def facts_of(records: Mapping[bytes, bytes], group: str, run: str) -> dict[str, Any]:
-    """Return the facts of a run, joined from their parts.
+    """Return the facts of a run, joined from their parts; other runs are not decoded, as each may have megabytes.
 
     :param records: newest value by key
-    :raises NeedsPerson: a part of a fact is missing or is not JSON
+    :raises NeedsPerson: a part of a fact of this run is missing or is not JSON
     """
-    return history_of(records, group).get(run, {})
+    return _decoded(records, group, run_prefix(group, run)).get(run, {})
 
 
 def history_of(records: Mapping[bytes, bytes], group: str) -> dict[str, dict[str, Any]]:
@@ -104,8 +114,13 @@ def history_of(records: Mapping[bytes, bytes], group: str) -> dict[str, dict[str
     :param records: newest value by key
     :raises NeedsPerson: a part of a fact is missing or is not JSON
     """
-    prefix = f"run/{group}/".encode()
-    found = {key[len(prefix) :].decode(): value for key, value in records.items() if key.startswith(prefix)}
+    return _decoded(records, group, _group_prefix(group))
+
+
+def _decoded(records: Mapping[bytes, bytes], group: str, prefix: bytes) -> dict[str, dict[str, Any]]:
+    """Return the facts whose keys begin with a prefix, by run and fact."""
+    start = len(_group_prefix(group))
+    found = {key[start:].decode(): value for key, value in records.items() if key.startswith(prefix)}
     history: dict[str, dict[str, Any]] = {}
     try:
         for name in found:

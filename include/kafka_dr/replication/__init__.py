@@ -9,12 +9,13 @@ from kafka_dr.replication.connect import (
     ConnectUnreachable,
     SourceOffset,
 )
-from kafka_dr.replication.connect_positions import committed_positions
+from kafka_dr.replication.connect_positions import committed_positions, is_position, positions_of
+from kafka_dr.replication.connect_topic import ConnectTopic, ReadSoFar
 from kafka_dr.replication.connector_status import ConnectorStatus, TaskStatus
 from kafka_dr.replication.endpoint import ConnectEndpoint, TlsFiles
 from kafka_dr.replication.flow import Flow
 from kafka_dr.replication.mirrormaker import Mm2Replicator
-from kafka_dr.replication.moving import Moving, data_ends, flow_moves
+from kafka_dr.replication.moving import Moving, data_ends, flow_moves, flow_moves_in_turns
 from kafka_dr.replication.replicator import Ensured, FlowState, FlowStatus, Positions, Replicator, not_running
 from kafka_dr.replication.watched_flow import WatchedFlow
 
@@ -30,8 +31,13 @@ __all__ = [
     "WatchedFlow",
     "Moving",
     "flow_moves",
+    "flow_moves_in_turns",
     "data_ends",
     "committed_positions",
+    "is_position",
+    "positions_of",
+    "ConnectTopic",
+    "ReadSoFar",
     "ConnectClient",
     "ConnectEndpoint",
     "TlsFiles",

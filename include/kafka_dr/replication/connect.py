@@ -161,6 +161,16 @@ class ConnectClient:
         if body["offsets"]:
             self._ask("PATCH", _path(name, "/offsets"), f"set the offsets of {name}", body)
 
+    def forget_offsets(self, name: str) -> None:
+        """Remove every offset of a stopped connector. One that is not there is no error.
+
+        :raises ConnectRefused: the connector is not stopped
+        """
+        try:
+            self._ask("DELETE", _path(name, "/offsets"), f"remove the offsets of {name}")
+        except ConnectorNotFound:
+            return
+
     def wait_for(self, name: str, state: ConnectorState, *, deadline_seconds: float) -> ConnectorStatus:
         """Wait until a connector has settled in a state.
 

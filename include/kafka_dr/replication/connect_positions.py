@@ -29,6 +29,28 @@ def decode_position(key: bytes | None, value: bytes | None) -> tuple[str, str, T
         return None
 
 
+def is_position(key: bytes) -> bool:
+    """Return whether a key is of a position of any flow."""
+    return decode_position(key, None) is not None
+
+
+def positions_of(flow: Flow, newest: Mapping[bytes, bytes]) -> dict[TopicPartition, int]:
+    """Return the positions of a flow: next to read on the source, by partition.
+
+    :param newest: the newest value of each key, of this flow and of others
+    """
+    decoded = (decode_position(key, value) for key, value in newest.items() if _is_of(flow, key))
+    return {found[2]: found[3] + 1 for found in decoded if found is not None and found[3] is not None}
+
+
+def _is_of(flow: Flow, key: bytes) -> bool:
+    # Names of flows are ASCII letters. Most keys belong to other flows, and need not be decoded.
+    if flow.connector.encode() not in key:
+        return False
+    found = decode_position(key, None)
+    return found is not None and found[:2] == (flow.connector, flow.source)
+
+
 class CommittedPositions:
     """The positions of one flow, from the topic in which the Connect cluster of its target stores them.
 
@@ -47,15 +69,10 @@ class CommittedPositions:
         :raises NotFound: there is no such topic
         :raises NotAuthorized: the principal may not read it
         """
-        decoded = (decode_position(key, value) for key, value in self._stored.newest().items())
-        return {found[2]: found[3] + 1 for found in decoded if found is not None and found[3] is not None}
+        return positions_of(self._flow, self._stored.newest())
 
     def _is_own(self, key: bytes) -> bool:
-        # Names of flows are ASCII letters. Most keys belong to other flows, and need not be decoded.
-        if self._flow.connector.encode() not in key:
-            return False
-        found = decode_position(key, None)
-        return found is not None and found[:2] == (self._flow.connector, self._flow.source)
+        return _is_of(self._flow, key)
 
 
 def committed_positions(

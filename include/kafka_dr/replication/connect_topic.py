@@ -7,8 +7,23 @@ must not read them again and again.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 
 from kafka_dr.clusters import KafkaCluster, OffsetRange, TopicPartition
+
+
+@dataclass(frozen=True, slots=True)
+class ReadSoFar:
+    """What was read of a topic, for a reader that continues later.
+
+    :param topic_id: of the topic; one that was created again is read from its start
+    :param next_to_read: by partition
+    :param newest: the newest value of each key, the oldest record first
+    """
+
+    topic_id: str = ""
+    next_to_read: Mapping[TopicPartition, int] = field(default_factory=dict)
+    newest: Mapping[bytes, bytes] = field(default_factory=dict)
 
 
 class ConnectTopic:
@@ -18,18 +33,31 @@ class ConnectTopic:
     :param topic: its name
     :param keep: which keys are wanted
     :param stall_seconds: how long the topic may give no record while there are more of them
+    :param known: what a reader with the same ``keep`` has read
     """
 
     def __init__(
-        self, cluster: KafkaCluster, topic: str, *, keep: Callable[[bytes], bool], stall_seconds: float
+        self,
+        cluster: KafkaCluster,
+        topic: str,
+        *,
+        keep: Callable[[bytes], bool],
+        stall_seconds: float,
+        known: ReadSoFar | None = None,
     ) -> None:
         self._cluster = cluster
         self._topic = topic
         self._keep = keep
         self._stall_seconds = stall_seconds
-        self._topic_id = ""
-        self._next: dict[TopicPartition, int] = {}
-        self._newest: dict[bytes, bytes] = {}
+        known = known or ReadSoFar()
+        self._topic_id = known.topic_id
+        self._next = dict(known.next_to_read)
+        self._newest = dict(known.newest)
+
+    @property
+    def so_far(self) -> ReadSoFar:
+        """Return what was read until now."""
+        return ReadSoFar(self._topic_id, dict(self._next), dict(self._newest))
 
     def newest(self) -> Mapping[bytes, bytes]:
         """Return the newest committed values, without the keys whose newest record deletes them.

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from kafka_dr.clock import Clock
 from kafka_dr.clusters import KafkaCluster, OffsetRange, TopicPartition
+from kafka_dr.waiting import wait_until
 
 Ends = Mapping[TopicPartition, int]
 
@@ -44,6 +46,31 @@ def flow_moves(before: Ends, after: Ends, ends: Ends) -> Moving:
         return Moving("idle", f"nothing waits to be copied in {len(ends)} partitions")
     advanced = sum(after.get(p, 0) - before.get(p, 0) for p in waiting)
     return Moving("moves", f"advanced by {advanced} offsets in {len(waiting)} partitions")
+
+
+def flow_moves_in_turns(
+    before: Ends, look: Callable[[], Ends], ends: Ends, *, clock: Clock, seconds: float, pause_seconds: float
+) -> Moving:
+    """Judge a flow by its progress since the first look; as long as it advances anywhere, each partition gets its turn.
+
+    A flow that catches up in thousands of partitions does not get to each of them within a second.
+
+    :param look: returns what is next to copy, now
+    :param seconds: how long a partition may wait for its turn while others advance
+    """
+
+    def judged() -> tuple[Moving, bool]:
+        after = look()
+        return flow_moves(before, after, ends), any(after.get(p, 0) > before.get(p, 0) for p in ends)
+
+    found, _ = wait_until(
+        judged,
+        lambda seen: seen[0].verdict != "stuck" or not seen[1],
+        clock=clock,
+        seconds=seconds,
+        pause_seconds=pause_seconds,
+    )
+    return found
 
 
 def data_ends(source: KafkaCluster, positions: Ends, ends: Ends) -> dict[TopicPartition, int]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from kafka_dr.rescue.compared import Compared, compare_with
-from kafka_dr.rescue.erasing import KeptList, Matches, Wanted
+from kafka_dr.rescue.content import content_opener
+from kafka_dr.rescue.erasing import KeptList, Matches, Wanted, made_at
 from kafka_dr.rescue.kept import KeptRecord, erased_records, missing_from, read_partition
 from kafka_dr.rescue.ledger import LEDGER_TOPIC, LedgerEntry, read_ledger
 from kafka_dr.rescue.publishing import Rescue, Rescued
@@ -17,6 +18,8 @@ __all__ = [
     "KeptList",
     "Wanted",
     "Matches",
+    "made_at",
+    "content_opener",
     "Compared",
     "compare_with",
     "Destination",

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from kafka_dr.audit.content_keys import ContentKeys
 from kafka_dr.audit.erasure import Erasure
 from kafka_dr.audit.stranded import StrandedList, StrandedPartition
 from kafka_dr.clusters import KafkaCluster, OffsetRange, Record, TopicPartition
@@ -35,7 +36,13 @@ class Compared:
 
 
 def compare_with(
-    old: KafkaCluster, found: StrandedList, folder: Any, *, topics: Collection[str], erasures: Sequence[Erasure] = ()
+    old: KafkaCluster,
+    found: StrandedList,
+    folder: Any,
+    *,
+    topics: Collection[str],
+    erasures: Sequence[Erasure] = (),
+    keys: ContentKeys | None = None,
 ) -> Compared:
     """Compare every record of some topics that is kept with the one at its offset: key, value, headers and time.
 
@@ -43,6 +50,7 @@ def compare_with(
     :param folder: the folder of the list
     :param topics: those that are about to be deleted, and that the list was made of
     :param erasures: those that a register knows; a record is erased only if one of them is about it
+    :param keys: of the content, where the topology names any
     :raises NeedsPerson: what is kept cannot be read
     :raises KafkaDrError: the old cluster cannot be read
     """
@@ -50,7 +58,8 @@ def compare_with(
     for each in found.partitions:
         if each.topic not in topics or not each.records:
             continue
-        compared = _compare(old, found, folder, each, erasures)
+        kept = read_partition(found, folder, topic=each.topic, partition=each.partition, keys=keys)
+        compared = _compare(old, found, kept, each, erasures)
         if compared.wrong:
             return compared
         total += compared
@@ -58,12 +67,15 @@ def compare_with(
 
 
 def _compare(
-    old: KafkaCluster, found: StrandedList, folder: Any, each: StrandedPartition, erasures: Sequence[Erasure]
+    old: KafkaCluster,
+    found: StrandedList,
+    kept: Iterator[KeptRecord],
+    each: StrandedPartition,
+    erasures: Sequence[Erasure],
 ) -> Compared:
     partition = TopicPartition(each.topic, each.partition)
     (begin,) = old.topics.log_starts([partition]).values()
     stretch = OffsetRange(max(begin, each.ranges[0][0]), max(begin, each.ranges[-1][1]))
-    kept = read_partition(found, folder, topic=each.topic, partition=each.partition)
     following, equal, expired, erased = next(kept, None), 0, 0, 0
     for record in _within(each, old.log.read({partition: stretch})):
         while following is not None and following.offset < record.offset:

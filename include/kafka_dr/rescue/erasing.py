@@ -13,20 +13,24 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
+from kafka_dr.audit.content_keys import ContentKeys
 from kafka_dr.audit.erasure import Erasure, files_after, key_digest
 from kafka_dr.audit.stranded import StrandedFile, StrandedList
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.errors import NeedsPerson
+from kafka_dr.rescue.content import CONTENT, content_opener
 from kafka_dr.rescue.kept import ERASED, parquet_file, sha256_of
 
 _BATCH = 2_000
 _DRAFT = ".{}.erasing"
 #: What Hadoop's local file system keeps of each file: the checksums of its former content.
 _HADOOP_SUMS = ".{}.crc"
-_FOLDER = "records-"
-_MATCHED = ("topic", "partition", "key")
+_FOLDER, _STAMP = "records-", "%Y%m%dT%H%M%SZ"
+_MATCHED = ("topic", "partition")
+_IsWanted = Callable[[Mapping[str, Any]], bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,11 +76,13 @@ class KeptList:
 
     :param folder: of the list, a path object whose every access has a deadline
     :param erasures: what was erased so far, as a register knows it
+    :param keys: of the content, where the topology names any; without them only a whole list or topic can be erased
     """
 
     found: StrandedList
     folder: Any
     erasures: tuple[Erasure, ...] = ()
+    keys: ContentKeys | None = None
 
     def matches(self, wanted: Wanted) -> Matches:
         """Return what there is to erase.
@@ -125,7 +131,7 @@ class KeptList:
         A folder that is newer than the list is not among them: it may be one that a job is writing.
         """
         own = {file.path.partition("/")[0] for file in self.found.files}
-        made = min(own, default=f"{_FOLDER}{self.found.at:%Y%m%dT%H%M%SZ}")
+        made = min(own, default=f"{_FOLDER}{self.found.at:{_STAMP}}")
         return tuple(name for name in self._folders() if name not in own and name < made)
 
     def newer_folders(self) -> tuple[str, ...]:
@@ -148,11 +154,20 @@ class KeptList:
         return path.parent.joinpath(_HADOOP_SUMS.format(path.name))
 
     def _count(self, file: StrandedFile, wanted: Wanted) -> Counter[TopicPartition]:
+        is_wanted = self._rows_wanted(wanted, by_key=wanted.key is not None)
+        columns = _MATCHED if wanted.key is None else (*_MATCHED, "offset", "key", CONTENT)
         return Counter(
             TopicPartition(row["topic"], row["partition"])
-            for row in self._rows(file.path, _MATCHED)
-            if wanted(row["topic"], row["key"]) and not row.get(ERASED)
+            for row in self._rows(file.path, columns)
+            if not row.get(ERASED) and is_wanted(row)
         )
+
+    def _rows_wanted(self, wanted: Callable[[str, bytes | None], bool], *, by_key: bool) -> _IsWanted:
+        """Return what says whether the content of a row is to be erased; only a wish with a key opens the content."""
+        if not by_key:
+            return lambda row: wanted(row["topic"], None)
+        opened = content_opener(self.found, self.keys)
+        return lambda row: wanted(row["topic"], opened(row)["key"])
 
     def _rows(self, name: str, columns: Sequence[str]) -> Iterator[dict[str, Any]]:
         path = self._path(name)
@@ -169,7 +184,7 @@ class KeptList:
         path = self._path(file.path)
         if file.sha256 and sha256_of(path) != file.sha256:
             raise NeedsPerson(f"{path} is not what was kept, and nothing is erased from it: restore it from a copy")
-        content = _without(path, wanted)
+        content = _without(path, self._rows_wanted(wanted, by_key=wanted.key is not None))
         _write(path.parent.joinpath(_DRAFT.format(path.name)), content)
         return StrandedFile(file.path, len(content), hashlib.sha256(content).hexdigest())
 
@@ -179,7 +194,8 @@ class KeptList:
         except FileNotFoundError:
             as_journaled = False
         if not as_journaled:
-            content = _without(path, self._was_erased)
+            by_key = any(each.key_sha256 for each in self.erasures)
+            content = _without(path, self._rows_wanted(self._was_erased, by_key=by_key))
             if hashlib.sha256(content).hexdigest() != file.sha256:
                 raise NeedsPerson(
                     f"{path} is not what the journaled erasures make of it: restore its former version from a copy, "
@@ -192,12 +208,18 @@ class KeptList:
         return any(each.covers(self.found.run, topic, key) for each in self.erasures)
 
 
+def made_at(folder: str) -> datetime:
+    """Return when a job began to write a folder of records, by its name."""
+    stamp = folder.removeprefix(_FOLDER).partition("-")[0]
+    return datetime.strptime(stamp, _STAMP).replace(tzinfo=UTC)
+
+
 def _write(path: Any, content: bytes) -> None:
     with path.open("wb") as file:
         file.write(content)
 
 
-def _without(path: Any, wanted: Callable[[str, bytes | None], bool]) -> bytes:
+def _without(path: Any, is_wanted: _IsWanted) -> bytes:
     """Return a file without the content of some records."""
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -211,7 +233,9 @@ def _without(path: Any, wanted: Callable[[str, bytes | None], bool]) -> bytes:
                 schema = schema.append(pa.field(ERASED, pa.bool_()))
             with pq.ParquetWriter(sink, schema) as writer:
                 for batch in parquet.iter_batches(_BATCH):
-                    rows = [_erased(row) if wanted(row["topic"], row["key"]) else row for row in batch.to_pylist()]
+                    rows = [
+                        _erased(row) if not row.get(ERASED) and is_wanted(row) else row for row in batch.to_pylist()
+                    ]
                     writer.write_batch(pa.RecordBatch.from_pylist(rows, schema))
     except (OSError, ValueError) as error:
         raise NeedsPerson(f"{path} cannot be read or written again ({error}): restore it from a copy") from error
@@ -219,4 +243,5 @@ def _without(path: Any, wanted: Callable[[str, bytes | None], bool]) -> bytes:
 
 
 def _erased(row: Mapping[str, Any]) -> dict[str, Any]:
-    return {**row, "timestamp": 0, "key": None, "value": None, "headers": None, ERASED: True}
+    # A file has either of these; what its schema does not have is not written.
+    return {**row, "timestamp": 0, "key": None, "value": None, "headers": None, CONTENT: None, ERASED: True}

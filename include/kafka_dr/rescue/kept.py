@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from kafka_dr.audit.content_keys import ContentKeys
 from kafka_dr.audit.erasure import Erasure, erased_in, files_after
 from kafka_dr.audit.stranded import StrandedList
 from kafka_dr.errors import NeedsPerson
+from kafka_dr.rescue.content import content_opener
 
 _BATCH = 2_000
 _BLOCK = 1 << 20
@@ -101,18 +103,26 @@ def _count_erased(parquet: Any) -> int:
 
 
 def read_partition(
-    found: StrandedList, folder: Any, *, topic: str, partition: int, from_offset: int = 0
+    found: StrandedList,
+    folder: Any,
+    *,
+    topic: str,
+    partition: int,
+    from_offset: int = 0,
+    keys: ContentKeys | None = None,
 ) -> Iterator[KeptRecord]:
     """Yield the records of one partition from an offset on, in order.
 
-    :raises NeedsPerson: a file cannot be read
+    :param keys: of the content, where the topology names any
+    :raises NeedsPerson: a file cannot be read, or its content is encrypted and the key is not known
     """
+    opened = content_opener(found, keys)
     try:
         for _, path in sorted(_files_of(found, folder, topic, partition)):
             with folder.joinpath(*path.split("/")).open("rb") as file:
                 for batch in parquet_file(file).iter_batches(_BATCH):
                     yield from (
-                        _record(row)
+                        _record(opened(row))
                         for row in batch.to_pylist()
                         if (row["topic"], row["partition"]) == (topic, partition) and row["offset"] >= from_offset
                     )
@@ -156,7 +166,7 @@ def parquet_file(file: Any) -> Any:
     return pq.ParquetFile(file)
 
 
-def _record(row: dict[str, Any]) -> KeptRecord:
+def _record(row: Mapping[str, Any]) -> KeptRecord:
     return KeptRecord(
         topic=row["topic"],
         partition=row["partition"],

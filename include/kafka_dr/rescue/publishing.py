@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from kafka_dr.audit.content_keys import ContentKeys
 from kafka_dr.audit.stranded import StrandedList, StrandedPartition
 from kafka_dr.clusters import KafkaCluster, TopicPartition
 from kafka_dr.clusters.writing import NewRecord, TransactionalWriter
@@ -62,6 +63,7 @@ class Rescue:
     :param operator: the same, reached as the operator, which creates topics
     :param canary_topic: whose records are not published
     :param permission: called before each transaction; raises an error if it must not be written
+    :param keys: of the content, where the topology names any
     """
 
     found: StrandedList
@@ -72,6 +74,7 @@ class Rescue:
     canary_topic: str
     replication_factor: int
     permission: Callable[[], object]
+    keys: ContentKeys | None = None
 
     def publish(self) -> Rescued:
         """Publish what was not published yet.
@@ -85,7 +88,10 @@ class Rescue:
         done = 0
         # Taking over the id ends the open transaction of an earlier attempt, so the ledger is complete.
         taken = self.writer.writing.transactions(
-            f"kafka-dr-rescue-{self.found.group}", largest=limits.largest, batch_bytes=limits.smallest
+            f"kafka-dr-rescue-{self.found.group}",
+            largest=limits.largest,
+            batch_bytes=limits.smallest,
+            known_topic=LEDGER_TOPIC,
         )
         with taken as transactions:
             ledger = read_ledger(self.reader, self.found.group, self.found.run)
@@ -116,6 +122,7 @@ class Rescue:
             topic=partition.topic,
             partition=partition.partition,
             from_offset=entry.next_offset,
+            keys=self.keys,
         )
         for batch in in_transactions(records):
             since = rules.keys.among({record.key for record in batch if record.key is not None})

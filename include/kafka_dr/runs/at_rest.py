@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
 from kafka_dr.register import Phase, RegisterState
-
-#: ``left_alone``: not this program's business now. Neither that nor ``unknown`` is good.
-WatchOutcome = Literal["ok", "left_alone", "failed", "unknown"]
+from kafka_dr.watch_results import WatchOutcome
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,11 +15,13 @@ class WatchResult:
     """What a look at a group found, and what was done about it.
 
     :param sentences: what was seen and done, in order
+    :param facts: figures by their name, as plain JSON values
     """
 
     group: str
     outcome: WatchOutcome
     sentences: tuple[str, ...]
+    facts: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def summary(self) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from functools import cached_property
@@ -10,17 +11,20 @@ from threading import Lock
 from types import TracebackType
 from typing import Any, Literal
 
+from kafka_dr.audit.content_keys import ContentKeys
 from kafka_dr.clock import Clock
 from kafka_dr.clusters import ClientSettings, KafkaCluster
 from kafka_dr.clusters.session import REQUEST_SECONDS
-from kafka_dr.errors import Refused, TryAgain
+from kafka_dr.errors import KafkaDrError, Refused, TryAgain
 from kafka_dr.evidence import EvidenceStore
 from kafka_dr.evidence.signing import SigningKey
 from kafka_dr.people import Person
 from kafka_dr.register import KafkaRegister
+from kafka_dr.register.digests import KafkaDigests
 from kafka_dr.replication import ConnectClient, ConnectEndpoint, Flow, Mm2Replicator
 from kafka_dr.routing import FileRouter, Router
 from kafka_dr.runs.executor import Executor
+from kafka_dr.runs.silent_clusters import SilentClusters
 from kafka_dr.storage import with_deadline
 from kafka_dr.topology import ProtectionGroup, Topology
 
@@ -29,6 +33,10 @@ Role = Literal["operator", "probe", "audit", "replicator"]
 
 class OtherCluster(TryAgain):
     """Another cluster answers at the address: the declared one cannot be reached, and this one is not touched."""
+
+
+class ClientsClosed(KafkaDrError):
+    """A client was asked for after its owner had closed all of them, as a background call may do."""
 
 
 def wrong_cluster_id(clients: Clients, cluster: str, found: str) -> str:
@@ -41,13 +49,14 @@ def wrong_cluster_id(clients: Clients, cluster: str, found: str) -> str:
 
 
 class Clients:
-    """Builds each client when it is first needed and keeps it until closed.
+    """Builds each client when it is first needed and keeps it until closed; once closed, it builds none.
 
     :param topology: what is declared
     :param settings_of: returns the client settings of a Kafka connection id; secrets stay in memory
     :param connect_of: returns the address and login of a connection id of Connect's REST API or of a vantage
     :param evidence_root: a path object, local or Airflow's ObjectStoragePath
     :param signing_key_of: the signing key of a connection id; only asked if the topology names one
+    :param content_keys_of: the keys of stranded records' content; only asked if the topology names a connection of them
     :param people_of: finds people by names and by roles; without it a name is also the id, and nobody has a role
     """
 
@@ -60,6 +69,7 @@ class Clients:
         evidence_root: Any,
         clock: Clock,
         signing_key_of: Callable[[str], SigningKey] | None = None,
+        content_keys_of: Callable[[str], ContentKeys] | None = None,
         people_of: Callable[[Sequence[str], Sequence[str]], tuple[Person, ...]] | None = None,
     ) -> None:
         self.topology = topology
@@ -69,17 +79,50 @@ class Clients:
         self.evidence = EvidenceStore(self.evidence_root)
         #: Who executes what these clients are used for: one process, or one task of Airflow.
         self.executor = Executor.here()
+        #: Which clusters do not answer this process.
+        self.silent_clusters = SilentClusters(clock)
         self._settings_of = settings_of
         self._connect_of = connect_of
         self._signing_key_of = signing_key_of
+        self._content_keys_of = content_keys_of
         self._people_of = people_of
         self._clusters: dict[tuple[str, Role], KafkaCluster] = {}
         self._connects: dict[str, ConnectClient] = {}
         self._registers: dict[str, KafkaRegister] = {}
+        self._digests: dict[str, KafkaDigests] = {}
         self._hurried: dict[str, float] = {}
         self._ignores_foreign = False
+        self._shares_reads = False
         self._recognised: set[str] = set()
+        self._closed = False
         self._lock = Lock()
+
+    def among(
+        self,
+        topology: Topology,
+        *,
+        evidence_root: Any,
+        settings_of: Callable[[str], ClientSettings] | None = None,
+        connect_of: Callable[[str], ConnectEndpoint] | None = None,
+        people_of: Callable[[Sequence[str], Sequence[str]], tuple[Person, ...]] | None = None,
+    ) -> Clients:
+        """Return new clients with other declarations, and the same connections unless others are given.
+
+        :param topology: what they know; nothing else can be reached with them
+        :param evidence_root: where they keep evidence
+        """
+        made = Clients(
+            topology,
+            settings_of=settings_of or self.settings_of,
+            connect_of=connect_of or self._connect_of,
+            evidence_root=evidence_root,
+            clock=self.clock,
+            signing_key_of=self._signing_key_of,
+            content_keys_of=self._content_keys_of,
+            people_of=people_of or self._people_of,
+        )
+        made.evidence.secrets.learn(self.evidence.secrets)
+        return made
 
     def ignore_foreign_records(self) -> None:
         """Let registers ignore records that are not of this project's shape; the newest one before each counts.
@@ -90,6 +133,10 @@ class Clients:
             self._ignores_foreign = True
             for register in self._registers.values():
                 register.ignores_foreign = True
+
+    def share_reads(self) -> None:
+        """Let the groups that use these clients at the same time share reads; for clusters made from now on."""
+        self._shares_reads = True
 
     def require_declared(self, cluster: str) -> None:
         """Raise an error unless the cluster that answers is the declared one; once seen, it is not asked again.
@@ -115,10 +162,13 @@ class Clients:
         key = (name, role)
         topics = self.cluster(name, "operator").topics if role == "audit" else None
         with self._lock:
+            self._require_open()
             if key not in self._clusters:
                 connection = getattr(self.topology.cluster(name).connections, role)
-                settings, seconds = self._settings(connection), self._hurried.get(name, REQUEST_SECONDS)
+                settings, seconds = self.settings_of(connection), self._hurried.get(name, REQUEST_SECONDS)
                 self._clusters[key] = KafkaCluster(name, settings, request_seconds=seconds, topics=topics)
+                if self._shares_reads:
+                    self._clusters[key].acls.share_reads()
             return self._clusters[key]
 
     def register(self, cluster: str) -> KafkaRegister:
@@ -130,11 +180,20 @@ class Clients:
                 reached.connect_ahead()
                 self._registers[cluster] = KafkaRegister(reached, self.clock)
                 self._registers[cluster].ignores_foreign = self._ignores_foreign
+                if self._shares_reads:
+                    self._registers[cluster].share_reads()
             return self._registers[cluster]
+
+    def digests(self, cluster: str) -> KafkaDigests:
+        """Return the digests that a cluster's register keeps in a topic of their own, reached as the operator."""
+        reached = self.cluster(cluster, "operator")
+        with self._lock:
+            return self._digests.setdefault(cluster, KafkaDigests(reached, self.clock))
 
     def connect(self, cluster: str) -> ConnectClient:
         """Return the Connect cluster that writes to a cluster."""
         with self._lock:
+            self._require_open()
             if cluster not in self._connects:
                 endpoint = self.endpoint(self.topology.cluster(cluster).connect)
                 self._connects[cluster] = ConnectClient(endpoint, clock=self.clock)
@@ -171,15 +230,18 @@ class Clients:
         for cluster in self.topology.clusters.values():
             for connection in cluster.connections.model_dump().values():
                 with suppress(*unreadable):
-                    self._settings(connection)
+                    self.settings_of(connection)
             with suppress(*unreadable):
                 self.endpoint(cluster.connect)
         for group in self.topology.protection_groups.values():
             for connection in group.disaster.vantage_connections.values():
                 with suppress(*unreadable):
                     self.endpoint(connection)
+            for connection in group.drill.connections.values() if group.drill else ():
+                with suppress(*unreadable):
+                    self.settings_of(connection)
 
-    def _settings(self, connection: str) -> ClientSettings:
+    def settings_of(self, connection: str) -> ClientSettings:
         """Resolve a connection; what is secret about it must never be in any evidence from then on."""
         settings = self._settings_of(connection)
         self._keep_out(settings.password, login=settings.username)
@@ -213,6 +275,23 @@ class Clients:
         return key
 
     @cached_property
+    def content_keys(self) -> ContentKeys | None:
+        """What encrypts the content of kept stranded records; ``None`` if the topology names no connection of it.
+
+        :raises Refused: it names one that cannot be used
+        """
+        connection = self.topology.evidence.encryption_connection
+        if connection is None:
+            return None
+        if self._content_keys_of is None:
+            raise Refused(f"the topology names the connection {connection}, and no connection can be read here")
+        found = self._content_keys_of(connection)
+        for key in found.keys.values():
+            self._keep_out(key.hex())
+            self._keep_out(base64.b64encode(key).decode("ascii"))
+        return found
+
+    @cached_property
     def _declared(self) -> frozenset[str]:
         """Every name that the topology declares."""
         return frozenset(_texts(self.topology.model_dump(mode="json")))
@@ -220,15 +299,19 @@ class Clients:
     def _keep_out(self, secret: str | None, *, login: str | None = None) -> None:
         self.evidence.secrets.add(secret, login=login, names=self._declared)
 
+    def _require_open(self) -> None:
+        if self._closed:
+            raise ClientsClosed("the clients of this run are closed already")
+
     def close(self) -> None:
-        """Close every connection."""
-        for cluster in self._clusters.values():
-            cluster.close()
-        for connect in self._connects.values():
-            connect.close()
-        self._clusters.clear()
-        self._connects.clear()
-        self._registers.clear()
+        """Close every connection. A background call that still asks for a client gets :class:`ClientsClosed`."""
+        with self._lock:
+            self._closed = True
+            opened: list[KafkaCluster | ConnectClient] = [*self._clusters.values(), *self._connects.values()]
+            for clients in (self._clusters, self._connects, self._registers, self._digests):
+                clients.clear()
+        for client in opened:
+            client.close()
 
     def __enter__(self) -> Clients:
         return self

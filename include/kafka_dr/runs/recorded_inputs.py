@@ -24,6 +24,8 @@ from kafka_dr.storage.access import Operation
 
 #: The digests are journaled under this name instead of a run's.
 AUDITS = "audits"
+#: Former digests that stay good, the newest: writers that recorded a file and have not written it yet.
+_FORMER = 3
 
 
 class InputKind(StrEnum):
@@ -134,15 +136,23 @@ def unrecorded(
     )
 
 
-def record_input(register: Register, what: RecordedInput, sha256: str, *, at: datetime) -> None:
-    """Journal the digest of an input. The one before it stays good, so that this can be done before the file is there.
+def record_input(register: Register, what: RecordedInput, sha256: str, *, at: datetime, held: str = "") -> None:
+    """Journal the digest of an input, before or after the file is there.
+
+    Former digests stay good for a while, as several writers may follow each other: one may have recorded a file that it
+    has not written yet, or died before it wrote. What the file holds now stays good as long as it was recorded once.
 
     :param at: aware
+    :param held: the digest of what is there now; empty if it is not known
     :raises KafkaDrError: the register did not take it
     """
-    before = register.facts(what.group, AUDITS).get(what.fact, {}).get("sha256", ())
-    kept = [sha256, *(each for each in before[:1] if each != sha256)]
-    register.write_fact(what.group, AUDITS, what.fact, {"sha256": kept, "at": at.isoformat(timespec="seconds")})
+
+    def change(before: Mapping[str, Any]) -> Mapping[str, Any]:
+        former = before.get("sha256", ())
+        kept = dict.fromkeys((sha256, *former[:_FORMER], *(each for each in former if each == held)))
+        return {"sha256": list(kept), "at": at.isoformat(timespec="seconds")}
+
+    register.change_fact(what.group, AUDITS, what.fact, change)
 
 
 @dataclass(slots=True)

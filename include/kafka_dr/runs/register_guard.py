@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from kafka_dr.clock import Clock
-from kafka_dr.errors import KafkaDrError, Refused
-from kafka_dr.fencing.change import FRESH_SECONDS
+from kafka_dr.errors import KafkaDrError, Refused, TryAgain
+from kafka_dr.fencing.change import FRESH_SECONDS, permitted_at
 from kafka_dr.register import RegisterState
 from kafka_dr.register.holding import said
 
@@ -115,17 +115,20 @@ class LastingPermission:
         """Ask if the last answer is too old, to be called right before each change, by any thread.
 
         :raises Refused: the register does not permit the changes any more
-        :raises KafkaDrError: the register could not be read
+        :raises KafkaDrError: the register could not be read, or not fast enough
         """
         with self._lock:
             if self._error is not None:
                 raise self._error
-            now = self.clock.monotonic()
-            if self._asked is not None and now - self._asked <= FRESH_SECONDS:
+            if self._asked is not None and self.clock.monotonic() - self._asked <= FRESH_SECONDS:
                 return
             try:
-                self.guard.require()
+                self._asked = permitted_at(self.guard.require, self.clock)
+                if self._asked is None:
+                    raise TryAgain(
+                        f"{self.guard.asked} of {self.guard.group} takes longer than {FRESH_SECONDS:g} s to answer: "
+                        "nothing more is changed, run the step again"
+                    )
             except KafkaDrError as error:
                 self._error = error
                 raise
-            self._asked = now

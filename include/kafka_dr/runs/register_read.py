@@ -3,21 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
 from functools import partial
 
 from kafka_dr.clock import SystemClock
 from kafka_dr.errors import KafkaDrError, NeedsPerson
 from kafka_dr.register import RegisterState, arbiter, highest
 from kafka_dr.runs.background import BackgroundCall
+from kafka_dr.runs.silent_clusters import FULL_SECONDS, SilentClusters
 from kafka_dr.waiting import wait_until
 
 #: How long a cluster that may be dead is given to answer, and how long one whose answer is needed.
-OTHERS_SECONDS = 2.0
+OTHERS_SECONDS = FULL_SECONDS
 NEEDED_SECONDS = 15.0
 #: Looks cost nothing, and everything waits for the deciding register.
 _PAUSE_SECONDS = 0.01
 
 Answers = Mapping[str, RegisterState | KafkaDrError | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """How long registers that do not decide are waited for.
+
+    :param silent: what this process knows of clusters that do not answer
+    :param seconds: the time of one that was not silent before. 0 is for a question whose answer cannot depend on them:
+        they are asked, and not waited for
+    """
+
+    silent: SilentClusters
+    seconds: float = OTHERS_SECONDS
 
 
 def decided(group: str, answers: Answers) -> RegisterState | None:
@@ -46,21 +61,29 @@ def decided_without_source(group: str, answers: Answers, *, target: str | None) 
 
 
 def read_patiently_from_one(
-    clusters: Collection[str], read: Callable[[str], RegisterState | None], *, run: str, target: str | None
+    clusters: Collection[str],
+    read: Callable[[str], RegisterState | None],
+    *,
+    run: str,
+    target: str | None,
+    waiting: Waiting,
 ) -> dict[str, RegisterState | KafkaDrError | None]:
     """Read every register at once; stop as soon as the deciding one says that this run holds the group.
 
     :param run: the run that asks; until it holds the group, each register is given its time
+    :param waiting: how long that is; less for a cluster that this process knows to be silent
     :param target: as asked for; the standby of the highest record where ``None``. Its register gets the longer time
     """
-    asked = {name: BackgroundCall(f"the register of {name}", partial(read, name)) for name in clusters}
+    asked = {name: waiting.silent.ask(name, f"the register of {name}", partial(read, name)) for name in clusters}
     clock = SystemClock()
-    patience = clock.monotonic() + OTHERS_SECONDS
+    began = clock.monotonic()
+    until = {name: began + waiting.silent.seconds(name, waiting.seconds) for name in clusters}
 
     def is_enough(answers: Answers) -> bool:
         if len(answers) == len(asked) or any(_holds(name, answer, run) for name, answer in answers.items()):
             return True
-        return clock.monotonic() > patience and _without_the_others(answers, target)
+        over = all(clock.monotonic() > until[name] for name in clusters if name not in answers)
+        return over and _without_the_others(answers, target)
 
     wait_until(
         lambda: {name: _answer(question) for name, question in asked.items() if question.answered},
@@ -69,6 +92,9 @@ def read_patiently_from_one(
         seconds=NEEDED_SECONDS,
         pause_seconds=_PAUSE_SECONDS,
     )
+    for name, question in asked.items():
+        if waiting.seconds and not question.answered and clock.monotonic() > until[name]:
+            waiting.silent.give_up(name)
     return {name: _answer(question) for name, question in asked.items()}
 
 

@@ -15,9 +15,16 @@ from kafka_dr.replication import Flow
 from kafka_dr.runs import inputs
 from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.group_context import GroupContext
+from kafka_dr.runs.recorded_files import (
+    KnownFiles,
+    UnrecordedFile,
+    known_files,
+    unrecorded_files,
+    with_recorded_only,
+)
 from kafka_dr.runs.recorded_inputs import RecordedInput, UnrecordedInput, inputs_of, unrecorded, without
 from kafka_dr.runs.register_guard import RegisterGuard
-from kafka_dr.runs.register_read import OTHERS_SECONDS
+from kafka_dr.runs.register_read import OTHERS_SECONDS, Waiting
 from kafka_dr.runs.request import RunRequest
 from kafka_dr.runs.source_policy import policy_of
 from kafka_dr.storage import DeadlinePath
@@ -80,9 +87,11 @@ class Run(GroupContext):
         """Replication from source to target."""
         return Flow(self.group.name, self.source, self.target)
 
-    def read_register_state(self) -> RegisterState | None:
+    def read_register_state(self, *, others_seconds: float = OTHERS_SECONDS) -> RegisterState | None:
         """Read the registers of the group's clusters at once and return the highest record.
 
+        :param others_seconds: how long a cluster that may be dead is waited for; 0 for what only depends on the
+            register that decides
         :raises NeedsPerson: the records contradict each other, or the one that decides cannot be read
         """
 
@@ -97,6 +106,7 @@ class Run(GroupContext):
             self.each_cluster,
             run=self.request.run,
             target=self.request.target,
+            waiting=Waiting(self.clients.silent_clusters, others_seconds),
         )
         self.silent = found.silent
         return found.state
@@ -180,10 +190,11 @@ class Run(GroupContext):
     @cached_property
     def evidence_root(self) -> DeadlinePath:
         """What this run relies on of the evidence: since its claim, as it was before it."""
-        root, fact = self.clients.evidence_root, self.journal.get(inputs.INPUTS)
-        copy = inputs.copy_folder(self.group.name, self.request.run)
+        fact = self.journal.get(inputs.INPUTS)
         if fact is not None:
-            return inputs.with_inputs(root, fact, copy=copy)
+            copy = inputs.copy_folder(self.group.name, self.request.run)
+            return inputs.with_inputs(self.clients.evidence_root, fact, copy=copy)
+        root = with_recorded_only(self.clients.evidence_root, self._known_files)
         # A storage that refuses now refuses whoever reads them, too.
         with suppress(OSError):
             return without(root, self.unrecorded_inputs)
@@ -196,6 +207,19 @@ class Run(GroupContext):
         :raises OSError: the storage refuses
         """
         return unrecorded(self.clients.evidence_root, self.history, self._recorded_inputs())
+
+    @cached_property
+    def unrecorded_files(self) -> tuple[UnrecordedFile, ...]:
+        """The last looks, offset pairs and archived syncs without a digest in the register; they are not read.
+
+        :raises OSError: the storage refuses
+        """
+        folders = inputs.folders_of(self.group.name, (self.source, self.target))
+        return unrecorded_files(self.clients.evidence_root, folders, self._known_files)
+
+    @cached_property
+    def _known_files(self) -> KnownFiles:
+        return known_files(self.clients, self.target)
 
     def _recorded_inputs(self) -> tuple[RecordedInput, ...]:
         ends = (self.source, self.target)
@@ -211,7 +235,8 @@ class Run(GroupContext):
         copy = inputs.copy_folder(self.group.name, self.request.run)
         folders = inputs.folders_of(self.group.name, (self.source, self.target))
         try:
-            found = inputs.read_inputs(self.clients.evidence_root, folders, copy=copy)
+            root = with_recorded_only(self.clients.evidence_root, self._known_files)
+            found = inputs.read_inputs(root, folders, copy=copy)
             seen = inputs.with_inputs(self.clients.evidence_root, found.to_json(), copy=copy)
             forged = unrecorded(seen, self.history, self._recorded_inputs())
             found = found.without(lambda path: any(each.what.covers(path) for each in forged))

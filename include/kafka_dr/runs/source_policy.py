@@ -16,6 +16,7 @@ from kafka_dr.errors import KafkaDrError, Refused, TryAgain
 from kafka_dr.register import Phase, RegisterState, Verb
 from kafka_dr.runs import background, register_read
 from kafka_dr.runs.background import BackgroundCall
+from kafka_dr.runs.register_read import Waiting
 
 T = TypeVar("T")
 
@@ -64,9 +65,11 @@ class SourcePolicy(Protocol):
         *,
         run: str,
         target: str | None,
+        waiting: Waiting,
     ) -> RegistersRead:
         """Read the registers and return the record that counts.
 
+        :param waiting: how long the registers of clusters that may be dead are waited for
         :raises NeedsPerson: the records contradict each other, or the one that decides cannot be read
         """
         ...
@@ -155,6 +158,7 @@ class SourceRequired:
         *,
         run: str,
         target: str | None,
+        waiting: Waiting,
     ) -> RegistersRead:
         """Read all registers; the one that decides has to answer."""
         return RegistersRead(register_read.decided(group, ask_each(read)))
@@ -241,9 +245,10 @@ class SourceOptional:
         *,
         run: str,
         target: str | None,
+        waiting: Waiting,
     ) -> RegistersRead:
         """Read all registers at once, and wait only for the target's."""
-        answers = register_read.read_patiently_from_one(clusters, read, run=run, target=target)
+        answers = register_read.read_patiently_from_one(clusters, read, run=run, target=target, waiting=waiting)
         silent = frozenset(name for name, found in answers.items() if isinstance(found, TryAgain))
         return RegistersRead(register_read.decided_without_source(group, answers, target=target), silent)
 

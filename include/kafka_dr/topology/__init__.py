@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from kafka_dr.topology.cluster import ClusterSpec, ConnectionIds, ReplicatorEndpoint
+from kafka_dr.topology.drill import DrillKind, DrillSpec
+from kafka_dr.topology.evidence import EvidenceSpec, RetentionSpec
 from kafka_dr.topology.loading import load
 from kafka_dr.topology.mistakes import Mistake, TopologyError
 from kafka_dr.topology.model import (
     AuditsSpec,
     ConfigSyncSpec,
     DisasterSpec,
-    EvidenceSpec,
     FlowSpec,
     GroupsPolicy,
     Objectives,
@@ -20,7 +21,8 @@ from kafka_dr.topology.model import (
     Topology,
     UnknownName,
 )
-from kafka_dr.topology.names import is_internal_topic
+from kafka_dr.topology.names import DRILL_PREFIX, is_internal_topic
+from kafka_dr.topology.notifiers import NotifierSpec, Occasion
 
 __all__ = [
     "load",
@@ -31,6 +33,8 @@ __all__ = [
     "ClusterSpec",
     "ConnectionIds",
     "ReplicatorEndpoint",
+    "NotifierSpec",
+    "Occasion",
     "ProtectionGroup",
     "RouteSpec",
     "FlowSpec",
@@ -41,6 +45,10 @@ __all__ = [
     "GroupsPolicy",
     "DisasterSpec",
     "ConfigSyncSpec",
+    "DrillSpec",
+    "DrillKind",
+    "DRILL_PREFIX",
     "EvidenceSpec",
+    "RetentionSpec",
     "is_internal_topic",
 ]

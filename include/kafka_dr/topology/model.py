@@ -13,6 +13,8 @@ from pydantic import Field
 
 from kafka_dr.errors import Refused
 from kafka_dr.topology.cluster import ClusterSpec
+from kafka_dr.topology.drill import DrillSpec
+from kafka_dr.topology.evidence import EvidenceSpec
 from kafka_dr.topology.fields import (
     AbsolutePath,
     ConfigKey,
@@ -29,6 +31,7 @@ from kafka_dr.topology.fields import (
     TopicName,
 )
 from kafka_dr.topology.names import covers, is_internal_topic
+from kafka_dr.topology.notifiers import NotifierSpec
 
 #: What can be seen of a cluster that is down.
 Sign = Literal["unreachable", "no_active_broker", "offline_partitions", "no_controller", "writes_fail"]
@@ -68,6 +71,9 @@ class Objectives(Section):
     rto_seconds: Seconds = Field(description="how long it may take from the decision to verified traffic, in seconds")
     write_outage_seconds: Seconds = Field(
         description="how long writes may be refused in a planned failover, in seconds"
+    )
+    tried_every_days: Annotated[int, Field(ge=1, le=3650, strict=True)] | None = Field(
+        default=None, description="after how many days without a failover, or a drill that passed, readiness warns"
     )
 
 
@@ -314,8 +320,14 @@ class ProtectionGroup(Section):
     disaster: DisasterSpec = Field(
         default_factory=DisasterSpec, description="what counts as a disaster, and who has to say yes"
     )
+    watch: Literal["quick", "normal", "idle"] = Field(
+        default="normal", description="how often the scheduled checks look at the group; health: always each minute"
+    )
     config_sync: ConfigSyncSpec = Field(
         default_factory=ConfigSyncSpec, description="how the standby's configuration is kept like the active one's"
+    )
+    drill: DrillSpec | None = Field(
+        default=None, description="how this group's failovers are practised, on topics that the drill makes for itself"
     )
 
     @property
@@ -336,25 +348,16 @@ class ProtectionGroup(Section):
         return covers(name, literals=self.transactional_ids, prefixes=self.transactional_id_prefixes)
 
 
-class EvidenceSpec(Section):
-    """Where the proof of every run is kept."""
-
-    root: Annotated[str, Field(pattern=r"^(/|[a-z][a-z0-9+.-]*://)\S+$")] = Field(
-        description="a URI or an absolute path, outside every datacenter that the evidence is to outlive"
-    )
-    signing_connection: ConnectionId | None = Field(
-        default=None, description="the connection id of the key that signs every sealed run; not signed without it"
-    )
-    access_seconds: Annotated[float, Field(gt=0, le=600)] = Field(
-        default=10.0,
-        description="how long one access may take before it is left alone; a file has 1 s more for every 4 MiB",
-    )
-
-
 class Topology(Section):
     """Everything that is declared."""
 
     evidence: EvidenceSpec = Field(description="where the proof of every run is kept")
+    airflow_runs_in: Name | None = Field(
+        default=None, description="the cluster whose datacenter Airflow shares, or elsewhere"
+    )
+    notifications: dict[Name, NotifierSpec] = Field(
+        default_factory=dict, description="who is notified when something changes, by a name of your own"
+    )
     clusters: Annotated[dict[Name, ClusterSpec], Field(min_length=2)] = Field(description="the clusters by name")
     protection_groups: Annotated[dict[Name, ProtectionGroup], Field(min_length=1)] = Field(
         description="the protection groups by name"

@@ -15,6 +15,8 @@ RENAMED_TOPIC_SUFFIX = "heartbeats"
 #: Groups and transactional ids that begin so are this project's own.
 OWN_GROUP_PREFIXES = ("__", "dr-")
 OWN_TRANSACTIONAL_ID_PREFIXES = ("kafka-dr-",)
+#: Protection groups that drills make for themselves, in memory alone, begin so; so does everything that they create.
+DRILL_PREFIX = "kafka-dr-drill-"
 
 
 def is_internal_topic(name: str) -> bool:

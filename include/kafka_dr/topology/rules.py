@@ -13,6 +13,7 @@ from pydantic import BaseModel
 
 from kafka_dr.topology.addresses import address_mistakes
 from kafka_dr.topology.document import Document, Path, render
+from kafka_dr.topology.drill_rules import drill_mistakes
 from kafka_dr.topology.mistakes import Mistake
 from kafka_dr.topology.model import AuditsSpec, Objectives, Thresholds, Timing
 from kafka_dr.topology.names import covers
@@ -38,6 +39,8 @@ def rule_mistakes(document: Document) -> Iterator[Mistake]:
     yield from _sasl(document)
     yield from _tls(document)
     yield from address_mistakes(document)
+    yield from _airflow(document)
+    yield from _notified_groups(document)
     for group in document.keys("protection_groups"):
         here = ("protection_groups", group)
         yield from _clusters(document, here)
@@ -50,7 +53,24 @@ def rule_mistakes(document: Document) -> Iterator[Mistake]:
         yield from _possible(document, here)
         yield from choice_mistakes(document, here)
         yield from reader_mistakes(document, here)
+        yield from drill_mistakes(document, here)
     yield from ownership_mistakes(document)
+
+
+def _airflow(document: Document) -> Iterator[Mistake]:
+    where = document.at("airflow_runs_in")
+    if isinstance(where, str) and where not in (*document.keys("clusters"), "elsewhere"):
+        yield document.mistake(("airflow_runs_in",), f"{where!r} is no cluster", "name a cluster, or write elsewhere")
+
+
+def _notified_groups(document: Document) -> Iterator[Mistake]:
+    declared = document.keys("protection_groups")
+    for name in document.keys("notifications"):
+        path = ("notifications", name, "groups")
+        groups = document.at(*path)
+        for group in groups if isinstance(groups, list) else ():
+            if group not in declared:
+                yield document.mistake(path, f"{group!r} is no protection group", "name groups of this file")
 
 
 def _same_value_twice(document: Document) -> Iterator[Mistake]:

@@ -11,9 +11,10 @@ from kafka_dr.group_offsets import last_look
 from kafka_dr.group_offsets.last_look import LastLook
 from kafka_dr.register import RegisterState
 from kafka_dr.replication import Flow, not_running
-from kafka_dr.runs.at_rest import WatchOutcome, WatchResult, at_rest
+from kafka_dr.runs.at_rest import WatchResult, at_rest
 from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.group_context import GroupContext
+from kafka_dr.watch_results import WatchOutcome
 
 _OUTCOMES: dict[CanaryOutcome, WatchOutcome] = {CanaryOutcome.ON_TIME: "ok", CanaryOutcome.UNKNOWN: "unknown"}
 
@@ -41,7 +42,14 @@ def watch_canary(group: str, clients: Clients) -> WatchResult:
         )
     outcome = _OUTCOMES.get(report.verdict.verdict, "failed")
     why = () if outcome == "ok" else _of_the_flow(context, Flow(group, state.active, state.standby))
-    return WatchResult(group, outcome, (*_sentences(report), *why, _last_look(seen)))
+    facts = {
+        "verdict": report.verdict.verdict.value,
+        "rpo_seconds": report.verdict.rpo_seconds,
+        "seconds": report.seconds,
+        "sent": report.sent,
+        "arrived": report.arrived,
+    }
+    return WatchResult(group, outcome, (*_sentences(report), *why, _last_look(seen)), facts)
 
 
 def _of_the_flow(context: GroupContext, flow: Flow) -> tuple[str, ...]:

@@ -8,17 +8,20 @@ from kafka_dr.errors import Refused
 from kafka_dr.fencing import plan
 from kafka_dr.register import RegisterState
 from kafka_dr.register.flow_seed import FlowSeed, newest_seed
-from kafka_dr.replication import Flow, Mm2Replicator, Moving, data_ends, flow_moves
-from kafka_dr.runs.at_rest import WatchOutcome, WatchResult, at_rest
+from kafka_dr.replication import Flow, Mm2Replicator, Moving, data_ends, flow_moves_in_turns
+from kafka_dr.runs.at_rest import WatchResult, at_rest
 from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.group_context import GroupContext
 from kafka_dr.runs.register_guard import RegisterGuard, Unchanged
 from kafka_dr.waiting import wait_until
 from kafka_dr.watch.flow_plan import FlowAction, FlowChange, ObservedFlow, plan_flows
+from kafka_dr.watch_results import WatchOutcome
 
 _LOOK_SECONDS = 1.0
 #: How long a flow that was just started may show no progress.
 _START_SECONDS = 20.0
+#: How long a partition may wait to be copied while others advance.
+_TURN_SECONDS = 20.0
 _OUTCOMES: dict[str, WatchOutcome] = {"moves": "ok", "idle": "ok", "stuck": "failed", "unknown": "unknown"}
 
 
@@ -114,8 +117,10 @@ def _progress(context: GroupContext, state: RegisterState, *, patience: float) -
         before = replicator.positions()
         ends = data_ends(source, before, source.topics.last_stable_offsets(context.partitions(state.active)))
         clock.sleep(_LOOK_SECONDS)
+        verdict = flow_moves_in_turns(
+            before, replicator.positions, ends, clock=clock, seconds=_TURN_SECONDS, pause_seconds=_LOOK_SECONDS
+        )
         status = replicator.status()
-        verdict = flow_moves(before, replicator.positions(), ends)
         if status.state != "running":
             return Moving("stuck", f"{replicator.flow.connector} is {status.state} {status.detail}".rstrip())
         return verdict

@@ -150,7 +150,7 @@ class _AuditBench:
             *("--topology", self._lab.environ["KAFKA_DR_TOPOLOGY"], "--flow", FLOW),
             *("--out", str(self._out / "cold"), "--topics", *self._equal, *more),
         ]
-        with _PeakMemory() as memory:
+        with PeakMemory() as memory:
             _done(argv, self._environ, expected=(0,), started=memory.watch)
         return memory.peak_gb
 
@@ -220,7 +220,7 @@ def _secrets(lab: Lab) -> Path:
     return path
 
 
-class _PeakMemory:
+class PeakMemory:
     """The most memory that a process and its children had: the sum of what each had at its worst moment."""
 
     def __init__(self) -> None:
@@ -247,7 +247,7 @@ class _PeakMemory:
                     if found:
                         self._peaks[each.pid] = int(found[1])
 
-    def __enter__(self) -> _PeakMemory:
+    def __enter__(self) -> PeakMemory:
         return self
 
     def __exit__(self, *_exception: object) -> None:

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from lab.bench import audit, config, offsets, question, switch
+from lab.bench import audit, config, failover, metrics, offsets, question, switch, watch
 
 
 def configure(parser: argparse.ArgumentParser, *, options: Sequence[argparse.ArgumentParser]) -> None:
@@ -34,3 +34,6 @@ def configure(parser: argparse.ArgumentParser, *, options: Sequence[argparse.Arg
     config.configure(benches, options=options)
     question.configure(benches, options=options)
     switch.configure(benches, options=options)
+    failover.configure(benches, options=options)
+    watch.configure(benches, options=options)
+    metrics.configure(benches, options=options)

@@ -19,12 +19,12 @@ from kafka_dr.clock import SystemClock
 from kafka_dr.clusters import ClientSettings, KafkaCluster, OffsetRange, TopicPartition
 from kafka_dr.evidence.signing import SigningKey
 from kafka_dr.group_offsets.sync_archive import archive_syncs
-from kafka_dr.offsets import ContentOffsetMap, MapStore, OffsetMap, SyncLookup, not_read_back, translate_offsets
+from kafka_dr.offsets import ContentOffsetMap, MapStore, SyncLookup, not_read_back, translate_offsets
 from kafka_dr.offsets.translate.choice import WithCheckpoint, with_checkpoint
 from kafka_dr.offsets.translate.facts import GatheredFacts, gather
 from kafka_dr.replication import ConnectEndpoint, Flow
 from kafka_dr.runs.clients import Clients
-from kafka_dr.topology import load
+from kafka_dr.topology import Topology, load
 from lab import credentials, rights
 from lab.api import Lab
 from lab.bench.audit import spark_audit
@@ -43,6 +43,7 @@ _PRINCIPALS = {
     "replicator": rights.REPLICATOR,
 }
 T = TypeVar("T")
+AnyClients = TypeVar("AnyClients", bound=Clients)
 Committed = dict[str, dict[TopicPartition, int]]
 
 
@@ -150,7 +151,7 @@ class _OffsetsBench:
         maps = MapStore(self._clients.evidence_root, GROUP, source=names[SOURCE], target=names[TARGET])
         return gather(source, target, self._partitions, syncs=self._syncs(), maps=maps)
 
-    def _reading(self) -> OffsetMap:
+    def _reading(self) -> ContentOffsetMap:
         """Return what compares content where no audit has: a cut-over asks it, too."""
         return ContentOffsetMap(*self._audited(), syncs=self._syncs())
 
@@ -188,13 +189,13 @@ def _positions(groups: list[str], log: Mapping[TopicPartition, list[tuple[int, b
 
 
 def _place(
-    committed: Committed, gathered: GatheredFacts, reading: OffsetMap
+    committed: Committed, gathered: GatheredFacts, reading: ContentOffsetMap
 ) -> dict[str, dict[TopicPartition, WithCheckpoint]]:
     positions: dict[TopicPartition, set[int]] = {}
     for offsets in committed.values():
         for p, offset in offsets.items():
             positions.setdefault(p, set()).add(offset)
-    found = translate_offsets(reading, positions, facts=gathered.partitions)
+    found = translate_offsets(reading.translate, positions, facts=gathered.partitions)
     placed = {key: with_checkpoint(key[1], gathered.partitions[key[0]], answer) for key, answer in found.items()}
     return {group: {p: placed[p, offset] for p, offset in row.items()} for group, row in committed.items()}
 
@@ -249,7 +250,15 @@ def _report(
 
 def lab_clients(lab: Lab) -> Clients:
     """Return clients of a lab, as a process outside Airflow has them."""
-    topology = load(Path(lab.environ["KAFKA_DR_TOPOLOGY"]), lab.environ)
+    return lab_clients_of(Clients, lab, lambda declared: declared)
+
+
+def lab_clients_of(kind: type[AnyClients], lab: Lab, changed: Callable[[Topology], Topology]) -> AnyClients:
+    """Return clients of a certain class.
+
+    :param changed: returns what this process declares otherwise than the lab
+    """
+    topology = changed(load(Path(lab.environ["KAFKA_DR_TOPOLOGY"]), lab.environ))
 
     def settings_of(connection: str) -> ClientSettings:
         _, cluster, role = connection.split("_")
@@ -260,7 +269,7 @@ def lab_clients(lab: Lab) -> Clients:
 
     root = Path(topology.evidence.root.removeprefix("file://"))
     root.mkdir(parents=True, exist_ok=True)
-    return Clients(
+    return kind(
         topology,
         settings_of=settings_of,
         connect_of=connect_of,

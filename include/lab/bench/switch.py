@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
+from rich.markup import escape
 
 from kafka_dr.adoption.adopt import adopt
 from kafka_dr.approvals.approval import record_answer
@@ -25,6 +26,8 @@ from kafka_dr.approvals.journaled import Answer
 from kafka_dr.failover.ask_approval import ask_approval
 from kafka_dr.failover.runner import run_step
 from kafka_dr.failover.switch import switch
+from kafka_dr.register import RegisterState
+from kafka_dr.register.transitions import UNPLANNED_EPOCHS
 from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.group_context import GroupContext
 from kafka_dr.runs.record import StepRecord
@@ -77,12 +80,13 @@ class MeasuredSwitch:
 
 
 def run(options: argparse.Namespace, console: Console) -> int:
-    """Bring a lab up, measure, write the report, and take the lab down unless it was up before.
+    """Bring a lab up, measure, write the report, and leave the lab as it was: up, stopped with its state, or not there.
 
     :returns: 0 if every invariant held, else 1
+    :raises LabError: the lab holds what a disaster left behind, which this benchmark cannot judge
     """
     lab = Lab(options.home, port_base=options.port_base)
-    was_up = lab.status().in_use
+    was_up, was_there = lab.status().in_use, lab.home.settings.exists()
     lab.up(airflow=False)
     traffic = Traffic(lab)
     try:
@@ -92,7 +96,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
     finally:
         traffic.stop()
         if not was_up:
-            lab.down(delete=True)
+            lab.down(delete=not was_there)
     demo = json.loads(options.demo.read_text()) if options.demo else None
     report = as_json(switches, verdict, demo)
     options.report.parent.mkdir(parents=True, exist_ok=True)
@@ -103,7 +107,8 @@ def run(options: argparse.Namespace, console: Console) -> int:
 
 def _switches(lab: Lab, traffic: Traffic, count: int, console: Console) -> tuple[float, tuple[MeasuredSwitch, ...]]:
     with lab_clients(lab) as clients:
-        _adopted(clients)
+        refuse_after_disaster(lab, GroupContext(PROTECTION_GROUP, clients).read_register_state())
+        adopted(clients)
     began = time.time()
     traffic.start()
     done: list[MeasuredSwitch] = []
@@ -111,18 +116,36 @@ def _switches(lab: Lab, traffic: Traffic, count: int, console: Console) -> tuple
         time.sleep(_WARM_UP_SECONDS)
         with lab_clients(lab) as clients:
             done.append(_switch(clients, f"bench-switch-{datetime.now(UTC):%Y%m%dT%H%M%SZ}"))
-        _let_work(traffic, done[-1])
+        let_work(traffic, done[-1])
         console.print(f"switch {number + 1} of {count}: {done[-1].source} → {done[-1].target}")
     return began, tuple(done)
 
 
-def _adopted(clients: Clients) -> None:
-    """Adopt the group and let its flow run."""
+def refuse_after_disaster(lab: Lab, state: RegisterState | None) -> None:
+    """Refuse a lab that has had an unplanned failover: what that lost looks like a loss of this benchmark.
+
+    :param state: the group's record; ``None`` if it was never adopted
+    :raises LabError: the lab has had one
+    """
+    if state is not None and state.epoch >= UNPLANNED_EPOCHS:
+        raise LabError(
+            f"the register of {PROTECTION_GROUP} in {lab.home.root} is at epoch {state.epoch}, so it has had "
+            "an unplanned failover, and the records that were lost then would count as lost by this benchmark: name "
+            "another --home, or remove this lab first (down --delete)"
+        )
+
+
+def adopted(clients: Clients, *, seconds: float = _FLOW_SECONDS) -> None:
+    """Adopt the group and let its flow run.
+
+    :param seconds: how long the flow may take until each partition that waits has been copied from
+    :raises LabError: the flow does not run in time
+    """
     adopt(PROTECTION_GROUP, clients, f"bench-adopt-{datetime.now(UTC):%Y%m%dT%H%M%SZ}")
-    deadline = time.monotonic() + _FLOW_SECONDS
+    deadline = time.monotonic() + seconds
     while (found := reconcile_flows(PROTECTION_GROUP, clients)).outcome != "ok":
         if time.monotonic() > deadline:
-            raise LabError(f"the flow does not run after {_FLOW_SECONDS:.0f} s: {found.summary}")
+            raise LabError(f"the flow does not run after {seconds:.0f} s: {found.summary}")
         time.sleep(0.5)
 
 
@@ -136,13 +159,13 @@ def _switch(clients: Clients, run_id: str) -> MeasuredSwitch:
     question = ask_approval(request, clients)
     approved_at = datetime.now(UTC)
     record_answer(request, clients, Answer(True, _APPROVER, approved_at, question.digest))
-    steps = (*switch(request, clients, _Unwatched()), run_step(StepName.VERIFY, request, clients))
+    steps = (*switch(request, clients, Unwatched()), run_step(StepName.VERIFY, request, clients))
     run_step(StepName.START_REVERSE_FLOW, request, clients)
     run_step(StepName.REPORT, request, clients)
     return MeasuredSwitch(state.active, state.standby, approved_at, steps)
 
 
-class _Unwatched:
+class Unwatched:
     """Nobody follows the steps of a benchmark."""
 
     def begins(self, step: StepName) -> None:
@@ -155,7 +178,8 @@ class _Unwatched:
         """Nothing."""
 
 
-def _let_work(traffic: Traffic, done: MeasuredSwitch) -> None:
+def let_work(traffic: Traffic, done: MeasuredSwitch) -> None:
+    """Wait until every application works again, and a moment longer."""
     since, deadline = done.steps[-1].finished_at.timestamp(), time.monotonic() + _WORK_AGAIN_SECONDS
     while traffic.idle(since=since) and time.monotonic() < deadline:
         time.sleep(0.2)
@@ -198,6 +222,10 @@ def as_json(
         "demo_write_outage_seconds": there,
         "ratio": round(there / outage, 2) if there and outage else None,
         "invariants": {each.invariant: each.outcome for each in verdict.findings},
+        "violated": [
+            {"invariant": each.invariant, "sentence": each.sentence, "examples": list(each.examples)}
+            for each in verdict.violated
+        ],
         "unknown": list(verdict.unknown),
         "held": verdict.held,
         "machine": {"processors": os.cpu_count()},
@@ -213,4 +241,9 @@ def _show(report: dict[str, Any], console: Console) -> None:
     )
     if report["ratio"] is not None:
         console.print(f"the demo's outage was {report['demo_write_outage_seconds']} s: {report['ratio']} times as long")
-    console.print("[green]✓[/] every invariant held" if report["held"] else "[red]✗[/] see the report's invariants")
+    for each in report["violated"]:
+        lines = "\n".join([each["sentence"], *(f"  {example}" for example in each["examples"])])
+        console.print(f"[red]{each['invariant']} violated[/] {escape(lines)}")
+    for sentence in report["unknown"]:
+        console.print(f"[yellow]unknown[/] {escape(sentence)}")
+    console.print("[green]✓[/] every invariant held" if report["held"] else "[red]✗[/] not every invariant held")

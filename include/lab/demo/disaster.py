@@ -14,7 +14,7 @@ from confluent_kafka.admin import AdminClient
 
 from kafka_dr.named_rows import ID_OF_A_TOPIC, by_name
 from lab.clusters import PROTECTION_GROUP, cluster_named
-from lab.credentials import ADMIN, passwords_of
+from lab.credentials import ADMIN, CONTENT_KEY, passwords_of
 from lab.demo.airflow_rest import AirflowApi
 from lab.demo.disaster_sabotage import DisasterSaboteur
 from lab.demo.failover_run import FailoverRun, FailoverRunner, RunParameters
@@ -133,7 +133,7 @@ class DisasterRehearsal(Rehearsal):
         observation = observe(
             self._traffic.logs,
             self._settings(ADMIN),
-            stranded_lists=listed if listed.exists() else None,
+            stranded_list=(listed, self._content_key) if listed.exists() else None,
             quarantine={runs[0].source: quarantine(runs)},
             earlier=self._earlier,
         )
@@ -169,7 +169,12 @@ class DisasterRehearsal(Rehearsal):
             logs=self._traffic.logs,
             connect={cluster.name: cluster.connect_url for cluster in status.clusters},
             stranded_lists=self._lists,
+            content_key=self._content_key,
         )
+
+    @property
+    def _content_key(self) -> str:
+        return passwords_of(self._lab.home)[CONTENT_KEY]
 
     @property
     def _lists(self) -> Path:

@@ -16,6 +16,7 @@ from lab.demo.options import Sabotage
 from lab.demo.run_evidence import RunEvidence
 from lab.demo.sabotage import CALL_SECONDS, PATIENCE_SECONDS, Saboteur
 from lab.errors import LabError
+from lab.invariants.kept_content import row_opener
 from lab.rights import REPLICATOR
 from lab.traffic.records import APPLICATION
 
@@ -33,6 +34,7 @@ class DisasterSaboteur(Saboteur):
 
     :param connect: cluster → address of its Connect
     :param stranded_lists: root of the lists of stranded records
+    :param content_key: what an encrypted list is opened with
     """
 
     def __init__(
@@ -44,10 +46,12 @@ class DisasterSaboteur(Saboteur):
         logs: Path,
         connect: Mapping[str, str],
         stranded_lists: Path,
+        content_key: str,
     ) -> None:
         super().__init__(kind, admin=admin, application=application, logs=logs)
         self._connect = connect
         self._stranded_lists = stranded_lists
+        self._content_key = content_key
 
     def _is_its_moment(self, evidence: RunEvidence) -> bool:
         step = _AFTER.get(self._kind)
@@ -88,10 +92,12 @@ class DisasterSaboteur(Saboteur):
         """One record of the list of stranded records is gone."""
         import pyarrow.parquet as parquet
 
-        for entry in json.loads((self._list / "summary.json").read_text())["files"]:
+        summary = json.loads((self._list / "summary.json").read_text())
+        opened = row_opener(summary, self._content_key)
+        for entry in summary["files"]:
             path = self._list / entry["path"]
             table = parquet.read_table(path)
-            own = [n for n, row in enumerate(table.to_pylist()) if _by_application(row)]
+            own = [n for n, row in enumerate(table.to_pylist()) if _by_application(opened(row))]
             if own:
                 kept = table.take([n for n in range(table.num_rows) if n != own[0]])
                 parquet.write_table(kept, path)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 import httpx
@@ -75,6 +76,8 @@ class Saboteur:
         self._application = application
         self._logs = logs
         self._clients: dict[str, AdminClient] = {}
+        self._readers: dict[str, Consumer] = {}
+        self._reached: dict[str, KafkaCluster] = {}
         self._done: str | None = None
         self._trouble: str | None = None
         self._thread: threading.Thread | None = None
@@ -102,6 +105,7 @@ class Saboteur:
     def _lurk(self, evidence: RunEvidence, source: str, target: str) -> None:
         strike: Callable[[str, str], str] = getattr(self, f"_{self._kind}")
         deadline = time.monotonic() + PATIENCE_SECONDS
+        self._connect_ahead(target)
         while not self._is_its_moment(evidence):
             if self._leave.is_set() or time.monotonic() > deadline:
                 return
@@ -110,6 +114,13 @@ class Saboteur:
             self._done = strike(source, target)
         except (KafkaException, KafkaDrError, TimeoutError, LabError, httpx.HTTPError, OSError) as error:
             self._trouble = str(error)
+
+    def _connect_ahead(self, target: str) -> None:
+        """Connect to the target: the next steps follow within half a second, and connecting takes about as long."""
+        with suppress(KafkaException, KafkaDrError, KeyError):
+            self._client(target).list_topics(timeout=CALL_SECONDS)
+            self._reader(target).list_topics(timeout=CALL_SECONDS)
+            self._positions(target)
 
     def _no_fence(self, source: str, _target: str) -> str:
         """The old cluster takes writes again while applications write to the new one."""
@@ -190,8 +201,9 @@ class Saboteur:
 
     def _positions(self, cluster: str) -> list[TopicPartition]:
         """The group's committed offsets."""
-        with KafkaCluster(cluster, ClientSettings.from_librdkafka(self._admin[cluster])) as reached:
-            found = reached.groups.offsets([GROUP], require_stable=False)[GROUP]
+        if cluster not in self._reached:
+            self._reached[cluster] = KafkaCluster(cluster, ClientSettings.from_librdkafka(self._admin[cluster]))
+        found = self._reached[cluster].groups.offsets([GROUP], require_stable=False)[GROUP]
         return [TopicPartition(p.topic, p.partition, offset) for p, offset in sorted(found.items()) if p.topic == TOPIC]
 
     def _place(self, cluster: str, positions: list[TopicPartition]) -> None:
@@ -203,23 +215,25 @@ class Saboteur:
 
     def _first_record(self, cluster: str, position: TopicPartition) -> int | None:
         """Offset of the first record from a position on; control records are none."""
-        consumer = Consumer(
-            {
-                **self._admin[cluster],
-                "group.id": "lab-saboteur",
-                "enable.auto.commit": False,
-                "isolation.level": "read_committed",
-                "enable.partition.eof": True,
-                "fetch.wait.max.ms": 10,
-                "log_level": 2,
-            }
-        )
-        try:
-            consumer.assign([position])
-            message = consumer.poll(CALL_SECONDS)
-            return message.offset() if message is not None and message.error() is None else None
-        finally:
-            consumer.close()
+        consumer = self._reader(cluster)
+        consumer.assign([position])
+        message = consumer.poll(CALL_SECONDS)
+        return message.offset() if message is not None and message.error() is None else None
+
+    def _reader(self, cluster: str) -> Consumer:
+        if cluster not in self._readers:
+            self._readers[cluster] = Consumer(
+                {
+                    **self._admin[cluster],
+                    "group.id": "lab-saboteur",
+                    "enable.auto.commit": False,
+                    "isolation.level": "read_committed",
+                    "enable.partition.eof": True,
+                    "fetch.wait.max.ms": 10,
+                    "log_level": 2,
+                }
+            )
+        return self._readers[cluster]
 
     def _client(self, cluster: str) -> AdminClient:
         if cluster not in self._clients:  # kept: a client that is dropped takes its unanswered calls with it

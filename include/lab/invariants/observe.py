@@ -31,7 +31,7 @@ def observe(
     logs: Path,
     settings: Mapping[str, Mapping[str, str]],
     *,
-    stranded_lists: Path | None = None,
+    stranded_list: tuple[Path, str] | None = None,
     quarantine: Mapping[str, Sequence[str]] | None = None,
     earlier: Sequence[FormerLogs] = (),
 ) -> Observation:
@@ -39,7 +39,7 @@ def observe(
 
     :param logs: the folder of the applications' logs
     :param settings: cluster → how an admin reaches it, in librdkafka's names
-    :param stranded_lists: the folder of the list of stranded records, after a disaster
+    :param stranded_list: the folder of the list of stranded records, after a disaster, and the key of its content
     :param quarantine: cluster → ranges of its logs that nobody counts on, as ``topic-partition:first-after``
     :param earlier: logs that were created again since
     :raises LabError: something could not be read whole
@@ -65,7 +65,7 @@ def observe(
         attempts=said.attempts,
         void=frozenset(said.void),
         undecided=[each.records for each in said.undecided],
-        stranded=stranded(stranded_lists) if stranded_lists is not None else (),
+        stranded=stranded(*stranded_list) if stranded_list is not None else (),
         earlier=earlier,
     )
 

@@ -11,16 +11,18 @@ from pathlib import Path
 from typing import Any
 
 from lab.errors import LabError
+from lab.invariants.kept_content import row_opener
 from lab.invariants.model import LogRecord, Logs, Partition, RecordId, StrandedRecord
 from lab.traffic.records import fingerprint, identify
 
 Range = tuple[int, int]
 
 
-def stranded(folder: Path) -> list[StrandedRecord]:
+def stranded(folder: Path, content_key: str) -> list[StrandedRecord]:
     """Read the list of stranded records.
 
     :param folder: of the list of one run
+    :param content_key: what an encrypted list is opened with
     :raises LabError: there is no list, or it cannot be read
     """
     import pyarrow.parquet as parquet
@@ -28,7 +30,8 @@ def stranded(folder: Path) -> list[StrandedRecord]:
     try:
         summary = json.loads((folder / "summary.json").read_text())
         files = [folder / each["path"] for each in summary["files"]]
-        rows = [row for file in files for row in parquet.read_table(file).to_pylist()]
+        opened = row_opener(summary, content_key)
+        rows = [opened(row) for file in files for row in parquet.read_table(file).to_pylist()]
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise LabError(f"the list of stranded records in {folder} cannot be read: {error!r}") from error
     return [_stranded(row) for row in rows]

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from kafka_dr.audit.stranded import StrandedList
     from kafka_dr.register import RegisterState
     from kafka_dr.replication import Flow
+    from kafka_dr.runs.clients import Clients
 
 #: Large groups take long to read; this only ends a job that hangs.
 _LONGEST = timedelta(hours=6)
@@ -68,7 +69,7 @@ class StrandedRecordsOperator(FirstTask, SparkJobOperator):
             _, run = state_and_failover(group)
             both = read_topology(os.environ).group(group).clusters
         self.application_args = ["--topology", os.environ[TOPOLOGY], "--group", group]
-        with self.reachable(both):
+        with self.reachable(both, encrypts=True):
             problem = self.submit(context)
         self.report_path = f"stranded/{group}/{run}"
         found = _list_of(group, run)
@@ -102,7 +103,7 @@ class FailbackAuditOperator(SparkAuditOperator):
         """Return the option for a full audit: records that were verified before the disaster are compared again."""
         return ["--full"]
 
-    def _flow(self, wanted: str | None) -> Flow:
+    def _flow(self, wanted: str | None, clients: Clients) -> Flow:
         from kafka_dr.replication import Flow
 
         with plain_errors():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -12,8 +14,10 @@ from kafka_dr.errors import KafkaDrError
 from kafka_dr.quoting import inline
 from kafka_dr_airflow.links import EvidenceLink
 from kafka_dr_airflow.operators.failover_step import URGENT
+from kafka_dr_airflow.operators.kept_results import keep_ending
 from kafka_dr_airflow.operators.plain_failure import fails_plainly
 from kafka_dr_airflow.run_note import leave_note
+from kafka_dr_airflow.topology_file import read_topology
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -57,6 +61,8 @@ class OutcomeOperator(BaseOperator):
         endings, failed = self._endings(context), self._failed(context)
         found = self._judged(endings, failed)
         leave_note(self.log, context, found.note)
+        if len(endings) == 1 and (group := endings[0][0]) and not self.may_be_silent:
+            keep_ending(self.log, context, group=group, ending=replace(endings[0][1], note=found.note, good=found.good))
         if not found.good:
             missing = (*(each.note for _, each in endings), *failed)
             known = not any(each.startswith((_NO_EVIDENCE, _NO_STATES)) for each in missing)
@@ -128,4 +134,4 @@ class ConfigOutcomeOperator(OutcomeOperator):
 
     def groups(self, context: Any) -> Sequence[str]:
         """Return every declared group. One without differences has no evidence of this run."""
-        return tuple(context["ti"].xcom_pull(task_ids="protection_groups") or ())
+        return tuple(sorted(read_topology(os.environ).protection_groups))

@@ -10,6 +10,7 @@ from airflow.sdk.exceptions import AirflowException, AirflowSkipException
 from kafka_dr.quoting import line
 from kafka_dr_airflow.links import ProposedRunLink
 from kafka_dr_airflow.operators.plain_failure import fails_plainly, plain_errors
+from kafka_dr_airflow.operators.rounds import RedGroup
 
 if TYPE_CHECKING:
     from kafka_dr.health.failover_proposal import Proposal, ProposedRun
@@ -38,16 +39,17 @@ class ProposalOperator(TriggerDagRunOperator):
     the run then finds that the cluster answers, and ends without a change. Proposing the same run twice changes
     nothing.
 
-    :param protection_group: the group whose active cluster is watched
+    :param row: what the round of health said of the group; skipped unless it is to be considered
     """
 
     ui_color = "#f4dbe4"
     operator_extra_links = (ProposedRunLink(),)
 
-    def __init__(self, *, protection_group: str, **kwargs: Any) -> None:
+    def __init__(self, *, row: RedGroup, **kwargs: Any) -> None:
         # A lineage provider would add parameters, and the run refuses unknown parameters.
         super().__init__(skip_when_already_exists=True, openlineage_inject_parent_info=False, **kwargs)
-        self.protection_group = protection_group
+        self.row = row
+        self.protection_group = row["protection_group"]
         self.proposed_run = ""
 
     @fails_plainly
@@ -62,6 +64,8 @@ class ProposalOperator(TriggerDagRunOperator):
         )
         from kafka_dr_airflow.task_clients import open_clients
 
+        if not self.row["proposes"]:
+            raise AirflowSkipException(f"nothing is proposed for {self.protection_group}")
         with plain_errors(), open_clients() as clients:
             proposal = consider_proposal(self.protection_group, clients)
             action = act_on(proposal.decision, self._run(context["ti"], proposal.run))

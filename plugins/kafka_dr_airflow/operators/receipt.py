@@ -9,6 +9,7 @@ from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
 from kafka_dr.quoting import line
 from kafka_dr_airflow.operators.plain_failure import plain_errors
+from kafka_dr_airflow.sent_metrics import send_step
 
 if TYPE_CHECKING:
     from kafka_dr.register import Verb
@@ -78,13 +79,20 @@ def perform(log: Any, action: Callable[[Clients], StepRecord]) -> Receipt:
         try:
             record = action(clients)
         except StepFailed as failure:
+            send_step(log, failure.record)
             show(log, failure.record)
             final = failure.record.outcome == "refused"
             raise (AirflowFailException if final else AirflowException)(line(str(failure))) from None
+    send_step(log, record)
     show(log, record)
     if record.outcome == "unproven":
         # The run continues, so the task is not red; the line in its log is.
         log.error("%s", record.detail)
+    return receipt_of(record)
+
+
+def receipt_of(record: StepRecord) -> Receipt:
+    """Return what XCom keeps of a record."""
     return Receipt(outcome=record.outcome, evidence=record.evidence, evidence_sha256=record.evidence_sha256)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import BaseOperator, TriggerRule
+from airflow.sdk.exceptions import AirflowSkipException
 
 from kafka_dr_airflow.links import EvidenceLink
 from kafka_dr_airflow.operators.failover_step import HANGING, URGENT
@@ -13,14 +14,17 @@ from kafka_dr_airflow.operators.receipt import Receipt, perform, run_request
 
 if TYPE_CHECKING:
     from kafka_dr.register import Verb
+    from kafka_dr.runs.clients import Clients
+    from kafka_dr.runs.record import StepRecord
+    from kafka_dr.runs.request import RunRequest
 
 
 class RollBackOperator(BaseOperator):
-    """Runs as soon as one of its upstream steps has failed. What it does depends on the DR register.
+    """Runs as soon as one of its upstream tasks has failed. What it does depends on the DR register.
 
     A failed task does not show how far the run came; the register does. If nothing was claimed, or the run is past the
-    point of no return, the task changes nothing and says so. It is retried, because applications cannot write while
-    the source is fenced.
+    point of no return, the task changes nothing, says so, and ends as skipped. It is retried, because applications
+    cannot write while the source is fenced.
 
     :param verb: the procedure that is rolled back
     """
@@ -36,7 +40,29 @@ class RollBackOperator(BaseOperator):
     @fails_plainly
     def execute(self, context: Any) -> Receipt:
         """Roll back what the run began, according to the register."""
-        from kafka_dr.failover.roll_back import roll_back
+        from kafka_dr.failover.roll_back import is_undone, roll_back
 
         request = run_request(context, self.verb)
-        return perform(self.log, lambda clients: roll_back(request, clients))
+        undone: list[bool] = []
+
+        def undo(clients: Clients) -> StepRecord:
+            self._skip_if_handed_over(request, clients)
+            record = roll_back(request, clients)
+            undone.append(is_undone(record))
+            return record
+
+        receipt = perform(self.log, undo)
+        if not any(undone):
+            raise AirflowSkipException("this run holds nothing, so nothing had to be undone")
+        return receipt
+
+    def _skip_if_handed_over(self, request: RunRequest, clients: Clients) -> None:
+        """Leave a run alone that can only go forward: the task that failed is tried again, or somebody continues it."""
+        from kafka_dr.failover.switch import where_is
+        from kafka_dr.failover.switch_rules import Standing
+
+        if where_is(request, clients) is Standing.HANDED_OVER:
+            raise AirflowSkipException(
+                "the point of no return is passed, so nothing is undone: clear the failed task, or finish the run with "
+                "dr_resume"
+            )

@@ -69,20 +69,23 @@ class SparkJobOperator(SparkSubmitOperator):
         )
 
     @contextmanager
-    def reachable(self, clusters: Iterable[str]) -> Iterator[None]:
+    def reachable(self, clusters: Iterable[str], *, encrypts: bool = False) -> Iterator[None]:
         """Write the file of connections, and name it in the environment of the processes that are started meanwhile.
 
         It holds connections of the audit role alone: what a job needs of Connect is in topics, and whoever may ask
         Connect's REST API may change flows.
 
         :param clusters: the clusters that the job reads
+        :param encrypts: whether it gets the key that encrypts stranded records, if the topology names one
         """
-        from kafka_dr_airflow.secrets_file import SETTING, SecretsFile, kafka_entry
+        from kafka_dr_airflow.secrets_file import SETTING, SecretsFile, content_key_entry, kafka_entry
 
         with plain_errors():
             topology = read_topology(os.environ)
             audits = (topology.cluster(name).connections.audit for name in clusters)
             entries = {each: kafka_entry(each) for each in audits}
+            if encrypts and (encryption := topology.evidence.encryption_connection) is not None:
+                entries[encryption] = content_key_entry(encryption)
         with SecretsFile(entries) as self._secrets:
             os.environ[SETTING] = str(self._secrets.path)
             try:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from airflow.sdk import TriggerRule
 from airflow.sdk.exceptions import AirflowSkipException
 
 from kafka_dr_airflow.operators.plain_failure import plain_errors
+from kafka_dr_airflow.operators.rounds import RedGroup
 from kafka_dr_airflow.sensors.manual_approval import ManualApprovalSensor
 
 if TYPE_CHECKING:
@@ -24,17 +24,21 @@ class ConfigApprovalSensor(ManualApprovalSensor):
     The answer is bound to the digest of the plan. Later runs make the same plan again while nothing changes: only one
     run at a time asks about it, and none after somebody has rejected it.
 
-    :param protection_group: the group whose standby is changed
+    :param row: what the round said of the group whose standby is changed
     """
 
     consequence = "makes exactly these changes, if both clusters are still as shown"
-    template_fields = (*ManualApprovalSensor.template_fields, "protection_group")
+    template_fields = (*ManualApprovalSensor.template_fields, "row")
 
-    def __init__(self, *, protection_group: str, **kwargs: Any) -> None:
-        # People are asked about the other changes even if a safe change could not be made.
-        super().__init__(number=2, **{"trigger_rule": TriggerRule.ALL_DONE, **kwargs})
-        self.protection_group = protection_group
+    def __init__(self, *, row: RedGroup, **kwargs: Any) -> None:
+        super().__init__(number=2, **kwargs)
+        self.row = row
         self.evidence_kept = True
+
+    @property
+    def protection_group(self) -> str:
+        """The group whose standby is changed."""
+        return self.row["protection_group"]
 
     def request(self, context: Any) -> RunRequest:
         """Return the request that the approval belongs to."""
@@ -53,6 +57,9 @@ class ConfigApprovalSensor(ManualApprovalSensor):
         from kafka_dr.watch.ask_config_approval import ask_config
         from kafka_dr_airflow.task_clients import open_clients
 
+        if not self.row["asks"]:
+            self.evidence_kept = False
+            raise AirflowSkipException(f"nobody has to be asked about {self.protection_group}")
         with plain_errors(), open_clients() as clients:
             question = ask_config(self.protection_group, clients, context["run_id"], page=self.page(context))
         if isinstance(question, str):

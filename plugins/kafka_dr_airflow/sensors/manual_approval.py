@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from airflow.providers.standard.operators.hitl import ApprovalOperator
@@ -12,8 +12,9 @@ from airflow.sdk.definitions.param import ParamsDict
 from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
 from kafka_dr.quoting import code, line
-from kafka_dr_airflow.links import EvidenceLink, evidence_url, trigger_url
+from kafka_dr_airflow.links import EvidenceLink, evidence_url, run_url, trigger_url
 from kafka_dr_airflow.operators.failover_step import URGENT, numbered
+from kafka_dr_airflow.operators.outgoing import keep_news
 from kafka_dr_airflow.operators.plain_failure import fails_plainly, plain_errors
 from kafka_dr_airflow.operators.receipt import Receipt, perform, run_request
 from kafka_dr_airflow.topology_file import read_topology
@@ -75,6 +76,7 @@ class ManualApprovalSensor(ApprovalOperator):
             return
         self._prepare(question)
         self._ask_once(context)
+        self._notify(context, question)
         super().execute(context)
 
     def request(self, context: Any) -> RunRequest:
@@ -133,6 +135,17 @@ class ManualApprovalSensor(ApprovalOperator):
         # The typed fields are in evidence by now. Airflow would compare them with a form that is not in this process.
         super().execute_complete(context, {**event, "params_input": {}})
         return receipt
+
+    def _notify(self, context: Any, question: ApprovalQuestion) -> None:
+        """Let the notifiers say to the approvers that a run waits for them."""
+        from kafka_dr.notifications import Notification
+
+        people = ", ".join(person.name for person in question.approvers)
+        minutes = question.expires_after_seconds / 60
+        details = (f"{people} may answer, within {minutes:g} minutes.",)
+        at, group = datetime.now(UTC), self.request(context).protection_group
+        link = run_url(context["ti"].dag_id, context["ti"].run_id)
+        keep_news(self.log, (Notification(group, "approval_waiting", at, question.subject, details, link),))
 
     def _prepare(self, question: ApprovalQuestion) -> None:
         if not question.approvers:

@@ -1,10 +1,10 @@
-"""Evidence of runs and reports of audits as pages. Who may see the runs of the planned failover may see them."""
+"""The status page, and evidence of runs and audits as pages, for who may see the runs of the planned failover."""
 
 from __future__ import annotations
 
 import json
 import os
-import re
+from datetime import UTC, datetime
 from typing import Annotated, Any
 
 from airflow.api_fastapi.auth.managers.models.resource_details import DagAccessEntity
@@ -15,26 +15,28 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 from starlette.exceptions import HTTPException as AnyHttpException
 
 from kafka_dr.errors import KafkaDrError, NeedsPerson, Refused
-from kafka_dr.evidence import EvidenceStore, build_audit_view, build_stranded_view, render_audit, render_notice
+from kafka_dr.evidence import (
+    EvidenceExpired,
+    EvidenceStore,
+    build_audit_view,
+    build_status_view,
+    build_stranded_view,
+    render_audit,
+    render_notice,
+    render_status,
+)
+from kafka_dr.watch_results import RunEndings, WatchResultStore, read_endings, read_status
 from kafka_dr_airflow.links import airflow_path, login_url
 from kafka_dr_airflow.people.auth_managers import directory_of, find
-from kafka_dr_airflow.topology_file import evidence_root, read_topology
+from kafka_dr_airflow.topology_file import read_topology
+from kafka_dr_airflow.views import kept_pages, metrics
+from kafka_dr_airflow.views.kept_pages import LINKED_HEADERS, NAME, links, root, shown
 
 # Airflow's login does not cover a plugin's pages by itself.
 _MAY_SEE_RUNS = Depends(requires_access_dag("GET", DagAccessEntity.RUN, "dr_planned_failover"))
-# The page needs only its own styles. What it shows comes from clusters, so no script runs and nothing is loaded.
-_HEADERS = {
-    "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; sandbox",
-    "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "no-referrer",
-}
-# The link of a notice opens Airflow, which does not work in the sandbox.
-_LINKED = {**_HEADERS, "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'"}
-
-#: A part of the path of a report; it cannot name a folder above.
-_PART = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:+@=~-]*")
-
 app = FastAPI(title="Evidence of disaster recovery", dependencies=[_MAY_SEE_RUNS], openapi_url=None)
+app.include_router(metrics.router)
+app.include_router(kept_pages.router)
 
 
 #: The titles of the pages that show an error.
@@ -43,6 +45,7 @@ _TITLES = {
     status.HTTP_403_FORBIDDEN: "You may not see this",
     status.HTTP_404_NOT_FOUND: "Nothing was found",
     status.HTTP_409_CONFLICT: "The evidence was changed",
+    status.HTTP_410_GONE: "The evidence has expired",
     status.HTTP_503_SERVICE_UNAVAILABLE: "The evidence cannot be read",
 }
 
@@ -56,14 +59,29 @@ async def say_instead(request: Request, error: AnyHttpException) -> Response:
         return RedirectResponse(login_url(request.url.path), status.HTTP_303_SEE_OTHER)
     title = _TITLES.get(error.status_code, "The page cannot be shown")
     shown = render_notice(title, str(error.detail), back=airflow_path())
-    return HTMLResponse(shown, error.status_code, headers=_LINKED)
+    return HTMLResponse(shown, error.status_code, headers=LINKED_HEADERS)
+
+
+@app.get("/status")
+def status_page() -> HTMLResponse:
+    """Show what the watches found of every protection group, from stored results alone."""
+    try:
+        topology = read_topology(os.environ)
+    except KafkaDrError as error:
+        raise HTTPException(status.HTTP_503_SERVICE_UNAVAILABLE, str(error)) from error
+    kept, groups, now = root(), sorted(topology.protection_groups), datetime.now(UTC)
+    found = read_status(groups, WatchResultStore(kept), now)
+    endings = read_endings(groups, RunEndings(kept))
+    return HTMLResponse(render_status(build_status_view(found, now, links(), endings)), headers=LINKED_HEADERS)
 
 
 @app.get("/evidence/{group}/{run}")
 def page(group: str, run: str) -> HTMLResponse:
     """Show the evidence of a run."""
     try:
-        found = EvidenceStore(evidence_root(read_topology(os.environ).evidence)).page(group, run)
+        found = EvidenceStore(root()).page(group, run)
+    except EvidenceExpired as error:
+        raise HTTPException(status.HTTP_410_GONE, str(error)) from error
     except Refused as error:
         raise HTTPException(status.HTTP_400_BAD_REQUEST, str(error)) from error
     except NeedsPerson as error:
@@ -72,7 +90,7 @@ def page(group: str, run: str) -> HTMLResponse:
         raise HTTPException(status.HTTP_503_SERVICE_UNAVAILABLE, str(error)) from error
     if found is None:
         raise HTTPException(status.HTTP_404_NOT_FOUND, f"Run {run} of {group} has no evidence yet.")
-    return HTMLResponse(found, headers=_HEADERS)
+    return shown(found, group)
 
 
 @app.get("/audits/{group}/{audit}/{direction}/{run}")
@@ -80,14 +98,14 @@ def audit_page(group: str, audit: str, direction: str, run: str) -> HTMLResponse
     """Show the report of an audit of a flow."""
     wanted = f"{audit} report of {group}, {direction}, run {run}"
     report = _read("audits", group, audit, direction, run, "report.json", wanted=wanted)
-    return HTMLResponse(render_audit(build_audit_view(audit, f"{group}, {direction}", report)), headers=_HEADERS)
+    return shown(render_audit(build_audit_view(audit, f"{group}, {direction}", report)), group)
 
 
 @app.get("/stranded/{group}/{run}")
 def stranded_page(group: str, run: str) -> HTMLResponse:
     """Show the stranded records of an unplanned failover."""
     found = _read("stranded", group, run, "summary.json", wanted=f"list of stranded records of {group} for run {run}")
-    return HTMLResponse(render_audit(build_stranded_view(found)), headers=_HEADERS)
+    return shown(render_audit(build_stranded_view(found)), group)
 
 
 @app.get("/people")
@@ -106,12 +124,11 @@ def _read(*parts: str, wanted: str) -> Any:
     :param wanted: what the file is, for the message
     :raises HTTPException: it cannot be shown
     """
-    if not all(map(_PART.fullmatch, parts)):
+    if not all(map(NAME.fullmatch, parts)):
         sentence = "There is no such report. Open it with the button on the page of its task."
         raise HTTPException(status.HTTP_400_BAD_REQUEST, sentence)
     try:
-        root = evidence_root(read_topology(os.environ).evidence)
-        return json.loads(root.joinpath(*parts).read_bytes())
+        return json.loads(root().joinpath(*parts).read_bytes())
     except FileNotFoundError as error:
         sentence = f"There is no {wanted}. Reports of audits are removed when they are old."
         raise HTTPException(status.HTTP_404_NOT_FOUND, sentence) from error

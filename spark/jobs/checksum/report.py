@@ -7,10 +7,11 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import islice
 from typing import Any
 
 from copy_audit.digests import Digests
-from jobs.checksum.report_tables import digests_table, findings_table, map_table, parquet
+from jobs.checksum.report_tables import digests_table, findings_parquet, map_table, parquet
 from kafka_dr.audit.coverage import Coverage, total
 from kafka_dr.audit.difference import REPEATED, Difference
 from kafka_dr.audit.finding import FindingKind
@@ -163,9 +164,7 @@ class ChecksumReport:
             "coverage": total(p.coverage for p in self.partitions).to_json(),
             "verified_rpo_records": sum(p.end - p.frontier[0] for p in self.partitions),
             "verified_rpo_seconds": max((p.verified_rpo_seconds(self.at) for p in self.partitions), default=0.0),
-            "findings": [{"sentence": _in_words(f)} for f in self.findings() if f["kind"] != FindingKind.IN_FLIGHT][
-                :_NAMED
-            ],
+            "findings": [{"sentence": _in_words(found)} for found in islice(self._named(), _NAMED)],
             "self_test": {"passed": not self.self_test, "missed": list(self.self_test)},
             "records_read": self.records_read,
             "log_bytes": self.log_bytes,
@@ -188,6 +187,9 @@ class ChecksumReport:
                     "detail": found.detail,
                 }
 
+    def _named(self) -> Iterator[dict[str, Any]]:
+        return (found for found in self.findings() if found["kind"] != FindingKind.IN_FLIGHT)
+
     def offset_map(self) -> dict[MapKey, list[OffsetRun]]:
         """Return the runs that this audit adds to the offset map."""
         return {
@@ -200,9 +202,9 @@ class ChecksumReport:
 
     def write(self, out: Any) -> None:
         """Write all files into a folder; ``report.json`` is last, so that it exists only if the others do."""
-        found = list(self.findings())
-        write_whole(out.joinpath("findings.jsonl"), "".join(f"{json.dumps(each)}\n" for each in found).encode())
-        write_whole(out.joinpath("findings", "part-0.parquet"), parquet(findings_table(found)))
+        lines = (f"{json.dumps(each)}\n".encode() for each in self.findings())
+        write_whole(out.joinpath("findings.jsonl"), lines)
+        write_whole(out.joinpath("findings", "part-0.parquet"), findings_parquet(self.findings()))
         write_whole(
             out.joinpath("digests", "part-0.parquet"),
             parquet(digests_table({each.partition: each.digests for each in self.partitions})),

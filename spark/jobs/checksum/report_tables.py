@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
 from typing import Any
 
 import pyarrow as pa
@@ -13,6 +14,8 @@ from copy_audit.digests import Digests
 from kafka_dr.audit.kept_map import Runs
 from kafka_dr.positions import TopicPartition
 
+#: Findings that are made into rows at once.
+_AT_ONCE = 50_000
 _FINDINGS = pa.schema(
     [
         ("kind", pa.string()),
@@ -50,12 +53,16 @@ _MAP = pa.schema(
 )
 
 
-def findings_table(found: Iterable[Mapping[str, Any]]) -> pa.Table:
-    """Return findings as rows.
+def findings_parquet(found: Iterable[Mapping[str, Any]]) -> bytes:
+    """Return findings as the bytes of a Parquet file; memory holds few of them at once, however many there are.
 
     :param found: the lines of ``findings.jsonl``
     """
-    return pa.Table.from_pylist(list(found), _FINDINGS)
+    buffer, rest = io.BytesIO(), iter(found)
+    with pq.ParquetWriter(buffer, _FINDINGS, **_how(_FINDINGS.names)) as writer:
+        while some := list(islice(rest, _AT_ONCE)):
+            writer.write_table(pa.Table.from_pylist(some, _FINDINGS))
+    return buffer.getvalue()
 
 
 def digests_table(digests: Mapping[TopicPartition, Digests | None]) -> pa.Table:
@@ -72,19 +79,18 @@ def digests_table(digests: Mapping[TopicPartition, Digests | None]) -> pa.Table:
 def parquet(table: pa.Table) -> bytes:
     """Return a table as the bytes of a small Parquet file; rising numbers are stored as differences."""
     buffer = io.BytesIO()
-    rising = [
-        name
-        for name in ("source_start", "target_start", "source_offset", "target_offset")
-        if name in table.column_names
-    ]
-    pq.write_table(
-        table,
-        buffer,
-        compression="zstd",
-        use_dictionary=[name for name in table.column_names if name not in rising],
-        column_encoding=dict.fromkeys(rising, "DELTA_BINARY_PACKED"),
-    )
+    pq.write_table(table, buffer, **_how(table.column_names))
     return buffer.getvalue()
+
+
+def _how(columns: Sequence[str]) -> dict[str, Any]:
+    """Return how columns are stored: rising numbers as differences."""
+    rising = [name for name in ("source_start", "target_start", "source_offset", "target_offset") if name in columns]
+    return {
+        "compression": "zstd",
+        "use_dictionary": [name for name in columns if name not in rising],
+        "column_encoding": dict.fromkeys(rising, "DELTA_BINARY_PACKED"),
+    }
 
 
 def map_table(runs: Runs) -> pa.Table:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from jobs.connections import Connections
+from jobs.flows import audited
 from jobs.session import Sessions, exit_code, spark_session
 from jobs.storage import path_of
 from jobs.stranded.plan import AbandonedGroup, abandoned_group, plan
@@ -51,6 +52,8 @@ def _list(options: argparse.Namespace, environ: Mapping[str, str], clock: Clock,
     topology = load(options.topology, environ)
     group = topology.group(options.group)
     connections = Connections.read(environ)
+    encryption = topology.evidence.encryption_connection
+    keys = None if encryption is None else connections.content_keys(encryption)
     with ExitStack() as stack:
         clusters = {name: stack.enter_context(_reached(topology, name, connections)) for name in group.clusters}
         registers = {name: KafkaRegister(cluster, clock) for name, cluster in clusters.items()}
@@ -69,7 +72,7 @@ def _list(options: argparse.Namespace, environ: Mapping[str, str], clock: Clock,
         if kept is not None and knows_less(planned.as_list(), kept):
             return _said_before(kept, f"{kept.old} has changed since")
         erasures = _erasures(left.history, left.abandonment.run)
-        found = find(session, planned, old, new, uri=_uri(topology, store), watch=watch, erasures=erasures)
+        found = find(session, planned, old, new, uri=_uri(topology, store), watch=watch, erasures=erasures, keys=keys)
         if _erasures(registers[new.name].history(group.name), left.abandonment.run) != erasures:
             raise TryAgain("records were erased while the list was made, and it may hold them: run this again")
         store.write(found)
@@ -85,7 +88,7 @@ def _said_before(kept: StrandedList, why: str) -> int:
 
 def _reached(topology: Topology, name: str, connections: Connections) -> KafkaCluster:
     declared = topology.cluster(name)
-    cluster = KafkaCluster(name, connections.kafka(declared.connections.audit))
+    cluster = audited(name, declared, connections)
     if (seen := cluster.topics.identity().cluster_id) != declared.cluster_id:
         cluster.close()
         raise Refused(f"{name} answers with cluster id {seen}, the topology says {declared.cluster_id}")

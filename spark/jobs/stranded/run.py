@@ -8,20 +8,22 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from copy_audit.fingerprints import Fingerprints
 from copy_audit.stranding import Stranding, StrandingInput, strand
 from jobs.fingerprint_log import FingerprintLog, FlowEnd
 from jobs.stranded.plan import StrandedPartitionPlan, StrandedPlan
+from kafka_dr.audit.content_keys import ContentKeys
 from kafka_dr.audit.erasure import Erasure
-from kafka_dr.audit.stranded import StrandedFile, StrandedList, StrandedPartition
+from kafka_dr.audit.stranded import ENCRYPTED_VERSION, StrandedFile, StrandedList, StrandedPartition
 from kafka_dr.clock import Stopwatch
 from kafka_dr.clusters import KafkaCluster, OffsetRange, TopicPartition
 from kafka_dr.errors import TryAgain
+from kafka_dr_spark.encrypted_records import decrypted, encrypted, key_relation
 from kafka_dr_spark.fingerprints import Special
 from kafka_dr_spark.kafka_ranges import read_ranges
-from kafka_dr_spark.stranded_records import counted, whole, within, without_erased
+from kafka_dr_spark.stranded_records import counted, measured, whole, within, without_erased
 
 _NOTHING = Fingerprints.joined([])
 
@@ -35,11 +37,13 @@ def find(
     uri: str,
     watch: Stopwatch,
     erasures: Sequence[Erasure] = (),
+    keys: ContentKeys | None = None,
 ) -> StrandedList:
     """Find the stranded records and keep them.
 
     :param uri: the list's folder, as Spark names it
     :param erasures: what was erased from former lists of the same run: it is not kept again
+    :param keys: encrypt the content; it is kept in the clear if ``None``
     :raises TryAgain: not all that was found could be read again
     """
     name = f"{planned.at:%Y%m%dT%H%M%SZ}-{secrets.token_hex(3)}"
@@ -52,12 +56,21 @@ def find(
     partitions = [_row(p, planned.partitions[p], found[p]) for p in sorted(planned.partitions)]
     folder = f"records-{name}"
     files: tuple[StrandedFile, ...] = ()
+    encryption = keys.new() if keys is not None else None
     if any(each.records for each in partitions):
         left_by = planned.abandoned_group.abandonment.run
-        partitions = _keep(session, partitions, old, f"{uri}/{folder}", left_by=left_by, erasures=erasures)
+        records = _wanted(session, partitions, old)
+        if erasures:
+            about = [(e.topic, e.key_sha256) for e in erasures]
+            records = without_erased(records, left_by=left_by, erasures=about)
+        key = key_relation(session, keys.content_key(encryption)) if keys is not None and encryption else None
+        partitions = _keep(session, partitions, records, f"{uri}/{folder}", key=key)
         files = _files(session, f"{uri}/{folder}", below=folder)
     watch.lap("keep")
-    return replace(planned.as_list(partitions), files=files, seconds=watch.total())
+    found_list = replace(planned.as_list(partitions), files=files, seconds=watch.total())
+    if encryption is None:
+        return found_list
+    return replace(found_list, encryption=encryption, schema_version=ENCRYPTED_VERSION)
 
 
 def _align(
@@ -117,26 +130,31 @@ def _row(partition: TopicPartition, planned: StrandedPartitionPlan, found: Stran
     )
 
 
-def _keep(
-    session: SparkSession,
-    partitions: list[StrandedPartition],
-    old: KafkaCluster,
-    folder: str,
-    *,
-    left_by: str,
-    erasures: Sequence[Erasure],
-) -> list[StrandedPartition]:
-    """Read what is stranded once more, whole, write it, and count what was written."""
+def _wanted(session: SparkSession, partitions: list[StrandedPartition], old: KafkaCluster) -> DataFrame:
+    """Return what is stranded, read once more, whole."""
     wanted = [each for each in partitions if each.records]
     spans = {(each.topic, each.partition): [(each.ranges[0][0], each.ranges[-1][1])] for each in wanted}
     records = whole(read_ranges(session, old.settings.spark(), spans))
     if any(len(each.ranges) > 1 for each in wanted):
         stretches = [(each.topic, each.partition, *stretch) for each in wanted for stretch in each.ranges]
         records = within(session, records, stretches)
-    if erasures:
-        records = without_erased(records, left_by=left_by, erasures=[(e.topic, e.key_sha256) for e in erasures])
-    records.write.mode("overwrite").parquet(folder)
-    rows = {(row["topic"], row["partition"]): row.asDict() for row in counted(session.read.parquet(folder)).collect()}
+    return records
+
+
+def _keep(
+    session: SparkSession,
+    partitions: list[StrandedPartition],
+    records: DataFrame,
+    folder: str,
+    *,
+    key: DataFrame | None,
+) -> list[StrandedPartition]:
+    """Write records, encrypted if there is a key, and count what was written, opened again."""
+    written = records if key is None else encrypted(records, key)
+    written.write.mode("overwrite").parquet(folder)
+    kept = session.read.parquet(folder)
+    opened = measured(kept) if key is None else decrypted(kept, key)
+    rows = {(row["topic"], row["partition"]): row.asDict() for row in counted(opened).collect()}
     return [_counted(each, rows.get((each.topic, each.partition), {})) for each in partitions]
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,6 +15,13 @@ from kafka_dr.audit.kept_frontier import FrontierPoint, KeptFrontier
 from kafka_dr.checks.input_checks import inputs_recorded
 from kafka_dr.checks.recorded_audits import drop_unrecorded, record_inputs
 from kafka_dr.failover.runner import run_step
+from kafka_dr.failover.unplanned import last_known
+from kafka_dr.group_offsets import last_look
+from kafka_dr.group_offsets.sync_archive import archive_of, archive_syncs
+from kafka_dr.offsets import AnchorCache, CachedPairs
+from kafka_dr.offsets.syncs.files import SyncRow
+from kafka_dr.offsets.syncs.history import ArchivedSync
+from kafka_dr.positions import OffsetPair
 from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.recorded_inputs import InputKind, RecordedInput
 from kafka_dr.runs.request import RunRequest, StepName
@@ -48,6 +57,59 @@ def test_a_frontier_and_an_offset_map_that_others_wrote_are_refused_until_an_aud
         drop_unrecorded(clients, group.flow)
         assert not part.exists()
         run_step(StepName.PREFLIGHT, group.request(), clients)
+
+
+def test_last_looks_pairs_and_syncs_without_a_digest_in_the_register_are_not_read(protection: Protection) -> None:
+    group = SwitchedGroup.adopt(protection)
+    direction, root = f"{group.active}-to-{group.standby}", protection.folder / "evidence"
+    request = group.request(verb="unplanned_failover")
+    with protection.clients() as clients:
+        run = Run(request, clients)
+        seen = last_look.look(run, active=group.active, standby=group.standby, epoch=1)
+        assert archive_syncs(group.name, clients).outcome == "ok"
+        run_step(StepName.PREFLIGHT, group.request(), clients)
+        kept = _read(clients, request)
+        assert kept[0] == seen.groups
+        assert all(kept)
+        before = {path for path, *_ in Run(request, clients).read_inputs()["files"]}
+
+        # Everybody has read everything, and a pair says that the copy of the first record is the last one.
+        late = {name: dict.fromkeys(offsets, 10_000) for name, offsets in seen.groups.items()}
+        last_look.FileLookStore(root, group.name).write(direction, replace(seen, groups=late))
+        (partition, *_) = seen.ends
+        about, pair = (partition.topic, partition.partition), OffsetPair(0, 9)
+        AnchorCache(root, group.name).write(direction, CachedPairs({partition.topic: ("a", "b")}, {about: (pair,)}))
+        archive = archive_of(group.active, group.standby, clients, root=root)
+        (generation,) = (root / "offset_syncs" / direction).iterdir()
+        row = SyncRow(partition, ArchivedSync(10**6, 0, 9, 10**15), ("", ""))
+        archive.extend(generation.name, [row], first=10**6, end=10**6 + 1)
+
+        assert _read(clients, request) == ({}, {}, kept[2])
+        assert before - {path for path, *_ in Run(request, clients).read_inputs()["files"]} == {
+            f"last_looks/{group.name}/{direction}.json",
+            f"offset_pairs/{group.name}/{direction}.json",
+        }
+        check = inputs_recorded(Run(request, clients), changed="excused")
+        assert check.outcome == "excused"
+        assert f"last_looks/{group.name}/{direction}.json (recorded otherwise at 2" in check.detail
+        assert inputs_recorded(Run(group.request(), clients)).outcome == "warning"
+
+        # They are written again from the clusters, and the archive is not continued after what others wrote.
+        assert archive_syncs(group.name, clients).outcome == "ok"
+        last_look.look(run, active=group.active, standby=group.standby, epoch=1)
+        run_step(StepName.PREFLIGHT, group.request(), clients)
+        assert _read(clients, request) == (seen.groups, *kept[1:])
+        check = inputs_recorded(Run(request, clients), changed="excused")
+        assert (check.outcome, "(never recorded)" in check.detail) == ("ok", True)
+
+
+def _read(clients: Clients, request: RunRequest) -> tuple[Any, Any, Any]:
+    """Return what a failover without the source would take: the groups' offsets, the pairs and the archived syncs."""
+    run = Run(request, clients)
+    pairs = AnchorCache(run.evidence_root, run.group.name).read(f"{run.source}-to-{run.target}")
+    archive = archive_of(run.source, run.target, clients, root=run.evidence_root)
+    syncs = archive.read({p.topic for p in run.partitions(run.target)}).syncs
+    return last_known.positions(run).groups, pairs.offsets, syncs
 
 
 def _raise_frontier(evidence: Path, group: str, direction: str, kept: KeptFrontier) -> None:

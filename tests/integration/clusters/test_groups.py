@@ -92,6 +92,33 @@ def test_offsets_of_a_transaction_that_does_not_end_are_unknown_and_never_none(
         assert operator.groups.offsets([group], require_stable=False) == {group: {TopicPartition(name, 0): 0}}
 
 
+def test_many_groups_of_both_protocols_are_described_in_a_few_requests(reach: Reach, topic: Topic, group: str) -> None:
+    operator, name = reach("dr-operator"), topic()
+    many = [f"{group}-{number}" for number in range(20)]
+    operator.groups.set_offsets({each: {TopicPartition(name, 0): 0} for each in many})
+    member = Consumer(
+        {**reach("orders-app").settings.librdkafka(), "group.id": f"{group}-newer", "group.protocol": "consumer"}
+    )
+    member.subscribe([name])
+    try:
+        deadline = time.monotonic() + 20
+        while not member.assignment():
+            assert time.monotonic() < deadline
+            member.poll(0.1)
+        asked: list[str] = []
+        operator.observe(asked.append)
+        found = operator.groups.states([*many, f"{group}-newer", f"{group}-none"])
+    finally:
+        member.close()
+    assert {found[each].state for each in many} == {"EMPTY"}
+    assert all(AclOperation.READ in state.authorized_operations for state in found.values())
+    newer = found[f"{group}-newer"]
+    assert (newer.state, len(newer.members), newer.assigned) == ("STABLE", 1, frozenset({name}))
+    assert found[f"{group}-none"].state == "DEAD"
+    # The coordinators are looked up once, and each of them is asked at most twice.
+    assert len(asked) <= 1 + 2 * len(operator.topics.identity().brokers)
+
+
 def test_the_asking_principal_learns_what_it_may_do_with_a_group(reach: Reach, group: str) -> None:
     operations = reach("probe").groups.states([group])[group].authorized_operations
     assert AclOperation.READ in operations
@@ -99,7 +126,7 @@ def test_the_asking_principal_learns_what_it_may_do_with_a_group(reach: Reach, g
 
 
 def test_a_group_that_the_principal_has_no_right_on_is_refused_by_name(reach: Reach, topic: Topic) -> None:
-    with pytest.raises(NotAuthorized, match="east as probe: could not describe group carts-g"):
+    with pytest.raises(NotAuthorized, match="east as probe: could not find the coordinator of group carts-g"):
         reach("probe").groups.states(["carts-g"])
     with pytest.raises(NotAuthorized, match="could not set the offsets of group carts-g"):
         reach("dr-operator").groups.set_offsets({"carts-g": {TopicPartition(topic(), 0): 0}})

@@ -55,6 +55,18 @@ def test_an_open_transaction_is_seen_with_its_partitions_and_ended_by_taking_it_
         writer.commit_transaction(10)
 
 
+def test_what_is_written_in_transactions_is_compressed(
+    reach: Reach, admin: KafkaCluster, topic: Topic, transactional_id: str
+) -> None:
+    partition = TopicPartition(topic(), 0)
+    value = b",".join(b'["orders.payments",%d,1234]' % number for number in range(20_000))
+    with reach("billing-app").writing.transactions(transactional_id, known_topic=partition.topic) as writer:
+        writer.write([NewRecord(partition, b"key", value)])
+    assert admin.log_sizes.of([partition.topic])[partition] < len(value) / 2
+    (found,) = admin.log.read({partition: OffsetRange(0, 1)})
+    assert found.value == value
+
+
 def test_a_writer_whose_id_was_taken_over_cannot_write(reach: Reach, admin: KafkaCluster, topic: Topic) -> None:
     partition, own = TopicPartition(topic(), 0), f"kafka-dr-register-{uuid.uuid4().hex[:8]}"
     told: list[str] = []

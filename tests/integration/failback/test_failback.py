@@ -6,22 +6,30 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
+from datetime import datetime, timedelta
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from kafka_dr.clock import SystemClock
 from kafka_dr.clusters import AclOperation, TopicPartition
 from kafka_dr.clusters.acls import Acls
 from kafka_dr.clusters.topics import Topics
 from kafka_dr.clusters.writing import TransactionalWriter
+from kafka_dr.errors import Refused
+from kafka_dr.evidence.sealed_run_check import check_sealed_run
+from kafka_dr.evidence.signing import SigningKey
 from kafka_dr.failover.resume import resume
 from kafka_dr.register import KafkaRegister, Phase
 from kafka_dr.register.quarantine import QuarantinedRange, by_partition
 from kafka_dr.rescue import KeptRecord, compared, read_ledger, read_partition
+from kafka_dr.retention.expiry import Expired, Expiry
 from kafka_dr.runs.record import StepFailed
 from kafka_dr.runs.request import ResumeRequest, StepName
+from kafka_dr.topology import RetentionSpec
+from lab.credentials import SIGNING_KEY, passwords_of
 from support import damaged_files, outside_view
 from support.checksum import Auditor
 from support.command_line import CommandLine, Said
@@ -168,7 +176,7 @@ def go_home(left: OldClusterGroup) -> None:
 def erase(left: OldClusterGroup, *which: str) -> Said:
     """Erase kept stranded records on the command line."""
     asked = ("erase", "--group", left.protection.name, "--by", "dana", "--reason", "request 4711", "--confirmed")
-    return CommandLine(left.protection).run(*asked, *which)
+    return CommandLine(left.protection).run(*asked, "--break-glass", *which)
 
 
 def erase_a_key(left: OldClusterGroup, listed: Listed) -> set[bytes]:
@@ -220,6 +228,8 @@ def test_a_quarantine_succeeds_and_every_step_can_be_interrupted_and_repeated(
     assert "dr_resume" in other.failed(StepName.PREFLIGHT).detail
     held = erase(left, "--run", RUN)
     assert (held.code, f"the failback {home.run} holds" in held.err) == (4, True)
+    with pytest.raises(Refused, match=f"is diverged by run {home.run}"):
+        expire_in_forty_days(left)
     for step, places in _QUARANTINE_DIES.items():
         assert_died(home, step, *places)
         assert protection.refuses_writes("east")
@@ -258,6 +268,42 @@ def test_a_quarantine_succeeds_and_every_step_can_be_interrupted_and_repeated(
     audit = Auditor(protection, spark, protection.folder / "again")
     protection.wait_copied()
     assert audit("--full").code == 0
+    assert_what_expired_is_gone_and_every_seal_verifies(left, listed, home)
+
+
+def expire_in_forty_days(left: OldClusterGroup) -> Expired:
+    """Remove what the topology would keep for a month, forty days from now."""
+
+    class InFortyDays(SystemClock):
+        def now(self) -> datetime:
+            return super().now() + timedelta(days=40)
+
+    with left.protection.clients() as clients:
+        clients.clock = InFortyDays()
+        rules = RetentionSpec(payloads_days=30, runs_days=30)
+        evidence = clients.topology.evidence.model_copy(update={"retention": rules})
+        clients.topology = clients.topology.model_copy(update={"evidence": evidence})
+        return Expiry(clients, left.protection.name).remove()
+
+
+def assert_what_expired_is_gone_and_every_seal_verifies(
+    left: OldClusterGroup, listed: Listed, home: FailbackRun
+) -> None:
+    """The failback has ended: neither its payloads nor its evidence are kept for longer than a month."""
+    protection = left.protection
+    assert listed.values
+    expired = expire_in_forty_days(left)
+    assert (expired.problems, len(expired.lists)) == ((), 1)
+    assert listed.values == []
+    runs = protection.folder / "evidence" / "runs" / protection.name
+    assert home.run in {each.run for each in expired.runs.expired}
+    assert not list((runs / home.run).glob("*-claim*"))
+    trusted = SigningKey.of(passwords_of(protection.lab.home)[SIGNING_KEY]).public_pem
+    found = {path.name: check_sealed_run(path, trusted=trusted) for path in runs.iterdir()}
+    assert {run: each.changed for run, each in found.items() if each.verdict == "changed"} == {}
+    assert (found[home.run].verdict, found[home.run].unproven) == ("sound", ())
+    assert "by the rule evidence.retention.runs_days: 30" in found[home.run].expired
+    assert home.run in found[expired.recorded_by].chain
 
 
 def test_a_rebuild_after_an_abandoned_quarantine_succeeds_wherever_its_process_dies(

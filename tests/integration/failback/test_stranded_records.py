@@ -10,15 +10,18 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from kafka_dr.approvals.journaled import BY_KEY
 from kafka_dr.audit.erasure import erasures_in
 from kafka_dr.audit.stranded import StrandedStore
 from kafka_dr.clusters import OffsetRange, TopicPartition
 from kafka_dr.clusters.writing import NewRecord
-from kafka_dr.rescue import Compared, compare_with, missing_from
+from kafka_dr.errors import NeedsPerson
+from kafka_dr.rescue import Compared, compare_with, missing_from, read_partition
 from kafka_dr.runs.sealing import seal_run
 from lab import rights
 from support import damaged_files, outside_view
 from support.command_line import CommandLine
+from support.kept_list import CONTENT_KEYS
 from support.old_cluster import RUN, OldClusterGroup
 from support.stranding import Listed, list_stranded
 
@@ -99,6 +102,8 @@ def test_the_list_holds_exactly_the_records_that_were_never_copied_and_loses_non
 
     assert_an_erased_key_is_gone_recorded_and_never_kept_again(left, found, spark)
 
+    assert_an_encrypted_list_holds_the_same_and_nothing_of_it_in_the_clear(left, found, spark)
+
     # The old cluster is emptied: the kept records are still in the list.
     _delete_topics(left, [protection.topic])
     values = found.values
@@ -150,10 +155,18 @@ def assert_an_erased_key_is_gone_recorded_and_never_kept_again(
     assert (dry.code, dry.json["lists"][0]["records"]) == (1, len(wanted)), dry.err
     assert len(listed.records) == len(wanted) + len(others)
     done = command.run(*asked, "--confirmed", typed="tx")
-    assert done.code == 0, done.err
-    assert f"the content of {len(wanted)} records was erased" in done.out
-    again = command.run(*asked, "--confirmed", typed="tx")
-    assert (again.code, "no record that is kept matches" in again.out) == (0, True), again.err
+    assert (done.code, "nobody confirms this" in done.err) == (2, True)
+    files, lines = command.keys("alice", "mallory")
+    with protection.changed(approver_keys={"alice": lines["alice"]}):
+        refused = command.run(*asked, "--confirmed", "--approver-key", str(files["mallory"]), typed="tx")
+        assert (refused.code, "is not the key of an approver" in refused.err) == (4, True), refused.err
+        done = command.run(*asked, "--confirmed", "--approver-key", str(files["alice"]), typed="tx")
+        assert done.code == 0, done.err
+        assert f"the content of {len(wanted)} records was erased" in done.out
+        again = command.run(*asked, "--confirmed", "--approver-key", str(files["alice"]), typed="tx")
+        assert (again.code, "no record that is kept matches" in again.out) == (0, True), again.err
+        checked = command.run("verify", str(listed.folder))
+        assert (checked.code, "alice signed it with the key that the topology declares" in checked.out) == (3, True)
 
     assert listed.records == others
     with protection.clients() as clients:
@@ -162,6 +175,7 @@ def assert_an_erased_key_is_gone_recorded_and_never_kept_again(
         assert clients.register("east").facts(protection.name, RUN)["erased-1"] == facts["erased-1"]
         assert seal_run(clients, protection.name, erasure.run).run == erasure.run
     assert (erasure.by, erasure.reason, erasure.records) == ("dana", "request 4711", len(wanted))
+    assert (erasure.approver, erasure.verified) == ("alice", BY_KEY)
     checked = command.run("verify", str(listed.folder))
     assert checked.code == 3, checked.out
     assert "by dana (request 4711)" in checked.out
@@ -189,6 +203,54 @@ def assert_an_erased_key_is_gone_recorded_and_never_kept_again(
         assert missing_from(found, listed.folder, (erasure,)) == ""
         compared = compare_with(east, found, listed.folder, topics=tuple(found.topic_ids), erasures=(erasure,))
         assert compared == Compared(len(others), 0, "", len(wanted))
+
+
+def assert_an_encrypted_list_holds_the_same_and_nothing_of_it_in_the_clear(
+    left: OldClusterGroup, listed: Listed, spark: SparkSession
+) -> None:
+    """Make the list again with a key: Spark encrypts, and this project reads, compares and counts the same."""
+    protection, plain, summary = left.protection, listed.records, listed.summary
+    assert plain
+    former = set(listed.folder.glob("records-*"))
+    # A list that may know less than the former one is not made: without one, it is.
+    kept_plain = (listed.folder / "summary.json").rename(listed.folder / "summary.plain.json")
+    protection.evidence["encryption_connection"] = "kafka_dr_encryption"
+    assert list_stranded(protection, spark, run=RUN).code == 1
+    protection.evidence.clear()
+    store = StrandedStore(protection.folder / "evidence", protection.name, RUN)
+    found = store.read()
+    assert found is not None
+    assert found.encryption is not None
+    assert found.encryption.key_id == CONTENT_KEYS.current
+    # Keys, sizes and times of erased records were counted in the former list alone.
+    counted = ("topic", "partition", "records")
+    assert [[row[name] for name in counted] for row in listed.summary["partitions"]] == [
+        [row[name] for name in counted] for row in summary["partitions"]
+    ]
+    (folder,) = set(listed.folder.glob("records-*")) - former
+    content = b"".join(path.read_bytes() for path in folder.iterdir() if path.is_file())
+    assert not [row for row in plain if row["value"] and len(row["value"]) > 8 and row["value"] in content]
+
+    with protection.clients() as clients:
+        erasures = erasures_in(clients.register("west").facts(protection.name, RUN))
+    assert missing_from(found, store.folder, erasures) == ""
+    where = sorted({(row["topic"], row["partition"]) for row in plain})
+    kept = [
+        record
+        for topic, partition in where
+        for record in read_partition(found, store.folder, topic=topic, partition=partition, keys=CONTENT_KEYS)
+        if not record.erased
+    ]
+    assert [(each.topic, each.partition, each.offset, each.timestamp_ms, each.key, each.value) for each in kept] == [
+        tuple(row[name] for name in ("topic", "partition", "offset", "timestamp", "key", "value")) for row in plain
+    ]
+    with protection.cluster("east", rights.AUDIT) as east:
+        topics = tuple(found.topic_ids)
+        compared = compare_with(east, found, store.folder, topics=topics, erasures=erasures, keys=CONTENT_KEYS)
+        assert (compared.equal, compared.wrong) == (len(plain), "")
+        with pytest.raises(NeedsPerson, match="are encrypted with the key 2026-02, and the topology names no key"):
+            compare_with(east, found, store.folder, topics=topics, erasures=erasures)
+    kept_plain.rename(listed.folder / "summary.json")
 
 
 _DAMAGE = {

@@ -5,7 +5,10 @@ from __future__ import annotations
 import dataclasses
 import itertools
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from datetime import datetime, timedelta
+from threading import Barrier
 from unittest import mock
 
 import pytest
@@ -19,9 +22,11 @@ from kafka_dr.failover.resume import resume
 from kafka_dr.failover.runner import run_step
 from kafka_dr.failover.switch import SwitchStopped, switch
 from kafka_dr.failover.switch_rules import NextMove
+from kafka_dr.health.refused_writes import check_refused_writes
 from kafka_dr.register import Phase
 from kafka_dr.register.kafka_register import KafkaRegister
 from kafka_dr.replication import Mm2Replicator
+from kafka_dr.runs.group_context import GroupContext
 from kafka_dr.runs.record import StepFailed, StepRecord
 from kafka_dr.runs.request import ResumeRequest, StepName, switch_steps
 from support import outside_view
@@ -85,6 +90,48 @@ def test_a_switch_tries_again_what_passes_and_a_second_process_of_it_ends_and_is
         for step in (StepName.VERIFY, StepName.START_REVERSE_FLOW, StepName.REPORT):
             run_step(step, request, clients)
     group.assert_at_rest(target)
+
+
+def test_two_groups_switch_at_the_same_time_and_do_not_disturb_each_other(
+    group: SwitchedGroup, own_group: SwitchedGroup
+) -> None:
+    targets = {each.name: each.standby for each in (group, own_group)}
+    together = Barrier(len(targets), timeout=120)
+
+    def switched(each: SwitchedGroup) -> list[str]:
+        request = each.go(StepName.PREFLIGHT)
+        with each.protection.clients() as clients:
+            each.protection.approve(request, clients)
+            together.wait()
+            done = switch(request, clients, SwitchPage())
+            for step in (StepName.VERIFY, StepName.START_REVERSE_FLOW, StepName.REPORT):
+                run_step(step, request, clients)
+        return [record.step for record in done]
+
+    with ThreadPoolExecutor(len(targets)) as pool:
+        steps = list(switch_steps("planned_failover"))
+        assert list(pool.map(switched, (group, own_group))) == [steps, steps]
+    for each in (group, own_group):
+        each.assert_at_rest(targets[each.name])
+
+
+def test_health_names_a_run_that_refuses_writes_for_too_long_and_the_commands_that_end_it(
+    group: SwitchedGroup,
+) -> None:
+    request = group.go(StepName.FENCE_SOURCE)
+    state = group.protection.state(group.active)
+    assert state is not None
+    with group.protection.clients() as clients:
+        journals, now = GroupContext(group.name, clients).journals(request.run), clients.clock.now()
+        begun = datetime.fromisoformat(journals[0]["fence_begun"]["at"])
+        assert check_refused_writes(state, journals, now=now, allowed=now - begun) is None
+        found = check_refused_writes(state, journals, now=now, allowed=now - begun - timedelta(milliseconds=1))
+    group.roll_back(request)
+    assert found is not None
+    assert f"abandon --group {group.name} --run {request.run}" in found.detail
+    after = group.protection.state(group.active)
+    assert after is not None
+    assert check_refused_writes(after, journals, now=now, allowed=timedelta()) is None
 
 
 @dataclasses.dataclass

@@ -101,7 +101,7 @@ def test_a_record_that_bears_an_old_time_is_late_only_if_the_flow_does_not_take_
         soon = fence_source.never_replicated(run, run.partitions("east"))
         resumed.join()
         passed = copy_age.copied_in_time(run, near.ends, near.verified)
-    tail = live_verification.judge_tail(run, near)
+        tail = live_verification.judge_tail(run, near)
     assert "2 records are left to verify, 2 of them not copied yet" in tail.detail
     assert (tail.outcome, tail.facts) == ("ok", {"tail_records": 2, "not_copied_yet": 2})
     assert (stopped.outcome, passed.outcome) == ("failed", "ok"), (stopped, passed)

@@ -224,7 +224,7 @@ def _behind_it(run: Hindered) -> None:
         (
             "a route that names the old cluster",
             "failed",
-            r"the route of .* names east, expected west: clear the task flip_route",
+            r"the route of .* names east, expected west: clear the task switch",
         ),
         (
             "an old cluster that accepts writes",

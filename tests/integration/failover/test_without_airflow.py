@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from kafka_dr.failover.resume import resume
+from kafka_dr.fencing import plan
 from kafka_dr.health.health_check import check_health
 from kafka_dr.register import KafkaRegister, Phase
 from kafka_dr.register.abandonment import abandonment
@@ -241,6 +243,30 @@ def test_a_run_that_died_is_rolled_back_or_let_in_by_hand_exactly_as_printed(
     said = line.run("resume", "--group", group.name, "--run", request.run, "--reason", "a test", "--confirmed")
     assert said.code == 0, said.err
     group.assert_at_rest(target)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("phase", [Phase.UNFENCED, Phase.DIVERGED])
+def test_an_old_cluster_that_is_not_fenced_is_fenced_by_hand_exactly_as_printed(
+    own_group: SwitchedGroup, tmp_path: Path, phase: Phase
+) -> None:
+    group, old, new = own_group, own_group.active, own_group.standby
+    before = group.protection.state(new)
+    assert before is not None
+    left = replace(
+        before, phase=phase, active=new, standby=old, epoch=1000, revision=0, verb="unplanned_failover", run="at-night"
+    )
+    with group.protection.clients() as clients:
+        for cluster in (new, old):
+            clients.register(cluster).copy(left)
+    assert group.protection.takes_writes(old)
+    _done_by_hand(group, tmp_path / "files", tools_in(tmp_path / "bin"), "fence")
+    assert group.protection.refuses_writes(old)
+    assert plan.standby(group.protection.group) <= outside_view.denies(group.protection, old)
+    # What was added by hand is recorded as this project's, so a later run lifts it.
+    with group.protection.clients() as clients:
+        assert plan.standby(group.protection.group) <= clients.register(old).added_acls(group.name, old).current
+    assert group.protection.state(new) == left
 
 
 def _done_by_hand(group: SwitchedGroup, folder: Path, tools: Path, name: str) -> str:

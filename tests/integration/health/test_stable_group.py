@@ -14,6 +14,7 @@ from kafka_dr.fencing import plan
 from kafka_dr.health.health_check import check_health
 from kafka_dr.health.registers import guard_by_answering, newest_now, read_registers
 from kafka_dr.register import Phase
+from kafka_dr.register.digests import DIGESTS_TOPIC
 from kafka_dr.register.transitions import adopted, claimed
 from kafka_dr.replication import Flow
 from kafka_dr.runs.register_guard import AsksFor
@@ -31,6 +32,21 @@ def test_a_healthy_group_is_green_and_nothing_is_touched(at_rest: SwitchedGroup)
     watched = look(at_rest.protection)
     assert watched.outcome == "ok", said(watched)
     assert outside_view.look(at_rest.protection) == before
+
+
+def test_a_topic_of_digests_that_expires_is_named_until_an_adoption_sets_it_right(at_rest: SwitchedGroup) -> None:
+    protection = at_rest.protection
+    with protection.clients() as clients, protection.cluster("west", "admin") as admin:
+        clients.digests("west").write("offset_pairs/of/nobody.json", None)
+        assert not admin.configs.set({DIGESTS_TOPIC: {"retention.ms": "86400000"}})
+        try:
+            assert "_kafka_dr.digests on west retention.ms is 86400000, expected -1: run dr_adopt" in said(
+                look(protection)
+            )
+            assert clients.digests("west").correct_topic() == {"retention.ms": "-1"}
+        finally:
+            admin.configs.set({DIGESTS_TOPIC: {"retention.ms": "-1"}})
+    assert look(protection).outcome == "ok"
 
 
 def test_a_group_whose_adoption_is_under_way_is_left_alone(protection: Protection) -> None:

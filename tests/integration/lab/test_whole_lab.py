@@ -170,8 +170,8 @@ def test_the_users_of_airflow_sign_in_and_see_the_connections_without_their_secr
     assert kinds["connect_west"] == "http"
     assert kinds["kafka_dr_spark"] == "spark"
     assert kinds["kafka_dr_airflow_api"] == "http"
-    assert kinds["kafka_dr_signing"] == "generic"
-    assert len(kinds) == 13
+    assert kinds["kafka_dr_signing"] == kinds["kafka_dr_encryption"] == "generic"
+    assert len(kinds) == 16
     secrets = _lines_of_secrets(whole)
     assert [secret for secret in secrets if secret in reply.text] == []
 

@@ -91,6 +91,13 @@ def gate(flowing: PlainFlow, *, epoch: int = 1) -> GateAnswer:
     ).answer
 
 
+def denied(flowing: PlainFlow) -> list[str]:
+    """Return what both clusters' authorizers logged as denied to audits."""
+    supervisor = flowing.protection.lab.supervisor
+    logs = [supervisor.log(name).read_text() for name in supervisor.names() if "-broker-" in name]
+    return [line for text in logs for line in text.splitlines() if f"User:{rights.AUDIT} is Denied" in line]
+
+
 def test_figures_are_those_of_what_was_written(flowing: PlainFlow, audit: Run) -> None:
     topic, name = flowing.protection.topic, f"{flowing.protection.name}-readers"
     write(flowing, 0, [10] * 30)
@@ -100,8 +107,10 @@ def test_figures_are_those_of_what_was_written(flowing: PlainFlow, audit: Run) -
     flowing.stop()
     write(flowing, 0, [100] * 7, age_seconds=20)
     flowing.protection.commit("east", name, {TopicPartition(topic, 0): 25, TopicPartition(topic, 1): 0})
+    denied_before = denied(flowing)
     found = audit()
     assert found.code == 0, found.report
+    assert denied(flowing) == denied_before, "a log of denials means something only if audits cause none"
     flow, group = found.partitions[topic, 0], found.report["groups"][0]
     # Each record has a key of 3 bytes and a header of 1 + 2.
     assert (flow["records"], flow["bytes"], flow["exact"]) == (7, 7 * 106, True)

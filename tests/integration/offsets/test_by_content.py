@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from kafka_dr.clusters.writing import NewRecord
-from kafka_dr.offsets import AnchorCache, CachedPairs, ContentOffsetMap, Translation
+from kafka_dr.offsets import AnchorCache, CachedPairs, ContentOffsetMap, SyncLookup, Translation
 from kafka_dr.positions import OffsetPair, TopicPartition
 from support.cleaner import a_quick_cleaner
 from support.plain_flow import PlainFlow
@@ -45,7 +45,7 @@ def between(flowing: PlainFlow, *, seeds: bool = True, cache: AnchorCache | None
     return ContentOffsetMap(
         flowing.audit(flowing.active),
         flowing.audit(flowing.standby),
-        seeds=flowing.known_seeds() if seeds else None,
+        seeds=flowing.known_seeds() if seeds else {},
         cache=cache,
         syncs=flowing.sync_lookup(flowing.active, flowing.standby),
     )
@@ -123,7 +123,7 @@ def test_what_was_learned_ahead_is_translated_the_same_without_a_look_at_the_syn
     store = AnchorCache(tmp_path, flowing.protection.name)
     fresh = check(flowing, positions, between(flowing))
     between(flowing, cache=store).translate({partition: found[::10] for partition, found in positions.items()})
-    monkeypatch.setattr(ContentOffsetMap, "_use_syncs", lambda _map, _wanted: pytest.fail("it read the syncs"))
+    monkeypatch.setattr(SyncLookup, "read", lambda _lookup, _topics: pytest.fail("it read the syncs"))
     assert check(flowing, positions, between(flowing, cache=store)) == fresh
 
 

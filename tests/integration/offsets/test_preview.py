@@ -16,7 +16,7 @@ from confluent_kafka.admin import AdminClient
 from kafka_dr.audit.offset_runs import OffsetRun
 from kafka_dr.clusters import Acl, AclOperation, AclPermission, PatternType, ResourceType, TopicPartition
 from kafka_dr.group_offsets import last_look
-from kafka_dr.group_offsets.offset_facts import checked_locally, sync_lookup
+from kafka_dr.group_offsets.offset_facts import checked_locally, read_positions, syncs_and_maps
 from kafka_dr.group_offsets.offset_preview import Preview, look, preview_offsets
 from kafka_dr.group_offsets.sync_archive import archive_syncs
 from kafka_dr.group_offsets.unmovable_groups import only_offsets_to_move
@@ -89,7 +89,7 @@ def test_the_archive_grows_by_what_is_new_and_outlives_both_topics(group: Switch
     with protection.clients() as clients:
         archive_syncs(group.name, clients)
         again = archive_syncs(group.name, clients)
-        whole = sync_lookup(Run(protection.request("look"), clients)).read({protection.topic})
+        whole = syncs_and_maps(Run(protection.request("look"), clients))[0].read({protection.topic})
     assert "0 syncs archived" in again.sentences[0]
     partition = TopicPartition(protection.topic, 0)
     assert len(whole.of(partition).pairs) >= 3
@@ -216,6 +216,28 @@ def test_a_group_that_may_not_be_read_is_named(group: SwitchedGroup) -> None:
     assert hidden in " ".join(found.blocking), "a preflight has to stop for it"
 
 
+def test_many_groups_are_read_in_as_few_requests_as_one(group: SwitchedGroup) -> None:
+    protection = group.protection
+
+    def asked() -> tuple[int, int]:
+        """Return the number of requests, and of groups that were read."""
+        doing: list[str] = []
+        with protection.clients() as clients:
+            run = Run(protection.request("look"), clients)
+            for role in ("operator", "audit"):
+                clients.cluster("east", role).observe(doing.append)
+            found, problems = read_positions(run)
+        assert not problems
+        return len(doing), len(found)
+
+    one = asked()
+    for number in range(20):
+        protection.commit("east", f"{protection.name}-more-{number}", group.at(1, 2))
+    many = asked()
+    assert many[1] == one[1] + 20
+    assert many[0] <= one[0]
+
+
 def test_what_groups_read_outside_the_protection_group_is_shown_and_red_until_the_policy_leaves_it_out(
     group: SwitchedGroup,
 ) -> None:
@@ -246,11 +268,19 @@ def test_what_groups_read_outside_the_protection_group_is_shown_and_red_until_th
 def test_a_share_group_is_refused_by_name_and_never_passed_over(group: SwitchedGroup) -> None:
     protection = group.protection
     shared = f"{group.name}-shared"
-    join_share_group(protection.lab, "east", shared, topic=protection.topic, folder=protection.folder)
     with protection.clients() as clients:
+        reading = clients.cluster("east", "operator").group_reading
+        join_share_group(
+            protection.lab,
+            "east",
+            shared,
+            topic=protection.topic,
+            folder=protection.folder,
+            is_known=lambda: reading.shared([shared])[shared] == frozenset({protection.topic}),
+        )
         found = look(Run(protection.request("look"), clients))
         kept = last_look.look(Run(protection.request("look"), clients), active="east", standby="west", epoch=1)
-        read = clients.cluster("east", "operator").group_reading.shared([shared, f"{group.name}-none"])
+        read = reading.shared([shared, f"{group.name}-none"])
     # What it reads has to be shown although it has no offsets, in case it is not declared.
     assert read == {shared: {protection.topic}, f"{group.name}-none": frozenset()}
     assert found.watched.outcome == "failed"

@@ -10,8 +10,10 @@ import pytest
 from confluent_kafka import Producer
 
 from kafka_dr.clusters import KafkaCluster, NotAuthorized, NotFound, TopicPartition
+from kafka_dr.group_offsets import last_look, remembered_positions
 from kafka_dr.replication import Flow, WatchedFlow, committed_positions
 from kafka_dr.replication.connect_topic import ConnectTopic
+from kafka_dr.runs.group_context import GroupContext
 from lab import rights
 from support.plain_flow import PlainFlow
 
@@ -141,3 +143,36 @@ def test_the_positions_of_a_flow_are_found_between_those_of_others(flowing: Plai
     with flowing.protection.cluster("west", "admin") as admin:
         expected = {TopicPartition("orders.secret-token", 0): 5}
         same(lambda: committed_positions(admin, topic, flow, stall_seconds=30), lambda: expected)
+
+
+def test_the_canary_reads_positions_once_for_a_cluster_and_a_failover_reads_all_of_them(flowing: PlainFlow) -> None:
+    protection, topic = flowing.protection, flowing.protection.topic
+    flows = [Flow(protection.name, "east", "west"), Flow("another", "east", "west")]
+
+    def position(flow: Flow, offset: int) -> dict[str, str]:
+        key = json.dumps([flow.connector, {"cluster": flow.source, "partition": 0, "topic": topic}])
+        return {key: json.dumps({"offset": offset})}
+
+    def seen() -> list[tuple[int | None, int | None]]:
+        """Return what a failover reads and what the canary says of each flow, each asked by a process of its own."""
+        with protection.clients() as clients:
+            west = clients.topology.cluster("west").model_copy(update={"connect_offsets_topic": topic})
+            clusters = {**clients.topology.clusters, "west": west}
+            clients.topology = clients.topology.model_copy(update={"clusters": clusters})
+            context, at = GroupContext(protection.name, clients), TopicPartition(topic, 0)
+            asked = last_look.crossed, remembered_positions.crossed
+            found = [[ask(context, flow).get(at) for ask in asked] for flow in flows]
+            return [(read, said) for read, said in found]
+
+    write(flowing, position(flows[0], 3) | position(flows[1], 8))
+    same(seen, lambda: [(4, 4), (9, 9)])
+    with protection.cluster("west", "admin") as admin:
+        for partition, end in admin.topics.high_watermarks(flowing.partitions).items():
+            flowing.expire("west", partition, end)
+    # What is gone can only be remembered: neither process has read it again, and one file serves both flows.
+    assert seen() == [(None, 4), (None, 9)]
+    write(flowing, position(flows[0], 5))
+    same(seen, lambda: [(6, 6), (None, 9)])
+    file = remembered_positions.file_of(protection.folder / "evidence", "west")
+    file.path.write_bytes(b"damaged")
+    assert seen() == [(6, 6), (None, None)], "a file that cannot be read is not believed: the topic is read again"

@@ -10,13 +10,15 @@ import pytest
 from kafka_dr.approvals.approval import ApprovalQuestion
 from kafka_dr.people import Person
 from kafka_dr.runs.request import RunRequest
+from kafka_dr_airflow.operators.rounds import RedGroup
 from kafka_dr_airflow.sensors.config_approval import ConfigApprovalSensor
 from kafka_dr_airflow.sensors.manual_approval import DIGEST
 
 
 @pytest.fixture
 def approval() -> Any:
-    return ConfigApprovalSensor(protection_group="orders")
+    row = RedGroup(protection_group="orders", outcome="ok", sentences=[], red=False, proposes=False, asks=True)
+    return ConfigApprovalSensor(task_id="approval", row=row)
 
 
 def test_it_is_about_the_group_that_the_task_is_mapped_to(approval: Any) -> None:

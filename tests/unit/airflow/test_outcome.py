@@ -12,6 +12,7 @@ from airflow.sdk.exceptions import AirflowRuntimeError, ErrorType
 from airflow.sdk.execution_time.comms import ErrorResponse
 
 from kafka_dr.evidence import EvidenceStore
+from kafka_dr.watch_results import RunEndings
 from kafka_dr_airflow.operators.outcome import OutcomeOperator
 from kafka_dr_airflow.operators.plain_failure import NeverAgain
 
@@ -127,3 +128,10 @@ def test_a_run_that_ended_badly_is_not_judged_twice() -> None:
     with pytest.raises(SystemExit):
         task.execute(context(lambda **_asked: {RUN: {"preflight": "failed"}}))
     assert isinstance(task.retry_policy, NeverAgain)
+
+
+def test_the_list_of_the_status_page_says_how_the_run_ended(root: Path) -> None:
+    outcome(root, ((1, "preflight", {"outcome": "refused", "detail": "lag: too far"}),), {"preflight": "failed"})
+    (listed,) = RunEndings(root).read(GROUP)
+    assert (listed.run, listed.dag_id, listed.good) == (RUN, "dr_planned_failover", False)
+    assert listed.note.startswith("REFUSED at preflight: lag: too far")

@@ -8,6 +8,7 @@ from kafka_dr.checks.register_checks import judged_topic
 from kafka_dr.clusters import Acl, AclOperation, AclPermission, PatternType, ResourceType
 from kafka_dr.fencing.authorizer import Authorizer
 from kafka_dr.fencing.register_writers import Guarded, guarded, intruders
+from kafka_dr.register.digests import DIGESTS_TOPIC
 from kafka_dr.register.topic_settings import settings
 from kafka_dr.topology import load
 from lab.layout import PROJECT
@@ -71,3 +72,15 @@ def test_the_topic_is_judged_by_its_replicas_and_settings_and_few_brokers_are_sa
     wrong, said = judged_topic("east", settings(replicas=1), replicas=1, brokers=1)
     assert (wrong, "with 1 brokers a single failure can stop or lose it" in said) == (False, True)
     assert not judged_topic("east", settings(replicas=3), replicas=3, brokers=5)[0]
+
+
+def test_the_topic_of_digests_is_judged_by_its_own_settings() -> None:
+    good = settings(replicas=3, digests=True)
+    assert not judged_topic("east", good, replicas=3, brokers=3, topic=DIGESTS_TOPIC)[0]
+    sooner = {**good, "segment.ms": "60000", "min.cleanable.dirty.ratio": "0.01"}
+    assert not judged_topic("east", sooner, replicas=3, brokers=3, topic=DIGESTS_TOPIC)[0]
+    for key, value in (("cleanup.policy", "compact,delete"), ("retention.ms", "1"), ("segment.ms", "604800000")):
+        wrong, said = judged_topic("east", {**good, key: value}, replicas=3, brokers=3, topic=DIGESTS_TOPIC)
+        assert (wrong, f"{DIGESTS_TOPIC} on east {key} is {value}, expected {good[key]}" in said) == (True, True)
+    wrong, said = judged_topic("east", good, replicas=1, brokers=3, topic=DIGESTS_TOPIC)
+    assert (wrong, f"{DIGESTS_TOPIC} on east has 1 replicas, expected 3" in said) == (True, True)

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafka_dr.clusters import acl_filters
-from kafka_dr.clusters.acl_filters import MOST_ACLS, MOST_LOOKS, exactly, filters_for, requests_of
+from kafka_dr.clusters.acl_filters import MOST_ACLS, MOST_LOOKS, closed_first, exactly, filters_for, requests_of
 from kafka_dr.clusters.model import Acl, AclOperation, AclPermission, PatternType, ResourceType
 
 EVERY = [
@@ -80,3 +80,15 @@ def test_no_request_exceeds_the_limits_of_a_controller() -> None:
     assert max(sum(filters[each] for each in batch) for batch in batches) <= MOST_ACLS
     assert max(len(batch) * len(many) for batch in batches) <= MOST_LOOKS
     assert sum(filters.values()) == len(many)
+
+
+@given(st.sets(st.sampled_from(EVERY)))
+@settings(deadline=None)
+def test_wherever_adding_stops_no_allow_is_there_without_every_deny(wanted: set[Acl]) -> None:
+    ordered = closed_first(wanted)
+    assert set(ordered) == wanted
+    assert len(ordered) == len(wanted)
+    permissions = [acl.permission for acl in ordered]
+    assert permissions == sorted(permissions, key=lambda each: each is AclPermission.ALLOW)
+    denies = [acl.pattern for acl in ordered if acl.permission is AclPermission.DENY]
+    assert denies == sorted(denies, key=lambda each: each is not PatternType.PREFIXED)

@@ -10,7 +10,7 @@ from kafka.record.default_records import DefaultRecordBatchBuilder as Batch
 from kafka.record.util import calc_crc32c
 
 from kafka_dr.clusters import TopicPartition, WriteVerdict
-from kafka_dr.clusters.write_permission import _answer, invalid_batch
+from kafka_dr.clusters.write_permission import _answer, _request, invalid_batch
 
 PARTITION = TopicPartition("orders.payments", 0)
 
@@ -47,3 +47,9 @@ def test_the_test_write_is_a_batch_of_69_bytes_with_a_wrong_crc() -> None:
     (stored,) = struct.unpack_from(">I", batch, Batch.CRC_OFFSET)
     assert len(batch) == 69
     assert stored != calc_crc32c(memoryview(batch)[Batch.ATTRIBUTES_OFFSET :])
+
+
+def test_to_ask_about_a_partition_costs_less_than_a_hundred_bytes() -> None:
+    """``dr_health`` asks about each partition every minute: a record that is too large would cost a megabyte each."""
+    every = [TopicPartition(f"orders.payments-{topic:04d}", number) for topic in range(800) for number in range(3)]
+    assert len(_request(every, timeout_ms=10_000).encode(version=12)) < 100 * len(every)

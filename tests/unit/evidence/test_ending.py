@@ -41,12 +41,27 @@ def said(**steps: dict[str, object]) -> Ending:
 def test_a_run_that_moved_a_group_names_each_objective_the_missed_ones_first() -> None:
     found = said(preflight=step(decision=ENDS), report=step(objectives=KEPT))
     words = "MOVED to west: write outage 7.3 s, missed 5 s by 2.3 s; recovery 9.9 s, met 60 s"
-    assert found == Ending(words, good=True)
+    measured = {"rto_seconds": 9.9, "write_outage_seconds": 7.3}
+    objectives = {"rto_seconds": 60.0, "write_outage_seconds": 5.0}
+    assert found == Ending(words, good=True, measured=measured, objectives=objectives)
+
+
+def test_the_seconds_of_each_step_are_those_of_its_last_try_and_a_dry_run_has_none() -> None:
+    tries = {
+        "01-preflight.1.json": {**step(), "seconds": 4.0},
+        "01-preflight.2.json": {**step(), "seconds": 2.5},
+        "03-claim.1.json": step(),
+    }
+    files = {name: json.dumps(each).encode() for name, each in tries.items()}
+    assert ending(build_run_view("orders", "run", files)).steps == {"preflight": 2.5}
+    dry = {"01-preflight.1.json": json.dumps({**step("would_do"), "seconds": 4.0}).encode()}
+    assert ending(build_run_view("orders", "run", dry)).steps == {}
 
 
 def test_a_run_whose_old_cluster_differs_says_so_and_what_is_not_known() -> None:
     found = said(preflight=step(decision=ENDS), report=step(phase="unfenced", objectives=UNKNOWN))
-    assert found == Ending("MOVED to west, unfenced: data at risk not known, objective 60 s", good=True)
+    words = "MOVED to west, unfenced: data at risk not known, objective 60 s"
+    assert found == Ending(words, good=True, objectives={"rpo_seconds": 60.0})
 
 
 @pytest.mark.parametrize(

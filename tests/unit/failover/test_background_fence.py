@@ -9,11 +9,13 @@ from typing import Any
 
 import pytest
 
+from kafka_dr.clock import SystemClock
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.errors import TryAgain
 from kafka_dr.failover.unplanned import reachable_source
 from kafka_dr.failover.unplanned.reachable_source import BackgroundFence, SourceState
 from kafka_dr.runs.clients import OtherCluster
+from kafka_dr.runs.silent_clusters import SilentClusters
 from support.waiting import eventually
 
 #: A test that fails would wait so long; none that passes does.
@@ -47,7 +49,9 @@ def run(east: Source) -> Any:
     return SimpleNamespace(
         source="east",
         clock=SimpleNamespace(monotonic=time.monotonic, sleep=time.sleep),
-        clients=SimpleNamespace(require_declared=lambda _: east.identity()),
+        clients=SimpleNamespace(
+            require_declared=lambda _: east.identity(), silent_clusters=SilentClusters(SystemClock())
+        ),
         group=SimpleNamespace(timing=SimpleNamespace(transaction_grace_seconds=2.0)),
     )
 

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -199,3 +201,24 @@ def test_what_no_acl_names_is_left_open_only_where_the_brokers_say_so() -> None:
 
     assert Authorizer(acls, allow_if_no_acl=True).without_acls(["orders.a", "stray"]) == ["stray"]
     assert Authorizer(acls).without_acls(["orders.a", "stray"]) == []
+
+
+def test_topics_with_the_same_acls_are_decided_once_for_each_principal(monkeypatch: pytest.MonkeyPatch) -> None:
+    principals = [f"User:app-{number}" for number in range(5)]
+    acls = [acl("orders.*", principal=each) for each in principals[:4]]
+    authorizer = Authorizer([*acls, deny("orders.7", principal=principals[0])])
+    decide, decisions = Authorizer._decide, []
+
+    def counted(*asked: Any) -> bool:
+        decisions.append(asked)
+        return decide(*asked)
+
+    monkeypatch.setattr(Authorizer, "_decide", counted)
+    allowed = {
+        (who, number)
+        for number in range(100)
+        for who in principals
+        if authorizer.allows(who, WRITE, ResourceType.TOPIC, f"orders.{number}")
+    }
+    assert allowed == {(who, number) for who in principals[:4] for number in range(100)} - {(principals[0], 7)}
+    assert len(decisions) == 2 * len(principals), "once for the prefix, once for the topic that has an ACL of its own"

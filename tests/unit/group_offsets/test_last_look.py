@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from kafka_dr.errors import NeedsPerson
-from kafka_dr.group_offsets.last_look import FileLookStore, LastLook
+from kafka_dr.group_offsets.last_look import FileLookStore, LastLook, shortened
 from kafka_dr.group_offsets.other_topics import Elsewhere
-from kafka_dr.positions import TopicPartition
+from kafka_dr.positions import OffsetRange, TopicPartition
 
 AT = datetime(2026, 11, 20, 3, tzinfo=UTC)
 P, Q = TopicPartition("orders.payments", 0), TopicPartition("orders.payments", 1)
@@ -71,3 +71,14 @@ def test_a_look_keeps_which_partitions_it_could_not_count(tmp_path: Path) -> Non
     kept = json.loads(path.read_text())
     path.write_text(json.dumps({key: each for key, each in kept.items() if key != "uncounted"}))
     assert (store.read("east-to-west") or LOOK).uncounted == frozenset()
+
+
+def test_of_many_long_tails_only_so_much_is_read_as_a_look_may_take_and_of_each_something() -> None:
+    tails = {TopicPartition("t", number): OffsetRange(7, 5_007) for number in range(3_000)}
+    assert sum(map(len, shortened(tails).values())) <= 50_000
+    assert {tail.start for tail in shortened(tails).values()} == {7}
+    assert min(map(len, shortened(tails).values())) >= 1
+    assert shortened({P: OffsetRange(7, 5_007), Q: OffsetRange(3, 4)}) == {
+        P: OffsetRange(7, 1_007),
+        Q: OffsetRange(3, 4),
+    }

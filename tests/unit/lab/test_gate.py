@@ -47,6 +47,7 @@ def test_a_check_that_fails_is_shown_after_the_tests_and_fails_the_gate(
     (tmp_path / "check_it.py").write_text(check)
     (tmp_path / "test_it.py").write_text(f"def test_it():\n    {tests or 'pass'}\n")
     monkeypatch.setattr(gate, "PROJECT", tmp_path)
+    monkeypatch.setattr(gate, "_make_class_archives", lambda _environ, _console: None)
     monkeypatch.setattr(gate, "checks", lambda _project: {"types": ("check_it",)})
     monkeypatch.setattr(gate, "IN_PARALLEL", ("-q", "-n", "0", "--rootdir", str(tmp_path), str(tmp_path)))
     console = Console(record=True, width=200)
@@ -54,6 +55,20 @@ def test_a_check_that_fails_is_shown_after_the_tests_and_fails_the_gate(
     shown = console.export_text()
     assert said in shown
     assert ("the tests passed, and a check did not" in shown) == (expected == 1 and not tests)
+
+
+def test_what_python_compiles_for_the_tests_is_kept_in_the_cache(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
+    monkeypatch.setenv("KAFKA_DR_CACHE", str(tmp_path / "cache"))
+    (tmp_path / "test_it.py").write_text(
+        f"import sys\n\ndef test_it():\n    assert (sys.dont_write_bytecode, sys.pycache_prefix) == "
+        f"(False, {str(tmp_path / 'cache' / 'compiled')!r})\n"
+    )
+    monkeypatch.setattr(gate, "PROJECT", tmp_path)
+    assert gate.run(("-q", "--rootdir", str(tmp_path), str(tmp_path)), Console()) == 0
+    assert list((tmp_path / "cache" / "compiled").rglob("test_it.*.pyc"))
 
 
 def test_what_ends_in_time_says_itself_how_it_ended() -> None:

@@ -17,7 +17,7 @@ from lab import leftovers
 from lab.layout import Home
 from lab.processes import Command, Supervisor
 
-SECONDS = 60.0
+SECONDS = 120.0
 #: A run whose workers start a process each, in a session of its own, and do not stop it in the seconds that they have.
 HOOKS = """
 from xdist.workermanage import NodeManager
@@ -38,6 +38,32 @@ def started(worker_id):
 def test_that_hangs(started, number):
     time.sleep(300)
 """
+#: A run whose workers start processes of a lab, one of which hides its environment, as Airflow's do.
+LABS = """
+import pathlib, time
+from lab.api import Lab
+from lab.processes import Command
+
+def test_that_hangs(tmp_path):
+    supervisor = Lab(tmp_path / "lab").supervisor
+    for name, argv in (("seen", ("sleep", "300")), ("hidden", ("env", "-i", "sleep", "300"))):
+        process = supervisor.start(Command(name, argv, tmp_path))
+        (pathlib.Path(__file__).parent / f"{name}.pid").write_text(str(process.pid))
+    time.sleep(300)
+"""
+#: ``test`` of the lab's command line, with the arguments of pytest.
+GATE = """
+import pathlib, sys
+from lab import cli, gate
+gate.PROJECT = pathlib.Path(sys.argv[1])
+raise SystemExit(cli.main(["test", *sys.argv[2:]]))
+"""
+
+
+@pytest.fixture
+def hiding(project: Path) -> Path:
+    (project / "test_hangs.py").write_text(LABS)
+    return project
 
 
 @pytest.fixture
@@ -48,6 +74,35 @@ def project(tmp_path: Path) -> Path:
     (folder / "test_hangs.py").write_text(TESTS)
     (folder / "pytest.ini").write_text("[pytest]\n")
     return folder
+
+
+@pytest.mark.parametrize(
+    ("who", "how"),
+    [("gate", signal.SIGTERM), ("gate", signal.SIGKILL), ("pytest", signal.SIGKILL)],
+)
+def test_a_whole_run_leaves_no_process_whichever_of_its_processes_is_ended(
+    hiding: Path, who: str, how: signal.Signals
+) -> None:
+    gate = subprocess.Popen(
+        [sys.executable, "-c", GATE, str(hiding), "-q", "-n", "1", "-p", "no:cacheprovider", str(hiding)],
+        cwd=hiding,
+        env={**os.environ, "PYTHONPATH": ":".join(sys.path)},
+        start_new_session=True,
+    )
+    try:
+        started = wait_for([hiding / f"{kind}.pid" for kind in ("seen", "hidden")])
+        (tests,) = psutil.Process(gate.pid).children()
+        ended = [*started, tests, *tests.children(recursive=True)]
+        assert len(ended) >= 4
+
+        os.kill({"gate": gate.pid, "pytest": tests.pid}[who], how)
+
+        assert gate.wait(SECONDS) != 0
+        _, left = psutil.wait_procs(ended, timeout=SECONDS)
+        assert [each for each in left if each.status() != psutil.STATUS_ZOMBIE] == []
+    finally:
+        gate.kill()
+        gate.wait()
 
 
 @pytest.fixture

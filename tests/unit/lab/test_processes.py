@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -142,10 +143,24 @@ def test_processes_of_another_lab_are_never_touched(supervisor: Supervisor, tmp_
 def test_a_paused_process_still_ends_politely(supervisor: Supervisor, tmp_path: Path) -> None:
     process = supervisor.start(_command(tmp_path, "trap 'echo bye; exit' TERM; echo up; while :; do sleep 0.05; done"))
     _eventually(lambda: supervisor.log("sleeper").read_text())
-    supervisor.signal("sleeper", signal.SIGSTOP)
-    _eventually(lambda: process.status() == psutil.STATUS_STOPPED)
+    supervisor.pause("sleeper")
+    assert process.status() == psutil.STATUS_STOPPED
     supervisor.stop("sleeper")
     assert supervisor.log("sleeper").read_text() == "up\nbye\n"
+
+
+def test_a_pause_is_over_only_when_the_process_has_noticed_it(
+    supervisor: Supervisor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    process = supervisor.start(_command(tmp_path, "while :; do sleep 0.05; done"))
+    send = Supervisor.signal
+
+    def noticed_late(self: Supervisor, name: str, number: signal.Signals) -> None:
+        threading.Timer(0.5, send, [self, name, number]).start()
+
+    monkeypatch.setattr(Supervisor, "signal", noticed_late)
+    supervisor.pause("sleeper")
+    assert process.status() == psutil.STATUS_STOPPED
 
 
 def test_a_process_that_ends_while_it_is_waited_for_is_reported_with_the_end_of_its_log(

@@ -12,7 +12,7 @@ import pytest
 from packaging.requirements import Requirement
 
 from lab.bootstrap import INSTALLERS, REQUIREMENTS, installations
-from support import fab_provider
+from support.installed_apart import requirements
 
 CHOSEN = [
     line
@@ -22,7 +22,8 @@ CHOSEN = [
 ]
 #: Each requirement with its hashes, in one text.
 WRITTEN = re.split(
-    r"\n(?! )", "".join(file.read_text() for file in (INSTALLERS, REQUIREMENTS, fab_provider.REQUIREMENTS)).strip()
+    r"\n(?! )",
+    "".join(file.read_text() for file in (INSTALLERS, REQUIREMENTS, *map(requirements, ("fab", "statsd")))).strip(),
 )
 PINS = [Requirement(each.partition("\\")[0].strip()) for each in WRITTEN]
 

@@ -158,7 +158,7 @@ def test_every_principal_has_client_files_for_both_kinds_of_clients(context: Lab
 
 def test_airflow_has_a_connection_for_each_cluster_and_role_for_each_worker_and_for_spark(context: LabContext) -> None:
     made = airflow_home.connections(context)
-    roles = ("operator", "probe", "audit", "replicator")
+    roles = ("operator", "probe", "audit", "replicator", "drill")
     kafka = {f"kafka_{cluster}_{role}" for cluster in ("east", "west") for role in roles}
     assert set(made) == kafka | {
         "connect_east",
@@ -166,6 +166,7 @@ def test_airflow_has_a_connection_for_each_cluster_and_role_for_each_worker_and_
         "kafka_dr_spark",
         "kafka_dr_airflow_api",
         "kafka_dr_signing",
+        "kafka_dr_encryption",
     }
     assert json.loads(made["kafka_west_operator"]["extra"])["sasl.username"] == "dr-operator"
     assert made["connect_west"]["port"] == 19180
@@ -184,7 +185,7 @@ def test_no_connection_of_airflow_uses_the_super_user(context: LabContext) -> No
         for connection in airflow_home.connections(context).values()
         if connection["conn_type"] == "kafka"
     }
-    assert users == {"dr-operator", "probe", "audit", "replicator"}
+    assert users == {"dr-operator", "probe", "audit", "replicator", "dr-drill"}
 
 
 def test_airflow_reads_its_settings_as_they_are_meant(context: LabContext) -> None:

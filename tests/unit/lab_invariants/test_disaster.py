@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from base64 import b64encode
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pyarrow
@@ -28,6 +29,7 @@ from lab.invariants.model import (
 from lab.invariants.stranded_list import parse_range, stranded, without
 from lab.traffic.records import headers
 from support.healthy_switch import GROUP, PARTITIONS, PERIODS, RECORDS, SWITCH_AT, healthy, log, number, offset, place
+from support.kept_list import CONTENT_KEYS, ENCRYPTED_SCHEMA, encrypted_row
 
 FIRST = PARTITIONS[0]
 CUT_OFF = range(SWITCH_AT - 4, SWITCH_AT)
@@ -175,16 +177,38 @@ def test_the_list_is_read_from_its_files(tmp_path: Path) -> None:
     parquet.write_table(pyarrow.Table.from_pylist([row, foreign, changed]), tmp_path / "records" / "part.parquet")
     (tmp_path / "summary.json").write_text(json.dumps({"files": [{"path": "records/part.parquet", "size": 1}]}))
     place_of = Partition("orders.payments", 2)
-    assert stranded(tmp_path) == [
+    assert stranded(tmp_path, "") == [
         StrandedRecord(place_of, 11, RecordId("payments", 7)),
         StrandedRecord(Partition("orders.dr-canary", 2), 11, None),
         StrandedRecord(place_of, 12, RecordId("payments", 7), intact=False),
     ]
 
 
+def test_an_encrypted_list_is_opened_with_its_key_and_no_other(tmp_path: Path) -> None:
+    named = headers("payments", 7, key=b"k", value=b"{}", time_ms=1_700_000_000_000)
+    row = {
+        "topic": "orders.payments",
+        "partition": 2,
+        "offset": 11,
+        "timestamp": 1_700_000_000_000,
+        "key": b"k",
+        "value": b"{}",
+        "headers": [{"key": name, "value": content} for name, content in named],
+    }
+    encryption = CONTENT_KEYS.new()
+    sealed = encrypted_row(row, CONTENT_KEYS.content_key(encryption))
+    parquet.write_table(pyarrow.Table.from_pylist([sealed], schema=ENCRYPTED_SCHEMA), tmp_path / "part.parquet")
+    listed = {"files": [{"path": "part.parquet", "size": 1}], "encryption": asdict(encryption)}
+    (tmp_path / "summary.json").write_text(json.dumps(listed))
+    key, other = (b64encode(CONTENT_KEYS.keys[name]).decode() for name in ("2026-02", "2026-01"))
+    assert stranded(tmp_path, key) == [StrandedRecord(Partition("orders.payments", 2), 11, RecordId("payments", 7))]
+    with pytest.raises(LabError, match="cannot be decrypted"):
+        stranded(tmp_path, other)
+
+
 def test_a_list_that_is_not_there_is_no_empty_one(tmp_path: Path) -> None:
     with pytest.raises(LabError, match="cannot be read"):
-        stranded(tmp_path)
+        stranded(tmp_path, "")
 
 
 def test_a_range_in_quarantine_is_left_out() -> None:

@@ -162,6 +162,20 @@ def test_a_group_ahead_of_the_copy_for_long_is_a_finding(age: float, found: bool
     assert (LagFindingKind.POSITION_NOT_COPIED in findings(partition, billing(95))) is found
 
 
+def test_what_a_group_has_read_and_the_flow_not_copied_is_a_finding_if_its_age_is_unknown() -> None:
+    partition = seen(95, flow=90)
+    unread = [(stretch, replace(content, first_timestamp_ms=None)) for stretch, content in partition.stretches]
+    unknown = replace(partition, stretches=unread)
+    found = assessed(unknown, billing(95))
+    assert found.groups[0].ahead_seconds is None
+    finding = findings(unknown, billing(95))[LagFindingKind.POSITION_NOT_COPIED]
+    assert (finding.where, finding.value, finding.blocks_failover) == ("billing", None, False)
+    assert "for an unknown time" in finding.sentence
+    assert LagFindingKind.POSITION_NOT_COPIED not in findings(unknown, billing(90))
+    subject = Subject("orders.east-to-west", 3, "running", NOW, 2.04, 30, "offset syncs")
+    assert report(subject, found, find(found, LIMITS), LIMITS)["groups"][0]["ahead_of_copy_seconds"] is None
+
+
 def test_what_holds_a_failover_back_comes_first() -> None:
     found = find(assessed(seen(95, flow=90, age=400), billing(95)), LIMITS)
     assert [finding.blocks_failover for finding in found] == [True, False]

@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 from kafka_dr.audit.offset_runs import OffsetRun, joined
 from kafka_dr.offsets.maps import VerifiedRuns, composed_runs, inverse
 from kafka_dr.offsets.syncs.history import ArchivedSync, CheckpointRule, composed, history
+from kafka_dr.offsets.translate import translate_offsets
 from kafka_dr.offsets.translate.answers import starts_of_empty
 from kafka_dr.offsets.translate.choice import with_checkpoint
-from kafka_dr.offsets.translate.facts import PartitionFacts, never_committed, translate_by_facts, translate_one
+from kafka_dr.offsets.translate.facts import PartitionFacts, never_committed, translate_by_facts
 from kafka_dr.positions import OffsetRange, TopicPartition
 
 
@@ -97,7 +98,7 @@ def copyings(draw: st.DrawFn, *, faulty: bool) -> Copying:
 @settings(max_examples=150, deadline=None)
 def test_syncs_alone_never_make_a_group_late_and_bound_what_comes_again(made: Copying, data: st.DataObject) -> None:
     position = data.draw(st.integers(0, made.end))
-    found = translate_one(position, made.facts())
+    found = translate_by_facts(position, made.facts())
     if found.target_offset is None:
         return
     assert found.kind == "bounded"
@@ -110,7 +111,7 @@ def test_syncs_alone_never_make_a_group_late_and_bound_what_comes_again(made: Co
 @settings(max_examples=80, deadline=None)
 def test_a_position_that_an_audit_reached_is_exact(made: Copying, data: st.DataObject) -> None:
     position = data.draw(st.integers(0, made.end))
-    found = translate_one(position, made.facts(runs=made.runs()))
+    found = translate_by_facts(position, made.facts(runs=made.runs()))
     assert found.target_offset is not None
     assert not made.late(position, found.target_offset)
     if found.kind == "exact":
@@ -125,7 +126,7 @@ def test_equal_counts_between_two_syncs_prove_nothing(made: Copying, data: st.Da
     """A hole and a doubled record cancel each other: nothing is ever taken from the distance to a sync."""
     position = data.draw(st.integers(0, made.end))
     facts = made.facts()
-    found, below = translate_one(position, facts), facts.syncs.below(position)
+    found, below = translate_by_facts(position, facts), facts.syncs.below(position)
     if below is not None and found.target_offset is not None:
         assert found.target_offset <= below.target + 1
 
@@ -136,7 +137,7 @@ def test_syncs_that_were_lost_make_no_group_late(made: Copying, data: st.DataObj
     position = data.draw(st.integers(0, made.end))
     keep = data.draw(st.lists(st.booleans(), min_size=len(made.syncs), max_size=len(made.syncs)))
     left = [sync for sync, kept in zip(made.syncs, keep, strict=True) if kept]
-    found = translate_one(position, made.facts(syncs=history(left)))
+    found = translate_by_facts(position, made.facts(syncs=history(left)))
     assert found.target_offset is None or not made.late(position, found.target_offset)
 
 
@@ -145,7 +146,7 @@ def test_syncs_that_were_lost_make_no_group_late(made: Copying, data: st.DataObj
 def test_mirrormakers_own_rule_is_never_ahead_of_the_whole_archive(made: Copying, data: st.DataObject) -> None:
     position = data.draw(st.integers(0, made.end))
     facts = made.facts(mirrormaker=CheckpointRule(made.syncs))
-    found = with_checkpoint(position, facts, translate_one(position, facts))
+    found = with_checkpoint(position, facts, translate_by_facts(position, facts))
     if found.mirrormaker is not None and found.translation.target_offset is not None:
         # Where a flow was set back it forgets the earlier copies; the archive does not.
         assert found.mirrormaker <= found.translation.target_offset or facts.syncs.repeated_from
@@ -206,7 +207,7 @@ def test_a_group_that_never_caught_up_comes_through_every_switch_exact(made: Swi
     position, side = made.offsets["east"][read], "east"
     for _ in range(4):
         other = "west" if side == "east" else "east"
-        found = translate_one(position, made.facts(side, other))
+        found = translate_by_facts(position, made.facts(side, other))
         assert found.kind == "exact", found
         assert found.target_offset == made.offsets[other][read]
         position, side = found.target_offset, other
@@ -218,7 +219,7 @@ def test_maps_of_parts_of_epochs_make_no_group_late(made: Switching, data: st.Da
     side = data.draw(st.sampled_from(["east", "west"]))
     other = "west" if side == "east" else "east"
     position = data.draw(st.integers(0, made.ends[side]))
-    found = translate_one(position, made.facts(side, other))
+    found = translate_by_facts(position, made.facts(side, other))
     if found.target_offset is None:
         return
     read = sum(offset < position for offset in made.offsets[side])
@@ -240,55 +241,55 @@ def facts(syncs: Sequence[tuple[int, int]] = (), **more: object) -> PartitionFac
 
 def test_an_idle_group_without_a_checkpoint_of_mirrormaker_gets_an_offset() -> None:
     known = facts([(0, 0), (9, 11)], mirrormaker=CheckpointRule([ArchivedSync(0, 9, 11, 0)]))
-    found = with_checkpoint(4, known, translate_one(4, known))
+    found = with_checkpoint(4, known, translate_by_facts(4, known))
     assert (found.mirrormaker, found.translation.target_offset, found.translation.redelivered_at_most) == (None, 1, 3)
 
 
 def test_a_group_ahead_of_replication_resumes_after_the_last_copy() -> None:
-    found = translate_one(10, facts([(0, 0), (5, 6)], target=OffsetRange(0, 8)))
+    found = translate_by_facts(10, facts([(0, 0), (5, 6)], target=OffsetRange(0, 8)))
     assert (found.kind, found.target_offset, found.redelivered_at_most) == ("bounded", 7, 1)
 
 
 def test_a_source_that_is_gone_leaves_what_the_archive_says() -> None:
-    found = translate_one(8, facts([(0, 0), (5, 6)], source=None))
+    found = translate_by_facts(8, facts([(0, 0), (5, 6)], source=None))
     assert (found.kind, found.target_offset, found.redelivered_at_most) == ("bounded", 7, 2)
 
 
 def test_a_position_past_the_end_is_unknown() -> None:
-    found = translate_one(11, facts([(0, 0)]))
+    found = translate_by_facts(11, facts([(0, 0)]))
     assert (found.kind, found.target_offset) == ("unknown", None)
     assert "past the source's end 10" in found.reason
 
 
 def test_records_that_expired_on_both_clusters_are_not_unread() -> None:
     runs = composed_runs({1: [OffsetRun(0, 0, 10)]})
-    found = translate_one(2, facts(source=OffsetRange(5, 10), target=OffsetRange(4, 12), runs=runs))
+    found = translate_by_facts(2, facts(source=OffsetRange(5, 10), target=OffsetRange(4, 12), runs=runs))
     assert (found.kind, found.target_offset, found.redelivered_at_most) == ("bounded", 4, 0)
 
 
 def test_records_that_expired_on_the_target_before_the_source_deleted_them_are_not_passed_over() -> None:
     runs = composed_runs({1: [OffsetRun(0, 0, 10)]})
-    found = translate_one(2, facts(source=OffsetRange(5, 10), target=OffsetRange(7, 12), runs=runs))
+    found = translate_by_facts(2, facts(source=OffsetRange(5, 10), target=OffsetRange(7, 12), runs=runs))
     assert (found.kind, found.target_offset) == ("unknown", None)
-    found = translate_one(2, facts(source=OffsetRange(10, 10), target=OffsetRange(7, 12), runs=runs))
+    found = translate_by_facts(2, facts(source=OffsetRange(10, 10), target=OffsetRange(7, 12), runs=runs))
     assert (found.kind, found.target_offset) == ("bounded", 7)
 
 
 def test_a_map_reaches_below_what_the_source_still_holds() -> None:
     runs = composed_runs({1: [OffsetRun(0, 2, 10)]})
-    found = translate_one(2, facts(source=OffsetRange(5, 10), runs=runs))
+    found = translate_by_facts(2, facts(source=OffsetRange(5, 10), runs=runs))
     assert (found.kind, found.target_offset) == ("exact", 4)
 
 
 def test_records_that_expired_on_the_target_alone_are_a_matter_for_the_policy() -> None:
     runs = composed_runs({1: [OffsetRun(0, 0, 10)]})
-    found = translate_one(2, facts(target=OffsetRange(4, 12), runs=runs))
+    found = translate_by_facts(2, facts(target=OffsetRange(4, 12), runs=runs))
     assert (found.kind, found.target_offset) == ("unknown", None)
     assert "the source may still hold" in found.reason
 
 
 def test_a_partition_that_the_target_lacks_is_unknown() -> None:
-    found = translate_one(3, facts(target=None))
+    found = translate_by_facts(3, facts(target=None))
     assert found.kind == "unknown"
     assert "not made it yet" in found.reason
 
@@ -313,20 +314,20 @@ def test_a_partition_with_records_that_was_never_committed_is_left_to_its_reset(
 
 
 def test_a_target_that_was_cut_is_unknown() -> None:
-    found = translate_one(9, facts([(0, 0), (8, 20)]))
+    found = translate_by_facts(9, facts([(0, 0), (8, 20)]))
     assert (found.kind, found.target_offset) == ("unknown", None)
     assert "it was cut" in found.reason
 
 
 def test_a_topic_that_nothing_is_known_of_is_read_from_its_start_while_that_is_there() -> None:
-    found = translate_one(7, facts())
+    found = translate_by_facts(7, facts())
     assert (found.kind, found.target_offset, found.redelivered_at_most) == ("bounded", 0, 12)
-    assert translate_one(7, facts(target=OffsetRange(3, 12))).kind == "unknown"
+    assert translate_by_facts(7, facts(target=OffsetRange(3, 12))).kind == "unknown"
 
 
 def test_an_audit_with_open_findings_is_not_relied_on() -> None:
     runs = composed_runs({1: [OffsetRun(0, 0, 10)]})
-    found = translate_one(7, facts([(0, 0), (4, 4)], runs=runs, caution="3 open findings"))
+    found = translate_by_facts(7, facts([(0, 0), (4, 4)], runs=runs, caution="3 open findings"))
     assert (found.kind, found.target_offset) == ("bounded", 5)
     assert "3 open findings" in found.reason
 
@@ -334,7 +335,7 @@ def test_an_audit_with_open_findings_is_not_relied_on() -> None:
 def test_between_two_runs_the_next_record_is_the_first_of_the_next_run() -> None:
     """Markers and compacted records: nothing between two runs is on both clusters."""
     runs = composed_runs({1: [OffsetRun(0, 0, 3), OffsetRun(7, 5, 3)]})
-    assert [translate_one(at, facts(runs=runs)).target_offset for at in (2, 3, 5, 7, 10)] == [2, 5, 5, 5, 8]
+    assert [translate_by_facts(at, facts(runs=runs)).target_offset for at in (2, 3, 5, 7, 10)] == [2, 5, 5, 5, 8]
 
 
 def test_what_no_audit_read_between_two_epochs_is_not_in_the_map() -> None:
@@ -360,13 +361,13 @@ def test_an_older_epochs_map_says_nothing_about_what_a_newer_one_contradicts() -
 
 
 def test_an_exact_hit_of_a_sync_without_content_is_bounded_by_nothing() -> None:
-    found = translate_one(5, facts([(0, 0), (5, 6)]))
+    found = translate_by_facts(5, facts([(0, 0), (5, 6)]))
     assert (found.kind, found.target_offset, found.redelivered_at_most) == ("bounded", 6, 0)
 
 
-def test_a_map_of_facts_answers_every_position_and_knows_nothing_of_other_partitions() -> None:
+def test_facts_answer_every_offset_and_know_nothing_of_other_partitions() -> None:
     known, other = TopicPartition("t", 0), TopicPartition("t", 1)
-    found = translate_by_facts({known: facts([(0, 0)])}, {known: [1, 1], other: [3]})
+    found = translate_offsets(lambda _: {}, {known: [1, 1], other: [3]}, facts={known: facts([(0, 0)])})
     assert {key: answer.kind for key, answer in found.items()} == {(known, 1): "bounded", (other, 3): "unknown"}
 
 

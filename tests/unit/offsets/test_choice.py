@@ -8,8 +8,8 @@ from kafka_dr.audit.offset_runs import OffsetRun
 from kafka_dr.offsets.maps import composed_runs
 from kafka_dr.offsets.syncs.history import CheckpointRule
 from kafka_dr.offsets.translate.answers import Translation
-from kafka_dr.offsets.translate.choice import STRATEGIES, Strategy, start, with_checkpoint
-from kafka_dr.offsets.translate.facts import PartitionFacts, translate_one
+from kafka_dr.offsets.translate.choice import STRATEGIES, Strategy, start
+from kafka_dr.offsets.translate.facts import PartitionFacts, translate_by_facts
 from kafka_dr.positions import OffsetPair, OffsetRange
 
 #: Each fourth offset of the target is a marker.
@@ -22,7 +22,7 @@ FACTS = PartitionFacts(
 def chosen(
     strategy: Strategy, *, position: int = 12, facts: PartitionFacts = FACTS, by_time: int | None = 9
 ) -> Translation:
-    return start(strategy, with_checkpoint(position, facts, translate_one(position, facts)), facts, by_time=by_time)
+    return start(strategy, translate_by_facts(position, facts), facts, by_time=by_time)
 
 
 @pytest.mark.parametrize(

@@ -43,6 +43,6 @@ def test_a_position_that_groups_share_is_looked_up_once() -> None:
             return {(p, o): Translation(o, 2 * o, "exact", 0, "") for p, offsets in positions.items() for o in offsets}
 
     offsets = Doubling()
-    found = translate_groups(offsets, {"b": {ONE: 3}, "a": {ONE: 3, TWO: 1}})
+    found = translate_groups(offsets.translate, {"b": {ONE: 3}, "a": {ONE: 3, TWO: 1}})
     assert offsets.asked == {ONE: {3}, TWO: {1}}
     assert [(f.group, f.partition, f.target_offset) for f in found] == [("a", ONE, 6), ("a", TWO, 2), ("b", ONE, 6)]

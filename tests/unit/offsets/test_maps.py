@@ -54,12 +54,12 @@ def test_maps_of_both_directions_and_earlier_epochs_make_one(tmp_path: Path) -> 
         others={"a": [(1, "e", "w", 0, 0, 10)], "dead": [(3, "e", "w", 900, 5, 1)]},
     )
     write(tmp_path, "west-to-east", epoch=2, named={"b": [(2, "w", "e", 12, 11, 10)]}, others={})
-    found = seen_from_east(tmp_path).read(IDS).of(ONE)
+    found = seen_from_east(tmp_path).read(IDS).runs[ONE]
     assert [found.translate(at) for at in (5, 15, 35, 900)] == [5, 16, 38, None]
     back = (
         MapStore(tmp_path, "orders", source=("west", "W"), target=("east", "E"))
         .read({"orders.payments": ("w", "e")})
-        .of(ONE)
+        .runs[ONE]
     )
     assert [back.translate(at) for at in (5, 16, 38)] == [5, 15, 35]
 
@@ -71,7 +71,7 @@ def test_a_part_is_read_from_its_lines_and_one_of_a_former_version_from_its_parq
     kept.add("b", {MapKey(1, "e", "w", "orders.payments", 0): [OffsetRun(20, 22, 5)]})
     kept.add("dead", {MapKey(1, "e", "w", "orders.payments", 0): [OffsetRun(50, 50, 5)]})
     found = seen_from_east(tmp_path).read(IDS)
-    assert (found.problems, found.of(ONE).stretches) == ((), ((OffsetRun(0, 0, 10), OffsetRun(20, 22, 5)),))
+    assert (found.problems, found.runs[ONE].stretches) == ((), ((OffsetRun(0, 0, 10), OffsetRun(20, 22, 5)),))
 
 
 def test_a_map_of_a_topic_that_was_made_again_is_left_out(tmp_path: Path) -> None:
@@ -82,7 +82,7 @@ def test_a_map_of_a_topic_that_was_made_again_is_left_out(tmp_path: Path) -> Non
 def test_the_ids_of_a_cluster_that_does_not_answer_are_not_compared(tmp_path: Path) -> None:
     write(tmp_path, "east-to-west", epoch=1, named={"a": [(1, "e", "w", 0, 0, 10)]}, others={})
     found = seen_from_east(tmp_path).read({"orders.payments": ("", "w")})
-    assert found.of(ONE).translate(4) == 4
+    assert found.runs[ONE].translate(4) == 4
 
 
 def test_open_findings_are_a_caution(tmp_path: Path) -> None:

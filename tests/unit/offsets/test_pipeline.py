@@ -37,18 +37,18 @@ class Reading:
 
 def test_records_are_read_only_if_no_audit_settled_the_offset_and_both_clusters_hold_the_partition() -> None:
     reading = Reading(7)
-    found = translate_offsets(reading, {MATCHED: [4], SYNCED: [5], MISSING: [5]}, facts=FACTS)
+    found = translate_offsets(reading.translate, {MATCHED: [4], SYNCED: [5], MISSING: [5]}, facts=FACTS)
     assert reading.asked == {SYNCED: [5]}
     assert [found[p, o].target_offset for p, o in ((MATCHED, 4), (SYNCED, 5), (MISSING, 5))] == [4, 7, None]
     assert "not made it yet" in found[MISSING, 5].reason
 
 
 def test_an_offset_that_records_cannot_translate_keeps_what_the_syncs_say() -> None:
-    found = translate_offsets(Reading(None), {SYNCED: [5]}, facts=FACTS)
+    found = translate_offsets(Reading(None).translate, {SYNCED: [5]}, facts=FACTS)
     assert (found[SYNCED, 5].kind, found[SYNCED, 5].target_offset) == ("bounded", 3)
 
 
 def test_nothing_is_read_where_audits_settled_everything() -> None:
     reading = Reading(None)
-    assert translate_offsets(reading, {MATCHED: [0, 9]}, facts=FACTS)[MATCHED, 9].kind == "exact"
+    assert translate_offsets(reading.translate, {MATCHED: [0, 9]}, facts=FACTS)[MATCHED, 9].kind == "exact"
     assert reading.asked == {}

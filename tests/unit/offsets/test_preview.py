@@ -7,7 +7,7 @@ from kafka_dr.offsets.maps import composed_runs
 from kafka_dr.offsets.preview import RecordTimes, choice_rows, group_rows, position_row, position_rows
 from kafka_dr.offsets.syncs.history import ArchivedSync, CheckpointRule, history
 from kafka_dr.offsets.translate.choice import Strategy, with_checkpoint
-from kafka_dr.offsets.translate.facts import PartitionFacts, translate_one
+from kafka_dr.offsets.translate.facts import PartitionFacts, translate_by_facts
 from kafka_dr.positions import OffsetRange, TopicPartition
 
 ONE, TWO = TopicPartition("orders.payments", 0), TopicPartition("orders.payments", 1)
@@ -24,7 +24,7 @@ TIMES = RecordTimes(unread={(ONE, 12): 5_000, (TWO, 12): 6_000}, copies={(ONE, 9
 
 
 def row(group: str, partition: TopicPartition, facts: PartitionFacts, strategy: Strategy = "exact", at: int = 12):  # type: ignore[no-untyped-def]
-    placed = with_checkpoint(at, facts, translate_one(at, facts))
+    placed = with_checkpoint(at, facts, translate_by_facts(at, facts))
     return position_row(group, (partition, at), placed, facts, strategy=strategy, times=TIMES)
 
 
@@ -52,7 +52,7 @@ def test_every_choice_has_its_price() -> None:
 
 def test_by_policy_an_offset_without_a_translation_begins_elsewhere_and_its_price_is_unknown() -> None:
     past = TopicPartition("orders.payments", 2)
-    placed = with_checkpoint(21, MATCHED, translate_one(21, MATCHED))
+    placed = with_checkpoint(21, MATCHED, translate_by_facts(21, MATCHED))
     times = RecordTimes(by_time={(past, 21): 6})
     found = {
         policy: position_row("g", (past, 21), placed, MATCHED, strategy="exact", times=times, otherwise=policy).chosen

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from kafka_dr.offsets import OffsetSync, Undecodable, decode_sync, sync_topic
+from kafka_dr.offsets import Undecodable, decode_sync, sync_topic
 from kafka_dr.positions import OffsetPair, TopicPartition
 
 SYNC_KEY = bytes.fromhex("00066f726465727300000003")
@@ -10,7 +10,7 @@ SYNC = bytes.fromhex("00000000000003e80000000000000384")
 
 
 def test_an_offset_sync_is_a_pair_of_offsets_of_one_record() -> None:
-    assert decode_sync(SYNC_KEY, SYNC) == OffsetSync(TopicPartition("orders", 3), OffsetPair(1000, 900))
+    assert decode_sync(SYNC_KEY, SYNC) == (TopicPartition("orders", 3), OffsetPair(1000, 900))
 
 
 def test_a_tombstone_says_nothing() -> None:

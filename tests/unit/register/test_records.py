@@ -83,6 +83,11 @@ def test_runs_and_groups_are_kept_apart() -> None:
     assert records.facts_of(values, "orders", "run-3") == {}
 
 
+def test_the_facts_of_a_run_need_no_other_run() -> None:
+    values = stored("ends", {"n": 1}) | {b"run/orders/run-0/ends": b"{", b"run/orders/run-10/ends": b"{"}
+    assert records.facts_of(values, "orders", "run-1") == {"ends": {"n": 1}}
+
+
 ACLS = st.builds(
     Acl,
     resource=st.sampled_from(ResourceType),

@@ -2,8 +2,9 @@ from __future__ import annotations
 
 import pytest
 
+from kafka_dr.clock import ManualClock
 from kafka_dr.clusters import TopicPartition
-from kafka_dr.replication import flow_moves
+from kafka_dr.replication import flow_moves, flow_moves_in_turns
 
 ONE, TWO = TopicPartition("t", 0), TopicPartition("t", 1)
 
@@ -33,3 +34,26 @@ def test_a_flow_is_judged_by_its_progress(
 def test_one_partition_that_stands_still_is_named() -> None:
     found = flow_moves({ONE: 5, TWO: 5}, {ONE: 9, TWO: 5}, {ONE: 9, TWO: 9})
     assert found.detail == "t-1 did not advance although up to 4 records wait to be copied"
+
+
+def in_turns(*later: dict[TopicPartition, int]) -> tuple[str, int]:
+    """Return the verdict on a flow in which two partitions wait, and how often it was looked at."""
+    looks = [*later]
+    found = flow_moves_in_turns(
+        {ONE: 5, TWO: 5},
+        lambda: looks.pop(0) if len(looks) > 1 else looks[0],
+        {ONE: 9, TWO: 9},
+        clock=ManualClock(),
+        seconds=3.0,
+        pause_seconds=1.0,
+    )
+    return found.verdict, len(later) - len(looks) + 1
+
+
+def test_while_a_flow_advances_each_partition_gets_its_turn() -> None:
+    assert in_turns({ONE: 9, TWO: 5}, {ONE: 9, TWO: 5}, {ONE: 9, TWO: 6}) == ("moves", 3)
+
+
+def test_a_partition_that_never_gets_its_turn_is_stuck_and_a_flow_that_copies_nothing_is_at_once() -> None:
+    assert in_turns({ONE: 9, TWO: 5})[0] == "stuck"
+    assert in_turns({ONE: 5, TWO: 5}, {ONE: 9, TWO: 9}) == ("stuck", 2)

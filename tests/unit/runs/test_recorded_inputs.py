@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from types import SimpleNamespace
@@ -13,7 +15,7 @@ from kafka_dr.audit import FileFrontierStore
 from kafka_dr.audit.kept_frontier import FrontierPoint, KeptFrontier
 from kafka_dr.clock import SystemClock
 from kafka_dr.clusters import ClusterUnreachable
-from kafka_dr.group_offsets.recorded_frontier import RecordedFrontierStore, recorded_store
+from kafka_dr.group_offsets.recorded_frontier import RecordedFrontier, RecordedFrontierStore, recorded_store
 from kafka_dr.json_documents import write_whole
 from kafka_dr.register import MemoryRegister
 from kafka_dr.runs.inputs import folders_of, read_inputs
@@ -140,6 +142,30 @@ def test_the_digest_is_recorded_before_the_file_is_written_wherever_the_process_
     assert wrong(root, register) == [FRONTIER]
 
 
+def test_a_frontier_that_moves_again_and_again_while_applications_wait_is_kept_once(root: DeadlinePath) -> None:
+    recorded: list[str] = []
+    files = FileFrontierStore(root, "orders")
+    store = RecordedFrontierStore(files, record=lambda _, sha256: recorded.append(sha256), now=lambda: NOW)
+    offset = 100
+
+    def advance(_until: object) -> dict[Any, Any]:
+        nonlocal offset
+        offset += 1
+        store.write(FORWARD, frontier(offset))
+        if offset == 103:
+            raise ClusterUnreachable("west does not answer")
+        return {}
+
+    moving = RecordedFrontier(SimpleNamespace(advance=advance), store)
+    with suppress(ClusterUnreachable), moving.kept_once():
+        for _ in range(3):
+            assert (recorded, files.read(FORWARD)) == ([], frontier(100))
+            moving.advance({})
+    assert (len(recorded), files.read(FORWARD)) == (1, frontier(103))
+    moving.advance({})
+    assert (len(recorded), files.read(FORWARD)) == (2, frontier(104))
+
+
 @pytest.mark.parametrize(
     ("verb", "silent", "kept"),
     [
@@ -179,3 +205,29 @@ def test_a_frontier_is_kept_when_each_register_that_may_decide_next_has_its_dige
         with pytest.raises(ClusterUnreachable):
             store.flush()
     assert FileFrontierStore(root, "orders").read(FORWARD) == frontier(200 if kept else 100)
+
+
+def test_writers_that_die_before_they_write_leave_the_frontier_that_is_there(
+    root: DeadlinePath, register: MemoryRegister
+) -> None:
+    held = FRONTIER.sha256(root)
+    for number in range(9):
+        record_input(register, FRONTIER, f"{number:064x}", at=NOW, held=held)
+        assert wrong(root, register) == []
+    (fact,) = (f for name, f in register.facts("orders", "audits").items() if name == FRONTIER.fact)
+    assert len(fact["sha256"]) == 5
+
+
+def test_whichever_of_two_writers_at_the_same_time_replaces_the_file_last_its_frontier_counts(
+    root: DeadlinePath, register: MemoryRegister
+) -> None:
+    files = FileFrontierStore(root, "orders")
+    content = {offset: files.encoded(FORWARD, frontier(offset)) for offset in (200, 300, 400)}
+    for offset in content:
+        sha256 = hashlib.sha256(content[offset]).hexdigest()
+        record_input(register, FRONTIER, sha256, at=NOW, held=FRONTIER.sha256(root))
+    for offset in (400, 300, 200):
+        files.write(FORWARD, frontier(offset))
+        assert wrong(root, register) == []
+    files.write(FORWARD, frontier(9_999))
+    assert wrong(root, register) == [FRONTIER]

@@ -332,3 +332,21 @@ def test_many_changes_of_one_kind_ask_again_when_a_second_is_over_and_none_follo
         with pytest.raises(Refused, match="Nothing more is changed"):
             permission.require()
     assert len(asked) == 2
+
+
+def test_an_answer_that_took_too_long_permits_nothing_also_if_it_is_asked_for_many_changes() -> None:
+    clock, takes = ManualClock(), [3.0, 3.0, 0.1]
+
+    def read() -> RegisterState:
+        # What is written meanwhile is not in the answer.
+        clock.advance(takes.pop(0) if takes else 3.0)
+        return PLANNED
+
+    guard = RegisterGuard("orders", "the register of east", read, Unchanged(PLANNED))
+    permission = LastingPermission(guard, clock)
+    permission.require()
+    assert takes == []
+    clock.advance(1.0)
+    for _ in range(2):
+        with pytest.raises(TryAgain, match=r"the register of east of orders takes longer than 1 s to answer"):
+            permission.require()

@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Iterator
+from functools import partial
 from threading import Event
 
 import pytest
 
+from kafka_dr.clock import SystemClock
 from kafka_dr.errors import NeedsPerson, TryAgain
 from kafka_dr.register import Phase, RegisterState, arbiter
-from kafka_dr.runs import register_read
-from kafka_dr.runs.register_read import OTHERS_SECONDS, decided, decided_without_source, read_patiently_from_one
+from kafka_dr.runs import silent_clusters
+from kafka_dr.runs.register_read import (
+    OTHERS_SECONDS,
+    Waiting,
+    decided,
+    decided_without_source,
+    read_patiently_from_one,
+)
+from kafka_dr.runs.silent_clusters import SilentClusters
 from support.register_states import a_state
 
 SILENT = TryAgain("no answer")
@@ -47,32 +57,78 @@ def test_records_that_contradict_each_other_are_a_matter_for_people() -> None:
         decided_without_source("orders", {"east": a_state(), "west": other}, target="west")
 
 
-def test_a_run_that_holds_the_group_does_not_wait_for_the_source(monkeypatch: pytest.MonkeyPatch) -> None:
-    over = Event()
+@pytest.fixture
+def over() -> Iterator[Event]:
+    """Let a register that hangs answer at the end."""
+    event = Event()
+    yield event
+    event.set()
 
+
+def east_hangs(over: Event, seconds: float = 60) -> Callable[[str], RegisterState | None]:
     def read(cluster: str) -> RegisterState | None:
         if cluster == "east":
-            over.wait(60)
+            over.wait(seconds)
         return UNPLANNED
 
-    monkeypatch.setattr(register_read, "OTHERS_SECONDS", 90.0)
-    answers = read_patiently_from_one(("east", "west"), read, run="run-1", target="west")
+    return read
+
+
+def waiting(seconds: float = OTHERS_SECONDS) -> Waiting:
+    return Waiting(SilentClusters(SystemClock()), seconds)
+
+
+@pytest.fixture
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a register that answers after seconds be heard by whoever waits for it."""
+    monkeypatch.setattr(silent_clusters, "FULL_SECONDS", 60.0)
+
+
+@pytest.mark.usefixtures("patient")
+def test_a_run_that_holds_the_group_does_not_wait_for_the_source(over: Event) -> None:
+    read, short = east_hangs(over, 4), waiting(0.3)
+    answers = read_patiently_from_one(("east", "west"), read, run="run-1", target="west", waiting=waiting(60))
     assert answers["west"] == UNPLANNED
     assert isinstance(answers["east"], TryAgain)
 
-    monkeypatch.setattr(register_read, "OTHERS_SECONDS", 0.3)
+    assert not short.silent.is_given_up("east")
+
     began = time.monotonic()
-    answers = read_patiently_from_one(("east", "west"), read, run="run-2", target="west")
+    answers = read_patiently_from_one(("east", "west"), read, run="run-2", target="west", waiting=short)
     assert time.monotonic() - began >= 0.3
     assert isinstance(answers["east"], TryAgain)
+    assert short.silent.is_given_up("east")
+
+
+@pytest.mark.usefixtures("patient")
+@pytest.mark.parametrize("target", ["west", None])
+def test_what_only_depends_on_the_register_that_decides_does_not_wait_for_the_source(
+    over: Event, target: str | None
+) -> None:
+    answers = read_patiently_from_one(
+        ("east", "west"), east_hangs(over, 4), run="run-2", target=target, waiting=(at_once := waiting(0.0))
+    )
+    assert not at_once.silent.is_given_up("east")
+    assert answers["west"] == UNPLANNED
+    assert isinstance(answers["east"], TryAgain)
+
+
+def test_a_source_that_was_silent_for_its_time_is_asked_again_and_heard_as_soon_as_it_answers(over: Event) -> None:
+    patience = waiting()
+    read = partial(read_patiently_from_one, ("east", "west"), run="run-2", target="west", waiting=patience)
+    assert isinstance(read(east_hangs(over))["east"], TryAgain)
     over.set()
+    # The next question waits for the moment that a silent cluster has, and hears it.
+    assert read(east_hangs(over)) == {"east": UNPLANNED, "west": UNPLANNED}
+    assert patience.silent.seconds("east", OTHERS_SECONDS) == OTHERS_SECONDS
 
 
 def test_the_register_that_decides_is_waited_for_longer_than_the_others_are() -> None:
     def read(cluster: str) -> RegisterState | None:
         if cluster == "west":
-            time.sleep(OTHERS_SECONDS + 0.5)
+            time.sleep(0.5)
         return UNPLANNED
 
-    answers = read_patiently_from_one(("east", "west"), read, run="run-1", target=None)
+    patience = waiting(0.1)
+    answers = read_patiently_from_one(("east", "west"), read, run="run-2", target=None, waiting=patience)
     assert answers == {"east": UNPLANNED, "west": UNPLANNED}

@@ -8,10 +8,13 @@ from typing import Any
 
 import pytest
 
+from kafka_dr.clock import SystemClock
 from kafka_dr.errors import KafkaDrError, NeedsPerson, Refused, TryAgain
 from kafka_dr.register import Phase, RegisterState
+from kafka_dr.runs.register_read import Waiting
 from kafka_dr.runs.request import RunRequest
 from kafka_dr.runs.run import Run
+from kafka_dr.runs.silent_clusters import SilentClusters
 from kafka_dr.runs.source_policy import SourceOptional, SourceRequired, policy_of
 from support.fake_registers import FakeRegisters
 from support.register_states import a_state
@@ -68,7 +71,8 @@ def test_a_silent_source_stops_a_run_that_needs_it_and_is_named_by_one_that_does
             raise SILENT
         return SWITCHING
 
-    found = SourceOptional().read_registers("orders", ("east", "west"), read, ask_each, run="run-1", target="west")
+    asked: dict[str, Any] = {"run": "run-1", "target": "west", "waiting": Waiting(SilentClusters(SystemClock()))}
+    found = SourceOptional().read_registers("orders", ("east", "west"), read, ask_each, **asked)
     assert (found.state, found.silent) == (SWITCHING, frozenset({"east"}))
 
     def planned(cluster: str) -> RegisterState:
@@ -77,7 +81,7 @@ def test_a_silent_source_stops_a_run_that_needs_it_and_is_named_by_one_that_does
         return a_state(phase=Phase.SWITCHING, run="run-1", verb="planned_failover")
 
     with pytest.raises(NeedsPerson, match="cannot be read"):
-        SourceRequired().read_registers("orders", ("east", "west"), planned, ask_each, run="run-1", target="west")
+        SourceRequired().read_registers("orders", ("east", "west"), planned, ask_each, **asked)
 
 
 def test_facts_are_read_from_every_register_that_answers_or_from_the_targets() -> None:

@@ -249,6 +249,47 @@ def test_a_run_that_cannot_be_sealed_now_is_filed_and_sealed_by_the_check_of_eve
     assert clients.storage.asked == asked
 
 
+@pytest.mark.parametrize("refused", ["report.html", "SHA256SUMS", "manifest"])
+def test_a_storage_that_takes_the_report_and_not_its_seal_gets_the_seal_from_the_check_of_every_minute(
+    clients: StoredClients, refused: str
+) -> None:
+    state = a_state(phase=Phase.STABLE, run=RUN, verb="planned_failover", at=clients.clock.now())
+    context = GroupContext("orders", clients)
+    clients.storage.refuses = (refused,)
+    assert attempt(clients, step="report").evidence_sha256
+    assert seal_or_later(clients, "orders", RUN) is None
+    waits = check_evidence(context, state)
+    assert (waits.outcome, "cannot be sealed" in waits.detail) == ("failed", True)
+    clients.storage.refuses = ()
+    assert "the evidence of run-1 is sealed now" in check_evidence(context, state).detail
+    assert not context.is_unsealed(state)
+    folder = Path(str(clients.evidence_root)) / "runs" / "orders" / RUN
+    assert check_sealed_run(folder).changed == ()
+    asked = clients.storage.asked
+    assert check_evidence(context, state).detail == "no evidence of orders waits to be filed"
+    assert clients.storage.asked == asked
+
+
+def test_a_storage_that_takes_a_seal_and_not_a_record_says_so_in_the_seal_until_it_takes_the_record(
+    clients: StoredClients,
+) -> None:
+    state = a_state(phase=Phase.STABLE, run=RUN, verb="planned_failover", at=clients.clock.now())
+    context = GroupContext("orders", clients)
+    clients.storage.refuses = ("05-drain",)
+    assert "not filed" in attempt(clients).evidence
+    assert attempt(clients, step="report").evidence_sha256
+    assert seal_or_later(clients, "orders", RUN) is not None
+    folder = Path(str(clients.evidence_root)) / "runs" / "orders" / RUN
+    assert "the evidence of 05-drain was never filed: the seal is incomplete" in check_sealed_run(folder).unproven
+    assert context.is_unsealed(state)
+    assert check_evidence(context, state).outcome == "failed"
+    clients.storage.refuses = ()
+    assert "what waited of run-1 is filed now" in check_evidence(context, state).detail
+    assert not context.is_unsealed(state)
+    checked = check_sealed_run(folder)
+    assert (checked.changed, any("incomplete" in said for said in checked.unproven)) == ((), False)
+
+
 def test_the_registers_show_whether_a_run_lives_while_evidence_hangs(clients: StoredClients) -> None:
     assert isinstance(clients.clock, ManualClock)
     began = clients.clock.now() + timedelta(seconds=3600)

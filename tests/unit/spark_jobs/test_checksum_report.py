@@ -1,8 +1,10 @@
 from __future__ import annotations
 
 import io
+import json
 from dataclasses import replace
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pyarrow.parquet as pq
 
@@ -71,3 +73,17 @@ def test_the_map_as_a_table_says_which_topics_and_epoch_it_is_about() -> None:
     rows = pq.read_table(io.BytesIO(parquet(map_table(REPORT.offset_map())))).to_pylist()
     assert [(row["source_start"], row["target_start"], row["length"]) for row in rows] == [(0, 0, 5), (5, 8, 4)]
     assert {(row["epoch"], row["source_topic_id"], row["target_topic_id"]) for row in rows} == {(1, "a", "b")}
+
+
+def test_findings_are_capped_in_the_report_counted_in_full_and_kept_in_full(tmp_path: Path) -> None:
+    found = tuple(Difference(FindingKind.LOST, 0, offset, None, 1, 8_000) for offset in range(120_000))
+    partition = replace(PARTITION, differences=found, open={"LOST": len(found)})
+    replace(REPORT, partitions=(partition,)).write(tmp_path)
+    report = json.loads((tmp_path / "report.json").read_text())
+    assert report["counts"] == {"LOST": 120_000}
+    assert report["sentence"].startswith("120000 LOST")
+    assert len(report["findings"]) == 20
+    kept = pq.read_table(tmp_path / "findings" / "part-0.parquet")
+    assert kept["source_offset"].to_pylist() == list(range(120_000))
+    with (tmp_path / "findings.jsonl").open() as lines:
+        assert sum(1 for _ in lines) == 120_000

@@ -7,7 +7,7 @@ from functools import partial
 
 from kafka_dr import parallel
 from kafka_dr.audit import AuditKind, Verified
-from kafka_dr.checks import authorizers, change_rights, input_checks, register_checks
+from kafka_dr.checks import authorizers, change_rights, input_checks, positions_topic, register_checks
 from kafka_dr.checks.audit_checks import audit_check
 from kafka_dr.checks.authorizers import authorizer_of
 from kafka_dr.checks.cluster_checks import (
@@ -55,9 +55,13 @@ def preflight_checks(run: Run, *, closely: bool) -> tuple[Check, ...]:
         first += _asked(run, input_checks.NAME, input_checks.inputs_recorded)
     if worst(first) != "ok":
         return first
-    questions = (*_QUESTIONS, ("offsets_preview", lambda run: offsets_check(run, closely=closely)))
-    answers = parallel.ask_all(lambda question: _asked(run, *question), questions)
-    return first + tuple(check for checks in answers.values() for check in checks)
+    preview: tuple[str, Question] = ("offsets_preview", lambda run: offsets_check(run, closely=closely))
+    # Reading many logs keeps this process so busy that answers to the other questions would come too late.
+    rounds = (_QUESTIONS, (preview,)) if closely else ((*_QUESTIONS, preview),)
+    for questions in rounds:
+        answers = parallel.ask_all(lambda question: _asked(run, *question), questions)
+        first += tuple(check for checks in answers.values() for check in checks)
+    return first
 
 
 def _asked(run: Run, names: str, ask: Question) -> tuple[Check, ...]:
@@ -220,6 +224,7 @@ _QUESTIONS: tuple[tuple[str, Question], ...] = (
     ("no_live_members_on_target", no_live_members),
     ("only_offsets_to_move", only_offsets_to_move),
     (other_topics.NAME, other_topics.groups_read_only_owned_topics),
+    (positions_topic.NAME, positions_topic.positions_topic_compacts),
     ("route_follows", _route_follows),
     ("evidence_can_be_signed", lambda run: evidence_can_be_signed(run.clients)),
 )

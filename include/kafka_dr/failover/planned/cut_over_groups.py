@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.errors import Refused, TryAgain
 from kafka_dr.group_offsets import other_topics, translation
-from kafka_dr.named_rows import groups_from_json
-from kafka_dr.offsets import CutOverProblem, TranslatedOffset, not_read_back, past_end
+from kafka_dr.named_rows import groups_from_json, positions_from_json
+from kafka_dr.offsets import CutOverProblem, TranslatedOffset, not_read_back, past_end, starts_of_empty
 from kafka_dr.outcomes import Check
 from kafka_dr.register import Phase
 from kafka_dr.runs.register_guard import LastingPermission
@@ -29,7 +30,8 @@ def intent(run: Run) -> Sequence[str]:
 
 def act(run: Run) -> Mapping[str, Any]:
     """Translate, journal, commit."""
-    translated = _journaled(run) or _translate(run)
+    # What an earlier attempt journaled it may have committed: it is committed again, not translated again.
+    translated = translation.from_json(run.journal.get("translations", {}).get("positions", [])) or _translate(run)
     if late := _late(translated):
         raise Refused(
             f"{late}: nothing was committed. Look at these offsets in the logs of {run.source} and {run.target}, then "
@@ -57,7 +59,8 @@ def prove(run: Run) -> Sequence[Check]:
     wanted = by_group(translated)
     found = run.operator(run.target).groups.offsets(wanted, require_stable=True)
     ends = run.operator(run.target).topics.high_watermarks({p.partition for p in translated})
-    counted = ", ".join(f"{number} {kind}" for kind, number in translation.classes(translated).items()) or "none to set"
+    kinds = Counter(each.kind for each in translated)
+    counted = ", ".join(f"{number} {kind}" for kind, number in kinds.items()) or "none to set"
     wrong, past, late = not_read_back(wanted, found), past_end(wanted, ends), _late(translated)
     return (
         Check.that(
@@ -92,14 +95,12 @@ def no_live_members(run: Run) -> Check:
     return Check("no_live_members_on_target", "failed", sentence, {"groups": sorted(alive)})
 
 
-def _journaled(run: Run) -> list[TranslatedOffset]:
-    """Return what an earlier attempt journaled and may have committed: it is committed again, not translated again."""
-    return translation.from_json(run.journal.get("translations", {}).get("positions", []))
-
-
 def _translate(run: Run) -> list[TranslatedOffset]:
+    """Translate what groups have committed, and give a start to partitions that only one cluster has an offset for."""
     frozen = groups_from_json(run.fact("drained")["group_offsets"])
-    translated = [*translation.translate(run, frozen), *translation.starts_without_records(run, frozen)]
+    source, target = (positions_from_json(run.fact(name)["ends"]) for name in ("source_ends", "target_ends"))
+    empty = {p for p, end in source.items() if end == 0 == target.get(p)}
+    translated = [*translation.translate(run, frozen), *starts_of_empty(frozen, empty)]
     known = {(position.group, position.partition) for position in translated}
     stale = translation.stale_offsets(run, frozen)
     return [*translated, *(position for position in stale if (position.group, position.partition) not in known)]

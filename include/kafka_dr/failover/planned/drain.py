@@ -18,6 +18,7 @@ from kafka_dr.group_offsets import other_topics, verification
 from kafka_dr.group_offsets.other_topics import Elsewhere
 from kafka_dr.named_rows import groups_from_json, groups_to_json, positions_from_json, positions_to_json, rows_of
 from kafka_dr.outcomes import Check
+from kafka_dr.positions import Committed
 from kafka_dr.register import Phase
 from kafka_dr.runs.group_context import PROOF_SECONDS
 from kafka_dr.runs.run import Run
@@ -71,7 +72,7 @@ class FrozenGroups:
     :param elsewhere: what these groups read outside the protection group
     """
 
-    offsets: Mapping[str, Mapping[TopicPartition, int]]
+    offsets: Committed
     elsewhere: tuple[Elsewhere, ...]
 
 
@@ -164,13 +165,14 @@ def wait_for_copy(run: Run, ends: Mapping[TopicPartition, int], *, seconds: floa
     :raises TryAgain: records are still missing after ``seconds``
     """
     frontier = verification.frontier(run)
-    verified = wait_until(
-        lambda: frontier.advance(ends),
-        lambda found: not _only_missing(found),
-        clock=run.clock,
-        seconds=seconds,
-        pause_seconds=SHORT_PAUSE_SECONDS,
-    )
+    with frontier.kept_once():
+        verified = wait_until(
+            lambda: frontier.advance(ends),
+            lambda found: not _only_missing(found),
+            clock=run.clock,
+            seconds=seconds,
+            pause_seconds=SHORT_PAUSE_SECONDS,
+        )
     if missing := _only_missing(verified):
         shown = "; ".join(map(str, missing[:5]))
         raise TryAgain(
@@ -231,9 +233,7 @@ def _wait_for_groups(run: Run, ends: Mapping[TopicPartition, int]) -> dict[str, 
     )
 
 
-def _records_left(
-    offsets: Mapping[str, Mapping[TopicPartition, int]], ends: Mapping[TopicPartition, int]
-) -> dict[str, int]:
+def _records_left(offsets: Committed, ends: Mapping[TopicPartition, int]) -> dict[str, int]:
     """Return the number of records between each group's offsets and the log ends; groups at the end are left out."""
     left = {
         name: sum(max(0, ends[p] - offset) for p, offset in found.items() if p in ends)

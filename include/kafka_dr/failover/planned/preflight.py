@@ -30,12 +30,15 @@ def act(run: Run) -> Mapping[str, Any]:
     return {
         "decision": facts,
         "digest": decision.digest_of(facts),
-        "measurements": _measured(run),
+        "measurements": measured(run),
     }
 
 
-def _measured(run: Run) -> dict[str, Any]:
-    """Return figures for the approver and the report; they are no part of what is approved."""
+def measured(run: Run) -> dict[str, Any]:
+    """Return figures for the approver and the report; they are no part of what is approved.
+
+    Needs the answers of the checks in ``run.checks``.
+    """
     partitions = run.partitions(run.source)
     ends = run.operator(run.source).topics.last_stable_offsets(partitions)
     positions = run.clients.replicator(run.flow).positions()

@@ -50,7 +50,7 @@ def send_canary(run: Run, journaled: Mapping[str, Any]) -> Mapping[str, Any]:
     if route is None or route.active != run.target:
         raise Refused(
             f"the route of {run.group.name} names {route.active if route else 'no cluster'}, expected {run.target}: "
-            "clear the task flip_route"
+            "clear the task switch with downstream, or run dr_resume with finish"
         )
     settings = replace(run.probe(run.target).settings, bootstrap_servers=route.bootstrap_servers)
     with KafkaCluster(f"{run.target} by its route", settings) as cluster:

@@ -41,10 +41,14 @@ def unplanned_checks(run: Run, verdict: ClusterVerdict) -> tuple[Check, ...]:
     first = active_side(run)
     if first.outcome != "ok":
         return (first,)
+    return (first, source_is_down(run, verdict), *target_checks(run))
+
+
+def target_checks(run: Run) -> tuple[Check, ...]:
+    """Ask everything but the disaster itself that has to hold; nothing here needs the source."""
     questions: dict[str, Callable[[], Check]] = {name: _bound(ask, run) for name, ask in _QUESTIONS.items()}
     answers = background.answers_within(questions, seconds=_SECONDS)
-    asked = (a if isinstance(a, Check) else _unanswered(name, a) for name, a in answers.items())
-    return (first, source_is_down(run, verdict), *asked)
+    return tuple(a if isinstance(a, Check) else _unanswered(name, a) for name, a in answers.items())
 
 
 def _unanswered(name: str, error: object) -> Check:

@@ -42,7 +42,7 @@ def intent(run: Run) -> Sequence[str]:
 def act(run: Run) -> Mapping[str, Any]:
     """Put facts and measurements together; nothing on any cluster is changed."""
     facts = decision_facts(run, run.checks)
-    return {"decision": facts, "digest": decision.digest_of(facts), "measurements": _measured(run)}
+    return {"decision": facts, "digest": decision.digest_of(facts), "measurements": measured(run)}
 
 
 def _look(run: Run) -> tuple[list[Probe], ClusterVerdict]:
@@ -50,7 +50,8 @@ def _look(run: Run) -> tuple[list[Probe], ClusterVerdict]:
     return probes, judge(run.source, probes, run.group.disaster)
 
 
-def _measured(run: Run) -> dict[str, Any]:
+def measured(run: Run) -> dict[str, Any]:
+    """Return what is known of the loss and of the groups; needs the answers of the checks in ``run.checks``."""
     try:
         copied = background.ask("the flow's offsets", lambda: last_look.crossed(run, run.flow), seconds=_SECONDS)
         translated = background.ask(

@@ -60,9 +60,14 @@ class SourceState:
 
 
 def answers(run: Run) -> bool:
-    """Return whether the source answers within ``PULSE_SECONDS``, and is the declared cluster."""
+    """Return whether the source answers within ``PULSE_SECONDS``, and is the declared cluster.
+
+    A source that this process has waited for in vain is not waited for again: the background fence continues to ask it.
+    """
+    silent = run.clients.silent_clusters
+    asked = silent.ask(run.source, run.source, lambda: run.clients.require_declared(run.source))
     try:
-        BackgroundCall(run.source, lambda: run.clients.require_declared(run.source)).within(PULSE_SECONDS)
+        asked.within(0 if silent.is_given_up(run.source) else PULSE_SECONDS)
     except KafkaDrError:
         return False
     return True

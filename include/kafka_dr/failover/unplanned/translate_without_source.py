@@ -9,11 +9,11 @@ from kafka_dr.clusters import KafkaCluster, OffsetRange, TopicPartition
 from kafka_dr.failover.unplanned import last_known
 from kafka_dr.failover.unplanned.last_known import KnownOffsets, Offsets
 from kafka_dr.group_offsets import translation
-from kafka_dr.group_offsets.sync_archive import sync_flow
+from kafka_dr.group_offsets.sync_archive import archive_of
 from kafka_dr.offsets import AnchorCache, TranslatedOffset
 from kafka_dr.offsets.syncs.archive import archived_and_newer
 from kafka_dr.offsets.syncs.history import since as since_hole
-from kafka_dr.offsets.translate.choice import WithCheckpoint, start
+from kafka_dr.offsets.translate.choice import start
 from kafka_dr.offsets.translate.facts import PartitionFacts
 from kafka_dr.offsets.translate.read_logs import held_by
 from kafka_dr.offsets.translate.without_source import KnownPoints, translate_by_known_points
@@ -95,7 +95,7 @@ def _as_chosen(run: Run, placed: TranslatedOffset, held: OffsetRange) -> Transla
     if choice not in last_known.CHOSEN:
         said = f"{placed.reason}; its owners chose {choice}, which cannot be found without {run.source}"
         return replace(placed, reason=said)
-    chosen = start(choice, WithCheckpoint(placed, None, None), PartitionFacts(None, held))
+    chosen = start(choice, placed, PartitionFacts(None, held))
     return chosen.of(placed.group, placed.partition)
 
 
@@ -148,11 +148,9 @@ def _synced(run: Run, same: Mapping[str, str]) -> Iterator[tuple[TopicPartition,
     since = last_known.flow_start(run).since
     since_ms = int(since.timestamp() * 1000) if since else 0
     found = archived_and_newer(
-        sync_flow(run.source, run.target, run.clients),
-        same,
-        root=run.evidence_root,
+        archive_of(run.source, run.target, run.clients, root=run.evidence_root),
+        {topic: ("", topic_id) for topic, topic_id in same.items()},
         target=run.clients.cluster(run.target, "audit"),
-        topic_ids={topic: ("", topic_id) for topic, topic_id in same.items()},
     )
     for p, syncs in found.syncs.items():
         written = [sync for sync in syncs if sync.synced_ms >= since_ms]

@@ -10,43 +10,21 @@ All numbers are big endian; STRING is an INT16 length and that many bytes of UTF
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
 from struct import error as StructError
-from struct import unpack_from
+from struct import unpack, unpack_from
 from typing import Any
 
 from kafka_dr.clusters import KafkaCluster, NotFound, OffsetRange, TopicPartition
 from kafka_dr.errors import KafkaDrError, TryAgain
 from kafka_dr.offsets.syncs.files import SyncArchive, SyncRow
-from kafka_dr.offsets.syncs.history import NOTHING, ArchivedSync, ArchivedSyncs, History, composed
+from kafka_dr.offsets.syncs.history import ArchivedSync, ArchivedSyncs, composed
 from kafka_dr.parallel import at_once
 from kafka_dr.positions import OffsetPair
 
 #: Offsets of the topic of syncs that are kept in one file at most; it limits the memory that is needed.
 _STRIDE = 500_000
-
-
-@dataclass(frozen=True, slots=True)
-class SyncFlow:
-    """Source and target of the flows whose syncs are archived together: all those with the same source and target.
-
-    :param source_cluster_id: as declared, so that what is archived of a dead source can be read
-    :param target_cluster_id: as declared
-    """
-
-    source: str
-    target: str
-    source_cluster_id: str
-    target_cluster_id: str
-
-    def archive(self, root: Any) -> SyncArchive:
-        """Return the archive of their syncs.
-
-        :param root: the evidence root
-        """
-        ids = (self.source_cluster_id, self.target_cluster_id)
-        return SyncArchive(root, source=self.source, target=self.target, cluster_ids=ids)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,75 +43,68 @@ class ArchiveProgress:
     topic_id: str = ""
 
 
-def extend(flow: SyncFlow, *, root: Any, source: KafkaCluster | None, target: KafkaCluster) -> ArchiveProgress:
+def extend(archive: SyncArchive, *, source: KafkaCluster | None, target: KafkaCluster) -> ArchiveProgress:
     """Keep every sync that is not archived yet.
 
-    :param root: the evidence root
     :param source: is asked for its topic ids; if ``None``, or if it does not answer, they stay empty
     :param target: holds the topic of syncs; both are reached as audit
     :raises ClusterError: the target does not answer, or the topic of syncs may not be read
     """
-    found = _look(flow, target)
+    found = _look(archive.source, target)
     if found is None:
         return ArchiveProgress()
     topic_id, held = found
-    archive = flow.archive(root)
     position = max(archive.reached(topic_id), held.start)
     archived = missed = 0
     while position < held.end:
         stretch = OffsetRange(position, min(held.end, position + _STRIDE))
-        syncs = read_syncs(target, sync_topic(flow.source), stretch)
-        ids = _topic_ids({sync.topic_partition.topic for _, sync in syncs}, source, target)
-        rows = [SyncRow(sync.topic_partition, kept, ids[sync.topic_partition.topic]) for kept, sync in syncs]
+        syncs = read_syncs(target, sync_topic(archive.source), stretch)
+        ids = _topic_ids({partition.topic for partition, _ in syncs}, source, target)
+        rows = [SyncRow(partition, sync, ids[partition.topic]) for partition, sync in syncs]
         archive.extend(topic_id, rows, first=position, end=stretch.end)
         archived, missed, position = archived + len(rows), missed + len(stretch) - len(rows), stretch.end
     return ArchiveProgress(archived, missed, position, topic_id)
 
 
 def archived_and_newer(
-    flow: SyncFlow,
-    topics: Collection[str],
-    *,
-    root: Any,
-    target: KafkaCluster,
-    topic_ids: Mapping[str, tuple[str, str]],
+    archive: SyncArchive, topic_ids: Mapping[str, tuple[str, str]], *, target: KafkaCluster
 ) -> ArchivedSyncs:
     """Return what the archive says about topics, together with the syncs that it does not hold yet.
 
-    :param topic_ids: what the topics are now, on source and target
+    :param topic_ids: of these topics: what they are now, on source and target; an empty id is not compared
+    :param target: holds the topic of syncs, reached as audit
     """
-    found = _look(flow, target)
-    archive = flow.archive(root)
-    known = archive.read(topics, topic_ids=topic_ids, sync_topic_id=found[0] if found else None)
+    found = _look(archive.source, target)
+    known = archive.read(topic_ids, topic_ids=topic_ids, sync_topic_id=found[0] if found else None)
     if found is None:
         return known
     _, held = found
     begin = max(known.reached or 0, held.start)
     newer: dict[TopicPartition, list[ArchivedSync]] = {}
     if begin < held.end:
-        for kept, sync in read_syncs(target, sync_topic(flow.source), OffsetRange(begin, held.end)):
-            if sync.topic_partition.topic in topics:
-                newer.setdefault(sync.topic_partition, []).append(kept)
+        for partition, sync in read_syncs(target, sync_topic(archive.source), OffsetRange(begin, held.end)):
+            if partition.topic in topic_ids:
+                newer.setdefault(partition, []).append(sync)
     return known.with_newer(newer, begin=begin)
 
 
-def read_syncs(target: KafkaCluster, topic: str, stretch: OffsetRange) -> list[tuple[ArchivedSync, OffsetSync]]:
+def read_syncs(target: KafkaCluster, topic: str, stretch: OffsetRange) -> list[tuple[TopicPartition, ArchivedSync]]:
     """Read a stretch of a topic of syncs; a record that MirrorMaker did not write is skipped."""
     found = []
     for record in target.log.read({TopicPartition(topic, 0): stretch}):
         try:
-            sync = decode_sync(record.key, record.value)
+            decoded = decode_sync(record.key, record.value)
         except Undecodable:
             continue
-        if sync is not None:
-            kept = ArchivedSync(record.offset, *sync.pair, record.timestamp_ms)
-            found.append((kept, sync))
+        if decoded is not None:
+            partition, pair = decoded
+            found.append((partition, ArchivedSync(record.offset, *pair, record.timestamp_ms)))
     return found
 
 
-def _look(flow: SyncFlow, target: KafkaCluster) -> tuple[str, OffsetRange] | None:
+def _look(source: str, target: KafkaCluster) -> tuple[str, OffsetRange] | None:
     """Return id and offsets of the topic of syncs; ``None`` if no flow ever wrote in that direction."""
-    topic = sync_topic(flow.source)
+    topic = sync_topic(source)
     partition = TopicPartition(topic, 0)
     try:
         described = target.topics.describe([topic])[topic]
@@ -161,30 +132,13 @@ def _ids(topics: Collection[str], cluster: KafkaCluster) -> dict[str, str]:
 
 
 @dataclass(frozen=True, slots=True)
-class FoundSyncs:
-    """What is known about some partitions.
-
-    :param written: what the flow from source to target wrote, in order and complete: what MirrorMaker itself would read
-    :param problems: what is wrong with the archive, a sentence each
-    """
-
-    histories: Mapping[TopicPartition, History] = field(default_factory=dict)
-    written: Mapping[TopicPartition, Sequence[ArchivedSync]] = field(default_factory=dict)
-    problems: tuple[str, ...] = ()
-
-    def of(self, partition: TopicPartition) -> History:
-        """Return what is known of a partition."""
-        return self.histories.get(partition, NOTHING)
-
-
-@dataclass(frozen=True, slots=True)
 class SyncLookup:
-    """Looks up what offset syncs say between two clusters.
+    """Looks up what offset syncs say between two clusters, whichever direction wrote them.
 
     :param source: as audit; if it does not answer, its newest syncs are left out, which is reported
     :param target: as audit
     :param root: the evidence root
-    :param cluster_ids: of source and target, as declared
+    :param cluster_ids: of source and target, as declared, so that what is archived of a dead source can be read
     """
 
     source: KafkaCluster
@@ -192,49 +146,42 @@ class SyncLookup:
     root: Any
     cluster_ids: tuple[str, str]
 
-    def read(self, topics: Collection[str]) -> FoundSyncs:
-        """Return what is known about topics."""
+    def read(self, topics: Collection[str]) -> ArchivedSyncs:
+        """Return what is known about topics. Its ``syncs`` are those of the flow from source to target alone.
+
+        They are complete and in order: what MirrorMaker itself would read.
+        """
         wanted = set(topics)
         on_source, on_target = at_once(lambda: _ids(wanted, self.source), lambda: _ids(wanted, self.target))
-        forward = SyncFlow(self.source.name, self.target.name, *self.cluster_ids)
-        reverse = SyncFlow(self.target.name, self.source.name, *reversed(self.cluster_ids))
-        forth, back = at_once(
-            lambda: self._one_way(forward, self.target, wanted, on_source, on_target),
-            lambda: self._one_way(reverse, self.source, wanted, on_target, on_source),
+        ids = {topic: (on_source.get(topic, ""), on_target.get(topic, "")) for topic in wanted}
+        reversed_ids = {topic: (target_id, source_id) for topic, (source_id, target_id) in ids.items()}
+        names, clusters = (self.source.name, self.target.name), self.cluster_ids
+        forth = SyncArchive(self.root, source=names[0], target=names[1], cluster_ids=clusters)
+        back = SyncArchive(self.root, source=names[1], target=names[0], cluster_ids=(clusters[1], clusters[0]))
+        written, reverse = at_once(
+            lambda: _as_far_as_known(forth, ids, self.target), lambda: _as_far_as_known(back, reversed_ids, self.source)
         )
-        partitions = forth.histories.keys() | back.histories.keys()
-        return FoundSyncs(
-            {p: composed(forth.of(p), back.of(p)) for p in partitions},
-            forth.syncs,
-            (*forth.problems, *back.problems),
+        return ArchivedSyncs(
+            {p: composed(written.of(p), reverse.of(p)) for p in written.histories.keys() | reverse.histories.keys()},
+            written.syncs,
+            (*written.problems, *reverse.problems),
         )
 
-    def _one_way(
-        self,
-        flow: SyncFlow,
-        holder: KafkaCluster,
-        topics: Collection[str],
-        source_ids: Mapping[str, str],
-        target_ids: Mapping[str, str],
-    ) -> ArchivedSyncs:
-        ids = {topic: (source_ids.get(topic, ""), target_ids.get(topic, "")) for topic in topics}
-        try:
-            return archived_and_newer(flow, topics, root=self.root, target=holder, topic_ids=ids)
-        except KafkaDrError as error:
-            kept = flow.archive(self.root).read(topics, topic_ids=ids)
-            return kept.with_problem(f"the newest syncs of {flow.source}-to-{flow.target} are not known: {error}")
+
+def _as_far_as_known(
+    archive: SyncArchive, topic_ids: Mapping[str, tuple[str, str]], holder: KafkaCluster
+) -> ArchivedSyncs:
+    """Return what is archived alone, and say so, if the cluster that holds the topic of syncs does not answer."""
+    try:
+        return archived_and_newer(archive, topic_ids, target=holder)
+    except KafkaDrError as error:
+        kept = archive.read(topic_ids, topic_ids=topic_ids)
+        problem = f"the newest syncs of {archive.source}-to-{archive.target} are not known: {error}"
+        return replace(kept, problems=(*kept.problems, problem))
 
 
 class Undecodable(KafkaDrError):
     """The bytes are no offset sync of MirrorMaker 2."""
-
-
-@dataclass(frozen=True, slots=True)
-class OffsetSync:
-    """One record that was copied, and the offsets *of* it on both clusters."""
-
-    topic_partition: TopicPartition
-    pair: OffsetPair
 
 
 def sync_topic(source: str) -> str:
@@ -242,58 +189,19 @@ def sync_topic(source: str) -> str:
     return f"mm2-offset-syncs.{source}.internal"
 
 
-def decode_sync(key: bytes | None, value: bytes | None) -> OffsetSync | None:
-    """Decode an offset sync.
+def decode_sync(key: bytes | None, value: bytes | None) -> tuple[TopicPartition, OffsetPair] | None:
+    """Decode an offset sync: the partition of a record that was copied, and its offsets on both clusters.
 
     :returns: ``None`` for a tombstone
     :raises Undecodable: it is no offset sync
     """
     if value is None:
         return None
-    fields = _Fields(key, "the key of an offset sync")
-    partition = TopicPartition(fields.string(), fields.number(">i"))
-    fields.end()
-    fields = _Fields(value, "an offset sync")
-    sync = OffsetSync(partition, OffsetPair(fields.number(">q"), fields.number(">q")))
-    fields.end()
-    return sync
-
-
-class _Fields:
-    """Reads one field after the other."""
-
-    def __init__(self, content: bytes | None, what: str) -> None:
-        if content is None:
-            raise Undecodable(f"{what} is missing")
-        self._content = content
-        self._what = what
-        self._at = 0
-
-    def number(self, layout: str) -> int:
-        """Read a signed number."""
-        try:
-            (value,) = unpack_from(layout, self._content, self._at)
-        except StructError as error:
-            raise Undecodable(f"{self._what} ends after {len(self._content)} bytes: {self._shown()}") from error
-        self._at += {">h": 2, ">i": 4, ">q": 8}[layout]
-        return int(value)
-
-    def string(self) -> str:
-        """Read a text; MirrorMaker has no null texts."""
-        length = self.number(">h")
-        content = self._content[self._at : self._at + length]
-        if length < 0 or len(content) < length:
-            raise Undecodable(f"{self._what} holds a text of length {length}: {self._shown()}")
-        self._at += length
-        try:
-            return content.decode()
-        except UnicodeDecodeError as error:
-            raise Undecodable(f"{self._what} holds a text that is not UTF-8: {self._shown()}") from error
-
-    def end(self) -> None:
-        """Refuse bytes that are left over."""
-        if self._at != len(self._content):
-            raise Undecodable(f"{self._what} has {len(self._content) - self._at} bytes too many: {self._shown()}")
-
-    def _shown(self) -> str:
-        return self._content[:40].hex()
+    try:
+        (length,) = unpack_from(">h", key or b"")
+        # A length that does not fit what follows, or is negative, is refused by ``unpack``, as is anything left over.
+        topic, number = unpack(f">{length}si", (key or b"")[2:])
+        return TopicPartition(topic.decode(), number), OffsetPair(*unpack(">qq", value))
+    except (StructError, UnicodeDecodeError) as error:
+        shown = f"key {(key or b'')[:40].hex() or 'missing'}, value {value[:40].hex() or 'empty'}"
+        raise Undecodable(f"this is no offset sync of MirrorMaker 2 ({error}): {shown}") from error

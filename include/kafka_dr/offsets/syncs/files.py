@@ -18,7 +18,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from kafka_dr.json_documents import write_whole
+from kafka_dr.json_documents import Recorder, not_recorded, write_whole
 from kafka_dr.offsets.syncs.history import ArchivedSync, ArchivedSyncs, since
 from kafka_dr.positions import TopicPartition
 
@@ -56,9 +56,21 @@ class SyncArchive:
     :param source: the cluster's name
     :param target: the cluster's name
     :param cluster_ids: of source and target; files of other clusters are not read
+    :param record: records the digest of each file before it is written, and when it is gone
     """
 
-    def __init__(self, root: Any, *, source: str, target: str, cluster_ids: tuple[str, str]) -> None:
+    def __init__(
+        self,
+        root: Any,
+        *,
+        source: str,
+        target: str,
+        cluster_ids: tuple[str, str],
+        record: Recorder = not_recorded,
+    ) -> None:
+        self.source = source
+        self.target = target
+        self._record = record
         self._folder = root.joinpath("offset_syncs", f"{source}-to-{target}")
         self._clusters = "/".join(cluster_ids).encode()
 
@@ -118,14 +130,11 @@ class SyncArchive:
         problems += [f"{count} syncs are of another {name}, which was made again" for name, count in strangers.items()]
         return ArchivedSyncs(known, syncs, tuple(problems), reached, hole, bases.get(current, base))
 
-    def _generation(self, sync_topic_id: str, topics: Collection[str]) -> _Generation:
-        """Read the files of one topic of syncs; if they were joined meanwhile, they are listed again, once."""
-        try:
-            return self._files_read(sync_topic_id, topics, patient=False)
-        except FileNotFoundError:
-            return self._files_read(sync_topic_id, topics, patient=True)
+    def _generation(self, sync_topic_id: str, topics: Collection[str], *, again: bool = True) -> _Generation:
+        """Read the files of one topic of syncs.
 
-    def _files_read(self, sync_topic_id: str, topics: Collection[str], *, patient: bool) -> _Generation:
+        :param again: if they were joined meanwhile, list them again, once
+        """
         found = _Generation()
         reached = 0
         for first, end, name in self._files(sync_topic_id):
@@ -137,8 +146,8 @@ class SyncArchive:
             try:
                 found.tables.append(self._table(sync_topic_id, name, topics))
             except (OSError, ValueError) as error:
-                if isinstance(error, FileNotFoundError) and not patient:
-                    raise
+                if isinstance(error, FileNotFoundError) and again:
+                    return self._generation(sync_topic_id, topics, again=False)
                 said = str(error).splitlines()[0] if str(error) else type(error).__name__
                 found.problems.append(f"{self._folder.name}: {name} is damaged ({said})")
                 continue
@@ -175,11 +184,17 @@ class SyncArchive:
         self._write(sync_topic_id, together[0][0], together[-1][1], _tables().together(tables))
         for _, _, name in together:
             self._folder.joinpath(sync_topic_id, name).unlink()
+            self._record(self._path(sync_topic_id, name), None)
 
     def _write(self, sync_topic_id: str, first: int, end: int, table: Any) -> None:
         folder = self._folder.joinpath(sync_topic_id)
         content = _tables().encoded(table, clusters=self._clusters)
-        write_whole(folder.joinpath(f"{first:019d}-{end:019d}.{_digest(content)}.parquet"), content)
+        name = f"{first:019d}-{end:019d}.{_digest(content)}.parquet"
+        self._record(self._path(sync_topic_id, name), hashlib.sha256(content).hexdigest())
+        write_whole(folder.joinpath(name), content)
+
+    def _path(self, sync_topic_id: str, name: str) -> str:
+        return f"offset_syncs/{self._folder.name}/{sync_topic_id}/{name}"
 
     def _generations(self) -> list[str]:
         return [name for name in _names(self._folder) if not name.startswith(".")]

@@ -145,10 +145,6 @@ class ArchivedSyncs:
         """Return what is known of a partition."""
         return self.histories.get(partition, NOTHING)
 
-    def with_problem(self, problem: str) -> ArchivedSyncs:
-        """Return the same, with one more problem."""
-        return replace(self, problems=(*self.problems, problem))
-
     def with_newer(self, newer: Mapping[TopicPartition, Sequence[ArchivedSync]], *, begin: int) -> ArchivedSyncs:
         """Return the same with syncs that were just read from the topic.
 

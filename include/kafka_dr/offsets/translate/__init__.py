@@ -1,26 +1,32 @@
-"""How a committed offset of the source becomes one of the target. Three stages, each asked only for what is left:
+"""How a committed offset of the source becomes one of the target. The first three are each asked for what is left:
 
 1. *facts* (:mod:`~kafka_dr.offsets.translate.facts`): what audits and offset syncs say. No record is read. For few
    offsets this stage is left out, because gathering the facts would take longer than reading records;
 2. *content* (:mod:`~kafka_dr.offsets.translate.by_content`): records of both clusters are compared;
 3. *choice* (:mod:`~kafka_dr.offsets.translate.choice`): the owners of a group may want another start. The caller
-   applies it, because the choice is declared in the topology.
+   applies it, because the choice is declared in the topology;
+4. *verify* (:mod:`~kafka_dr.offsets.verify`): what was committed on the target is read back and compared.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
+from typing import TypeAlias
 
-from kafka_dr.offsets.translate.answers import OffsetMap, TranslatedOffset, Translation
-from kafka_dr.offsets.translate.facts import PartitionFacts, translate_by_facts
-from kafka_dr.positions import TopicPartition
+from kafka_dr.offsets.translate.answers import TranslatedOffset, Translation
+from kafka_dr.offsets.translate.facts import NO_FACTS, PartitionFacts, translate_by_facts
+from kafka_dr.positions import Committed, PartitionOffset, TopicPartition
 
 #: What is known about partitions before a record is read.
 Facts = Mapping[TopicPartition, PartitionFacts]
+#: Offsets of the source, next to read, by partition.
+Offsets: TypeAlias = Mapping[TopicPartition, Collection[int]]
+#: Compares records. It answers for every offset, and no answer is late: no unread record is below it.
+ByContent: TypeAlias = Callable[[Offsets], Mapping[PartitionOffset, Translation]]
 
 
 def translate_groups(
-    by_content: OffsetMap, committed: Mapping[str, Mapping[TopicPartition, int]], *, facts: Facts | None = None
+    by_content: ByContent, committed: Committed, *, facts: Facts | None = None
 ) -> tuple[TranslatedOffset, ...]:
     """Translate what groups have committed. An offset that several groups share is translated once.
 
@@ -40,8 +46,8 @@ def translate_groups(
 
 
 def translate_offsets(
-    by_content: OffsetMap, offsets: Mapping[TopicPartition, Collection[int]], *, facts: Facts | None = None
-) -> Mapping[tuple[TopicPartition, int], Translation]:
+    by_content: ByContent, offsets: Offsets, *, facts: Facts | None = None
+) -> Mapping[PartitionOffset, Translation]:
     """Take what the facts say exactly, and compare content for the rest.
 
     :param by_content: compares content; its answer counts if it has an offset, exact or not
@@ -49,11 +55,16 @@ def translate_offsets(
     :param facts: of every partition; ``None`` leaves the first stage out
     """
     if facts is None:
-        return by_content.translate(offsets)
-    found = dict(translate_by_facts(facts, offsets))
-    left = {p: [o for o in wanted if found[p, o].kind != "exact"] for p, wanted in offsets.items()}
-    left = {p: wanted for p, wanted in left.items() if wanted and p in facts and facts[p].is_on_both_clusters}
-    read = by_content.translate(left) if left else {}
+        return by_content(offsets)
+    known = {p: facts.get(p, NO_FACTS) for p in offsets}
+    found = {(p, offset): translate_by_facts(offset, known[p]) for p, wanted in offsets.items() for offset in wanted}
+    left = {
+        p: unsure
+        for p, wanted in offsets.items()
+        if known[p].source is not None and known[p].target is not None
+        if (unsure := [offset for offset in wanted if found[p, offset].kind != "exact"])
+    }
+    read = by_content(left) if left else {}
     # Content is compared only up to the last stable offset. A group that reads uncommitted records may be past it, and
     # then keeps what the facts say.
     return found | {key: answer for key, answer in read.items() if answer.target_offset is not None}

@@ -6,12 +6,14 @@ outdated or wrong costs reading time, and no offset becomes wrong.
 
 from __future__ import annotations
 
+import hashlib
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
-from kafka_dr.json_documents import DocumentDamaged, JsonFile
+from kafka_dr.errors import KafkaDrError
+from kafka_dr.json_documents import DocumentDamaged, JsonFile, Recorder, not_recorded
 from kafka_dr.positions import OffsetPair
 
 _SCHEMA_VERSION = 1
@@ -51,10 +53,12 @@ class AnchorCache:
     """Keeps the pairs of one protection group, one file for each direction.
 
     :param root: the evidence root: ``pathlib.Path``, or an object store's path with the same methods
+    :param record: records the digest of a file before it is written
     """
 
     root: Any
     group: str
+    record: Recorder = field(default=not_recorded, compare=False)
 
     def read(self, direction: str) -> CachedPairs:
         """Return what was kept; nothing where there is no file, or where the file cannot be read.
@@ -68,12 +72,23 @@ class AnchorCache:
             return CachedPairs({}, {})
 
     def write(self, direction: str, pairs: CachedPairs) -> None:
-        """Replace what was kept. A reader sees the old file or the new one, never a part of it."""
-        self._file(direction).write(pairs)
+        """Replace what was kept. A reader sees the old file or the new one, never a part of it.
+
+        If its digest cannot be recorded, the old file stays: the pairs only save time.
+        """
+        file = self._file(direction)
+        try:
+            self.record(self._name(direction), hashlib.sha256(file.encoded(pairs)).hexdigest())
+        except KafkaDrError as error:
+            _LOG.warning("The offset pairs of %s are not kept: their digest is not recorded (%s).", direction, error)
+            return
+        file.write(pairs)
+
+    def _name(self, direction: str) -> str:
+        return f"offset_pairs/{self.group}/{direction}.json"
 
     def _file(self, direction: str) -> JsonFile[CachedPairs]:
-        path = self.root.joinpath("offset_pairs", self.group, f"{direction}.json")
-        return JsonFile(path, _SCHEMA_VERSION, _to_json, _from_json)
+        return JsonFile(self.root.joinpath(*self._name(direction).split("/")), _SCHEMA_VERSION, _to_json, _from_json)
 
 
 def _to_json(pairs: CachedPairs) -> dict[str, Any]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Literal, Protocol, get_args
+from typing import Literal, get_args
 
 from kafka_dr.offsets.translate.local_check import LocalVerdict
-from kafka_dr.positions import TopicPartition
+from kafka_dr.positions import Committed, TopicPartition
 
 #: ``exact``: nothing is skipped and nothing delivered again. ``bounded``: nothing is skipped, and what may be delivered
 #: again is counted. ``declared``: its owners chose a start that may skip records, and how many is counted. ``unknown``:
@@ -62,23 +62,7 @@ class TranslatedOffset(Translation):
     partition: TopicPartition
 
 
-class OffsetMap(Protocol):
-    """Translates offsets of the source. Its answers are never late: no unread record is below them."""
-
-    def translate(
-        self, positions: Mapping[TopicPartition, Collection[int]]
-    ) -> Mapping[tuple[TopicPartition, int], Translation]:
-        """Translate offsets.
-
-        :param positions: next to read on the source, by partition
-        :returns: an answer for every one of them
-        """
-        ...
-
-
-def starts_of_empty(
-    committed: Mapping[str, Mapping[TopicPartition, int]], empty: Collection[TopicPartition]
-) -> tuple[TranslatedOffset, ...]:
+def starts_of_empty(committed: Committed, empty: Collection[TopicPartition]) -> tuple[TranslatedOffset, ...]:
     """Give groups an offset in partitions of their topics that they never committed to and that hold no record.
 
     Every start is the same there. A committed offset keeps a group that starts at the latest record from skipping the

@@ -8,6 +8,9 @@ read for the one after it. Offset syncs are read only if nothing else is near en
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TypeAlias
 
 from kafka_dr.clusters import KafkaCluster
 from kafka_dr.offsets.maps import MapStore
@@ -18,16 +21,21 @@ from kafka_dr.offsets.translate.matching import Anchor
 from kafka_dr.offsets.translate.read_logs import Entries, Ignored, Ranges, held_by, read_both
 from kafka_dr.offsets.translate.search import OffsetSearch, RangePair, consistent, nothing_expired_early
 from kafka_dr.parallel import at_once
-from kafka_dr.positions import OffsetRange, SeedPoint, TopicPartition
+from kafka_dr.positions import OffsetRange, PartitionOffset, SeedPoint, TopicPartition
 
 #: Ranges of one partition with a smaller gap than this are read as one.
 _GAP = 500
 #: Source offsets between an offset and the nearest anchor below it that can be compared quickly.
 _NEAR = 2_000
+#: What is believed to correspond, by partition; content confirms it.
+Anchors: TypeAlias = dict[TopicPartition, list[Anchor]]
+#: By topic, its id on the source and on the target.
+TopicIds: TypeAlias = Mapping[str, tuple[str, str]]
 #: Reads ranges of both clusters: source, target.
 ReadRanges = Callable[[Ranges, Ranges], tuple[Entries, Entries]]
 
 
+@dataclass(frozen=True, slots=True)
 class ContentOffsetMap:
     """Translates offsets by the records that both clusters hold.
 
@@ -40,111 +48,90 @@ class ContentOffsetMap:
     :param ignored: ranges that are neither copied nor a copy, on the source and on the target
     """
 
-    def __init__(
-        self,
-        source: KafkaCluster,
-        target: KafkaCluster,
-        *,
-        syncs: SyncLookup,
-        seeds: Mapping[TopicPartition, Collection[SeedPoint]] | None = None,
-        cache: AnchorCache | None = None,
-        maps: MapStore | None = None,
-        ignored: tuple[Ignored, Ignored] | None = None,
-    ) -> None:
-        self._source = source
-        self._target = target
-        self._syncs = syncs
-        self._cache = cache
-        self._maps = maps
-        self._ignored = ignored or ({}, {})
-        self._direction = f"{source.name}-to-{target.name}"
-        self._known: dict[TopicPartition, list[Anchor]] = {
-            partition: [*found] for partition, found in (seeds or {}).items()
-        }
-        self._syncs_are_known = False
+    source: KafkaCluster
+    target: KafkaCluster
+    syncs: SyncLookup
+    seeds: Mapping[TopicPartition, Collection[SeedPoint]] = field(default_factory=dict)
+    cache: AnchorCache | None = None
+    maps: MapStore | None = None
+    ignored: tuple[Ignored, Ignored] = ({}, {})
 
-    def translate(
-        self, positions: Mapping[TopicPartition, Collection[int]]
-    ) -> Mapping[tuple[TopicPartition, int], Translation]:
-        """Translate offsets.
+    def translate(self, positions: Mapping[TopicPartition, Collection[int]]) -> Mapping[PartitionOffset, Translation]:
+        """Translate offsets: from what is known near them, and with the offset syncs, too, where that is not enough.
 
         :param positions: next to read on the source, by partition
         """
         wanted = {partition: sorted(set(offsets)) for partition, offsets in positions.items() if offsets}
         if not wanted:
             return {}
-        source, target = at_once(lambda: held_by(self._source, wanted), lambda: held_by(self._target, wanted))
-        held = {p: RangePair(source[p], target[p]) for p in wanted}
-        topic_ids = self._use_what_was_learned(wanted)
-        done = self._search(wanted, held)
-        unsure = {p: [s.position for s in found if not s.is_exact] for p, found in done.items()}
-        unsure = {p: offsets for p, offsets in unsure.items() if offsets}
-        if unsure and not self._syncs_are_known:
-            self._use_syncs(wanted)
-            again = self._search(unsure, held)
-            done = {p: [s for s in found if s.is_exact] + again.get(p, []) for p, found in done.items()}
-        self._keep_what_was_learned(topic_ids, done)
+        on_source, on_target = at_once(lambda: held_by(self.source, wanted), lambda: held_by(self.target, wanted))
+        held = {p: RangePair(on_source[p], on_target[p]) for p in wanted}
+        anchors, topic_ids = self._known_anchors(wanted)
+        read = partial(read_both, self.source, self.target, ignored=self.ignored)
+        searches = begin(wanted, held, anchors)
+        far = any(search.distance > _NEAR for found in searches.values() for search in found)
+        if far:
+            searches = begin(wanted, held, self._with_syncs(anchors))
+        finish(searches, read)
+        unsure = {p: left for p, found in searches.items() if (left := [s.position for s in found if not s.is_exact])}
+        if unsure and not far:
+            again = begin(unsure, held, self._with_syncs(anchors))
+            finish(again, read)
+            searches = {p: [s for s in found if s.is_exact] + again.get(p, []) for p, found in searches.items()}
+        self._keep_what_was_learned(topic_ids, searches)
         return {
             (partition, search.position): search.result
-            for partition, found in done.items()
+            for partition, found in searches.items()
             for search in found
             if search.result is not None
         }
 
-    def _search(
-        self, wanted: Mapping[TopicPartition, Sequence[int]], held: Mapping[TopicPartition, RangePair]
-    ) -> dict[TopicPartition, list[OffsetSearch]]:
-        """Search from the anchors that are known so far; with the syncs, too, if those are far from an offset."""
-        searches: dict[TopicPartition, list[OffsetSearch]] = {}
-        for partition, offsets in wanted.items():
-            known, ranges = self._known.get(partition, ()), held[partition]
-            usable, whole = consistent(known, ranges), nothing_expired_early(known, ranges)
-            searches[partition] = [OffsetSearch(o, held=ranges, anchors=usable, whole=whole) for o in offsets]
-        far = any(search.distance > _NEAR for found in searches.values() for search in found)
-        if far and not self._syncs_are_known:
-            self._use_syncs(wanted)
-            return self._search(wanted, held)
-
-        def read(source: Ranges, target: Ranges) -> tuple[Entries, Entries]:
-            return read_both(self._source, source, self._target, target, self._ignored)
-
-        finish(searches, read)
-        return searches
-
-    def _use_syncs(self, wanted: Collection[TopicPartition]) -> None:
-        """Take in the offset syncs: each is a pair of offsets of one record, whichever direction wrote it."""
-        for partition, found in self._syncs.read({p.topic for p in wanted}).histories.items():
-            self._known.setdefault(partition, []).extend(found.pairs)
-        self._syncs_are_known = True
-
-    def _use_what_was_learned(self, wanted: Mapping[TopicPartition, Sequence[int]]) -> dict[str, tuple[str, str]]:
-        """Take in what earlier translations and audits learned, and return the ids of the topics that it is about."""
-        if self._cache is None and self._maps is None:
-            return {}
+    def _known_anchors(self, wanted: Mapping[TopicPartition, Sequence[int]]) -> tuple[Anchors, TopicIds]:
+        """Return seeds, and what earlier translations and audits learned; with the ids of the topics it is about."""
+        anchors: Anchors = {p: [*self.seeds.get(p, ())] for p in wanted}
+        if self.cache is None and self.maps is None:
+            return anchors, {}
         topics = {partition.topic for partition in wanted}
         source, target = at_once(
-            lambda: self._source.topics.describe(topics), lambda: self._target.topics.describe(topics)
+            lambda: self.source.topics.describe(topics), lambda: self.target.topics.describe(topics)
         )
         topic_ids = {name: (source[name].topic_id, target[name].topic_id) for name in topics}
-        learned = self._cache.read(self._direction).of(topic_ids).offsets if self._cache else {}
-        found = {TopicPartition(*key): list(pairs) for key, pairs in learned.items()}
-        if self._maps:
-            for partition, pairs in self._maps.pairs_below(wanted, topic_ids).items():
-                found.setdefault(partition, []).extend(pairs)
-        for partition, pairs in found.items():
-            self._known.setdefault(partition, []).extend(pairs)
-        return topic_ids
+        learned = self.cache.read(self._direction).of(topic_ids).offsets if self.cache else {}
+        matched = self.maps.pairs_below(wanted, topic_ids) if self.maps else {}
+        for p, found in anchors.items():
+            found += [*learned.get((p.topic, p.partition), ()), *matched.get(p, ())]
+        return anchors, topic_ids
+
+    def _with_syncs(self, anchors: Anchors) -> Anchors:
+        """Add the offset syncs: each is a pair of offsets of one record, whichever direction wrote it."""
+        syncs = self.syncs.read({p.topic for p in anchors}).histories
+        return {p: [*found, *(syncs[p].pairs if p in syncs else ())] for p, found in anchors.items()}
 
     def _keep_what_was_learned(
-        self, topic_ids: Mapping[str, tuple[str, str]], done: Mapping[TopicPartition, Sequence[OffsetSearch]]
+        self, topic_ids: TopicIds, searches: Mapping[TopicPartition, Sequence[OffsetSearch]]
     ) -> None:
-        learned = {p: [pair for search in found for pair in search.learned] for p, found in done.items()}
-        for partition, pairs in learned.items():
-            self._known.setdefault(partition, []).extend(pairs)
-        if self._cache is not None and any(learned.values()):
-            newest = CachedPairs(topic_ids, {(p.topic, p.partition): tuple(found) for p, found in learned.items()})
-            kept = self._cache.read(self._direction)
-            self._cache.write(self._direction, kept.with_more(topic_ids, newest))
+        learned = {
+            (p.topic, p.partition): tuple(pair for search in found for pair in search.learned)
+            for p, found in searches.items()
+        }
+        if self.cache is not None and any(learned.values()):
+            kept = self.cache.read(self._direction)
+            self.cache.write(self._direction, kept.with_more(topic_ids, CachedPairs(topic_ids, learned)))
+
+    @property
+    def _direction(self) -> str:
+        return f"{self.source.name}-to-{self.target.name}"
+
+
+def begin(
+    wanted: Mapping[TopicPartition, Sequence[int]], held: Mapping[TopicPartition, RangePair], anchors: Anchors
+) -> dict[TopicPartition, list[OffsetSearch]]:
+    """Begin a search for each offset."""
+    searches: dict[TopicPartition, list[OffsetSearch]] = {}
+    for p, offsets in wanted.items():
+        usable, whole = consistent(anchors[p], held[p]), nothing_expired_early(anchors[p], held[p])
+        searches[p] = [OffsetSearch(offset, held=held[p], anchors=usable, whole=whole) for offset in offsets]
+    return searches
 
 
 def finish(searches: Mapping[TopicPartition, Sequence[OffsetSearch]], read: ReadRanges) -> None:

@@ -35,25 +35,22 @@ def with_checkpoint(position: int, facts: PartitionFacts, translation: Translati
     checkpoint = facts.mirrormaker.translate(position) if facts.mirrormaker is not None else None
     if checkpoint is None or translation.target_offset is None:
         return WithCheckpoint(translation, checkpoint, None)
-    between = facts.runs.between(checkpoint, translation.target_offset)
-    again = max(0, translation.target_offset - checkpoint) if between is None else between
+    again = _between(checkpoint, translation.target_offset, facts)
     return WithCheckpoint(translation, checkpoint, again + (translation.redelivered_at_most or 0))
 
 
-def start(
-    strategy: Strategy, found: WithCheckpoint, facts: PartitionFacts, *, by_time: int | None = None
-) -> Translation:
+def start(strategy: Strategy, exact: Translation, facts: PartitionFacts, *, by_time: int | None = None) -> Translation:
     """Return where a choice leads.
 
-    :param found: the translation, as precise as it is known
+    :param exact: the translation, as precise as it is known
     :param by_time: the target's first offset that is as young as the first unread record, less a margin
     """
-    exact, target = found.translation, facts.target
+    target = facts.target
     if strategy == "exact":
         return exact
     if target is None:
         return Translation(exact.source_offset, None, "unknown", None, "the target has no such partition", None)
-    chosen, why = _chosen(strategy, found, target, by_time)
+    chosen, why = _chosen(strategy, exact.source_offset, facts, target, by_time)
     if chosen is None:
         return Translation(exact.source_offset, None, "unknown", None, why, None)
     again, skipped = _cost(chosen, exact.target_offset, facts)
@@ -68,7 +65,7 @@ def start(
 
 
 def _chosen(
-    strategy: Strategy, found: WithCheckpoint, target: OffsetRange, by_time: int | None
+    strategy: Strategy, position: int, facts: PartitionFacts, target: OffsetRange, by_time: int | None
 ) -> tuple[int | None, str]:
     if strategy == "earliest":
         return target.start, "from the earliest record on"
@@ -76,9 +73,10 @@ def _chosen(
         return target.end, "from the end on"
     if strategy == "timestamp":
         return by_time, "by timestamp" if by_time is not None else "no record shows the time of the first unread one"
-    if found.mirrormaker is None:
+    checkpoint = facts.mirrormaker.translate(position) if facts.mirrormaker is not None else None
+    if checkpoint is None:
         return None, "MirrorMaker writes no checkpoint for it"
-    return found.mirrormaker, "where MirrorMaker's checkpoint points to"
+    return checkpoint, "where MirrorMaker's checkpoint points to"
 
 
 def _cost(chosen: int, exact: int | None, facts: PartitionFacts) -> tuple[int | None, int | None]:

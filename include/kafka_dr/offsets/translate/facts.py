@@ -47,10 +47,8 @@ class PartitionFacts:
     mirrormaker: CheckpointRule | None = None
     caution: str = ""
 
-    @property
-    def is_on_both_clusters(self) -> bool:
-        """Whether both clusters hold the partition, so that records can be compared."""
-        return self.source is not None and self.target is not None
+
+NO_FACTS = PartitionFacts(None, None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +87,7 @@ def gather(
     wanted = set(partitions)
     # Log ends are asked for after the syncs, so that the record of each sync is below them.
     known = syncs.read({p.topic for p in wanted})
-    on_source, on_target = at_once(lambda: _of_source(source, wanted), lambda: _of(target, wanted))
+    on_source, on_target = at_once(lambda: _held(source, wanted, or_silent=True), lambda: _held(target, wanted))
     read = maps.read({topic: (on_source.ids.get(topic, ""), topic_id) for topic, topic_id in on_target.ids.items()})
     problems = (f"{source.name} does not answer: its ends are not known",) if on_source.silent else ()
     return GatheredFacts(
@@ -97,9 +95,9 @@ def gather(
             p: PartitionFacts(
                 on_source.held.get(p),
                 on_target.held.get(p),
-                runs=read.of(p),
+                runs=read.runs.get(p, NO_RUNS),
                 syncs=known.of(p),
-                mirrormaker=CheckpointRule(known.written.get(p, ())),
+                mirrormaker=CheckpointRule(known.syncs.get(p, ())),
                 caution=read.cautions.get(p, ""),
             )
             for p in wanted
@@ -108,45 +106,29 @@ def gather(
     )
 
 
-def _of_source(source: KafkaCluster, wanted: Collection[TopicPartition]) -> _ClusterFacts:
+def _held(cluster: KafkaCluster, wanted: Collection[TopicPartition], *, or_silent: bool = False) -> _ClusterFacts:
+    """Return what a cluster holds of partitions.
+
+    :param or_silent: a cluster that does not answer is a fact, too, and no error
+    """
     try:
-        return _of(source, wanted)
+        topics = cluster.topics.describe({p.topic for p in wanted} & cluster.topics.names())
+        existing = [p for p in wanted if p.topic in topics and p.partition < len(topics[p.topic].leaders)]
+        ends, starts = at_once(
+            lambda: cluster.topics.high_watermarks(existing), lambda: cluster.topics.log_starts(existing)
+        )
     except TryAgain:
-        return _ClusterFacts({}, {}, silent=True)
-
-
-def _of(cluster: KafkaCluster, wanted: Collection[TopicPartition]) -> _ClusterFacts:
-    topics = cluster.topics.describe({p.topic for p in wanted} & cluster.topics.names())
-    existing = [p for p in wanted if p.topic in topics and p.partition < len(topics[p.topic].leaders)]
-    ends, starts = at_once(
-        lambda: cluster.topics.high_watermarks(existing), lambda: cluster.topics.log_starts(existing)
-    )
+        if or_silent:
+            return _ClusterFacts({}, {}, silent=True)
+        raise
     return _ClusterFacts(
         {name: topic.topic_id for name, topic in topics.items()},
         {p: OffsetRange(starts[p], max(starts[p], ends[p])) for p in existing},
     )
 
 
-_NO_FACTS = PartitionFacts(None, None)
-
-
-def translate_by_facts(
-    facts: Mapping[TopicPartition, PartitionFacts], positions: Mapping[TopicPartition, Collection[int]]
-) -> Mapping[tuple[TopicPartition, int], Translation]:
-    """Translate offsets. No cluster is asked.
-
-    :param facts: by partition; of others nothing is known
-    :param positions: next to read on the source, by partition
-    """
-    return {
-        (partition, position): translate_one(position, facts.get(partition, _NO_FACTS))
-        for partition, wanted in positions.items()
-        for position in set(wanted)
-    }
-
-
-def translate_one(position: int, facts: PartitionFacts) -> Translation:
-    """Translate one offset.
+def translate_by_facts(position: int, facts: PartitionFacts) -> Translation:
+    """Translate one offset. No cluster is asked.
 
     :param position: next to read on the source
     """
@@ -182,18 +164,13 @@ def _by_syncs(position: int, facts: PartitionFacts, target: OffsetRange) -> Tran
     if pair.target >= target.end:
         return _unknown(position, f"{doubt}the target's log ends before what was copied to it: it was cut")
     if pair.source == position:
-        said = f"{doubt}an offset sync says so; content was not compared"
-        return _within(position, pair.target, facts, _again(0, pair.target, facts), said, kind="bounded")
-    again = min(_again(position - pair.source - 1, pair.target + 1, facts), max(0, target.end - pair.target - 1))
-    said = f"{doubt}after the offset sync {pair.source}→{pair.target}"
-    return _within(position, pair.target + 1, facts, again, said, kind="bounded")
-
-
-def _again(between: int, begin: int, facts: PartitionFacts) -> int:
-    """Return how many records may come again, if ``between`` are between a sync and the offset."""
-    target = facts.target
-    repeated = target is not None and begin <= facts.syncs.repeated_from != 0
-    return target.end - begin if target is not None and repeated else between
+        begin, between, said = pair.target, 0, "an offset sync says so; content was not compared"
+    else:
+        begin, between = pair.target + 1, position - pair.source - 1
+        said = f"after the offset sync {pair.source}→{pair.target}"
+    copied_twice = begin <= facts.syncs.repeated_from != 0
+    again = target.end - begin if copied_twice else min(between, target.end - begin)
+    return _within(position, begin, facts, again, f"{doubt}{said}", kind="bounded")
 
 
 def _from_the_start(position: int, facts: PartitionFacts, target: OffsetRange, doubt: str) -> Translation:

@@ -70,7 +70,7 @@ def check_locally_on(
     for layer in layers(sorted(set(points))):
         source_ranges = {p: [_around(at.source, on_source[p])] for p, at in layer}
         target_ranges = {p: [_around(at.target, on_target[p])] for p, at in layer}
-        records, copies = read_both(source, source_ranges, target, target_ranges)
+        records, copies = read_both(source, target, source_ranges, target_ranges)
         for p, at in layer:
             found[p, at] = check_locally(records.get(p, []), at.source, copies.get(p, []), at.target)
     return found

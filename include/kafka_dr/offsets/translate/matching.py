@@ -15,7 +15,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal, TypeAlias
 
@@ -140,41 +140,43 @@ class UniqueRecords:
         self._wanted: Sequence[Entry] | None = None
         self._read = 0
         self._stamped = False
-        self._on_source, self._on_target = _Occurrences(), _Occurrences()
+        #: By content of a wanted record, with and without its time: its offsets on source and target, two at most.
+        self._offsets: dict[bytes, tuple[list[int], list[int]]] = {}
 
     @property
     def is_short_enough(self) -> bool:
         """Whether both logs hold something, and are short enough to be read."""
         return 0 < len(self._source) <= MOST_READ and 0 < len(self._target) <= MOST_READ
 
-    @property
-    def done(self) -> bool:
-        """Whether all of both logs was read, or there is nothing to look for."""
-        longest = max(len(self._source), len(self._target))
-        return self._wanted is not None and (not self._wanted or self._read >= longest)
-
     def window(self) -> tuple[OffsetRange, OffsetRange]:
         """Return what to read of both logs next."""
         if self._wanted is None:
             return self._near, OffsetRange(self._target.start, self._target.start)
-        return self._next(self._source), self._next(self._target)
+        source, target = (
+            OffsetRange(min(held.end, held.start + self._read), min(held.end, held.start + self._read + self._stride))
+            for held in (self._source, self._target)
+        )
+        return source, target
 
-    def look(self, source: Sequence[Entry], target: Sequence[Entry]) -> None:
-        """Take in the records of both windows."""
+    def look(self, source: Sequence[Entry], target: Sequence[Entry]) -> bool:
+        """Take in the records of both windows, and return whether there is more to read."""
         self._stamped = self._stamped or any(entry.stamped for entry in (*source, *target))
         if self._wanted is None:
             self._wanted = source
-            self._on_source.want(source)
-            self._on_target.want(source)
-            return
+            self._offsets = {key: ([], []) for entry in source for key in (entry.content, entry.timeless)}
+            return bool(source)
         if self._above is not None:
             self._at_above = (
                 self._at_above[0] or next((each for each in source if each.offset == self._above.source), None),
                 self._at_above[1] or next((each for each in target if each.offset == self._above.target), None),
             )
-        self._on_source.note(source)
-        self._on_target.note(target)
+        for number, entries in enumerate((source, target)):
+            for entry in entries:
+                for key in {entry.content, entry.timeless} & self._offsets.keys():
+                    if len(self._offsets[key][number]) < 2:
+                        self._offsets[key][number].append(entry.offset)
         self._read += self._stride
+        return self._read < max(len(self._source), len(self._target))
 
     def anchor(self) -> Anchor | None:
         """Return the nearest pair below the position, or the first unread record; ``None`` where there is none."""
@@ -195,37 +197,12 @@ class UniqueRecords:
 
     def _pairs(self) -> list[OffsetPair]:
         """Return the records that occur once in either log, rising on the source."""
-        found = (each.timeless if self._stamped else each.whole for each in (self._on_source, self._on_target))
-        on_source, on_target = found
-        once = (key for key, at in on_source.items() if len(at) == 1 == len(on_target[key]))
-        return sorted(OffsetPair(on_source[key][0], on_target[key][0]) for key in once)
+        wanted = {entry.timeless if self._stamped else entry.content for entry in self._wanted or ()}
+        found = (self._offsets[key] for key in wanted)
+        return sorted(OffsetPair(*at, *copy_at) for at, copy_at in found if len(at) == 1 == len(copy_at))
 
     def _above_is_one_record(self) -> bool:
         source, target = self._at_above
         if source is None or target is None:
             return False
         return source.timeless == target.timeless if self._stamped else source.content == target.content
-
-    def _next(self, held: OffsetRange) -> OffsetRange:
-        start = min(held.end, held.start + self._read)
-        return OffsetRange(start, min(held.end, start + self._stride))
-
-
-@dataclass(slots=True)
-class _Occurrences:
-    """The offsets of wanted records in one log, by their content with and without time; at most two of each."""
-
-    whole: dict[bytes, list[int]] = field(default_factory=dict)
-    timeless: dict[bytes, list[int]] = field(default_factory=dict)
-
-    def want(self, entries: Sequence[Entry]) -> None:
-        """Look for these from now on."""
-        self.whole.update({entry.content: [] for entry in entries})
-        self.timeless.update({entry.timeless: [] for entry in entries})
-
-    def note(self, entries: Sequence[Entry]) -> None:
-        """Take in a part of the log."""
-        for entry in entries:
-            for found in (self.whole.get(entry.content), self.timeless.get(entry.timeless)):
-                if found is not None and len(found) < 2:
-                    found.append(entry.offset)

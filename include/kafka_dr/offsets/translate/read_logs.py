@@ -8,7 +8,7 @@ from typing import TypeVar
 from kafka_dr.audit import Entry, comparable
 from kafka_dr.clusters import KafkaCluster
 from kafka_dr.parallel import ask_all, at_once
-from kafka_dr.positions import OffsetRange, TopicPartition
+from kafka_dr.positions import OffsetRange, PartitionOffset, TopicPartition
 
 T = TypeVar("T")
 #: Ranges of logs that are left out: by decision, their records are neither copied nor a copy.
@@ -25,8 +25,8 @@ _WINDOWS = (16, 256, 4_096)
 
 def read_both(
     source: KafkaCluster,
-    source_ranges: Ranges,
     target: KafkaCluster,
+    source_ranges: Ranges,
     target_ranges: Ranges,
     ignored: tuple[Ignored, Ignored] = ({}, {}),
 ) -> tuple[Entries, Entries]:
@@ -77,10 +77,16 @@ def entries_of(cluster: KafkaCluster, ranges: Ranges, ignored: Ignored) -> Entri
     return entries
 
 
-def held_by(cluster: KafkaCluster, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, OffsetRange]:
-    """Return the offsets that a cluster holds of each partition, up to its last stable offset."""
+def held_by(
+    cluster: KafkaCluster, partitions: Iterable[TopicPartition], *, uncommitted: bool = False
+) -> dict[TopicPartition, OffsetRange]:
+    """Return the offsets that a cluster holds of each partition, from its log start on.
+
+    :param uncommitted: up to the high watermark; otherwise up to the last stable offset
+    """
     wanted = list(partitions)
-    starts, ends = cluster.topics.log_starts(wanted), cluster.topics.last_stable_offsets(wanted)
+    starts = cluster.topics.log_starts(wanted)
+    ends = cluster.topics.high_watermarks(wanted) if uncommitted else cluster.topics.last_stable_offsets(wanted)
     return {p: OffsetRange(starts[p], max(starts[p], ends[p])) for p in wanted}
 
 
@@ -88,14 +94,14 @@ def record_times(
     cluster: KafkaCluster,
     offsets: Mapping[TopicPartition, Collection[int]],
     held: Mapping[TopicPartition, OffsetRange],
-) -> dict[tuple[TopicPartition, int], int]:
+) -> dict[PartitionOffset, int]:
     """Return the time of the first record at or after each offset, in milliseconds since the epoch.
 
     :param cluster: as audit
     :param held: what the cluster holds of each partition
     :returns: without the offsets that no record follows closely
     """
-    found: dict[tuple[TopicPartition, int], int] = {}
+    found: dict[PartitionOffset, int] = {}
     for window in _WINDOWS:
         left = {p: {at for at in wanted if (p, at) not in found} for p, wanted in offsets.items() if p in held}
         ranges = {

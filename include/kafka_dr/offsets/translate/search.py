@@ -136,7 +136,11 @@ class OffsetSearch:
     def look(self, source: Sequence[Entry], target: Sequence[Entry]) -> None:
         """Take in the records of the window, in order, and decide or ask for more."""
         if self._seeking and self._unique:
-            self._seek(self._unique, source, target)
+            self._seeking = self._unique.look(source, target)
+            if not self._seeking:
+                # Where a record near the offset occurs once in either log, matching continues from it.
+                found = self._unique.anchor()
+                self._begin(found) if found else self._give_up(None)
             return
         self._decide(source, target)
         if self.result is not None and self.result.target_offset is not None:
@@ -192,17 +196,6 @@ class OffsetSearch:
                 self._seeking = True
                 return
         self._give_up(found)
-
-    def _seek(self, unique: UniqueRecords, source: Sequence[Entry], target: Sequence[Entry]) -> None:
-        """Look for a record near the offset that occurs once in either log; matching continues from there."""
-        unique.look(source, target)
-        if not unique.done:
-            return
-        self._seeking = False
-        if found := unique.anchor():
-            self._begin(found)
-        else:
-            self._give_up(None)
 
     def _give_up(self, found: Alignment | None) -> None:
         target = self._held.target

@@ -1,0 +1,43 @@
+"""Drills. What they do, and what to do when one is red, is in the runbook of the same name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from airflow.sdk import DAG, Param, chain
+
+from kafka_dr_airflow.operators.drill import (
+    DrillBeginOperator,
+    DrillOperator,
+    DrillResultOperator,
+    DrillTeardownOperator,
+)
+from kafka_dr_airflow.trigger_forms import declared
+
+# No dagrun_timeout: Airflow would skip the teardown.
+with DAG(
+    dag_id="dr_drill",
+    dag_display_name="DR: drill",
+    description="Practises a failover on topics of the drill's own, under load, and measures it; then removes them.",
+    doc_md=str(Path(__file__).with_suffix(".md")),
+    schedule=declared().drill_schedule(),
+    catchup=False,
+    max_active_runs=1,
+    max_consecutive_failed_dag_runs=0,  # a red run never pauses this DAG
+    tags=["kafka-dr", "practice"],
+    params={
+        "protection_group": declared().drilled_param(),
+        "kind": Param(
+            "planned",
+            type="string",
+            enum=["planned", "unplanned"],
+            title="Kind",
+            description="Planned goes there and back. Unplanned cuts the drill, and nothing else, off from the source.",
+        ),
+    },
+) as dag:
+    begin = DrillBeginOperator()
+    teardown = DrillTeardownOperator()
+    chain(begin, DrillOperator(), teardown, DrillResultOperator())
+    # Airflow runs such a task also if somebody marks the whole run as failed.
+    teardown.as_teardown(setups=begin)

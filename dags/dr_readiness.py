@@ -1,0 +1,24 @@
+"""Readiness. What is asked, and what to do when a group is red, is in the runbook of the same name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from airflow.sdk import DAG
+
+from kafka_dr_airflow.operators.rounds import PER_RED_GROUP, ReadinessRound, RedGroupOperator
+from kafka_dr_airflow.trigger_forms import declared
+
+with DAG(
+    dag_id="dr_readiness",
+    dag_display_name="DR: readiness",
+    description="Asks every 10 minutes whether each group could fail over now, and at what cost.",
+    doc_md=str(Path(__file__).with_suffix(".md")),
+    schedule=declared().schedule("readiness"),
+    catchup=False,
+    max_consecutive_failed_dag_runs=0,  # a red run never pauses this DAG
+    max_active_runs=1,
+    tags=["kafka-dr", "watches"],
+) as dag:
+    look = ReadinessRound()
+    RedGroupOperator.partial(task_id="red", **PER_RED_GROUP).expand(row=look.output)

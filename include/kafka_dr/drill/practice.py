@@ -1,0 +1,253 @@
+"""What a drill does between its making and its teardown: under load, a failover, and back where it was planned."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+
+from kafka_dr.clusters import ClientSettings, OffsetRange, TopicPartition
+from kafka_dr.clusters.group_member import SESSION_SECONDS
+from kafka_dr.drill import truth
+from kafka_dr.drill.application import DrillApplication
+from kafka_dr.drill.approving import DrillApprover
+from kafka_dr.drill.beginning import at_rest
+from kafka_dr.drill.course import Moved, move
+from kafka_dr.drill.drill_group import Drill
+from kafka_dr.drill.making import wait_until_flowing
+from kafka_dr.drill.reach import without
+from kafka_dr.drill.result import DrillLeg
+from kafka_dr.errors import Refused, TryAgain
+from kafka_dr.health.health_check import check_health
+from kafka_dr.register import Phase, Verb
+from kafka_dr.replication import Flow
+from kafka_dr.runs.clients import Clients
+from kafka_dr.runs.group_context import GroupContext
+from kafka_dr.runs.request import RunRequest
+from kafka_dr.waiting import wait_until
+from kafka_dr.watch.canary_check import watch_canary
+
+#: How long the application may take until it works at all, and its readers until they have read everything, in seconds.
+_WORKS_SECONDS, _READ_SECONDS = 60.0, 60.0
+#: So many records are read on a cluster before the application counts as working there.
+_SOME = 20
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Practised:
+    """What was measured.
+
+    :param unread: see :class:`~kafka_dr.drill.result.DrillResult`
+    """
+
+    legs: tuple[DrillLeg, ...]
+    unread: int
+    read_again: int
+
+
+@dataclass(frozen=True, slots=True)
+class Course:
+    """A drill that is under way.
+
+    :param real: clients of the real world, for what has to stay at rest
+    :param own: clients of the drill
+    """
+
+    drill: Drill
+    real: Clients
+    own: Clients
+    approver: DrillApprover
+    say: Say
+    requester: str = ""
+
+    def request(self, name: str, verb: Verb, source: str, target: str) -> RunRequest:
+        """Return the request for a run of the drill."""
+        return RunRequest(
+            self.drill.name,
+            f"{self.drill.id}-{name}",
+            source=source,
+            target=target,
+            reason=f"a drill of {self.drill.group.name}",
+            verb=verb,
+            requester=self.requester,
+        )
+
+
+def practise(course: Course) -> Practised:
+    """Run the failovers of a drill, under load of its own, and measure them.
+
+    :raises KafkaDrError: a step did not succeed, or the application stopped working
+    """
+    lost: list[Clients] = []
+    with _application(course, lost) as application:
+        began = course.own.clock.now()
+        if course.drill.kind == "planned":
+            moves = _planned(course, application)
+        else:
+            moves = _unplanned(course, application, lost)
+        application.stop_writing()
+        last = moves[-1].request.target or course.drill.standby
+        _wait_read(course, application, last)
+    return _measured(course, application.log(), moves, began)
+
+
+def _planned(course: Course, application: DrillApplication) -> list[Moved]:
+    """There, and back."""
+    drill, moves = course.drill, []
+    for name, source, target in (("there", drill.active, drill.standby), ("back", drill.standby, drill.active)):
+        _require_at_rest(course)
+        wait_until_flowing(drill, course.own)
+        _wait_until_left(course, target)
+        with course.own.among(course.own.topology, evidence_root=course.own.evidence_root) as clients:
+            request = course.request(name, "planned_failover", source, target)
+            moves.append(move(request, clients, course.approver, course.say))
+        _wait_working(course, application, target, since=moves[-1].approved_at)
+    return moves
+
+
+def _unplanned(course: Course, application: DrillApplication, lost: list[Clients]) -> list[Moved]:
+    """The source is lost, for the drill alone; after the failover it is back, and is fenced as any old cluster is."""
+    drill = course.drill
+    _require_at_rest(course)
+    # What a disaster leaves is what was seen before it: the last look at the groups, as dr_canary takes it each minute.
+    course.say(f"last look: {watch_canary(drill.name, course.own).summary}")
+    replicator = course.own.replicator(Flow(drill.name, drill.active, drill.standby))
+    with without(drill, course.real, drill.active) as clients:
+        # A flow from a lost cluster copies nothing more; the address of Connect's worker cannot be led elsewhere.
+        replicator.stop()
+        replicator.wait_stopped(_WORKS_SECONDS)
+        lost.append(clients)
+        application.lose_connections()
+        course.say(f"{drill.active} is lost for the drill: its connections lead to a closed port")
+        request = course.request("there", "unplanned_failover", drill.active, drill.standby)
+        moved = move(request, clients, course.approver, course.say)
+        _wait_working(course, application, drill.standby, since=moved.approved_at)
+    course.say(f"{drill.active} is back: {check_health(drill.name, course.own).summary}")
+    state = GroupContext(drill.name, course.own).read_register_state()
+    if state is None or state.phase not in (Phase.DIVERGED, Phase.STABLE):
+        seen = "no record" if state is None else state.phase
+        raise Refused(f"{drill.active} is back and not fenced: the register says {seen}, expected diverged")
+    return [moved]
+
+
+@contextmanager
+def _application(course: Course, lost: list[Clients]) -> Iterator[DrillApplication]:
+    """Run the application as long as the block does; when that begins, it works.
+
+    :param lost: after a disaster, the clients that say where everything leads
+    """
+    drill = course.drill
+
+    def reach(cluster: str) -> ClientSettings:
+        clients = lost[0] if lost else course.real
+        return clients.settings_of(drill.spec.connections[cluster])
+
+    application = DrillApplication(
+        drill.topics,
+        partitions=drill.spec.partitions,
+        group=drill.readers,
+        rate=drill.spec.records_per_second,
+        router=course.own.router(course.own.topology.group(drill.name)),
+        reach=reach,
+        clock=course.own.clock,
+    )
+    with application.running():
+        _wait_working(course, application, drill.active, since=None)
+        course.own.clock.sleep(drill.spec.load_seconds)
+        yield application
+
+
+def _wait_working(course: Course, application: DrillApplication, cluster: str, *, since: datetime | None) -> None:
+    """Wait until records are written to a cluster and read there.
+
+    :raises TryAgain: they are not
+    """
+
+    def works() -> bool:
+        log = application.log()
+        there = {each.number for each in log.acknowledged if each.cluster == cluster and (not since or each.at > since)}
+        return sum(each.cluster == cluster and each.number in there for each in log.read) >= _SOME
+
+    seconds = max(_WORKS_SECONDS, course.drill.group.objectives.rto_seconds)
+    if not wait_until(works, bool, clock=course.own.clock, seconds=seconds):
+        why = f" ({application.broken})" if application.broken else ""
+        raise TryAgain(f"the drill's application did not work on {cluster} within {seconds:g} s{why}")
+
+
+def _wait_until_left(course: Course, cluster: str) -> None:
+    """Wait until the readers are no members on a cluster any more: a member that was fenced cannot leave by itself.
+
+    What is left after that is found by the preflight.
+    """
+    groups, name = course.own.cluster(cluster, "operator").groups, course.drill.readers
+    wait_until(
+        lambda: groups.states([name])[name].members,
+        lambda members: not members,
+        clock=course.own.clock,
+        seconds=5 * SESSION_SECONDS,
+    )
+
+
+def _wait_read(course: Course, application: DrillApplication, cluster: str) -> None:
+    """Wait until the readers have read what a cluster holds; how much they have not is part of the result."""
+
+    def left() -> int:
+        return truth.unread(application.log(), _held(course, cluster))
+
+    wait_until(left, lambda found: not found, clock=course.own.clock, seconds=_READ_SECONDS, pause_seconds=1.0)
+
+
+def _require_at_rest(course: Course) -> None:
+    state = at_rest(course.drill.group.name, course.real)
+    if (state.active, state.standby) != course.drill.clusters:
+        raise Refused(f"{course.drill.group.name} was moved to {state.active} during the drill, which ends therefore")
+
+
+def _held(course: Course, cluster: str) -> dict[TopicPartition, list[int]]:
+    """Return the numbers of the records that a cluster holds, read as the audit."""
+    reader, drill = course.own.cluster(cluster, "audit"), course.drill
+    partitions = [TopicPartition(topic, n) for topic in drill.topics for n in range(drill.spec.partitions)]
+    starts, ends = reader.topics.log_starts(partitions), reader.topics.last_stable_offsets(partitions)
+    found: dict[TopicPartition, list[int]] = {partition: [] for partition in partitions}
+    for record in reader.log.read({p: OffsetRange(starts[p], ends[p]) for p in partitions}):
+        found[TopicPartition(record.topic, record.partition)].append(int(record.value or b"-1"))
+    return found
+
+
+def _measured(course: Course, log: truth.ApplicationLog, moves: Sequence[Moved], began: datetime) -> Practised:
+    held = {cluster: _held(course, cluster) for cluster in course.drill.clusters}
+    legs, ends = [], [*(moved.approved_at for moved in moves[1:]), None]
+    for moved, since, until in zip(moves, (began, *ends), ends, strict=False):
+        source, target = moved.request.source or "", moved.request.target or ""
+        seen = truth.of_leg(
+            log,
+            source=source,
+            target=target,
+            period=(since or began, until),
+            decided_at=moved.approved_at,
+            held=held[target],
+        )
+        legs.append(_leg(moved, source, target, seen))
+    last = legs[-1].target
+    return Practised(tuple(legs), truth.unread(log, held[last]), truth.read_again(log))
+
+
+def _leg(moved: Moved, source: str, target: str, seen: truth.LegTruth) -> DrillLeg:
+    names = ("rto_seconds", "rpo_seconds", "write_outage_seconds")
+    return DrillLeg(
+        verb=moved.request.verb,
+        run=moved.request.run,
+        source=source,
+        target=target,
+        decided_at=moved.approved_at,
+        rto_seconds=seen.rto_seconds,
+        write_outage_seconds=seen.write_outage_seconds,
+        rpo_seconds=seen.rpo_seconds,
+        acknowledged=seen.acknowledged,
+        lost=seen.lost,
+        reordered=seen.reordered,
+        report={name: moved.report.get(name) for name in names},
+    )

@@ -1,0 +1,62 @@
+"""How a drill reaches the clusters: as itself, with its own declarations, and in a disaster without one of them."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+
+from kafka_dr.clusters import ClientSettings
+from kafka_dr.drill.drill_group import Drill, topology_of
+from kafka_dr.drill.result import DrillResults
+from kafka_dr.people import Person
+from kafka_dr.replication import ConnectEndpoint
+from kafka_dr.runs.clients import Clients
+from kafka_dr.topology.drill_rules import NOBODY
+
+
+def own_clients(
+    drill: Drill,
+    clients: Clients,
+    *,
+    settings_of: Callable[[str], ClientSettings] | None = None,
+    connect_of: Callable[[str], ConnectEndpoint] | None = None,
+) -> Clients:
+    """Return the clients of a drill: they know no other group, and keep evidence in the drill's own folder.
+
+    :param clients: of the real world
+    """
+    nobody = (Person(NOBODY, NOBODY),)
+    return clients.among(
+        topology_of(drill, clients.topology),
+        evidence_root=DrillResults(clients.evidence_root, drill.group.name).folder(drill.id),
+        settings_of=settings_of,
+        connect_of=connect_of,
+        people_of=(lambda names, roles: nobody) if drill.by_nobody else None,
+    )
+
+
+@contextmanager
+def without(drill: Drill, clients: Clients, cluster: str) -> Iterator[Clients]:
+    """Yield clients of a drill for which a cluster, with its Connect, is lost: every address there is a closed port.
+
+    Nothing happens to the cluster itself. The port is held as long as the disaster lasts, so nobody else opens it.
+
+    :param clients: of the real world
+    """
+    spec = clients.topology.cluster(cluster)
+    lost = {*spec.connections.model_dump().values(), drill.spec.connections[cluster]}
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", 0))  # never listens, so each connection to it is refused
+        nowhere = f"127.0.0.1:{held.getsockname()[1]}"
+
+        def settings_of(connection: str) -> ClientSettings:
+            found = clients.settings_of(connection)
+            return replace(found, bootstrap_servers=nowhere) if connection in lost else found
+
+        def connect_of(connection: str) -> ConnectEndpoint:
+            return ConnectEndpoint(f"http://{nowhere}") if connection == spec.connect else clients.endpoint(connection)
+
+        with own_clients(drill, clients, settings_of=settings_of, connect_of=connect_of) as made:
+            yield made

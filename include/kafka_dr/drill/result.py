@@ -1,0 +1,176 @@
+"""What a drill found: passed or not, why, and by how much it met or missed each objective; one file for each drill."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from datetime import datetime
+from typing import Any, Literal, get_args
+
+from kafka_dr.evidence import MeasuredObjective
+from kafka_dr.evidence.storage_path import StoragePath, file_names
+from kafka_dr.json_documents import JsonFile
+from kafka_dr.topology import DrillKind
+
+#: Below the evidence root: one folder for each group, and in it one for each drill.
+FOLDER = "drills"
+_RESULT = "result.json"
+_SCHEMA_VERSION = 1
+#: ``begun``: nothing is measured yet, or its process died before. ``measured``: what it made is not removed yet.
+DrillStage = Literal["begun", "measured", "ended"]
+
+
+@dataclass(frozen=True, slots=True)
+class DrillLeg:
+    """One failover of a drill, as its own application saw it.
+
+    :param decided_at: when its approval was given
+    :param rto_seconds: from then to the first record that was written to the target and read there; ``None``: never
+    :param write_outage_seconds: from the last acknowledged write on the source to the first one on the target
+    :param rpo_seconds: age of the oldest acknowledged record that was lost, when the source was given up; 0: none was
+    :param lost: how many acknowledged records the target does not hold
+    :param reordered: how many records of the target come after a later one of their partition
+    :param report: RTO, RPO and write outage as the run's own report measured them
+    """
+
+    verb: str
+    run: str
+    source: str
+    target: str
+    decided_at: datetime
+    rto_seconds: float | None
+    write_outage_seconds: float | None
+    rpo_seconds: float | None
+    acknowledged: int
+    lost: int
+    reordered: int
+    report: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class DrillResult:
+    """How a drill ended.
+
+    :param stage: only of a drill that has ended it is known whether it passed
+    :param passed: every objective met, nothing lost that may not be, and nothing left
+    :param why: what was wrong, a sentence each; empty if it passed
+    :param approved_by: a person, or that no person did
+    :param requested_by: who triggered it; empty where no person did
+    :param read_again: how many records its readers read more than once
+    :param unread: how many acknowledged records its readers never read
+    """
+
+    group: str
+    id: str
+    kind: DrillKind
+    active: str
+    standby: str
+    started_at: datetime
+    ended_at: datetime
+    passed: bool
+    why: tuple[str, ...]
+    approved_by: str
+    requested_by: str = ""
+    legs: tuple[DrillLeg, ...] = ()
+    objectives: tuple[MeasuredObjective, ...] = ()
+    read_again: int | None = None
+    unread: int | None = None
+    stage: DrillStage = "ended"
+
+    @property
+    def summary(self) -> str:
+        """The result in one line."""
+        said = "; ".join(each.words for each in self.objectives) or "nothing was measured"
+        found = "passed" if self.passed else f"did not pass: {self.why[0] if self.why else 'nobody knows why'}"
+        if self.stage != "ended":
+            found = "has not ended"
+        return f"the {self.kind} drill {self.id} of {self.group} {found} ({said})"
+
+
+class DrillResults:
+    """The results of a group's drills.
+
+    :param root: the evidence root
+    """
+
+    def __init__(self, root: StoragePath, group: str) -> None:
+        self._folder = root.joinpath(FOLDER, group)
+
+    def folder(self, drill: str) -> Any:
+        """Return the folder of a drill: its result, and below it the evidence of its runs."""
+        return self._folder.joinpath(drill)
+
+    def ids(self) -> tuple[str, ...]:
+        """Return the ids of all drills that left anything, the newest first.
+
+        :raises OSError: the storage does not answer
+        """
+        return tuple(sorted(filter(str.isdigit, file_names(self._folder)), reverse=True))
+
+    def read(self, drill: str) -> DrillResult | None:
+        """Return the result of a drill; ``None`` if it has none (yet).
+
+        :raises DocumentDamaged: the file holds something else
+        :raises OSError: the storage does not answer
+        """
+        return self._file(drill).read()
+
+    def newest(self, most: int) -> tuple[DrillResult, ...]:
+        """Return the newest results, the newest first: the trend.
+
+        :raises DocumentDamaged: a file holds something else
+        :raises OSError: the storage does not answer
+        """
+        return tuple(found for drill in self.ids()[:most] if (found := self.read(drill)) is not None)
+
+    def write(self, result: DrillResult) -> None:
+        """Keep a result; the same drill's former one is replaced."""
+        self._file(result.id).write(result)
+
+    def _file(self, drill: str) -> JsonFile[DrillResult]:
+        path = self._folder.joinpath(drill, _RESULT)
+        return JsonFile(path, _SCHEMA_VERSION, to_json, from_json, indent=1)
+
+
+def to_json(result: DrillResult) -> dict[str, Any]:
+    """Return what is stored."""
+    return {
+        **asdict(result),
+        "started_at": result.started_at.isoformat(),
+        "ended_at": result.ended_at.isoformat(),
+        "legs": [{**asdict(leg), "decided_at": leg.decided_at.isoformat()} for leg in result.legs],
+        "objectives": [each.to_json() for each in result.objectives],
+    }
+
+
+def from_json(stored: Mapping[str, Any]) -> DrillResult:
+    """Read what was stored; fields that this program does not know are ignored."""
+    known = {each.name: stored[each.name] for each in fields(DrillResult) if each.name in stored}
+    read = {name: datetime.fromisoformat(stored[name]) for name in ("started_at", "ended_at")}
+    return DrillResult(
+        **{
+            **known,
+            **read,
+            "passed": stored["passed"] is True,
+            "stage": _stage(stored["stage"]),
+            "why": tuple(map(str, stored["why"])),
+            "legs": tuple(map(_leg, stored["legs"])),
+            "objectives": tuple(
+                MeasuredObjective(str(each["name"]), each["measured"], float(each["objective"]))
+                for each in stored["objectives"]
+            ),
+        }
+    )
+
+
+def _stage(stored: object) -> DrillStage:
+    found = next((stage for stage in get_args(DrillStage) if stage == stored), None)
+    if found is None:
+        raise ValueError(f"its stage is {stored!r}")
+    stage: DrillStage = found
+    return stage
+
+
+def _leg(stored: Mapping[str, Any]) -> DrillLeg:
+    known = {each.name: stored[each.name] for each in fields(DrillLeg) if each.name in stored}
+    return DrillLeg(**{**known, "decided_at": datetime.fromisoformat(stored["decided_at"])})

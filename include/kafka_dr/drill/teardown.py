@@ -1,0 +1,140 @@
+"""Remove everything that a drill made, found by name alone; then look whether anything is left.
+
+It needs nothing that the drill remembered, so it also removes what a process left that was killed anywhere. It can be
+interrupted and run again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import partial
+from itertools import permutations
+from pathlib import Path
+
+from kafka_dr import parallel
+from kafka_dr.clusters import GroupNotEmpty, KafkaCluster, NotAuthorized
+from kafka_dr.drill.drill_group import Drill
+from kafka_dr.drill.rights import of_drill, to_tear_down
+from kafka_dr.errors import KafkaDrError, TryAgain
+from kafka_dr.replication import Flow
+from kafka_dr.runs.clients import Clients
+from kafka_dr.runs.group_context import GroupContext
+from kafka_dr.waiting import wait_until
+
+#: How long a deletion may take: a member of a process that was killed stays in its group for seconds.
+_SECONDS = 60.0
+
+
+def tear_down(drill: Drill, clients: Clients, say: Callable[[str], None]) -> tuple[str, ...]:
+    """Remove everything, and return what is left, a sentence each; nothing if all is gone.
+
+    :param clients: of the drill
+    """
+    context = GroupContext(drill.name, clients)
+    problems: list[str] = []
+    # Connectors first: a flow would create its topics again.
+    jobs: list[tuple[str, Callable[[], None]]] = [
+        (f"{flow.connector}", partial(_remove_connector, context, flow)) for flow in _flows(drill)
+    ]
+    problems += _done(jobs)
+    problems += _done(
+        [(f"the drill on {name}", partial(_clear, context, drill, name)) for name in drill.group.clusters]
+    )
+    problems += _done([("the route", partial(_remove_route, context))])
+    left = (*problems, *what_is_left(drill, clients))
+    say("; ".join(left) or f"nothing of {drill.name} is left on {', '.join(drill.group.clusters)}")
+    return left
+
+
+def what_is_left(drill: Drill, clients: Clients) -> tuple[str, ...]:
+    """Return what is there with the drill's name, a sentence each; what cannot be asked counts as left."""
+    context = GroupContext(drill.name, clients)
+    found = parallel.ask_each(partial(_left_on, context, drill), drill.group.clusters)
+    said = [
+        f"whether anything is left on {cluster} is not known: {names}"
+        if isinstance(names, KafkaDrError)
+        else f"on {cluster} there still is {', '.join(names)}"
+        for cluster, names in found.items()
+        if names
+    ]
+    return (*said, *([f"{path} still exists" for path in _route_files(context) if path.exists()]))
+
+
+def _left_on(context: GroupContext, drill: Drill, cluster: str) -> tuple[str, ...]:
+    operator, connect = context.operator(cluster), context.clients.connect(cluster)
+    topics = [name for name in operator.topics.names() if name.startswith(drill.prefix)]
+    groups = [f"the group {name}" for name in operator.groups.names() if name.startswith(drill.prefix)]
+    acls = of_drill(operator.acls.list(), context.group)
+    ours = {flow.connector for flow in _flows(drill)}
+    connectors = [name for name in connect.connectors() if name in ours]
+    registers = ["its record in the register"] if drill.name in context.clients.register(cluster).drill_groups() else []
+    rights = [f"{len(acls)} ACLs on {drill.prefix}*"] if acls else []
+    return (*topics, *groups, *connectors, *rights, *registers)
+
+
+def _flows(drill: Drill) -> tuple[Flow, ...]:
+    return tuple(Flow(drill.name, source, target) for source, target in permutations(drill.group.clusters, 2))
+
+
+def _done(jobs: Iterable[tuple[str, Callable[[], None]]]) -> list[str]:
+    """Do every job at the same time, and return what went wrong, a sentence each: one failure stops no other job."""
+    wanted = dict(jobs)
+    answers = parallel.ask_each(lambda name: wanted[name](), wanted)
+    return [f"{name} could not be removed: {error}" for name, error in answers.items() if error is not None]
+
+
+def _remove_connector(context: GroupContext, flow: Flow) -> None:
+    connect, name = context.clients.connect(flow.target), flow.connector
+    if connect.config(name) is None:
+        return
+    connect.stop(name)
+    connect.wait_for(name, "stopped", deadline_seconds=_SECONDS)
+    # Connect keeps the offsets of a connector that is deleted.
+    connect.forget_offsets(name)
+    connect.delete(name)
+
+
+def _clear(context: GroupContext, drill: Drill, cluster: str) -> None:
+    """Delete the drill's topics, consumer groups and ACLs on a cluster, and its records in the register there."""
+    context.clients.require_declared(cluster)
+    operator = context.operator(cluster)
+    if _has_any(operator, drill):
+        operator.acls.add(to_tear_down(context.group))
+        _until_gone(context, lambda: _delete(operator, drill), f"topics and groups {drill.prefix}* on {cluster}")
+    operator.acls.remove(of_drill(operator.acls.list(), context.group))
+    context.clients.register(cluster).forget(drill.name)
+    digests = context.clients.digests(cluster)
+    for path in [path for path in digests.read() if f"/{drill.name}/" in f"/{path}"]:
+        digests.write(path, None)
+
+
+def _has_any(operator: KafkaCluster, drill: Drill) -> bool:
+    names = (*operator.topics.names(), *operator.groups.names())
+    return any(name.startswith(drill.prefix) for name in names)
+
+
+def _delete(operator: KafkaCluster, drill: Drill) -> bool:
+    """Delete topics and groups, and return whether they are gone."""
+    operator.topics.delete(name for name in operator.topics.names() if name.startswith(drill.prefix))
+    operator.groups.delete(name for name in operator.groups.names() if name.startswith(drill.prefix))
+    return not _has_any(operator, drill)
+
+
+def _until_gone(context: GroupContext, delete: Callable[[], bool], what: str) -> None:
+    # Right after its right was added, a broker may still refuse.
+    again = (GroupNotEmpty, NotAuthorized, TryAgain)
+    if not wait_until(delete, bool, clock=context.clock, seconds=_SECONDS, pause_seconds=0.5, retry=again):
+        raise TryAgain(f"{what} still exist after {_SECONDS:g} s: run the teardown again")
+
+
+def _remove_route(context: GroupContext) -> None:
+    try:
+        for path in _route_files(context):
+            path.unlink(missing_ok=True)
+    except OSError as error:
+        raise TryAgain(f"the route of the drill could not be removed: {error}") from error
+
+
+def _route_files(context: GroupContext) -> tuple[Path, Path]:
+    path = context.group.route.path
+    return Path(path), Path(f"{path}.lock")

@@ -1,0 +1,83 @@
+"""The first lines of a card on the status page: could each verb be used on the group now, and what would it cost?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC
+from typing import Any
+
+from kafka_dr.evidence.status_colour import StatusColour
+from kafka_dr.outcomes import CheckOutcome
+from kafka_dr.readiness import Answer, GroupReadiness, ReadinessCheck, ReadyVerb, VerbReadiness
+
+_ANSWERS: dict[Answer, tuple[str, StatusColour]] = {
+    "ready": ("YES", "good"),
+    "ready_with": ("YES, BUT", "warn"),
+    "not_ready": ("NO", "bad"),
+    "unknown": ("UNKNOWN", "unknown"),
+    "not_needed": ("NOT NEEDED", "good"),
+}
+_CHECKS: dict[CheckOutcome, str] = {
+    "ok": "OK",
+    "failed": "FAILED",
+    "unknown": "UNKNOWN",
+    "warning": "WARNING",
+    "excused": "EXCUSED",
+    "overridden": "OVERRIDDEN",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class VerbLine:
+    """Whether a verb could be used on a group now.
+
+    :param word: the answer for people, never a colour alone
+    :param said: what a run would lose and cost, or the first reason why it could not begin
+    :param counted: how many checks are ok
+    :param findings: each check that is not ok, in one line
+    """
+
+    question: str
+    word: str
+    colour: StatusColour
+    said: str
+    counted: str
+    findings: tuple[str, ...]
+
+
+def verb_lines(ready: GroupReadiness, register: Mapping[str, Any]) -> tuple[VerbLine, ...]:
+    """Return the lines of a group, without verbs that are not needed.
+
+    :param register: what the register said of the group when it was last read; may be empty
+    """
+    return tuple(_line(verb, register) for verb in ready.verbs if verb.answer != "not_needed")
+
+
+def _line(verb: VerbReadiness, register: Mapping[str, Any]) -> VerbLine:
+    word, colour = _ANSWERS[verb.answer]
+    done = len(verb.checks) - len(verb.open)
+    counted = f"{done} of {len(verb.checks)} checks are ok"
+    return VerbLine(_question(verb.verb, register), word, colour, _said(verb), counted, tuple(map(_finding, verb.open)))
+
+
+def _question(verb: ReadyVerb, register: Mapping[str, Any]) -> str:
+    active, standby = (str(register.get(key) or f"the {key} cluster") for key in ("active", "standby"))
+    questions: dict[ReadyVerb, str] = {
+        "planned_failover": f"Can it be moved to {standby} now?",
+        "unplanned_failover": f"If {active} is lost now, can {standby} take over?",
+        "failback": f"Can {standby} be made a copy again?",
+    }
+    return questions[verb]
+
+
+def _said(verb: VerbReadiness) -> str:
+    first = f"{verb.open[0].name}: {verb.open[0].detail}" if verb.open else ""
+    if verb.answer in ("not_ready", "unknown"):
+        return first
+    return ". ".join(verb.expected) or first
+
+
+def _finding(check: ReadinessCheck) -> str:
+    since = f" (since {check.since.astimezone(UTC):%Y-%m-%d %H:%M} UTC)" if check.since else ""
+    return f"{_CHECKS[check.outcome]}: {check.name}: {check.detail}{since}"

@@ -1,0 +1,69 @@
+"""The page of one result: what a watch found of a group when it last looked, everything that was kept of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from kafka_dr.evidence.audit_view import Table, tables_of
+from kafka_dr.evidence.status_colour import StatusColour
+from kafka_dr.evidence.status_view import OUTCOME_WORDS, age_of, clock_of, period_in_words
+from kafka_dr.evidence.timeline import Timeline, in_words, shown_time, timeline
+from kafka_dr.watch_results import WatchStatus
+
+
+@dataclass(frozen=True, slots=True)
+class ResultView:
+    """Everything that the page of a result shows.
+
+    :param word: the outcome for people, never a colour alone
+    :param reason: why the result is not believed; empty if it is
+    :param looked: when the watch looked, in words
+    :param shown: the time that the timeline shows, in words
+    :param report: the address of the full report; empty if there is none
+    """
+
+    title: str
+    question: str
+    word: str
+    colour: StatusColour
+    reason: str
+    looked: str
+    sentences: tuple[str, ...]
+    tables: tuple[Table, ...]
+    timeline: Timeline | None
+    shown: str
+    history: tuple[str, ...]
+    run: str
+    run_href: str
+    report: str
+
+
+def build_result_view(group: str, status: WatchStatus, now: datetime, *, run_href: str, report: str) -> ResultView:
+    """Return the page of a watch's newest result for a group.
+
+    :param now: the time for which it was judged, UTC
+    :param run_href: the run that looked, or the watch's DAG
+    :param report: see :class:`ResultView`
+    """
+    word, colour = OUTCOME_WORDS[status.outcome]
+    found = status.result
+    facts = {key: value for key, value in found.facts.items() if not key.startswith("_")} if found else {}
+    shown = shown_time([found] if found else [], now)
+    looked = f"{clock_of(found.looked_at)}, {age_of(now - found.looked_at)}" if found else "never"
+    return ResultView(
+        f"{group}: {status.watch.dag_id}",
+        status.watch.question,
+        word,
+        colour,
+        status.reason,
+        looked,
+        found.sentences if found else (),
+        tuple(tables_of("Measured", facts)),
+        timeline(found, now, shown=shown) if found else None,
+        in_words(shown),
+        tuple(map(period_in_words, found.history)) if found else (),
+        found.run if found else "",
+        run_href,
+        report,
+    )

@@ -1,0 +1,295 @@
+"""What the status page shows: one card for each protection group, from the kept results of the watches."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from kafka_dr.evidence.readiness_view import VerbLine, verb_lines
+from kafka_dr.evidence.status_colour import StatusColour
+from kafka_dr.readiness import readiness_now
+from kafka_dr.readiness.judge import ASKED
+from kafka_dr.watch_results import Period, RunEnding, WatchedGroup, WatchOutcome, WatchStatus
+
+#: What an outcome of a watch is called, and its colour.
+OUTCOME_WORDS: dict[WatchOutcome, tuple[str, StatusColour]] = {
+    "ok": ("OK", "good"),
+    "failed": ("FAILED", "bad"),
+    "unknown": ("UNKNOWN", "unknown"),
+    "left_alone": ("NOT CHECKED", "unknown"),
+}
+#: What escapes a character of Markdown, in notes on runs.
+_ESCAPE = re.compile(r"\\([!-/:-@\[-`{-~])")
+#: How many ended runs a card shows.
+_SHOWN_RUNS = 5
+#: How many earlier periods a row shows; the stored result has more.
+_SHOWN_PERIODS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class StatusLinks:
+    """The addresses that the status page leads to.
+
+    :param airflow: Airflow's first page
+    :param dag: the page of a DAG
+    :param dag_run: the page of a run of a DAG
+    :param evidence: the evidence page of a protection group and a run
+    :param group: the page of everything that is kept of a protection group
+    """
+
+    airflow: str
+    dag: Callable[[str], str]
+    dag_run: Callable[[str, str], str]
+    evidence: Callable[[str, str], str]
+    group: Callable[[str], str]
+
+
+@dataclass(frozen=True, slots=True)
+class WatchRow:
+    """A watch of a group, as one row.
+
+    :param word: the outcome for people, never a colour alone
+    :param age: how long ago the watch looked, or that it never did
+    :param since: since when the outcome is so; empty if that is not known
+    :param sentences: what to read first, then what the watch said
+    :param href: the run that looked, or the DAG
+    """
+
+    question: str
+    word: str
+    colour: StatusColour
+    age: str
+    since: str
+    sentences: tuple[str, ...]
+    dag_id: str
+    href: str
+    history: tuple[str, ...]
+
+    @property
+    def first(self) -> str:
+        """What is shown without a click; empty if nothing was said."""
+        return self.sentences[0] if self.sentences else ""
+
+    @property
+    def more(self) -> tuple[str, ...]:
+        """What else was said."""
+        return self.sentences[1:]
+
+    @property
+    def is_open(self) -> bool:
+        """Whether everything is shown without a click: what is good stays folded."""
+        return self.colour != "good" and bool(self.more)
+
+
+@dataclass(frozen=True, slots=True)
+class RunRow:
+    """A run that ended: how, when, and where its evidence is."""
+
+    said: str
+    colour: StatusColour
+    age: str
+    run: str
+    href: str
+
+
+@dataclass(frozen=True, slots=True)
+class GroupCard:
+    """A protection group.
+
+    :param href: everything that is kept of it
+    :param verdict: what all watches together say, in one line
+    :param state: what the register said when it was last read, in one sentence
+    :param verbs: whether each verb could be used on the group now
+    :param asked: how long ago the clusters were asked that, for people
+    :param run: the last run that wrote the register; empty if it is not known
+    :param runs: the runs that ended last, the newest first
+    :param runs_note: why they are not shown; empty if they are
+    """
+
+    group: str
+    href: str
+    verdict: str
+    colour: StatusColour
+    state: str
+    run: str
+    run_href: str
+    verbs: tuple[VerbLine, ...]
+    asked: str
+    rows: tuple[WatchRow, ...]
+    runs: tuple[RunRow, ...] = ()
+    runs_note: str = ""
+
+    @property
+    def anchor(self) -> str:
+        """The name of the card within the page; names of groups hold letters, digits, ``-`` and ``_`` only."""
+        return f"group-{self.group}"
+
+
+@dataclass(frozen=True, slots=True)
+class StatusView:
+    """Everything that the status page shows.
+
+    :param at: when it was made, UTC
+    :param verbs: the DAGs that a person triggers: title, address, what for
+    :param readiness: the address of the DAG that asks whether each verb could be used
+    """
+
+    at: datetime
+    verdict: str
+    colour: StatusColour
+    cards: tuple[GroupCard, ...]
+    verbs: tuple[tuple[str, str, str], ...]
+    airflow: str
+    readiness: str
+
+
+_VERBS = (
+    ("Adopt", "dr_adopt", "once for a group: writes its first register record"),
+    ("Planned failover", "dr_planned_failover", "both clusters work; dry_run checks everything and changes nothing"),
+    ("Unplanned failover", "dr_unplanned_failover", "the active cluster is down"),
+    ("Failback", "dr_failback", "after an unplanned failover: make the old cluster a copy again"),
+    ("Resume", "dr_resume", "finish or abandon a run that died"),
+)
+
+
+def build_status_view(
+    groups: Iterable[WatchedGroup],
+    now: datetime,
+    links: StatusLinks,
+    endings: Mapping[str, tuple[RunEnding, ...] | Exception],
+) -> StatusView:
+    """Return the page of these groups, the worst first.
+
+    :param now: the time for which the groups were judged, UTC
+    :param endings: by group, how its last runs ended, or the error if that cannot be read
+    """
+    order = ("bad", "unknown", "good")
+    cards = [_card(each, now, links, endings.get(each.group, ())) for each in groups]
+    cards.sort(key=lambda card: (order.index(card.colour), card.group))
+    verdict, colour = _overall(cards)
+    verbs = tuple((title, links.dag(dag_id), what) for title, dag_id, what in _VERBS)
+    return StatusView(now, verdict, colour, tuple(cards), verbs, links.airflow, links.dag("dr_readiness"))
+
+
+def _overall(cards: list[GroupCard]) -> tuple[str, StatusColour]:
+    failed = [card.group for card in cards if card.colour == "bad"]
+    unknown = [card.group for card in cards if card.colour == "unknown"]
+    if not cards:
+        return "UNKNOWN: the topology declares no protection group", "unknown"
+    if failed:
+        return f"FAILED: {len(failed)} of {_groups(len(cards))} need a person", "bad"
+    if unknown:
+        return f"UNKNOWN: not everything is known of {len(unknown)} of {_groups(len(cards))}", "unknown"
+    return f"OK: every watch of {_groups(len(cards))} is good", "good"
+
+
+def _groups(count: int) -> str:
+    return f"{count} protection group{'' if count == 1 else 's'}"
+
+
+def _card(
+    status: WatchedGroup, now: datetime, links: StatusLinks, endings: tuple[RunEnding, ...] | Exception
+) -> GroupCard:
+    word, colour = OUTCOME_WORDS[status.outcome]
+    state, run = _state(status.of("health"), now)
+    said = ", ".join(status.named(status.outcome))
+    verdict = f"{word}: every watch is good" if status.outcome == "ok" else f"{word}: {said}"
+    href = links.evidence(status.group, run) if run else ""
+    ready, health = readiness_now(status), status.of("health").result
+    verbs = verb_lines(ready, health.facts if health else {})
+    asked = f"asked {age_of(now - ready.asked_at)}" if ready.asked_at else "never asked"
+    page = links.group(status.group)
+    rows = tuple(_row(each, now, links) for each in status.watches if each.watch.name != ASKED)
+    if isinstance(endings, Exception):
+        note = f"UNKNOWN: the list of the last runs cannot be read: {endings}"
+        return GroupCard(status.group, page, verdict, colour, state, run, href, verbs, asked, rows, runs_note=note)
+    runs = tuple(run_row(status.group, each, now, links) for each in endings[:_SHOWN_RUNS])
+    return GroupCard(status.group, page, verdict, colour, state, run, href, verbs, asked, rows, runs)
+
+
+def run_row(group: str, ending: RunEnding, now: datetime, links: StatusLinks) -> RunRow:
+    """Return the row of a run that ended.
+
+    :param now: the time from which its age is counted, UTC
+    """
+    said = _ESCAPE.sub(r"\1", ending.note)
+    colour: StatusColour = "good" if ending.good else "warn"
+    return RunRow(said, colour, age_of(now - ending.ended_at), ending.run, links.evidence(group, ending.run))
+
+
+def _state(health: WatchStatus, now: datetime) -> tuple[str, str]:
+    """Return what the register said, and the run that wrote it."""
+    facts = health.result.facts if health.result else {}
+    try:
+        said, run = _sentence(facts), str(facts["run"])
+    except (KeyError, TypeError, ValueError):
+        why = health.result.sentences if health.result and not health.reason else ()
+        return "; ".join(("UNKNOWN: no kept result says which cluster is active", *why[:1])), ""
+    if health.result and health.reason:
+        return f"UNKNOWN now. {age_of(now - health.result.looked_at).capitalize()}: {said}", run
+    return said, run
+
+
+def _sentence(facts: Mapping[str, Any]) -> str:
+    since = datetime.fromisoformat(facts["recorded_at"]).astimezone(UTC)
+    by = f", approved by {facts['approved_by']}" if facts["approved_by"] else ""
+    verb = str(facts["verb"]).replace("_", " ")
+    moving = "A run holds the group. " if facts["held"] else ""
+    phase = str(facts["phase"]).replace("_", " ")
+    return (
+        f"{moving}Active on {facts['active']}, standby {facts['standby']}: {phase} since {since:%Y-%m-%d %H:%M} UTC "
+        f"({verb}{by}), epoch {facts['epoch']}."
+    )
+
+
+def _row(status: WatchStatus, now: datetime, links: StatusLinks) -> WatchRow:
+    word, colour = OUTCOME_WORDS[status.outcome]
+    found = status.result
+    sentences = (*((status.reason,) if status.reason else ()), *(found.sentences if found else ()))
+    dag_id = status.watch.dag_id
+    href = links.dag_run(dag_id, found.run) if found and found.run else links.dag(dag_id)
+    if status.reason and found:
+        was = f"was {OUTCOME_WORDS[found.outcome][0]}"
+        return WatchRow(
+            status.watch.question,
+            word,
+            colour,
+            f"{was} {age_of(now - found.looked_at)}",
+            "",
+            sentences,
+            dag_id,
+            href,
+            (),
+        )
+    age = age_of(now - found.looked_at) if found else "never"
+    since = f"since {clock_of(found.begun)}" if found else ""
+    history = tuple(map(period_in_words, found.history[:_SHOWN_PERIODS])) if found else ()
+    return WatchRow(status.watch.question, word, colour, age, since, sentences, dag_id, href, history)
+
+
+def period_in_words(period: Period) -> str:
+    """Return what a watch found over a time."""
+    said = f": {period.sentence}" if period.sentence and period.outcome != "ok" else ""
+    return f"{OUTCOME_WORDS[period.outcome][0]} from {clock_of(period.since)} to {clock_of(period.until)}{said}"
+
+
+def clock_of(time: datetime) -> str:
+    """Return a time for people, to the minute, UTC."""
+    return f"{time.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
+
+
+def age_of(age: timedelta) -> str:
+    """Return how long ago something was, for people: ``40 s ago``, ``12 min ago``, ``3 h ago``, ``2 days ago``."""
+    seconds = age.total_seconds()
+    if seconds < 0:
+        return "in the future"
+    if seconds < 120:
+        return f"{seconds:.0f} s ago"
+    if seconds < 2 * 3600:
+        return f"{seconds // 60:.0f} min ago"
+    if seconds < 48 * 3600:
+        return f"{seconds // 3600:.0f} h ago"
+    return f"{seconds // 86400:.0f} days ago"

@@ -1,0 +1,46 @@
+"""The figures of an audit's report that are kept with its result, so that nobody has to read the report for them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from kafka_dr.metrics.samples import is_number
+from kafka_dr.metrics.table import PERCENTILES
+
+
+def figures_of(report: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the figures of a report of a checksum or lag audit; what it does not have is left out."""
+    replication = report.get("replication")
+    found = _lag(report, replication) if isinstance(replication, Mapping) else _checksum(report)
+    return {name: value for name, value in {**found, "at": report.get("at")}.items() if value is not None}
+
+
+def _checksum(report: Mapping[str, Any]) -> dict[str, Any]:
+    counts = report.get("counts")
+    return {
+        "verified_rpo_seconds": report.get("verified_rpo_seconds"),
+        "unverified_offsets": report.get("verified_rpo_records"),
+        "findings": dict(counts) if isinstance(counts, Mapping) else None,
+    }
+
+
+def _lag(report: Mapping[str, Any], replication: Mapping[str, Any]) -> dict[str, Any]:
+    latency, partitions = replication.get("latency"), _rows(replication.get("partitions"))
+    headroom = [each["headroom_seconds"] for each in partitions if is_number(each.get("headroom_seconds"))]
+    return {
+        **{name: replication.get(name) for name in ("records", "bytes", "seconds")},
+        "latency": {name: latency.get(_key(name)) for name in PERCENTILES} if isinstance(latency, Mapping) else None,
+        "headroom_seconds": min(headroom, default=None),
+        "consumer_groups": dict(Counter(str(each.get("verdict")) for each in _rows(report.get("groups")))),
+        "findings": dict(Counter(str(each.get("kind")) for each in _rows(report.get("findings")))),
+    }
+
+
+def _key(percentile: str) -> str:
+    return f"{percentile}_seconds"
+
+
+def _rows(value: object) -> Iterable[Mapping[str, Any]]:
+    return [each for each in value if isinstance(each, Mapping)] if isinstance(value, list) else []

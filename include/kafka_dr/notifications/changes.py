@@ -1,0 +1,85 @@
+"""What changed between two looks of a watch at a group. Pure: the same two results always make the same answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from kafka_dr.notifications.notification import Notification
+from kafka_dr.topology import Occasion
+from kafka_dr.watch_results import WATCHES, KeptResult, WatchOutcome
+
+#: While a run holds the group most watches look away; that is no change of what they know.
+_JUDGED: tuple[WatchOutcome, ...] = ("ok", "failed", "unknown")
+_MOST_DETAILS = 10
+_HELD_AFTER_HAND_OVER = "handed_over"
+
+
+def changes_between(before: KeptResult | None, now: KeptResult) -> tuple[Notification, ...]:
+    """Return what a new result gives people to know.
+
+    The first result of a watch is sent only if it is not good.
+
+    :param before: the result of the look before; ``None`` if there was none, or it could not be read
+    :param now: the new result, with its past
+    """
+    found = [*_of_register(before, now)] if now.watch == "health" else []
+    if (change := _of_outcome(before, now)) is not None:
+        found.append(change)
+    return tuple(found)
+
+
+def _of_outcome(before: KeptResult | None, now: KeptResult) -> Notification | None:
+    if now.outcome not in _JUDGED or _last_judged(before) == now.outcome:
+        return None
+    was_good, is_good = _last_judged(before) in (None, "ok"), now.outcome == "ok"
+    if was_good and is_good:
+        return None
+    readiness = now.watch == "readiness"
+    occasion: Occasion = "check_good" if is_good else "check_red"
+    if readiness:
+        occasion = "readiness_regained" if is_good else "readiness_lost"
+    said = {"ok": "good again", "failed": "FAILED", "unknown": "UNKNOWN"}[now.outcome]
+    happened = f"{WATCHES[now.watch].question} {said} ({WATCHES[now.watch].dag_id})"
+    return Notification(now.group, occasion, now.looked_at, happened, now.sentences[:_MOST_DETAILS])
+
+
+def _last_judged(result: KeptResult | None) -> WatchOutcome | None:
+    """Return the newest outcome that says something of the group; ``None`` if there was none."""
+    if result is None:
+        return None
+    outcomes = (result.outcome, *(period.outcome for period in result.history))
+    return next((outcome for outcome in outcomes if outcome in _JUDGED), None)
+
+
+def _of_register(before: KeptResult | None, now: KeptResult) -> Iterator[Notification]:
+    """Yield what happened to the group by its register, as two looks at it saw it; what came and went is not seen."""
+    old, new = before.facts if before is not None else {}, now.facts
+    if not (_is_record(old) and _is_record(new)) or _state(old) == _state(new):
+        return
+    run, verb = str(new["run"]), str(new["verb"]).replace("_", " ")
+    moved = old["active"] != new["active"]
+    for occasion, happened in _steps(old, new, moved=moved, said=f"{verb}, run {run}"):
+        yield Notification(now.group, occasion, now.looked_at, happened, now.sentences[:1])
+
+
+def _steps(old: Mapping[str, Any], new: Mapping[str, Any], *, moved: bool, said: str) -> Iterator[tuple[Occasion, str]]:
+    if new["held"]:
+        if not old["held"]:
+            yield "run_began", f"a run began: {said}"
+        if new["phase"] == _HELD_AFTER_HAND_OVER and old["phase"] != _HELD_AFTER_HAND_OVER:
+            yield "point_of_no_return", f"{new['active']} is active now, and the run can only be finished: {said}"
+    elif moved:
+        yield "moved", f"moved from {old['active']} to {new['active']}, {new['phase']}: {said}"
+    elif old["held"] and old["phase"] != _HELD_AFTER_HAND_OVER:
+        yield "rolled_back", f"rolled back, still active on {new['active']}: {said}"
+    else:
+        yield "run_ended", f"{new['phase']} on {new['active']}: {said}"
+
+
+def _is_record(facts: Mapping[str, Any]) -> bool:
+    return {"phase", "active", "epoch", "run", "verb", "held"} <= facts.keys()
+
+
+def _state(facts: Mapping[str, Any]) -> tuple[Any, ...]:
+    return facts["phase"], facts["active"], facts["epoch"], facts["held"]

@@ -1,0 +1,134 @@
+"""One notification: what happened, what it means, what to do, and where to look."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from html import escape
+from typing import Any, cast, get_args
+
+from kafka_dr.quoting import line
+from kafka_dr.topology import Occasion
+
+OCCASIONS: tuple[Occasion, ...] = get_args(Occasion)
+
+#: What each occasion means, and what a person does first.
+_MEANS: Mapping[Occasion, tuple[str, str]] = {
+    "approval_waiting": (
+        "A run waits for a person, and ends without a change if nobody answers.",
+        "Read the question, and answer it.",
+    ),
+    "readiness_lost": (
+        "If the active cluster fails now, a failover may be refused, or lose more than was promised.",
+        "Look at the first check that is named.",
+    ),
+    "readiness_regained": ("A failover could begin again.", "Nothing."),
+    "check_red": (
+        "A scheduled check found something that needs a person, or could not find out.",
+        "Open the runbook of the DAG: it has a line for each finding.",
+    ),
+    "check_good": ("The same check is good again.", "Nothing."),
+    "run_began": ("A run holds the group, and applications may be refused writes.", "Watch the run in Airflow."),
+    "point_of_no_return": ("From now on the run can only be finished.", "Watch the run in Airflow."),
+    "run_ended": ("No run holds the group any more.", "Read the report of the run."),
+    "rolled_back": ("The group is active where it was before.", "Read in the report why the run was rolled back."),
+    "moved": ("Another cluster is active now.", "Read the report of the run."),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Notification:
+    """What people are notified of, once.
+
+    :param at: when it was seen, UTC
+    :param happened: what happened, in one line
+    :param details: what was seen, in sentences
+    :param link: where to look; empty if there is no page
+    """
+
+    group: str
+    occasion: Occasion
+    at: datetime
+    happened: str
+    details: tuple[str, ...] = ()
+    link: str = ""
+
+    @property
+    def id(self) -> str:
+        """A name that the same change has whoever sees it, so that it is sent once."""
+        parts = (self.group, self.occasion, self.at.astimezone(UTC).isoformat(timespec="seconds"), self.happened)
+        return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:32]
+
+    @property
+    def means(self) -> str:
+        """What it means."""
+        return _MEANS[self.occasion][0]
+
+    @property
+    def todo(self) -> str:
+        """What a person does first."""
+        return _MEANS[self.occasion][1]
+
+    def for_templates(self) -> dict[str, Any]:
+        """Return what the templates of a notifier may use as ``notification``; texts of clusters are one line each."""
+        details = [line(each) for each in self.details]
+        title = f"{self.group}: {line(self.happened)}"
+        seen = f"{self.at.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
+        text = "\n".join(
+            (title, *details, f"Seen at {seen}.", f"It means: {self.means}", f"To do: {self.todo}", self.link)
+        )
+        return {
+            "group": self.group,
+            "occasion": self.occasion,
+            "title": title,
+            "details": details,
+            "means": self.means,
+            "todo": self.todo,
+            "link": self.link,
+            "at": seen,
+            "text": text.rstrip("\n"),
+            "html": _html(title, details, seen, self),
+        }
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the fields of the stored document."""
+        return {
+            "group": self.group,
+            "occasion": self.occasion,
+            "at": self.at.astimezone(UTC).isoformat(timespec="microseconds"),
+            "happened": self.happened,
+            "details": list(self.details),
+            "link": self.link,
+        }
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> Notification:
+        """Read what :meth:`to_json` returned.
+
+        :raises ValueError: a field has another value than this program writes
+        :raises KeyError: a field is missing
+        """
+        if stored["occasion"] not in OCCASIONS:
+            raise ValueError(f"there is no occasion {stored['occasion']!r}")
+        at = datetime.fromisoformat(stored["at"])
+        if at.tzinfo is None:
+            raise ValueError(f"the time {stored['at']} has no time zone")
+        return cls(
+            str(stored["group"]),
+            cast("Occasion", stored["occasion"]),
+            at,
+            str(stored["happened"]),
+            tuple(map(str, stored["details"])),
+            str(stored["link"]),
+        )
+
+
+def _html(title: str, details: list[str], seen: str, news: Notification) -> str:
+    rows = "".join(f"<li>{escape(each)}</li>" for each in details)
+    link = f'<p><a href="{escape(news.link)}">Look at it</a></p>' if news.link else ""
+    return (
+        f"<h2>{escape(title)}</h2><ul>{rows}</ul><p>Seen at {seen}.</p><p><b>It means</b>: {escape(news.means)}</p>"
+        f"<p><b>To do</b>: {escape(news.todo)}</p>{link}"
+    )

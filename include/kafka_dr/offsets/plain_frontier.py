@@ -1,0 +1,130 @@
+"""The verified frontier, advanced by a plain client that reads both clusters.
+
+Both logs are read in strides, all partitions at the same time, so the stride limits the memory that is needed. What was
+matched is kept after each stride: an interrupted comparison continues from there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+from kafka_dr.audit import FileFrontierStore, FrontierPoint, KeptFrontier, Verified, Walk
+from kafka_dr.clusters import KafkaCluster, Topic
+from kafka_dr.offsets.translate.read_logs import Ignored, entries_of, held_by
+from kafka_dr.parallel import at_once
+from kafka_dr.positions import OffsetRange, SeedPoint, TopicPartition
+
+#: What a cluster holds of a partition that it does not have.
+_NOTHING = OffsetRange(0, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class _ClusterLook:
+    """One cluster, at one moment."""
+
+    cluster_id: str
+    topics: Mapping[str, Topic]
+    held: Mapping[TopicPartition, OffsetRange]
+
+
+class PlainFrontier:
+    """Compares record by record, in lock step, from where it stopped the last time.
+
+    :param source: reached as audit
+    :param target: reached as audit
+    :param store: keeps how far it got
+    :param starts: where this direction began, by partition; others begin at the start of both logs
+    :param epoch: whose seed that was; another epoch starts again
+    :param ignored: ranges that are left out, on the source and on the target
+    """
+
+    def __init__(
+        self,
+        source: KafkaCluster,
+        target: KafkaCluster,
+        *,
+        store: FileFrontierStore,
+        starts: Mapping[TopicPartition, SeedPoint] | None = None,
+        epoch: int = 0,
+        ignored: tuple[Ignored, Ignored] | None = None,
+    ) -> None:
+        self._source = source
+        self._target = target
+        self._store = store
+        self._starts = starts or {}
+        self._epoch = epoch
+        self._ignored = ignored or ({}, {})
+        self._direction = f"{source.name}-to-{target.name}"
+
+    def advance(self, until: Mapping[TopicPartition, int]) -> Mapping[TopicPartition, Verified]:
+        """Compare further, up to these source offsets, and return how far each partition is verified."""
+        if not until:
+            return {}
+        on_source, on_target = at_once(lambda: _look(self._source, until), lambda: _look(self._target, until))
+        identity = (on_source.cluster_id, on_target.cluster_id, self._epoch)
+        kept = self._kept(identity, _topic_ids(on_source, on_target), {p.topic for p in until})
+        walks = {
+            p: Walk(
+                p,
+                until=end,
+                point=kept.get(p),
+                start=self._starts.get(p),
+                source=on_source.held.get(p, _NOTHING),
+                target=on_target.held.get(p, _NOTHING),
+            )
+            for p, end in until.items()
+        }
+        while walking := {p: walk for p, walk in walks.items() if not walk.done}:
+            self._advance(walking)
+            self._keep(identity, on_source, on_target, kept | {p: walk.point for p, walk in walks.items()})
+        return {p: walk.verified for p, walk in walks.items()}
+
+    def _advance(self, walking: Mapping[TopicPartition, Walk]) -> None:
+        on_source = {p: [walk.source_window()] for p, walk in walking.items()}
+        on_target = {p: [walk.target_window()] for p, walk in walking.items()}
+        entries, copies = at_once(
+            lambda: entries_of(self._source, on_source, self._ignored[0]),
+            lambda: entries_of(self._target, on_target, self._ignored[1]),
+        )
+        for partition, walk in walking.items():
+            walk.look(entries.get(partition, []), copies.get(partition, []))
+
+    def _kept(
+        self, identity: tuple[str, str, int], ids: Mapping[str, tuple[str, str]], asked: Collection[str]
+    ) -> dict[TopicPartition, FrontierPoint]:
+        remembered = self._store.read(self._direction)
+        if remembered is None or remembered.identity != identity:
+            return {}
+        # A topic that this call does not cover keeps its frontier; one that was created again, or is gone, loses it.
+        return {
+            TopicPartition(topic, number): point
+            for (topic, number), point in remembered.points.items()
+            if topic not in asked or ids.get(topic) == remembered.topic_ids[topic]
+        }
+
+    def _keep(
+        self,
+        identity: tuple[str, str, int],
+        on_source: _ClusterLook,
+        on_target: _ClusterLook,
+        points: Mapping[TopicPartition, FrontierPoint],
+    ) -> None:
+        remembered = self._store.read(self._direction)
+        older = remembered.topic_ids if remembered is not None and remembered.identity == identity else {}
+        ids = {**older, **_topic_ids(on_source, on_target)}
+        known = {(p.topic, p.partition): point for p, point in points.items() if p.topic in ids}
+        self._store.write(self._direction, KeptFrontier(identity, ids, known))
+
+
+def _look(cluster: KafkaCluster, partitions: Collection[TopicPartition]) -> _ClusterLook:
+    """Look at a cluster once; a topic or partition that it does not have holds no offset."""
+    names = {p.topic for p in partitions}
+    topics = cluster.topics.describe(names & cluster.topics.names())
+    existing = [p for p in partitions if p.topic in topics and p.partition < len(topics[p.topic].leaders)]
+    return _ClusterLook(cluster.topics.identity().cluster_id, topics, held_by(cluster, existing))
+
+
+def _topic_ids(on_source: _ClusterLook, on_target: _ClusterLook) -> dict[str, tuple[str, str]]:
+    both = on_source.topics.keys() & on_target.topics.keys()
+    return {name: (on_source.topics[name].topic_id, on_target.topics[name].topic_id) for name in both}

@@ -1,0 +1,162 @@
+"""Readiness now: what was asked of the clusters last, together with what each watch says at this moment."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Any, get_args
+
+from kafka_dr.outcomes import CheckOutcome
+from kafka_dr.readiness.model import Answer, ReadinessCheck, ReadinessUnreadable, ReadyVerb, VerbReadiness
+from kafka_dr.watch_results import WatchedGroup, WatchName, WatchStatus
+
+#: The watch that asks, and whose result the judgement begins with.
+ASKED: WatchName = "readiness"
+#: Of these a red result stops a planned failover. Each has a check of the preflight that asks the same of the clusters;
+#: the watch may know it earlier.
+_STOPS_PLANNED: frozenset[WatchName] = frozenset({"health", "flows", "lag", "checksum"})
+
+#: How long before the end of its look a watch may have read the register.
+_LOOKING = timedelta(seconds=30)
+
+
+@dataclass(frozen=True, slots=True)
+class GroupReadiness:
+    """Whether each verb could be used on a group now.
+
+    :param asked_at: when the clusters were asked last, UTC; ``None`` if they never were
+    """
+
+    group: str
+    verbs: tuple[VerbReadiness, ...]
+    asked_at: datetime | None
+
+    def of(self, verb: ReadyVerb) -> VerbReadiness:
+        """Return the readiness of one verb."""
+        return next(each for each in self.verbs if each.verb == verb)
+
+    @property
+    def answers(self) -> dict[ReadyVerb, Answer]:
+        """The answer of each verb."""
+        return {each.verb: each.answer for each in self.verbs}
+
+
+def readiness_now(watched: WatchedGroup) -> GroupReadiness:
+    """Judge a group from its kept results.
+
+    An old or damaged answer of the clusters makes every verb unknown, whatever it said, and so does one from before the
+    register changed. A watch may only make an answer worse.
+    """
+    asked = watched.of(ASKED)
+    more = {verb: tuple(_of_watches(verb, watched.watches)) for verb in get_args(ReadyVerb)}
+    at = asked.result.looked_at if asked.result else None
+    if asked.reason or asked.result is None:
+        return GroupReadiness(watched.group, _all_unknown(asked.reason), at)
+    if changed := _changed_since(asked.result.looked_at, watched.of("health")):
+        return GroupReadiness(watched.group, _all_unknown(changed), at)
+    try:
+        verbs = verbs_in(asked.result.facts)
+    except ReadinessUnreadable as error:
+        said = asked.result.sentences[0] if asked.result.sentences else str(error)
+        return GroupReadiness(watched.group, _all_unknown(said), at)
+    return GroupReadiness(watched.group, tuple(each.with_more(more[each.verb]) for each in verbs), at)
+
+
+def judged(
+    found: Sequence[VerbReadiness], earlier: Mapping[str, Any] | None, now: datetime
+) -> tuple[VerbReadiness, ...]:
+    """Return what was found, with since when each check has its outcome.
+
+    :param earlier: the facts that the look before kept; ``None`` if there was none
+    :param now: when this look ended, UTC
+    """
+    known: dict[tuple[str, str], ReadinessCheck] = {}
+    try:
+        before = verbs_in(earlier) if earlier is not None else ()
+    except ReadinessUnreadable:
+        before = ()
+    for verb in before:
+        known.update({(verb.verb, check.name): check for check in verb.checks})
+    return tuple(
+        replace(verb, checks=tuple(_since(check, known.get((verb.verb, check.name)), now) for check in verb.checks))
+        for verb in found
+    )
+
+
+def facts_of(verbs: Iterable[VerbReadiness]) -> dict[str, Any]:
+    """Return what the watch keeps."""
+    return {"verbs": [each.to_json() for each in verbs]}
+
+
+def verbs_in(facts: Mapping[str, Any]) -> tuple[VerbReadiness, ...]:
+    """Read what :func:`facts_of` returned.
+
+    :raises ReadinessUnreadable: it is something else, or does not say something of each verb
+    """
+    stored = facts.get("verbs")
+    if not isinstance(stored, list) or not all(isinstance(each, Mapping) for each in stored):
+        raise ReadinessUnreadable("the stored result says nothing of the verbs")
+    verbs = tuple(map(VerbReadiness.from_json, stored))
+    if sorted(each.verb for each in verbs) != sorted(get_args(ReadyVerb)):
+        raise ReadinessUnreadable("the stored result does not say something of each verb")
+    return verbs
+
+
+def _since(check: ReadinessCheck, before: ReadinessCheck | None, now: datetime) -> ReadinessCheck:
+    same = before is not None and before.outcome == check.outcome and before.since is not None
+    return replace(check, since=before.since if same and before else now)
+
+
+def _changed_since(asked_at: datetime, health: WatchStatus) -> str:
+    """Say that the register has changed since the clusters were asked; empty if nobody knows of a change.
+
+    :param asked_at: when the look ended, UTC; it may have read the register a moment before
+    """
+    facts = health.result.facts if health.result else {}
+    try:
+        recorded_at, run = datetime.fromisoformat(facts["recorded_at"]), facts["run"]
+        if recorded_at <= asked_at - _LOOKING:
+            return ""
+    except (KeyError, TypeError, ValueError):
+        return ""
+    said = f"run {run} has changed the group since the clusters were asked"
+    return f"{said}: trigger dr_readiness, or wait for its next look"
+
+
+def _all_unknown(reason: str) -> tuple[VerbReadiness, ...]:
+    check = ReadinessCheck("readiness_known", "unknown", reason)
+    return tuple(VerbReadiness(verb, (check,)) for verb in get_args(ReadyVerb))
+
+
+def _of_watches(verb: ReadyVerb, watches: Iterable[WatchStatus]) -> Iterable[ReadinessCheck]:
+    for status in watches:
+        if status.watch.name == ASKED or (verb == "failback" and status.watch.name != "health"):
+            continue
+        outcome = _counts_as(verb, status)
+        yield ReadinessCheck(f"watch {status.watch.dag_id}", outcome, _said(status), _begun(status))
+
+
+def _counts_as(verb: ReadyVerb, status: WatchStatus) -> CheckOutcome:
+    """Return what the result of a watch makes of a verb.
+
+    A failover away from a cluster that is down needs none of the watches: they look at both clusters, and are red or
+    unknown because of the disaster itself. They only say that less is known.
+    """
+    if status.outcome == "ok":
+        return "ok"
+    if verb != "planned_failover":
+        return "warning"
+    if status.outcome != "failed":
+        return "unknown"
+    return "failed" if status.watch.name in _STOPS_PLANNED else "warning"
+
+
+def _said(status: WatchStatus) -> str:
+    found = status.result
+    words = (status.reason, *(found.sentences[:1] if found else ()))
+    return ": ".join(word for word in words if word) or "nothing was said"
+
+
+def _begun(status: WatchStatus) -> datetime | None:
+    return status.result.begun if status.result is not None and not status.reason else None

@@ -1,0 +1,141 @@
+"""Readiness of one verb: named checks, each with what was seen and since when, and the answer that follows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any, Literal, cast, get_args
+
+from kafka_dr.outcomes import CheckOutcome
+
+ReadyVerb = Literal["planned_failover", "unplanned_failover", "failback"]
+#: ``ready_with``: a run could begin, and not everything is as it should be. ``not_needed``: there is nothing to do for
+#: this verb, such as a failback of a group whose standby is a copy.
+Answer = Literal["ready", "ready_with", "not_ready", "unknown", "not_needed"]
+
+#: A check of its own, so that a verb that was not asked is never ready.
+NOT_NEEDED = "not_needed"
+#: What is stored of one check. The evidence of a dry run has everything.
+_MOST_CHARACTERS = 500
+
+
+class ReadinessUnreadable(ValueError):
+    """A stored result holds something else than readiness."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadinessCheck:
+    """One named question.
+
+    :param detail: what was seen and, unless it is good, what to do
+    :param since: since when it has this outcome, UTC; ``None`` if that is not known
+    """
+
+    name: str
+    outcome: CheckOutcome
+    detail: str
+    since: datetime | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the fields of the stored document."""
+        since = self.since.astimezone(UTC).isoformat(timespec="seconds") if self.since else None
+        return {"name": self.name, "outcome": self.outcome, "detail": _cut(self.detail), "since": since}
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> ReadinessCheck:
+        """Read what :meth:`to_json` returned.
+
+        :raises ReadinessUnreadable: it is something else
+        """
+        try:
+            outcome = stored["outcome"]
+            if outcome not in _OUTCOMES:
+                raise ReadinessUnreadable(f"{outcome!r} is no outcome of a check")
+            since = stored["since"]
+            found = datetime.fromisoformat(since) if since is not None else None
+            if found is not None and found.tzinfo is None:
+                raise ReadinessUnreadable(f"the time {since} has no time zone")
+            return cls(str(stored["name"]), cast("CheckOutcome", outcome), str(stored["detail"]), found)
+        except (KeyError, TypeError) as error:
+            raise ReadinessUnreadable(f"a check of the readiness is damaged: {error}") from error
+
+
+_OUTCOMES = get_args(CheckOutcome)
+
+
+@dataclass(frozen=True, slots=True)
+class VerbReadiness:
+    """Whether a verb could be used now.
+
+    :param checks: all that were asked, the worst first
+    :param expected: what a run would lose and cost, in sentences; empty if that is not known
+    """
+
+    verb: ReadyVerb
+    checks: tuple[ReadinessCheck, ...]
+    expected: tuple[str, ...] = ()
+
+    @property
+    def answer(self) -> Answer:
+        """The answer; a verb of which nothing was asked is unknown."""
+        outcomes = {check.outcome for check in self.checks}
+        if [check.name for check in self.checks] == [NOT_NEEDED]:
+            return "not_needed"
+        if "failed" in outcomes:
+            return "not_ready"
+        if "unknown" in outcomes or not outcomes:
+            return "unknown"
+        return "ready" if outcomes == {"ok"} else "ready_with"
+
+    @property
+    def open(self) -> tuple[ReadinessCheck, ...]:
+        """What is not ok, the worst first."""
+        return tuple(check for check in self.checks if check.outcome != "ok")
+
+    @property
+    def score(self) -> int | None:
+        """How many of 100 checks are ok; ``None`` if the verb is not needed. What is not known counts as not ok."""
+        if self.answer == "not_needed":
+            return None
+        return round(100 * (len(self.checks) - len(self.open)) / len(self.checks)) if self.checks else 0
+
+    def with_more(self, checks: Iterable[ReadinessCheck]) -> VerbReadiness:
+        """Return the readiness with more checks; a verb that is not needed, or was not asked, stays so."""
+        if self.answer == "not_needed" or not self.checks:
+            return self
+        return replace(self, checks=worst_first((*self.checks, *checks)))
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the fields of the stored document."""
+        return {
+            "verb": self.verb,
+            "checks": [check.to_json() for check in self.checks],
+            "expected": list(map(_cut, self.expected)),
+        }
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> VerbReadiness:
+        """Read what :meth:`to_json` returned.
+
+        :raises ReadinessUnreadable: it is something else
+        """
+        try:
+            if stored["verb"] not in get_args(ReadyVerb):
+                raise ReadinessUnreadable(f"{stored['verb']!r} is no verb")
+            checks = worst_first(map(ReadinessCheck.from_json, stored["checks"]))
+            return cls(stored["verb"], checks, tuple(map(str, stored["expected"])))
+        except (KeyError, TypeError) as error:
+            raise ReadinessUnreadable(f"the readiness of a verb is damaged: {error}") from error
+
+
+def worst_first(checks: Iterable[ReadinessCheck]) -> tuple[ReadinessCheck, ...]:
+    """Return the checks in the order in which a person wants to read them."""
+    return tuple(sorted(checks, key=lambda check: _ORDER.index(check.outcome)))
+
+
+_ORDER = ("failed", "unknown", "overridden", "excused", "warning", "ok")
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _MOST_CHARACTERS else f"{text[: _MOST_CHARACTERS - 1]}…"

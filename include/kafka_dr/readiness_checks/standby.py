@@ -1,0 +1,115 @@
+"""Whether the standby could take over the load: brokers, racks, in-sync replicas, and free space."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+
+from kafka_dr import parallel
+from kafka_dr.clusters import KafkaCluster, TopicPartition
+from kafka_dr.clusters.capacity import BrokerCapacity, PartitionReplicas
+from kafka_dr.outcomes import Check
+from kafka_dr.runs.run import Run
+
+#: Below this share of free space a broker is named.
+_LOW = 0.1
+_SHOWN = 3
+_GIB = 1 << 30
+
+
+def brokers_as_many(run: Run) -> Check:
+    """Return whether the target has as many brokers and racks as the source; fewer carry more load each."""
+    source, target = parallel.at_once(*(partial(_brokers, run, name) for name in (run.source, run.target)))
+    less = [
+        f"{run.target} has {len(there)} {what}, {run.source} has {len(here)}"
+        for what, here, there in (("brokers", source, target), ("racks", _racks(source), _racks(target)))
+        if len(there) < len(here)
+    ]
+    if less:
+        detail = f"{'; '.join(less)}: find out whether it can carry the load"
+        return Check("standby_brokers", "warning", detail)
+    racks = len(_racks(target))
+    return Check("standby_brokers", "ok", f"{run.target} has {len(target)} brokers in {racks or 'no declared'} racks")
+
+
+def writes_would_be_accepted(run: Run) -> Check:
+    """Return whether each partition on the target has the in-sync replicas that its topic asks for.
+
+    Producers with ``acks=all`` are refused by a partition with fewer (``min.insync.replicas``).
+    """
+    name, target = "standby_in_sync", run.operator(run.target)
+    topics = run.read_cache.topics(run.target)
+    replicas, described = parallel.at_once(
+        partial(target.capacity.replicas, topics), partial(target.configs.describe, topics)
+    )
+    if described.errors:
+        error = next(iter(described.errors.values()))
+        return Check(name, "unknown", f"the configuration of {len(described.errors)} topics cannot be read: {error}")
+    asked = {topic: int(values["min.insync.replicas"].value or 1) for topic, values in described.configs.items()}
+    too_few = sorted(p for p, found in replicas.items() if found.in_sync < asked.get(p.topic, 1))
+    if too_few:
+        shown = ", ".join(_in_words(p, replicas[p], asked[p.topic]) for p in too_few[:_SHOWN])
+        detail = f"{len(too_few)} partitions on {run.target} would refuse writes: {shown}. Bring its brokers up"
+        return Check(name, "failed", detail)
+    return Check(name, "ok", f"{len(replicas)} partitions on {run.target} have the in-sync replicas that they ask for")
+
+
+def room_for_the_rest(run: Run) -> Check:
+    """Return whether what the target does not hold yet fits on its disks, and name brokers with little free space."""
+    name = "standby_space"
+    source, target = run.operator(run.source), run.operator(run.target)
+    brokers = target.capacity.brokers()
+    silent = [each.broker for each in brokers if each.usable_bytes is None]
+    if silent:
+        return Check(name, "unknown", f"brokers {silent} of {run.target} do not say how much space is free")
+    free = sum(each.usable_bytes or 0 for each in brokers)
+    needed = _bytes_to_come(run, source, target)
+    if needed > free:
+        detail = (
+            f"{run.target} has {free / _GIB:.1f} GiB free, and {needed / _GIB:.1f} GiB of {run.source} are not there "
+            "yet: add space, or shorten retention on both clusters"
+        )
+        return Check(name, "failed", detail)
+    low = [each for each in brokers if (each.usable_bytes or 0) < _LOW * (each.total_bytes or 0)]
+    if low:
+        shown = ", ".join(f"broker {each.broker} ({_share(each):.0%})" for each in low[:_SHOWN])
+        return Check(name, "warning", f"little space is free on {run.target}: {shown}. Expected at least {_LOW:.0%}")
+    return Check(name, "ok", f"{run.target} has {free / _GIB:.1f} GiB free, and {needed / _GIB:.1f} GiB are to come")
+
+
+QUESTIONS: Mapping[str, Callable[[Run], Check]] = {
+    "standby_brokers": brokers_as_many,
+    "standby_in_sync": writes_would_be_accepted,
+    "standby_space": room_for_the_rest,
+}
+#: Those that need only the target.
+WITHOUT_SOURCE = ("standby_in_sync",)
+
+
+def _brokers(run: Run, cluster: str) -> tuple[BrokerCapacity, ...]:
+    return run.operator(cluster).capacity.brokers()
+
+
+def _racks(brokers: tuple[BrokerCapacity, ...]) -> frozenset[str]:
+    return frozenset(each.rack for each in brokers if each.rack)
+
+
+def _in_words(partition: TopicPartition, found: PartitionReplicas, asked: int) -> str:
+    return f"{partition} ({found.in_sync} of {found.replicas} replicas in sync, {asked} needed)"
+
+
+def _bytes_to_come(run: Run, source: KafkaCluster, target: KafkaCluster) -> int:
+    """Return how many bytes of the source's logs the target does not hold, with its own number of replicas."""
+    topics = run.read_cache.topics(run.target)
+    held, present = parallel.at_once(
+        lambda: source.log_sizes.of(run.read_cache.topics(run.source)), lambda: target.log_sizes.of(topics)
+    )
+    copies = target.capacity.replicas(topics)
+    return sum(
+        max(0, size - present.get(partition, 0)) * (copies[partition].replicas if partition in copies else 1)
+        for partition, size in held.items()
+    )
+
+
+def _share(broker: BrokerCapacity) -> float:
+    return (broker.usable_bytes or 0) / broker.total_bytes if broker.total_bytes else 0.0

@@ -1,0 +1,131 @@
+"""What each verb would answer now: its own checks without their waits, and what else it needs. Nothing is changed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from kafka_dr import parallel
+from kafka_dr.approvals.who_may_answer import APPROVERS, enough
+from kafka_dr.checks.cluster_checks import active_side
+from kafka_dr.errors import KafkaDrError
+from kafka_dr.failback.checks import failback_checks
+from kafka_dr.failback.context import FailbackContext
+from kafka_dr.failover import dry_run
+from kafka_dr.failover.planned import preflight
+from kafka_dr.failover.unplanned import gather_evidence
+from kafka_dr.failover.unplanned.checks import target_checks
+from kafka_dr.outcomes import Check
+from kafka_dr.readiness import ReadinessCheck, ReadyVerb, VerbReadiness
+from kafka_dr.readiness.model import NOT_NEEDED, worst_first
+from kafka_dr.readiness_checks import standby, surroundings
+from kafka_dr.register import Phase
+from kafka_dr.runs.clients import Clients
+from kafka_dr.runs.request import TAKES, RunRequest
+from kafka_dr.runs.run import Run
+
+Question = Callable[[Run], Check]
+
+#: The name under which the checks ask; no register or evidence ever holds it.
+_RUN = "readiness"
+#: A failback makes its own list of stranded records before it asks for these.
+_AFTER_THE_LIST = ("stranded_are_kept", "quarantine_permits")
+#: A person can pass this one by acknowledging it.
+_ACKNOWLEDGED = "hold_down"
+
+
+def planned(group: str, clients: Clients) -> VerbReadiness:
+    """Ask what the preflight asks, and whether the standby could carry the load."""
+    run = Run(RunRequest(group, _RUN, dry_run=True), clients)
+    if (held := _phase(run)).outcome != "ok":
+        return _readiness("planned_failover", (held,))
+    run.checks = tuple(preflight.check(run))
+    more = _ask(run, {APPROVERS: enough, **standby.QUESTIONS, **surroundings.QUESTIONS})
+    expected = _expected(run, lambda: preflight.measured(run)) if all(check.passes for check in run.checks) else ()
+    return _readiness("planned_failover", (held, *run.checks, *more), expected)
+
+
+def unplanned(group: str, clients: Clients) -> VerbReadiness:
+    """Ask everything but the disaster itself that has to hold. Nothing here needs the source to answer."""
+    run = Run(RunRequest(group, _RUN, dry_run=True, verb="unplanned_failover"), clients)
+    first = (_phase(run), active_side(run))
+    if any(check.outcome != "ok" for check in first):
+        return _readiness("unplanned_failover", first)
+    run.checks = tuple(map(_may_be_acknowledged, target_checks(run)))
+    capacity = {name: standby.QUESTIONS[name] for name in standby.WITHOUT_SOURCE}
+    more = _ask(run, {APPROVERS: enough, **capacity, **surroundings.WITHOUT_SOURCE})
+    expected = _expected(run, lambda: gather_evidence.measured(run))
+    return _readiness("unplanned_failover", (*first, *run.checks, *more), expected)
+
+
+def failback(group: str, clients: Clients) -> VerbReadiness:
+    """Ask what a failback would ask, if the group needs one."""
+    run = Run(RunRequest(group, _RUN, dry_run=True, verb="failback"), clients)
+    state = run.register_state
+    if state is None or state.phase not in (Phase.DIVERGED, Phase.UNFENCED):
+        said = "the standby is a copy: there is nothing to bring back"
+        return _readiness("failback", (Check(NOT_NEEDED, "ok", said),))
+    checks = tuple(map(_before_the_list, failback_checks(FailbackContext(run))))
+    return _readiness("failback", (*checks, *_ask(run, {APPROVERS: enough})))
+
+
+#: How each verb is asked.
+ASK: Mapping[ReadyVerb, Callable[[str, Clients], VerbReadiness]] = {
+    "planned_failover": planned,
+    "unplanned_failover": unplanned,
+    "failback": failback,
+}
+
+
+def ask(verb: ReadyVerb, group: str, clients: Clients) -> VerbReadiness:
+    """Ask one verb; if it cannot be asked at all, that is unknown and says why."""
+    try:
+        return ASK[verb](group, clients)
+    except KafkaDrError as error:
+        return _readiness(verb, (Check("registers", "unknown", str(error)),))
+
+
+def not_adopted(group: str) -> str:
+    """Say that nobody has adopted a group."""
+    return f"no register has a record of {group}: run dr_adopt"
+
+
+def _phase(run: Run) -> Check:
+    """Return whether the verb may take the group from the phase that it is in."""
+    state, name = run.register_state, "phase"
+    if state is None:
+        return Check(name, "failed", not_adopted(run.group.name))
+    said = f"{run.group.name} is {state.phase.value} by run {state.run} (epoch {state.epoch})"
+    if state.phase in TAKES[run.request.verb]:
+        return Check(name, "ok", said)
+    next_ = "wait until that run ends; if it died, use dr_resume" if state.is_held else "bring it back with dr_failback"
+    return Check(name, "failed", f"{said}: {next_}")
+
+
+def _ask(run: Run, questions: Mapping[str, Question]) -> tuple[Check, ...]:
+    answers = parallel.ask_each(lambda name: questions[name](run), questions)
+    return tuple(
+        answer if isinstance(answer, Check) else Check(name, "unknown", str(answer)) for name, answer in answers.items()
+    )
+
+
+def _expected(run: Run, measure: Callable[[], Mapping[str, object]]) -> tuple[str, ...]:
+    try:
+        return dry_run.costs(run, {"measurements": measure()})
+    except KafkaDrError as error:
+        return (f"what a run would lose and cost is not known: {error}",)
+
+
+def _may_be_acknowledged(check: Check) -> Check:
+    passes = check.name == _ACKNOWLEDGED and check.outcome == "failed"
+    return replace(check, outcome="warning") if passes else check
+
+
+def _before_the_list(check: Check) -> Check:
+    waits = check.name in _AFTER_THE_LIST and check.outcome == "unknown"
+    return replace(check, outcome="excused") if waits else check
+
+
+def _readiness(verb: ReadyVerb, checks: tuple[Check, ...], expected: tuple[str, ...] = ()) -> VerbReadiness:
+    found = (ReadinessCheck(check.name, check.outcome, check.detail) for check in checks)
+    return VerbReadiness(verb, worst_first(found), expected)

@@ -1,0 +1,1 @@
+"""What is kept about people and their records, and for how long: erased when asked for, and by the topology's rules."""

@@ -1,0 +1,114 @@
+"""The looks of the watches, as a child process finds them by name. Each imports what it needs when it is called."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+from kafka_dr.errors import KafkaDrError
+from kafka_dr.rounds.look import LookTools
+from kafka_dr.runs.at_rest import WatchResult
+
+_HERE = "kafka_dr.rounds.looks"
+HEALTH, CANARY, FLOWS = f"{_HERE}:health", f"{_HERE}:canary", f"{_HERE}:flows"
+OFFSET_SYNCS, OFFSETS, CONFIG_SYNC = f"{_HERE}:offset_syncs", f"{_HERE}:offsets", f"{_HERE}:config_sync"
+
+#: Figures of a result that concern its run alone. They begin so, and are not kept.
+PROPOSES, ASKS, PLAN = "_proposes", "_asks", "_plan"
+
+
+def health(group: str, tools: LookTools) -> WatchResult:
+    """Check that each cluster is in its role, and fence one that returned; consider at the same time a proposal."""
+    from kafka_dr.health.failover_proposal import ProposalDecision, consider_proposal
+    from kafka_dr.health.health_check import check_health
+    from kafka_dr.runs.background import BackgroundCall
+
+    clients = tools.clients
+    if not clients.topology.group(group).disaster.auto_propose:
+        return check_health(group, clients, speed=tools.speed)
+    considered = BackgroundCall("the proposal", lambda: consider_proposal(group, clients))
+    found = check_health(group, clients, speed=tools.speed)
+    try:
+        proposes = considered.within(tools.seconds).decision is not ProposalDecision.NOTHING
+    except KafkaDrError:
+        proposes = True  # the task that proposes asks again, and shows what is wrong
+    return replace(found, facts={**found.facts, PROPOSES: proposes})
+
+
+def readiness(group: str, tools: LookTools) -> WatchResult:
+    """Ask every verb whether it could be used now."""
+    from kafka_dr.readiness_checks.look import look_at_readiness
+
+    return look_at_readiness(group, tools.clients)
+
+
+def canary(group: str, tools: LookTools) -> WatchResult:
+    """Send canaries through the flow of the group, and judge how they arrive."""
+    from kafka_dr.watch.canary_check import watch_canary
+
+    return watch_canary(group, tools.clients)
+
+
+def flows(group: str, tools: LookTools) -> WatchResult:
+    """Compare the connectors with what the register requires, correct them, and check that they make progress."""
+    from kafka_dr.watch.reconcile_flows import reconcile_flows
+
+    return reconcile_flows(group, tools.clients)
+
+
+def offset_syncs(group: str, tools: LookTools) -> WatchResult:
+    """Archive what was written since the last look; then apply the topology's rules of retention."""
+    from kafka_dr.group_offsets.sync_archive import archive_syncs
+    from kafka_dr.retention.expiry import expire_daily
+
+    archived = archive_syncs(group, tools.clients)
+    expired = expire_daily(group, tools.clients)
+    outcome = expired.outcome if archived.outcome == "ok" else archived.outcome
+    return replace(archived, outcome=outcome, sentences=(*archived.sentences, *expired.sentences))
+
+
+def offsets(group: str, tools: LookTools) -> WatchResult:
+    """Show where each consumer group would resume if the switch were now, and write the report."""
+    from kafka_dr.audit.report_folders import prune, report_folder
+    from kafka_dr.checks.audit_checks import flow_to_audit
+    from kafka_dr.group_offsets.offset_preview import Preview, preview_offsets
+    from kafka_dr.replication import Flow
+
+    clients, now = tools.clients, tools.clients.clock.now()
+    flow = flow_to_audit(group, clients)
+    if not isinstance(flow, Flow):
+        return flow
+    reports = f"audits/{group}/offsets/{flow.source}-to-{flow.target}"
+    folder = f"{reports}/{report_folder(now, tools.run, 1)}"
+    found = preview_offsets(group, clients, folder=folder)
+    keep = timedelta(seconds=clients.topology.group(group).audits.keep_fingerprints_seconds)
+    prune(clients.evidence_root.joinpath(*reports.split("/")), now=now, keep=keep)
+    if not isinstance(found, Preview):
+        return found
+    figures = {name: found.report[name] for name in ("verdict", "redelivered", "mm2_redelivered")}
+    return replace(found.watched, facts={**figures, "report": f"{folder}/report.json"})
+
+
+def config_sync(group: str, tools: LookTools) -> WatchResult:
+    """Plan, make the safe changes, and judge whether the standby can take over."""
+    from kafka_dr.config_sync import ItemVerdict
+    from kafka_dr.watch.apply_config import apply_config
+    from kafka_dr.watch.config_plan import has_safe_changes, plan_config, watch_config
+
+    clients = tools.clients
+    planned = plan_config(group, clients, tools.run, accept_cluster_ids=tools.settings.get("accept_cluster_ids", False))
+    if isinstance(planned, WatchResult):
+        return planned
+    said: tuple[str, ...] = planned.lines if planned.record is not None else ()
+    problem = ""
+    if has_safe_changes(group, clients, tools.run):
+        try:
+            applied = apply_config(group, clients, tools.run, approved=False)
+            said = (*said, f"safe changes: {applied.outcome}")
+        except KafkaDrError as error:
+            problem = f"the safe changes were not made: {error}"
+    judged = watch_config(group, clients)
+    asks = bool(planned.plan.of(ItemVerdict.APPROVAL))
+    outcome = "failed" if problem and judged.outcome == "ok" else judged.outcome
+    sentences = (*judged.sentences, *filter(None, (problem,)))
+    return replace(judged, outcome=outcome, sentences=sentences, facts={**judged.facts, ASKS: asks, PLAN: list(said)})

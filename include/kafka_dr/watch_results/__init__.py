@@ -1,0 +1,38 @@
+"""What each watch found of each group, kept where it can be read without asking a cluster.
+
+``watches/<watch>.json`` below the evidence root: the newest result of every group, since when, and what was before;
+``watches/<group>/<watch>.json`` for audits, which are known at different times; it is in the other file soon after.
+``watches/.changes/<watch>/<day>.json`` has every change of an outcome, for 30 days.
+``watches/<group>/runs.json`` lists how the last runs ended. Each file is replaced as a whole. They say what was seen
+and license nothing: no step reads them.
+"""
+
+from __future__ import annotations
+
+from kafka_dr.watch_results.endings import RunEnding, RunEndings, read_endings
+from kafka_dr.watch_results.kept import KeptResult, Period, WatchOutcome
+from kafka_dr.watch_results.outcome_changes import OutcomeChange, OutcomeChanges
+from kafka_dr.watch_results.status import WatchedGroup, WatchStatus, watched_group
+from kafka_dr.watch_results.store import WatchResultStore, read_status, read_watch_status
+from kafka_dr.watch_results.watches import WATCHES, Pace, Watch, WatchName
+
+__all__ = [
+    "WATCHES",
+    "WatchedGroup",
+    "KeptResult",
+    "OutcomeChange",
+    "OutcomeChanges",
+    "Pace",
+    "Period",
+    "RunEnding",
+    "RunEndings",
+    "Watch",
+    "WatchName",
+    "WatchOutcome",
+    "WatchResultStore",
+    "WatchStatus",
+    "watched_group",
+    "read_endings",
+    "read_status",
+    "read_watch_status",
+]

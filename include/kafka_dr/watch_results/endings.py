@@ -1,0 +1,131 @@
+"""How the last runs of a group ended: a short list for the status page. The evidence of each run has everything."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from kafka_dr.json_documents import DocumentDamaged, JsonFile
+
+_SCHEMA = 1
+#: How many runs of a group are listed.
+_LISTED = 20
+
+
+@dataclass(frozen=True, slots=True)
+class RunEnding:
+    """How a run ended.
+
+    :param note: Markdown, one line
+    :param good: whether the run did what it was asked for
+    :param ended_at: UTC
+    :param steps: seconds of the last try of each step, in order; none of a dry run, and of former versions
+    :param measured: what the run measured, in seconds, by name
+    :param objectives: what it was to keep, in seconds, by name; none of former versions
+    """
+
+    run: str
+    dag_id: str
+    note: str
+    good: bool
+    ended_at: datetime
+    steps: Mapping[str, float] = field(default_factory=dict)
+    measured: Mapping[str, float] = field(default_factory=dict)
+    objectives: Mapping[str, float] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the fields of the stored document."""
+        return {
+            "run": self.run,
+            "dag_id": self.dag_id,
+            "note": self.note,
+            "good": self.good,
+            "ended_at": self.ended_at.astimezone(UTC).isoformat(timespec="seconds"),
+            # A list, because the keys of an object are sorted when it is written.
+            "steps": [[step, seconds] for step, seconds in self.steps.items()],
+            "measured": dict(self.measured),
+            "objectives": dict(self.objectives),
+        }
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> RunEnding:
+        """Read what :meth:`to_json` returned.
+
+        :raises ValueError: a field has another value than this program writes
+        :raises KeyError: a field is missing
+        """
+        ended_at = datetime.fromisoformat(stored["ended_at"])
+        if ended_at.tzinfo is None:
+            raise ValueError(f"the time {stored['ended_at']} has no time zone")
+        return cls(
+            str(stored["run"]),
+            str(stored["dag_id"]),
+            str(stored["note"]),
+            stored["good"] is True,
+            ended_at,
+            {str(step): _seconds(value) for step, value in stored.get("steps") or ()},
+            {str(name): _seconds(value) for name, value in (stored.get("measured") or {}).items()},
+            {str(name): _seconds(value) for name, value in (stored.get("objectives") or {}).items()},
+        )
+
+
+def _seconds(stored: Any) -> float:
+    found = float(stored)
+    if not math.isfinite(found):
+        raise ValueError(f"{stored} is no number of seconds")
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class RunEndings:
+    """Keeps and reads the list of a group's last runs.
+
+    :param root: the evidence root, a path object
+    """
+
+    root: Any
+
+    def keep(self, group: str, ending: RunEnding) -> None:
+        """Put a run at the top of the list. A run that ended before and continued has only its newest ending there.
+
+        A list that is damaged is begun again.
+
+        :raises OSError: the storage does not take it
+        """
+        try:
+            known = self.read(group)
+        except DocumentDamaged:
+            known = ()
+        others = (each for each in known if (each.dag_id, each.run) != (ending.dag_id, ending.run))
+        self._file(group).write((ending, *others)[:_LISTED])
+
+    def read(self, group: str) -> tuple[RunEnding, ...]:
+        """Return the last runs of a group, the newest first.
+
+        :raises DocumentDamaged: the file holds something else
+        :raises OSError: the storage does not answer
+        """
+        return self._file(group).read() or ()
+
+    def _file(self, group: str) -> JsonFile[tuple[RunEnding, ...]]:
+        return JsonFile(
+            self.root.joinpath("watches", group, "runs.json"),
+            schema=_SCHEMA,
+            to_json=lambda endings: {"runs": [each.to_json() for each in endings]},
+            from_json=lambda stored: tuple(map(RunEnding.from_json, stored["runs"])),
+        )
+
+
+def read_endings(groups: Iterable[str], store: RunEndings) -> dict[str, tuple[RunEnding, ...] | Exception]:
+    """Return the last runs of each group, or the error if its list cannot be read."""
+    return {group: _readable(group, store) for group in groups}
+
+
+def _readable(group: str, store: RunEndings) -> tuple[RunEnding, ...] | Exception:
+    try:
+        return store.read(group)
+    except (DocumentDamaged, OSError) as error:
+        return error

@@ -1,0 +1,186 @@
+"""The newest result of a watch for a group, and the periods in which it found the same again and again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from typing import Any, Literal, cast, get_args
+
+from kafka_dr.watch_results.watches import WATCHES, WatchName, believed_for
+
+#: ``left_alone``: the group was not this watch's business at that time. Neither that nor ``unknown`` is good.
+WatchOutcome = Literal["ok", "left_alone", "failed", "unknown"]
+
+#: Older periods are dropped, and those beyond this number: a result that changes with every look must not grow.
+_REMEMBERED = timedelta(days=14)
+_MOST_PERIODS = 100
+#: Facts that count what a look did; the result also keeps their sum over all looks.
+_COUNTED = ("denies_added",)
+#: What a page can show of one look. The log of its task has everything.
+_MOST_SENTENCES = 40
+_MOST_CHARACTERS = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Period:
+    """A time in which each look had the same outcome.
+
+    :param since: of the first look, UTC
+    :param until: of the last look, UTC
+    :param sentence: the first thing that the last look said
+    """
+
+    outcome: WatchOutcome
+    since: datetime
+    until: datetime
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True)
+class KeptResult:
+    """What a watch found of a group when it last looked.
+
+    :param run: the run of the watch's DAG
+    :param sentences: what was seen, and what to do
+    :param looked_at: when the look ended, UTC
+    :param since: when a look first had this outcome, without another one since, UTC
+    :param facts: figures by their name, as plain JSON values
+    :param history: earlier periods, the newest first
+    :param every: the time until the next look; ``None``: as the watch looks at a group with the pace ``normal``
+    :param totals: sums over all looks since the file was begun, by the name of the fact
+    """
+
+    group: str
+    watch: WatchName
+    outcome: WatchOutcome
+    sentences: tuple[str, ...]
+    looked_at: datetime
+    run: str = ""
+    since: datetime | None = None
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    history: tuple[Period, ...] = ()
+    every: timedelta | None = None
+    totals: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def good_for(self) -> timedelta:
+        """For how long this result is believed."""
+        return believed_for(self.every or WATCHES[self.watch].every)
+
+    @property
+    def begun(self) -> datetime:
+        """When this outcome began, as far as it is known."""
+        return self.since or self.looked_at
+
+    def after(self, earlier: KeptResult | None) -> KeptResult:
+        """Return this result with what the result before it says about the past.
+
+        A period ends with another outcome, and also if nobody looked for longer than a result counts.
+        """
+        return replace(self, totals=self._totals(earlier))._dated(earlier)
+
+    def _totals(self, earlier: KeptResult | None) -> dict[str, int]:
+        before = earlier.totals if earlier is not None else {}
+        added = {name: self.facts.get(name, 0) for name in _COUNTED if name in self.facts or name in before}
+        return {name: before.get(name, 0) + int(more) for name, more in added.items()}
+
+    def _dated(self, earlier: KeptResult | None) -> KeptResult:
+        if earlier is None:
+            return replace(self, since=self.begun).shortened()
+        gap = self.looked_at - earlier.looked_at
+        if earlier.outcome == self.outcome and gap <= earlier.good_for:
+            return replace(self, since=earlier.begun, history=earlier.history).shortened()
+        ended = Period(earlier.outcome, earlier.begun, earlier.looked_at, next(iter(earlier.sentences), ""))
+        return replace(self, since=self.looked_at, history=(ended, *earlier.history)).shortened()
+
+    def shortened(self) -> KeptResult:
+        """Return this result with as much as is kept of it."""
+        oldest = self.looked_at - _REMEMBERED
+        history = tuple(period for period in self.history[:_MOST_PERIODS] if period.until >= oldest)
+        sentences = tuple(map(_cut, self.sentences[:_MOST_SENTENCES]))
+        if left := len(self.sentences) - len(sentences):
+            sentences = (*sentences, f"{left} more sentences are in the log of the task")
+        return replace(self, sentences=sentences, history=history)
+
+    def is_old(self, now: datetime) -> bool:
+        """Return whether the result is too old to be believed, or from a time that has not come yet."""
+        return not -self.good_for <= now - self.looked_at <= self.good_for
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the fields of the stored document."""
+        return {
+            "group": self.group,
+            "watch": self.watch,
+            "outcome": self.outcome,
+            "sentences": list(self.sentences),
+            "looked_at": _stamp(self.looked_at),
+            "run": self.run,
+            "since": _stamp(self.begun),
+            "facts": dict(self.facts),
+            "every_seconds": None if self.every is None else self.every.total_seconds(),
+            "totals": dict(self.totals),
+            "history": [
+                {
+                    "outcome": period.outcome,
+                    "since": _stamp(period.since),
+                    "until": _stamp(period.until),
+                    "sentence": period.sentence,
+                }
+                for period in self.history
+            ],
+        }
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> KeptResult:
+        """Read what :meth:`to_json` returned.
+
+        :raises ValueError: a field has another value than this program writes
+        :raises KeyError: a field is missing
+        """
+        if stored["watch"] not in WATCHES:
+            raise ValueError(f"there is no watch {stored['watch']!r}")
+        if not isinstance(stored["facts"], dict):
+            raise ValueError("its facts are no object")
+        return cls(
+            group=str(stored["group"]),
+            watch=stored["watch"],
+            outcome=_outcome(stored["outcome"]),
+            sentences=tuple(map(str, stored["sentences"])),
+            looked_at=_time(stored["looked_at"]),
+            run=str(stored["run"]),
+            since=_time(stored["since"]),
+            facts=stored["facts"],
+            history=tuple(
+                Period(_outcome(each["outcome"]), _time(each["since"]), _time(each["until"]), str(each["sentence"]))
+                for each in stored["history"]
+            ),
+            every=_every(stored.get("every_seconds")),
+            totals={str(name): int(value) for name, value in (stored.get("totals") or {}).items()},
+        )
+
+
+def _every(seconds: Any) -> timedelta | None:
+    """Return an interval; files of a former version have none."""
+    return None if seconds is None else timedelta(seconds=float(seconds))
+
+
+def _cut(sentence: str) -> str:
+    return sentence if len(sentence) <= _MOST_CHARACTERS else f"{sentence[: _MOST_CHARACTERS - 1]}…"
+
+
+def _outcome(stored: object) -> WatchOutcome:
+    if stored not in get_args(WatchOutcome):
+        raise ValueError(f"{stored!r} is no outcome of a watch")
+    return cast("WatchOutcome", stored)
+
+
+def _stamp(time: datetime) -> str:
+    return time.astimezone(UTC).isoformat(timespec="seconds")
+
+
+def _time(stored: Any) -> datetime:
+    found = datetime.fromisoformat(stored)
+    if found.tzinfo is None:
+        raise ValueError(f"the time {stored} has no time zone")
+    return found

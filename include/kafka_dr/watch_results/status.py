@@ -1,0 +1,74 @@
+"""What is known of a group now, from the kept results alone. A result that is too old is unknown, and says so."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from kafka_dr.watch_results.kept import KeptResult, WatchOutcome
+from kafka_dr.watch_results.watches import WATCHES, Watch, WatchName
+
+#: From the worst to the best. What is not checked is not known.
+_WORST_FIRST: tuple[WatchOutcome, ...] = ("failed", "unknown", "left_alone", "ok")
+
+
+@dataclass(frozen=True, slots=True)
+class WatchStatus:
+    """What a watch says of a group now.
+
+    :param outcome: ``unknown`` for a result that is missing, damaged or too old, whatever it says
+    :param reason: why it is unknown, if the result itself does not say so; otherwise empty
+    :param result: the newest result; ``None`` if there is none that can be read
+    """
+
+    watch: Watch
+    outcome: WatchOutcome
+    reason: str
+    result: KeptResult | None
+
+
+@dataclass(frozen=True, slots=True)
+class WatchedGroup:
+    """What all watches together say of a group.
+
+    :param outcome: the worst of its watches
+    """
+
+    group: str
+    outcome: WatchOutcome
+    watches: tuple[WatchStatus, ...]
+
+    def of(self, watch: WatchName) -> WatchStatus:
+        """Return what one watch says."""
+        return next(each for each in self.watches if each.watch.name == watch)
+
+    def named(self, outcome: WatchOutcome) -> tuple[str, ...]:
+        """Return the watches with this outcome."""
+        return tuple(each.watch.name for each in self.watches if each.outcome == outcome)
+
+
+def watched_group(group: str, found: Mapping[WatchName, KeptResult | Exception | None], now: datetime) -> WatchedGroup:
+    """Judge the kept results of a group.
+
+    :param found: what was read: the result, the error if it cannot be read, or ``None`` if there is none
+    :param now: the time for which it is judged, UTC
+    """
+    watches = tuple(_status(watch, found.get(name), now) for name, watch in WATCHES.items())
+    outcomes = {each.outcome for each in watches}
+    return WatchedGroup(group, next(each for each in _WORST_FIRST if each in outcomes), watches)
+
+
+def _status(watch: Watch, found: KeptResult | Exception | None, now: datetime) -> WatchStatus:
+    if found is None:
+        said = f"no result was kept yet: unpause {watch.dag_id}, or look at its newest run"
+        return WatchStatus(watch, "unknown", said, None)
+    if isinstance(found, Exception):
+        return WatchStatus(watch, "unknown", f"its kept result cannot be read: {found}", None)
+    if found.is_old(now):
+        minutes = found.good_for.total_seconds() / 60
+        said = f"the newest result is older than {minutes:g} minutes: look at the newest run of {watch.dag_id}"
+        if found.looked_at > now:
+            said = "the newest result is from the future: compare the clocks of the workers and of this server"
+        return WatchStatus(watch, "unknown", said, found)
+    return WatchStatus(watch, found.outcome, "", found)

@@ -1,0 +1,95 @@
+"""The watches: which DAG looks, how often, and what question each of them answers."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Literal
+
+#: How closely a group is watched. ``health`` looks at every group each minute, whatever its pace: it fences.
+Pace = Literal["quick", "normal", "idle"]
+
+WatchName = Literal[
+    "health", "readiness", "canary", "flows", "lag", "checksum", "offsets", "config_sync", "offset_syncs"
+]  # fmt: skip
+
+#: The least time for which a result counts: a watch of every minute may be late by one start of a worker.
+_AT_LEAST = timedelta(minutes=3)
+
+
+@dataclass(frozen=True, slots=True)
+class Watch:
+    """A DAG that looks at every protection group on a schedule.
+
+    :param every: the time between two looks at a group with the pace ``normal``
+    :param question: what it answers, for people
+    :param quick: the same for ``quick``; ``None``: as for ``normal``
+    :param idle: the same for ``idle``; ``None``: as for ``normal``
+    """
+
+    name: WatchName
+    dag_id: str
+    every: timedelta
+    question: str
+    quick: timedelta | None = None
+    idle: timedelta | None = None
+
+    def paced(self, pace: Pace) -> timedelta:
+        """Return the time between two looks at a group."""
+        return {"quick": self.quick, "normal": self.every, "idle": self.idle}[pace] or self.every
+
+    def is_due(self, pace: Pace, looked_at: datetime | None, now: datetime) -> bool:
+        """Return whether a group is looked at now: once in each interval, counted from midnight UTC.
+
+        :param looked_at: when the last look ended; ``None`` if there was none
+        """
+        every = self.paced(pace).total_seconds()
+        return looked_at is None or looked_at.timestamp() // every != now.timestamp() // every
+
+    def cron(self, paces: Collection[Pace]) -> str:
+        """Return the schedule of the DAG: that of the group which is watched most closely.
+
+        :param paces: of all groups; empty if they are not known
+        """
+        minutes = int(min(map(self.paced, paces or ("normal",))).total_seconds()) // 60
+        hours = minutes // 60
+        if hours:
+            return "0 * * * *" if hours == 1 else f"0 */{hours} * * *"
+        return "* * * * *" if minutes == 1 else f"*/{minutes} * * * *"
+
+
+def believed_for(every: timedelta) -> timedelta:
+    """Return for how long a result is believed: three looks.
+
+    :param every: the time between two of them
+    """
+    return max(3 * every, _AT_LEAST)
+
+
+def _minutes(number: int) -> timedelta:
+    return timedelta(minutes=number)
+
+
+#: In the order in which a person wants to read them.
+WATCHES: dict[WatchName, Watch] = {
+    watch.name: watch
+    for watch in (
+        Watch("health", "dr_health", _minutes(1), "Is each cluster in the role that the register says?"),
+        Watch("readiness", "dr_readiness", _minutes(10), "Could we fail over now?", idle=_minutes(60)),
+        Watch("canary", "dr_canary", _minutes(1), "Do records arrive, and how fast?", idle=_minutes(5)),
+        Watch("flows", "dr_flows", _minutes(5), "Does the replication run?", _minutes(1), _minutes(15)),
+        Watch("lag", "dr_lag_audit", _minutes(5), "How far is the copy, and does the lag grow?", idle=_minutes(10)),
+        Watch("checksum", "dr_checksum_audit", _minutes(15), "Is the copy equal, record by record?", idle=_minutes(30)),
+        Watch("offsets", "dr_offsets", _minutes(30), "Where would each consumer group resume?", idle=_minutes(120)),
+        Watch(
+            "config_sync",
+            "dr_config_sync",
+            _minutes(10),
+            "Is the standby configured to take over?",
+            quick=_minutes(5),
+            idle=_minutes(60),
+        ),
+        Watch("offset_syncs", "dr_offset_syncs", _minutes(5), "Is every offset sync archived?", idle=_minutes(15)),
+    )
+}

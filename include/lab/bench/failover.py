@@ -1,0 +1,319 @@
+"""Failovers at a company's size and at the demo's, without Airflow: planned there and back, then with a dead source.
+
+Each size gets a lab of its own. The steps run in this process, as ``bench switch`` and the command line run them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import resource
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from kafka_dr.approvals.approval import record_answer
+from kafka_dr.approvals.journaled import Answer
+from kafka_dr.approvals.who_may_answer import needs_second
+from kafka_dr.failover.ask_approval import ask_approval
+from kafka_dr.failover.runner import run_step
+from kafka_dr.failover.switch import switch
+from kafka_dr.register import Verb
+from kafka_dr.replication import Flow, WatchedFlow
+from kafka_dr.runs.clients import Clients
+from kafka_dr.runs.group_context import GroupContext
+from kafka_dr.runs.request import VERBS, RunRequest, StepName, first_step
+from kafka_dr.watch.canary_check import watch_canary
+from kafka_dr.watch.reconcile_flows import reconcile_flows
+from lab.api import Lab
+from lab.bench.company import Size, create, wait_copied
+from lab.bench.offsets import lab_clients_of
+from lab.bench.requests import CountingClients, StepCounts
+from lab.bench.switch import MeasuredSwitch, adopted, let_work
+from lab.clusters import CLUSTERS, PROTECTION_GROUP, cluster_named
+from lab.credentials import ADMIN
+from lab.errors import LabError
+from lab.invariants.check import check_invariants
+from lab.invariants.model import ActivePeriod, InvariantReport, Switch
+from lab.invariants.observe import observe
+from lab.traffic.control import Traffic
+
+_APPROVERS = {StepName.APPROVAL: "alice", StepName.SECOND_APPROVAL: "bob"}
+_WARM_UP_SECONDS, _COPY_SECONDS, _BACK_SECONDS = 8.0, 900.0, 120.0
+_OVERRIDE = "the benchmark killed it, and there is no other vantage on one machine"
+
+
+def configure(benches: Any, *, options: Sequence[argparse.ArgumentParser]) -> None:
+    """Add this benchmark to the others.
+
+    :param options: the options that say where the lab is
+    """
+    parser = benches.add_parser(
+        "failover", parents=list(options), help="failovers of a large group next to those of the demo's group"
+    )
+    parser.add_argument("--topics", type=int, default=1_000, metavar="N", help="next to those of the applications")
+    parser.add_argument("--partitions", type=int, default=3_000, metavar="N", help="of all these topics together")
+    parser.add_argument("--groups", type=int, default=300, metavar="N", help="consumer groups without members")
+    parser.add_argument("--committed", type=int, default=30, metavar="N", help="partitions that each group reads")
+    parser.add_argument("--principals", type=int, default=60, metavar="N", help="declared for the protection group")
+    parser.add_argument("--brokers", type=int, default=3, metavar="N", help="in each cluster")
+    parser.add_argument("--report", type=Path, required=True, metavar="FILE", help="where the figures go, as JSON")
+    parser.set_defaults(run=run)
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """One failover that went through.
+
+    :param requests: by step and kind
+    """
+
+    verb: Verb
+    switch: MeasuredSwitch
+    requests: Mapping[str, Mapping[str, int]]
+
+
+def run(options: argparse.Namespace, console: Console) -> int:
+    """Measure both sizes, the demo's first, and write the report.
+
+    :returns: 0 if no planned failover lost or repeated a record, and every invariant of them held; else 1
+    """
+    large = Size(options.topics, options.partitions, options.groups, options.committed, options.principals)
+    home = options.home.expanduser().absolute()
+    found = {
+        name: _measure(Lab(home / name, port_base=options.port_base, brokers=options.brokers), size, console)
+        for name, size in (("demo", Size()), ("company", large))
+    }
+    report = as_json(found, brokers=options.brokers)
+    options.report.parent.mkdir(parents=True, exist_ok=True)
+    options.report.write_text(json.dumps(report, indent=1) + "\n")
+    _show(report, console)
+    return 0 if report["held"] else 1
+
+
+def _measure(lab: Lab, size: Size, console: Console) -> dict[str, Any]:
+    console.print(f"{size.topics} topics, {size.partitions} partitions, {size.groups} groups: the lab starts")
+    lab.up(airflow=False)
+    traffic = Traffic(lab)
+    bench = _Bench(lab, traffic, size)
+    try:
+        began = bench.begin()
+        planned = [bench.planned() for _ in range(2)]
+        traffic.stop(drain_seconds=1.0)
+        of_planned = _judged(lab, traffic, began, planned)
+        traffic.start()
+        unplanned = bench.unplanned()
+        traffic.stop(drain_seconds=1.0)
+        bench.restart(unplanned.switch.source)
+        of_all = _judged(lab, traffic, began, [*planned, unplanned])
+    finally:
+        traffic.stop()
+        lab.down(delete=True)
+    return {
+        "size": size.to_json(),
+        "planned": [_one(each, seen) for each, seen in zip(planned, of_planned.switches, strict=True)],
+        "unplanned": _one(unplanned, of_all.switches[-1]),
+        "planned_records": _records(of_planned),
+        "unplanned_records": _records(of_all),
+        "invariants": {each.invariant: each.outcome for each in of_planned.findings},
+        "unknown": list(of_planned.unknown),
+        "held": of_planned.held,
+        "peak_memory_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
+    }
+
+
+class _Bench:
+    """Moves the lab's protection group of one size."""
+
+    def __init__(self, lab: Lab, traffic: Traffic, size: Size) -> None:
+        self._lab = lab
+        self._traffic = traffic
+        self._size = size
+
+    @contextmanager
+    def _clients(self) -> Iterator[CountingClients]:
+        clients = lab_clients_of(CountingClients, self._lab, self._size.declared)
+        with clients:
+            yield clients
+
+    def begin(self) -> float:
+        """Create what belongs to the size, adopt the group, wait until all is copied, and start the applications."""
+        with self._clients() as clients:
+            group = clients.topology.group(PROTECTION_GROUP)
+            source, target = group.initial_active, cluster_named(group.initial_active).other.name
+            create(self._lab, self._size, active=source)
+            adopted(clients, seconds=_COPY_SECONDS)
+            # Connect itself reads its whole topic again for each question, and is busy copying.
+            flow = WatchedFlow(
+                Flow(PROTECTION_GROUP, source, target),
+                target=clients.cluster(target, "audit"),
+                declared=clients.topology.cluster(target),
+            )
+            wait_copied(
+                flow.positions,
+                self._size,
+                seconds=_COPY_SECONDS,
+                look_after=lambda: reconcile_flows(PROTECTION_GROUP, clients),
+            )
+        began = time.time()
+        self._traffic.start()
+        return began
+
+    def planned(self) -> Measured:
+        """Move the group to its standby."""
+        time.sleep(_WARM_UP_SECONDS)
+        with self._clients() as clients:
+            done = self._moved(clients, _request(clients, "planned_failover"))
+        let_work(self._traffic, done.switch)
+        return done
+
+    def unplanned(self) -> Measured:
+        """Kill the active cluster and its Connect, and move the group away from it."""
+        time.sleep(_WARM_UP_SECONDS)
+        with self._clients() as clients:
+            # What it saw last is all that is known of a dead cluster.
+            watch_canary(PROTECTION_GROUP, clients)
+            request = _request(clients, "unplanned_failover")
+        for name in self._processes_of(str(request.source)):
+            self._lab.kill(name)
+        with self._clients() as clients:
+            done = self._moved(clients, request)
+        let_work(self._traffic, done.switch)
+        return done
+
+    def restart(self, cluster: str) -> None:
+        """Let a killed cluster's brokers run again, so that its logs can be read.
+
+        :raises LabError: it does not answer in time
+        """
+        for name in self._processes_of(cluster):
+            self._lab.restart(name)
+        deadline = time.monotonic() + _BACK_SECONDS
+        while not self._reads(cluster):
+            if time.monotonic() > deadline:
+                raise LabError(f"{cluster} does not answer {_BACK_SECONDS:.0f} s after its restart")
+            time.sleep(1.0)
+
+    def _reads(self, cluster: str) -> bool:
+        try:
+            observe(self._traffic.logs, {cluster: self._lab.client_settings(cluster, ADMIN)})
+        except LabError:
+            return False
+        return True
+
+    def _processes_of(self, cluster: str) -> list[str]:
+        return [name for name in self._lab.supervisor.names() if name.startswith(f"{cluster}-")]
+
+    def _moved(self, clients: CountingClients, request: RunRequest) -> Measured:
+        run_step(first_step(request.verb), request, clients)
+        approved_at = _approved(request, clients)
+        counts = StepCounts(clients.requests)
+        steps = [*switch(request, clients, counts)]
+        counts.begins(StepName.VERIFY)
+        steps.append(run_step(StepName.VERIFY, request, clients))
+        counts.ended(steps[-1])
+        names = [step.name for step in VERBS[request.verb]]
+        for name in names[names.index(StepName.VERIFY) + 1 :]:
+            run_step(name, request, clients)
+        moved = MeasuredSwitch(str(request.source), str(request.target), approved_at, tuple(steps))
+        return Measured(request.verb, moved, counts.by_step)
+
+
+def _request(clients: Clients, verb: Verb) -> RunRequest:
+    state = GroupContext(PROTECTION_GROUP, clients).read_register_state()
+    if state is None:
+        raise LabError(f"no register has a record of {PROTECTION_GROUP}")
+    run_id = f"bench-{datetime.now(UTC):%Y%m%dT%H%M%SZ}"
+    request = partial(RunRequest, PROTECTION_GROUP, run_id, source=state.active, target=state.standby, verb=verb)
+    if verb == "unplanned_failover":
+        return request(reason="a benchmark", override=_OVERRIDE, acknowledged=True)
+    return request(reason="a benchmark")
+
+
+def _approved(request: RunRequest, clients: Clients) -> datetime:
+    """Give every approval that the verb needs, and return when the last one was given."""
+    approved_at = datetime.now(UTC)
+    for step, person in _APPROVERS.items():
+        if step is StepName.APPROVAL or needs_second(request, clients):
+            question = ask_approval(request, clients, step)
+            approved_at = datetime.now(UTC)
+            record_answer(request, clients, Answer(True, person, approved_at, question.digest), step)
+    return approved_at
+
+
+def _judged(lab: Lab, traffic: Traffic, began: float, done: Sequence[Measured]) -> InvariantReport:
+    settings = {cluster.name: lab.client_settings(cluster.name, ADMIN) for cluster in CLUSTERS}
+    periods = [ActivePeriod(done[0].switch.source, began)]
+    periods += [ActivePeriod(each.switch.target, each.switch.approved_at.timestamp()) for each in done]
+    return check_invariants(observe(traffic.logs, settings), periods)
+
+
+def _one(done: Measured, seen: Switch) -> dict[str, Any]:
+    outage = seen.write_outage_seconds
+    return {
+        "verb": done.verb,
+        "from": done.switch.source,
+        "to": done.switch.target,
+        "write_outage_seconds": None if outage is None else round(outage, 3),
+        "unknown": list(seen.unknown),
+        "approved_to_verified_seconds": round(done.switch.approved_to_verified_seconds, 3),
+        "steps": {step.step: round(step.seconds, 3) for step in done.switch.steps},
+        "requests": done.requests,
+    }
+
+
+def _records(report: InvariantReport) -> dict[str, int]:
+    figures = report.figures
+    names = ("acknowledged", "lost", "reordered", "duplicated", "skipped", "redelivered", "uncommitted_at_freeze")
+    return {name: getattr(figures, name) for name in names}
+
+
+def as_json(found: Mapping[str, Mapping[str, Any]], *, brokers: int) -> dict[str, Any]:
+    """Return the report: both sizes, and how many times as long the large one takes.
+
+    :param found: what was measured, ``demo`` and ``company``
+    """
+    ratios = {}
+    for name, value in (("planned_outage", _worst_outage), ("planned_verified", _worst_verified)):
+        small, large = (value(found[size]["planned"]) for size in ("demo", "company"))
+        ratios[name] = round(large / small, 2) if small and large else None
+    small, large = (found[size]["unplanned"]["approved_to_verified_seconds"] for size in ("demo", "company"))
+    ratios["unplanned_verified"] = round(large / small, 2) if small else None
+    return {
+        **found,
+        "ratios": ratios,
+        "held": all(each["held"] and not each["planned_records"]["lost"] for each in found.values()),
+        "brokers": brokers,
+        "machine": {"processors": os.cpu_count()},
+    }
+
+
+def _worst_outage(planned: Sequence[Mapping[str, Any]]) -> float | None:
+    known = [each["write_outage_seconds"] for each in planned]
+    return None if None in known else max(known)
+
+
+def _worst_verified(planned: Sequence[Mapping[str, Any]]) -> float:
+    return max(float(each["approved_to_verified_seconds"]) for each in planned)
+
+
+def _show(report: Mapping[str, Any], console: Console) -> None:
+    for name in ("demo", "company"):
+        found = report[name]
+        for each in (*found["planned"], found["unplanned"]):
+            steps = ", ".join(f"{step} {seconds:g}" for step, seconds in each["steps"].items())
+            console.print(
+                f"{name}: {each['verb']} {each['from']} → {each['to']}: write outage {each['write_outage_seconds']} s, "
+                f"approval → verified {each['approved_to_verified_seconds']} s ({steps})"
+            )
+        console.print(f"{name}: planned {found['planned_records']}, peak memory {found['peak_memory_mb']} MB")
+    console.print(f"the company's in multiples of the demo's: {report['ratios']}")
+    console.print("[green]✓[/] nothing lost" if report["held"] else "[red]✗[/] see the report's invariants")

@@ -1,0 +1,215 @@
+"""The watches of many protection groups: how long a look takes, how soon a cluster that returns is fenced, and tasks.
+
+The rounds are those of the DAGs, in child processes, with the lab's own clusters. Airflow itself is not started: how
+many tasks it would run in a day follows from the DAGs, which are parsed with the same topology.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import resource
+import statistics
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from kafka_dr.clock import SystemClock
+from kafka_dr.fencing import plan
+from kafka_dr.rounds import AccessData, Round, RoundLimits, look_at_groups
+from kafka_dr.rounds.looks import HEALTH
+from kafka_dr.runs.at_rest import WatchResult
+from kafka_dr.runs.clients import Clients
+from lab.api import Lab
+from lab.bench import many_groups
+from lab.bench.offsets import lab_clients_of
+from lab.bench.parsed import parsed
+from lab.errors import LabError
+from lab.layout import PROJECT
+
+_OPEN, _RETURNED = "west-broker-1", "west"
+_ROUND_SECONDS, _PERIOD_SECONDS, _BACK_SECONDS = 50.0, 60.0, 300.0
+_GOALS = {"tasks_a_day": 20_000, "look_seconds": 20.0, "fenced_seconds": 60.0, "parse_seconds": 1.0}
+
+
+def configure(benches: Any, *, options: Sequence[argparse.ArgumentParser]) -> None:
+    """Add this benchmark to the others.
+
+    :param options: the options that say where the lab is
+    """
+    parser = benches.add_parser("watch", parents=list(options), help="the scheduled checks of many protection groups")
+    parser.add_argument("--groups", type=int, default=100, metavar="N", help="protection groups, each of two topics")
+    parser.add_argument("--looks", type=int, default=5, metavar="N", help="looks of health that are measured")
+    parser.add_argument("--report", type=Path, required=True, metavar="FILE", help="where the figures go, as JSON")
+    parser.set_defaults(run=run)
+
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """One round of health."""
+
+    seconds: float
+    processor_seconds: float
+    found: dict[str, WatchResult]
+
+
+def run(options: argparse.Namespace, console: Console) -> int:
+    """Measure, and write the report.
+
+    :returns: 0 if every goal was reached; else 1
+    """
+    lab = Lab(options.home.expanduser().absolute(), port_base=options.port_base)
+    console.print(f"{options.groups} protection groups: the lab starts")
+    lab.up(airflow=False)
+    try:
+        report = _measure(lab, options.groups, options.looks, console)
+    finally:
+        lab.down(delete=True)
+    options.report.parent.mkdir(parents=True, exist_ok=True)
+    options.report.write_text(json.dumps(report, indent=1) + "\n")
+    for name, goal in _GOALS.items():
+        console.print(f"{name}: {report[name]} (goal: at most {goal:g})")
+    return 0 if report["reached"] else 1
+
+
+def _measure(lab: Lab, count: int, looks: int, console: Console) -> dict[str, Any]:
+    bench = WatchBench(lab, count)
+    bench.begin()
+    console.print(f"{count} groups are adopted")
+    looked = [bench.look() for _ in range(looks)]
+    for each in looked:
+        console.print(f"a look of health: {each.seconds:.1f} s, {each.processor_seconds:.1f} s of a processor")
+    fenced = bench.seconds_until_fenced()
+    dags = bench.parsed()
+    report: dict[str, Any] = {
+        "groups": count,
+        "look_seconds": round(statistics.median(each.seconds for each in looked), 2),
+        "look_seconds_each": [round(each.seconds, 2) for each in looked],
+        "look_processor_seconds": round(statistics.median(each.processor_seconds for each in looked), 2),
+        "look_found": _outcomes(looked[-1].found),
+        "fenced_seconds": round(fenced, 1),
+        "tasks_a_day": sum(dags["tasks_a_day"].values()),
+        "tasks_a_day_of": dags["tasks_a_day"],
+        "parse_seconds": dags["parse_seconds"],
+        "peak_memory_mb_of_a_process": resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss // 1024,
+        "machine": {"processors": os.cpu_count(), "load": os.getloadavg()[0]},
+    }
+    report["reached"] = all(report[name] <= goal for name, goal in _GOALS.items())
+    return report
+
+
+class WatchBench:
+    """Many protection groups in a lab, and the looks at them."""
+
+    def __init__(self, lab: Lab, count: int) -> None:
+        self._lab = lab
+        self._count = count
+        self._groups = many_groups.names(count)
+
+    def clients(self) -> Clients:
+        """Return clients for all groups."""
+        return lab_clients_of(Clients, self._lab, lambda topology: many_groups.declared(topology, self._count))
+
+    def begin(self) -> None:
+        """Create and adopt the groups."""
+        many_groups.create(self._lab, self._count)
+        with self.clients() as clients:
+            many_groups.adopt_all(clients, self._groups)
+
+    def look(self, **more: Any) -> Looked:
+        """Look at every group once, as ``dr_health`` does."""
+        began, used = time.monotonic(), _processor()
+        with self.clients() as clients:
+            topology = clients.topology
+            access = AccessData.read(
+                topology,
+                self._groups,
+                settings_of=clients._settings_of,
+                connect_of=clients._connect_of,
+                signing_key_of=lambda _: _signing_key(clients),
+                content_keys_of=lambda _: _no_key(),
+                unreadable=(LabError,),
+            )
+            limits = RoundLimits(_ROUND_SECONDS - 2, _ROUND_SECONDS)
+            wanted = Round(HEALTH, topology, access, clients.evidence_root, "bench", limits)
+            found = look_at_groups(wanted, self._groups, clock=SystemClock(), **more)
+        return Looked(time.monotonic() - began, _processor() - used, found)
+
+    def seconds_until_fenced(self) -> float:
+        """Let a cluster return that has none of its fences, and return after how many seconds it has all of them.
+
+        A look begins every minute, as the schedule says. The cluster returns right after one of them has begun.
+
+        :raises LabError: a fence was not there in time
+        """
+        self._remove_fences()
+        self._lab.kill(_OPEN)
+        began = time.monotonic()
+        self._lab.restart(_OPEN)
+        self._wait_for_answer()
+        returned = time.monotonic()
+        while True:
+            time.sleep(max(0.0, began + _PERIOD_SECONDS - time.monotonic()))
+            began = time.monotonic()
+            self.look()
+            if not self._missing():
+                return time.monotonic() - returned
+            if time.monotonic() - returned > _BACK_SECONDS:
+                raise LabError(f"{self._missing()} DENYs are still missing on {_RETURNED}")
+
+    def _remove_fences(self) -> None:
+        with self.clients() as clients:
+            for name in self._groups:
+                wanted = plan.work_denies(clients.topology.group(name))
+                clients.cluster(_RETURNED, "operator").acls.remove(wanted)
+
+    def _missing(self) -> int:
+        with self.clients() as clients:
+            found = clients.cluster(_RETURNED, "operator").acls.list()
+            return sum(len(plan.work_denies(clients.topology.group(name)) - found) for name in self._groups)
+
+    def _wait_for_answer(self) -> None:
+        deadline = time.monotonic() + _BACK_SECONDS
+        while True:
+            try:
+                return self._ask()
+            except Exception as error:
+                if time.monotonic() > deadline:
+                    raise LabError(f"{_RETURNED} does not answer after its restart: {error}") from error
+                time.sleep(0.2)
+
+    def _ask(self) -> None:
+        with self.clients() as clients:
+            clients.cluster(_RETURNED, "operator").topics.identity()
+
+    def parsed(self) -> dict[str, Any]:
+        """Parse the DAGs with the topology of these groups, in a process of its own."""
+        folder = Path(self._lab.environ["KAFKA_DR_LAB_HOME"])
+        declared = many_groups.written(Path(self._lab.environ["KAFKA_DR_TOPOLOGY"]), self._count, folder)
+        environ = {**os.environ, **self._lab.environ, "KAFKA_DR_TOPOLOGY": str(declared)}
+        return parsed(PROJECT / "dags", environ)
+
+
+def _processor() -> float:
+    return sum(resource.getrusage(who).ru_utime + resource.getrusage(who).ru_stime for who in _ALL)
+
+
+_ALL = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+
+
+def _signing_key(clients: Clients) -> Any:
+    return clients.signing_key
+
+
+def _no_key() -> Any:
+    raise LabError("the lab has no encryption key")
+
+
+def _outcomes(found: dict[str, WatchResult]) -> dict[str, int]:
+    outcomes = [each.outcome for each in found.values()]
+    return {outcome: outcomes.count(outcome) for outcome in dict.fromkeys(outcomes)}

@@ -1,0 +1,241 @@
+"""The audit of one flow, as a task sees it: where its report belongs, what is journaled of it, what it says."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from itertools import permutations
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from airflow.sdk import Asset
+from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
+
+from kafka_dr.audit.report_folders import prune, report_folder
+from kafka_dr.metrics.audit_figures import figures_of
+from kafka_dr.quoting import line
+from kafka_dr_airflow.operators.plain_failure import plain_errors
+from kafka_dr_airflow.topology_file import evidence_root, read_topology
+
+if TYPE_CHECKING:
+    from kafka_dr.replication import Flow
+    from kafka_dr.runs.clients import Clients
+    from kafka_dr.topology import Topology
+    from kafka_dr.watch_results import WatchName
+    from kafka_dr_airflow.operators.kept_results import LookResult
+
+#: How many flows a sentence names.
+_NAMED = 10
+
+
+@dataclass(frozen=True, slots=True)
+class FlowAudit:
+    """One audit of one flow by one try of a task.
+
+    :param audit: ``checksum`` or ``lag``: the job, and the folder of its reports
+    :param folder: of this audit's report, below the evidence root
+    :param root: the evidence root
+    """
+
+    flow: Flow
+    audit: str
+    folder: str
+    root: Any = field(repr=False, compare=False)
+    at: datetime
+
+    @classmethod
+    def of(cls, flow: Flow, audit: str, context: Any) -> FlowAudit:
+        """Return the audit that this try of the task is about to make."""
+        now = datetime.now(UTC)
+        root = evidence_root(read_topology(os.environ).evidence)
+        name = report_folder(now, context["run_id"], context["ti"].try_number)
+        return cls(flow, audit, f"{_reports(flow, audit)}/{name}", root, now)
+
+    @property
+    def name(self) -> str:
+        """The name of the flow."""
+        return flow_name(self.flow)
+
+    @property
+    def report_path(self) -> str:
+        """Where the report is, below the evidence root."""
+        return f"{self.folder}/report.json"
+
+    @property
+    def watch(self) -> WatchName:
+        """Under which name the result is kept."""
+        return watch_of(self.audit)
+
+    @property
+    def out(self) -> str:
+        """The folder of the report, as the job names it."""
+        return f"{read_topology(os.environ).evidence.root.rstrip('/')}/{self.folder}"
+
+    def begins_again(self) -> bool:
+        """Return whether the job reads all that both clusters hold, because nothing is kept that it could continue.
+
+        :raises OSError: the storage refuses
+        """
+        from kafka_dr.audit import AuditKind
+        from kafka_dr.runs.recorded_inputs import InputKind, RecordedInput
+
+        if self.audit != AuditKind.CHECKSUM:
+            return False
+        state = RecordedInput(InputKind.OFFSET_MAP, self.flow.group, f"{self.flow.source}-to-{self.flow.target}")
+        return not state.sha256(self.root)
+
+    def drop_unrecorded(self, clients: Clients, logger: Any) -> None:
+        """Remove what others wrote of what the job would continue from: then it begins again."""
+        from kafka_dr.audit import AuditKind
+        from kafka_dr.checks.recorded_audits import drop_unrecorded
+
+        if self.audit != AuditKind.CHECKSUM:
+            return
+        try:
+            with plain_errors():
+                dropped = drop_unrecorded(clients, self.flow)
+        except OSError as error:
+            raise AirflowFailException(f"{self.name}: unknown: {line(error)}") from None
+        for each in dropped:
+            logger.warning("%s: it was removed, and what it says is compared again", line(each))
+
+    def record(self, clients: Clients) -> None:
+        """Journal the digest of the newest result, with the operator's credentials, which the job does not have."""
+        from kafka_dr.audit import AuditKind, ResultUnreadable
+        from kafka_dr.checks.recorded_audits import filed, record_audit, record_inputs
+
+        try:
+            result = filed(self.root, self.flow, AuditKind(self.audit), report=self.report_path)
+            with plain_errors():
+                if result is not None:
+                    record_audit(clients, result)
+                if self.audit == AuditKind.CHECKSUM:
+                    record_inputs(clients, self.flow)
+        except (ResultUnreadable, OSError) as error:
+            raise AirflowFailException(f"{self.name}: unknown: {line(error)}") from None
+
+    def judge(self, problem: str | None, kept: LookResult, logger: Any) -> dict[str, str]:
+        """Show what the report says, and remove old ones.
+
+        :param problem: what the job complains of; ``None`` if it ended well
+        :param kept: is filled in
+        :returns: the verdict, and where the report is
+        :raises AirflowFailException: the verdict is not good, or there is none
+        """
+        report = _read_report(self.root.joinpath(*self.report_path.split("/")))
+        keep = read_topology(os.environ).group(self.flow.group).audits.keep_fingerprints_seconds
+        reports = self.root.joinpath(*_reports(self.flow, self.audit).split("/"))
+        prune(reports, now=self.at, keep=timedelta(seconds=keep))
+        if report is None:
+            said = problem or "the audit ended without a report: see its log"
+            kept.sentences = (line(said),)
+            raise AirflowFailException(f"{self.name}: unknown: {said}")
+        first, *findings = _sentences(report)
+        logger.info("%s: %s: %s", self.name, line(report["verdict"]), line(first))
+        for finding in findings:
+            logger.warning("%s", line(finding))
+        kept.sentences = (first, *findings)
+        kept.facts = {**figures_of(report), "verdict": str(report["verdict"]), "report": self.report_path}
+        if problem is not None:
+            if report["verdict"] == "findings":
+                kept.outcome = "failed"
+                raise AirflowFailException(f"{self.name}: findings: {line(first)}")
+            kept.outcome, kept.sentences = "unknown", (line(problem), *kept.sentences)
+            raise AirflowFailException(f"{self.name}: unknown: {problem}")
+        kept.outcome = "ok"
+        return {"verdict": str(report["verdict"]), "report": self.report_path, "at": str(report.get("at"))}
+
+    def asset(self) -> Asset:
+        """Return the asset of the flow of which a good verdict is an event."""
+        flow, audit = self.flow, self.audit
+        address = f"kafka-dr://{quote(flow.group)}/{quote(flow.source)}-to-{quote(flow.target)}/{audit}"
+        return Asset(name=f"{flow.group} {flow.source}→{flow.target} {audit}", uri=address)
+
+
+def chosen_flow(group: str, wanted: str | None, clients: Clients) -> Flow:
+    """Return the flow of a group that is to be audited now.
+
+    :param wanted: the only flow that the run asks for, of whatever group
+    :raises AirflowSkipException: the group has none, or the run asks for another one
+    """
+    from kafka_dr.checks.audit_checks import flow_to_audit
+    from kafka_dr.replication import Flow
+
+    if wanted:
+        for flow in _flows(clients.topology, group):
+            if flow_name(flow) == wanted:
+                return flow
+        raise AirflowSkipException(f"this run audits only {wanted}")
+    with plain_errors():
+        found = flow_to_audit(group, clients)
+    if isinstance(found, Flow):
+        return found
+    raise AirflowSkipException(found.summary)
+
+
+def group_of(wanted: str, topology: Topology) -> str:
+    """Return the group of a flow that a run names.
+
+    :raises AirflowFailException: the topology has no such flow
+    """
+    names = {flow_name(flow): group for group in topology.protection_groups for flow in _flows(topology, group)}
+    if wanted not in names:
+        known = ", ".join(sorted(names)[:_NAMED])
+        raise AirflowFailException(f"the topology has no flow '{line(wanted)}': choose one, for instance {known}")
+    return names[wanted]
+
+
+def _flows(topology: Topology, group: str) -> tuple[Flow, ...]:
+    from kafka_dr.replication import Flow
+
+    return tuple(Flow(group, *ends) for ends in permutations(topology.group(group).clusters, 2))
+
+
+def flow_name(flow: Flow) -> str:
+    """Return what the jobs call a flow."""
+    return f"{flow.group}.{flow.source}-to-{flow.target}"
+
+
+def watch_of(audit: str) -> WatchName:
+    """Return under which name the result of an audit is kept."""
+    return "lag" if audit == "lag" else "checksum"
+
+
+def is_whole(params: Mapping[str, Any]) -> bool:
+    """Return whether the whole flow is audited, and not only a part that the parameters name."""
+    return not any(params.get(part) for part in ("topics", "offsets", "since", "until"))
+
+
+def part_arguments(params: Mapping[str, Any]) -> list[str]:
+    """Return what the parameters of the run add to the command line of the job."""
+    found: list[str] = []
+    if params.get("full"):
+        found.append("--full")
+    for several in ("topics", "offsets"):
+        if values := params.get(several):
+            found += [f"--{several}", *map(str, values)]
+    for bound in ("since", "until"):
+        if value := params.get(bound):
+            found += [f"--{bound}", str(value)]
+    return found
+
+
+def _reports(flow: Flow, audit: str) -> str:
+    return f"audits/{flow.group}/{audit}/{flow.source}-to-{flow.target}"
+
+
+def _read_report(path: Any) -> dict[str, Any] | None:
+    try:
+        found = json.loads(path.read_bytes())
+    except (OSError, ValueError):
+        return None
+    return found if isinstance(found, dict) and "verdict" in found else None
+
+
+def _sentences(report: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return what a report says: the whole in one sentence, then one for each finding."""
+    findings = (each.get("sentence") if isinstance(each, dict) else each for each in report.get("findings") or ())
+    return (str(report.get("sentence") or "see the report"), *map(str, findings))

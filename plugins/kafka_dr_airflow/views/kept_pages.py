@@ -1,0 +1,167 @@
+"""Everything that is kept of a protection group, and the newest result of each watch, as pages.
+
+Nothing is asked of a cluster: names of folders and small files are read, each access with a deadline.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+from fastapi import APIRouter, HTTPException, status
+from fastapi.responses import HTMLResponse
+
+from kafka_dr.audit.report_folders import is_report_folder
+from kafka_dr.drill.result import DrillResults
+from kafka_dr.errors import KafkaDrError
+from kafka_dr.evidence import (
+    GroupLinks,
+    KeptDrill,
+    KeptNames,
+    StatusLinks,
+    build_group_view,
+    build_result_view,
+    render_group,
+    render_result,
+    with_way_back,
+)
+from kafka_dr.json_documents import DocumentDamaged
+from kafka_dr.watch_results import WATCHES, RunEndings, WatchResultStore, read_endings, read_status, read_watch_status
+from kafka_dr_airflow.links import (
+    airflow_path,
+    audit_url,
+    evidence_url,
+    group_url,
+    result_url,
+    run_url,
+    status_url,
+    stranded_url,
+    trigger_url,
+)
+from kafka_dr_airflow.topology_file import evidence_root, read_topology
+
+#: A part of the path of something that is kept; it cannot name a folder above.
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:+@=~-]*")
+#: These pages lead to others and to Airflow. No script runs, nothing is loaded, and no form is sent.
+LINKED_HEADERS = {
+    "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; form-action 'none'; base-uri 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+}
+#: What an audit keeps of each of its runs.
+_REPORT = "report.json"
+#: How many drills are shown.
+_DRILLS = 20
+
+router = APIRouter()
+
+
+def links() -> StatusLinks:
+    """Return the addresses that pages lead to."""
+    return StatusLinks(airflow_path(), dag=trigger_url, dag_run=run_url, evidence=evidence_url, group=group_url)
+
+
+def root() -> Any:
+    """Return the evidence root.
+
+    :raises HTTPException: the topology cannot be read
+    """
+    try:
+        return evidence_root(read_topology(os.environ).evidence)
+    except KafkaDrError as error:
+        raise HTTPException(status.HTTP_503_SERVICE_UNAVAILABLE, str(error)) from error
+
+
+def shown(page: str, group: str = "") -> HTMLResponse:
+    """Return a page with a way back.
+
+    :param group: the protection group that the page is about
+    """
+    back = [("DR status", status_url())]
+    if group:
+        back.append((f"Everything of {group}", group_url(group)))
+    return HTMLResponse(with_way_back(page, back), headers=LINKED_HEADERS)
+
+
+@router.get("/groups/{group}")
+def group_page(group: str) -> HTMLResponse:
+    """Show everything that is kept of a group: watches, runs, reports, lists of stranded records."""
+    kept, now = root(), datetime.now(UTC)
+    (watched,) = read_status([_named(group)], WatchResultStore(kept), now)
+    endings = read_endings([group], RunEndings(kept))[group]
+    addresses = GroupLinks(links(), result=result_url, report=_report_address, stranded=stranded_url)
+    names, drills = _names(kept, group), _drills(kept, group)
+    if isinstance(drills, str):
+        names, drills = replace(names, problems=(*names.problems, drills)), ()
+    view = build_group_view(watched, endings, names, now, addresses, drills)
+    return shown(render_group(view))
+
+
+@router.get("/results/{group}/{watch}")
+def result_page(group: str, watch: str) -> HTMLResponse:
+    """Show what a watch found of a group when it last looked."""
+    found = next((name for name in WATCHES if name == watch), None)
+    if found is None:
+        said = f"There is no watch {watch}. The watches are {', '.join(WATCHES)}."
+        raise HTTPException(status.HTTP_404_NOT_FOUND, said)
+    now = datetime.now(UTC)
+    looked = read_watch_status(_named(group), found, WatchResultStore(root()), now)
+    run = looked.result.run if looked.result else ""
+    dag_id = looked.watch.dag_id
+    report = str(looked.result.facts.get("report") or "") if looked.result else ""
+    view = build_result_view(
+        group,
+        looked,
+        now,
+        run_href=run_url(dag_id, run) if run else trigger_url(dag_id),
+        report=audit_url(report) if report else "",
+    )
+    return shown(render_result(view), group)
+
+
+def _named(group: str) -> str:
+    """Return the name of a group; one that could name another folder is refused."""
+    if not NAME.fullmatch(group):
+        raise HTTPException(status.HTTP_400_BAD_REQUEST, "There is no such protection group.")
+    return group
+
+
+def _drills(kept: Any, group: str) -> tuple[KeptDrill, ...] | str:
+    """Return the last drills of a group, or why they are not known."""
+    try:
+        found = DrillResults(kept, group).newest(_DRILLS)
+    except (DocumentDamaged, KafkaDrError, OSError) as error:
+        return f"UNKNOWN: the results of drills cannot be read: {error}"
+    return tuple(
+        KeptDrill(each.summary, each.passed if each.stage == "ended" else None, each.ended_at, each.objectives)
+        for each in found
+    )
+
+
+def _report_address(group: str, audit: str, direction: str, run: str) -> str:
+    return audit_url("/".join(("audits", group, audit, direction, run, _REPORT)))
+
+
+def _names(kept: Any, group: str) -> KeptNames:
+    problems: list[str] = []
+
+    def folders(*parts: str) -> tuple[str, ...]:
+        try:
+            return tuple(path.name for path in kept.joinpath(*parts).iterdir() if NAME.fullmatch(path.name))
+        except (FileNotFoundError, NotADirectoryError):
+            return ()
+        except (KafkaDrError, OSError) as error:
+            problems.append(f"UNKNOWN: {'/'.join(parts)} below the evidence root cannot be read: {error}")
+            return ()
+
+    def reports() -> Iterator[tuple[str, str, str]]:
+        for audit in folders("audits", group):
+            for direction in folders("audits", group, audit):
+                kept_there = folders("audits", group, audit, direction)
+                yield from ((audit, direction, run) for run in kept_there if is_report_folder(run))
+
+    return KeptNames(folders("runs", group), tuple(reports()), folders("stranded", group), tuple(problems))

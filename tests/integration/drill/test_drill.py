@@ -1,0 +1,226 @@
+"""Drills on real brokers: they pass, they are red when they should be, and nothing of them is left, nor of the real."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+from unittest import mock
+
+import pytest
+
+from kafka_dr.adoption.adopt import adopt
+from kafka_dr.clusters import Acl, AclOperation, AclPermission, PatternType, ResourceType
+from kafka_dr.drill import conduct
+from kafka_dr.drill.beginning import remaining
+from kafka_dr.drill.making import make
+from kafka_dr.drill.result import DrillResults
+from kafka_dr.errors import Refused
+from kafka_dr.health.health_check import check_health
+from kafka_dr.readiness_checks.surroundings import drilled_lately
+from kafka_dr.runs.request import RunRequest, StepName
+from kafka_dr.runs.run import Run
+from kafka_dr.topology import DrillSpec
+from kafka_dr.topology.drill_rules import NOBODY
+from lab import rights
+from support.command_line import CommandLine
+from support.switched_group import Killed
+
+if TYPE_CHECKING:
+    from kafka_dr.runs.clients import Clients
+    from support.protection import Protection
+
+pytestmark = pytest.mark.kafka
+
+_OBJECTIVES = ("rto_seconds", "rpo_seconds", "write_outage_seconds")
+SPEC = DrillSpec(
+    principal=f"User:{rights.DRILL}",
+    connections={"east": "kafka_east_drill", "west": "kafka_west_drill"},
+    approval="automatic",
+    topics=2,
+    partitions=2,
+    load_seconds=1,
+)
+
+
+@dataclass(slots=True)
+class RealGroup:
+    """A real group, at rest, and the log of the drills of it."""
+
+    protection: Protection
+    clients: Clients
+    said: list[str] = field(default_factory=list)
+
+    @property
+    def name(self) -> str:
+        return self.protection.name
+
+    def say(self, sentence: str) -> None:
+        self.said.append(sentence)
+
+    def seen(self) -> dict[str, object]:
+        """Return everything on both clusters that a drill must leave as it is."""
+        found: dict[str, object] = {}
+        for cluster in ("east", "west"):
+            register = self.clients.register(cluster)
+            found[f"record on {cluster}"] = register.read(self.name)
+            found[f"journal on {cluster}"] = register.history(self.name)
+            with self.protection.cluster(cluster, "admin") as admin:
+                found[f"ACLs on {cluster}"] = admin.acls.list()
+                found[f"topics on {cluster}"] = {n for n in admin.topics.names() if not n.startswith(("_", "mm2"))}
+                found[f"groups on {cluster}"] = admin.groups.names()
+                ends = admin.topics.high_watermarks(
+                    admin.topics.describe([self.protection.topic])[self.protection.topic].partitions
+                )
+                found[f"ends on {cluster}"] = ends
+        found["route"] = self.clients.router(self.protection.group).read()
+        return found
+
+    def left(self) -> tuple[str, ...]:
+        return remaining(self.protection.group, self.clients)
+
+    def drill(self, drill_id: str, kind: str = "planned") -> None:
+        conduct.begin(self.name, kind, drill_id, self.clients, requester="")  # type: ignore[arg-type]
+        conduct.carry_out(self.name, drill_id, self.clients, self.say, requester="")
+
+
+@pytest.fixture
+def real(protection: Protection) -> Iterator[RealGroup]:
+    # No test asserts a time, also not through an objective.
+    objectives = protection.group.objectives.model_copy(update=dict.fromkeys(_OBJECTIVES, 300.0))
+    protection.changes = {"drill": SPEC, "objectives": objectives}
+    with protection.clients() as clients:
+        adopt(protection.name, clients, "adoption")
+        yield RealGroup(protection, clients)
+
+
+def test_a_planned_drill_moves_its_own_group_there_and_back_and_leaves_nothing(real: RealGroup) -> None:
+    before = real.seen()
+    real.drill("20260101000001")
+    health = check_health(real.name, real.clients)
+    result = conduct.conclude(real.name, "20260101000001", real.clients, real.say)
+
+    assert result is not None
+    said = "\n".join(real.said)
+    assert result.passed, f"{result.why}\n{said}"
+    assert (result.stage, result.approved_by, result.unread) == ("ended", NOBODY, 0)
+    there, back = result.legs
+    assert (there.source, there.target, back.source, back.target) == ("east", "west", "west", "east")
+    for leg in result.legs:
+        assert leg.acknowledged > 0
+        assert (leg.lost, leg.reordered, leg.rpo_seconds) == (0, 0, 0.0)
+        assert leg.rto_seconds is not None
+        assert leg.write_outage_seconds is not None
+        assert leg.report["rto_seconds"] is not None
+    assert {each.name: each.verdict for each in result.objectives} == {
+        "rto_seconds": "met",
+        "rpo_seconds": "met",
+        "write_outage_seconds": "met",
+    }
+    assert real.seen() == before
+    assert real.left() == ()
+    assert NOBODY in said
+    # While the drill's fences and connectors were there, nothing of them concerned the real group.
+    assert "kafka-dr-drill" not in health.summary
+    readiness = drilled_lately(Run(RunRequest(real.name, "readiness"), real.clients))
+    assert readiness.outcome == "ok", readiness
+
+
+def test_a_drill_that_a_stranger_could_write_to_does_not_pass_and_leaves_nothing(real: RealGroup) -> None:
+    before = real.seen()
+
+    def sabotaged(drill: object, own: Clients, say: object) -> None:
+        make(drill, own, say)  # type: ignore[arg-type]
+        (group,) = own.topology.protection_groups.values()
+        (prefix,) = group.topic_prefixes
+        stranger = Acl(
+            ResourceType.TOPIC,
+            prefix,
+            PatternType.PREFIXED,
+            "User:intruder",
+            AclOperation.WRITE,
+            AclPermission.ALLOW,
+        )
+        with real.protection.cluster("west", "admin") as admin:
+            admin.acls.add([stranger])
+
+    with mock.patch.object(conduct, "make", sabotaged):
+        real.drill("20260101000002")
+    result = conduct.conclude(real.name, "20260101000002", real.clients, real.say)
+    assert result is not None
+    assert not result.passed
+    assert "writers_declared" in result.why[0]
+    assert "User:intruder" in result.why[0]
+    assert result.legs == ()
+    assert real.left() == ()
+    assert real.seen() == before
+    assert drilled_lately(Run(RunRequest(real.name, "readiness"), real.clients)).outcome == "warning"
+
+
+def test_what_a_killed_drill_left_is_removed_by_name_and_no_other_begins_before(real: RealGroup) -> None:
+    before = real.seen()
+    with mock.patch.object(conduct, "practise", side_effect=Killed), pytest.raises(Killed):
+        real.drill("20260101000003")
+    assert real.left() == ("20260101000003",)
+    denied = {acl.principal for acl in _denies(real, "west")}
+    assert f"User:{rights.DRILL}" in denied
+    with pytest.raises(Refused, match=r"drill 20260101000003 of .* runs, or has left something"):
+        conduct.begin(real.name, "planned", "20260101000004", real.clients, requester="")
+
+    for _ in range(2):  # it can be run again
+        result = conduct.conclude(real.name, "20260101000003", real.clients, real.say)
+        assert result is not None
+        assert (result.passed, result.stage) == (False, "ended")
+        assert result.why == ("its process ended before anything was measured",)
+    assert real.left() == ()
+    assert real.seen() == before
+
+
+def test_no_drill_begins_while_a_run_holds_the_real_group(real: RealGroup) -> None:
+    with real.protection.clients() as others:
+        real.protection.start_flow(others)
+        real.protection.run_until(real.protection.request("run-1"), StepName.FENCE_SOURCE, others)
+    with pytest.raises(Refused, match=r"is switching by run run-1 .* a drill must not be in its way"):
+        conduct.begin(real.name, "planned", "20260101000005", real.clients, requester="")
+    assert DrillResults(real.clients.evidence_root, real.name).ids() == ()
+
+
+def _denies(real: RealGroup, cluster: str) -> set[Acl]:
+    with real.protection.cluster(cluster, "admin") as admin:
+        return {acl for acl in admin.acls.list() if acl.permission is AclPermission.DENY and "drill" in acl.name}
+
+
+@pytest.mark.long
+def test_an_unplanned_drill_loses_the_source_for_itself_alone_and_fences_it_when_it_is_back(real: RealGroup) -> None:
+    """By the command line, in a process of its own; alice approves it by her key."""
+    line, protection = CommandLine(real.protection), real.protection
+    files, keys = line.keys("alice")
+    protection.changes |= {
+        "drill": SPEC.model_copy(update={"approval": "person"}),
+        "approver_keys": keys,
+        "timing": protection.group.timing.model_copy(update={"confirm_seconds": 1.0}),
+    }
+    before = real.seen()
+    refused = line.run("drill", "--group", real.name, "--kind", "unplanned")
+    assert (refused.code, refused.out) == (4, ""), refused.err
+    assert "is no approver of the group: let an approver trigger it" in refused.err
+
+    said = line.run("drill", "--group", real.name, "--kind", "unplanned", "--key", str(files["alice"]), "--json")
+    assert said.code == 0, f"{said.out}\n{said.err}"
+    result = said.json
+    assert (result["passed"], result["approved_by"], result["requested_by"]) == (True, "alice", "alice")
+    (leg,) = result["legs"]
+    assert (leg["verb"], leg["source"], leg["target"]) == ("unplanned_failover", "east", "west")
+    assert leg["acknowledged"] > 0
+    assert (leg["lost"] > 0) == (leg["rpo_seconds"] > 0)
+    assert "east is lost for the drill: its connections lead to a closed port" in said.err
+    assert "approval: by alice, verified by a key" in said.err
+    assert "diverged" in said.err
+    assert real.left() == ()
+    assert real.seen() == before
+
+    trend = line.run("drill", "--group", real.name, "--results")
+    assert trend.code == 0
+    assert f"the unplanned drill {result['id']} of {real.name} passed" in trend.out
+    removed = line.run("drill", "--group", real.name, "--teardown")
+    assert (removed.code, removed.out.strip()) == (0, f"nothing of any drill of {real.name} is left")

@@ -1,0 +1,72 @@
+"""What readiness makes of drills: none in time, or one that did not pass, is a warning; one that passed is a try."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from kafka_dr.clock import ManualClock
+from kafka_dr.drill.result import DrillResult, DrillResults
+from kafka_dr.readiness_checks.surroundings import drilled_lately, tried_lately
+from support.drill_results import SPEC, TUESDAY, result
+
+
+def run(root: Path, *results: DrillResult, every_days: int | None = 30, tried: int | None = None, **spec: Any) -> Any:
+    kept = DrillResults(root, "orders")
+    for each in results:
+        kept.write(each)
+    group = SimpleNamespace(
+        name="orders",
+        drill=SPEC.model_copy(update={"every_days": every_days, **spec}),
+        objectives=SimpleNamespace(tried_every_days=tried),
+    )
+    clock = ManualClock(TUESDAY)
+    return SimpleNamespace(group=group, clients=SimpleNamespace(evidence_root=root), clock=clock, history={})
+
+
+def days_ago(days: int, **values: Any) -> DrillResult:
+    return result(TUESDAY - timedelta(days=days), **values)
+
+
+@pytest.mark.parametrize(
+    ("results", "outcome", "said"),
+    [
+        ((), "warning", "no drill of orders passed for 30 days (drill.every_days); there was none: trigger dr_drill"),
+        ((days_ago(3),), "ok", "passed"),
+        ((days_ago(40),), "warning", "the last was 20261015103000: trigger dr_drill, and look why none passed"),
+        ((days_ago(20), days_ago(3, passed=False)), "warning", "did not pass: recovery 70 s"),
+        ((days_ago(3), days_ago(0, passed=False, stage="begun")), "ok", "passed"),
+    ],
+)
+def test_a_drill_that_is_overdue_or_did_not_pass_lowers_readiness(
+    tmp_path: Path, results: tuple[DrillResult, ...], outcome: str, said: str
+) -> None:
+    check = drilled_lately(run(tmp_path, *results))
+    assert (check.outcome, said in check.detail) == (outcome, True), check
+
+
+def test_without_an_interval_only_a_drill_that_did_not_pass_is_a_warning(tmp_path: Path) -> None:
+    assert drilled_lately(run(tmp_path, every_days=None)).outcome == "ok"
+    assert drilled_lately(run(tmp_path, days_ago(400), every_days=None)).outcome == "ok"
+    assert drilled_lately(run(tmp_path, days_ago(3, passed=False), every_days=None)).outcome == "warning"
+
+
+def test_a_result_that_cannot_be_read_is_no_good_one(tmp_path: Path) -> None:
+    asked = run(tmp_path, days_ago(3), tried=10)
+    (tmp_path / "drills" / "orders" / days_ago(3).id / "result.json").write_text("{")
+    check = drilled_lately(asked)
+    assert (check.outcome, "cannot be read" in check.detail) == ("warning", True)
+    assert tried_lately(asked).outcome == "warning"
+
+
+def test_a_drill_that_passed_is_a_try_and_one_that_did_not_is_none(tmp_path: Path) -> None:
+    assert (
+        "the planned drill 20261121103000 passed 3 days ago"
+        in tried_lately(run(tmp_path, days_ago(3), tried=10)).detail
+    )
+    late = tried_lately(run(tmp_path / "late", days_ago(20), days_ago(2, passed=False), tried=10))
+    assert (late.outcome, "20 days ago, expected at least every 10 days" in late.detail) == ("warning", True)

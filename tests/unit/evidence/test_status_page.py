@@ -1,0 +1,189 @@
+"""The status page: what needs a person first, unknown as a word, and nothing in it that acts."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from kafka_dr.evidence import StatusLinks, StatusView, build_status_view, render_status
+from kafka_dr.readiness import ReadinessCheck, ReadyVerb, VerbReadiness
+from kafka_dr.readiness.judge import facts_of
+from kafka_dr.watch_results import WATCHES, KeptResult, RunEnding, WatchName, WatchOutcome
+from kafka_dr.watch_results.status import watched_group
+from support.kept_metrics import REGISTER
+
+NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
+HOSTILE = '<script>alert("x")</script>\u202e\x1b[2J'
+LINKS = StatusLinks(
+    "/",
+    dag=lambda dag_id: f"/dags/{dag_id}",
+    dag_run=lambda dag_id, run: f"/dags/{dag_id}/runs/{run}",
+    evidence=lambda group, run: f"/kafka-dr/evidence/{group}/{run}",
+    group=lambda group: f"/kafka-dr/groups/{group}",
+)
+
+
+def found(group: str, outcome: WatchOutcome = "ok", *, only: WatchName = "health", **more: Any) -> Any:
+    """Return a group of which every watch is good, but one."""
+    results: dict[WatchName, Any] = {
+        name: KeptResult(group, name, "ok", ("all is good",), NOON, run="scheduled__1", facts=REGISTER)
+        for name in WATCHES
+    }
+    results[only] = replace(results[only], outcome=outcome, **more)
+    return watched_group(group, results, NOON)
+
+
+def view(*groups: Any) -> StatusView:
+    return build_status_view(groups, NOON + timedelta(seconds=40), LINKS, {})
+
+
+def test_a_good_group_reads_like_a_sentence() -> None:
+    (card,) = view(found("orders")).cards
+    assert card.verdict == "OK: every watch is good"
+    assert card.state == (
+        "Active on east, standby west: stable since 2026-03-01 07:36 UTC (planned failover, approved by alice), "
+        "epoch 3."
+    )
+    assert (card.rows[0].word, card.rows[0].age, card.rows[0].is_open) == ("OK", "40 s ago", False)
+    assert view(found("orders")).verdict == "OK: every watch of 1 protection group is good"
+
+
+def test_what_needs_a_person_comes_first() -> None:
+    page = view(found("a"), found("b", "unknown"), found("z", "failed"), found("c", "left_alone"))
+    assert [card.group for card in page.cards] == ["z", "b", "c", "a"]
+    assert page.verdict == "FAILED: 1 of 4 protection groups need a person"
+    assert [card.verdict for card in page.cards[:3]] == ["FAILED: health", "UNKNOWN: health", "NOT CHECKED: health"]
+
+
+def test_a_group_without_any_result_is_unknown_in_words() -> None:
+    page = view(watched_group("orders", {}, NOON))
+    assert page.verdict == "UNKNOWN: not everything is known of 1 of 1 protection group"
+    assert page.cards[0].state == "UNKNOWN: no kept result says which cluster is active"
+    assert {row.word for row in page.cards[0].rows} == {"UNKNOWN"}
+    assert "UNKNOWN" in render_status(page)
+
+
+def test_a_topology_without_groups_is_not_good() -> None:
+    assert view().verdict == "UNKNOWN: the topology declares no protection group"
+
+
+def test_an_old_result_says_what_was_last_known_and_that_it_is_unknown_now() -> None:
+    old = found("orders", looked_at=NOON - timedelta(hours=3))
+    (card,) = view(old).cards
+    assert card.rows[0].age == "was OK 3 h ago"
+    assert card.state.startswith("UNKNOWN now. 3 h ago: Active on east")
+
+
+def test_a_run_that_holds_the_group_is_named_with_its_evidence() -> None:
+    held = found("orders", "left_alone", facts={**REGISTER, "held": True, "phase": "switching"})
+    (card,) = view(held).cards
+    assert card.state.startswith("A run holds the group. Active on east, standby west: switching since")
+    assert card.run_href == "/kafka-dr/evidence/orders/manual__1"
+
+
+def test_facts_of_the_wrong_kind_make_the_state_unknown() -> None:
+    for facts in ({}, {**REGISTER, "recorded_at": 5}, {**REGISTER, "recorded_at": "x"}):
+        (card,) = view(found("orders", facts=facts)).cards
+        assert card.state == "UNKNOWN: no kept result says which cluster is active; all is good"
+
+
+def test_nothing_that_a_cluster_said_acts_on_the_page() -> None:
+    hostile = found("orders", "failed", sentences=(HOSTILE,), facts={**REGISTER, "active": HOSTILE, "run": HOSTILE})
+    page = render_status(view(hostile))
+    assert "<script" not in page
+    assert "\u202e" not in page
+    assert "\x1b" not in page
+
+
+def test_every_address_leads_to_a_dag_a_run_or_airflow() -> None:
+    page = render_status(view(found("orders")))
+    for dag_id in ("dr_adopt", "dr_planned_failover", "dr_unplanned_failover", "dr_failback", "dr_resume"):
+        assert f'href="/dags/{dag_id}"' in page
+    assert 'href="/dags/dr_health/runs/scheduled__1"' in page
+
+
+def test_the_last_runs_are_shown_with_their_evidence_and_without_markdown() -> None:
+    runs = (
+        RunEnding("m2", "dr_planned_failover", "REJECTED by bob: not \\<tonight\\>", False, NOON),
+        RunEnding("m1", "dr_planned_failover", "MOVED to west: RTO 8\\.8 s", True, NOON - timedelta(hours=3)),
+    )
+    (card,) = build_status_view([found("orders")], NOON, LINKS, {"orders": runs}).cards
+    assert [(row.said, row.colour, row.age, row.href) for row in card.runs] == [
+        ("REJECTED by bob: not <tonight>", "warn", "0 s ago", "/kafka-dr/evidence/orders/m2"),
+        ("MOVED to west: RTO 8.8 s", "good", "3 h ago", "/kafka-dr/evidence/orders/m1"),
+    ]
+    page = render_status(build_status_view([found("orders")], NOON, LINKS, {"orders": runs}))
+    assert "&lt;tonight&gt;" in page
+
+
+def test_a_list_of_runs_that_cannot_be_read_says_so() -> None:
+    (card,) = build_status_view([found("orders")], NOON, LINKS, {"orders": ValueError("it is damaged")}).cards
+    assert card.runs_note == "UNKNOWN: the list of the last runs cannot be read: it is damaged"
+    assert card.verdict == "OK: every watch is good"
+
+
+def with_readiness(*verbs: VerbReadiness) -> Any:
+    """Return a group of which every watch is good, with these answers of the verbs."""
+    results: dict[WatchName, Any] = {
+        name: KeptResult("orders", name, "ok", ("all is good",), NOON, run="scheduled__1", facts=REGISTER)
+        for name in WATCHES
+    }
+    results["readiness"] = replace(results["readiness"], facts=facts_of(verbs))
+    return watched_group("orders", results, NOON)
+
+
+def ready(verb: ReadyVerb, *checks: ReadinessCheck, expected: tuple[str, ...] = ()) -> VerbReadiness:
+    return VerbReadiness(verb, (ReadinessCheck("target_refuses", "ok", "west refuses writes"), *checks), expected)
+
+
+NO_FAILBACK = VerbReadiness("failback", (ReadinessCheck("not_needed", "ok", "the standby is a copy"),))
+
+
+def test_a_card_says_whether_the_group_can_fail_over_and_what_would_be_lost() -> None:
+    (card,) = view(
+        with_readiness(
+            ready("planned_failover", expected=("A real run would lose no record", "Writes would stop for: 2.2 s")),
+            ready("unplanned_failover", expected=("records lost on west: at least 0 records",)),
+            NO_FAILBACK,
+        )
+    ).cards
+    assert [(line.question, line.word, line.colour) for line in card.verbs] == [
+        ("Can it be moved to west now?", "YES", "good"),
+        ("If east is lost now, can west take over?", "YES", "good"),
+    ]
+    assert card.verbs[0].said == "A real run would lose no record. Writes would stop for: 2.2 s"
+    assert card.verbs[0].counted.endswith("checks are ok")
+    assert card.asked == "asked 40 s ago"
+
+
+def test_a_verb_that_would_be_refused_names_the_reason_first_and_since_when() -> None:
+    stuck = ReadinessCheck("flow_moves", "failed", "dr.orders.east-to-west is stopped: run dr_flows", NOON)
+    low = ReadinessCheck("standby_space", "warning", "little space is free on west")
+    (card,) = view(
+        with_readiness(ready("planned_failover", low, stuck), ready("unplanned_failover", low), NO_FAILBACK)
+    ).cards
+    planned, unplanned = card.verbs
+    assert (planned.word, planned.colour) == ("NO", "bad")
+    assert planned.said == "flow_moves: dr.orders.east-to-west is stopped: run dr_flows"
+    assert planned.findings == (
+        "FAILED: flow_moves: dr.orders.east-to-west is stopped: run dr_flows (since 2026-03-01 12:00 UTC)",
+        "WARNING: standby_space: little space is free on west",
+    )
+    assert (unplanned.word, unplanned.colour) == ("YES, BUT", "warn")
+
+
+def test_a_group_that_was_never_asked_has_unknown_answers_and_no_colour_of_good() -> None:
+    (card,) = view(watched_group("orders", {}, NOON)).cards
+    assert {(line.word, line.colour) for line in card.verbs} == {("UNKNOWN", "unknown")}
+    assert card.asked == "never asked"
+    assert "Can it be moved to the standby cluster now?" in render_status(view(watched_group("orders", {}, NOON)))
+
+
+def test_nothing_that_a_check_said_acts_on_the_page() -> None:
+    hostile = ReadinessCheck(HOSTILE, "failed", HOSTILE)
+    page = render_status(
+        view(with_readiness(ready("planned_failover", hostile), ready("unplanned_failover"), NO_FAILBACK))
+    )
+    assert "<script" not in page
+    assert "\u202e" not in page

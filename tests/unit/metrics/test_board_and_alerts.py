@@ -1,0 +1,127 @@
+"""The board and the alerts: only metrics of the table, only PromQL, and each alert names one line of a runbook."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from itertools import combinations, takewhile
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from kafka_dr.metrics import METRICS
+from support.prometheus import promtool
+
+ROOT = Path(__file__).parents[3]
+MONITORING = ROOT / "include" / "monitoring"
+ALERTS = MONITORING / "prometheus-alerts.yaml"
+RULES: list[dict[str, Any]] = [
+    rule for group in yaml.safe_load(ALERTS.read_text("utf-8"))["groups"] for rule in group["rules"]
+]
+BOARD: dict[str, Any] = json.loads((MONITORING / "grafana-dashboard.json").read_text("utf-8"))
+NAMED = {each.sample_name: each for each in METRICS.values()}
+#: A metric in a query, and the labels that it is asked by.
+ASKED = re.compile(r"\b(kafka_dr_\w+)(?:\{([^}]*)\})?")
+#: The tables that say what to do when something is red: the runbook and the head of the first column.
+TABLES = {"dr_readiness": "check", "dr_canary": "verdict", "dr_lag_audit": "finding", "dr_checksum_audit": "finding"}
+#: Lines of the runbook of health that no metric can tell from another one; the page on monitoring names them.
+SHARED = {
+    "*was fenced by a version that let applications change topics …*",
+    "*its run would be refused before it could ask for approval*",
+    "*the process that looked at it was ended by signal …*",
+    "*does not exist, so nothing … is copied*",
+}
+
+
+def queries() -> list[str]:
+    """Return every query of the board, as Prometheus gets it."""
+    found = [target["expr"] for panel in BOARD["panels"] for target in panel.get("targets", ())]
+    return [each.replace("$__rate_interval", "5m").replace("$group", ".*") for each in found]
+
+
+def first_cells(runbook: str, head: str) -> list[str]:
+    """Return the first column of the table with this head after *When a group's task is red*."""
+    lines = (ROOT / "dags" / f"{runbook}.md").read_text("utf-8").splitlines()
+    red = next(at for at, line in enumerate(lines) if line.startswith("**When a group's task is red**"))
+    begin = next(at for at in range(red, len(lines)) if lines[at].startswith(f"| {head} |")) + 2
+    rows = takewhile(lambda line: line.startswith("|"), lines[begin:])
+    return [row.split(" | ")[0].removeprefix("| ") for row in rows]
+
+
+def test_prometheus_accepts_the_rules() -> None:
+    done = promtool("check", "rules", ALERTS)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_alerts_fire_when_they_have_to_and_not_otherwise() -> None:
+    done = promtool("test", "rules", Path(__file__).with_name("alerts_tried.yaml"))
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_prometheus_accepts_the_queries_of_the_board(tmp_path: Path) -> None:
+    rules = [{"record": f"board:{number}", "expr": query} for number, query in enumerate(queries())]
+    path = tmp_path / "board.yaml"
+    path.write_text(json.dumps({"groups": [{"name": "board", "rules": rules}]}))
+    done = promtool("check", "rules", path)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("query", dict.fromkeys([*(rule["expr"] for rule in RULES), *queries()]))
+def test_every_metric_and_label_of_a_query_is_one_of_the_table(query: str) -> None:
+    for name, labels in ASKED.findall(query):
+        assert name in NAMED
+        asked = set(re.findall(r"(\w+)\s*[=!]~?\"", labels))
+        assert asked <= set(NAMED[name].labels), name
+
+
+def test_the_board_shows_every_metric_that_people_look_at_and_no_panel_covers_another() -> None:
+    panels = BOARD["panels"]
+    assert [panel["id"] for panel in panels] == list(range(1, len(panels) + 1))
+    boxes = [(panel["title"], panel["gridPos"]) for panel in panels]
+    assert all(box["x"] + box["w"] <= 24 for _, box in boxes)
+    for (one, a), (other, b) in combinations(boxes, 2):
+        apart = (
+            a["x"] + a["w"] <= b["x"]
+            or b["x"] + b["w"] <= a["x"]
+            or a["y"] + a["h"] <= b["y"]
+            or b["y"] + b["h"] <= a["y"]
+        )
+        assert apart, (one, other)
+    shown = {name for query in queries() for name, _ in ASKED.findall(query)}
+    hidden = {"kafka_dr_epoch", "kafka_dr_held", "kafka_dr_canary_verdict", "kafka_dr_readiness_score"}
+    hidden |= {"kafka_dr_run_good", "kafka_dr_run_ended_timestamp_seconds", "kafka_dr_runs_readable"}
+    hidden |= {"kafka_dr_watch_looked_timestamp_seconds", "kafka_dr_unverified_offsets"}
+    assert shown | hidden == set(NAMED)
+
+
+def test_each_alert_names_a_line_of_its_own_and_the_line_is_there() -> None:
+    lines = [(rule["annotations"]["runbook"], rule["annotations"]["line"]) for rule in RULES]
+    assert [line for line, times in Counter(lines).items() if times > 1] == []
+    for runbook, line in lines:
+        text = (ROOT / runbook).read_text("utf-8").splitlines()
+        assert sum(each.startswith((line, f"| {line}")) for each in text) == 1, (runbook, line)
+    assert len({rule["alert"] for rule in RULES}) == len(RULES)
+    assert {rule["labels"]["severity"] for rule in RULES} == {"critical", "warning", "info"}
+
+
+@pytest.mark.parametrize(("runbook", "head"), TABLES.items())
+def test_each_line_that_says_what_to_do_has_its_alert(runbook: str, head: str) -> None:
+    named = {rule["annotations"]["line"] for rule in RULES if rule["annotations"]["runbook"] == f"dags/{runbook}.md"}
+    assert {f"| {cell} |" for cell in first_cells(runbook, head)} <= named
+
+
+def test_each_line_of_health_has_its_alert_or_is_one_that_no_metric_knows() -> None:
+    named = {rule["annotations"]["line"] for rule in RULES if rule["annotations"]["runbook"] == "dags/dr_health.md"}
+    assert {f"| {cell} |" for cell in first_cells("dr_health", "line") if cell not in SHARED} == named
+    assert set(first_cells("dr_health", "line")) >= SHARED
+
+
+def test_unknown_old_and_absent_are_never_left_without_an_alert() -> None:
+    """So that no series can vanish and nothing fires."""
+    said = " ".join(rule["expr"] for rule in RULES)
+    assert "absent(kafka_dr_groups)" in said
+    for watch in ("health", "canary", "flows", "lag", "checksum", "offsets", "offset_syncs", "config_sync"):
+        assert re.search(rf'watch="{watch}",outcome=(~"failed\||")unknown"', said), watch

@@ -1,0 +1,111 @@
+"""What people are news: every change once, nothing while a run holds the group, and never that unknown is good."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any, cast
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kafka_dr.notifications import Notification, changes_between
+from kafka_dr.topology import Occasion
+from kafka_dr.watch_results import KeptResult, WatchName, WatchOutcome
+
+NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
+STABLE = {"phase": "stable", "active": "east", "epoch": 3, "run": "r1", "verb": "planned_failover", "held": False}
+
+
+def news(
+    *outcomes: WatchOutcome, watch: WatchName = "canary", facts: list[dict[str, Any]] | None = None
+) -> list[Occasion]:
+    """Return what is news when a watch finds these outcomes, one a minute."""
+    found: list[Notification] = []
+    before: KeptResult | None = None
+    for minute, outcome in enumerate(outcomes):
+        at = NOON + timedelta(minutes=minute)
+        seen = facts[minute] if facts else {}
+        now = KeptResult("orders", watch, outcome, (f"it is {outcome}",), at, facts=seen).after(before)
+        found += changes_between(before, now)
+        before = now
+    return [each.occasion for each in found]
+
+
+def test_a_check_that_turns_red_and_good_again_is_told_twice() -> None:
+    assert news("ok", "failed", "failed", "failed", "ok", "ok") == ["check_red", "check_good"]
+
+
+def test_what_is_not_known_is_told_as_red() -> None:
+    assert news("ok", "unknown", "ok") == ["check_red", "check_good"]
+    assert news("ok", "unknown", "failed", "ok") == ["check_red", "check_red", "check_good"]
+
+
+def test_a_first_result_is_told_only_if_it_is_not_good() -> None:
+    assert news("ok") == []
+    assert news("failed") == ["check_red"]
+    assert news("left_alone", "ok") == []
+
+
+def test_a_watch_that_looks_away_while_a_run_holds_the_group_tells_nothing() -> None:
+    assert news("ok", "left_alone", "left_alone", "ok") == []
+    assert news("failed", "left_alone", "failed") == ["check_red"]
+    assert news("failed", "left_alone", "ok") == ["check_red", "check_good"]
+
+
+def test_readiness_has_words_of_its_own() -> None:
+    assert news("ok", "failed", "ok", watch="readiness") == ["readiness_lost", "readiness_regained"]
+
+
+@given(st.lists(st.sampled_from(["ok", "failed", "unknown", "left_alone"]), max_size=20))
+def test_the_last_that_was_told_is_what_is_true(outcomes: Any) -> None:
+    occasions = news(*outcomes)
+    judged = [each for each in outcomes if each != "left_alone"]
+    if judged and judged[-1] != "ok":
+        assert occasions[-1] == "check_red"
+    elif occasions:
+        assert occasions[-1] == "check_good"
+
+
+def register(**changes: Any) -> dict[str, Any]:
+    return {**STABLE, **changes}
+
+
+def of_register(*facts: dict[str, Any]) -> list[Occasion]:
+    return news(*cast("list[WatchOutcome]", ["ok"] * len(facts)), watch="health", facts=list(facts))
+
+
+def test_a_switch_is_told_step_by_step_as_the_register_shows_it() -> None:
+    assert of_register(
+        register(),
+        register(phase="switching", epoch=4, run="r2", held=True),
+        register(phase="switching", epoch=4, run="r2", held=True),
+        register(phase="handed_over", active="west", epoch=4, run="r2", held=True),
+        register(phase="stable", active="west", epoch=4, run="r2"),
+    ) == ["run_began", "point_of_no_return", "run_ended"]
+
+
+def test_a_switch_that_was_over_before_the_next_look_is_told_as_moved() -> None:
+    assert of_register(register(), register(active="west", epoch=4, run="r2")) == ["moved"]
+
+
+def test_a_roll_back_is_told() -> None:
+    held = register(phase="switching", epoch=4, run="r2", held=True)
+    assert of_register(register(), held, register(epoch=5, run="r2", verb="roll_back")) == ["run_began", "rolled_back"]
+
+
+def test_a_register_that_could_not_be_read_tells_nothing_of_a_move() -> None:
+    assert of_register(register(), {}, register()) == []
+
+
+def test_the_same_change_has_the_same_name_whoever_saw_it() -> None:
+    one, again = (Notification("orders", "moved", NOON, "moved from east to west") for _ in range(2))
+    assert one.id == again.id
+    assert one.id != Notification("payments", "moved", NOON, "moved from east to west").id
+
+
+def test_texts_of_clusters_act_neither_in_mail_nor_in_a_template() -> None:
+    hostile = "<script>alert(1)</script>\n{{ conn.x.password }}\u202e"
+    found = Notification("orders", "check_red", NOON, hostile, (hostile,), "http://x/?a=1&b=<").for_templates()
+    assert "<script" not in found["html"]
+    assert "\n" not in found["title"]
+    assert "\u202e" not in found["text"]

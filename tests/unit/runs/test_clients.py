@@ -1,0 +1,54 @@
+"""Clients are built when they are first needed, and none after they were closed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from kafka_dr.clock import ManualClock
+from kafka_dr.clusters import ClientSettings
+from kafka_dr.replication import ConnectEndpoint
+from kafka_dr.runs.clients import Clients, ClientsClosed
+from kafka_dr.topology import load
+
+TOPOLOGY = Path(__file__).parents[3] / "include" / "topology.yaml"
+LAB = {"KAFKA_DR_LAB_HOME": "/lab", "KAFKA_DR_LAB_EAST": "127.0.0.1:1", "KAFKA_DR_LAB_WEST": "127.0.0.1:2"}
+
+
+def lab_clients(folder: Path) -> Clients:
+    return Clients(
+        load(TOPOLOGY, LAB),
+        settings_of=lambda connection: ClientSettings("127.0.0.1:1"),
+        connect_of=lambda connection: ConnectEndpoint("http://127.0.0.1:1"),
+        evidence_root=folder,
+        clock=ManualClock(),
+    )
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda clients: clients.cluster("east", "operator"),
+        lambda clients: clients.cluster("west", "audit"),
+        lambda clients: clients.register("west"),
+        lambda clients: clients.digests("west"),
+        lambda clients: clients.connect("west"),
+    ],
+    ids=["cluster", "audit", "register", "digests", "connect"],
+)
+def test_a_background_call_that_asks_after_the_end_gets_no_client_that_nobody_closes(
+    ask: Callable[[Clients], object], tmp_path: Path
+) -> None:
+    with lab_clients(tmp_path) as clients:
+        clients.cluster("east", "probe")
+    with pytest.raises(ClientsClosed, match="closed already"):
+        ask(clients)
+
+
+def test_clients_are_closed_twice_without_harm(tmp_path: Path) -> None:
+    clients = lab_clients(tmp_path)
+    clients.connect("east")
+    clients.close()
+    clients.close()

@@ -1,0 +1,74 @@
+"""The file of a watch with the results of all groups, the changes by day, and when a group is looked at."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+
+from kafka_dr.watch_results import WATCHES, KeptResult, OutcomeChanges, WatchOutcome, WatchResultStore, read_status
+
+NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
+MINUTE = timedelta(minutes=1)
+
+
+def look(group: str, outcome: WatchOutcome, at: datetime) -> KeptResult:
+    return KeptResult(group, "health", outcome, (f"it is {outcome}",), at, run="r")
+
+
+def test_a_round_replaces_its_own_results_and_keeps_those_of_other_declared_groups(tmp_path: Path) -> None:
+    store = WatchResultStore(tmp_path)
+    store.keep_round("health", [look(name, "ok", NOON) for name in "abc"], declared="abc")
+    pairs = store.keep_round("health", [look("a", "failed", NOON + MINUTE)], declared="ab")
+    assert [(before and before.outcome, after.outcome) for before, after in pairs] == [("ok", "failed")]
+    found = store.read_round("health")
+    assert {name: each.outcome for name, each in found.items()} == {"a": "failed", "b": "ok"}
+    assert found["a"].history[0].outcome == "ok"
+
+
+def test_the_newer_of_both_files_counts_and_a_damaged_file_is_unknown_until_it_is_replaced(tmp_path: Path) -> None:
+    store = WatchResultStore(tmp_path)
+    store.keep_round("health", [look("a", "ok", NOON)], declared="a")
+    store.keep(look("a", "failed", NOON + MINUTE))
+    found = store.read("a", "health")
+    assert found is not None
+    assert found.outcome == "failed"
+    (tmp_path / "watches" / "health.json").write_text("{}")
+    (group,) = read_status("a", store, NOON)
+    assert group.of("health").reason.startswith("its kept result cannot be read: ")
+    store.keep_round("health", [look("a", "ok", NOON + 2 * MINUTE)], declared="a")
+    (group,) = read_status("a", store, NOON + 2 * MINUTE)
+    assert group.of("health").outcome == "ok"
+
+
+def test_each_change_is_in_the_file_of_its_day_and_old_days_are_removed(tmp_path: Path) -> None:
+    store = WatchResultStore(tmp_path)
+    for minute, outcome in enumerate(("ok", "ok", "failed", "failed", "ok")):
+        store.keep_round("health", [look("a", outcome, NOON + minute * MINUTE)], declared="a")  # type: ignore[arg-type]
+    changes = OutcomeChanges(tmp_path, "health")
+    assert [(each.before, each.after) for each in changes.of(date(2026, 3, 1))] == [
+        ("", "ok"),
+        ("ok", "failed"),
+        ("failed", "ok"),
+    ]
+    store.keep_round("health", [look("a", "unknown", NOON + timedelta(days=40))], declared="a")
+    assert changes.of(date(2026, 3, 1)) == ()
+
+
+def test_a_slower_pace_is_looked_at_less_often_and_its_result_counts_longer() -> None:
+    canary = WATCHES["canary"]
+    last = NOON + timedelta(seconds=50)
+    assert canary.is_due("normal", last, NOON + MINUTE)
+    assert not canary.is_due("idle", last, NOON + 4 * MINUTE)
+    assert canary.is_due("idle", last, NOON + 5 * MINUTE)
+    assert canary.is_due("idle", None, NOON)
+    slow = replace(look("a", "ok", NOON), every=timedelta(minutes=5))
+    assert not slow.is_old(NOON + 14 * MINUTE)
+    assert slow.is_old(NOON + 16 * MINUTE)
+
+
+def test_a_dag_runs_as_often_as_its_quickest_group_and_health_each_minute() -> None:
+    assert WATCHES["flows"].cron(["idle", "quick"]) == "* * * * *"
+    assert WATCHES["flows"].cron([]) == "*/5 * * * *"
+    assert WATCHES["offsets"].cron(["idle"]) == "0 */2 * * *"
+    assert {WATCHES["health"].cron([pace]) for pace in ("quick", "normal", "idle")} == {"* * * * *"}
