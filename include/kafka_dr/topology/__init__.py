@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from kafka_dr.topology.cluster import ClusterSpec, ConnectionIds, ReplicatorEndpoint
+from kafka_dr.topology.declared import OnlyObserved, UnknownName
 from kafka_dr.topology.drill import DrillKind, DrillSpec
 from kafka_dr.topology.evidence import EvidenceSpec, RetentionSpec
 from kafka_dr.topology.loading import load
@@ -19,10 +20,10 @@ from kafka_dr.topology.model import (
     Thresholds,
     Timing,
     Topology,
-    UnknownName,
 )
 from kafka_dr.topology.names import DRILL_PREFIX, is_internal_topic
 from kafka_dr.topology.notifiers import NotifierSpec, Occasion
+from kafka_dr.topology.observed import NamingSpec, ObservedCluster, ObservedFlowSpec
 
 __all__ = [
     "load",
@@ -36,6 +37,10 @@ __all__ = [
     "NotifierSpec",
     "Occasion",
     "ProtectionGroup",
+    "ObservedFlowSpec",
+    "ObservedCluster",
+    "NamingSpec",
+    "OnlyObserved",
     "RouteSpec",
     "FlowSpec",
     "Objectives",

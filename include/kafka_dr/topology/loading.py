@@ -32,6 +32,9 @@ _WANTED = {
     "dict_type": "a section with keys",
 }
 
+#: The sections whose entries get their key as their name, and what such an entry is called.
+_NAMED_BY_KEY = {"protection_groups": "group", "observed_flows": "flow"}
+
 
 def load(path: FilePath, environ: Mapping[str, str]) -> Topology:
     """Read and check a topology.
@@ -58,10 +61,11 @@ def load(path: FilePath, environ: Mapping[str, str]) -> Topology:
 def _validated(document: Document) -> tuple[Topology | None, list[Mistake]]:
     named_itself = [
         document.mistake(
-            ("protection_groups", group, "name"), "a group is named by its key", "remove this line, or rename the key"
+            (section, name, "name"), f"a {word} is named by its key", "remove this line, or rename the key"
         )
-        for group in document.keys("protection_groups")
-        if document.at("protection_groups", group, "name") is not None
+        for section, word in _NAMED_BY_KEY.items()
+        for name in document.keys(section)
+        if document.at(section, name, "name") is not None
     ]
     try:
         return Topology.model_validate(_with_names(document.root)), named_itself
@@ -70,11 +74,16 @@ def _validated(document: Document) -> tuple[Topology | None, list[Mistake]]:
 
 
 def _with_names(root: object) -> object:
-    """Give each group its key as its name."""
-    if not isinstance(root, dict) or not isinstance(groups := root.get("protection_groups"), dict):
+    """Give each group and each observed flow its key as its name."""
+    if not isinstance(root, dict):
         return root
-    named = {name: {**group, "name": name} if isinstance(group, dict) else group for name, group in groups.items()}
-    return {**root, "protection_groups": named}
+    named = {}
+    for section in _NAMED_BY_KEY:
+        if isinstance(found := root.get(section), dict):
+            named[section] = {
+                key: {**each, "name": key} if isinstance(each, dict) else each for key, each in found.items()
+            }
+    return {**root, **named}
 
 
 def _first_of_each_place(early: Iterable[Mistake], late: Iterable[Mistake]) -> list[Mistake]:

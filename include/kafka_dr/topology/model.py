@@ -6,13 +6,12 @@ DR register. Descriptions of the fields are shown to whoever wrote the file wron
 
 from __future__ import annotations
 
-from difflib import get_close_matches
-from typing import Annotated, Literal, TypeVar
+from typing import Annotated, Literal
 
 from pydantic import Field
 
-from kafka_dr.errors import Refused
 from kafka_dr.topology.cluster import ClusterSpec
+from kafka_dr.topology.declared import OnlyObserved, declared
 from kafka_dr.topology.drill import DrillSpec
 from kafka_dr.topology.evidence import EvidenceSpec
 from kafka_dr.topology.fields import (
@@ -32,13 +31,10 @@ from kafka_dr.topology.fields import (
 )
 from kafka_dr.topology.names import covers, is_internal_topic
 from kafka_dr.topology.notifiers import NotifierSpec
+from kafka_dr.topology.observed import ObservedFlowSpec
 
 #: What can be seen of a cluster that is down.
 Sign = Literal["unreachable", "no_active_broker", "offline_partitions", "no_controller", "writes_fail"]
-
-
-class UnknownName(Refused):
-    """A cluster or protection group was asked for that the topology does not declare."""
 
 
 class RouteSpec(Section):
@@ -52,7 +48,9 @@ class FlowSpec(Section):
     """How replication of the group's topics is set up, in either direction."""
 
     naming: Literal["identity"] = Field(
-        default="identity", description="identity: a copy has the name of its original; nothing else can be failed over"
+        default="identity",
+        description="identity: a copy has the name of its original; replication with other names can be observed, as "
+        "one of observed_flows, and not failed over",
     )
     tasks_max: Count = Field(default=2, description="how many tasks copy; each has its own transactional id")
     offset_lag_max: Annotated[int, Field(ge=0, strict=True)] = Field(
@@ -358,9 +356,12 @@ class Topology(Section):
     notifications: dict[Name, NotifierSpec] = Field(
         default_factory=dict, description="who is notified when something changes, by a name of your own"
     )
-    clusters: Annotated[dict[Name, ClusterSpec], Field(min_length=2)] = Field(description="the clusters by name")
-    protection_groups: Annotated[dict[Name, ProtectionGroup], Field(min_length=1)] = Field(
-        description="the protection groups by name"
+    clusters: dict[Name, ClusterSpec] = Field(default_factory=dict, description="the clusters by name")
+    protection_groups: dict[Name, ProtectionGroup] = Field(
+        default_factory=dict, description="the protection groups by name"
+    )
+    observed_flows: dict[Name, ObservedFlowSpec] = Field(
+        default_factory=dict, description="replication that somebody else runs and that is observed alone, by name"
     )
 
     def cluster(self, name: str) -> ClusterSpec:
@@ -368,22 +369,24 @@ class Topology(Section):
 
         :raises UnknownName: when it is not declared
         """
-        return _declared(self.clusters, name, kind="cluster")
+        return declared(self.clusters, name, kind="cluster")
 
     def group(self, name: str) -> ProtectionGroup:
         """Return a protection group.
 
         :raises UnknownName: when it is not declared
+        :raises OnlyObserved: when it is an observed flow
         """
-        return _declared(self.protection_groups, name, kind="protection group")
+        if name in self.observed_flows:
+            raise OnlyObserved(
+                f"{name} is an observed flow: it is read and reported about, and nothing of it is changed. See it with "
+                f"python -m kafka_dr observe {name}; what is failed over has to be a protection group"
+            )
+        return declared(self.protection_groups, name, kind="protection group")
 
+    def observed_flow(self, name: str) -> ObservedFlowSpec:
+        """Return an observed flow.
 
-_Declared = TypeVar("_Declared", ClusterSpec, ProtectionGroup)
-
-
-def _declared(things: dict[str, _Declared], name: str, *, kind: str) -> _Declared:
-    if name in things:
-        return things[name]
-    near = get_close_matches(name, things, n=1)
-    hint = f"did you mean {near[0]!r}?" if near else f"declared are {', '.join(sorted(things))}."
-    raise UnknownName(f"The topology declares no {kind} {name!r}: {hint}")
+        :raises UnknownName: when it is not declared
+        """
+        return declared(self.observed_flows, name, kind="observed flow")

@@ -17,6 +17,7 @@ from kafka_dr.topology.drill_rules import drill_mistakes
 from kafka_dr.topology.mistakes import Mistake
 from kafka_dr.topology.model import AuditsSpec, Objectives, Thresholds, Timing
 from kafka_dr.topology.names import covers
+from kafka_dr.topology.observed_rules import observed_mistakes, something_declared
 from kafka_dr.topology.ownership import ownership_mistakes
 
 _ROLES = ("operator", "probe", "audit", "replicator")
@@ -55,6 +56,8 @@ def rule_mistakes(document: Document) -> Iterator[Mistake]:
         yield from reader_mistakes(document, here)
         yield from drill_mistakes(document, here)
     yield from ownership_mistakes(document)
+    yield from observed_mistakes(document)
+    yield from something_declared(document)
 
 
 def _airflow(document: Document) -> Iterator[Mistake]:

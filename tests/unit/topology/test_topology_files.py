@@ -30,7 +30,7 @@ EVERY_KEY = sorted(
     (model.__name__, key)
     for model in every_model(Topology)
     for key in model.model_fields
-    if (model.__name__, key) != ("ProtectionGroup", "name")
+    if (model.__name__, key) not in (("ProtectionGroup", "name"), ("ObservedFlowSpec", "name"))
 )
 
 
@@ -66,11 +66,14 @@ def test_the_example_shows_the_defaults_that_it_names() -> None:
         for number, line in enumerate(text)
         if "Default: " in line
     }
-    fields = {key: field for model in every_model(Topology) for key, field in model.model_fields.items()}
+    defaults: dict[str, list[Any]] = {}
+    for model in every_model(Topology):
+        for key, field in model.model_fields.items():
+            defaults.setdefault(key, []).append(field.default)
     wrong = {
         key: value
         for key, value in said.items()
-        if value not in ("none", "the replicator's above") and yaml.safe_load(value) != fields[key].default
+        if value not in ("none", "the replicator's above") and yaml.safe_load(value) not in defaults[key]
     }
     assert wrong == {}
     assert len(said) >= 15

@@ -1,0 +1,33 @@
+"""Looking up by name what the topology declares, and what is said about a name that it does not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from difflib import get_close_matches
+from typing import TypeVar
+
+from kafka_dr.errors import Refused
+
+T = TypeVar("T")
+
+
+class UnknownName(Refused):
+    """A cluster, a protection group or an observed flow was asked for that the topology does not declare."""
+
+
+class OnlyObserved(Refused):
+    """Something was asked of a flow that is only observed."""
+
+
+def declared(things: Mapping[str, T], name: str, *, kind: str) -> T:
+    """Return what has this name.
+
+    :param kind: what it would be, for the message
+    :raises UnknownName: when it is not declared
+    """
+    if name in things:
+        return things[name]
+    near = get_close_matches(name, things, n=1)
+    known = f"declared are {', '.join(sorted(things))}." if things else "none is declared."
+    hint = f"did you mean {near[0]!r}?" if near else known
+    raise UnknownName(f"The topology declares no {kind} {name!r}: {hint}")
