@@ -10,9 +10,10 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
+from kafka_dr.evidence.ages import age_of
 from kafka_dr.evidence.objectives import MeasuredObjective
 from kafka_dr.evidence.status_colour import StatusColour
-from kafka_dr.evidence.status_view import OUTCOME_WORDS, RunRow, StatusLinks, age_of, run_row
+from kafka_dr.evidence.status_view import OUTCOME_WORDS, RunRow, StatusLinks, run_row
 from kafka_dr.evidence.timeline import BarChart, Timeline, bar_chart, in_words, shown_time, timeline
 from kafka_dr.watch_results import RunEnding, WatchedGroup, WatchName, WatchStatus
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
+from kafka_dr.evidence.ages import age_of
 from kafka_dr.evidence.audit_view import Table, tables_of
 from kafka_dr.evidence.status_colour import StatusColour
-from kafka_dr.evidence.status_view import OUTCOME_WORDS, age_of, clock_of, period_in_words
+from kafka_dr.evidence.status_view import OUTCOME_WORDS, clock_of, period_in_words
 from kafka_dr.evidence.timeline import Timeline, in_words, shown_time, timeline
 from kafka_dr.watch_results import WatchStatus
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from typing import Any
 
+from kafka_dr.evidence.ages import age_of
+from kafka_dr.evidence.drill_line import DrillLine, drill_line
 from kafka_dr.evidence.readiness_view import VerbLine, verb_lines
 from kafka_dr.evidence.status_colour import StatusColour
 from kafka_dr.readiness import readiness_now
@@ -104,6 +106,7 @@ class GroupCard:
     :param state: what the register said when it was last read, in one sentence
     :param verbs: whether each verb could be used on the group now
     :param asked: how long ago the clusters were asked that, for people
+    :param drill: the last drill of the group
     :param run: the last run that wrote the register; empty if it is not known
     :param runs: the runs that ended last, the newest first
     :param runs_note: why they are not shown; empty if they are
@@ -119,6 +122,7 @@ class GroupCard:
     verbs: tuple[VerbLine, ...]
     asked: str
     rows: tuple[WatchRow, ...]
+    drill: DrillLine
     runs: tuple[RunRow, ...] = ()
     runs_note: str = ""
 
@@ -203,11 +207,22 @@ def _card(
     asked = f"asked {age_of(now - ready.asked_at)}" if ready.asked_at else "never asked"
     page = links.group(status.group)
     rows = tuple(_row(each, now, links) for each in status.watches if each.watch.name != ASKED)
+    card = GroupCard(
+        status.group,
+        page,
+        verdict,
+        colour,
+        state,
+        run,
+        href,
+        verbs,
+        asked,
+        rows,
+        drill_line(status.of(ASKED), now),
+    )
     if isinstance(endings, Exception):
-        note = f"UNKNOWN: the list of the last runs cannot be read: {endings}"
-        return GroupCard(status.group, page, verdict, colour, state, run, href, verbs, asked, rows, runs_note=note)
-    runs = tuple(run_row(status.group, each, now, links) for each in endings[:_SHOWN_RUNS])
-    return GroupCard(status.group, page, verdict, colour, state, run, href, verbs, asked, rows, runs)
+        return replace(card, runs_note=f"UNKNOWN: the list of the last runs cannot be read: {endings}")
+    return replace(card, runs=tuple(run_row(status.group, each, now, links) for each in endings[:_SHOWN_RUNS]))
 
 
 def run_row(group: str, ending: RunEnding, now: datetime, links: StatusLinks) -> RunRow:
@@ -279,17 +294,3 @@ def period_in_words(period: Period) -> str:
 def clock_of(time: datetime) -> str:
     """Return a time for people, to the minute, UTC."""
     return f"{time.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
-
-
-def age_of(age: timedelta) -> str:
-    """Return how long ago something was, for people: ``40 s ago``, ``12 min ago``, ``3 h ago``, ``2 days ago``."""
-    seconds = age.total_seconds()
-    if seconds < 0:
-        return "in the future"
-    if seconds < 120:
-        return f"{seconds:.0f} s ago"
-    if seconds < 2 * 3600:
-        return f"{seconds // 60:.0f} min ago"
-    if seconds < 48 * 3600:
-        return f"{seconds // 3600:.0f} h ago"
-    return f"{seconds // 86400:.0f} days ago"

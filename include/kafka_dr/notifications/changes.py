@@ -26,6 +26,8 @@ def changes_between(before: KeptResult | None, now: KeptResult) -> tuple[Notific
     found = [*_of_register(before, now)] if now.watch == "health" else []
     if (change := _of_outcome(before, now)) is not None:
         found.append(change)
+    if now.watch == "readiness" and _overdue(now) and not _overdue(before):
+        found.append(_drill_overdue(now))
     return tuple(found)
 
 
@@ -42,6 +44,19 @@ def _of_outcome(before: KeptResult | None, now: KeptResult) -> Notification | No
     said = {"ok": "good again", "failed": "FAILED", "unknown": "UNKNOWN"}[now.outcome]
     happened = f"{WATCHES[now.watch].question} {said} ({WATCHES[now.watch].dag_id})"
     return Notification(now.group, occasion, now.looked_at, happened, now.sentences[:_MOST_DETAILS])
+
+
+def _overdue(result: KeptResult | None) -> bool:
+    drill = result.facts.get("drill") if result is not None else None
+    return isinstance(drill, Mapping) and drill.get("overdue") is True
+
+
+def _drill_overdue(now: KeptResult) -> Notification:
+    drill = now.facts["drill"]
+    last, days = drill.get("last"), drill.get("every_days")
+    seen = f"the last was {last.get('id')}" if isinstance(last, Mapping) else "there was none"
+    happened = "no drill passed for longer than the topology wants (dr_drill)"
+    return Notification(now.group, "drill_overdue", now.looked_at, happened, (f"drill.every_days is {days}; {seen}.",))
 
 
 def _last_judged(result: KeptResult | None) -> WatchOutcome | None:

@@ -25,6 +25,10 @@ _MEANS: Mapping[Occasion, tuple[str, str]] = {
         "Look at the first check that is named.",
     ),
     "readiness_regained": ("A failover could begin again.", "Nothing."),
+    "drill_overdue": (
+        "Nobody knows any more that a failover of this group works, or how long it takes.",
+        "Trigger dr_drill, and look why none passed.",
+    ),
     "check_red": (
         "A scheduled check found something that needs a person, or could not find out.",
         "Open the runbook of the DAG: it has a line for each finding.",

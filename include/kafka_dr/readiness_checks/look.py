@@ -8,6 +8,7 @@ from kafka_dr.errors import KafkaDrError
 from kafka_dr.json_documents import DocumentDamaged
 from kafka_dr.readiness import Answer, ReadyVerb, VerbReadiness, judged
 from kafka_dr.readiness.judge import facts_of
+from kafka_dr.readiness_checks.drill_facts import drill_facts
 from kafka_dr.readiness_checks.verbs import ask, not_adopted
 from kafka_dr.runs.at_rest import WatchResult
 from kafka_dr.runs.clients import Clients
@@ -31,13 +32,14 @@ def look_at_readiness(group: str, clients: Clients) -> WatchResult:
     A group that nobody adopted is not ready, and is left alone as every watch leaves it alone.
     """
     found = tuple(ask(verb, group, clients) for verb in get_args(ReadyVerb))
-    verbs = judged(found, _facts_before(group, clients), clients.clock.now())
+    before = _facts_before(group, clients)
+    verbs = judged(found, before, clients.clock.now())
     answers = {verb.answer for verb in verbs}
     outcome: WatchOutcome = next((outcome for answer, outcome in _OUTCOMES if answer in answers), "ok")
     if any(check.detail == not_adopted(group) for verb in verbs for check in verb.checks):
         outcome = "left_alone"
     said = tuple(sentence for verb in verbs for sentence in _sentences(verb))
-    return WatchResult(group, outcome, said, facts_of(verbs))
+    return WatchResult(group, outcome, said, {**facts_of(verbs), "drill": drill_facts(group, clients, before)})
 
 
 def _facts_before(group: str, clients: Clients) -> dict[str, object] | None:

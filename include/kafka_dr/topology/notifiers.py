@@ -13,6 +13,7 @@ Occasion = Literal[
     "approval_waiting",
     "readiness_lost",
     "readiness_regained",
+    "drill_overdue",
     "check_red",
     "check_good",
     "run_began",

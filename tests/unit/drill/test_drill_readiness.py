@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from types import SimpleNamespace
@@ -11,8 +12,9 @@ import pytest
 
 from kafka_dr.clock import ManualClock
 from kafka_dr.drill.result import DrillResult, DrillResults
+from kafka_dr.readiness_checks.drill_facts import drill_facts
 from kafka_dr.readiness_checks.surroundings import drilled_lately, tried_lately
-from support.drill_results import SPEC, TUESDAY, result
+from support.drill_results import SPEC, TUESDAY, leg, result
 
 
 def run(root: Path, *results: DrillResult, every_days: int | None = 30, tried: int | None = None, **spec: Any) -> Any:
@@ -70,3 +72,31 @@ def test_a_drill_that_passed_is_a_try_and_one_that_did_not_is_none(tmp_path: Pat
     )
     late = tried_lately(run(tmp_path / "late", days_ago(20), days_ago(2, passed=False), tried=10))
     assert (late.outcome, "20 days ago, expected at least every 10 days" in late.detail) == ("warning", True)
+
+
+def kept(root: Path, *results: DrillResult, before: Any = None, **spec: Any) -> dict[str, Any]:
+    asked = run(root, *results, **spec)
+    topology = SimpleNamespace(group=lambda name: asked.group)
+    clients: Any = SimpleNamespace(evidence_root=root, topology=topology, clock=asked.clock)
+    found = drill_facts("orders", clients, before)
+    assert found is not None
+    return found
+
+
+def test_the_newest_drill_is_kept_with_its_slowest_recovery_and_whether_the_next_is_overdue(tmp_path: Path) -> None:
+    two = replace(days_ago(3), legs=(leg(rto_seconds=4.0), leg(rto_seconds=9.0)))
+    found = kept(tmp_path, days_ago(20), two)
+    assert (found["overdue"], found["last"]["id"], found["last"]["rto_seconds"]) == (False, days_ago(3).id, 9.0)
+    assert (found["last"]["passed"], found["last"]["rto_objective"]) == (True, 60.0)
+    unmeasured = replace(two, legs=(leg(rto_seconds=4.0), leg(rto_seconds=None)))
+    assert kept(tmp_path / "unmeasured", unmeasured)["last"]["rto_seconds"] is None
+    assert kept(tmp_path / "late", days_ago(40))["overdue"] is True
+    assert kept(tmp_path / "none", every_days=None) == {"overdue": False, "every_days": None, "last": None}
+
+
+def test_where_results_cannot_be_read_a_drill_stays_as_overdue_as_it_was(tmp_path: Path) -> None:
+    kept(tmp_path, days_ago(3))
+    (tmp_path / "drills" / "orders" / days_ago(3).id / "result.json").write_text("{")
+    assert kept(tmp_path, before={"drill": {"overdue": True}})["overdue"] is True
+    found = kept(tmp_path, before={"drill": 5})
+    assert (found["overdue"], found["last"], "damaged" in found["unreadable"]) == (False, None, True)

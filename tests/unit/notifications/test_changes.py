@@ -109,3 +109,17 @@ def test_texts_of_clusters_act_neither_in_mail_nor_in_a_template() -> None:
     assert "<script" not in found["html"]
     assert "\n" not in found["title"]
     assert "\u202e" not in found["text"]
+
+
+def drilled(*overdue: object) -> list[Occasion]:
+    """Return what is news when looks at readiness keep these answers to whether a drill is overdue."""
+    facts = [{"drill": {"overdue": each, "every_days": 30, "last": None}} for each in overdue]
+    good: list[WatchOutcome] = ["ok" for _ in overdue]
+    return news(*good, watch="readiness", facts=facts)
+
+
+def test_a_drill_that_becomes_overdue_is_told_once() -> None:
+    assert drilled(False, True, True, True) == ["drill_overdue"]
+    assert drilled(True, True) == ["drill_overdue"]
+    assert drilled(True, False, True) == ["drill_overdue", "drill_overdue"]
+    assert drilled(False, None, "true") == []
