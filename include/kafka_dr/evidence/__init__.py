@@ -9,6 +9,8 @@ from kafka_dr.evidence.expired_run import EvidenceExpired
 from kafka_dr.evidence.group_view import GroupLinks, KeptDrill, KeptNames, build_group_view
 from kafka_dr.evidence.known_secrets import KnownSecrets, SecretInEvidence
 from kafka_dr.evidence.objectives import MeasuredObjective, objective_results
+from kafka_dr.evidence.over_time import SHOWN as SHOWN_FIGURES
+from kafka_dr.evidence.over_time import FigureLine, figure_line
 from kafka_dr.evidence.page import (
     render_audit,
     render_group,
@@ -47,6 +49,9 @@ __all__ = [
     "AuditView",
     "build_audit_view",
     "build_stranded_view",
+    "FigureLine",
+    "SHOWN_FIGURES",
+    "figure_line",
     "GroupLinks",
     "KeptDrill",
     "KeptNames",

@@ -12,6 +12,7 @@ from datetime import UTC, datetime, timedelta
 
 from kafka_dr.evidence.ages import age_of
 from kafka_dr.evidence.objectives import MeasuredObjective
+from kafka_dr.evidence.over_time import FigureLine
 from kafka_dr.evidence.status_colour import StatusColour
 from kafka_dr.evidence.status_view import OUTCOME_WORDS, RunRow, StatusLinks, run_row
 from kafka_dr.evidence.timeline import BarChart, Timeline, bar_chart, in_words, shown_time, timeline
@@ -117,6 +118,7 @@ class GroupView:
     :param ended: the runs that ended last, the newest first
     :param other_runs: other runs with evidence
     :param drills: the newest first
+    :param figures: over the last days
     :param left_out: a sentence for each kind of which not everything is shown
     :param problems: what could not be read, a sentence each
     """
@@ -131,6 +133,7 @@ class GroupView:
     reports: tuple[KeptLine, ...]
     stranded: tuple[KeptLine, ...]
     drills: tuple[DrillRow, ...]
+    figures: tuple[FigureLine, ...] = field(default=())
     left_out: tuple[str, ...] = field(default=())
     problems: tuple[str, ...] = field(default=())
 
@@ -142,11 +145,13 @@ def build_group_view(
     now: datetime,
     links: GroupLinks,
     drills: Sequence[KeptDrill] = (),
+    figures: Sequence[FigureLine] = (),
 ) -> GroupView:
     """Return the page of a group.
 
     :param endings: how its last runs ended, the newest first, or the error if that cannot be read
     :param drills: its drills, the newest first
+    :param figures: what was measured over time
     :param now: the time for which the group was judged, UTC
     """
     group, problems = status.group, list(kept.problems)
@@ -173,6 +178,7 @@ def build_group_view(
         tuple(reports[:_MOST]),
         tuple(KeptLine(run, links.stranded(group, run)) for run in sorted(kept.stranded, reverse=True)),
         tuple(_drill(each, now) for each in drills),
+        tuple(figures),
         tuple(_left_out(others, "runs")) + tuple(_left_out(reports, "reports")),
         tuple(problems),
     )

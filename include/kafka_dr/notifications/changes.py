@@ -32,15 +32,13 @@ def changes_between(before: KeptResult | None, now: KeptResult) -> tuple[Notific
 
 
 def _of_outcome(before: KeptResult | None, now: KeptResult) -> Notification | None:
-    if now.outcome not in _JUDGED or _last_judged(before) == now.outcome:
+    # Readiness is judged again after each look of health: see readiness_changes.
+    if now.watch == "readiness" or now.outcome not in _JUDGED or _last_judged(before) == now.outcome:
         return None
     was_good, is_good = _last_judged(before) in (None, "ok"), now.outcome == "ok"
     if was_good and is_good:
         return None
-    readiness = now.watch == "readiness"
     occasion: Occasion = "check_good" if is_good else "check_red"
-    if readiness:
-        occasion = "readiness_regained" if is_good else "readiness_lost"
     said = {"ok": "good again", "failed": "FAILED", "unknown": "UNKNOWN"}[now.outcome]
     happened = f"{WATCHES[now.watch].question} {said} ({WATCHES[now.watch].dag_id})"
     return Notification(now.group, occasion, now.looked_at, happened, now.sentences[:_MOST_DETAILS])

@@ -26,11 +26,13 @@ class GroupReadiness:
     """Whether each verb could be used on a group now.
 
     :param asked_at: when the clusters were asked last, UTC; ``None`` if they never were
+    :param moving: a run holds the group, or has changed it since the clusters were asked
     """
 
     group: str
     verbs: tuple[VerbReadiness, ...]
     asked_at: datetime | None
+    moving: bool = False
 
     def of(self, verb: ReadyVerb) -> VerbReadiness:
         """Return the readiness of one verb."""
@@ -48,19 +50,19 @@ def readiness_now(watched: WatchedGroup) -> GroupReadiness:
     An old or damaged answer of the clusters makes every verb unknown, whatever it said, and so does one from before the
     register changed. A watch may only make an answer worse.
     """
-    asked = watched.of(ASKED)
+    asked, held = watched.of(ASKED), _is_held(watched.of("health"))
     more = {verb: tuple(_of_watches(verb, watched.watches)) for verb in get_args(ReadyVerb)}
     at = asked.result.looked_at if asked.result else None
     if asked.reason or asked.result is None:
-        return GroupReadiness(watched.group, _all_unknown(asked.reason), at)
+        return GroupReadiness(watched.group, _all_unknown(asked.reason), at, held)
     if changed := _changed_since(asked.result.looked_at, watched.of("health")):
-        return GroupReadiness(watched.group, _all_unknown(changed), at)
+        return GroupReadiness(watched.group, _all_unknown(changed), at, moving=True)
     try:
         verbs = verbs_in(asked.result.facts)
     except ReadinessUnreadable as error:
         said = asked.result.sentences[0] if asked.result.sentences else str(error)
-        return GroupReadiness(watched.group, _all_unknown(said), at)
-    return GroupReadiness(watched.group, tuple(each.with_more(more[each.verb]) for each in verbs), at)
+        return GroupReadiness(watched.group, _all_unknown(said), at, held)
+    return GroupReadiness(watched.group, tuple(each.with_more(more[each.verb]) for each in verbs), at, held)
 
 
 def judged(
@@ -122,6 +124,10 @@ def _changed_since(asked_at: datetime, health: WatchStatus) -> str:
         return ""
     said = f"run {run} has changed the group since the clusters were asked"
     return f"{said}: trigger dr_readiness, or wait for its next look"
+
+
+def _is_held(health: WatchStatus) -> bool:
+    return health.result is not None and not health.reason and health.result.facts.get("held") is True
 
 
 def _all_unknown(reason: str) -> tuple[VerbReadiness, ...]:

@@ -3,6 +3,7 @@
 ``watches/<watch>.json`` below the evidence root: the newest result of every group, since when, and what was before;
 ``watches/<group>/<watch>.json`` for audits, which are known at different times; it is in the other file soon after.
 ``watches/.changes/<watch>/<day>.json`` has every change of an outcome, for 30 days.
+``watches/.figures/<watch>/<day>.json`` has what was measured, the worst of each quarter of an hour, for 15 days.
 ``watches/<group>/runs.json`` lists how the last runs ended. Each file is replaced as a whole. They say what was seen
 and license nothing: no step reads them.
 """
@@ -10,6 +11,7 @@ and license nothing: no step reads them.
 from __future__ import annotations
 
 from kafka_dr.watch_results.endings import RunEnding, RunEndings, read_endings
+from kafka_dr.watch_results.figures_over_time import MEASURED, FigureName, FigurePoint, FiguresOverTime
 from kafka_dr.watch_results.kept import KeptResult, Period, WatchOutcome
 from kafka_dr.watch_results.outcome_changes import OutcomeChange, OutcomeChanges
 from kafka_dr.watch_results.status import WatchedGroup, WatchStatus, watched_group
@@ -19,6 +21,10 @@ from kafka_dr.watch_results.watches import WATCHES, Pace, Watch, WatchName
 __all__ = [
     "WATCHES",
     "WatchedGroup",
+    "MEASURED",
+    "FigureName",
+    "FigurePoint",
+    "FiguresOverTime",
     "KeptResult",
     "OutcomeChange",
     "OutcomeChanges",

@@ -12,6 +12,7 @@ from datetime import datetime
 from typing import Any
 
 from kafka_dr.json_documents import DocumentDamaged, JsonFile
+from kafka_dr.watch_results.figures_over_time import FiguresOverTime, slot_begin
 from kafka_dr.watch_results.kept import KeptResult
 from kafka_dr.watch_results.outcome_changes import OutcomeChange, OutcomeChanges
 from kafka_dr.watch_results.status import WatchedGroup, WatchStatus, watched_group
@@ -74,7 +75,16 @@ class WatchResultStore:
                 changes.append(OutcomeChange.between(before, after))
         self._round_file(watch).write(kept)
         OutcomeChanges(self.root, watch).add(changes)
+        self._add_figures(watch, [after for _, after in pairs], declared)
         return pairs
+
+    def _add_figures(self, watch: WatchName, found: Iterable[KeptResult], declared: Collection[str]) -> None:
+        """Add what was measured to the figures of the day on which each look ended."""
+        by_time: dict[datetime, dict[str, Mapping[str, Any]]] = {}
+        for each in found:
+            by_time.setdefault(slot_begin(each.looked_at), {})[each.group] = each.facts
+        for at, measured in by_time.items():
+            FiguresOverTime(self.root, watch).add(at, measured, declared=declared)
 
     def read_round(self, watch: WatchName) -> Mapping[str, KeptResult]:
         """Return the newest result of each group from the file of a watch.

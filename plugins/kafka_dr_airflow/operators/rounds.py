@@ -17,6 +17,7 @@ from kafka_dr_airflow.links import AuditLink
 from kafka_dr_airflow.operators.kept_results import keep_round, results_of
 from kafka_dr_airflow.operators.parameters import FirstTask
 from kafka_dr_airflow.operators.plain_failure import fails_plainly, plain_errors
+from kafka_dr_airflow.operators.readiness_again import judge_readiness_again
 from kafka_dr_airflow.run_note import leave_note
 from kafka_dr_airflow.topology_file import read_topology
 
@@ -153,6 +154,13 @@ class HealthRound(RoundOperator):
     def due(self, topology: Topology, context: Any) -> list[str]:
         """Return every group: a cluster that returns is fenced within a minute, whatever the pace of its groups is."""
         return sorted(topology.protection_groups)
+
+    @fails_plainly
+    def execute(self, context: Any) -> list[RedGroup]:
+        """Look, and judge readiness again with what was found: people are notified within a minute."""
+        found = super().execute(context)
+        judge_readiness_again(self.log)
+        return found
 
 
 class CanaryRound(RoundOperator):

@@ -9,7 +9,7 @@ import os
 import re
 from collections.abc import Iterator
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from fastapi import APIRouter, HTTPException, status
@@ -19,18 +19,30 @@ from kafka_dr.audit.report_folders import is_report_folder
 from kafka_dr.drill.result import DrillResults
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.evidence import (
+    SHOWN_FIGURES,
+    FigureLine,
     GroupLinks,
     KeptDrill,
     KeptNames,
     StatusLinks,
     build_group_view,
     build_result_view,
+    figure_line,
     render_group,
     render_result,
     with_way_back,
 )
 from kafka_dr.json_documents import DocumentDamaged
-from kafka_dr.watch_results import WATCHES, RunEndings, WatchResultStore, read_endings, read_status, read_watch_status
+from kafka_dr.watch_results import (
+    MEASURED,
+    WATCHES,
+    FiguresOverTime,
+    RunEndings,
+    WatchResultStore,
+    read_endings,
+    read_status,
+    read_watch_status,
+)
 from kafka_dr_airflow.links import (
     airflow_path,
     audit_url,
@@ -54,6 +66,8 @@ LINKED_HEADERS = {
 }
 #: What an audit keeps of each of its runs.
 _REPORT = "report.json"
+#: So many days of figures are drawn.
+_FIGURE_DAYS = 7
 #: How many drills are shown.
 _DRILLS = 20
 
@@ -97,7 +111,9 @@ def group_page(group: str) -> HTMLResponse:
     names, drills = _names(kept, group), _drills(kept, group)
     if isinstance(drills, str):
         names, drills = replace(names, problems=(*names.problems, drills)), ()
-    view = build_group_view(watched, endings, names, now, addresses, drills)
+    figures, problem = _figures(kept, group, now)
+    names = replace(names, problems=(*names.problems, *problem))
+    view = build_group_view(watched, endings, names, now, addresses, drills, figures)
     return shown(render_group(view))
 
 
@@ -140,6 +156,33 @@ def _drills(kept: Any, group: str) -> tuple[KeptDrill, ...] | str:
         KeptDrill(each.summary, each.passed if each.stage == "ended" else None, each.ended_at, each.objectives)
         for each in found
     )
+
+
+def _figures(kept: Any, group: str, now: datetime) -> tuple[tuple[FigureLine, ...], tuple[str, ...]]:
+    """Return what was measured over the last days, and a sentence for each day that cannot be read."""
+    days = [(now - timedelta(days=number)).date() for number in range(_FIGURE_DAYS, -1, -1)]
+    objectives = _objectives(group)
+    lines, problems = [], []
+    for figure in SHOWN_FIGURES:
+        points = []
+        for day in days:
+            try:
+                points += FiguresOverTime(kept, MEASURED[figure][0]).of(group, figure, [day])
+            except (DocumentDamaged, KafkaDrError, OSError) as error:
+                problems.append(f"UNKNOWN: what was measured on {day} cannot be read: {error}")
+        begin = max(now - timedelta(days=_FIGURE_DAYS), points[0].at) if points else now
+        if line := figure_line(figure, points, begin, now, objectives=objectives):
+            lines.append(line)
+    return tuple(lines), tuple(dict.fromkeys(problems))
+
+
+def _objectives(group: str) -> dict[str, float]:
+    """Return the objectives of a group; none if the topology cannot be read, or does not declare it any more."""
+    try:
+        found = read_topology(os.environ).group(group).objectives
+    except KafkaDrError:
+        return {}
+    return {"rpo_seconds": float(found.rpo_seconds)}
 
 
 def _report_address(group: str, audit: str, direction: str, run: str) -> str:

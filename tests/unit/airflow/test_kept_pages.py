@@ -1,0 +1,79 @@
+"""The pages over stored files, as the API server serves them: whole, damaged, missing and hostile, always readable."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from fastapi.testclient import TestClient
+
+from kafka_dr.watch_results import WATCHES, FiguresOverTime, KeptResult, WatchResultStore
+from support.kept_metrics import FACTS
+
+TOPOLOGY = Path(__file__).parents[3] / "include" / "topology.yaml"
+HOSTILE = '"><script>alert(1)</script>\u202e'
+
+
+@pytest.fixture
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return the evidence root."""
+    monkeypatch.setenv("KAFKA_DR_TOPOLOGY", str(TOPOLOGY))
+    monkeypatch.setenv("KAFKA_DR_LAB_HOME", str(tmp_path))
+    monkeypatch.setenv("KAFKA_DR_LAB_EAST", "127.0.0.1:1")
+    monkeypatch.setenv("KAFKA_DR_LAB_WEST", "127.0.0.1:2")
+    return tmp_path / "evidence"
+
+
+@pytest.fixture
+def pages(root: Path) -> Iterator[TestClient]:
+    """Return who may see the pages; who may is shown in a real Airflow."""
+    from kafka_dr_airflow.views import evidence
+
+    allowed = evidence.app.dependency_overrides
+    allowed[evidence._MAY_SEE_RUNS.dependency] = lambda: None
+    yield TestClient(evidence.app, raise_server_exceptions=True)
+    allowed.clear()
+
+
+def keep(root: Path, sentence: str = "all is good") -> None:
+    for watch in WATCHES:
+        now = datetime.now(UTC)
+        found = KeptResult("orders", watch, "ok", (sentence,), now, run="scheduled__1", facts=FACTS.get(watch, {}))
+        WatchResultStore(root).keep_round(watch, [found], declared=["orders"])
+
+
+def test_what_was_measured_over_time_is_drawn_on_the_page_of_the_group(root: Path, pages: TestClient) -> None:
+    keep(root)
+    FiguresOverTime(root, "readiness").add(datetime.now(UTC), {"orders": {"planned_failover": 90}}, declared=["orders"])
+    page = pages.get("/groups/orders").text
+    for title in (
+        "Data at risk (RPO), by the canary",
+        "Data at risk (RPO), by what was compared",
+        "Replication lag",
+        "Readiness of a planned failover",
+    ):
+        assert f"<h2>{title}" in page
+    assert page.count("<polyline") == 4
+    assert "the objective 60 s" in page
+
+
+def test_a_damaged_day_says_so_and_leaves_the_rest(root: Path, pages: TestClient) -> None:
+    keep(root)
+    (path,) = (root / "watches" / ".figures" / "canary").iterdir()
+    path.write_text("{")
+    page = pages.get("/groups/orders").text
+    assert "what was measured on" in page
+    assert "Replication lag" in page
+
+
+def test_every_file_damaged_at_once_and_hostile_names_leave_readable_pages(root: Path, pages: TestClient) -> None:
+    keep(root, HOSTILE)
+    for address in ("/status", "/groups/orders", "/results/orders/health"):
+        assert "<script>alert" not in pages.get(address).text
+    for path in root.rglob("*.json"):
+        path.write_text('{"schema_version":1,"groups":{"orders":{}},"figures":[],"runs":[{}]}')
+    for address in ("/status", "/groups/orders", "/results/orders/health"):
+        answer = pages.get(address)
+        assert (answer.status_code, "UNKNOWN" in answer.text) == (200, True), address

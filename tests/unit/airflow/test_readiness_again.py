@@ -1,0 +1,74 @@
+"""After each look of health readiness is judged again: people are notified once, and the score is kept for plots."""
+
+from __future__ import annotations
+
+import logging
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from kafka_dr.notifications import NotificationOutbox
+from kafka_dr.watch_results import WATCHES, FiguresOverTime, KeptResult, WatchResultStore
+from kafka_dr_airflow.operators.readiness_again import judge_readiness_again
+from support.kept_metrics import FACTS
+
+SOURCE = Path(__file__).parents[3] / "include" / "topology.yaml"
+LOG = logging.getLogger(__name__)
+
+
+@pytest.fixture
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return the evidence root of a topology that declares a notifier."""
+    for name in ("EAST", "WEST"):
+        monkeypatch.setenv(f"KAFKA_DR_LAB_{name}", "127.0.0.1:1")
+    monkeypatch.setenv("KAFKA_DR_LAB_HOME", str(tmp_path))
+    monkeypatch.setenv("KAFKA_DR_TOPOLOGY", str(tmp_path / "topology.yaml"))
+    document = {**yaml.safe_load(SOURCE.read_text()), "notifications": {"chat": {"notifier": "a.b.Notifier"}}}
+    (tmp_path / "topology.yaml").write_text(yaml.safe_dump(document))
+    return tmp_path / "evidence"
+
+
+def keep(root: Path, **changed: Any) -> None:
+    """Keep a good result of every watch, with these changes of the one of health."""
+    for watch in WATCHES:
+        more = changed if watch == "health" else {}
+        given = {"outcome": "ok", "sentences": ("all is good",), "facts": FACTS.get(watch, {}), **more}
+        found = KeptResult("orders", watch, looked_at=datetime.now(UTC), run="scheduled__1", **given)
+        WatchResultStore(root).keep_round(watch, [found], declared=["orders"])
+
+
+def occasions(root: Path) -> list[str]:
+    return [each.occasion for each in NotificationOutbox(root).waiting("chat", datetime.now(UTC))]
+
+
+def test_a_cluster_that_falls_silent_is_one_notification_and_a_lower_score(root: Path) -> None:
+    keep(root)
+    judge_readiness_again(LOG)
+    assert occasions(root) == []
+    keep(root, outcome="unknown", sentences=("east does not answer",))
+    judge_readiness_again(LOG)
+    judge_readiness_again(LOG)
+    assert occasions(root) == ["readiness_lost"]
+    (news,) = NotificationOutbox(root).waiting("chat", datetime.now(UTC))
+    assert news.details == ("planned failover: unknown: watch dr_health: east does not answer",)
+    assert news.link.endswith("/kafka-dr/status#group-orders")
+    keep(root)
+    judge_readiness_again(LOG)
+    assert occasions(root) == ["readiness_lost", "readiness_regained"]
+    days = [datetime.now(UTC).date()]
+    worst = min(each.value for each in FiguresOverTime(root, "readiness").of("orders", "planned_failover_score", days))
+    assert 0 < worst < 100
+
+
+def test_a_damaged_memory_or_result_only_says_so(root: Path, caplog: pytest.LogCaptureFixture) -> None:
+    keep(root)
+    (root / "notifications").mkdir()
+    (root / "notifications" / "readiness.json").write_text("{")
+    judge_readiness_again(LOG)
+    assert "so it is sent again" in caplog.text
+    (root / "watches" / "health.json").write_text("{")
+    judge_readiness_again(LOG)
+    assert occasions(root) == ["readiness_lost"]

@@ -1,0 +1,61 @@
+"""A figure over days: drawn to scale, with holes where nothing was measured, and its worst value in words."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+from kafka_dr.evidence import GroupLinks, KeptNames, StatusLinks, build_group_view, figure_line, render_group
+from kafka_dr.watch_results import FigurePoint
+from kafka_dr.watch_results.status import watched_group
+
+NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
+QUARTER = timedelta(minutes=15)
+BEGIN = NOON - 10 * QUARTER
+
+
+def points(*values: float | None) -> list[FigurePoint]:
+    """Return the values of quarters of an hour that follow each other; ``None`` is a hole."""
+    return [FigurePoint(BEGIN + at * QUARTER, value) for at, value in enumerate(values) if value is not None]
+
+
+def test_values_are_drawn_to_scale_and_a_hole_ends_a_line() -> None:
+    line = figure_line("lag_seconds", points(10.0, 5.0, None, None, 0.0), BEGIN, NOON, objectives={})
+    assert line is not None
+    assert line.lines == ("0.0,0.0 100.0,50.0 200.0,50.0", "400.0,100.0 500.0,100.0")
+    assert line.objective is None
+    assert line.said == (
+        "Newest 0 s at 2026-03-01 10:30 UTC, worst 10 s at 2026-03-01 09:30 UTC; the upper edge is 10 s."
+    )
+
+
+def test_an_objective_is_a_line_of_its_own_and_always_within_the_drawing() -> None:
+    line = figure_line("rpo_seconds", points(15.0), BEGIN, NOON, objectives={"rpo_seconds": 60.0})
+    assert line is not None
+    assert (line.objective, line.lines) == (0.0, ("0.0,75.0 100.0,75.0",))
+    assert line.said.endswith("the upper edge is 60 s; the dashed line is the objective 60 s.")
+
+
+def test_the_worst_readiness_is_the_lowest() -> None:
+    line = figure_line("planned_failover_score", points(100.0, 80.0, 90.0), BEGIN, NOON, objectives={})
+    assert line is not None
+    assert "Newest 90 % at" in line.said
+    assert "worst 80 % at" in line.said
+
+
+def test_without_a_value_in_that_time_there_is_no_drawing() -> None:
+    assert figure_line("lag_seconds", [], BEGIN, NOON, objectives={}) is None
+    old = [FigurePoint(BEGIN - QUARTER, 1.0), FigurePoint(NOON + QUARTER, 1.0)]
+    assert figure_line("lag_seconds", old, BEGIN, NOON, objectives={}) is None
+
+
+def test_the_page_of_a_group_draws_it_and_says_the_same_in_words() -> None:
+    status = StatusLinks("/", dag=str, dag_run=lambda dag, run: run, evidence=lambda group, run: run, group=str)
+    links = GroupLinks(
+        status, result=lambda group, watch: watch, report=lambda *parts: parts[-1], stranded=lambda group, run: run
+    )
+    line = figure_line("rpo_seconds", points(15.0, 30.0), BEGIN, NOON, objectives={"rpo_seconds": 60.0})
+    assert line is not None
+    view = build_group_view(watched_group("orders", {}, NOON), (), KeptNames(), NOON, links, figures=[line])
+    page = render_group(view)
+    assert '<polyline points="0.0,75.0 100.0,50.0 200.0,50.0">' in page
+    assert page.count("worst 30 s at 2026-03-01 09:45 UTC") == 2
