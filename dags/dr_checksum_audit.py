@@ -27,7 +27,7 @@ with DAG(
         "topics": Param(
             None,
             type=["null", "array"],
-            items={"type": "string"},
+            items={"type": "string", "pattern": r"^[A-Za-z0-9._-]{1,249}$"},
             title="Topics",
             description="Only these topics. Left empty: all topics of the group.",
         ),

@@ -22,13 +22,13 @@ FORWARD: dict[str, Any] = {"retries": 3, "retry_delay": timedelta(seconds=5)}
 # two runs apart is the claim in the DR register, for each protection group.
 with DAG(
     dag_id="dr_planned_failover",
-    dag_display_name="DR: planned failover",
+    dag_display_name="DR 2: planned failover",
     description="Moves a protection group to its standby, with proof at every step; both clusters must be healthy.",
     doc_md=str(Path(__file__).with_suffix(".md")),
     schedule=None,
     catchup=False,
     max_consecutive_failed_dag_runs=0,  # a red run never pauses this DAG
-    tags=["kafka-dr", "moves traffic"],
+    tags=["kafka-dr", "on call", "moves traffic"],
     params={
         "protection_group": declared().group_param(),
         "source": declared().cluster_param(

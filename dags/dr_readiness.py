@@ -11,14 +11,14 @@ from kafka_dr_airflow.trigger_forms import declared
 
 with DAG(
     dag_id="dr_readiness",
-    dag_display_name="DR: readiness",
+    dag_display_name="DR 1: status",
     description="Asks every 10 minutes whether each group could fail over now, and at what cost.",
     doc_md=str(Path(__file__).with_suffix(".md")),
     schedule=declared().schedule("readiness"),
     catchup=False,
     max_consecutive_failed_dag_runs=0,  # a red run never pauses this DAG
     max_active_runs=1,
-    tags=["kafka-dr", "watches"],
+    tags=["kafka-dr", "on call", "watches"],
 ) as dag:
     look = ReadinessRound()
     RedGroupOperator.partial(task_id="red", **PER_RED_GROUP).expand(row=look.output)

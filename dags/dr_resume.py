@@ -33,6 +33,7 @@ with DAG(
         "run": Param(
             None,
             type=["null", "string"],
+            pattern=r"^\S+$",
             title="Run",
             description="The run that died, so that no other run is ended. Left empty: the run that holds the group.",
         ),

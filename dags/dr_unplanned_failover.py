@@ -23,13 +23,13 @@ FORWARD: dict[str, Any] = {"retries": 3, "retry_delay": timedelta(seconds=2)}
 # two runs apart is the claim in the DR register, for each protection group.
 with DAG(
     dag_id="dr_unplanned_failover",
-    dag_display_name="DR: unplanned failover",
+    dag_display_name="DR 3: unplanned failover",
     description="Moves a protection group to its standby when the active cluster is down, without waiting for it.",
     doc_md=str(Path(__file__).with_suffix(".md")),
     schedule=None,
     catchup=False,
     max_consecutive_failed_dag_runs=0,  # a red run never pauses this DAG
-    tags=["kafka-dr", "moves traffic"],
+    tags=["kafka-dr", "on call", "moves traffic"],
     params={
         "protection_group": declared().group_param(),
         "source": declared().cluster_param(

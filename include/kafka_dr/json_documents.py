@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import secrets
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -80,11 +81,27 @@ class JsonFile(Generic[_Content]):
         """Replace the file."""
         write_whole(self.path, self.encoded(content))
 
+    def remove(self) -> None:
+        """Remove the file; one that does not exist is as good.
+
+        :raises OSError: the storage does not answer
+        """
+        remove_file(self.path)
+
     def encoded(self, content: _Content) -> bytes:
         """Return what :meth:`write` writes."""
         document = {"schema_version": self.schema, **self.to_json(content)}
         separators = (",", ":") if self.indent is None else None
         return json.dumps(document, sort_keys=True, indent=self.indent, separators=separators).encode()
+
+
+def remove_file(path: Any) -> None:
+    """Remove a file; one that does not exist is as good. Not every storage's paths know ``missing_ok``.
+
+    :raises OSError: the storage does not answer
+    """
+    with suppress(FileNotFoundError):
+        path.unlink()
 
 
 def write_whole(path: Any, content: bytes | Iterable[bytes]) -> None:

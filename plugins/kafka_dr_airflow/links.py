@@ -37,6 +37,11 @@ def run_url(dag_id: str, run: str) -> str:
     return f"{trigger_url(dag_id)}/runs/{quote(run, safe='')}"
 
 
+def question_url(dag_id: str, run: str) -> str:
+    """Return the address where a run of a DAG waits for an answer."""
+    return f"{run_url(dag_id, run)}/required_actions"
+
+
 def status_url() -> str:
     """Return the address of the status page."""
     return f"{_pages()}/status"

@@ -24,6 +24,7 @@ class Declared:
     :param flows: every direction that replication can have, as ``group.source-to-target``
     :param paces: how closely the groups are watched
     :param drills: whether drills of a group begin by themselves
+    :param drilled: the groups that may be drilled
     :param readable: whether the topology could be read; without it the form takes free text
     """
 
@@ -33,6 +34,7 @@ class Declared:
     readable: bool = False
     paces: frozenset[Pace] = frozenset()
     drills: bool = False
+    drilled: tuple[str, ...] = ()
 
     def schedule(self, watch: WatchName) -> str:
         """Return when the DAG of a watch runs: as often as the group that is watched most closely asks for."""
@@ -45,7 +47,7 @@ class Declared:
     def drilled_param(self) -> Param:
         """Return the parameter that chooses the group of a drill, or leaves it to the topology."""
         return self._choice(
-            self.groups,
+            self.drilled,
             title="Protection group",
             description="The group whose failover is practised. Nothing of the group itself is touched.",
             default="the group whose drill is due",
@@ -100,7 +102,8 @@ def reason_param(description: str) -> Param:
 
     :param description: what is asked for, and who sees the answer
     """
-    return Param(type="string", minLength=3, maxLength=500, title="Reason", description=description)
+    written = {"minLength": 3, "maxLength": 500, "pattern": r"\S"}
+    return Param(type="string", **written, title="Reason", description=description)
 
 
 def dry_run_param(description: str) -> Param:
@@ -125,9 +128,10 @@ def declared() -> Declared:
     )
     return Declared(
         tuple(sorted(topology.protection_groups)),
-        tuple(sorted(topology.clusters)),
+        tuple(sorted({name for group in topology.protection_groups.values() for name in group.clusters})),
         tuple(sorted(flows)),
         readable=True,
+        drilled=tuple(sorted(name for name, group in topology.protection_groups.items() if group.drill)),
         drills=any(group.drill and group.drill.every_days for group in topology.protection_groups.values()),
         paces=frozenset(group.watch for group in topology.protection_groups.values()),
     )

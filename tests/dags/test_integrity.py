@@ -121,6 +121,35 @@ def test_every_parameter_is_named_and_explained(bag: Any, dag_id: str) -> None:
         assert param.description.endswith("."), name
 
 
+def test_the_on_call_sees_status_planned_and_unplanned_first(bag: Any) -> None:
+    first = ["dr_readiness", "dr_planned_failover", "dr_unplanned_failover"]
+    assert sorted(bag.dags, key=lambda dag_id: bag.dags[dag_id].dag_display_name)[:3] == first
+    assert {dag_id for dag_id, dag in bag.dags.items() if "on call" in dag.tags} == set(first)
+
+
+@pytest.mark.parametrize(
+    ("dag_id", "name", "value"),
+    [
+        ("dr_planned_failover", "protection_group", "nobody"),
+        ("dr_planned_failover", "target", "mars"),
+        ("dr_unplanned_failover", "source", "mars"),
+        ("dr_planned_failover", "reason", "     "),
+        ("dr_drill", "protection_group", "nobody"),
+        ("dr_drill", "kind", "unknown"),
+        ("dr_failback", "mode", "delete"),
+        ("dr_resume", "run", "two words"),
+        ("dr_checksum_audit", "topics", ["no topic/name"]),
+        ("dr_checksum_audit", "flow", "orders.east-to-east"),
+        ("dr_checksum_audit", "offsets", ["orders.records"]),
+    ],
+)
+def test_a_form_refuses_what_cannot_be_before_a_task_starts(bag: Any, dag_id: str, name: str, value: object) -> None:
+    from airflow.sdk.exceptions import ParamValidationError
+
+    with pytest.raises(ParamValidationError):
+        bag.dags[dag_id].params.get_param(name).resolve(value)
+
+
 @pytest.mark.parametrize("dag_id", DAG_IDS)
 def test_the_first_task_refuses_unknown_parameters_and_no_other_task_starts_with_it(bag: Any, dag_id: str) -> None:
     dag = bag.dags[dag_id]

@@ -9,6 +9,7 @@ from kafka_dr.evidence.expired_run import EvidenceExpired
 from kafka_dr.evidence.group_view import GroupLinks, KeptDrill, KeptNames, build_group_view
 from kafka_dr.evidence.known_secrets import KnownSecrets, SecretInEvidence
 from kafka_dr.evidence.objectives import MeasuredObjective, objective_results
+from kafka_dr.evidence.open_run_view import OpenedRuns
 from kafka_dr.evidence.over_time import SHOWN as SHOWN_FIGURES
 from kafka_dr.evidence.over_time import FigureLine, figure_line
 from kafka_dr.evidence.page import (
@@ -30,8 +31,10 @@ from kafka_dr.evidence.store import (
     EvidenceUnfinished,
     EvidenceUnwritable,
 )
+from kafka_dr.evidence.view_model import StepView
 
 __all__ = [
+    "StepView",
     "EvidenceStore",
     "EvidenceRef",
     "Seal",
@@ -52,6 +55,7 @@ __all__ = [
     "FigureLine",
     "SHOWN_FIGURES",
     "figure_line",
+    "OpenedRuns",
     "GroupLinks",
     "KeptDrill",
     "KeptNames",

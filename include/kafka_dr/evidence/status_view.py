@@ -10,6 +10,7 @@ from typing import Any
 
 from kafka_dr.evidence.ages import age_of
 from kafka_dr.evidence.drill_line import DrillLine, drill_line
+from kafka_dr.evidence.open_run_view import OpenedRuns, OpenRunLine, open_run_line
 from kafka_dr.evidence.readiness_view import VerbLine, verb_lines
 from kafka_dr.evidence.status_colour import StatusColour
 from kafka_dr.readiness import readiness_now
@@ -40,6 +41,7 @@ class StatusLinks:
     :param dag_run: the page of a run of a DAG
     :param evidence: the evidence page of a protection group and a run
     :param group: the page of everything that is kept of a protection group
+    :param question: where a run of a DAG is answered
     """
 
     airflow: str
@@ -47,6 +49,7 @@ class StatusLinks:
     dag_run: Callable[[str, str], str]
     evidence: Callable[[str, str], str]
     group: Callable[[str], str]
+    question: Callable[[str, str], str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +142,8 @@ class StatusView:
     :param at: when it was made, UTC
     :param verbs: the DAGs that a person triggers: title, address, what for
     :param readiness: the address of the DAG that asks whether each verb could be used
+    :param open_runs: what waits for a person, and the runs that continue
+    :param problem: why not all of them are known; empty if they are
     """
 
     at: datetime
@@ -148,6 +153,13 @@ class StatusView:
     verbs: tuple[tuple[str, str, str], ...]
     airflow: str
     readiness: str
+    open_runs: tuple[OpenRunLine, ...] = ()
+    problem: str = ""
+
+    @property
+    def refresh_seconds(self) -> int:
+        """After how many seconds the page loads again: soon, while a run is open."""
+        return 5 if self.open_runs else 30
 
 
 _VERBS = (
@@ -164,18 +176,44 @@ def build_status_view(
     now: datetime,
     links: StatusLinks,
     endings: Mapping[str, tuple[RunEnding, ...] | Exception],
+    opened: OpenedRuns = OpenedRuns(),  # noqa: B008 - it cannot be changed
 ) -> StatusView:
     """Return the page of these groups, the worst first.
 
     :param now: the time for which the groups were judged, UTC
     :param endings: by group, how its last runs ended, or the error if that cannot be read
+    :param opened: the runs that are open
     """
     order = ("bad", "unknown", "good")
     cards = [_card(each, now, links, endings.get(each.group, ())) for each in groups]
     cards.sort(key=lambda card: (order.index(card.colour), card.group))
     verdict, colour = _overall(cards)
     verbs = tuple((title, links.dag(dag_id), what) for title, dag_id, what in _VERBS)
-    return StatusView(now, verdict, colour, tuple(cards), verbs, links.airflow, links.dag("dr_readiness"))
+    return StatusView(
+        now,
+        verdict,
+        colour,
+        tuple(cards),
+        verbs,
+        links.airflow,
+        links.dag("dr_readiness"),
+        tuple(_open_runs(opened, now, links, endings)),
+        opened.problem,
+    )
+
+
+def _open_runs(
+    opened: OpenedRuns, now: datetime, links: StatusLinks, endings: Mapping[str, tuple[RunEnding, ...] | Exception]
+) -> Iterable[OpenRunLine]:
+    """Yield the runs that are open, without those that are listed as ended after they asked."""
+    for found, steps in opened.runs:
+        listed = endings.get(found.group, ())
+        if not isinstance(listed, Exception) and any(
+            each.run == found.run and each.ended_at >= found.asked_at for each in listed
+        ):
+            continue
+        asked, shown = links.question(found.dag_id, found.run), links.evidence(found.group, found.run)
+        yield open_run_line(found, steps, now, run_href=asked, evidence_href=shown)
 
 
 def _overall(cards: list[GroupCard]) -> tuple[str, StatusColour]:

@@ -61,7 +61,7 @@ class NotificationOutbox:
         for name in self._names():
             news = self._readable(name)
             if news is None or now - news.at > 2 * _NEWS:
-                self._notification(name).path.unlink(missing_ok=True)
+                self._notification(name).remove()
 
     def _names(self) -> Iterator[str]:
         try:

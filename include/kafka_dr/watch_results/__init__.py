@@ -4,6 +4,7 @@
 ``watches/<group>/<watch>.json`` for audits, which are known at different times; it is in the other file soon after.
 ``watches/.changes/<watch>/<day>.json`` has every change of an outcome, for 30 days.
 ``watches/.figures/<watch>/<day>.json`` has what was measured, the worst of each quarter of an hour, for 15 days.
+``watches/.open`` has a file for each run that waits for a person, or continues after an answer.
 ``watches/<group>/runs.json`` lists how the last runs ended. Each file is replaced as a whole. They say what was seen
 and license nothing: no step reads them.
 """
@@ -13,6 +14,7 @@ from __future__ import annotations
 from kafka_dr.watch_results.endings import RunEnding, RunEndings, read_endings
 from kafka_dr.watch_results.figures_over_time import MEASURED, FigureName, FigurePoint, FiguresOverTime
 from kafka_dr.watch_results.kept import KeptResult, Period, WatchOutcome
+from kafka_dr.watch_results.open_runs import OpenRun, OpenRuns
 from kafka_dr.watch_results.outcome_changes import OutcomeChange, OutcomeChanges
 from kafka_dr.watch_results.status import WatchedGroup, WatchStatus, watched_group
 from kafka_dr.watch_results.store import WatchResultStore, read_status, read_watch_status
@@ -26,6 +28,8 @@ __all__ = [
     "FigurePoint",
     "FiguresOverTime",
     "KeptResult",
+    "OpenRun",
+    "OpenRuns",
     "OutcomeChange",
     "OutcomeChanges",
     "Pace",

@@ -15,6 +15,7 @@ from kafka_dr.quoting import inline
 from kafka_dr_airflow.links import EvidenceLink
 from kafka_dr_airflow.operators.failover_step import URGENT
 from kafka_dr_airflow.operators.kept_results import keep_ending
+from kafka_dr_airflow.operators.open_runs import run_ended
 from kafka_dr_airflow.operators.plain_failure import fails_plainly
 from kafka_dr_airflow.run_note import leave_note
 from kafka_dr_airflow.topology_file import read_topology
@@ -61,6 +62,8 @@ class OutcomeOperator(BaseOperator):
         endings, failed = self._endings(context), self._failed(context)
         found = self._judged(endings, failed)
         leave_note(self.log, context, found.note)
+        if not self.may_be_silent:
+            run_ended(self.log, context, context["params"]["protection_group"])
         if len(endings) == 1 and (group := endings[0][0]) and not self.may_be_silent:
             keep_ending(self.log, context, group=group, ending=replace(endings[0][1], note=found.note, good=found.good))
         if not found.good:

@@ -40,7 +40,9 @@ def judge_readiness_again(logger: Any) -> None:
         keep_news(logger, [replace(each, link=status_of(each.group)) for each in news])
         if known != before:
             told.write(known)
-        scores = {each.group: {verb.verb: verb.score for verb in each.verbs} for each in judged if not each.moving}
+        scores: dict[str, dict[str, Any]] = {
+            each.group: {verb.verb: verb.score for verb in each.verbs} for each in judged if not each.moving
+        }
         FiguresOverTime(root, "readiness").add(now, scores, declared=groups)
     except (KafkaDrError, OSError) as error:
         logger.warning("Readiness could not be judged again: %s", line(error))

@@ -14,6 +14,7 @@ from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 from kafka_dr.quoting import code, line
 from kafka_dr_airflow.links import EvidenceLink, evidence_url, run_url, trigger_url
 from kafka_dr_airflow.operators.failover_step import URGENT, numbered
+from kafka_dr_airflow.operators.open_runs import run_waits, run_was_answered
 from kafka_dr_airflow.operators.outgoing import keep_news
 from kafka_dr_airflow.operators.plain_failure import fails_plainly, plain_errors
 from kafka_dr_airflow.operators.receipt import Receipt, perform, run_request
@@ -77,6 +78,14 @@ class ManualApprovalSensor(ApprovalOperator):
         self._prepare(question)
         self._ask_once(context)
         self._notify(context, question)
+        run_waits(
+            self.log,
+            context,
+            self.request(context).protection_group,
+            question.subject,
+            people=[person.name for person in question.approvers],
+            seconds=question.expires_after_seconds,
+        )
         super().execute(context)
 
     def request(self, context: Any) -> RunRequest:
@@ -126,6 +135,7 @@ class ManualApprovalSensor(ApprovalOperator):
             self._not_answered(context, event)
         request = self.request(context)
         answer = given_answer(event, approve=self.APPROVE)
+        run_was_answered(self.log, context, request.protection_group, answer.responder)
         try:
             receipt = perform(self.log, lambda clients: self.keep(request, clients, answer))
         except AirflowFailException as refused:

@@ -30,7 +30,7 @@ from kafka_dr_airflow.links import airflow_path, login_url
 from kafka_dr_airflow.people.auth_managers import directory_of, find
 from kafka_dr_airflow.topology_file import read_topology
 from kafka_dr_airflow.views import kept_pages, metrics
-from kafka_dr_airflow.views.kept_pages import LINKED_HEADERS, NAME, links, root, shown
+from kafka_dr_airflow.views.kept_pages import LINKED_HEADERS, NAME, links, opened, root, shown
 
 # Airflow's login does not cover a plugin's pages by itself.
 _MAY_SEE_RUNS = Depends(requires_access_dag("GET", DagAccessEntity.RUN, "dr_planned_failover"))
@@ -72,7 +72,8 @@ def status_page() -> HTMLResponse:
     kept, groups, now = root(), sorted(topology.protection_groups), datetime.now(UTC)
     found = read_status(groups, WatchResultStore(kept), now)
     endings = read_endings(groups, RunEndings(kept))
-    return HTMLResponse(render_status(build_status_view(found, now, links(), endings)), headers=LINKED_HEADERS)
+    view = build_status_view(found, now, links(), endings, opened(kept, now))
+    return HTMLResponse(render_status(view), headers=LINKED_HEADERS)
 
 
 @app.get("/evidence/{group}/{run}")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -20,11 +20,14 @@ from kafka_dr.drill.result import DrillResults
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.evidence import (
     SHOWN_FIGURES,
+    EvidenceStore,
     FigureLine,
     GroupLinks,
     KeptDrill,
     KeptNames,
+    OpenedRuns,
     StatusLinks,
+    StepView,
     build_group_view,
     build_result_view,
     figure_line,
@@ -36,7 +39,10 @@ from kafka_dr.json_documents import DocumentDamaged
 from kafka_dr.watch_results import (
     MEASURED,
     WATCHES,
+    FigurePoint,
     FiguresOverTime,
+    OpenRun,
+    OpenRuns,
     RunEndings,
     WatchResultStore,
     read_endings,
@@ -48,6 +54,7 @@ from kafka_dr_airflow.links import (
     audit_url,
     evidence_url,
     group_url,
+    question_url,
     result_url,
     run_url,
     status_url,
@@ -76,7 +83,9 @@ router = APIRouter()
 
 def links() -> StatusLinks:
     """Return the addresses that pages lead to."""
-    return StatusLinks(airflow_path(), dag=trigger_url, dag_run=run_url, evidence=evidence_url, group=group_url)
+    return StatusLinks(
+        airflow_path(), dag=trigger_url, dag_run=run_url, evidence=evidence_url, group=group_url, question=question_url
+    )
 
 
 def root() -> Any:
@@ -88,6 +97,23 @@ def root() -> Any:
         return evidence_root(read_topology(os.environ).evidence)
     except KafkaDrError as error:
         raise HTTPException(status.HTTP_503_SERVICE_UNAVAILABLE, str(error)) from error
+
+
+def opened(kept: Any, now: datetime) -> OpenedRuns:
+    """Return the runs that wait for a person or continue, with what their evidence has recorded."""
+    try:
+        runs, damaged = OpenRuns(kept).read(now)
+    except (KafkaDrError, OSError) as error:
+        return OpenedRuns(problem=f"it is not known which runs wait for a person: {error}")
+    problem = f"{damaged} files in watches/.open are damaged: look in Airflow for runs that wait" if damaged else ""
+    return OpenedRuns(tuple((each, _steps(kept, each)) for each in runs), problem)
+
+
+def _steps(kept: Any, found: OpenRun) -> Sequence[StepView] | Exception:
+    try:
+        return EvidenceStore(kept).run_view(found.group, found.run).steps
+    except (KafkaDrError, OSError) as error:
+        return error
 
 
 def shown(page: str, group: str = "") -> HTMLResponse:
@@ -164,7 +190,7 @@ def _figures(kept: Any, group: str, now: datetime) -> tuple[tuple[FigureLine, ..
     objectives = _objectives(group)
     lines, problems = [], []
     for figure in SHOWN_FIGURES:
-        points = []
+        points: list[FigurePoint] = []
         for day in days:
             try:
                 points += FiguresOverTime(kept, MEASURED[figure][0]).of(group, figure, [day])

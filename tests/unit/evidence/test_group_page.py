@@ -36,6 +36,7 @@ LINKS = GroupLinks(
         dag_run=lambda dag_id, run: f"/dags/{dag_id}/runs/{run}",
         evidence=lambda group, run: f"/evidence/{group}/{run}",
         group=lambda group: f"/groups/{group}",
+        question=lambda dag_id, run: f"/dags/{dag_id}/runs/{run}/required_actions",
     ),
     result=lambda group, watch: f"/results/{group}/{watch}",
     report=lambda group, audit, direction, run: f"/audits/{group}/{audit}/{direction}/{run}",

@@ -6,14 +6,15 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from kafka_dr.evidence import StatusLinks, StatusView, build_status_view, render_status
+from kafka_dr.evidence import OpenedRuns, StatusLinks, StatusView, StepView, build_status_view, render_status
 from kafka_dr.readiness import ReadinessCheck, ReadyVerb, VerbReadiness
 from kafka_dr.readiness.judge import facts_of
-from kafka_dr.watch_results import WATCHES, KeptResult, RunEnding, WatchName, WatchOutcome
+from kafka_dr.watch_results import WATCHES, KeptResult, OpenRun, RunEnding, WatchName, WatchOutcome
 from kafka_dr.watch_results.status import watched_group
 from support.kept_metrics import REGISTER
 
 NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
+HALF_AN_HOUR = timedelta(minutes=30)
 HOSTILE = '<script>alert("x")</script>\u202e\x1b[2J'
 LINKS = StatusLinks(
     "/",
@@ -21,6 +22,7 @@ LINKS = StatusLinks(
     dag_run=lambda dag_id, run: f"/dags/{dag_id}/runs/{run}",
     evidence=lambda group, run: f"/kafka-dr/evidence/{group}/{run}",
     group=lambda group: f"/kafka-dr/groups/{group}",
+    question=lambda dag_id, run: f"/dags/{dag_id}/runs/{run}/required_actions",
 )
 
 
@@ -187,3 +189,51 @@ def test_nothing_that_a_check_said_acts_on_the_page() -> None:
     )
     assert "<script" not in page
     assert "\u202e" not in page
+
+
+ASKED = OpenRun(
+    "orders", "m9", "dr_planned_failover", "Move orders from east to west?", ("alice", "bob"), NOON, NOON + HALF_AN_HOUR
+)
+PREFLIGHT = StepView(1, "preflight", 1, "01-preflight-1.json", "ok", seconds=1.25)
+
+
+def with_open(run: OpenRun, steps: Any = (PREFLIGHT,), *, at: datetime = NOON, endings: Any = ()) -> StatusView:
+    return build_status_view([found("orders")], at, LINKS, {"orders": endings}, OpenedRuns(((run, steps),)))
+
+
+def test_a_run_that_waits_is_the_first_thing_on_the_page_with_a_link_to_its_question() -> None:
+    shown = with_open(ASKED, at=NOON + timedelta(minutes=7))
+    (line,) = shown.open_runs
+    assert (line.word, line.waiting, shown.refresh_seconds) == ("WAITS FOR YOU", True, 5)
+    assert line.said == (
+        "Move orders from east to west? Asked 7 min ago. alice or bob may answer until 12:30 UTC, 23 min left."
+    )
+    assert [(step.title, step.said) for step in line.steps] == [("Preflight", "ok in 1.2 s")]
+    page = render_status(shown)
+    assert page.index("WAITS FOR YOU") < page.index("What a person can start")
+    assert 'href="/dags/dr_planned_failover/runs/m9/required_actions"' in page
+    assert 'href="/kafka-dr/evidence/orders/m9"' in page
+
+
+def test_a_run_that_was_answered_continues_step_by_step_and_one_that_expired_waits_for_nobody() -> None:
+    (line,) = with_open(replace(ASKED, answered_by="alice")).open_runs
+    assert (line.word, line.waiting) == ("RUNNING", False)
+    assert line.said.endswith("answered by alice.")
+    (late,) = with_open(ASKED, at=NOON + timedelta(minutes=31)).open_runs
+    assert (late.word, late.colour, late.waiting) == ("EXPIRED", "unknown", False)
+    (blind,) = with_open(ASKED, OSError("no answer")).open_runs
+    assert [step.said for step in blind.steps] == ["UNKNOWN: no answer"]
+
+
+def test_a_run_that_has_ended_is_not_shown_as_open_even_if_nobody_removed_it() -> None:
+    ending = RunEnding("m9", "dr_planned_failover", "REJECTED by bob", False, NOON + timedelta(minutes=1))
+    assert with_open(ASKED, endings=(ending,)).open_runs == ()
+    assert with_open(ASKED, endings=(replace(ending, ended_at=NOON - HALF_AN_HOUR),)).open_runs != ()
+
+
+def test_open_runs_that_are_not_known_are_named_and_hostile_ones_are_text() -> None:
+    page = render_status(build_status_view([found("orders")], NOON, LINKS, {}, OpenedRuns(problem="1 file is damaged")))
+    assert "1 file is damaged" in page
+    hostile = render_status(with_open(replace(ASKED, question=HOSTILE, people=(HOSTILE,), answered_by=HOSTILE)))
+    assert "<script" not in hostile
+    assert "\u202e" not in hostile

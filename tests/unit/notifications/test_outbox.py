@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from kafka_dr.notifications import Notification, NotificationOutbox
+from kafka_dr.storage import with_deadline
 
 NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -16,7 +17,7 @@ def news(number: int = 0, group: str = "orders") -> Notification:
 
 
 def test_each_notifier_sends_what_it_has_not_sent_the_oldest_first(tmp_path: Path) -> None:
-    outbox = NotificationOutbox(tmp_path)
+    outbox = NotificationOutbox(with_deadline(tmp_path))
     for number in (2, 0, 1):
         outbox.put(news(number))
     outbox.put(news(0))
@@ -26,7 +27,7 @@ def test_each_notifier_sends_what_it_has_not_sent_the_oldest_first(tmp_path: Pat
 
 
 def test_what_is_older_than_a_day_is_no_news_and_is_removed_later(tmp_path: Path) -> None:
-    outbox = NotificationOutbox(tmp_path)
+    outbox = NotificationOutbox(with_deadline(tmp_path))
     outbox.put(news())
     assert outbox.waiting("mail", NOON + 25 * HOUR) == ()
     outbox.prune(NOON + 25 * HOUR)
@@ -36,12 +37,12 @@ def test_what_is_older_than_a_day_is_no_news_and_is_removed_later(tmp_path: Path
 
 
 def test_nothing_was_ever_told(tmp_path: Path) -> None:
-    assert NotificationOutbox(tmp_path).waiting("mail", NOON) == ()
-    NotificationOutbox(tmp_path).prune(NOON)
+    assert NotificationOutbox(with_deadline(tmp_path)).waiting("mail", NOON) == ()
+    NotificationOutbox(with_deadline(tmp_path)).prune(NOON)
 
 
 def test_a_damaged_file_is_passed_over_and_removed(tmp_path: Path) -> None:
-    outbox = NotificationOutbox(tmp_path)
+    outbox = NotificationOutbox(with_deadline(tmp_path))
     outbox.put(news())
     waiting = tmp_path / "notifications" / "waiting"
     for name, content in (("a.json", "{"), ("b.json", "[]"), ("c.json", '{"schema_version": 1}'), ("x.txt", "")):
@@ -54,7 +55,7 @@ def test_a_damaged_file_is_passed_over_and_removed(tmp_path: Path) -> None:
 
 
 def test_a_damaged_note_of_what_was_sent_sends_the_news_of_a_day_again(tmp_path: Path) -> None:
-    outbox = NotificationOutbox(tmp_path)
+    outbox = NotificationOutbox(with_deadline(tmp_path))
     outbox.put(news())
     outbox.sent("mail", news(), NOON)
     assert outbox.waiting("mail", NOON) == ()

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from kafka_dr.json_documents import DocumentDamaged
+from kafka_dr.storage import with_deadline
 from kafka_dr.watch_results import FigurePoint, FiguresOverTime, KeptResult, WatchResultStore
 
 NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
@@ -16,7 +17,7 @@ MINUTE = timedelta(minutes=1)
 
 
 def canary(root: Path) -> FiguresOverTime:
-    return FiguresOverTime(root, "canary")
+    return FiguresOverTime(with_deadline(root), "canary")
 
 
 def test_a_quarter_of_an_hour_keeps_the_worst_value(tmp_path: Path) -> None:

@@ -1,0 +1,85 @@
+"""The first lines of the status page: what waits for a person, and how far a run is, step by step."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from kafka_dr.evidence.ages import age_of
+from kafka_dr.evidence.status_colour import StatusColour
+from kafka_dr.evidence.view_model import StepView
+from kafka_dr.watch_results import OpenRun
+
+
+@dataclass(frozen=True, slots=True)
+class OpenedRuns:
+    """The runs that are open, each with what its evidence has recorded, or why that cannot be read.
+
+    :param problem: why not all of them are known; empty if they are
+    """
+
+    runs: tuple[tuple[OpenRun, Sequence[StepView] | Exception], ...] = ()
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class OpenStep:
+    """A step of a run that has been recorded."""
+
+    title: str
+    colour: StatusColour
+    said: str
+
+
+@dataclass(frozen=True, slots=True)
+class OpenRunLine:
+    """A run that is open.
+
+    :param word: what it waits for, never a colour alone
+    :param steps: what is recorded of it, in order
+    """
+
+    group: str
+    word: str
+    colour: StatusColour
+    said: str
+    run: str
+    run_href: str
+    evidence_href: str
+    waiting: bool
+    steps: tuple[OpenStep, ...]
+
+
+def open_run_line(
+    found: OpenRun, steps: Sequence[StepView] | Exception, now: datetime, *, run_href: str, evidence_href: str
+) -> OpenRunLine:
+    """Return the line of a run.
+
+    :param steps: what its evidence has recorded, or why that cannot be read
+    :param now: UTC
+    :param run_href: where it is answered
+    """
+    word, colour, said = _state(found, now)
+    if isinstance(steps, Exception):
+        shown: tuple[OpenStep, ...] = (OpenStep("Steps", "unknown", f"UNKNOWN: {steps}"),)
+    else:
+        shown = tuple(map(_step, steps))
+    waiting = found.is_waiting(now)
+    return OpenRunLine(found.group, word, colour, said, found.run, run_href, evidence_href, waiting, shown)
+
+
+def _state(found: OpenRun, now: datetime) -> tuple[str, StatusColour, str]:
+    asked = f"{found.question} Asked {age_of(now - found.asked_at)}"
+    if found.answered_by:
+        return "RUNNING", "warn", f"{asked}, answered by {found.answered_by}."
+    until = f"{found.expires_at.astimezone(UTC):%H:%M} UTC"
+    if not found.is_waiting(now):
+        return "EXPIRED", "unknown", f"{asked}, nobody answered until {until}."
+    minutes = int((found.expires_at - now).total_seconds() // 60)
+    return "WAITS FOR YOU", "bad", f"{asked}. {' or '.join(found.people)} may answer until {until}, {minutes} min left."
+
+
+def _step(step: StepView) -> OpenStep:
+    seconds = f" in {step.seconds:.1f} s" if step.seconds is not None else ""
+    return OpenStep(step.title, step.colour, f"{step.outcome}{seconds}")

@@ -1,0 +1,151 @@
+"""Runs that wait for a person, or continue after an answer: one small file for each, removed when the run has ended.
+
+The status page shows them. They license nothing: what was approved is in the registers alone.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from kafka_dr.json_documents import DocumentDamaged, JsonFile
+
+_SCHEMA = 1
+#: A run that nobody has closed, because its last task never ran, is forgotten then.
+_FORGOTTEN = timedelta(hours=24)
+
+
+@dataclass(frozen=True, slots=True)
+class OpenRun:
+    """A run that has asked a person.
+
+    :param question: what was asked, in one line
+    :param people: who may answer
+    :param asked_at: UTC
+    :param expires_at: until when an answer counts, UTC
+    :param answered_by: who has answered; empty while it waits
+    """
+
+    group: str
+    run: str
+    dag_id: str
+    question: str
+    people: tuple[str, ...]
+    asked_at: datetime
+    expires_at: datetime
+    answered_by: str = ""
+
+    def is_waiting(self, now: datetime) -> bool:
+        """Return whether an answer would count now."""
+        return not self.answered_by and now <= self.expires_at
+
+    def is_shown(self, now: datetime) -> bool:
+        """Return whether the run may still go on: a question that expired ends its run within minutes."""
+        limit = self.asked_at + _FORGOTTEN if self.answered_by else self.expires_at + timedelta(minutes=10)
+        return now <= limit
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the fields of the stored document."""
+        return {
+            "group": self.group,
+            "run": self.run,
+            "dag_id": self.dag_id,
+            "question": self.question,
+            "people": list(self.people),
+            "asked_at": self.asked_at.astimezone(UTC).isoformat(timespec="seconds"),
+            "expires_at": self.expires_at.astimezone(UTC).isoformat(timespec="seconds"),
+            "answered_by": self.answered_by,
+        }
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> OpenRun:
+        """Read what :meth:`to_json` returned.
+
+        :raises ValueError: a field has another value than this program writes
+        :raises KeyError: a field is missing
+        """
+        group, run, dag_id, question = (str(stored[name]) for name in ("group", "run", "dag_id", "question"))
+        asked_at, expires_at = (datetime.fromisoformat(stored[name]) for name in ("asked_at", "expires_at"))
+        if asked_at.tzinfo is None or expires_at.tzinfo is None:
+            raise ValueError("a time has no time zone")
+        people = tuple(map(str, stored["people"]))
+        return cls(group, run, dag_id, question, people, asked_at, expires_at, str(stored["answered_by"]))
+
+
+@dataclass(frozen=True, slots=True)
+class OpenRuns:
+    """Keeps and reads the runs that are open.
+
+    :param root: the evidence root, a path object
+    """
+
+    root: Any
+
+    def ask(self, asked: OpenRun) -> None:
+        """Keep a run that waits from now on. What was forgotten is removed.
+
+        :raises OSError: the storage does not take it
+        """
+        self._file(asked.group, asked.run).write(asked)
+        for name, found in self._all():
+            if isinstance(found, DocumentDamaged) or not found.is_shown(asked.asked_at):
+                self._named(name).remove()
+
+    def answer(self, group: str, run: str, who: str) -> None:
+        """Note that somebody has answered; a run that is not open stays so.
+
+        :raises DocumentDamaged: the file holds something else
+        :raises OSError: the storage does not take it
+        """
+        found = self._file(group, run).read()
+        if found is not None:
+            self._file(group, run).write(replace(found, answered_by=who))
+
+    def close(self, group: str, run: str) -> None:
+        """Forget a run that has ended.
+
+        :raises OSError: the storage does not answer
+        """
+        self._file(group, run).remove()
+
+    def read(self, now: datetime) -> tuple[tuple[OpenRun, ...], int]:
+        """Return the runs that are open, the oldest first, and how many files cannot be read.
+
+        :param now: UTC
+        :raises OSError: the storage does not answer
+        """
+        found = [each for _, each in self._all()]
+        runs = [each for each in found if isinstance(each, OpenRun)]
+        shown = sorted((each for each in runs if each.is_shown(now)), key=lambda each: each.asked_at)
+        return tuple(shown), len(found) - len(runs)
+
+    def _all(self) -> Iterator[tuple[str, OpenRun | DocumentDamaged]]:
+        try:
+            names = sorted(path.name for path in self._folder.iterdir())
+        except FileNotFoundError:
+            return
+        for name in names:
+            if not name.endswith(".json") or name.startswith("."):
+                continue
+            try:
+                found = self._named(name).read()
+            except DocumentDamaged as error:
+                yield name, error
+                continue
+            if found is not None:
+                yield name, found
+
+    @property
+    def _folder(self) -> Any:
+        return self.root.joinpath("watches", ".open")
+
+    def _file(self, group: str, run: str) -> JsonFile[OpenRun]:
+        return self._named(f"{hashlib.sha256(f'{group}/{run}'.encode()).hexdigest()[:32]}.json")
+
+    def _named(self, name: str) -> JsonFile[OpenRun]:
+        return JsonFile(
+            self._folder.joinpath(name), schema=_SCHEMA, to_json=OpenRun.to_json, from_json=OpenRun.from_json
+        )

@@ -1,0 +1,65 @@
+"""Keeps for the status page which runs wait for a person. If that fails, only the log says so: no run depends on it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from airflow.sdk.log import redact
+
+from kafka_dr.errors import KafkaDrError
+from kafka_dr.quoting import line
+from kafka_dr_airflow.topology_file import evidence_root, read_topology
+
+if TYPE_CHECKING:
+    from kafka_dr.watch_results import OpenRuns
+
+
+def run_waits(logger: Any, context: Any, group: str, question: str, *, people: Sequence[str], seconds: float) -> None:
+    """Keep that a run waits for one of these people.
+
+    :param logger: of the task
+    :param question: what they were asked, in one line
+    :param seconds: for how long an answer counts
+    """
+    from kafka_dr.evidence import EvidenceStore
+    from kafka_dr.watch_results import OpenRun
+
+    ti, now = context["ti"], datetime.now(UTC)
+    asked = OpenRun(
+        group, ti.run_id, ti.dag_id, line(redact(question)), tuple(people), now, now + timedelta(seconds=seconds)
+    )
+
+    def keep(runs: OpenRuns) -> None:
+        EvidenceStore(runs.root).checked(asked.to_json())
+        runs.ask(asked)
+
+    _kept(logger, keep)
+
+
+def run_was_answered(logger: Any, context: Any, group: str, who: str) -> None:
+    """Keep that somebody has answered.
+
+    :param logger: of the task
+    """
+    _kept(logger, lambda runs: runs.answer(group, context["ti"].run_id, line(who)))
+
+
+def run_ended(logger: Any, context: Any, group: str) -> None:
+    """Forget a run that has ended.
+
+    :param logger: of the task
+    """
+    _kept(logger, lambda runs: runs.close(group, context["ti"].run_id))
+
+
+def _kept(logger: Any, change: Callable[[OpenRuns], None]) -> None:
+    from kafka_dr.json_documents import DocumentDamaged
+    from kafka_dr.watch_results import OpenRuns
+
+    try:
+        change(OpenRuns(evidence_root(read_topology(os.environ).evidence)))
+    except (KafkaDrError, DocumentDamaged, OSError) as error:
+        logger.warning("The status page does not show that this run is open: %s", line(error))
