@@ -37,6 +37,11 @@ def run_url(dag_id: str, run: str) -> str:
     return f"{trigger_url(dag_id)}/runs/{quote(run, safe='')}"
 
 
+def start_url(dag_id: str, group: str) -> str:
+    """Return the address of a DAG's form that is filled in for a protection group."""
+    return f"{_pages()}/start/{dag_id}/{quote(group, safe='')}"
+
+
 def question_url(dag_id: str, run: str) -> str:
     """Return the address where a run of a DAG waits for an answer."""
     return f"{run_url(dag_id, run)}/required_actions"

@@ -150,6 +150,21 @@ def test_a_form_refuses_what_cannot_be_before_a_task_starts(bag: Any, dag_id: st
         bag.dags[dag_id].params.get_param(name).resolve(value)
 
 
+def test_the_forms_of_the_status_page_have_the_parameters_and_choices_of_their_dags(bag: Any) -> None:
+    from kafka_dr.evidence import FORMS, trigger_fields
+
+    for dag_id in FORMS:
+        params = bag.dags[dag_id].params
+        fields = trigger_fields(dag_id, ("east", "west"), active="east", standby="west")
+        assert {"protection_group", *(each.name for each in fields)} == set(params), dag_id
+        for each in fields:
+            schema = params.get_param(each.name).schema
+            assert (schema["type"] == "boolean") == (each.kind == "flag"), each.name
+            offered = {value or None for value, _ in each.choices}
+            assert not offered or offered == set(schema["enum"]), each.name
+            assert each.least == schema.get("minLength", 0), each.name
+
+
 @pytest.mark.parametrize("dag_id", DAG_IDS)
 def test_the_first_task_refuses_unknown_parameters_and_no_other_task_starts_with_it(bag: Any, dag_id: str) -> None:
     dag = bag.dags[dag_id]

@@ -18,8 +18,10 @@ from kafka_dr.evidence.page import (
     render_notice,
     render_result,
     render_status,
+    render_trigger,
     with_way_back,
 )
+from kafka_dr.evidence.readiness_view import verb_lines
 from kafka_dr.evidence.result_view import build_result_view
 from kafka_dr.evidence.seal import EvidenceChanged, FileDigest, Seal, Verification
 from kafka_dr.evidence.status_view import StatusLinks, StatusView, build_status_view
@@ -31,9 +33,15 @@ from kafka_dr.evidence.store import (
     EvidenceUnfinished,
     EvidenceUnwritable,
 )
+from kafka_dr.evidence.trigger_view import FORMS, TriggerView, trigger_fields
 from kafka_dr.evidence.view_model import StepView
 
 __all__ = [
+    "FORMS",
+    "TriggerView",
+    "trigger_fields",
+    "render_trigger",
+    "verb_lines",
     "StepView",
     "EvidenceStore",
     "EvidenceRef",

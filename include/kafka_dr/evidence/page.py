@@ -15,6 +15,7 @@ from kafka_dr.evidence.result_view import ResultView
 from kafka_dr.evidence.seal import FileDigest
 from kafka_dr.evidence.status_colour import colour_of
 from kafka_dr.evidence.status_view import StatusView
+from kafka_dr.evidence.trigger_view import TriggerView
 from kafka_dr.evidence.view_model import RunView
 from kafka_dr.quoting import block
 
@@ -72,6 +73,14 @@ def render_group(view: GroupView) -> str:
 def render_result(view: ResultView) -> str:
     """Return the page of a watch's newest result."""
     return _template("result.html.j2").render(view=view)
+
+
+def render_trigger(view: TriggerView, nonce: str) -> str:
+    """Return the page of a form.
+
+    :param nonce: of its script, as the header names it
+    """
+    return _template("trigger.html.j2").render(view=view, nonce=nonce)
 
 
 def with_way_back(page: str, links: Iterable[tuple[str, str]]) -> str:

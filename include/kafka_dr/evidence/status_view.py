@@ -10,10 +10,12 @@ from typing import Any
 
 from kafka_dr.evidence.ages import age_of
 from kafka_dr.evidence.drill_line import DrillLine, drill_line
+from kafka_dr.evidence.flow_picture import FlowPicture, flow_picture
 from kafka_dr.evidence.open_run_view import OpenedRuns, OpenRunLine, open_run_line
 from kafka_dr.evidence.readiness_view import VerbLine, verb_lines
 from kafka_dr.evidence.status_colour import StatusColour
-from kafka_dr.readiness import readiness_now
+from kafka_dr.evidence.trigger_view import FORMS
+from kafka_dr.readiness import GroupReadiness, readiness_now
 from kafka_dr.readiness.judge import ASKED
 from kafka_dr.watch_results import Period, RunEnding, WatchedGroup, WatchOutcome, WatchStatus
 
@@ -42,6 +44,7 @@ class StatusLinks:
     :param evidence: the evidence page of a protection group and a run
     :param group: the page of everything that is kept of a protection group
     :param question: where a run of a DAG is answered
+    :param start: a DAG's form that is filled in for a protection group
     """
 
     airflow: str
@@ -50,6 +53,7 @@ class StatusLinks:
     evidence: Callable[[str, str], str]
     group: Callable[[str], str]
     question: Callable[[str, str], str]
+    start: Callable[[str, str], str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +114,8 @@ class GroupCard:
     :param verbs: whether each verb could be used on the group now
     :param asked: how long ago the clusters were asked that, for people
     :param drill: the last drill of the group
+    :param picture: its datacenters and its flow
+    :param starts: the forms that are filled in for it: title and address
     :param run: the last run that wrote the register; empty if it is not known
     :param runs: the runs that ended last, the newest first
     :param runs_note: why they are not shown; empty if they are
@@ -126,6 +132,8 @@ class GroupCard:
     asked: str
     rows: tuple[WatchRow, ...]
     drill: DrillLine
+    picture: FlowPicture
+    starts: tuple[tuple[str, str], ...]
     runs: tuple[RunRow, ...] = ()
     runs_note: str = ""
 
@@ -245,6 +253,7 @@ def _card(
     asked = f"asked {age_of(now - ready.asked_at)}" if ready.asked_at else "never asked"
     page = links.group(status.group)
     rows = tuple(_row(each, now, links) for each in status.watches if each.watch.name != ASKED)
+    drill = drill_line(status.of(ASKED), now)
     card = GroupCard(
         status.group,
         page,
@@ -256,11 +265,20 @@ def _card(
         verbs,
         asked,
         rows,
-        drill_line(status.of(ASKED), now),
+        drill,
+        flow_picture(status),
+        tuple((FORMS[dag_id].title, links.start(dag_id, status.group)) for dag_id in _offered(ready, drill)),
     )
     if isinstance(endings, Exception):
         return replace(card, runs_note=f"UNKNOWN: the list of the last runs cannot be read: {endings}")
     return replace(card, runs=tuple(run_row(status.group, each, now, links) for each in endings[:_SHOWN_RUNS]))
+
+
+def _offered(ready: GroupReadiness, drill: DrillLine) -> Iterable[str]:
+    """Return the DAGs whose forms a card offers: no failback that is not needed, no drill that is not declared."""
+    without = {"dr_failback"} if ready.of("failback").answer == "not_needed" else set()
+    without |= {"dr_drill"} if drill.word == "NONE" else set()
+    return (each for each in FORMS if each not in without)
 
 
 def run_row(group: str, ending: RunEnding, now: datetime, links: StatusLinks) -> RunRow:

@@ -29,7 +29,7 @@ from kafka_dr.watch_results import RunEndings, WatchResultStore, read_endings, r
 from kafka_dr_airflow.links import airflow_path, login_url
 from kafka_dr_airflow.people.auth_managers import directory_of, find
 from kafka_dr_airflow.topology_file import read_topology
-from kafka_dr_airflow.views import kept_pages, metrics
+from kafka_dr_airflow.views import kept_pages, metrics, trigger
 from kafka_dr_airflow.views.kept_pages import LINKED_HEADERS, NAME, links, opened, root, shown
 
 # Airflow's login does not cover a plugin's pages by itself.
@@ -37,6 +37,7 @@ _MAY_SEE_RUNS = Depends(requires_access_dag("GET", DagAccessEntity.RUN, "dr_plan
 app = FastAPI(title="Evidence of disaster recovery", dependencies=[_MAY_SEE_RUNS], openapi_url=None)
 app.include_router(metrics.router)
 app.include_router(kept_pages.router)
+app.include_router(trigger.router)
 
 
 #: The titles of the pages that show an error.

@@ -57,6 +57,7 @@ from kafka_dr_airflow.links import (
     question_url,
     result_url,
     run_url,
+    start_url,
     status_url,
     stranded_url,
     trigger_url,
@@ -84,7 +85,13 @@ router = APIRouter()
 def links() -> StatusLinks:
     """Return the addresses that pages lead to."""
     return StatusLinks(
-        airflow_path(), dag=trigger_url, dag_run=run_url, evidence=evidence_url, group=group_url, question=question_url
+        airflow_path(),
+        dag=trigger_url,
+        dag_run=run_url,
+        evidence=evidence_url,
+        group=group_url,
+        question=question_url,
+        start=start_url,
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -77,3 +78,40 @@ def test_every_file_damaged_at_once_and_hostile_names_leave_readable_pages(root:
     for address in ("/status", "/groups/orders", "/results/orders/health"):
         answer = pages.get(address)
         assert (answer.status_code, "UNKNOWN" in answer.text) == (200, True), address
+
+
+def test_a_form_is_filled_in_from_what_health_read_and_only_its_own_script_runs(root: Path, pages: TestClient) -> None:
+    keep(root)
+    answer = pages.get("/start/dr_planned_failover/orders")
+    page, policy = answer.text, answer.headers["content-security-policy"]
+    assert 'data-group="orders"' in page
+    assert 'data-api="/api/v2/dags/dr_planned_failover/dagRuns"' in page
+    assert '<option value="east" selected>' in page
+    assert '<option value="west" selected>' in page
+    assert "Can it be moved to west now? YES" in page
+    (nonce,) = re.findall(r'<script nonce="([^"]+)">', page)
+    assert f"script-src 'nonce-{nonce}'" in policy
+    assert "frame-ancestors 'none'" in policy
+    assert nonce not in pages.get("/start/dr_planned_failover/orders").text
+
+
+def test_where_the_register_is_not_known_the_form_leaves_the_clusters_to_it(root: Path, pages: TestClient) -> None:
+    page = pages.get("/start/dr_unplanned_failover/orders").text
+    assert page.count('<option value="" selected>') == 2
+    assert "UNKNOWN" in page
+
+
+@pytest.mark.parametrize(
+    "address", ["/start/dr_health/orders", "/start/dr_drill/nobody", "/start/dr_drill/%3Cscript%3E"]
+)
+def test_there_is_no_form_of_another_dag_or_group(root: Path, pages: TestClient, address: str) -> None:
+    answer = pages.get(address, headers={"Accept": "text/html"})
+    assert answer.status_code == 404
+    assert "<script>" not in answer.text
+
+
+def test_the_status_page_opens_the_forms_of_a_group(root: Path, pages: TestClient) -> None:
+    keep(root)
+    page = pages.get("/status").text
+    assert 'href="/kafka-dr/start/dr_planned_failover/orders"' in page
+    assert 'href="/kafka-dr/start/dr_failback/orders"' not in page

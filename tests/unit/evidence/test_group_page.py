@@ -37,6 +37,7 @@ LINKS = GroupLinks(
         evidence=lambda group, run: f"/evidence/{group}/{run}",
         group=lambda group: f"/groups/{group}",
         question=lambda dag_id, run: f"/dags/{dag_id}/runs/{run}/required_actions",
+        start=lambda dag_id, group: f"/kafka-dr/start/{dag_id}/{group}",
     ),
     result=lambda group, watch: f"/results/{group}/{watch}",
     report=lambda group, audit, direction, run: f"/audits/{group}/{audit}/{direction}/{run}",

@@ -52,7 +52,7 @@ def test_the_page_of_a_group_draws_it_and_says_the_same_in_words() -> None:
     def by_run(of: str, run: str) -> str:
         return f"/{of}/{run}"
 
-    status = StatusLinks("/", dag=str, dag_run=by_run, evidence=by_run, group=str, question=by_run)
+    status = StatusLinks("/", dag=str, dag_run=by_run, evidence=by_run, group=str, question=by_run, start=by_run)
     links = GroupLinks(
         status, result=lambda group, watch: watch, report=lambda *parts: parts[-1], stranded=lambda group, run: run
     )

@@ -23,6 +23,7 @@ LINKS = StatusLinks(
     evidence=lambda group, run: f"/kafka-dr/evidence/{group}/{run}",
     group=lambda group: f"/kafka-dr/groups/{group}",
     question=lambda dag_id, run: f"/dags/{dag_id}/runs/{run}/required_actions",
+    start=lambda dag_id, group: f"/kafka-dr/start/{dag_id}/{group}",
 )
 
 

@@ -1,0 +1,73 @@
+"""The two datacenters of a group and the flow between them, as one line to draw: direction, lag and canary."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kafka_dr.evidence.status_colour import StatusColour
+from kafka_dr.watch_results import WatchedGroup, WatchOutcome, WatchStatus
+
+_COLOURS: dict[WatchOutcome, StatusColour] = {
+    "failed": "bad",
+    "unknown": "unknown",
+    "left_alone": "unknown",
+    "ok": "good",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class FlowPicture:
+    """A group's datacenters and its flow.
+
+    :param known: whether it is known now which cluster is active
+    :param lag: how far the copy is, in words; *UNKNOWN* if that is not known now
+    :param canary: how canaries arrive, in the same way
+    :param colour: the worst of flow, lag and canary
+    """
+
+    active: str
+    standby: str
+    known: bool
+    lag: str
+    canary: str
+    colour: StatusColour
+
+
+def flow_picture(status: WatchedGroup) -> FlowPicture:
+    """Return the picture of a group. What is too old or was never measured is unknown, in words."""
+    health = status.of("health")
+    facts = health.result.facts if health.result else {}
+    names = [facts.get("active"), facts.get("standby")]
+    known = not health.reason and all(isinstance(name, str) and name for name in names)
+    active, standby = (str(name or "?") for name in names)
+    watched = [status.of("flows"), status.of("lag"), status.of("canary")]
+    worst = next(each for each in _COLOURS if each in {one.outcome for one in watched})
+    lag, canary = _lag(status.of("lag")), _canary(status.of("canary"))
+    return FlowPicture(active, standby, known, lag, canary, _COLOURS[worst] if known else "unknown")
+
+
+def _lag(status: WatchStatus) -> str:
+    facts = _facts(status)
+    seconds, records = facts.get("seconds"), facts.get("records")
+    if not _is_number(seconds):
+        return "lag UNKNOWN"
+    counted = f" ({records:,} records)" if _is_number(records) else ""
+    return f"lag {seconds:,.1f} s{counted}"
+
+
+def _canary(status: WatchStatus) -> str:
+    facts = _facts(status)
+    verdict, seconds = facts.get("verdict"), facts.get("seconds")
+    if not isinstance(verdict, str) or not verdict:
+        return "canary UNKNOWN"
+    took = f", {seconds:,.1f} s" if _is_number(seconds) else ""
+    return f"canary {verdict.replace('_', ' ')}{took}"
+
+
+def _facts(status: WatchStatus) -> dict[str, object]:
+    found = status.result
+    return dict(found.facts) if found and not status.reason and status.outcome in ("ok", "failed") else {}
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)

@@ -1,0 +1,152 @@
+"""A form that is filled in already for a group: what a person still has to write, and what is refused at once.
+
+It hands what was typed to Airflow's own API, with the login of who typed it. Airflow checks rights and values again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from kafka_dr.evidence.status_colour import StatusColour
+
+FieldKind = Literal["text", "flag", "choice"]
+
+
+@dataclass(frozen=True, slots=True)
+class TriggerField:
+    """A field of a form, under the name that the DAG's parameter has.
+
+    :param choices: value and label of each
+    :param value: what it is filled in with
+    :param least: how many characters have to be written; 0: it may be left empty
+    """
+
+    name: str
+    kind: FieldKind
+    label: str
+    about: str
+    choices: tuple[tuple[str, str], ...] = ()
+    value: str = ""
+    least: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class TriggerView:
+    """A form.
+
+    :param now: what is known of the verb and the group, in one line; empty if nothing is
+    :param api: where the form is sent to
+    :param runs: the address of a run of the DAG, before its id
+    """
+
+    title: str
+    group: str
+    about: str
+    now: str
+    colour: StatusColour
+    fields: tuple[TriggerField, ...]
+    api: str
+    runs: str
+
+
+_REASON = TriggerField(
+    "reason", "text", "Reason", "Why now. Shown to the approvers and kept with the evidence.", least=3
+)
+_DRY_RUN = TriggerField("dry_run", "flag", "Dry run", "Runs every check, changes nothing and asks nobody.")
+
+
+@dataclass(frozen=True, slots=True)
+class OfferedForm:
+    """Which form a DAG has.
+
+    :param moves: whether it moves the group from one cluster to another
+    """
+
+    title: str
+    about: str
+    moves: bool = False
+    fields: tuple[TriggerField, ...] = field(default=())
+
+
+#: The forms by their DAG. A DAG's own form has the same names; a test compares them.
+FORMS: Mapping[str, OfferedForm] = {
+    "dr_planned_failover": OfferedForm(
+        "Planned failover", "Both clusters work. Nothing is lost. It asks an approver first.", True, (_DRY_RUN, _REASON)
+    ),
+    "dr_unplanned_failover": OfferedForm(
+        "Unplanned failover",
+        "The active cluster is down. What was not copied is lost until it returns. It asks an approver first.",
+        True,
+        (
+            TriggerField(
+                "override",
+                "text",
+                "Override",
+                "Why to move although the rule is not met. Empty: the rule decides.",
+            ),
+            TriggerField("acknowledged", "flag", "I know that the group was moved a short while ago", ""),
+            _DRY_RUN,
+            _REASON,
+        ),
+    ),
+    "dr_failback": OfferedForm(
+        "Failback",
+        "After an unplanned failover: makes the old cluster a copy again. It asks an approver first.",
+        fields=(
+            TriggerField(
+                "mode",
+                "choice",
+                "Mode",
+                "",
+                (("quarantine", "Quarantine: delete nothing"), ("rebuild", "Rebuild: delete and copy again")),
+                "quarantine",
+            ),
+            TriggerField(
+                "rescue",
+                "choice",
+                "Stranded records",
+                "",
+                (("keep", "Keep them with the evidence"), ("republish", "Keep them, and publish them again")),
+                "keep",
+            ),
+            _DRY_RUN,
+            _REASON,
+        ),
+    ),
+    "dr_drill": OfferedForm(
+        "Drill",
+        "Practises a failover on topics of the drill's own. Nothing of the group is touched.",
+        fields=(
+            TriggerField(
+                "kind",
+                "choice",
+                "Kind",
+                "",
+                (("planned", "Planned: there and back"), ("unplanned", "Unplanned: cut off from the source")),
+                "planned",
+            ),
+        ),
+    ),
+}
+
+
+def trigger_fields(dag_id: str, clusters: Sequence[str], *, active: str, standby: str) -> tuple[TriggerField, ...]:
+    """Return the fields of a form. The clusters are filled in as the register says; unknown ones are left to it.
+
+    :param clusters: of the group
+    :param active: the active cluster; empty if it is not known now
+    :param standby: the other one, in the same way
+    """
+    offered = FORMS[dag_id]
+    if not offered.moves:
+        return offered.fields
+    names = tuple((name, name) for name in clusters)
+    source = TriggerField(
+        "source", "choice", "From", "", (("", "the active cluster"), *names), active if active in clusters else ""
+    )
+    target = TriggerField(
+        "target", "choice", "To", "", (("", "its standby"), *names), standby if standby in clusters else ""
+    )
+    return (source, target, *offered.fields)

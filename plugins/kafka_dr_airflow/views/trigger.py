@@ -1,0 +1,78 @@
+"""Forms that are filled in already, opened from the status page. A form is sent to Airflow's own API, by its reader."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from datetime import UTC, datetime
+from typing import Any
+
+from fastapi import APIRouter, HTTPException, status
+from fastapi.responses import HTMLResponse
+
+from kafka_dr.errors import KafkaDrError
+from kafka_dr.evidence import FORMS, TriggerView, render_trigger, trigger_fields, verb_lines, with_way_back
+from kafka_dr.readiness import readiness_now
+from kafka_dr.watch_results import WatchedGroup, WatchResultStore, read_status
+from kafka_dr_airflow.links import airflow_path, group_url, run_url, status_url
+from kafka_dr_airflow.topology_file import read_topology
+from kafka_dr_airflow.views.kept_pages import LINKED_HEADERS, root
+
+#: It has no dependencies of its own: the app that includes it asks who may see it.
+router = APIRouter()
+
+
+@router.get("/start/{dag_id}/{group}")
+def start_page(dag_id: str, group: str) -> HTMLResponse:
+    """Show the form of a DAG for a group."""
+    if dag_id not in FORMS:
+        said = f"There is no form of {dag_id} here. The forms are {', '.join(FORMS)}."
+        raise HTTPException(status.HTTP_404_NOT_FOUND, said)
+    try:
+        spec = read_topology(os.environ).group(group)
+    except KafkaDrError as error:
+        raise HTTPException(status.HTTP_404_NOT_FOUND, str(error)) from error
+    (watched,) = read_status([group], WatchResultStore(root()), datetime.now(UTC))
+    active, standby = _sides(watched)
+    offered, nonce = FORMS[dag_id], secrets.token_urlsafe(16)
+    said, colour = _known(dag_id, watched)
+    view = TriggerView(
+        offered.title,
+        group,
+        offered.about,
+        said,
+        colour,
+        trigger_fields(dag_id, spec.clusters, active=active, standby=standby),
+        f"{airflow_path()}api/v2/dags/{dag_id}/dagRuns",
+        run_url(dag_id, ""),
+    )
+    page = with_way_back(
+        render_trigger(view, nonce), [("DR status", status_url()), (f"Everything of {group}", group_url(group))]
+    )
+    return HTMLResponse(page, headers=_headers(nonce))
+
+
+def _sides(watched: WatchedGroup) -> tuple[str, str]:
+    """Return the active cluster and the standby, as health has read them; empty if that is not known now."""
+    health = watched.of("health")
+    facts = health.result.facts if health.result and not health.reason else {}
+    return str(facts.get("active") or ""), str(facts.get("standby") or "")
+
+
+def _known(dag_id: str, watched: WatchedGroup) -> tuple[str, Any]:
+    """Return what readiness says of the verb, and its colour; empty if the DAG is none of its verbs."""
+    health = watched.of("health")
+    ready = readiness_now(watched)
+    lines = verb_lines(ready, health.result.facts if health.result else {})
+    named = [verb.verb for verb in ready.verbs if verb.answer != "not_needed"]
+    line = dict(zip(named, lines, strict=True)).get(dag_id.removeprefix("dr_"))  # type: ignore[call-overload]
+    return (f"{line.question} {line.word}", line.colour) if line else ("", "unknown")
+
+
+def _headers(nonce: str) -> dict[str, str]:
+    """Return the headers of a form: its own script alone runs, it speaks to Airflow alone, and no page frames it."""
+    policy = (
+        f"default-src 'none'; style-src 'unsafe-inline'; script-src 'nonce-{nonce}'; connect-src 'self'; "
+        "form-action 'none'; base-uri 'none'; frame-ancestors 'none'"
+    )
+    return {**LINKED_HEADERS, "Content-Security-Policy": policy, "Cache-Control": "no-store"}
