@@ -23,6 +23,8 @@ _MARKUP = re.compile(r"([\\`*\[\]<>!|~&]|(?<![a-z0-9])_|_(?![a-z0-9]))")
 _ADDRESS = re.compile(r"://|www\.|@", re.IGNORECASE)
 #: An address, in parts: scheme, user information, host and path, query and fragment.
 _PARTS = re.compile(r"([a-z][a-z0-9+.-]*://)([^/?#]*@)?([^?#]*)([?#].*)?", re.IGNORECASE | re.DOTALL)
+#: Texts in which nothing acts, and nothing is blank.
+_PLAIN = re.compile(r"[ -~\n\t]*")
 #: As many characters as a line of ours has room for.
 _MOST_INLINE = 400
 
@@ -35,6 +37,8 @@ def line(text: object) -> str:
 def block(text: object) -> str:
     """Return a text with its line breaks and tabs, and nothing else in it that acts."""
     told = str(text).replace("\r\n", "\n").replace("\r", "\n")
+    if _PLAIN.fullmatch(told):
+        return told  # as most texts of a page of many groups are
     return "".join(each if each in "\n\t" else _shown(each) for each in told)
 
 

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from lab.bench import audit, config, failover, metrics, offsets, question, switch, watch
+from lab.bench import audit, config, failover, metrics, offsets, page, question, switch, watch
 
 
 def configure(parser: argparse.ArgumentParser, *, options: Sequence[argparse.ArgumentParser]) -> None:
@@ -37,3 +37,4 @@ def configure(parser: argparse.ArgumentParser, *, options: Sequence[argparse.Arg
     failover.configure(benches, options=options)
     watch.configure(benches, options=options)
     metrics.configure(benches, options=options)
+    page.configure(benches, options=options)

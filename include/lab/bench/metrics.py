@@ -48,17 +48,19 @@ def run(options: argparse.Namespace, console: Console) -> int:
     names, now = [f"group-{number:03}" for number in range(options.groups)], datetime.now(UTC)
     with tempfile.TemporaryDirectory(prefix="kafka-dr-metrics-") as folder:
         root = Path(folder)
-        _keep(root, names, now)
-        topology = _topology(names)
+        keep_results(root, names, now)
+        topology = topology_with(names)
         text = metrics_page(topology, with_deadline(root), now)
         report = {
             "groups": len(names),
             "samples": sum(not line.startswith("#") for line in text.splitlines()),
             "bytes": len(text),
-            "page_seconds": _median(lambda: metrics_page(topology, with_deadline(root), now)),
-            "processor_seconds": _median(lambda: metrics_page(topology, root, now), time.process_time),
-            "old_page_seconds": _median(lambda: metrics_page(topology, with_deadline(root), now + timedelta(days=1))),
-            "parse_seconds": _median(lambda: [json.loads(path.read_bytes()) for path in root.rglob("*.json")]),
+            "page_seconds": median_seconds(lambda: metrics_page(topology, with_deadline(root), now)),
+            "processor_seconds": median_seconds(lambda: metrics_page(topology, root, now), time.process_time),
+            "old_page_seconds": median_seconds(
+                lambda: metrics_page(topology, with_deadline(root), now + timedelta(days=1))
+            ),
+            "parse_seconds": median_seconds(lambda: [json.loads(path.read_bytes()) for path in root.rglob("*.json")]),
         }
     report["times_parsing"] = round(report["page_seconds"] / report["parse_seconds"], 1)
     options.report.parent.mkdir(parents=True, exist_ok=True)
@@ -68,7 +70,8 @@ def run(options: argparse.Namespace, console: Console) -> int:
     return 0
 
 
-def _median(action: Callable[[], object], clock: Callable[[], float] = time.perf_counter) -> float:
+def median_seconds(action: Callable[[], object], clock: Callable[[], float] = time.perf_counter) -> float:
+    """Return how long an action takes, the middle of several tries."""
     taken = []
     for _ in range(_TRIES):
         began = clock()
@@ -77,7 +80,8 @@ def _median(action: Callable[[], object], clock: Callable[[], float] = time.perf
     return round(statistics.median(taken), 4)
 
 
-def _keep(root: Path, names: Sequence[str], now: datetime) -> None:
+def keep_results(root: Path, names: Sequence[str], now: datetime) -> None:
+    """Keep a good result of every watch for these groups, and twenty runs of each."""
     for watch in WATCHES:
         kept = [
             KeptResult(name, watch, "ok", ("all is good",), now, run="scheduled__1", facts=_facts(watch, now))
@@ -100,7 +104,18 @@ def _facts(watch: str, now: datetime) -> dict[str, Any]:
     not_needed = (ReadinessCheck(NOT_NEEDED, "ok", "the standby is a copy", now),)
     readiness = (VerbReadiness("planned_failover", checks), VerbReadiness("unplanned_failover", checks))
     facts: dict[str, dict[str, Any]] = {
-        "health": {"phase": "stable", "active": "east", "epoch": 3, "held": False, "open_checks": {}},
+        "health": {
+            "phase": "stable",
+            "active": "east",
+            "standby": "west",
+            "epoch": 3,
+            "verb": "planned_failover",
+            "run": "run 0",
+            "recorded_at": (now - timedelta(hours=1)).isoformat(),
+            "approved_by": "alice",
+            "held": False,
+            "open_checks": {},
+        },
         "readiness": facts_of((*readiness, VerbReadiness("failback", not_needed))),
         "canary": {"verdict": "on_time", "rpo_seconds": 0.0, "seconds": 0.4},
         "lag": {"records": 7, "bytes": 700, "seconds": 0.5, "consumer_groups": {"OK": 3}, "findings": {}},
@@ -109,7 +124,8 @@ def _facts(watch: str, now: datetime) -> dict[str, Any]:
     return facts.get(watch, {})
 
 
-def _topology(names: Sequence[str]) -> Topology:
+def topology_with(names: Sequence[str]) -> Topology:
+    """Return as much of a topology with these groups as the page of metrics reads."""
     objectives = SimpleNamespace(rto_seconds=60, rpo_seconds=60, write_outage_seconds=5)
     spec = SimpleNamespace(clusters=("east", "west"), watch="normal", objectives=objectives)
     return cast("Topology", SimpleNamespace(protection_groups=dict.fromkeys(names, spec)))

@@ -16,6 +16,7 @@ from kafka_dr_airflow.operators import rounds
 from kafka_dr_airflow.operators.rounds import FlowsRound, HealthRound, RoundOperator
 
 TOPOLOGY = Path(__file__).parents[3] / "include" / "topology.yaml"
+NOW = datetime(2026, 3, 1, 12, 4, tzinfo=UTC)
 
 
 @pytest.fixture
@@ -28,7 +29,9 @@ def due(
     operator: RoundOperator, topology: Topology, run_type: Any, monkeypatch: pytest.MonkeyPatch, *, age: timedelta
 ) -> list[str]:
     """Return the groups that are due if the one group was looked at so long ago."""
-    looked = KeptResult("orders", "flows", "ok", (), datetime.now(UTC) - age)
+    looked = KeptResult("orders", "flows", "ok", (), NOW - age)
+    # A look of just now may be in the interval before, so the time is always the same.
+    monkeypatch.setattr(rounds, "datetime", SimpleNamespace(now=lambda zone: NOW))
     monkeypatch.setattr(rounds, "results_of", lambda *_: {"orders": looked})
     return operator.due(topology, {"dag_run": SimpleNamespace(run_type=run_type)})
 
