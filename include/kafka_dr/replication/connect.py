@@ -19,6 +19,8 @@ from kafka_dr.waiting import SHORT_PAUSE_SECONDS, wait_until
 
 #: Connect's answer while its resources are not registered yet. For a missing connector the answer names it.
 _NOT_YET = "HTTP 404 Not Found"
+#: How a worker's 500 begins that could not read the newest configuration in time, and so has not begun what was asked.
+_NOT_BEGUN = "Failed to read to end of config topic before "
 
 
 class ConnectUnreachable(TryAgain):
@@ -252,7 +254,7 @@ def answered(method: str, status: int, message: str, *, doing: str, where: str) 
             return ConnectRefused(f"{sentence}: check the login or token in its Airflow connection, and its rights")
         case 404 | 503:
             return ConnectUnreachable(f"{sentence}: it is starting, try again")
-        case _ if status >= 500 and method == "GET":
+        case _ if status >= 500 and (method == "GET" or message.startswith(_NOT_BEGUN)):
             return ConnectUnreachable(sentence)
         case _ if status >= 500:
             return OutcomeUnknown(f"{sentence}: read the connector's state before anything else")

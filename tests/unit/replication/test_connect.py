@@ -30,6 +30,7 @@ from kafka_dr.replication.connector_status import ConnectorState
         ("GET", 404, "HTTP 404 Not Found", ConnectUnreachable),
         ("GET", 500, "Request timed out", ConnectUnreachable),
         ("PUT", 500, "Request timed out", OutcomeUnknown),
+        ("PATCH", 500, "Failed to read to end of config topic before modifying connector offsets", ConnectUnreachable),
         ("PUT", 503, "starting", ConnectUnreachable),
         ("PATCH", 400, "Connectors must be in the STOPPED state before their offsets can be modified", Refused),
         ("GET", 401, "Unauthorized", Refused),
