@@ -75,6 +75,12 @@ def test_what_the_target_deleted_unread_still_has_no_translation() -> None:
     assert (answer.kind, answer.target_offset) == ("unknown", None)
 
 
+def test_a_foreign_record_taken_for_an_expired_copy_is_contradicted_by_the_unread_records_before_it() -> None:
+    """The copy of the record that was read has expired; the target holds a record of others that equals it."""
+    answer = translate(two_logs("abbc", "bbac", target_start=1), 1, ())
+    assert answer.proof == "late", answer
+
+
 @pytest.mark.parametrize("position", [1, 20])
 def test_without_times_a_record_like_the_targets_first_one_is_no_reason_to_begin_there(position: int) -> None:
     """The target begins with the copy of the last "a"; that of the first one expired, with much that is unread."""
