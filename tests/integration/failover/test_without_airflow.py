@@ -96,7 +96,7 @@ def test_an_adoption_is_planned_before_any_register_exists(protection: Protectio
 
 
 #: Steps after which a run is taken over in each run of the suite; the others are slow, and differ little.
-_OFTEN = (StepName.CLAIM, StepName.CUT_OVER_GROUPS, StepName.OPEN_TARGET, StepName.START_REVERSE_FLOW)
+_OFTEN = (StepName.CUT_OVER_GROUPS, StepName.OPEN_TARGET)
 
 
 @pytest.mark.parametrize(
