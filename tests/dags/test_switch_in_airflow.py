@@ -125,7 +125,6 @@ def test_a_switch_whose_worker_is_lost_is_rolled_back_after_airflows_heartbeat_t
     assert_rolled_back(airflow, alice, run, way, switch="failed", verify="upstream_failed")
 
 
-@pytest.mark.long
 def test_a_run_that_somebody_marks_as_failed_while_it_switches_is_abandoned_by_a_person(
     airflow: QuickLab, alice: AirflowSession, way: dict[str, str]
 ) -> None:
@@ -140,6 +139,7 @@ def test_a_run_that_somebody_marks_as_failed_while_it_switches_is_abandoned_by_a
         )
         assert alice.ended("dr_resume", resumed) == "success", alice.why("dr_resume", resumed)
     plain_application.assert_works_only_on(airflow, GROUP, way["source"])
+    assert str(alice.note("dr_resume", resumed)).startswith("ABANDONED: ")
 
 
 @pytest.mark.usefixtures("unchanged")
@@ -150,7 +150,12 @@ def test_there_is_nothing_to_resume_where_no_run_holds_the_group(alice: AirflowS
 
 
 @pytest.mark.parametrize(
-    ("decision", "ends_on", "verdict"), [("abandon", "source", "Rolled back"), ("finish", "target", "Completed")]
+    ("decision", "ends_on", "verdict"),
+    [
+        # What is abandoned in Airflow is shown above, without its loss.
+        pytest.param("abandon", "source", "Rolled back", marks=pytest.mark.long),
+        ("finish", "target", "Completed"),
+    ],
 )
 def test_a_run_that_died_with_its_airflow_is_ended_from_the_register_alone(
     airflow: QuickLab,
