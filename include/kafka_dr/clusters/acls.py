@@ -29,7 +29,7 @@ from kafka_dr.clusters.errors import NotAuthorized
 from kafka_dr.clusters.model import Acl, AclOperation, AclPermission, PatternType, ResourceType
 from kafka_dr.clusters.session import ClusterSession
 from kafka_dr.clusters.shared_read import SharedRead
-from kafka_dr.waiting import SHORT_PAUSE_SECONDS, wait_until
+from kafka_dr.waiting import wait_until
 
 _RESOURCES = {
     ResourceType.TOPIC: ClientResourceType.TOPIC,
@@ -46,6 +46,8 @@ _PERMISSION_OF = {AclPermissionType[permission.name]: permission for permission 
 
 #: How long to wait until a broker knows of a change, in seconds.
 _KNOWN_SECONDS = 2.0
+#: Between two such looks: brokers take milliseconds, and applications wait.
+_KNOWN_PAUSE_SECONDS = 0.005
 
 
 class Acls:
@@ -111,7 +113,7 @@ class Acls:
             futures = self._session.admin.create_acls(bindings, request_timeout=self._session.request_seconds)
             self._session.results(futures, "add ACLs")
         if added:
-            self._wait_until_known(frozenset(added).issubset)
+            self._wait_until_known(added[-1], exists=True)
 
     def remove(self, acls: Iterable[Acl], *, before_each: Callable[[], None] | None = None) -> None:
         """Remove exactly these ACLs, in as many requests as the controller's limits need. A missing ACL is no error.
@@ -128,32 +130,38 @@ class Acls:
             return
         # Each of a few ACLs gets its own filter, without reading all ACLs first: applications may be waiting.
         present = self._present() if len(removed) > FEW_ACLS else frozenset()
+        last: Acl | None = None
         for permission in (AclPermission.ALLOW, AclPermission.DENY):
             wanted = frozenset(acl for acl in removed if acl.permission is permission)
             seen = wanted & present
-            self._remove(filters_for(seen, present), removed, present=len(present), before_each=before_each)
+            last = self._remove(filters_for(seen, present), removed, len(present), before_each) or last
             # The broker that was asked may not know of these yet.
             unseen = {exactly(acl): 1 for acl in sorted(wanted - seen)}
-            self._remove(unseen, removed, present=len(present - seen), before_each=before_each)
+            last = self._remove(unseen, removed, len(present - seen), before_each) or last
             present -= seen
-        self._wait_until_known(removed.isdisjoint)
+        if last is not None:
+            self._wait_until_known(last, exists=False)
 
     def _remove(
         self,
         filters: Mapping[AclFilter, int],
         removed: frozenset[Acl],
-        *,
         present: int,
         before_each: Callable[[], None] | None,
-    ) -> None:
+    ) -> Acl | None:
+        """Send filters in as many requests as they need, and return the last ACL of those that were there."""
+        last: Acl | None = None
         for batch in requests_of(filters, present):
             if before_each is not None:
                 before_each()
             futures = self._session.admin.delete_acls(
                 list(map(_filter, batch)), request_timeout=self._session.request_seconds
             )
-            gone = self._session.results(futures, "remove ACLs")
-            self.add(frozenset(_acl(binding) for bindings in gone.values() for binding in bindings) - removed)
+            results = self._session.results(futures, "remove ACLs")
+            gone = [_acl(binding) for bindings in results.values() for binding in bindings]
+            self.add(frozenset(gone) - removed)
+            last = next((acl for acl in reversed(gone) if acl in removed), last)
+        return last
 
     def _present(self) -> frozenset[Acl]:
         """Return every ACL; empty if the principal may not read them (then each ACL gets its own filter)."""
@@ -162,13 +170,31 @@ class Acls:
         except NotAuthorized:
             return frozenset()
 
-    def _wait_until_known(self, known: Callable[[frozenset[Acl]], bool]) -> None:
+    def _wait_until_known(self, last: Acl, *, exists: bool) -> None:
         """Wait a moment until the broker that is asked knows of a change that the controller accepted.
 
-        A broker that takes longer is no error: callers that need the change prove it on every partition leader.
+        Brokers follow the controller's log, so one that knows of the last ACL of a change knows of all. A broker that
+        takes longer is no error: callers that need the change prove it on every partition leader.
         """
         with suppress(NotAuthorized):
-            wait_until(self.list, known, clock=SystemClock(), seconds=_KNOWN_SECONDS, pause_seconds=SHORT_PAUSE_SECONDS)
+            wait_until(
+                lambda: self._exists(last),
+                lambda found: found is exists,
+                clock=SystemClock(),
+                seconds=_KNOWN_SECONDS,
+                pause_seconds=_KNOWN_PAUSE_SECONDS,
+            )
+
+    def _exists(self, acl: Acl) -> bool:
+        """Return whether the broker that is asked knows an ACL; there may be thousands of others.
+
+        :raises NotAuthorized: it shows none, as the principal has no DESCRIBE on the cluster
+        """
+        future = self._session.admin.describe_acls(_filter(exactly(acl)), request_timeout=self._session.request_seconds)
+        if self._session.wait([future], "read an ACL")[0]:
+            return True
+        self._require_describe()
+        return False
 
 
 def _acl(binding: AclBinding) -> Acl:

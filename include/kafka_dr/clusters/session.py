@@ -203,8 +203,9 @@ class ClusterSession:
             {
                 "isolation.level": isolation,
                 "enable.partition.eof": True,
-                # At the end of a log a broker delays the answer to a fetch, by default half a second.
-                "fetch.wait.max.ms": 20,
+                # At the end of a log a broker delays the answer to a fetch, by default half a second. A transaction
+                # ends with a control record, so each read up to that end waits for such an answer.
+                "fetch.wait.max.ms": 2,
                 # Most ranges are short: records fetched beyond their ends are dropped.
                 "queued.min.messages": 10_000,
                 "fetch.queue.backoff.ms": 5,
