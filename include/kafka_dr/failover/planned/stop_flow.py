@@ -35,8 +35,8 @@ def act(run: Run) -> Mapping[str, Any]:
     guard = run.guard(Phase.SWITCHING)
     run.clients.cluster(run.target, "replicator").write_permission.connect_ahead()
     guard.require()
-    replicator.stop()
-    run.acl_changes(run.target, guard).add(plan.flow_fence(run.group))
+    # The ACLs fence the flow. Connect takes longer to answer, and need not be waited for first.
+    parallel.at_once(replicator.stop, lambda: run.acl_changes(run.target, guard).add(plan.flow_fence(run.group)))
     guard.require()
     target.transactions.take_over(replicator.transactional_ids())
     partitions = run.partitions(run.target)
