@@ -10,6 +10,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import httpx
 import pytest
 from confluent_kafka import Consumer
 
@@ -346,6 +347,14 @@ def test_a_cluster_that_does_not_decide_by_acls_is_refused(
     shown = "authorizer.class.name is org.apache.kafka.metadata.authorizer.StandardAuthorizer on broker 1 of"
     assert f"{shown} east" in record.detail
     assert f"{shown} west" in record.detail
+
+
+def test_tasks_that_connect_is_assigning_again_are_waited_for(group: SwitchedGroup) -> None:
+    worker = cluster_named(group.standby).connect_url(group.protection.lab.settings)
+    address = f"{worker}/connectors/{group.flow.connector}/restart?includeTasks=true"
+    httpx.post(address, timeout=30).raise_for_status()
+
+    group.go(StepName.PREFLIGHT)
 
 
 def test_a_group_that_no_register_knows_is_not_moved(lab: Lab, tmp_path: Path) -> None:

@@ -39,6 +39,8 @@ Question = Callable[[Run], Check | tuple[Check, ...]]
 
 #: How long a flow may leave a waiting record uncopied before it counts as stuck.
 _STUCK_SECONDS = 5.0
+#: How long tasks may be assigned to no worker: Connect assigns all of them again when anybody adds a connector.
+_REBALANCE_SECONDS = 5.0
 
 
 def preflight_checks(run: Run, *, closely: bool) -> tuple[Check, ...]:
@@ -152,7 +154,9 @@ def _copy(run: Run) -> tuple[Check, ...]:
 def _flow_moves(run: Run, ends: Mapping[TopicPartition, int], verified: Mapping[TopicPartition, Verified]) -> Check:
     """Return whether the flow makes progress: all is copied, or its offsets advance wherever a record waits."""
     replicator = run.clients.replicator(run.flow)
-    status = replicator.status()
+    status = wait_until(
+        replicator.status, lambda found: found.state != "unassigned", clock=run.clock, seconds=_REBALANCE_SECONDS
+    )
     if status.state != "running":
         detail = f"{run.flow.connector} is {status.state} {status.detail}".rstrip()
         return Check.that("flow_moves", False, f"{detail}, expected running: run dr_flows, or look at the connector")
