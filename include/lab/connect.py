@@ -39,8 +39,9 @@ def worker_properties(context: LabContext, cluster: Cluster) -> str:
         "exactly.once.source.support": "enabled",
         "connector.client.config.override.policy": "All",
         "offset.flush.interval.ms": 1000,
-        # Of the worker's own topics: a new record is answered at once, and no record twice a second otherwise.
-        "fetch.max.wait.ms": 5000,
+        # Of the worker's own topics: a new record is answered at once, and no record twice a second otherwise. It is
+        # less than worker.sync.timeout.ms (3 s), in which a worker has to read such a topic to its end.
+        "fetch.max.wait.ms": 2000,
         "task.shutdown.graceful.timeout.ms": 5000,
         "scheduled.rebalance.max.delay.ms": 0,
         "topic.creation.enable": "false",
