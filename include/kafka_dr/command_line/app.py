@@ -13,6 +13,7 @@ from kafka_dr.command_line.ending import abandon, resume
 from kafka_dr.command_line.erase import erase
 from kafka_dr.command_line.exit_codes import ExitCode
 from kafka_dr.command_line.keys import keygen
+from kafka_dr.command_line.observe import observe
 from kafka_dr.command_line.opened import CommandFiles, TopologyFile
 from kafka_dr.command_line.plan import plan
 from kafka_dr.command_line.status import status
@@ -43,6 +44,7 @@ app.command()(review)
 app.command()(keygen)
 app.command()(erase)
 app.command()(drill)
+app.command()(observe)
 
 
 @app.command()

@@ -9,6 +9,7 @@ from kafka_dr.evidence.expired_run import EvidenceExpired
 from kafka_dr.evidence.group_view import GroupLinks, KeptDrill, KeptNames, build_group_view
 from kafka_dr.evidence.known_secrets import KnownSecrets, SecretInEvidence
 from kafka_dr.evidence.objectives import MeasuredObjective, objective_results
+from kafka_dr.evidence.observation_view import build_observation_view
 from kafka_dr.evidence.open_run_view import OpenedRuns
 from kafka_dr.evidence.over_time import SHOWN as SHOWN_FIGURES
 from kafka_dr.evidence.over_time import FigureLine, figure_line
@@ -16,6 +17,7 @@ from kafka_dr.evidence.page import (
     render_audit,
     render_group,
     render_notice,
+    render_observation,
     render_result,
     render_status,
     render_trigger,
@@ -70,6 +72,8 @@ __all__ = [
     "build_group_view",
     "build_result_view",
     "render_audit",
+    "build_observation_view",
+    "render_observation",
     "render_group",
     "render_result",
     "with_way_back",

@@ -11,6 +11,7 @@ from jinja2 import Environment, FunctionLoader, StrictUndefined, Template
 
 from kafka_dr.evidence.audit_view import AuditView
 from kafka_dr.evidence.group_view import GroupView
+from kafka_dr.evidence.observation_view import ObservationView
 from kafka_dr.evidence.result_view import ResultView
 from kafka_dr.evidence.seal import FileDigest
 from kafka_dr.evidence.status_colour import colour_of
@@ -58,6 +59,11 @@ def render_page(view: RunView, *, files: Iterable[FileDigest], sealed_at: dateti
 def render_audit(view: AuditView) -> str:
     """Return the page of an audit."""
     return _template("audit.html.j2").render(view=view)
+
+
+def render_observation(view: ObservationView) -> str:
+    """Return the page of an observed flow."""
+    return _template("observation.html.j2").render(view=view)
 
 
 def render_status(view: StatusView) -> str:

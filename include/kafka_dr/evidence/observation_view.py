@@ -1,0 +1,106 @@
+"""The page of an observed flow: what a failover by the existing copy would cost, and how that is known."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from kafka_dr.evidence.audit_view import Table, tables_of
+from kafka_dr.evidence.status_colour import StatusColour, colour_of
+
+#: What a person reads for a verdict; every other word is unknown.
+_WORDS = {
+    "ok": "nothing wrong was found",
+    "warning": "some things to know",
+    "failed": "not fit for a failover",
+    "unknown": "unknown: not everything was looked at",
+}
+#: The sections of a report, in the order in which a person asks for them.
+_SECTIONS = {
+    "not_looked_at": "Not looked at",
+    "groups": "Consumer groups: what a failover by the existing positions would do",
+    "findings": "What differs",
+    "partitions": "Partitions",
+    "partitions_left_out": "Partitions that were not compared",
+    "configuration": "Settings that differ",
+    "retention": "For how long the source keeps what is not copied",
+    "group_positions": "Positions of the consumer groups",
+    "totals": "Records by what became of them",
+}
+#: Columns of the table of partitions that are shown whatever they hold.
+_ALWAYS = ("partition", "read", "equal", "equal_until", "source_end", "target_end")
+
+
+@dataclass(frozen=True, slots=True)
+class ObservationFigure:
+    """One number at the head of the page.
+
+    :param text: ``unknown`` if it is not known
+    """
+
+    text: str
+    label: str
+    kept: StatusColour
+
+
+@dataclass(frozen=True, slots=True)
+class ObservationView:
+    """Everything that the page shows."""
+
+    title: str
+    word: str
+    colour: StatusColour
+    sentence: str
+    at: str
+    figures: tuple[ObservationFigure, ...]
+    tables: tuple[Table, ...]
+
+
+def build_observation_view(report: Mapping[str, Any]) -> ObservationView:
+    """Return the view of a report.
+
+    :param report: plain JSON values
+    """
+    verdict = str(report.get("verdict", "unknown"))
+    source, target = report.get("source") or {}, report.get("target") or {}
+    shown = {key: report[key] for key in _SECTIONS if report.get(key)}
+    shown |= {"partitions": _without_zeros(shown["partitions"])} if "partitions" in shown else {}
+    return ObservationView(
+        title=f"{report.get('flow')}: {source.get('name')} to {target.get('name')}",
+        word=_WORDS.get(verdict, _WORDS["unknown"]),
+        colour=colour_of(verdict if verdict in _WORDS else "unknown"),
+        sentence=str(report.get("sentence") or ""),
+        at=str(report.get("at") or ""),
+        figures=_figures(report),
+        tables=tuple(table for key, rows in shown.items() for table in tables_of(_SECTIONS[key], rows)),
+    )
+
+
+def _without_zeros(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Leave out what no partition has: the table must be seen at once."""
+    kept = {key for row in rows for key, value in row.items() if value != 0 or key in _ALWAYS}
+    return [{key: value for key, value in row.items() if key in kept} for row in rows]
+
+
+def _figures(report: Mapping[str, Any]) -> tuple[ObservationFigure, ...]:
+    counts: Mapping[str, int] = report.get("totals") or {}
+    groups: Sequence[Mapping[str, Any]] = report.get("groups") or ()
+    lost = sum(counts.get(kind, 0) for kind in ("lost", "late", "in_flight"))
+    bound = bool(report.get("partitions_left_out") or counts.get("not_read") or counts.get("unexplained"))
+    at_least = "at least " if bound else ""
+    losing: StatusColour = "bad" if lost else "unknown" if bound or not counts else "good"
+    skipping = sum(bool(row.get("skipped")) or bool(row.get("partitions_without_position")) for row in groups)
+    unsure = not groups or any(row.get("skipped") is None for row in groups)
+    again = [row.get("again") for row in groups]
+    repeated = "unknown" if not again or None in again else f"{sum(each or 0 for each in again):,}"
+    return (
+        ObservationFigure(f"{at_least}{lost:,}", "records would be lost", losing),
+        ObservationFigure(repeated, "would be delivered again", "unknown" if repeated == "unknown" else "warn"),
+        ObservationFigure(
+            f"{skipping} of {len(groups)}" if groups else "unknown",
+            "groups would skip records, or find no position",
+            "bad" if skipping else "unknown" if unsure else "good",
+        ),
+        ObservationFigure(f"{counts.get('records_read_on_source', 0):,}", "records were compared", "warn"),
+    )

@@ -1,0 +1,8 @@
+"""Replication that somebody else runs: what its copy is worth, found out by reading alone."""
+
+from __future__ import annotations
+
+from kafka_dr.observation.look import look_at
+from kafka_dr.observation.result import FlowObservation
+
+__all__ = ["FlowObservation", "look_at"]

@@ -1,0 +1,180 @@
+"""One look at a flow that somebody else runs. It reads both clusters, and changes neither."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from kafka_dr.clock import Clock
+from kafka_dr.clusters import KafkaCluster, NotFound
+from kafka_dr.clusters.configs import Overview
+from kafka_dr.errors import KafkaDrError, Refused
+from kafka_dr.naming import Naming
+from kafka_dr.observation import settings
+from kafka_dr.observation.checkpoints import Checkpoints, newest
+from kafka_dr.observation.groups import ExistingPositions, positions_of
+from kafka_dr.observation.meaning import Circumstances
+from kafka_dr.observation.reading import ReadingLimits, compare_all
+from kafka_dr.observation.renamed import RenamedCluster
+from kafka_dr.observation.result import FlowObservation
+from kafka_dr.parallel import at_once
+from kafka_dr.positions import Committed, OffsetRange, TopicPartition
+from kafka_dr.topology import ObservedFlowSpec
+
+
+def look_at(flow: ObservedFlowSpec, source: KafkaCluster, target: KafkaCluster, clock: Clock) -> FlowObservation:
+    """Look at a flow.
+
+    :param source: reached by the flow's connection
+    :param target: likewise
+    :raises Refused: a cluster is not the declared one, or both are the same
+    :raises ClusterUnreachable: a cluster does not answer at all
+    """
+    began, at = clock.monotonic(), clock.now()
+    naming = flow.naming.rule()
+    ends = RenamedCluster.source(source), RenamedCluster.target(target, naming)
+    seen = at_once(*(end.overview for end in ends))
+    _refuse_wrong_clusters(flow, seen)
+    problems: list[str] = []
+    topics = _topics(flow, naming, seen[0], problems)
+    groups = _Groups.read(flow, ends, naming, problems)
+    found = tuple(settings.read_settings(end, each, topics) for end, each in zip(ends, seen, strict=True))
+    now_ms = int(at.timestamp() * 1000)
+    hidden = ends[1].hidden([t for t in topics if t not in seen[1].topics])
+    limits = ReadingLimits(
+        flow.records_per_partition, flow.most_records, lambda: clock.monotonic() - began < flow.most_seconds
+    )
+    compared = compare_all(
+        *ends,
+        {
+            TopicPartition(t, n): t in seen[1].topics and n < seen[1].topics[t].partitions
+            for t, count in topics.items()
+            if t not in hidden
+            for n in range(count)
+        },
+        lambda p: Circumstances(now_ms - int(flow.late_after_seconds * 1000), settings.is_compacted(p.topic, *found)),
+        limits,
+    )
+    left_out = {
+        TopicPartition(t, n): f"its copy is hidden: {why}" for t, why in hidden.items() for n in range(topics[t])
+    }
+    return FlowObservation(
+        flow.name,
+        at,
+        (flow.source.name, flow.target.name),
+        (seen[0].cluster_id, seen[1].cluster_id),
+        compared.compared,
+        {**compared.left_out, **left_out},
+        positions_of(groups.committed, groups.existing(hidden), compared.compared),
+        settings.differences(found[0], found[1], topics),
+        settings.headroom(found[0], compared.compared.values(), now_ms),
+        (*problems, *(each.problem for each in found if each.problem)),
+    )
+
+
+def _refuse_wrong_clusters(flow: ObservedFlowSpec, seen: tuple[Overview, ...]) -> None:
+    for declared, found in zip((flow.source, flow.target), seen, strict=True):
+        if declared.cluster_id not in (None, found.cluster_id):
+            raise Refused(
+                f"{declared.name} says that it is the cluster {found.cluster_id}, and the topology declares "
+                f"{declared.cluster_id}: correct the connection {declared.connection} or the cluster_id"
+            )
+    if seen[0].cluster_id == seen[1].cluster_id:
+        raise Refused(
+            f"{flow.source.name} and {flow.target.name} are the same cluster, {seen[0].cluster_id}: a copy is never "
+            "compared with itself; correct a connection"
+        )
+
+
+def _topics(flow: ObservedFlowSpec, naming: Naming, seen: Overview, problems: list[str]) -> dict[str, int]:
+    """Return the topics that are compared, with the number of their partitions."""
+    found = {
+        name: layout.partitions
+        for name, layout in seen.topics.items()
+        if flow.covers_topic(name) and naming.copy_of(name) is not None
+    }
+    for name in flow.topics:
+        if naming.copy_of(name) is None:
+            problems.append(f"{name} is never copied under this naming, so it was not looked at")
+        elif name not in seen.topics:
+            problems.append(f"{name} was not looked at: {flow.source.name} has no such topic, or DESCRIBE is missing")
+    if not found:
+        problems.append(f"no topic of the flow was found on {flow.source.name}")
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Groups:
+    """What is known about the positions of the groups.
+
+    :param committed: on the source, in topics of the flow
+    :param on_target: on the target
+    :param unread: groups whose offsets on the target could not be read
+    """
+
+    committed: Committed
+    on_target: Committed
+    unread: Collection[str]
+    checkpoints: Checkpoints
+
+    def existing(self, hidden: Collection[str]) -> ExistingPositions:
+        """Return what there is on the target.
+
+        :param hidden: topics whose copies may not be seen
+        """
+        found = self.checkpoints
+        return ExistingPositions(self.on_target, found.positions, self.unread, hidden, not found.problem)
+
+    @classmethod
+    def read(
+        cls, flow: ObservedFlowSpec, ends: tuple[RenamedCluster, RenamedCluster], naming: Naming, problems: list[str]
+    ) -> _Groups:
+        """Read what the target has first: a group that goes on reading meanwhile is never ahead of its position."""
+        if not flow.consumer_groups and not flow.consumer_group_prefixes:
+            return cls({}, {}, (), Checkpoints())
+        try:
+            names = [name for name in ends[0].cluster.groups.names() if flow.covers_group(name)]
+        except KafkaDrError as error:
+            problems.append(f"consumer groups were not looked at: {error}")
+            names = []
+        unseen = sorted(set(flow.consumer_groups) - set(names))
+        problems += [f"group {name} was not looked at: {flow.source.name} does not show it" for name in unseen]
+        checkpoints = _checkpoints(flow, ends[1], naming)
+        if checkpoints.problem:
+            problems.append(checkpoints.problem)
+        if checkpoints.unreadable:
+            problems.append(f"{checkpoints.unreadable} records of {flow.checkpoints} are no checkpoints that are known")
+        on_target, unread = _committed(flow, ends[1], names, problems)
+        committed, _ = _committed(flow, ends[0], names, problems)
+        return cls(committed, on_target, unread, checkpoints)
+
+
+def _committed(
+    flow: ObservedFlowSpec, end: RenamedCluster, groups: list[str], problems: list[str]
+) -> tuple[Committed, Collection[str]]:
+    """Return what groups have committed in topics of the flow, and the groups that could not be read."""
+    found: dict[str, dict[TopicPartition, int]] = {}
+    unread = []
+    for group, answer in end.committed(groups).items():
+        if isinstance(answer, KafkaDrError):
+            unread.append(group)
+            problems.append(f"the offsets of {group} on {end.cluster.name} were not looked at: {answer}")
+        elif offsets := {p: offset for p, offset in answer.items() if flow.covers_topic(p.topic)}:
+            found[group] = offsets
+    return found, unread
+
+
+def _checkpoints(flow: ObservedFlowSpec, target: RenamedCluster, naming: Naming) -> Checkpoints:
+    topic = flow.checkpoints
+    if topic is None:
+        return Checkpoints()
+    cluster = target.cluster
+    try:
+        partitions = cluster.topics.describe([topic])[topic].partitions
+        starts, ends = cluster.topics.log_starts(partitions), cluster.topics.last_stable_offsets(partitions)
+        ranges = {p: OffsetRange(starts[p], ends[p]) for p in partitions}
+        return newest(cluster.log.read(ranges), naming)
+    except NotFound:
+        return Checkpoints()
+    except KafkaDrError as error:
+        return Checkpoints(problem=f"the checkpoints in {topic} were not looked at: {error}")

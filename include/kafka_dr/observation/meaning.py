@@ -1,0 +1,107 @@
+"""What a record means that only one of two clusters has, in a flow of which nothing is known but its two logs."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+from kafka_dr.audit.corruption import Parts
+from kafka_dr.audit.difference import Difference, OneSidedRules, UnmatchedRecord
+from kafka_dr.audit.finding import FindingKind
+from kafka_dr.observation.records import NumberedPair, ReadLog, SeenRecord
+
+_ABORTED = "its original's transaction was aborted"
+_COMPACTED = "a later record has the same key, and the topic is compacted"
+_PERHAPS_COMPACTED = "a later record has the same key, and whether the topic is compacted is not known"
+_EXPIRED_ON_TARGET = "the target has deleted what its log began with"
+_EXPIRED_ON_SOURCE = "the source has deleted what its log began with"
+_NOT_READ = "its counterpart would be before the newest records, which alone were read"
+_PERHAPS_OLDER = "it is foreign, or a second copy of a record that the source no longer holds or that was not read"
+#: As what records are counted of which more is known than the kind.
+_COUNTED = {
+    _ABORTED: "aborted",
+    _COMPACTED: "compacted",
+    _EXPIRED_ON_TARGET: "expired_on_target",
+    _EXPIRED_ON_SOURCE: "expired_on_source",
+    _NOT_READ: "not_read",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Circumstances:
+    """What is known about a partition in addition to its two logs.
+
+    :param late_before: milliseconds since the epoch; an older record has to be on the target
+    :param compacted: whether either topic is compacted; ``None`` if that is not known
+    :param aborted: the records of the source whose transactions were aborted, as far as they were read
+    """
+
+    late_before: int
+    compacted: bool | None = False
+    aborted: Collection[Parts] = frozenset()
+
+
+def counted_as(difference: Difference) -> str:
+    """Return as what the records of a difference are counted."""
+    if difference.kind.startswith("CORRUPT"):
+        return "corrupted"
+    if difference.kind is FindingKind.DUPLICATE:
+        return "duplicated"
+    otherwise = "unexplained" if difference.kind is FindingKind.UNVERIFIABLE else difference.kind.lower()
+    return _COUNTED.get(difference.detail, otherwise)
+
+
+class Meaning:
+    """Judges the records of one partition that have no counterpart.
+
+    :param tail: the number of the gap after the last block of equal records
+    """
+
+    def __init__(
+        self, pair: NumberedPair, source: ReadLog, target: ReadLog, known: Circumstances, *, tail: int
+    ) -> None:
+        self._pair, self._source, self._target, self._known, self._tail = pair, source, target, known, tail
+        self._last_on_source, self._last_on_target = _last_by_key(source.records), _last_by_key(target.records)
+        self._oldest = source.records[0].time if source.records else 0
+        self._aborted = {parts._replace(timestamp=None) if pair.timeless else parts for parts in known.aborted}
+
+    @property
+    def rules(self) -> OneSidedRules:
+        """Both rules, in the form in which differences are judged."""
+        return OneSidedRules(self.on_missing, self.on_foreign)
+
+    def on_missing(self, record: UnmatchedRecord) -> tuple[FindingKind, str] | None:
+        """Say what a record is that only the source has."""
+        if record.gap == self._tail and record.timestamp >= self._known.late_before:
+            return FindingKind.IN_FLIGHT, ""
+        if record.gap == 0 and not self._target.from_first:
+            return FindingKind.UNVERIFIABLE, _EXPIRED_ON_TARGET if self._target.whole else _NOT_READ
+        if record.gap == self._tail:
+            return FindingKind.LATE, ""
+        replaced = self._replaced(self._source.records, self._last_on_source, record)
+        return replaced or (FindingKind.LOST, "")
+
+    def on_foreign(self, record: UnmatchedRecord) -> tuple[FindingKind, str] | None:
+        """Say what a record is that only the target has."""
+        if self._aborted and self._pair.parts(self._target.records[record.ordinal]) in self._aborted:
+            return FindingKind.FOREIGN, _ABORTED
+        if record.gap == 0 and not self._source.from_first:
+            return FindingKind.UNVERIFIABLE, _EXPIRED_ON_SOURCE if self._source.whole else _NOT_READ
+        if not self._source.from_first and (self._pair.timeless or record.timestamp < self._oldest):
+            return FindingKind.UNVERIFIABLE, _PERHAPS_OLDER
+        replaced = self._replaced(self._target.records, self._last_on_target, record)
+        return replaced or (FindingKind.FOREIGN, "")
+
+    def _replaced(
+        self, records: Sequence[SeenRecord], last: Mapping[bytes, int], record: UnmatchedRecord
+    ) -> tuple[FindingKind, str] | None:
+        """Say whether compaction may have removed the counterpart of a record."""
+        parts = records[record.ordinal].parts
+        removable = parts.key is not None and (last[parts.key] > record.ordinal or parts.value is None)
+        if not removable or self._known.compacted is False:
+            return None
+        return FindingKind.UNVERIFIABLE, _PERHAPS_COMPACTED if self._known.compacted is None else _COMPACTED
+
+
+def _last_by_key(records: Sequence[SeenRecord]) -> dict[bytes, int]:
+    return {record.parts.key: index for index, record in enumerate(records) if record.parts.key is not None}

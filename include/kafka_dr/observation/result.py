@@ -1,0 +1,203 @@
+"""What one look at a flow found: one result, one sentence. Unknown is never good. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal
+
+from kafka_dr.audit.finding import FindingKind
+from kafka_dr.observation.comparison import PartitionComparison
+from kafka_dr.observation.groups import GroupPosition, by_group
+from kafka_dr.observation.meaning import counted_as
+from kafka_dr.positions import TopicPartition
+
+ObservationVerdict = Literal["ok", "warning", "failed", "unknown"]
+#: Kinds of records that make a copy bad, doubtful, or unknown.
+_BAD = ("lost", "late", "corrupted", "reordered", "foreign", "aborted")
+_DOUBTFUL = ("duplicated", "expired_on_target")
+_UNKNOWN = ("unexplained", "not_read")
+_NO_FAULT = ("in_flight", "compacted", "expired_on_source", "not_read")
+#: So many differences are shown one by one; the counts are of all.
+_MOST_FINDINGS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class FlowObservation:
+    """What one look found.
+
+    :param clusters: the name of the source and of the target
+    :param cluster_ids: the ids that they reported
+    :param left_out: by partition, why it was not compared
+    :param configuration: what differs between settings, as JSON
+    :param retention: for how long the source keeps what is not copied, as JSON
+    :param not_looked_at: a sentence for each thing that was not looked at
+    """
+
+    flow: str
+    at: datetime
+    clusters: tuple[str, str]
+    cluster_ids: tuple[str, str]
+    compared: Mapping[TopicPartition, PartitionComparison]
+    left_out: Mapping[TopicPartition, str]
+    positions: Sequence[GroupPosition]
+    configuration: Sequence[Mapping[str, Any]]
+    retention: Sequence[Mapping[str, Any]]
+    not_looked_at: Sequence[str]
+
+    @property
+    def counts(self) -> Counter[str]:
+        """How many records of each kind all partitions have."""
+        found: Counter[str] = Counter()
+        for each in self.compared.values():
+            found.update(each.counts)
+        return found
+
+    @property
+    def verdict(self) -> ObservationVerdict:
+        """``failed`` if anything is wrong; else ``unknown`` if anything is; else ``warning`` or ``ok``."""
+        said = {
+            *(_partition_verdict(each) for each in self.compared.values()),
+            *(row["verdict"] for row in (*by_group(self.positions), *self.configuration, *self.retention)),
+        }
+        if "failed" in said:
+            return "failed"
+        if "unknown" in said or self.left_out or self.not_looked_at or not self.compared:
+            return "unknown"
+        return "warning" if "warning" in said else "ok"
+
+    @property
+    def sentence(self) -> str:
+        """What a failover by the existing copy and positions would cost now."""
+        counts, groups = self.counts, by_group(self.positions)
+        lost = counts["lost"] + counts["late"] + counts["in_flight"]
+        least = "at least " if self._loss_is_a_bound else ""
+        again = sum(row["again"] or 0 for row in groups)
+        at_least = "at least " if any(row["again"] is None for row in groups) else ""
+        said = (
+            f"If you failed over from {self.clusters[0]} to {self.clusters[1]} now, by what you have, you would lose "
+            f"{least}{_records(lost)} and deliver {at_least}{_records(again)} again; {_skipping(groups)}"
+        )
+        return ". ".join((said, *self._more(counts, groups))) + "."
+
+    @property
+    def _loss_is_a_bound(self) -> bool:
+        return bool(self.left_out or self.counts["not_read"] or self.counts["unexplained"] or not self.compared)
+
+    def _more(self, counts: Counter[str], groups: Sequence[Mapping[str, Any]]) -> list[str]:
+        kinds = {
+            "second copies": counts["duplicated"],
+            "copies that differ from their originals": counts["corrupted"],
+            "copies in another order": counts["reordered"],
+            "copies of nothing": counts["foreign"],
+            "copies of aborted records": counts["aborted"],
+        }
+        said = {
+            f"On {self.clusters[1]} there are also": ", ".join(f"{n:,} {kind}" for kind, n in kinds.items() if n),
+            f"Expired on {self.clusters[1]} and not on {self.clusters[0]}": counts["expired_on_target"],
+            "Settings that must be equal and differ": sum(row["verdict"] == "failed" for row in self.configuration),
+            "Partitions that were not compared, and of which nothing is known": len(self.left_out),
+        }
+        sentences = [f"{words}: {found}" for words, found in said.items() if found]
+        lost = [row["group"] for row in groups if row["partitions_without_position"]]
+        if lost:
+            sentences.append(f"{_named(lost)} would find no position there, and auto.offset.reset would decide")
+        return sentences
+
+    def to_json(self) -> dict[str, Any]:
+        """Return everything as plain JSON."""
+        partitions = [_partition_row(each) for _, each in sorted(self.compared.items())]
+        return {
+            "schema_version": 1,
+            "flow": self.flow,
+            "at": self.at.isoformat(),
+            "verdict": self.verdict,
+            "sentence": self.sentence,
+            "source": {"name": self.clusters[0], "cluster_id": self.cluster_ids[0]},
+            "target": {"name": self.clusters[1], "cluster_id": self.cluster_ids[1]},
+            "not_looked_at": list(self.not_looked_at),
+            "totals": {"records_read_on_source": sum(row["read"] for row in partitions), **_all_counts(self.counts)},
+            "groups": by_group(self.positions),
+            "partitions": partitions,
+            "partitions_left_out": [
+                {"topic": p.topic, "partition": p.partition, "verdict": "unknown", "reason": why}
+                for p, why in sorted(self.left_out.items())
+            ],
+            "findings": [row for _, each in sorted(self.compared.items()) for row in _findings(each)][:_MOST_FINDINGS],
+            "configuration": [dict(row) for row in self.configuration],
+            "retention": [dict(row) for row in self.retention],
+            "group_positions": [each.to_json() for each in self.positions],
+        }
+
+
+def _partition_verdict(compared: PartitionComparison) -> ObservationVerdict:
+    counts = compared.counts
+    if any(counts[kind] for kind in _BAD):
+        return "failed"
+    if any(counts[kind] for kind in _UNKNOWN) or not (compared.source.whole and compared.target.whole):
+        return "unknown"
+    return "warning" if any(counts[kind] for kind in _DOUBTFUL) else "ok"
+
+
+def _all_counts(counts: Counter[str]) -> dict[str, int]:
+    order = dict.fromkeys((*_BAD, *_DOUBTFUL, *_UNKNOWN, *_NO_FAULT))
+    return {kind: counts[kind] for kind in order}
+
+
+def _partition_row(compared: PartitionComparison) -> dict[str, Any]:
+    source, target = compared.source, compared.target
+    return {
+        "topic": compared.partition.topic,
+        "partition": compared.partition.partition,
+        "verdict": _partition_verdict(compared),
+        "read": len(source.records),
+        "equal": compared.equal,
+        "equal_until": compared.equal_until,
+        "source_end": source.held.end,
+        "target_end": target.held.end,
+        "offsets_not_read": source.read.start - source.held.start,
+        **{kind: count for kind, count in _all_counts(compared.counts).items() if kind != "not_read"},
+    }
+
+
+def _findings(compared: PartitionComparison) -> list[dict[str, Any]]:
+    return [
+        {
+            "topic": compared.partition.topic,
+            "partition": compared.partition.partition,
+            "kind": counted_as(each),
+            "detail": each.detail if each.kind is FindingKind.UNVERIFIABLE else _detail(each.kind, each.detail),
+            "source_offset": each.source_offset,
+            "target_offset": each.target_offset,
+            "count": each.count,
+        }
+        for each in compared.differences
+        if counted_as(each) not in _NO_FAULT
+    ]
+
+
+def _detail(kind: FindingKind, detail: str) -> str:
+    part = kind.removeprefix("CORRUPT_").lower() if kind.startswith("CORRUPT") else ""
+    return ", ".join(filter(None, (part, detail)))
+
+
+def _skipping(groups: Sequence[Mapping[str, Any]]) -> str:
+    skipping = [f"{row['group']} ({row['skipped']:,})" for row in groups if row["skipped"]]
+    unknown = [row["group"] for row in groups if row["skipped"] is None]
+    said = f"{_named(skipping)} would skip unread records" if skipping else "no group is known to skip unread records"
+    if not skipping and not unknown and groups:
+        said = "no group would skip unread records"
+    if not groups:
+        said = "no consumer group was looked at"
+    return f"{said}; of {_named(unknown)} it is not known" if unknown else said
+
+
+def _named(names: Sequence[str]) -> str:
+    shown = ", ".join(names[:5])
+    return f"{shown} and {len(names) - 5} more groups" if len(names) > 5 else shown
+
+
+def _records(count: int) -> str:
+    return "1 record" if count == 1 else f"{count:,} records"

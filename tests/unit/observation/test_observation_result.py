@@ -1,0 +1,133 @@
+"""The one result of a look: the sentence says what is known, and what is not known is never good."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+
+from kafka_dr.evidence import build_observation_view, render_observation
+from kafka_dr.observation import FlowObservation
+from kafka_dr.observation.comparison import PartitionComparison
+from kafka_dr.observation.groups import GroupPosition, PositionCost
+from kafka_dr.observation.records import ReadLog
+from kafka_dr.positions import TopicPartition
+from support.seen_logs import PARTITION, compared, log, numbered, seen
+
+OTHER = TopicPartition("orders", 1)
+
+
+def observation(
+    *partitions: PartitionComparison, positions: tuple[GroupPosition, ...] = (), **more: object
+) -> FlowObservation:
+    clean = FlowObservation(
+        "theirs",
+        datetime(2026, 1, 1, tzinfo=UTC),
+        ("east", "west"),
+        ("id-east", "id-west"),
+        dict(zip((PARTITION, OTHER), partitions, strict=False)),
+        {},
+        positions,
+        (),
+        (),
+        (),
+    )
+    return replace(clean, **more)  # type: ignore[arg-type]
+
+
+def equal(records: int = 10) -> PartitionComparison:
+    return compared(numbered(range(records)), numbered(range(records)))
+
+
+def position(*, begin: int | None = 3, again: int | None = 0, skipped: int | None = 0) -> GroupPosition:
+    used = "nothing" if begin is None else "checkpoint"
+    return GroupPosition("ledger", PARTITION, 3, 3, used, begin, PositionCost(again, skipped))  # type: ignore[arg-type]
+
+
+def newest() -> ReadLog:
+    return log((seen(n, n) for n in range(4, 10)), read_from=4)
+
+
+def test_an_equal_copy_with_exact_positions_is_good_and_says_so() -> None:
+    found = observation(equal(), positions=(position(),))
+
+    assert found.verdict == "ok"
+    assert found.sentence == (
+        "If you failed over from east to west now, by what you have, you would lose 0 records and deliver 0 records "
+        "again; no group would skip unread records."
+    )
+
+
+@pytest.mark.parametrize(
+    ("found", "said"),
+    [
+        (observation(), "lose at least 0 records"),
+        (
+            observation(equal(), left_out={OTHER: "not reached"}),
+            "Partitions that were not compared, and of which nothing is known: 1",
+        ),
+        (observation(equal(), not_looked_at=("settings were not looked at",)), "lose 0 records"),
+        (observation(compared(newest(), newest())), "lose 0 records"),
+        (observation(compared(numbered(range(10)), newest())), "lose at least 0 records"),
+        (observation(equal(), positions=(position(again=None),)), "deliver at least 0 records again"),
+        (observation(equal(), positions=(position(skipped=None),)), "of ledger it is not known"),
+        (observation(equal(), retention=({"verdict": "unknown"},)), "lose 0 records"),
+    ],
+)
+def test_what_is_not_known_is_never_good(found: FlowObservation, said: str) -> None:
+    assert found.verdict == "unknown"
+    assert said in found.sentence
+    assert build_observation_view(found.to_json()).colour == "unknown"
+
+
+@pytest.mark.parametrize(
+    ("found", "said"),
+    [
+        (observation(compared(numbered(range(10)), numbered([0, 1, *range(4, 10)]))), "lose 2 records"),
+        (observation(compared(numbered(range(10)), numbered(range(9)))), "lose 1 record "),
+        (observation(equal(), positions=(position(skipped=7),)), "ledger (7) would skip unread records"),
+        (observation(equal(), positions=(position(begin=None),)), "ledger would find no position there"),
+        (observation(equal(), configuration=({"verdict": "failed"},)), "Settings that must be equal and differ: 1"),
+        # What is wrong is not hidden by what is unknown.
+        (observation(compared(numbered(range(10)), numbered(range(9))), left_out={OTHER: "x"}), "lose at least 1 rec"),
+    ],
+)
+def test_what_is_wrong_is_said(found: FlowObservation, said: str) -> None:
+    assert found.verdict == "failed"
+    assert said in found.sentence
+
+
+def test_what_comes_twice_is_a_warning() -> None:
+    found = observation(compared(numbered(range(5)), numbered([0, 1, 1, 2, 3, 4])), positions=(position(again=3),))
+
+    assert found.verdict == "warning"
+    assert "deliver 3 records again" in found.sentence
+    assert "On west there are also: 1 second copies" in found.sentence
+
+
+def test_records_in_flight_would_be_lost_and_make_no_copy_bad() -> None:
+    found = observation(compared(numbered(range(10)), numbered(range(8)), late_before=0))
+
+    assert found.verdict == "ok"
+    assert "you would lose 2 records" in found.sentence
+
+
+def test_the_table_of_partitions_leaves_out_what_none_has() -> None:
+    found = observation(compared(numbered(range(10)), numbered([0, 1, *range(4, 10)])), equal())
+    tables = {table.title: table.columns for table in build_observation_view(found.to_json()).tables}
+
+    assert "Lost" in tables["Partitions"]
+    assert "Corrupted" not in tables["Partitions"]
+    assert "Target end" in tables["Partitions"]
+
+
+def test_the_page_shows_names_as_text_and_loads_nothing() -> None:
+    hostile = replace(position(skipped=1), group="<script>alert(1)</script>")
+    page = render_observation(build_observation_view(observation(equal(), positions=(hostile,)).to_json()))
+
+    assert "<script" not in page
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page
+    assert "not fit for a failover" in page
+    assert "src=" not in page
+    assert "href=" not in page
