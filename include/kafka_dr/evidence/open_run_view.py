@@ -66,6 +66,9 @@ def open_run_line(
     else:
         shown = tuple(map(_step, steps))
     waiting = found.is_waiting(now)
+    if waiting and shown and not isinstance(steps, Exception):
+        # The question is what is recorded last; that it was asked does not mean that the step is done.
+        shown = (*shown[:-1], OpenStep(shown[-1].title, "unknown", "waits for an answer"))
     return OpenRunLine(found.group, word, colour, said, found.run, run_href, evidence_href, waiting, shown)
 
 

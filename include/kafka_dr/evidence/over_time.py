@@ -84,11 +84,10 @@ def _without_holes(points: Sequence[FigurePoint]) -> list[list[FigurePoint]]:
 
 
 def _drawn(part: Sequence[FigurePoint], begin: datetime, end: datetime, highest: float) -> str:
-    """Return the points of a line: each value for its whole quarter of an hour, so that a single one can be seen."""
-    last = FigurePoint(min(part[-1].at + _SLOT, end), part[-1].value)
+    """Return the points of a line, in steps: each value is the worst of its whole quarter of an hour."""
+    corners = ((at, each.value) for each in part for at in (each.at, min(each.at + _SLOT, end)))
     return " ".join(
-        f"{(each.at - begin) / (end - begin) * WIDTH:.1f},{HEIGHT - each.value / highest * HEIGHT:.1f}"
-        for each in (*part, last)
+        f"{(at - begin) / (end - begin) * WIDTH:.1f},{HEIGHT - value / highest * HEIGHT:.1f}" for at, value in corners
     )
 
 

@@ -21,7 +21,7 @@ def points(*values: float | None) -> list[FigurePoint]:
 def test_values_are_drawn_to_scale_and_a_hole_ends_a_line() -> None:
     line = figure_line("lag_seconds", points(10.0, 5.0, None, None, 0.0), BEGIN, NOON, objectives={})
     assert line is not None
-    assert line.lines == ("0.0,0.0 100.0,50.0 200.0,50.0", "400.0,100.0 500.0,100.0")
+    assert line.lines == ("0.0,0.0 100.0,0.0 100.0,50.0 200.0,50.0", "400.0,100.0 500.0,100.0")
     assert line.objective is None
     assert line.said == (
         "Newest 0 s at 2026-03-01 10:30 UTC, worst 10 s at 2026-03-01 09:30 UTC; the upper edge is 10 s."
@@ -60,5 +60,5 @@ def test_the_page_of_a_group_draws_it_and_says_the_same_in_words() -> None:
     assert line is not None
     view = build_group_view(watched_group("orders", {}, NOON), (), KeptNames(), NOON, links, figures=[line])
     page = render_group(view)
-    assert '<polyline points="0.0,75.0 100.0,50.0 200.0,50.0">' in page
+    assert '<polyline points="0.0,75.0 100.0,75.0 100.0,50.0 200.0,50.0">' in page
     assert page.count("worst 30 s at 2026-03-01 09:45 UTC") == 2

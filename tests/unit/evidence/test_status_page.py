@@ -196,9 +196,12 @@ ASKED = OpenRun(
     "orders", "m9", "dr_planned_failover", "Move orders from east to west?", ("alice", "bob"), NOON, NOON + HALF_AN_HOUR
 )
 PREFLIGHT = StepView(1, "preflight", 1, "01-preflight-1.json", "ok", seconds=1.25)
+QUESTION = StepView(2, "approval", 1, "02-approval-1.json", "done", seconds=0.5)
 
 
-def with_open(run: OpenRun, steps: Any = (PREFLIGHT,), *, at: datetime = NOON, endings: Any = ()) -> StatusView:
+def with_open(
+    run: OpenRun, steps: Any = (PREFLIGHT, QUESTION), *, at: datetime = NOON, endings: Any = ()
+) -> StatusView:
     return build_status_view([found("orders")], at, LINKS, {"orders": endings}, OpenedRuns(((run, steps),)))
 
 
@@ -209,7 +212,10 @@ def test_a_run_that_waits_is_the_first_thing_on_the_page_with_a_link_to_its_ques
     assert line.said == (
         "Move orders from east to west? Asked 7 min ago. alice or bob may answer until 12:30 UTC, 23 min left."
     )
-    assert [(step.title, step.said) for step in line.steps] == [("Preflight", "ok in 1.2 s")]
+    assert [(step.title, step.said) for step in line.steps] == [
+        ("Preflight", "ok in 1.2 s"),
+        ("Approval", "waits for an answer"),
+    ]
     page = render_status(shown)
     assert page.index("WAITS FOR YOU") < page.index("What a person can start")
     assert 'href="/dags/dr_planned_failover/runs/m9/required_actions"' in page
