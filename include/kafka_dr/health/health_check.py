@@ -89,11 +89,25 @@ def _checked(group: str, clients: Clients, speed: OwnSpeed) -> WatchResult:
     checks += [_wrong_cluster(context, name, found) for name, found in registers.wrong_ids.items()]
     if too_slow and not registers.silent and any(check.outcome == "unknown" for check in checks):
         checks.append(Check("own_speed", "unknown", too_slow))
-    said = tuple(check.detail for check in checks if check.outcome != "ok" or check.name == "register")
+    said = said_of(checks)
     if moved:
         ignored = "a run began to move it during the check: ignore the result"
         return WatchResult(group, "left_alone", (*said, ignored), _facts(state, checks))
     return WatchResult(group, worst(checks), said, _facts(state, checks))
+
+
+def said_of(checks: Sequence[Check]) -> tuple[str, ...]:
+    """Return what is not ok, the worst first, and then what the register says.
+
+    People read the first sentence first, and a cluster that is silent explains what else is unknown.
+    """
+    found = sorted((check for check in checks if check.outcome != "ok"), key=_urgency)
+    register = (check for check in checks if check.name == "register" and check.outcome == "ok")
+    return tuple(check.detail for check in (*found, *register))
+
+
+def _urgency(check: Check) -> tuple[int, bool]:
+    return {"failed": 0, "unknown": 1}.get(check.outcome, 2), check.name != "silent"
 
 
 def _facts(state: RegisterState, checks: Sequence[Check]) -> dict[str, Any]:
