@@ -90,8 +90,8 @@ def keep_results(root: Path, names: Sequence[str], now: datetime) -> None:
         if watch in ("lag", "checksum"):
             for each in kept:
                 WatchResultStore(root).keep(each)
-        else:
-            WatchResultStore(root).keep_round(watch, kept, declared=names)
+        # The last task of an audit collects what its tasks have kept one by one.
+        WatchResultStore(root).keep_round(watch, kept, declared=names)
     steps = {f"step_{number}": 0.5 for number in range(_STEPS)}
     for name in names:
         for number in range(20):

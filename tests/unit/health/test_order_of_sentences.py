@@ -27,6 +27,6 @@ def test_the_worst_is_said_first_and_what_the_register_says_last() -> None:
     assert said_of((STABLE,)) == ("orders is stable on east",)
 
 
-def test_a_register_that_is_not_ok_keeps_its_place_among_the_worst() -> None:
+def test_a_register_that_is_not_ok_is_said_among_the_worst() -> None:
     diverged = Check("register", "failed", "orders is diverged on west")
     assert said_of((diverged, Check("fence", "failed", "a fence"))) == ("orders is diverged on west", "a fence")
