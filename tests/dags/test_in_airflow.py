@@ -66,6 +66,8 @@ def test_only_approvers_may_answer_and_no_ends_the_run_with_nothing_changed(
     from support.airflow_lab import AirflowSession
 
     run, fields = asked(alice)
+    waits = f"/dags/{DAG}/runs/{quote(run, safe='')}/required_actions"
+    assert waits in alice.http.get("/kafka-dr/status").text
     for stranger in ("carol", "admin"):
         reply = AirflowSession(airflow, stranger).answer(DAG, run, "Approve", fields)
         assert reply.status_code == 403, stranger
@@ -75,6 +77,7 @@ def test_only_approvers_may_answer_and_no_ends_the_run_with_nothing_changed(
     assert alice.answer(DAG, run, "Reject", {**fields, "reason": NO}).status_code == 200
     note = f"{person}\n\nREJECTED by alice: not \\<\\!-- tonight \\*\\*"
     assert_ended_unchanged(alice, run, approval="success", note=note)
+    assert waits not in alice.http.get("/kafka-dr/status").text
     log = alice.log(DAG, run, "approval")
     assert "rejected by alice" in log
     page = alice.http.get(f"/kafka-dr/evidence/{GROUP}/{run}")
@@ -198,6 +201,7 @@ def test_health_is_green_and_proposes_nothing(alice: AirflowSession) -> None:
     assert f"/dags/dr_health/runs/{quote(run, safe='')}" in page
     assert "Active on east, standby west: stable since" in page
     assert 'href="/kafka-dr/groups/orders"' in page
+    assert "Readiness of an unplanned failover, " in alice.http.get("/kafka-dr/groups/orders").text
     result = alice.http.get("/kafka-dr/results/orders/health").text
     assert run in result
     assert all(f'href="/kafka-dr/{back}"' in result for back in ("status", "groups/orders"))
