@@ -22,6 +22,8 @@ from lab.api import Lab
 from lab.layout import MECHANISM
 
 _PARKING_SECONDS = 3.0
+#: Between two questions whether a run has ended: they are a good part of the work of Airflow's API.
+_ASKING_SECONDS = 1.0
 _ENDED = {"success", "failed"}
 
 
@@ -29,8 +31,8 @@ class QuickLab(Lab):
     """A lab whose approvals expire soon enough to wait for it, and where a test can hold up a switch."""
 
     expiry_seconds = 25
-    #: How long the scheduler sleeps when it has nothing to do. That of a lab takes a tenth of a core to be quicker.
-    idle_seconds = 0.2
+    #: How long the scheduler sleeps when it has nothing to do. That of a lab takes an eighth of a core to be quicker.
+    idle_seconds = 0.5
     #: A fence waits that long for an open transaction. No test leaves one open that does not want to hold it up.
     grace_seconds = 30
     #: Tests wait for audits, and next to three other labs one that steps back does not end in minutes.
@@ -142,7 +144,7 @@ class AirflowSession:
             assert time.monotonic() < deadline, (
                 f"{run} of {dag} is {state} after {seconds} s: {self.tasks(dag, run)}; {self._scheduler()}"
             )
-            time.sleep(0.5)
+            time.sleep(_ASKING_SECONDS)
         return str(state)
 
     def tasks(self, dag: str, run: str) -> dict[str, str | None]:
