@@ -35,9 +35,7 @@ def report_of(path: Path) -> dict[str, Any]:
     return report
 
 
-def test_a_failover_under_load_keeps_every_promise_and_one_that_is_sabotaged_is_found_out(
-    tmp_path: Path, place: Lab, lab_command: Command
-) -> None:
+def test_a_failover_under_load_keeps_every_promise(tmp_path: Path, place: Lab, lab_command: Command) -> None:
     done = lab_command("demo", "--yes", "--keep", "--report", str(tmp_path / "report.json"))
     assert done.returncode == 0, done.stdout + done.stderr
     report = report_of(tmp_path / "report.json")
@@ -48,8 +46,6 @@ def test_a_failover_under_load_keeps_every_promise_and_one_that_is_sabotaged_is_
     moved = {each["group"]: each["class"] for each in report["groups"]}
     assert moved.keys() == {"orders-head", "orders-slow", "orders-gaps", "billing-settlement"}
     assert Path(report["evidence"]).is_dir()
-
-    assert_found_out(lab_command, tmp_path, sabotage="offset_plus_one", invariant="I3")
 
     assert lab_command("down").returncode == 0
     assert not place.status().in_use

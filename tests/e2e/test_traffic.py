@@ -6,7 +6,7 @@ import json
 import os
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -23,7 +23,7 @@ from confluent_kafka.admin import (
 )
 from e2e.conftest import port_base
 
-from kafka_dr.clusters import ClientSettings, KafkaCluster
+from kafka_dr.clusters import ClientSettings, GroupNotEmpty, KafkaCluster
 from lab.api import Lab
 from lab.clusters import CLUSTERS, EAST, TOPICS, WEST
 from lab.invariants.check import check_invariants
@@ -64,7 +64,8 @@ class Scene:
     def __init__(self, lab: Lab, logs: Path) -> None:
         self.lab = lab
         self.began = time.time()
-        self.admin = AdminClient(dict(lab.client_settings(EAST.name, "admin")))
+        self.settings = dict(lab.client_settings(EAST.name, "admin"))
+        self.admin = AdminClient(self.settings)
         self.route(EAST.name)
         self.traffic = Traffic(lab, logs, rates=Rates(payments_per_second=100.0))
 
@@ -193,6 +194,32 @@ def test_a_record_that_is_deleted_from_the_log_is_lost(scene: Scene) -> None:
     verdict = scene.verdict()
     assert [each.invariant for each in verdict.violated] == ["I2"]
     assert verdict.figures.lost == 1
+
+
+def once_it_is_empty(change: Callable[[], None]) -> None:
+    """Change a group when its brokers have noticed that its members ended."""
+    deadline = time.monotonic() + WAIT_SECONDS
+    while True:
+        try:
+            return change()
+        except GroupNotEmpty:
+            assert time.monotonic() < deadline, "the group still has members that were ended"
+        time.sleep(0.1)
+
+
+def test_a_group_that_is_set_past_records_it_has_not_read_breaks_i3(scene: Scene) -> None:
+    group = "orders-slow"
+    scene.work_again()
+    # It reads a fifth of what is written.
+    scene.traffic.stop(drain_seconds=1.0)
+    with KafkaCluster(EAST.name, ClientSettings.from_librdkafka(scene.settings)) as east:
+        read = east.groups.offsets([group])[group]
+        ends = east.topics.high_watermarks(read)
+        assert sum(ends.values()) > sum(read.values())
+        once_it_is_empty(lambda: east.groups.set_offsets({group: ends}))
+    verdict = scene.verdict()
+    assert [each.invariant for each in verdict.violated] == ["I3"]
+    assert verdict.figures.skipped > 0
 
 
 def test_writes_on_both_clusters_break_i1_and_are_lost_from_the_active_one(scene: Scene) -> None:
