@@ -167,6 +167,7 @@ class DisasterRehearsal(Rehearsal):
             admin=self._settings(ADMIN),
             application=self._settings(ORDERS_APP),
             logs=self._traffic.logs,
+            reader=self._group_reader,
             connect={cluster.name: cluster.connect_url for cluster in status.clusters},
             stranded_lists=self._lists,
             content_key=self._content_key,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import httpx
@@ -44,11 +44,12 @@ class DisasterSaboteur(Saboteur):
         admin: Mapping[str, Mapping[str, str]],
         application: Mapping[str, Mapping[str, str]],
         logs: Path,
+        reader: Callable[[], int],
         connect: Mapping[str, str],
         stranded_lists: Path,
         content_key: str,
     ) -> None:
-        super().__init__(kind, admin=admin, application=application, logs=logs)
+        super().__init__(kind, admin=admin, application=application, logs=logs, reader=reader)
         self._connect = connect
         self._stranded_lists = stranded_lists
         self._content_key = content_key

@@ -21,7 +21,7 @@ from lab.demo.failover_run import DAG, FailoverRun, FailoverRunner, RunParameter
 from lab.demo.options import DemoOptions
 from lab.demo.report import DemoOutcome, as_json
 from lab.demo.run_evidence import RunEvidence
-from lab.demo.sabotage import Saboteur
+from lab.demo.sabotage import GROUP, Saboteur
 from lab.errors import LabError
 from lab.invariants.check import check_invariants
 from lab.invariants.model import ActivePeriod, InvariantReport
@@ -145,7 +145,12 @@ class Rehearsal:
             admin=self._settings(ADMIN),
             application=self._settings(ORDERS_APP),
             logs=self._traffic.logs,
+            reader=self._group_reader,
         )
+
+    def _group_reader(self) -> int:
+        """The process that reads with the group that saboteurs move."""
+        return self._traffic.pid(GROUP)
 
     def _answer(self, question: PendingApproval, page: str, answered: Callable[[], bool]) -> str | None:
         terminal_approval.show(question, self.console, page=page)

@@ -10,10 +10,11 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Mapping
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import httpx
+import psutil
 from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, KafkaException, TopicPartition
 from confluent_kafka.admin import (
     AclBinding,
@@ -54,6 +55,11 @@ STRIKES_AFTER = {
 }
 
 
+#: These move the group that the run has just moved. Its application is stopped from the claim until then: it would
+#: read on, and commit what it has read, before or after the strike.
+_WITHOUT_READER = frozenset({Sabotage.LATE_COMMIT, Sabotage.OFFSET_PLUS_ONE, Sabotage.OFFSET_ONE_TOO_FAR})
+
+
 class Saboteur:
     """Waits for its moment in one run and strikes once.
 
@@ -61,6 +67,7 @@ class Saboteur:
     :param admin: cluster → settings of the lab's admin
     :param application: cluster → settings of an application's principal
     :param logs: the folder of the applications' logs
+    :param reader: returns the process that reads with the group that is moved; it may be about to start again
     """
 
     def __init__(
@@ -70,11 +77,13 @@ class Saboteur:
         admin: Mapping[str, Mapping[str, str]],
         application: Mapping[str, Mapping[str, str]],
         logs: Path,
+        reader: Callable[[], int],
     ) -> None:
         self._kind = kind
         self._admin = admin
         self._application = application
         self._logs = logs
+        self._reader_pid = reader
         self._clients: dict[str, AdminClient] = {}
         self._readers: dict[str, Consumer] = {}
         self._reached: dict[str, KafkaCluster] = {}
@@ -106,14 +115,28 @@ class Saboteur:
         strike: Callable[[str, str], str] = getattr(self, f"_{self._kind}")
         deadline = time.monotonic() + PATIENCE_SECONDS
         self._connect_ahead(target)
-        while not self._is_its_moment(evidence):
-            if self._leave.is_set() or time.monotonic() > deadline:
-                return
-            time.sleep(LOOK_SECONDS)
+        waits_for_claim = self._kind in _WITHOUT_READER
+        with ExitStack() as stopped:
+            while not self._is_its_moment(evidence):
+                if self._leave.is_set() or time.monotonic() > deadline:
+                    return
+                if waits_for_claim and evidence.done("claim"):
+                    waits_for_claim = not self._stop_reader(stopped)
+                time.sleep(LOOK_SECONDS)
+            try:
+                self._done = strike(source, target)
+            except (KafkaException, KafkaDrError, TimeoutError, LabError, httpx.HTTPError, OSError) as error:
+                self._trouble = str(error)
+
+    def _stop_reader(self, stopped: ExitStack) -> bool:
+        """Stop the group's application until the strike is done, and return whether that was possible."""
         try:
-            self._done = strike(source, target)
-        except (KafkaException, KafkaDrError, TimeoutError, LabError, httpx.HTTPError, OSError) as error:
-            self._trouble = str(error)
+            process = psutil.Process(self._reader_pid())
+            process.suspend()
+        except (LabError, psutil.NoSuchProcess):
+            return False
+        stopped.callback(_let_go, process)
+        return True
 
     def _connect_ahead(self, target: str) -> None:
         """Connect to the target: the next steps follow within half a second, and connecting takes about as long."""
@@ -239,3 +262,8 @@ class Saboteur:
         if cluster not in self._clients:  # kept: a client that is dropped takes its unanswered calls with it
             self._clients[cluster] = AdminClient({**self._admin[cluster], "client.id": "saboteur", "log_level": 2})
         return self._clients[cluster]
+
+
+def _let_go(process: psutil.Process) -> None:
+    with suppress(psutil.NoSuchProcess):
+        process.resume()
