@@ -135,11 +135,12 @@ class ManualApprovalSensor(ApprovalOperator):
             self._not_answered(context, event)
         request = self.request(context)
         answer = given_answer(event, approve=self.APPROVE)
-        run_was_answered(self.log, context, request.protection_group, answer.responder)
         try:
             receipt = perform(self.log, lambda clients: self.keep(request, clients, answer))
         except AirflowFailException as refused:
             self._end(context, f"The answer does not count ({refused})")
+        # After the answer is in the register: a page may be late, an answer not.
+        run_was_answered(self.log, context, request.protection_group, answer.responder)
         if answer.approved and not answer.digest:
             self._end(context, f"{answer.responder} approved without the digest of the facts (field {DIGEST!r})")
         # The typed fields are in evidence by now. Airflow would compare them with a form that is not in this process.
