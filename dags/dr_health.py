@@ -7,7 +7,14 @@ from pathlib import Path
 from airflow.sdk import DAG
 
 from kafka_dr_airflow.operators.proposed_failover import ProposalOperator
-from kafka_dr_airflow.operators.rounds import PER_RED_GROUP, SOON, WITHIN_THE_MINUTE, HealthRound, RedGroupOperator
+from kafka_dr_airflow.operators.rounds import (
+    HEALTH_LOOKED,
+    PER_RED_GROUP,
+    SOON,
+    WITHIN_THE_MINUTE,
+    HealthRound,
+    RedGroupOperator,
+)
 
 with DAG(
     dag_id="dr_health",
@@ -20,7 +27,7 @@ with DAG(
     max_active_runs=1,
     tags=["kafka-dr", "watches"],
 ) as dag:
-    look = HealthRound(**SOON)
+    look = HealthRound(outlets=[HEALTH_LOOKED], **SOON)
     RedGroupOperator.partial(task_id="red", **PER_RED_GROUP).expand(row=look.output)
     ProposalOperator.partial(
         task_id="propose", trigger_dag_id="dr_unplanned_failover", logical_date=None, **WITHIN_THE_MINUTE

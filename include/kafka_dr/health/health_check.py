@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from datetime import UTC
-from typing import Any
 
 from kafka_dr.checks.register_checks import register_topic, register_writers
 from kafka_dr.clock import Clock
@@ -14,13 +12,14 @@ from kafka_dr.health import report_only
 from kafka_dr.health.break_glass import check_break_glass
 from kafka_dr.health.connectors import check_connectors
 from kafka_dr.health.fence_on_return import record_return
+from kafka_dr.health.kept_facts import all_of, facts_of, heard_from, without_fence
 from kafka_dr.health.own_speed import OwnSpeed
 from kafka_dr.health.registers import REGISTER_SECONDS, RegisterAnswers, guard_by_answering, newest_now, read_registers
 from kafka_dr.health.restore_fence import FenceRepair, restore_flow_fence, restore_standby_fence
 from kafka_dr.health.silence import silent, without_record
 from kafka_dr.health.stale_registers import update_stale_registers
 from kafka_dr.health.stalled_runs import check_evidence, check_run
-from kafka_dr.outcomes import Check, CheckOutcome, Outcome, worst
+from kafka_dr.outcomes import Check, Outcome, worst
 from kafka_dr.register import Phase, RegisterState
 from kafka_dr.register.flow_seed import FLOW_SEED
 from kafka_dr.register.record_shapes import refusal
@@ -76,12 +75,14 @@ def _checked(group: str, clients: Clients, speed: OwnSpeed) -> WatchResult:
     try:
         state = registers.newest
     except NeedsPerson as conflict:
-        return WatchResult(group, "failed", (str(conflict),), {"open_checks": {"registers": "failed"}})
+        heard = heard_from(registers, too_slow=speed.too_slow)
+        return WatchResult(group, "failed", (str(conflict),), {"open_checks": {"registers": "failed"}, **heard})
     if state is None:
         return without_record(group, registers, too_slow=speed.too_slow)
     if _is_being_adopted(context, state, registers):
         return WatchResult(group, "left_alone", (_ADOPTING,))
-    checks = [_phase_check(state), *_fences(context, state, registers, left)]
+    fences = _fences(context, state, registers, left)
+    checks = [_phase_check(state), *all_of(fences)]
     moved = _check_the_rest(context, state, registers, left, checks)
     checks += [_foreign_records(context, name) for name in registers.states]
     too_slow = speed.too_slow
@@ -89,11 +90,11 @@ def _checked(group: str, clients: Clients, speed: OwnSpeed) -> WatchResult:
     checks += [_wrong_cluster(context, name, found) for name, found in registers.wrong_ids.items()]
     if too_slow and not registers.silent and any(check.outcome == "unknown" for check in checks):
         checks.append(Check("own_speed", "unknown", too_slow))
-    said = said_of(checks)
+    said, heard = said_of(checks), heard_from(registers, too_slow=too_slow)
     if moved:
         ignored = "a run began to move it during the check: ignore the result"
-        return WatchResult(group, "left_alone", (*said, ignored), _facts(state, checks))
-    return WatchResult(group, worst(checks), said, _facts(state, checks))
+        return WatchResult(group, "left_alone", (*said, ignored), facts_of(state, checks, heard))
+    return WatchResult(group, worst(checks), said, facts_of(state, checks, {**heard, **without_fence(fences)}))
 
 
 def said_of(checks: Sequence[Check]) -> tuple[str, ...]:
@@ -108,29 +109,6 @@ def said_of(checks: Sequence[Check]) -> tuple[str, ...]:
 
 def _urgency(check: Check) -> tuple[int, bool]:
     return {"failed": 0, "unknown": 1}.get(check.outcome, 2), check.name != "silent"
-
-
-def _facts(state: RegisterState, checks: Sequence[Check]) -> dict[str, Any]:
-    """Return what the register says of a group, and which checks are not ok, for the status page and for metrics."""
-    found = {check.name for check in checks if check.outcome != "ok"}
-    return {
-        "phase": state.phase.value,
-        "active": state.active,
-        "standby": state.standby,
-        "epoch": state.epoch,
-        "verb": state.verb,
-        "run": state.run,
-        "recorded_at": state.at.astimezone(UTC).isoformat(timespec="seconds"),
-        "approved_by": state.approved_by,
-        "held": state.is_held,
-        "open_checks": {name: _worst_of(name, checks) for name in sorted(found)},
-        "denies_added": sum(check.facts.get("denies_added", 0) for check in checks),
-    }
-
-
-def _worst_of(name: str, checks: Sequence[Check]) -> CheckOutcome:
-    outcomes = {check.outcome for check in checks if check.name == name}
-    return next(each for each in ("failed", "unknown", *sorted(outcomes - {"ok"})) if each in outcomes)
 
 
 def _check_the_rest(
@@ -183,7 +161,9 @@ def _phase_check(state: RegisterState) -> Check:
     return Check("register", "ok", said)
 
 
-def _fences(context: GroupContext, state: RegisterState, registers: RegisterAnswers, left: TimeBudget) -> list[Check]:
+def _fences(
+    context: GroupContext, state: RegisterState, registers: RegisterAnswers, left: TimeBudget
+) -> dict[str, list[Check]]:
     """Restore the fences of all clusters that answer, at the same time, and record the return of an old cluster."""
 
     def restoring(cluster: str) -> Callable[[], list[Check]]:
@@ -191,11 +171,11 @@ def _fences(context: GroupContext, state: RegisterState, registers: RegisterAnsw
 
     repairs = {name: restoring(name) for name in registers.states}
     answers = background.answers_within(repairs, seconds=left.at_most(FENCE_SECONDS))
-    checks: list[Check] = []
+    found: dict[str, list[Check]] = {}
     for cluster, answer in answers.items():
-        failed = [Check("fence", "unknown", f"the fence of {cluster} could not be proven: {answer}")]
-        checks += failed if isinstance(answer, KafkaDrError) else answer
-    return checks
+        unknown = [Check("fence", "unknown", f"the fence of {cluster} could not be proven: {answer}")]
+        found[cluster] = unknown if isinstance(answer, KafkaDrError) else answer
+    return found
 
 
 def _restored(context: GroupContext, cluster: str, state: RegisterState, registers: RegisterAnswers) -> list[Check]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from kafka_dr.errors import KafkaDrError
+from kafka_dr.health.kept_facts import heard_from
 from kafka_dr.health.registers import RegisterAnswers
 from kafka_dr.outcomes import Check
 from kafka_dr.register import RegisterState
@@ -42,4 +43,5 @@ def without_record(group: str, registers: RegisterAnswers, *, too_slow: str) -> 
     said = "gave no answer" if too_slow else "does not answer"
     each = (f"{name} {said}: {error}" for name, error in registers.silent.items())
     check = "own_speed" if too_slow else "silent" if registers.states or registers.wrong_ids else "no_cluster"
-    return WatchResult(group, "unknown", (first, *each), {"open_checks": {check: "unknown"}})
+    facts = {"open_checks": {check: "unknown"}, **heard_from(registers, too_slow=too_slow)}
+    return WatchResult(group, "unknown", (first, *each), facts)

@@ -13,6 +13,12 @@ from kafka_dr.watch_results import WATCHES, KeptResult, WatchOutcome
 _JUDGED: tuple[WatchOutcome, ...] = ("ok", "failed", "unknown")
 _MOST_DETAILS = 10
 _HELD_AFTER_HAND_OVER = "handed_over"
+#: An occasion of its own takes the place of the change of outcome that it explains.
+_SAYS_MORE: Mapping[Occasion, Occasion] = {
+    "fence_missing": "check_red",
+    "canary_lost": "check_red",
+    "cluster_back": "check_good",
+}
 
 
 def changes_between(before: KeptResult | None, now: KeptResult) -> tuple[Notification, ...]:
@@ -24,8 +30,11 @@ def changes_between(before: KeptResult | None, now: KeptResult) -> tuple[Notific
     :param now: the new result, with its past
     """
     found = [*_of_register(before, now)] if now.watch == "health" else []
-    if (change := _of_outcome(before, now)) is not None:
+    own = [*_own_occasions(before, now)]
+    change = _of_outcome(before, now)
+    if change is not None and not {_SAYS_MORE.get(each.occasion) for each in own} & {change.occasion}:
         found.append(change)
+    found += own
     if now.watch == "readiness" and _overdue(now) and not _overdue(before):
         found.append(_drill_overdue(now))
     return tuple(found)
@@ -42,6 +51,36 @@ def _of_outcome(before: KeptResult | None, now: KeptResult) -> Notification | No
     said = {"ok": "good again", "failed": "FAILED", "unknown": "UNKNOWN"}[now.outcome]
     happened = f"{WATCHES[now.watch].question} {said} ({WATCHES[now.watch].dag_id})"
     return Notification(now.group, occasion, now.looked_at, happened, now.sentences[:_MOST_DETAILS])
+
+
+def _own_occasions(before: KeptResult | None, now: KeptResult) -> Iterator[Notification]:
+    """Yield what has a name of its own among the things that a look can find; once, when it begins."""
+    if now.outcome not in _JUDGED:
+        return
+    if missing := _named(now, "fence_missing") - _named(before, "fence_missing"):
+        yield _own(now, "fence_missing", f"the fence of {_list(missing)} was not whole (dr_health)")
+    if back := _named(before, "silent") & _named(now, "answering"):
+        yield _own(now, "cluster_back", f"{_list(back)} answers again (dr_health)")
+    if _lost_canaries(now) and not _lost_canaries(before):
+        yield _own(now, "canary_lost", "a canary is lost (dr_canary)")
+
+
+def _own(now: KeptResult, occasion: Occasion, happened: str) -> Notification:
+    return Notification(now.group, occasion, now.looked_at, happened, now.sentences[:_MOST_DETAILS])
+
+
+def _named(result: KeptResult | None, fact: str) -> frozenset[str]:
+    """Return the clusters that a fact of health lists; none if it says something else."""
+    stored = result.facts.get(fact) if result is not None and result.watch == "health" else None
+    return frozenset(map(str, stored)) if isinstance(stored, list) else frozenset()
+
+
+def _list(names: frozenset[str]) -> str:
+    return " and ".join(sorted(names))
+
+
+def _lost_canaries(result: KeptResult | None) -> bool:
+    return result is not None and result.watch == "canary" and result.facts.get("verdict") == "lost"
 
 
 def _overdue(result: KeptResult | None) -> bool:

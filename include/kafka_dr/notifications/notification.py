@@ -25,6 +25,19 @@ _MEANS: Mapping[Occasion, tuple[str, str]] = {
         "Look at the first check that is named.",
     ),
     "readiness_regained": ("A failover could begin again.", "Nothing."),
+    "fence_missing": (
+        "A cluster that has to refuse writes lacked a part of its fence: two clusters may have taken writes.",
+        "Find out who removed it and who wrote there meanwhile. dr_health adds missing DENYs; see its runbook for the "
+        "rest.",
+    ),
+    "cluster_back": (
+        "A cluster that did not answer is there again, and dr_health has checked its fence.",
+        "Read what was found there. If another cluster took over meanwhile, bring this one back with dr_failback.",
+    ),
+    "canary_lost": (
+        "The replication left out a record and copied later ones: the copy may lack records of applications, too.",
+        "Start no planned failover. Look at dr_flows, and trigger dr_checksum_audit: it names what is missing.",
+    ),
     "drill_overdue": (
         "Nobody knows any more that a failover of this group works, or how long it takes.",
         "Trigger dr_drill, and look why none passed.",

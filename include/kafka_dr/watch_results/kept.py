@@ -17,6 +17,8 @@ _REMEMBERED = timedelta(days=14)
 _MOST_PERIODS = 100
 #: Facts that count what a look did; the result also keeps their sum over all looks.
 _COUNTED = ("denies_added",)
+#: Facts that stay as they were where a look could not find them out: what they were compared with must not be lost.
+_LASTING = ("silent", "fence_missing")
 #: What a page can show of one look. The log of its task has everything.
 _MOST_SENTENCES = 40
 _MOST_CHARACTERS = 1000
@@ -78,7 +80,9 @@ class KeptResult:
 
         A period ends with another outcome, and also if nobody looked for longer than a result counts.
         """
-        return replace(self, totals=self._totals(earlier))._dated(earlier)
+        before = earlier.facts if earlier is not None else {}
+        lasting = {name: before[name] for name in _LASTING if name in before}
+        return replace(self, totals=self._totals(earlier), facts={**lasting, **self.facts})._dated(earlier)
 
     def _totals(self, earlier: KeptResult | None) -> dict[str, int]:
         before = earlier.totals if earlier is not None else {}

@@ -16,19 +16,20 @@ from kafka_dr_airflow.operators.plain_failure import fails_plainly, plain_errors
 from kafka_dr_airflow.topology_file import evidence_root, read_topology
 
 if TYPE_CHECKING:
-    from kafka_dr.notifications import Notification
+    from kafka_dr.notifications import Notification, NotificationOutbox
     from kafka_dr.topology import NotifierSpec
 
-#: A notifier that hangs is ended then; the next run tries again.
+#: A notifier that hangs is ended then; the next run tries again. Two runs a minute fit with that, so that the news of
+#: the others waits for less than half a minute.
 EACH_NOTIFIER: dict[str, Any] = {
     "map_index_template": "{{ task.notifier }}",
     "retries": 0,
-    "execution_timeout": timedelta(seconds=50),
+    "execution_timeout": timedelta(seconds=25),
 }
 
 
-class DeclaredNotifiersOperator(FirstTask):
-    """Returns the declared notifiers for the mapped tasks, and removes what is no news any more."""
+class NotifiersWithNewsOperator(FirstTask):
+    """Returns the notifiers that have something to send, for the mapped tasks, and removes what is no news any more."""
 
     def __init__(self, **kwargs: Any) -> None:
         defaults = {"task_id": "notifiers", "retries": 0, "execution_timeout": timedelta(minutes=1)}
@@ -41,9 +42,10 @@ class DeclaredNotifiersOperator(FirstTask):
 
         with plain_errors():
             topology = read_topology(os.environ)
-            root = evidence_root(topology.evidence)
-            NotificationOutbox(root).prune(datetime.now(UTC))
-        return sorted(topology.notifications)
+            outbox = NotificationOutbox(evidence_root(topology.evidence))
+            outbox.prune(datetime.now(UTC))
+            declared = topology.notifications.items()
+            return sorted(name for name, spec in declared if _unsent(outbox, name, spec))
 
 
 class NotifyOperator(BaseOperator):
@@ -67,8 +69,7 @@ class NotifyOperator(BaseOperator):
             topology = read_topology(os.environ)
             spec = topology.notifications[self.notifier]
             root = evidence_root(topology.evidence)
-            waiting = NotificationOutbox(root).waiting(self.notifier, datetime.now(UTC))
-        news = [each for each in waiting if spec.wants(group=each.group, occasion=each.occasion)]
+            news = _unsent(NotificationOutbox(root), self.notifier, spec)
         if not news:
             raise AirflowSkipException("nothing new")
         for each in news:
@@ -90,6 +91,12 @@ class NotifyOperator(BaseOperator):
                 f"{type(error).__name__}: {line(error)}. The next run tries again, for a day: look at its connection "
                 "and its arguments in the topology"
             ) from None
+
+
+def _unsent(outbox: NotificationOutbox, notifier: str, spec: NotifierSpec) -> list[Notification]:
+    """Return what a notifier is declared for and has not sent, the oldest first."""
+    waiting = outbox.waiting(notifier, datetime.now(UTC))
+    return [each for each in waiting if spec.wants(group=each.group, occasion=each.occasion)]
 
 
 def _made(spec: NotifierSpec) -> BaseNotifier:

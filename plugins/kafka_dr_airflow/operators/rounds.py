@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, ClassVar, NotRequired, TypedDict
 
-from airflow.sdk import BaseOperator
+from airflow.sdk import Asset, BaseOperator
 from airflow.sdk.exceptions import AirflowException, AirflowSkipException
 
 from kafka_dr.quoting import inline, line
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from kafka_dr.runs.at_rest import WatchResult
     from kafka_dr.topology import Topology
 
+#: Updated when a look of health has ended and readiness was judged again: what changed is sent then.
+HEALTH_LOOKED = Asset(name="kafka-dr health looked", uri="kafka-dr://health/looked")
 #: A cluster that returned accepts writes until such a task has run, so only the steps of a failover go first. The next
 #: run starts when all tasks of this one have ended, so a round may take no longer than most of a minute.
 SOON: dict[str, Any] = {"priority_weight": 500, "weight_rule": "absolute"}

@@ -14,7 +14,7 @@ from airflow.sdk.exceptions import AirflowException, AirflowSkipException
 
 from kafka_dr.notifications import Notification, NotificationOutbox
 from kafka_dr_airflow.operators.kept_results import LookResult, kept_result
-from kafka_dr_airflow.operators.notify import DeclaredNotifiersOperator, NotifyOperator
+from kafka_dr_airflow.operators.notify import NotifiersWithNewsOperator, NotifyOperator
 from support.mail_server import mail_server, web_server
 
 SOURCE = Path(__file__).parents[3] / "include" / "topology.yaml"
@@ -149,11 +149,14 @@ def test_a_class_that_is_no_notifier_is_refused_by_name(
         send("mail")
 
 
-def test_the_mapped_tasks_are_the_declared_notifiers(declared: Any) -> None:
-    declared(mail=MAIL, chat=WEB)
-    assert DeclaredNotifiersOperator().execute({}) == ["chat", "mail"]
-    declared()
-    assert DeclaredNotifiersOperator().execute({}) == []
+def test_only_a_notifier_with_news_gets_a_task(declared: Any) -> None:
+    outbox = declared(mail=MAIL, chat={**WEB, "about": ["moved"]})
+    assert NotifiersWithNewsOperator().execute({}) == []
+    outbox.put(news())
+    assert NotifiersWithNewsOperator().execute({}) == ["mail"]
+    (waiting,) = outbox.waiting("mail", datetime.now(UTC))
+    outbox.sent("mail", waiting, datetime.now(UTC))
+    assert NotifiersWithNewsOperator().execute({}) == []
 
 
 def test_a_look_that_turns_red_is_sent_with_the_address_of_the_group(declared: Any) -> None:

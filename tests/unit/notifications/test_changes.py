@@ -5,10 +5,11 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Any, cast
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_dr.notifications import Notification, changes_between
+from kafka_dr.notifications import OCCASIONS, Notification, changes_between
 from kafka_dr.topology import Occasion
 from kafka_dr.watch_results import KeptResult, WatchName, WatchOutcome
 
@@ -123,3 +124,74 @@ def test_a_drill_that_becomes_overdue_is_told_once() -> None:
     assert drilled(True, True) == ["drill_overdue"]
     assert drilled(True, False, True) == ["drill_overdue", "drill_overdue"]
     assert drilled(False, None, "true") == []
+
+
+WHOLE: dict[str, Any] = {"fence_missing": []}
+MISSING: dict[str, Any] = {"fence_missing": ["west"]}
+
+
+def of_clusters(*facts: dict[str, Any], outcomes: str = "") -> list[Occasion]:
+    """Return what is news when looks of health keep these facts. Each is ok, or F for failed, U for unknown."""
+    words: dict[str, WatchOutcome] = {".": "ok", "F": "failed", "U": "unknown", "-": "left_alone"}
+    found = [words[each] for each in outcomes or "." * len(facts)]
+    return news(*found, watch="health", facts=[register(**each) for each in facts])
+
+
+def test_a_fence_that_is_not_whole_is_told_once_and_by_its_own_name() -> None:
+    assert of_clusters(WHOLE, MISSING, MISSING, WHOLE, outcomes=".FF.") == ["fence_missing", "check_good"]
+    assert of_clusters(MISSING, outcomes="F") == ["fence_missing"]
+
+
+def test_a_fence_that_is_lost_while_something_else_is_red_is_told_all_the_same() -> None:
+    assert of_clusters(WHOLE, WHOLE, MISSING, WHOLE, outcomes=".FFF") == ["check_red", "fence_missing"]
+
+
+def test_a_look_that_found_nothing_out_does_not_tell_a_missing_fence_again() -> None:
+    assert of_clusters(MISSING, {}, MISSING, outcomes="FUF") == ["fence_missing", "check_red", "check_red"]
+
+
+def test_a_look_that_a_run_disturbed_tells_no_missing_fence() -> None:
+    assert of_clusters({}, MISSING, outcomes=".-") == []
+
+
+def heard(*answering: str, silent: tuple[str, ...] = ()) -> dict[str, Any]:
+    return {"answering": list(answering), "silent": list(silent)}
+
+
+def test_a_cluster_that_answers_again_is_told_once_and_in_place_of_the_all_clear() -> None:
+    down, up = heard("west", silent=("east",)), heard("east", "west")
+    assert of_clusters(up, down, down, up, up, outcomes=".UU..") == ["check_red", "cluster_back"]
+
+
+def test_a_cluster_that_comes_back_into_something_that_is_red_is_told_as_well() -> None:
+    down, up = heard("west", silent=("east",)), heard("east", "west")
+    assert of_clusters(down, up, outcomes="UF") == ["check_red", "check_red", "cluster_back"]
+
+
+def test_a_cluster_is_not_back_before_it_answers() -> None:
+    down, nothing = heard("west", silent=("east",)), heard("west")
+    assert of_clusters(down, {}, nothing, outcomes="UUU") == ["check_red"]
+    assert of_clusters(down, {}, heard("east", "west"), outcomes="UU.") == ["check_red", "cluster_back"]
+
+
+def of_canaries(*verdicts: str) -> list[Occasion]:
+    words: dict[str, WatchOutcome] = {"on_time": "ok", "unknown": "unknown"}
+    found = [words.get(each, "failed") for each in verdicts]
+    return news(*found, facts=[{"verdict": each} for each in verdicts])
+
+
+def test_a_lost_canary_is_told_once_and_by_its_own_name() -> None:
+    assert of_canaries("on_time", "lost", "lost", "on_time") == ["canary_lost", "check_good"]
+    assert of_canaries("on_time", "late", "lost") == ["check_red", "canary_lost"]
+    assert of_canaries("on_time", "late", "unknown") == ["check_red", "check_red"]
+
+
+def test_damaged_facts_tell_nothing() -> None:
+    assert of_clusters({"silent": "east", "answering": 5}, {"fence_missing": {"a": 1}, "answering": ["e"]}) == []
+
+
+@pytest.mark.parametrize("occasion", OCCASIONS)
+def test_every_occasion_says_what_it_means_and_what_to_do(occasion: Occasion) -> None:
+    found = Notification("orders", occasion, NOON, "it happened")
+    assert found.means.endswith(".")
+    assert found.todo.endswith(".")

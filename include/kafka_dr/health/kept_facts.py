@@ -1,0 +1,70 @@
+"""What is kept of a health check with its sentences: for the status page, for metrics, and to find changes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC
+from itertools import chain
+from typing import Any
+
+from kafka_dr.health.registers import RegisterAnswers
+from kafka_dr.outcomes import Check, CheckOutcome
+from kafka_dr.register import RegisterState
+
+
+def facts_of(state: RegisterState, checks: Sequence[Check], seen: Mapping[str, list[str]]) -> dict[str, Any]:
+    """Return what the register says of a group, which checks are not ok, and what was seen of its clusters.
+
+    :param seen: the results of :func:`heard_from` and :func:`without_fence`
+    """
+    found = {check.name for check in checks if check.outcome != "ok"}
+    return {
+        "phase": state.phase.value,
+        "active": state.active,
+        "standby": state.standby,
+        "epoch": state.epoch,
+        "verb": state.verb,
+        "run": state.run,
+        "recorded_at": state.at.astimezone(UTC).isoformat(timespec="seconds"),
+        "approved_by": state.approved_by,
+        "held": state.is_held,
+        "open_checks": {name: _worst_of(name, checks) for name in sorted(found)},
+        "denies_added": sum(check.facts.get("denies_added", 0) for check in checks),
+        **seen,
+    }
+
+
+def heard_from(registers: RegisterAnswers, *, too_slow: str) -> dict[str, list[str]]:
+    """Return which clusters answered, and which did not although this worker could have heard them.
+
+    :param too_slow: why this worker could not ask; empty if it could. Then nothing is said, and what was known stays
+    """
+    if too_slow:
+        return {}
+    return {"answering": sorted(registers.states), "silent": sorted(registers.silent)}
+
+
+def without_fence(fences: Mapping[str, Sequence[Check]]) -> dict[str, list[str]]:
+    """Return which clusters were found without a part of their fence. A fence of which nothing is known is not missing.
+
+    A cluster that an unplanned failover left unfenced, and that is back and fenced now, is expected to lack it.
+
+    :param fences: what was found of the fence of each cluster that answered
+    """
+    missing = (cluster for cluster, checks in fences.items() if _is_missing(checks))
+    return {"fence_missing": sorted(missing)}
+
+
+def all_of(fences: Mapping[str, Sequence[Check]]) -> tuple[Check, ...]:
+    """Return the checks of all fences."""
+    return tuple(chain.from_iterable(fences.values()))
+
+
+def _is_missing(checks: Sequence[Check]) -> bool:
+    failed = {check.name for check in checks if check.outcome == "failed"}
+    return bool(failed) and "returned" not in failed
+
+
+def _worst_of(name: str, checks: Sequence[Check]) -> CheckOutcome:
+    outcomes = {check.outcome for check in checks if check.name == name}
+    return next(each for each in ("failed", "unknown", *sorted(outcomes - {"ok"})) if each in outcomes)

@@ -1,0 +1,45 @@
+"""What health keeps to find changes: who answered, and whose fence was not whole; never what it could not find out."""
+
+from __future__ import annotations
+
+from kafka_dr.errors import TryAgain
+from kafka_dr.health.kept_facts import facts_of, heard_from, without_fence
+from kafka_dr.health.registers import RegisterAnswers
+from kafka_dr.health.silence import without_record
+from kafka_dr.outcomes import Check
+from support.register_states import a_state
+
+WHOLE = Check("denies", "ok", "all DENYs are there")
+LACKED = Check("fence", "failed", "west lacked 3 DENYs: they were added", {"denies_added": 3})
+UNPROVEN = Check("fence", "unknown", "the fence of west could not be proven")
+RETURNED = Check("returned", "failed", "east is back and fenced")
+ONE_SILENT = RegisterAnswers({"west": None}, {}, {"east": TryAgain("no answer")})
+
+
+def test_clusters_that_answered_and_clusters_that_did_not_are_listed() -> None:
+    assert heard_from(ONE_SILENT, too_slow="") == {"answering": ["west"], "silent": ["east"]}
+
+
+def test_a_worker_that_could_not_hear_says_nothing_of_silence() -> None:
+    assert heard_from(ONE_SILENT, too_slow="this worker was too slow") == {}
+    assert "silent" not in without_record("orders", ONE_SILENT, too_slow="this worker was too slow").facts
+    assert without_record("orders", ONE_SILENT, too_slow="").facts["silent"] == ["east"]
+
+
+def test_another_cluster_under_the_name_neither_answers_nor_is_silent() -> None:
+    assert heard_from(RegisterAnswers({}, {"east": "other"}, {}), too_slow="") == {"answering": [], "silent": []}
+
+
+def test_a_fence_is_missing_only_where_it_is_known_to_be() -> None:
+    assert without_fence({"west": [LACKED, WHOLE], "east": [WHOLE]}) == {"fence_missing": ["west"]}
+    assert without_fence({"west": [UNPROVEN], "east": [WHOLE]}) == {"fence_missing": []}
+
+
+def test_an_old_cluster_that_is_back_was_expected_to_lack_its_fence() -> None:
+    assert without_fence({"east": [LACKED, RETURNED]}) == {"fence_missing": []}
+
+
+def test_all_of_it_is_kept_with_what_the_register_says() -> None:
+    found = facts_of(a_state(), [WHOLE, LACKED], without_fence({"west": [LACKED]}))
+    assert (found["open_checks"], found["denies_added"], found["fence_missing"]) == ({"fence": "failed"}, 3, ["west"])
+    assert found["held"] is False
