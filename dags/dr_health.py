@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from airflow.sdk import DAG
+from airflow.sdk import DAG, AssetAlias
 
 from kafka_dr_airflow.operators.proposed_failover import ProposalOperator
 from kafka_dr_airflow.operators.rounds import (
@@ -27,7 +27,7 @@ with DAG(
     max_active_runs=1,
     tags=["kafka-dr", "watches"],
 ) as dag:
-    look = HealthRound(outlets=[HEALTH_LOOKED], **SOON)
+    look = HealthRound(outlets=[HEALTH_LOOKED, AssetAlias("kafka_dr_run_ended")], **SOON)
     RedGroupOperator.partial(task_id="red", **PER_RED_GROUP).expand(row=look.output)
     ProposalOperator.partial(
         task_id="propose", trigger_dag_id="dr_unplanned_failover", logical_date=None, **WITHIN_THE_MINUTE

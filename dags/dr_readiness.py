@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from airflow.sdk import DAG
+from airflow.sdk import DAG, AssetOrTimeSchedule, CronTriggerTimetable
 
-from kafka_dr_airflow.operators.rounds import PER_RED_GROUP, ReadinessRound, RedGroupOperator
+from kafka_dr_airflow.operators.rounds import PER_RED_GROUP, RUN_ENDED, ReadinessRound, RedGroupOperator
 from kafka_dr_airflow.trigger_forms import declared
 
 with DAG(
     dag_id="dr_readiness",
     dag_display_name="DR 1: status",
-    description="Asks every 10 minutes whether each group could fail over now, and at what cost.",
+    description="Asks every 10 minutes, and after each run, whether each group could fail over now, and at what cost.",
     doc_md=str(Path(__file__).with_suffix(".md")),
-    schedule=declared().schedule("readiness"),
+    # A run changes what was asked before it: the group is asked again as soon as health sees that the run has ended.
+    schedule=AssetOrTimeSchedule(
+        timetable=CronTriggerTimetable(declared().schedule("readiness"), timezone="UTC"), assets=[RUN_ENDED]
+    ),
     catchup=False,
     max_consecutive_failed_dag_runs=0,  # a red run never pauses this DAG
     max_active_runs=1,

@@ -14,9 +14,11 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from airflow.sdk import Asset
 from airflow.sdk.exceptions import ParamValidationError
 
 from kafka_dr.watch_results import WATCHES, Watch
+from kafka_dr_airflow.operators.rounds import RUN_ENDED
 from lab.bench.many_groups import written as many_groups_declared
 from lab.bench.parsed import parsed
 
@@ -106,11 +108,18 @@ def clock_of(dag: Any) -> str | None:
 
 def test_what_changed_is_sent_after_each_look_of_health_and_no_notifier_can_hold_up_the_next_look(bag: Any) -> None:
     health, sends = bag.dags["dr_health"], bag.dags["dr_notifications"]
-    (seen,) = health.get_task("look").outlets
+    (seen,) = (each for each in health.get_task("look").outlets if isinstance(each, Asset))
     assert sends.schedule.asset_condition.objects == (seen,)
     assert {task.task_id for task in health.tasks} == {"look", "red", "propose"}
     # A run by the clock and one after health, each with a notifier that hangs.
     assert 2 * sends.get_task("notify").execution_timeout.total_seconds() < 60
+
+
+def test_readiness_is_asked_again_when_health_has_seen_the_end_of_a_run(bag: Any) -> None:
+    asked = bag.dags["dr_readiness"].schedule.asset_condition.objects
+    assert asked == (RUN_ENDED,)
+    # An alias, as a plain outlet would be updated by every look.
+    assert not {each.name for each in asked} & {each.name for each in bag.dags["dr_health"].get_task("look").outlets}
 
 
 def test_a_health_check_ends_before_the_next_one_starts(bag: Any) -> None:

@@ -27,12 +27,14 @@ class GroupReadiness:
 
     :param asked_at: when the clusters were asked last, UTC; ``None`` if they never were
     :param moving: a run holds the group, or has changed it since the clusters were asked
+    :param outdated: a run has changed it since the clusters were asked, and holds it no more: they can be asked again
     """
 
     group: str
     verbs: tuple[VerbReadiness, ...]
     asked_at: datetime | None
     moving: bool = False
+    outdated: bool = False
 
     def of(self, verb: ReadyVerb) -> VerbReadiness:
         """Return the readiness of one verb."""
@@ -56,7 +58,7 @@ def readiness_now(watched: WatchedGroup) -> GroupReadiness:
     if asked.reason or asked.result is None:
         return GroupReadiness(watched.group, _all_unknown(asked.reason), at, held)
     if changed := _changed_since(asked.result.looked_at, watched.of("health")):
-        return GroupReadiness(watched.group, _all_unknown(changed), at, moving=True)
+        return GroupReadiness(watched.group, _all_unknown(changed), at, moving=True, outdated=not held)
     try:
         verbs = verbs_in(asked.result.facts)
     except ReadinessUnreadable as error:
@@ -123,7 +125,7 @@ def _changed_since(asked_at: datetime, health: WatchStatus) -> str:
     except (KeyError, TypeError, ValueError):
         return ""
     said = f"run {run} has changed the group since the clusters were asked"
-    return f"{said}: trigger dr_readiness, or wait for its next look"
+    return f"{said}: dr_readiness asks them again within two minutes after its end; if not, trigger it"
 
 
 def _is_held(health: WatchStatus) -> bool:

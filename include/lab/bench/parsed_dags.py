@@ -15,14 +15,17 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-#: The only thing but the clock that starts a DAG is a look of health, and that ends once a minute.
 _LOOKS_OF_HEALTH = 24 * 60
 
 
 def _runs_a_day(schedule: Any) -> int:
     """Return how often a schedule of this project runs: only its minutes and hours are not always ``*``."""
     if (clock := getattr(schedule, "timetable", None)) is not None:
-        return _runs_a_day(clock.expression) + _LOOKS_OF_HEALTH
+        from kafka_dr_airflow.operators.rounds import HEALTH_LOOKED
+
+        # Beyond the clock a DAG follows each look of health, or something that a quiet day does not have.
+        follows = HEALTH_LOOKED in schedule.asset_condition.objects
+        return _runs_a_day(clock.expression) + (_LOOKS_OF_HEALTH if follows else 0)
     cron = str(schedule)
     minutes, hours, *others = cron.split()
     if others != ["*", "*", "*"]:

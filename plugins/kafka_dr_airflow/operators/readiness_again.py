@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.quoting import line
@@ -13,23 +14,27 @@ from kafka_dr_airflow.links import status_of
 from kafka_dr_airflow.operators.outgoing import keep_news
 from kafka_dr_airflow.topology_file import evidence_root, read_topology
 
+if TYPE_CHECKING:
+    from kafka_dr.readiness import GroupReadiness
+    from kafka_dr.topology import Topology
 
-def judge_readiness_again(logger: Any) -> None:
+
+def judge_readiness_again(logger: Any) -> tuple[str, ...]:
     """Judge every group from its kept results, notify people of what changed, and keep the scores.
 
     If that fails, only the log says so: the look itself is kept, and the status page judges by itself.
 
     :param logger: of the task
+    :returns: the groups whose clusters have to be asked again, because a run has ended since
     """
     from kafka_dr.json_documents import DocumentDamaged
     from kafka_dr.notifications import ToldReadiness, readiness_changes
-    from kafka_dr.readiness import readiness_now
-    from kafka_dr.watch_results import FiguresOverTime, WatchResultStore, read_status
+    from kafka_dr.watch_results import FiguresOverTime
 
     try:
         topology = read_topology(os.environ)
         root, now, groups = evidence_root(topology.evidence), datetime.now(UTC), sorted(topology.protection_groups)
-        judged = [readiness_now(each) for each in read_status(groups, WatchResultStore(root), now)]
+        judged = _judged(root, groups, now)
         told = ToldReadiness(root)
         try:
             before = told.read()
@@ -46,3 +51,21 @@ def judge_readiness_again(logger: Any) -> None:
         FiguresOverTime(root, "readiness").add(now, scores, declared=groups)
     except (KafkaDrError, OSError) as error:
         logger.warning("Readiness could not be judged again: %s", line(error))
+        return ()
+    return tuple(each.group for each in judged if each.outdated)
+
+
+def outdated_groups(topology: Topology) -> list[str]:
+    """Return the groups that a run has changed since their clusters were asked; all of them if that is not known."""
+    now, groups = datetime.now(UTC), sorted(topology.protection_groups)
+    try:
+        return [each.group for each in _judged(evidence_root(topology.evidence), groups, now) if each.outdated]
+    except (KafkaDrError, OSError):
+        return groups
+
+
+def _judged(root: Any, groups: Sequence[str], now: datetime) -> list[GroupReadiness]:
+    from kafka_dr.readiness import readiness_now
+    from kafka_dr.watch_results import WatchResultStore, read_status
+
+    return [readiness_now(each) for each in read_status(groups, WatchResultStore(root), now)]

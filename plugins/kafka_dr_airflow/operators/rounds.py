@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, ClassVar, NotRequired, TypedDict
 
-from airflow.sdk import Asset, BaseOperator
+from airflow.sdk import Asset, AssetAlias, BaseOperator
 from airflow.sdk.exceptions import AirflowException, AirflowSkipException
 
 from kafka_dr.quoting import inline, line
@@ -17,7 +17,7 @@ from kafka_dr_airflow.links import AuditLink
 from kafka_dr_airflow.operators.kept_results import keep_round, results_of
 from kafka_dr_airflow.operators.parameters import FirstTask
 from kafka_dr_airflow.operators.plain_failure import fails_plainly, plain_errors
-from kafka_dr_airflow.operators.readiness_again import judge_readiness_again
+from kafka_dr_airflow.operators.readiness_again import judge_readiness_again, outdated_groups
 from kafka_dr_airflow.run_note import leave_note
 from kafka_dr_airflow.topology_file import read_topology
 
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 #: Updated when a look of health has ended and readiness was judged again: what changed is sent then.
 HEALTH_LOOKED = Asset(name="kafka-dr health looked", uri="kafka-dr://health/looked")
+#: Updated when a look of health finds that a run has ended since the clusters were asked: they are asked again then.
+RUN_ENDED = Asset(name="kafka-dr run ended", uri="kafka-dr://run/ended")
 #: A cluster that returned accepts writes until such a task has run, so only the steps of a failover go first. The next
 #: run starts when all tasks of this one have ended, so a round may take no longer than most of a minute.
 SOON: dict[str, Any] = {"priority_weight": 500, "weight_rule": "absolute"}
@@ -148,7 +150,10 @@ class RoundOperator(FirstTask):
 
 
 class HealthRound(RoundOperator):
-    """Checks that each cluster is in the role that the register says. Fences a cluster that returned."""
+    """Checks that each cluster is in the role that the register says. Fences a cluster that returned.
+
+    Its outlets are updated by each look, but an alias only if the clusters have to be asked again for readiness.
+    """
 
     watch, look = "health", "kafka_dr.rounds.looks:health"
     seconds = 50.0
@@ -161,7 +166,9 @@ class HealthRound(RoundOperator):
     def execute(self, context: Any) -> list[RedGroup]:
         """Look, and judge readiness again with what was found: people are notified within a minute."""
         found = super().execute(context)
-        judge_readiness_again(self.log)
+        if outdated := judge_readiness_again(self.log):
+            for alias in (each for each in self.outlets if isinstance(each, AssetAlias)):
+                context["outlet_events"][alias].add(RUN_ENDED, extra={"groups": outdated})
         return found
 
 
@@ -198,6 +205,12 @@ class ReadinessRound(RoundOperator):
 
     watch, look = "readiness", "kafka_dr.rounds.looks:readiness"
     seconds = 240.0
+
+    def due(self, topology: Topology, context: Any) -> list[str]:
+        """Return the groups that a run has changed since, if the end of a run is why this one was started."""
+        if _type_of(context["dag_run"]) == "asset_triggered":
+            return outdated_groups(topology)
+        return super().due(topology, context)
 
 
 class RedGroupOperator(BaseOperator):
@@ -252,8 +265,13 @@ def shown_rows(logger: Any, context: Any, found: Mapping[str, WatchResult]) -> l
 
 
 def _is_scheduled(dag_run: Any) -> bool:
-    """Return whether the schedule started a run. Airflow gives its tasks an enumeration whose text is not its value."""
-    return str(getattr(dag_run.run_type, "value", dag_run.run_type)) == "scheduled"
+    """Return whether the schedule started a run."""
+    return _type_of(dag_run) == "scheduled"
+
+
+def _type_of(dag_run: Any) -> str:
+    """Return why a run was started. Airflow gives its tasks an enumeration whose text is not its value."""
+    return str(getattr(dag_run.run_type, "value", dag_run.run_type))
 
 
 def rows(found: Iterable[WatchResult], *, red: Collection[str], lines: int = RED_LINES) -> list[RedGroup]:

@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import logging
+import os
 from datetime import UTC, datetime
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import yaml
+from airflow.sdk import AssetAlias
+from airflow.sdk.api.datamodels._generated import DagRunType
+from airflow.sdk.execution_time.context import OutletEventAccessors
 
 from kafka_dr.notifications import NotificationOutbox
 from kafka_dr.watch_results import WATCHES, FiguresOverTime, KeptResult, WatchResultStore
-from kafka_dr_airflow.operators.readiness_again import judge_readiness_again
+from kafka_dr_airflow.operators.readiness_again import judge_readiness_again, outdated_groups
+from kafka_dr_airflow.operators.rounds import HEALTH_LOOKED, RUN_ENDED, HealthRound, ReadinessRound, RoundOperator
+from kafka_dr_airflow.topology_file import read_topology
 from support.kept_metrics import FACTS
 
 SOURCE = Path(__file__).parents[3] / "include" / "topology.yaml"
@@ -72,3 +79,41 @@ def test_a_damaged_memory_or_result_only_says_so(root: Path, caplog: pytest.LogC
     (root / "watches" / "health.json").write_text("{")
     judge_readiness_again(LOG)
     assert occasions(root) == ["readiness_lost"]
+
+
+def test_a_run_that_ended_since_the_clusters_were_asked_names_its_group_until_they_were_asked_again(root: Path) -> None:
+    now = datetime.now(UTC).isoformat()
+    keep(root, facts={**FACTS["health"], "recorded_at": now, "held": True})
+    assert judge_readiness_again(LOG) == ()
+    keep(root, facts={**FACTS["health"], "recorded_at": now})
+    assert judge_readiness_again(LOG) == ("orders",)
+    assert outdated_groups(read_topology(os.environ)) == ["orders"]
+    keep(root)
+    assert judge_readiness_again(LOG) == ()
+    assert outdated_groups(read_topology(os.environ)) == []
+
+
+def test_a_look_of_health_starts_readiness_only_after_the_end_of_a_run(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(RoundOperator, "execute", lambda *_: [])
+    alias = AssetAlias("kafka_dr_run_ended")
+    health = HealthRound(outlets=[HEALTH_LOOKED, alias])
+    keep(root)
+    events = OutletEventAccessors()
+    health.execute({"outlet_events": events})
+    assert events[alias].asset_alias_events == []
+    keep(root, facts={**FACTS["health"], "recorded_at": datetime.now(UTC).isoformat()})
+    health.execute({"outlet_events": events})
+    (event,) = events[alias].asset_alias_events
+    assert (event.dest_asset_key.uri, event.extra) == (RUN_ENDED.uri, {"groups": ("orders",)})
+
+
+def test_readiness_that_the_end_of_a_run_started_asks_about_that_group_alone(root: Path) -> None:
+    keep(root, facts={**FACTS["health"], "recorded_at": datetime.now(UTC).isoformat()})
+    ended = {"dag_run": SimpleNamespace(run_type=DagRunType.ASSET_TRIGGERED)}
+    assert ReadinessRound().due(read_topology(os.environ), ended) == ["orders"]
+    keep(root)
+    assert ReadinessRound().due(read_topology(os.environ), ended) == []
+    triggered = {"dag_run": SimpleNamespace(run_type=DagRunType.MANUAL)}
+    assert ReadinessRound().due(read_topology(os.environ), triggered) == ["orders"]

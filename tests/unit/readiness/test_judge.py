@@ -93,6 +93,13 @@ def test_an_answer_from_before_the_register_changed_is_no_answer(seconds: int, a
         assert "run manual__2 has changed the group" in found.of("planned_failover").open[0].detail
 
 
+@pytest.mark.parametrize("held", [True, False])
+def test_clusters_are_asked_again_when_the_run_that_changed_the_group_holds_it_no_more(held: bool) -> None:
+    moved = {"run": "manual__2", "recorded_at": NOON.isoformat(), "held": held}
+    assert readiness_now(group(register=moved)).outdated is not held
+    assert not readiness_now(group(register=moved, at=NOON + timedelta(seconds=31))).outdated
+
+
 @pytest.mark.parametrize("register", [{}, {"recorded_at": "soon", "run": "x"}, {"recorded_at": None, "run": "x"}])
 def test_a_health_result_that_does_not_say_when_the_register_changed_changes_no_answer(register: Any) -> None:
     assert answers(register=register)[0] == "ready"
