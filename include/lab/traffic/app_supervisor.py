@@ -1,7 +1,8 @@
 """Keeps the applications running: it starts each in a process of its own, and again whenever it ends.
 
 The processes are forked from this one, which has everything imported, so that a restart costs milliseconds. This
-process never opens a Kafka client itself: threads of a client would not survive the fork.
+process never opens a Kafka client itself: threads of a client would not survive the fork. An application that waits for
+its restart starts at once when the route changes, as those do that watch their configuration.
 """
 
 from __future__ import annotations
@@ -70,6 +71,7 @@ class AppSupervisor:
     def __init__(self, jobs: Mapping[str, AppSpec], folders: Folders) -> None:
         self._folders = folders
         self._running = {name: _Running(job) for name, job in jobs.items()}
+        self._route = _version(folders.route)
         self._quiet = False
         self._ending = False
         self._told: str | None = None
@@ -89,6 +91,9 @@ class AppSupervisor:
     def _look(self) -> None:
         self._reap()
         now = time.monotonic()
+        if self._route_has_changed():
+            for each in self._running.values():
+                each.due = now
         for each in self._running.values():
             hushed = self._quiet and each.job.writes is not None
             if each.pid is None and not hushed and now >= each.due:
@@ -97,6 +102,10 @@ class AppSupervisor:
                 each.pid = self._fork(each.job)
             elif each.pid is not None and hushed:
                 self._stop([each])
+
+    def _route_has_changed(self) -> bool:
+        before, self._route = self._route, _version(self._folders.route)
+        return self._route != before
 
     def _reap(self) -> None:
         for each in self._running.values():
@@ -142,6 +151,15 @@ class AppSupervisor:
 
     def _hush(self, _number: int, _frame: object) -> None:
         self._quiet = True
+
+
+def _version(route: Path) -> tuple[int, int] | None:
+    """Return what differs between two versions of the route's file; ``None`` if there is none."""
+    try:
+        found = route.stat()
+    except OSError:
+        return None
+    return found.st_ino, found.st_mtime_ns
 
 
 def live(job: AppSpec, folders: Folders) -> int:
