@@ -32,7 +32,7 @@ with DAG(
             type="string",
             enum=["planned", "unplanned"],
             title="Kind",
-            description="Planned goes there and back. Unplanned cuts the drill, and nothing else, off from the source.",
+            description="Unplanned cuts the drill, and nothing else, off from the source. Both go there and back.",
         ),
     },
 ) as dag:

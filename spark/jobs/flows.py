@@ -31,6 +31,14 @@ def declared_flow(topology: Topology, name: str) -> Flow:
     return known
 
 
+def group_named(flow: str) -> str:
+    """Return the group that the name of a flow begins with.
+
+    :param flow: see :func:`declared_flow`
+    """
+    return flow.removeprefix("dr.").rpartition(".")[0]
+
+
 def audited(name: str, declared: ClusterSpec, connections: Connections) -> KafkaCluster:
     """Return a cluster in the role of the audit, which may see the register's topic and not every topic."""
     return KafkaCluster(name, connections.kafka(declared.connections.audit), known_topic=REGISTER_TOPIC)

@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 from typing import Any
 
 from kafka_dr.drill import conduct
-from kafka_dr.drill.drill_group import id_at
 from kafka_dr.drill.result import DrillLeg, DrillResult
 from kafka_dr.topology import DrillSpec, Objectives
+from kafka_dr.topology.drill_group import id_at
 from kafka_dr.topology.drill_rules import NOBODY
 
 TUESDAY = datetime(2026, 11, 24, 10, 30, tzinfo=UTC)

@@ -23,7 +23,6 @@ from kafka_dr.command_line.opened import (
 )
 from kafka_dr.drill import conduct
 from kafka_dr.drill.beginning import remaining
-from kafka_dr.drill.drill_group import id_at
 from kafka_dr.drill.result import DrillResult, DrillResults, to_json
 from kafka_dr.evidence.signing import SigningKey
 from kafka_dr.json_documents import DocumentDamaged
@@ -31,6 +30,7 @@ from kafka_dr.people import UNKNOWN_PERSON
 from kafka_dr.quoting import line
 from kafka_dr.runs.clients import Clients
 from kafka_dr.topology import DrillKind
+from kafka_dr.topology.drill_group import id_at
 
 Kind = Annotated[DrillKind, typer.Option("--kind", help="which failover is practised")]
 Teardown = Annotated[

@@ -12,7 +12,6 @@ from datetime import datetime
 from kafka_dr.approvals import signed
 from kafka_dr.approvals.approval import record_answer
 from kafka_dr.approvals.journaled import BY_KEY, Answer, journal_of
-from kafka_dr.drill.drill_group import Drill, drill_of
 from kafka_dr.errors import Refused
 from kafka_dr.evidence.signing import SigningKey
 from kafka_dr.failover.ask_approval import ask_approval
@@ -20,6 +19,7 @@ from kafka_dr.people import UNKNOWN_PERSON, Person
 from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.request import RunRequest, StepName
 from kafka_dr.runs.run import Run
+from kafka_dr.topology.drill_group import Drill, drill_of
 from kafka_dr.topology.drill_rules import NOBODY
 
 _BY_TOPOLOGY = "the topology (drill.approval: automatic)"

@@ -9,7 +9,6 @@ from kafka_dr import parallel
 from kafka_dr.checks.cluster_checks import leaderless
 from kafka_dr.clusters import KafkaCluster
 from kafka_dr.drill.approving import approver_of
-from kafka_dr.drill.drill_group import Drill, declared, drill_of
 from kafka_dr.drill.windows import is_open
 from kafka_dr.errors import KafkaDrError, Refused, TryAgain
 from kafka_dr.evidence.signing import SigningKey
@@ -17,6 +16,7 @@ from kafka_dr.register import Phase, RegisterState
 from kafka_dr.runs.clients import Clients, wrong_cluster_id
 from kafka_dr.runs.group_context import GroupContext
 from kafka_dr.topology import DrillKind, ProtectionGroup
+from kafka_dr.topology.drill_group import Drill, declared, drill_of
 
 
 def drill_now(group: str, kind: DrillKind, drill_id: str, clients: Clients) -> Drill:

@@ -11,9 +11,10 @@ from dataclasses import replace
 
 from kafka_dr.drill.approving import approver_of
 from kafka_dr.drill.beginning import at_rest, drill_now, drill_to_remove, require_no_other, require_possible
-from kafka_dr.drill.drill_group import declared
+from kafka_dr.drill.copy_jobs import CopyJobs
+from kafka_dr.drill.course import Course
 from kafka_dr.drill.making import make
-from kafka_dr.drill.practice import Course, Practised, practise
+from kafka_dr.drill.practice import Practised, practise
 from kafka_dr.drill.reach import own_clients
 from kafka_dr.drill.result import DrillLeg, DrillResult, DrillResults, to_json
 from kafka_dr.drill.teardown import tear_down
@@ -24,6 +25,7 @@ from kafka_dr.evidence.signing import SigningKey
 from kafka_dr.quoting import line
 from kafka_dr.runs.clients import Clients
 from kafka_dr.topology import DrillKind, Objectives
+from kafka_dr.topology.drill_group import declared
 
 Say = Callable[[str], None]
 #: So many past results say what is due.
@@ -55,7 +57,7 @@ def begin(
     """Check whether a drill may begin, and keep that it has. Nothing is changed on a cluster.
 
     :param clients: of the real world
-    :param drill_id: see :func:`~kafka_dr.drill.drill_group.id_at`
+    :param drill_id: see :func:`~kafka_dr.topology.drill_group.id_at`
     :param requester: the name of the person who triggers it; empty where no person does
     :param key: by which that person is known without Airflow
     :raises Refused: it may not begin
@@ -84,11 +86,19 @@ def begin(
 
 
 def carry_out(
-    group: str, drill_id: str, clients: Clients, say: Say, *, requester: str, key: SigningKey | None = None
+    group: str,
+    drill_id: str,
+    clients: Clients,
+    say: Say,
+    *,
+    requester: str,
+    key: SigningKey | None = None,
+    jobs: CopyJobs | None = None,
 ) -> DrillResult:
     """Make what a drill that has begun works on, run its failovers, and keep what was measured.
 
     :param clients: of the real world
+    :param jobs: of the way back from an unplanned failover; without them it is not practised
     :raises Refused: no such drill has begun, or it was carried out already
     """
     begun = _begun(group, drill_id, clients)
@@ -101,7 +111,7 @@ def carry_out(
         approver = approver_of(drill, clients, requester=requester, key=key)
         with own_clients(drill, clients) as own:
             make(drill, own, say)
-            found = practise(Course(drill, clients, own, approver, say, requester))
+            found = practise(Course(drill, clients, own, approver, say, requester), jobs)
         result = measured(begun, found, drill.group.objectives)
     except KafkaDrError as error:
         result = replace(begun, why=(line(str(error)),), stage="measured")
@@ -136,6 +146,8 @@ def measured(begun: DrillResult, found: Practised, objectives: Objectives) -> Dr
     why = [each.words for each in judged if each.verdict != "met"]
     for leg in found.legs:
         where = f"{leg.source} → {leg.target}"
+        if leg.lost and leg.verb == "failback":
+            why.append(f"{where}: {leg.lost} of {leg.acknowledged} acknowledged records are missing in the new copy")
         if leg.lost and leg.verb == "planned_failover":
             why.append(f"{where}: {leg.lost} of {leg.acknowledged} acknowledged records were lost")
         if leg.write_outage_seconds is not None and leg.write_outage_seconds < 0:
@@ -156,7 +168,11 @@ def measured(begun: DrillResult, found: Practised, objectives: Objectives) -> Dr
 
 
 def judge(legs: Sequence[DrillLeg], objectives: Objectives) -> tuple[MeasuredObjective, ...]:
-    """Return each objective with the worst that was measured; what one failover did not measure is not known."""
+    """Return each objective with the worst that was measured; what one failover did not measure is not known.
+
+    A failback moves no application, so it has no part in them.
+    """
+    legs = [leg for leg in legs if leg.verb != "failback"]
     planned = [leg for leg in legs if leg.verb == "planned_failover"]
     asked = {"rto_seconds": legs, "rpo_seconds": legs, **({"write_outage_seconds": planned} if planned else {})}
     return tuple(

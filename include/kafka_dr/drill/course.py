@@ -1,4 +1,4 @@
-"""A failover of a drill: the steps of the real verb, in its order, by the real code."""
+"""A drill that is under way, and a run of it: the steps of the real verb, in its order, by the real code."""
 
 from __future__ import annotations
 
@@ -11,9 +11,11 @@ from kafka_dr.drill.approving import DrillApprover, approve
 from kafka_dr.failover.runner import run_step
 from kafka_dr.failover.switch import switch
 from kafka_dr.quoting import line
+from kafka_dr.register import Verb
 from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.record import StepFailed, StepRecord
 from kafka_dr.runs.request import VERBS, RunRequest, StepDefinition, StepName, first_step, switch_steps
+from kafka_dr.topology.drill_group import Drill
 
 #: How often a step is tried again that can only go forward, and the pause before it, in seconds, as in Airflow.
 _AGAIN, _PAUSE_SECONDS = 3, 5.0
@@ -21,8 +23,36 @@ _APPROVALS = (StepName.APPROVAL, StepName.SECOND_APPROVAL)
 
 
 @dataclass(frozen=True, slots=True)
+class Course:
+    """A drill that is under way.
+
+    :param real: clients of the real world, for what has to stay at rest
+    :param own: clients of the drill
+    """
+
+    drill: Drill
+    real: Clients
+    own: Clients
+    approver: DrillApprover
+    say: Callable[[str], None]
+    requester: str = ""
+
+    def request(self, name: str, verb: Verb, source: str, target: str) -> RunRequest:
+        """Return the request for a run of the drill."""
+        return RunRequest(
+            self.drill.name,
+            f"{self.drill.id}-{name}",
+            source=source,
+            target=target,
+            reason=f"a drill of {self.drill.group.name}",
+            verb=verb,
+            requester=self.requester,
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class Moved:
-    """A failover that came through.
+    """A run that came through.
 
     :param approved_at: aware
     :param report: the facts of its report
@@ -54,21 +84,32 @@ def said_of(record: StepRecord) -> str:
     return line(f"{record.step}: {record.outcome} in {record.seconds:.2f} s. {record.detail}")
 
 
-def move(request: RunRequest, clients: Clients, approver: DrillApprover, say: Callable[[str], None]) -> Moved:
+def move(
+    request: RunRequest,
+    clients: Clients,
+    approver: DrillApprover,
+    say: Callable[[str], None],
+    *,
+    before: Mapping[StepName, Callable[[], None]] | None = None,
+) -> Moved:
     """Run a whole verb. A failure ends the drill, and nothing is rolled back: the teardown removes the group.
 
     :param clients: of the drill
+    :param before: what is done right before a step, as a task of its own does it in Airflow
     :raises KafkaDrError: a step did not succeed
     """
     first, switched = first_step(request.verb), switch_steps(request.verb)
     say(said_of(run_step(first, request, clients)))
     approved_at = approve(request, clients, approver)
     say(f"approval: by {approver.person.name}, verified by {approver.verified}")
-    switch(request, clients, _Watch(say))
+    if switched:
+        switch(request, clients, _Watch(say))
     report: Mapping[str, Any] = {}
     for step in VERBS[request.verb]:
         if step.name in (first, *_APPROVALS, *switched):
             continue
+        if before and (job := before.get(step.name)) is not None:
+            job()
         record = _tried(step, request, clients, say)
         report = record.facts
     return Moved(request, approved_at, report)

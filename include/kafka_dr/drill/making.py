@@ -6,12 +6,12 @@ from collections.abc import Callable
 
 from kafka_dr import parallel
 from kafka_dr.adoption.adopt import adopt, wait_until_led
-from kafka_dr.drill.drill_group import Drill
 from kafka_dr.drill.rights import given
 from kafka_dr.errors import TryAgain
 from kafka_dr.runs.at_rest import WatchResult
 from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.group_context import GroupContext
+from kafka_dr.topology.drill_group import Drill
 from kafka_dr.waiting import wait_until
 from kafka_dr.watch.reconcile_flows import reconcile_flows
 

@@ -1,8 +1,8 @@
-"""What a drill does between its making and its teardown: under load, a failover, and back where it was planned."""
+"""What a drill does between its making and its teardown: under load, a failover, and the way back."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -11,20 +11,16 @@ from kafka_dr.clusters import ClientSettings, OffsetRange, TopicPartition
 from kafka_dr.clusters.group_member import SESSION_SECONDS
 from kafka_dr.drill import truth
 from kafka_dr.drill.application import DrillApplication
-from kafka_dr.drill.approving import DrillApprover
 from kafka_dr.drill.beginning import at_rest
-from kafka_dr.drill.course import Moved, move
-from kafka_dr.drill.drill_group import Drill
+from kafka_dr.drill.copy_jobs import CopyJobs
+from kafka_dr.drill.course import Course, Moved, move
 from kafka_dr.drill.making import wait_until_flowing
 from kafka_dr.drill.reach import without
 from kafka_dr.drill.result import DrillLeg
+from kafka_dr.drill.way_back import fence_on_return, go_back
 from kafka_dr.errors import Refused, TryAgain
-from kafka_dr.health.health_check import check_health
-from kafka_dr.register import Phase, Verb
 from kafka_dr.replication import Flow
 from kafka_dr.runs.clients import Clients
-from kafka_dr.runs.group_context import GroupContext
-from kafka_dr.runs.request import RunRequest
 from kafka_dr.waiting import wait_until
 from kafka_dr.watch.canary_check import watch_canary
 
@@ -32,8 +28,6 @@ from kafka_dr.watch.canary_check import watch_canary
 _WORKS_SECONDS, _READ_SECONDS = 60.0, 60.0
 #: So many records are read on a cluster before the application counts as working there.
 _SOME = 20
-
-Say = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,50 +42,23 @@ class Practised:
     read_again: int
 
 
-@dataclass(frozen=True, slots=True)
-class Course:
-    """A drill that is under way.
-
-    :param real: clients of the real world, for what has to stay at rest
-    :param own: clients of the drill
-    """
-
-    drill: Drill
-    real: Clients
-    own: Clients
-    approver: DrillApprover
-    say: Say
-    requester: str = ""
-
-    def request(self, name: str, verb: Verb, source: str, target: str) -> RunRequest:
-        """Return the request for a run of the drill."""
-        return RunRequest(
-            self.drill.name,
-            f"{self.drill.id}-{name}",
-            source=source,
-            target=target,
-            reason=f"a drill of {self.drill.group.name}",
-            verb=verb,
-            requester=self.requester,
-        )
-
-
-def practise(course: Course) -> Practised:
+def practise(course: Course, jobs: CopyJobs | None = None) -> Practised:
     """Run the failovers of a drill, under load of its own, and measure them.
 
+    :param jobs: of the way back from an unplanned failover; without them it is not practised
     :raises KafkaDrError: a step did not succeed, or the application stopped working
     """
     lost: list[Clients] = []
+    planned = course.drill.kind == "planned"
     with _application(course, lost) as application:
         began = course.own.clock.now()
-        if course.drill.kind == "planned":
-            moves = _planned(course, application)
-        else:
-            moves = _unplanned(course, application, lost)
+        moves = _planned(course, application) if planned else _unplanned(course, application, lost, jobs)
         application.stop_writing()
-        last = moves[-1].request.target or course.drill.standby
-        _wait_read(course, application, last)
-    return _measured(course, application.log(), moves, began)
+        _wait_read(course, application, course.drill.active if planned else course.drill.standby)
+    log = application.log()
+    if moves[-1].request.verb == "failback":
+        _wait_copied(course, log)
+    return _measured(course, log, moves, began)
 
 
 def _planned(course: Course, application: DrillApplication) -> list[Moved]:
@@ -108,8 +75,10 @@ def _planned(course: Course, application: DrillApplication) -> list[Moved]:
     return moves
 
 
-def _unplanned(course: Course, application: DrillApplication, lost: list[Clients]) -> list[Moved]:
-    """The source is lost, for the drill alone; after the failover it is back, and is fenced as any old cluster is."""
+def _unplanned(
+    course: Course, application: DrillApplication, lost: list[Clients], jobs: CopyJobs | None
+) -> list[Moved]:
+    """The source is lost, for the drill alone; after the failover it is back, is fenced, and becomes a copy again."""
     drill = course.drill
     _require_at_rest(course)
     # What a disaster leaves is what was seen before it: the last look at the groups, as dr_canary takes it each minute.
@@ -125,12 +94,13 @@ def _unplanned(course: Course, application: DrillApplication, lost: list[Clients
         request = course.request("there", "unplanned_failover", drill.active, drill.standby)
         moved = move(request, clients, course.approver, course.say)
         _wait_working(course, application, drill.standby, since=moved.approved_at)
-    course.say(f"{drill.active} is back: {check_health(drill.name, course.own).summary}")
-    state = GroupContext(drill.name, course.own).read_register_state()
-    if state is None or state.phase not in (Phase.DIVERGED, Phase.STABLE):
-        seen = "no record" if state is None else state.phase
-        raise Refused(f"{drill.active} is back and not fenced: the register says {seen}, expected diverged")
-    return [moved]
+    lost.clear()
+    fence_on_return(course)
+    if jobs is None:
+        course.say("the way back is not practised: nothing here starts the jobs that compare whole copies")
+        return [moved]
+    _require_at_rest(course)
+    return [moved, go_back(course, moved, jobs)]
 
 
 @contextmanager
@@ -142,7 +112,7 @@ def _application(course: Course, lost: list[Clients]) -> Iterator[DrillApplicati
     drill = course.drill
 
     def reach(cluster: str) -> ClientSettings:
-        clients = lost[0] if lost else course.real
+        clients = next(iter(lost), course.real)
         return clients.settings_of(drill.spec.connections[cluster])
 
     application = DrillApplication(
@@ -217,10 +187,21 @@ def _held(course: Course, cluster: str) -> dict[TopicPartition, list[int]]:
     return found
 
 
+def _wait_copied(course: Course, log: truth.ApplicationLog) -> None:
+    """Wait until the old cluster holds every record of the active one; what it does not is part of the result."""
+    source, target = course.drill.standby, course.drill.active
+
+    def missing() -> int:
+        return truth.of_copy(log, source=source, held=_held(course, target)).lost
+
+    wait_until(missing, lambda found: not found, clock=course.own.clock, seconds=_READ_SECONDS, pause_seconds=1.0)
+
+
 def _measured(course: Course, log: truth.ApplicationLog, moves: Sequence[Moved], began: datetime) -> Practised:
     held = {cluster: _held(course, cluster) for cluster in course.drill.clusters}
-    legs, ends = [], [*(moved.approved_at for moved in moves[1:]), None]
-    for moved, since, until in zip(moves, (began, *ends), ends, strict=False):
+    switches = [moved for moved in moves if moved.request.verb != "failback"]
+    legs, ends = [], [*(moved.approved_at for moved in switches[1:]), None]
+    for moved, since, until in zip(switches, (began, *ends), ends, strict=False):
         source, target = moved.request.source or "", moved.request.target or ""
         seen = truth.of_leg(
             log,
@@ -231,12 +212,15 @@ def _measured(course: Course, log: truth.ApplicationLog, moves: Sequence[Moved],
             held=held[target],
         )
         legs.append(_leg(moved, source, target, seen))
-    last = legs[-1].target
-    return Practised(tuple(legs), truth.unread(log, held[last]), truth.read_again(log))
+    active = legs[-1].target
+    for moved in moves[len(switches) :]:
+        target = moved.request.target or ""
+        legs.append(_leg(moved, active, target, truth.of_copy(log, source=active, held=held[target])))
+    return Practised(tuple(legs), truth.unread(log, held[active]), truth.read_again(log))
 
 
 def _leg(moved: Moved, source: str, target: str, seen: truth.LegTruth) -> DrillLeg:
-    names = ("rto_seconds", "rpo_seconds", "write_outage_seconds")
+    names = ("rto_seconds", "rpo_seconds", "write_outage_seconds", "seconds_to_caught_up", "stranded")
     return DrillLeg(
         verb=moved.request.verb,
         run=moved.request.run,
@@ -249,5 +233,5 @@ def _leg(moved: Moved, source: str, target: str, seen: truth.LegTruth) -> DrillL
         acknowledged=seen.acknowledged,
         lost=seen.lost,
         reordered=seen.reordered,
-        report={name: moved.report.get(name) for name in names},
+        report={name: moved.report[name] for name in names if name in moved.report},
     )

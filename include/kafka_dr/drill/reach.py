@@ -8,11 +8,11 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from kafka_dr.clusters import ClientSettings
-from kafka_dr.drill.drill_group import Drill, topology_of
 from kafka_dr.drill.result import DrillResults
 from kafka_dr.people import Person
 from kafka_dr.replication import ConnectEndpoint
 from kafka_dr.runs.clients import Clients
+from kafka_dr.topology.drill_group import Drill, topology_of
 from kafka_dr.topology.drill_rules import NOBODY
 
 

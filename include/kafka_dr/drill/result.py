@@ -11,9 +11,8 @@ from kafka_dr.evidence import MeasuredObjective
 from kafka_dr.evidence.storage_path import StoragePath, file_names
 from kafka_dr.json_documents import JsonFile
 from kafka_dr.topology import DrillKind
+from kafka_dr.topology.drill_group import DRILLS_FOLDER
 
-#: Below the evidence root: one folder for each group, and in it one for each drill.
-FOLDER = "drills"
 _RESULT = "result.json"
 _SCHEMA_VERSION = 1
 #: ``begun``: nothing is measured yet, or its process died before. ``measured``: what it made is not removed yet.
@@ -22,7 +21,7 @@ DrillStage = Literal["begun", "measured", "ended"]
 
 @dataclass(frozen=True, slots=True)
 class DrillLeg:
-    """One failover of a drill, as its own application saw it.
+    """One run of a drill, as its own application saw it. A failback moves no application and has no such times.
 
     :param decided_at: when its approval was given
     :param rto_seconds: from then to the first record that was written to the target and read there; ``None``: never
@@ -30,7 +29,8 @@ class DrillLeg:
     :param rpo_seconds: age of the oldest acknowledged record that was lost, when the source was given up; 0: none was
     :param lost: how many acknowledged records the target does not hold
     :param reordered: how many records of the target come after a later one of their partition
-    :param report: RTO, RPO and write outage as the run's own report measured them
+    :param report: what the run's own report measured of a failover: RTO, RPO and write outage; of a failback: seconds
+        until the copy had caught up, and how many records were stranded
     """
 
     verb: str
@@ -81,10 +81,19 @@ class DrillResult:
     def summary(self) -> str:
         """The result in one line."""
         said = "; ".join(each.words for each in self.objectives) or "nothing was measured"
-        found = "passed" if self.passed else f"did not pass: {self.why[0] if self.why else 'nobody knows why'}"
+        found = (
+            f"passed{self._left_out}"
+            if self.passed
+            else f"did not pass: {self.why[0] if self.why else 'nobody knows why'}"
+        )
         if self.stage != "ended":
             found = "has not ended"
         return f"the {self.kind} drill {self.id} of {self.group} {found} ({said})"
+
+    @property
+    def _left_out(self) -> str:
+        there_only = self.kind == "unplanned" and all(leg.verb != "failback" for leg in self.legs)
+        return ", the way back was not practised" if there_only else ""
 
 
 class DrillResults:
@@ -94,7 +103,7 @@ class DrillResults:
     """
 
     def __init__(self, root: StoragePath, group: str) -> None:
-        self._folder = root.joinpath(FOLDER, group)
+        self._folder = root.joinpath(DRILLS_FOLDER, group)
 
     def folder(self, drill: str) -> Any:
         """Return the folder of a drill: its result, and below it the evidence of its runs."""

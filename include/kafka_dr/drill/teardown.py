@@ -13,12 +13,12 @@ from pathlib import Path
 
 from kafka_dr import parallel
 from kafka_dr.clusters import GroupNotEmpty, KafkaCluster, NotAuthorized
-from kafka_dr.drill.drill_group import Drill
 from kafka_dr.drill.rights import of_drill, to_tear_down
 from kafka_dr.errors import KafkaDrError, TryAgain
 from kafka_dr.replication import Flow
 from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.group_context import GroupContext
+from kafka_dr.topology.drill_group import Drill
 from kafka_dr.waiting import wait_until
 
 #: How long a deletion may take: a member of a process that was killed stays in its group for seconds.

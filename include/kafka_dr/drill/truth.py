@@ -47,7 +47,7 @@ class ApplicationLog:
 
 @dataclass(frozen=True, slots=True)
 class LegTruth:
-    """What one failover did to the application; times as in :class:`~kafka_dr.drill.result.DrillLeg`."""
+    """What one failover or failback did to the application; times as in :class:`~kafka_dr.drill.result.DrillLeg`."""
 
     rto_seconds: float | None
     write_outage_seconds: float | None
@@ -88,6 +88,24 @@ def of_leg(
         rpo_seconds=_age(lost, before),
         acknowledged=len(before),
         lost=len(lost),
+        reordered=reordered(held, unanswered=log.unanswered),
+    )
+
+
+def of_copy(log: ApplicationLog, *, source: str, held: Held) -> LegTruth:
+    """Return what a failback did: it moves no application, so it is the copy alone that is measured.
+
+    :param source: the active cluster
+    :param held: what its copy holds
+    """
+    written = [each for each in log.acknowledged if each.cluster == source]
+    holds = {number for numbers in held.values() for number in numbers}
+    return LegTruth(
+        rto_seconds=None,
+        write_outage_seconds=None,
+        rpo_seconds=None,
+        acknowledged=len(written),
+        lost=sum(each.number not in holds for each in written),
         reordered=reordered(held, unanswered=log.unanswered),
     )
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +14,9 @@ from kafka_dr.quoting import inline, line
 from kafka_dr_airflow.operators.parameters import FirstTask
 from kafka_dr_airflow.operators.plain_failure import fails_plainly, plain_errors
 from kafka_dr_airflow.operators.receipt import requester_of
+from kafka_dr_airflow.operators.spark_job import SparkJobOperator
 from kafka_dr_airflow.run_note import leave_note
+from kafka_dr_airflow.topology_file import TOPOLOGY
 
 if TYPE_CHECKING:
     from kafka_dr.drill.result import DrillResult
@@ -20,6 +24,8 @@ if TYPE_CHECKING:
 #: A drill waits for clusters by itself; this only ends one that hangs in spite of that.
 _HANGING = timedelta(minutes=60)
 _BEGIN = "begin"
+#: The Spark jobs of the way back.
+_LIST, _AUDIT = "stranded_records", "checksum_audit"
 
 
 class DrillBeginOperator(FirstTask):
@@ -37,7 +43,7 @@ class DrillBeginOperator(FirstTask):
     def execute(self, context: Any) -> dict[str, str]:
         """Check everything that has to hold before a drill, and return which one it is."""
         from kafka_dr.drill import conduct
-        from kafka_dr.drill.drill_group import id_at
+        from kafka_dr.topology.drill_group import id_at
         from kafka_dr_airflow.task_clients import open_clients
 
         params, drill_id = context["params"], id_at(context["dag_run"].run_after)
@@ -74,11 +80,17 @@ class _OfDrill(BaseOperator):
         self.log.info("%s", line(sentence))
 
 
-class DrillOperator(_OfDrill):
-    """Makes the drill's group, runs its failovers under load, and measures. A drill is never tried again by itself."""
+class DrillOperator(_OfDrill, SparkJobOperator):
+    """Makes the drill's group, runs its failovers under load, and measures. A drill is never tried again by itself.
+
+    On the way back from an unplanned failover it submits the Spark jobs of a failback, one after the other.
+    """
+
+    ui_color = "#e6f0dc"
 
     def __init__(self, **kwargs: Any) -> None:
-        super().__init__(**{"task_id": "drill", "retries": 0, "execution_timeout": _HANGING, **kwargs})
+        defaults = {"task_id": "drill", "name": "kafka-dr drill", "retries": 0, "execution_timeout": _HANGING}
+        super().__init__(job=_LIST, **{**defaults, **kwargs})
 
     @fails_plainly
     def execute(self, context: Any) -> None:
@@ -88,9 +100,37 @@ class DrillOperator(_OfDrill):
 
         group, drill_id = self.drill(context)
         with plain_errors(), open_clients() as clients:
-            result = conduct.carry_out(group, drill_id, clients, self.say, requester=requester_of(context))
+            jobs = _SparkJobs(self, context, clients.topology.group(group).clusters)
+            result = conduct.carry_out(group, drill_id, clients, self.say, requester=requester_of(context), jobs=jobs)
         if result.why:
             raise AirflowFailException("; ".join(map(line, result.why)))
+
+    def is_an_answer(self, ended: str) -> bool:
+        """Return whether a job found something: exit code 1, and the line that says what."""
+        said = ("stranded: ", "findings: ")
+        return "Error code is: 1." in ended and any(line.startswith(said) for line in ended.splitlines())
+
+
+@dataclass(frozen=True, slots=True)
+class _SparkJobs:
+    """The jobs of the way back, submitted by the task of the drill."""
+
+    task: DrillOperator
+    context: Any
+    clusters: tuple[str, ...]
+
+    def list_stranded(self, group: str) -> str:
+        """See :class:`~kafka_dr.drill.copy_jobs.CopyJobs`."""
+        return self._ended(_LIST, ["--group", group])
+
+    def audit_whole(self, flow: str, out: str) -> str:
+        """See :class:`~kafka_dr.drill.copy_jobs.CopyJobs`."""
+        return self._ended(_AUDIT, ["--flow", flow, "--out", out, "--full"])
+
+    def _ended(self, job: str, arguments: list[str]) -> str:
+        self.task.begin(job, ["--topology", os.environ[TOPOLOGY], *arguments])
+        with self.task.reachable(self.clusters, encrypts=job == _LIST):
+            return line(self.task.submit(self.context) or "")
 
 
 class DrillTeardownOperator(_OfDrill):

@@ -37,7 +37,7 @@ class SparkJobOperator(SparkSubmitOperator):
 
     def __init__(self, *, job: str, **kwargs: Any) -> None:
         defaults = {
-            "application": str(_JOBS / f"{job}.py"),
+            "application": _application(job),
             "conn_id": SPARK_CONNECTION,
             "deploy_mode": "client",  # the driver reads the file of connections, which is on this machine
         }
@@ -45,6 +45,12 @@ class SparkJobOperator(SparkSubmitOperator):
         self._secrets: Any = None
         #: The path of what this task wrote, below the evidence root; empty until it is known.
         self.report_path = ""
+
+    def begin(self, job: str, arguments: list[str]) -> None:
+        """Prepare the next of several jobs of one task."""
+        self.application, self.application_args = _application(job), arguments
+        # The provider's hook keeps the arguments of the job before.
+        self._hook: Any = None
 
     def on_kill(self) -> None:
         """Remove the file of connections and end the application, its driver included."""
@@ -111,6 +117,10 @@ class SparkJobOperator(SparkSubmitOperator):
         :param ended: the exit code and the last lines, as the provider shows them
         """
         return False
+
+
+def _application(job: str) -> str:
+    return str(_JOBS / f"{job}.py")
 
 
 def _below(pid: int) -> list[psutil.Process]:

@@ -13,7 +13,7 @@ from jobs.checksum.bounded import AuditOptions, OffsetBounds
 from jobs.checksum.grace import FlowWait
 from jobs.checksum.run import ChecksumRun, ask
 from jobs.connections import Connections
-from jobs.flows import declared_flow, reached
+from jobs.flows import declared_flow, group_named, reached
 from jobs.session import UNKNOWN, Sessions, exit_code, spark_session
 from jobs.storage import local, path_of, rename_old_report
 from kafka_dr.clock import Clock, Stopwatch, SystemClock
@@ -22,6 +22,7 @@ from kafka_dr.register import KafkaRegister
 from kafka_dr.register.port import History
 from kafka_dr.replication import Flow
 from kafka_dr.topology import load
+from kafka_dr.topology.drill_group import topology_for
 
 FINDINGS = 1
 
@@ -93,7 +94,7 @@ def _audit(arguments: argparse.Namespace, environ: Mapping[str, str], clock: Clo
     watch = Stopwatch(clock)
     if (folder := local(arguments.out)) is not None:
         rename_old_report(folder)
-    topology = load(arguments.topology, environ)
+    topology = topology_for(group_named(arguments.flow), load(arguments.topology, environ))
     flow = declared_flow(topology, arguments.flow)
     connections = Connections.read(environ)
     options = _options(arguments)

@@ -24,6 +24,7 @@ from kafka_dr.register.abandonment import failback_changed_it_since
 from kafka_dr.register.port import History
 from kafka_dr.replication import Flow, WatchedFlow
 from kafka_dr.topology import Topology, load
+from kafka_dr.topology.drill_group import topology_for
 
 FINDINGS = 1
 
@@ -49,7 +50,7 @@ def _parse(arguments: Sequence[str]) -> argparse.Namespace:
 
 def _list(options: argparse.Namespace, environ: Mapping[str, str], clock: Clock, sessions: Sessions) -> int:
     watch = Stopwatch(clock)
-    topology = load(options.topology, environ)
+    topology = topology_for(options.group, load(options.topology, environ))
     group = topology.group(options.group)
     connections = Connections.read(environ)
     encryption = topology.evidence.encryption_connection

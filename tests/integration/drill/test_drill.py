@@ -20,13 +20,17 @@ from kafka_dr.health.health_check import check_health
 from kafka_dr.readiness_checks.surroundings import drilled_lately
 from kafka_dr.runs.request import RunRequest, StepName
 from kafka_dr.runs.run import Run
-from kafka_dr.topology import DrillSpec
+from kafka_dr.topology import DrillKind, DrillSpec
 from kafka_dr.topology.drill_rules import NOBODY
 from lab import rights
 from support.command_line import CommandLine
+from support.drill_jobs import DrillJobs
 from support.switched_group import Killed
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from kafka_dr.drill.copy_jobs import CopyJobs
     from kafka_dr.runs.clients import Clients
     from support.protection import Protection
 
@@ -79,9 +83,9 @@ class RealGroup:
     def left(self) -> tuple[str, ...]:
         return remaining(self.protection.group, self.clients)
 
-    def drill(self, drill_id: str, kind: str = "planned") -> None:
-        conduct.begin(self.name, kind, drill_id, self.clients, requester="")  # type: ignore[arg-type]
-        conduct.carry_out(self.name, drill_id, self.clients, self.say, requester="")
+    def drill(self, drill_id: str, kind: DrillKind = "planned", jobs: CopyJobs | None = None) -> None:
+        conduct.begin(self.name, kind, drill_id, self.clients, requester="")
+        conduct.carry_out(self.name, drill_id, self.clients, self.say, requester="", jobs=jobs)
 
 
 @pytest.fixture
@@ -124,6 +128,30 @@ def test_a_planned_drill_moves_its_own_group_there_and_back_and_leaves_nothing(r
     assert "kafka-dr-drill" not in health.summary
     readiness = drilled_lately(Run(RunRequest(real.name, "readiness"), real.clients))
     assert readiness.outcome == "ok", readiness
+
+
+@pytest.mark.spark
+def test_an_unplanned_drill_makes_its_old_cluster_a_copy_again_and_leaves_nothing(
+    real: RealGroup, spark: SparkSession
+) -> None:
+    before = real.seen()
+    real.drill("20260101000011", "unplanned", DrillJobs(real.protection, spark))
+    result = conduct.conclude(real.name, "20260101000011", real.clients, real.say)
+
+    assert result is not None
+    said = "\n".join(real.said)
+    assert result.passed, f"{result.why}\n{said}"
+    there, back = result.legs
+    assert (there.verb, there.source, there.target) == ("unplanned_failover", "east", "west")
+    assert (back.verb, back.source, back.target) == ("failback", "west", "east")
+    assert back.acknowledged > 0
+    assert (back.lost, back.reordered) == (0, 0)
+    assert back.report["stranded"] == there.lost
+    assert "not practised" not in result.summary
+    steps = ("prepare_old_cluster: done", "reverse_flow: done", "was compared: green", "settle: done")
+    assert [step for step in steps if step not in said] == []
+    assert real.seen() == before
+    assert real.left() == ()
 
 
 def test_a_drill_that_a_stranger_could_write_to_does_not_pass_and_leaves_nothing(real: RealGroup) -> None:
@@ -218,6 +246,8 @@ def test_an_unplanned_drill_loses_the_source_for_itself_alone_and_fences_it_when
     assert "diverged" in said.err
     assert real.left() == ()
     assert real.seen() == before
+    # Nothing here starts Spark's jobs.
+    assert "passed, the way back was not practised" in said.err
 
     trend = line.run("drill", "--group", real.name, "--results")
     assert trend.code == 0

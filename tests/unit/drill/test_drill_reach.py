@@ -10,7 +10,6 @@ import pytest
 
 from kafka_dr.clock import ManualClock
 from kafka_dr.clusters import ClientSettings
-from kafka_dr.drill.drill_group import Drill
 from kafka_dr.drill.reach import own_clients, without
 from kafka_dr.errors import Refused
 from kafka_dr.people import Person
@@ -18,6 +17,7 @@ from kafka_dr.register import KafkaRegister
 from kafka_dr.replication import ConnectEndpoint
 from kafka_dr.runs.clients import Clients
 from kafka_dr.topology import UnknownName, load
+from kafka_dr.topology.drill_group import Drill
 from kafka_dr.topology.drill_rules import NOBODY
 
 TOPOLOGY = Path(__file__).parents[3] / "include" / "topology.yaml"

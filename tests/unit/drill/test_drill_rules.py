@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
+from jobs.flows import declared_flow, group_named
 from kafka_dr.approvals.approval import judge
 from kafka_dr.approvals.journaled import Answer
 from kafka_dr.clock import ManualClock
 from kafka_dr.drill import conduct
 from kafka_dr.drill.approving import DrillApprover, approve, approver_of
-from kafka_dr.drill.drill_group import Drill, declared, drill_of, topology_of
 from kafka_dr.drill.practice import Practised
 from kafka_dr.drill.result import DrillLeg, DrillResult, DrillResults, from_json, to_json
 from kafka_dr.drill.rights import given, of_drill, to_tear_down
@@ -26,11 +26,18 @@ from kafka_dr.fencing import plan
 from kafka_dr.json_documents import DocumentDamaged
 from kafka_dr.people import UNKNOWN_PERSON, Person
 from kafka_dr.runs.request import RunRequest
-from kafka_dr.topology import Topology, load
+from kafka_dr.topology import Topology, UnknownName, load
+from kafka_dr.topology.drill_group import Drill, declared, drill_of, topology_for, topology_of
 from kafka_dr.topology.drill_rules import NOBODY
 from support.drill_results import OBJECTIVES, SPEC, TUESDAY, leg, result
 
 TOPOLOGY = Path(__file__).parents[3] / "include" / "topology.yaml"
+UNPLANNED = leg(verb="unplanned_failover", lost=2, rpo_seconds=1.0, write_outage_seconds=44.0)
+#: A failback moves no application, so no objective is measured.
+COPY: dict[str, Any] = {
+    **{"verb": "failback", "source": "west", "target": "east"},
+    **dict.fromkeys(("rto_seconds", "rpo_seconds", "write_outage_seconds")),
+}
 LAB = {"KAFKA_DR_LAB_HOME": "/lab", "KAFKA_DR_LAB_EAST": "127.0.0.1:1", "KAFKA_DR_LAB_WEST": "127.0.0.1:2"}
 
 
@@ -188,6 +195,13 @@ def test_no_real_group_is_approved_by_a_drill_whoever_asks(topology: Topology) -
         ),
         ([leg(write_outage_seconds=-0.1)], 0, ("east → west: both clusters acknowledged writes at the same time",)),
         ([leg(reordered=1)], 0, ("east → west: 1 records are in another order, or twice",)),
+        ([UNPLANNED, leg(**COPY)], 0, ()),
+        (
+            [UNPLANNED, leg(**COPY, lost=3)],
+            0,
+            ("west → east: 3 of 100 acknowledged records are missing in the new copy",),
+        ),
+        ([UNPLANNED, leg(**COPY, reordered=1)], 0, ("west → east: 1 records are in another order, or twice",)),
         ([leg()], 3, ("3 records were never read, by no member of the group",)),
     ],
 )
@@ -198,6 +212,28 @@ def test_a_drill_passes_only_if_nothing_was_wrong(legs: list[DrillLeg], unread: 
     ended = conduct.ended(found, ())
     assert (ended.passed, ended.stage) == (not why, "ended")
     assert conduct.ended(ended, ()) == ended
+
+
+def test_an_unplanned_drill_without_its_way_back_says_so() -> None:
+    there = replace(result(kind="unplanned"), legs=(UNPLANNED,))
+    assert "passed, the way back was not practised" in there.summary
+    assert "not practised" not in replace(there, legs=(UNPLANNED, leg(**COPY))).summary
+    assert "not practised" not in result().summary
+
+
+def test_a_job_that_is_asked_about_a_drills_group_knows_that_group_alone(topology: Topology) -> None:
+    assert topology_for("orders", topology) is topology
+    made = drill(topology)
+    known = topology_for(made.name, topology)
+    (own,) = known.protection_groups.values()
+    assert (own.name, own.topic_prefixes) == (made.name, (made.prefix,))
+    assert set(own.clusters) == set(topology.group("orders").clusters)
+    assert known.evidence.root == f"{topology.evidence.root}/drills/orders/{made.id}"
+    flow = declared_flow(known, f"{made.name}.west-to-east")
+    assert (flow.source, flow.target) == ("west", "east")
+    assert group_named(f"{made.name}.west-to-east") == made.name
+    with pytest.raises(UnknownName):
+        topology_for("kafka-dr-drill-unknown-20261124103000", topology)
 
 
 def test_what_the_teardown_left_keeps_a_drill_from_passing_until_it_is_gone() -> None:

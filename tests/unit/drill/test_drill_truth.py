@@ -6,7 +6,17 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from kafka_dr.drill.truth import Acknowledged, ApplicationLog, LegTruth, Read, of_leg, read_again, reordered, unread
+from kafka_dr.drill.truth import (
+    Acknowledged,
+    ApplicationLog,
+    LegTruth,
+    Read,
+    of_copy,
+    of_leg,
+    read_again,
+    reordered,
+    unread,
+)
 from kafka_dr.positions import TopicPartition
 
 P = TopicPartition("t", 0)
@@ -54,6 +64,14 @@ def test_what_the_target_lacks_is_lost_and_the_oldest_of_it_is_the_data_at_risk(
     found = there(log(), *range(7), *range(10, 20))
     assert (found.lost, found.rpo_seconds) == (3, 2.0)
     assert there(log(), *range(1, 20)).rpo_seconds == 9.0
+
+
+def test_of_a_failback_the_copy_is_measured_and_nothing_of_the_application() -> None:
+    # Records 7 to 9 are only on the old cluster: they were stranded there and stay.
+    found = of_copy(log(), source="west", held={P: [*range(10), *range(10, 18)]})
+    assert (found.acknowledged, found.lost, found.reordered) == (10, 2, 0)
+    assert (found.rto_seconds, found.rpo_seconds, found.write_outage_seconds) == (None, None, None)
+    assert of_copy(log(), source="west", held={P: [*range(10, 20), 3]}).reordered == 1
 
 
 def test_what_was_not_seen_is_not_known_and_never_good() -> None:

@@ -12,11 +12,20 @@ from datetime import datetime
 from pathlib import Path
 
 from kafka_dr.errors import Refused
-from kafka_dr.topology import DRILL_PREFIX, DisasterSpec, DrillKind, DrillSpec, ProtectionGroup, Topology
+from kafka_dr.topology.drill import DrillKind, DrillSpec
 from kafka_dr.topology.drill_rules import NOBODY
-from kafka_dr.topology.model import ConfigSyncSpec, GroupsPolicy, ReadersSpec
-from kafka_dr.topology.names import reaches
+from kafka_dr.topology.model import (
+    ConfigSyncSpec,
+    DisasterSpec,
+    GroupsPolicy,
+    ProtectionGroup,
+    ReadersSpec,
+    Topology,
+)
+from kafka_dr.topology.names import DRILL_PREFIX, reaches
 
+#: Below the evidence root: one folder for each real group, and in it one for each drill.
+DRILLS_FOLDER = "drills"
 _NAME = re.compile(rf"{re.escape(DRILL_PREFIX)}(?P<group>.+)-(?P<id>\d{{14}})")
 
 
@@ -111,7 +120,26 @@ def declared(topology: Topology, group: str) -> DrillSpec:
 def topology_of(drill: Drill, topology: Topology) -> Topology:
     """Return what a drill knows: the clusters, and its own group alone. The real group cannot be reached by it."""
     own = _group_of(drill, drill.group)
-    return topology.model_copy(update={"protection_groups": {drill.name: own}, "notifications": {}})
+    root = f"{topology.evidence.root.rstrip('/')}/{DRILLS_FOLDER}/{drill.group.name}/{drill.id}"
+    evidence = topology.evidence.model_copy(update={"root": root})
+    return topology.model_copy(
+        update={"protection_groups": {drill.name: own}, "notifications": {}, "evidence": evidence}
+    )
+
+
+def topology_for(name: str, topology: Topology) -> Topology:
+    """Return what a job knows that is asked about a group: of a drill's group what the drill knows, else everything.
+
+    :raises UnknownName: it is the group of a drill of no group
+    :raises Refused: the topology does not say how that group is drilled
+    """
+    found = drill_of(name)
+    if found is None:
+        return topology
+    real, drill_id = found
+    group, spec = topology.group(real), declared(topology, real)
+    # Where the drill began is of no concern to a job: it asks the registers.
+    return topology_of(Drill(group, spec, drill_id, "unplanned", *group.clusters[:2]), topology)
 
 
 def _group_of(drill: Drill, real: ProtectionGroup) -> ProtectionGroup:
