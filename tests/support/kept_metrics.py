@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
 from kafka_dr.readiness import ReadinessCheck, VerbReadiness
 from kafka_dr.readiness.judge import facts_of
 from kafka_dr.topology import Topology
-from kafka_dr.watch_results import WATCHES, KeptResult, WatchName
+from kafka_dr.watch_results import WATCHES, KeptResult, WatchName, WatchResultStore
 
 NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 _OK = ReadinessCheck("standby_space", "ok", "enough", NOON)
@@ -76,3 +77,14 @@ def topology_of(*groups: str) -> Topology:
     objectives = SimpleNamespace(rto_seconds=60, rpo_seconds=60, write_outage_seconds=5)
     spec = SimpleNamespace(clusters=("east", "west"), watch="normal", objectives=objectives)
     return cast("Topology", SimpleNamespace(protection_groups=dict.fromkeys(groups, spec)))
+
+
+def keep(root: Path, sentence: str = "all is good") -> None:
+    """Keep a good result of every watch of the group orders, as of now.
+
+    :param root: the evidence root
+    """
+    for watch in WATCHES:
+        now = datetime.now(UTC)
+        found = KeptResult("orders", watch, "ok", (sentence,), now, run="scheduled__1", facts=FACTS.get(watch, {}))
+        WatchResultStore(root).keep_round(watch, [found], declared=["orders"])

@@ -25,6 +25,10 @@ _FIGURES = (
 )
 
 
+#: What the colour of a figure says, in words.
+_VERDICTS: Mapping[StatusColour, str] = {"good": ", met", "bad": ", missed"}
+
+
 @dataclass(frozen=True, slots=True)
 class Figure:
     """A number that people ask for first, with its objective."""
@@ -50,8 +54,9 @@ def figures(facts: Mapping[str, Any]) -> Iterable[Figure]:
         value, limit = facts.get(key), objectives.get(key)
         if not _is_number(value) and limit is None:
             continue
-        shown = f"objective {_number(limit, unit)}" if limit is not None else ""
-        yield Figure(label, _number(value, unit), shown, _kept(key, value, limit))
+        kept = _kept(key, value, limit)
+        shown = f"objective {_number(limit, unit)}{_VERDICTS.get(kept, '')}" if limit is not None else ""
+        yield Figure(label, _number(value, unit), shown, kept)
 
 
 def _kept(key: str, value: Any, limit: float | None) -> StatusColour:

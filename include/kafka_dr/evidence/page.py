@@ -66,9 +66,12 @@ def render_observation(view: ObservationView) -> str:
     return _template("observation.html.j2").render(view=view)
 
 
-def render_status(view: StatusView) -> str:
-    """Return the status page."""
-    return _template("status.html.j2").render(view=view)
+def render_status(view: StatusView, *, reloads: bool = True) -> str:
+    """Return the status page.
+
+    :param reloads: whether it loads again by itself, which takes the focus from where a keyboard has put it
+    """
+    return _template("status.html.j2").render(view=view, reloads=reloads)
 
 
 def render_group(view: GroupView) -> str:

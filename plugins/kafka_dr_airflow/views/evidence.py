@@ -64,8 +64,11 @@ async def say_instead(request: Request, error: AnyHttpException) -> Response:
 
 
 @app.get("/status")
-def status_page() -> HTMLResponse:
-    """Show what the watches found of every protection group, from stored results alone."""
+def status_page(*, reload: bool = True) -> HTMLResponse:
+    """Show what the watches found of every protection group, from stored results alone.
+
+    :param reload: whether the page loads again by itself
+    """
     try:
         topology = read_topology(os.environ)
     except KafkaDrError as error:
@@ -74,7 +77,7 @@ def status_page() -> HTMLResponse:
     found = read_status(groups, WatchResultStore(kept), now)
     endings = read_endings(groups, RunEndings(kept))
     view = build_status_view(found, now, links(), endings, opened(kept, now))
-    return HTMLResponse(render_status(view), headers=LINKED_HEADERS)
+    return HTMLResponse(render_status(view, reloads=reload), headers=LINKED_HEADERS)
 
 
 @app.get("/evidence/{group}/{run}")

@@ -4,8 +4,41 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from fastapi.testclient import TestClient
 
 # Airflow reads its settings when it is first imported, which the test modules do.
 _HOME = tempfile.TemporaryDirectory(prefix="kafka-dr-airflow-home-")
 os.environ.setdefault("AIRFLOW_HOME", _HOME.name)
 os.environ.setdefault("AIRFLOW__LOGGING__LOGGING_LEVEL", "WARNING")
+
+TOPOLOGY = Path(__file__).parents[3] / "include" / "topology.yaml"
+
+
+@pytest.fixture
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return the evidence root."""
+    monkeypatch.setenv("KAFKA_DR_TOPOLOGY", str(TOPOLOGY))
+    monkeypatch.setenv("KAFKA_DR_LAB_HOME", str(tmp_path))
+    monkeypatch.setenv("KAFKA_DR_LAB_EAST", "127.0.0.1:1")
+    monkeypatch.setenv("KAFKA_DR_LAB_WEST", "127.0.0.1:2")
+    return tmp_path / "evidence"
+
+
+@pytest.fixture
+def pages(root: Path) -> Iterator[TestClient]:
+    """Return who may see the pages; who may is shown in a real Airflow."""
+    from fastapi.testclient import TestClient
+
+    from kafka_dr_airflow.views import evidence
+
+    allowed = evidence.app.dependency_overrides
+    allowed[evidence._MAY_SEE_RUNS.dependency] = lambda: None
+    yield TestClient(evidence.app, raise_server_exceptions=True)
+    allowed.clear()

@@ -3,46 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 from fastapi.testclient import TestClient
 
-from kafka_dr.watch_results import WATCHES, FiguresOverTime, KeptResult, WatchResultStore
-from support.kept_metrics import FACTS
+from kafka_dr.watch_results import FiguresOverTime
+from support.kept_metrics import keep
 
-TOPOLOGY = Path(__file__).parents[3] / "include" / "topology.yaml"
 HOSTILE = '"><script>alert(1)</script>\u202e'
-
-
-@pytest.fixture
-def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return the evidence root."""
-    monkeypatch.setenv("KAFKA_DR_TOPOLOGY", str(TOPOLOGY))
-    monkeypatch.setenv("KAFKA_DR_LAB_HOME", str(tmp_path))
-    monkeypatch.setenv("KAFKA_DR_LAB_EAST", "127.0.0.1:1")
-    monkeypatch.setenv("KAFKA_DR_LAB_WEST", "127.0.0.1:2")
-    return tmp_path / "evidence"
-
-
-@pytest.fixture
-def pages(root: Path) -> Iterator[TestClient]:
-    """Return who may see the pages; who may is shown in a real Airflow."""
-    from kafka_dr_airflow.views import evidence
-
-    allowed = evidence.app.dependency_overrides
-    allowed[evidence._MAY_SEE_RUNS.dependency] = lambda: None
-    yield TestClient(evidence.app, raise_server_exceptions=True)
-    allowed.clear()
-
-
-def keep(root: Path, sentence: str = "all is good") -> None:
-    for watch in WATCHES:
-        now = datetime.now(UTC)
-        found = KeptResult("orders", watch, "ok", (sentence,), now, run="scheduled__1", facts=FACTS.get(watch, {}))
-        WatchResultStore(root).keep_round(watch, [found], declared=["orders"])
 
 
 def test_what_was_measured_over_time_is_drawn_on_the_page_of_the_group(root: Path, pages: TestClient) -> None:

@@ -143,7 +143,7 @@ def test_a_complete_run_answers_every_question() -> None:
     assert "Planned failover of orders, east → west" in text
     assert "Run run-1 , 2026-11-20 03:00:00.000 to 2026-11-20 03:00:06.000 UTC" in text
     assert "Maintenance of the east <datacenter>" in text
-    assert "Write outage 2.5 s objective 5 s" in text
+    assert "Write outage 2.5 s objective 5 s, met" in text
     assert "Delivered again, at most 1,234" in text
     assert "Approval alice approved agreed with sales 2026-11-20 03:00:02.000 abc123" in text
     assert "4 Fence source done 2026-11-20 03:00:03.000 1.25 2 1 of 1" in text
