@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -22,6 +23,14 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     "dr_drill": {"kind": "planned"},
     "dr_failback": {"protection_group": "orders", "mode": "quarantine", "rescue": "keep"},
     **{f"dr_{verb}": {"protection_group": "orders"} for verb in ("planned_failover", "unplanned_failover", "resume")},
+}
+#: Pages that a person walks through by keyboard, and what is on each of them when it is there. While it loads again by
+#: itself, the focus of the status page is lost, so a person stops that first.
+PAGES = {
+    "status?reload=false": "WAITS FOR YOU",
+    "groups/orders": "everything that is kept",
+    "start/dr_planned_failover/orders": "Airflow starts the run",
+    "evidence/orders/{run}": "Step by step",
 }
 DAG_IDS = sorted(path.stem for path in (Path(__file__).parents[2] / "dags").glob("*.py"))
 #: What each form cannot do without.
@@ -49,6 +58,20 @@ def page(airflow: QuickLab, tmp_path_factory: pytest.TempPathFactory) -> Iterato
     with chromium(tmp_path_factory.mktemp("chromium"), height=1600) as page:
         page.log_in(str(session.http.base_url), session.token)
         yield page
+
+
+def assert_walked_by_keyboard(page: Page, address: str, said: str) -> None:
+    """The Tab key reaches everything in the order of the text, shows where it is, and comes out at the end."""
+    page.go(address)
+    page.wait(f"document.body && document.body.innerText.includes({said!r})")
+    stops = page.walk()
+    assert stops[0].name == "A Skip to the content", address
+    assert [stop for stop in stops if not stop.shown] == [], address
+    order = [stop.number for stop in stops]
+    assert order == sorted(order), (address, [stop.name for stop in stops])
+    reachable = "a[href], button, select, textarea, input, summary, [tabindex='0']"
+    all_of_them = f"[...document.querySelectorAll({json.dumps(reachable)})].filter(each => each.checkVisibility())"
+    assert len(stops) == page.ask(f"{all_of_them}.length"), (address, [stop.name for stop in stops])
 
 
 def _wait_for_a_free_second() -> None:
@@ -98,6 +121,8 @@ def test_what_the_requester_writes_changes_nothing_else_of_the_approval_that_air
         assert page.ask("[...document.querySelectorAll('a')].every(each => !each.href.includes('www.a.com'))")
         for typed in ("<!--", "# Dry run", "<script>document.title", "\\u202e"):
             assert typed in shown
+        for address, said in PAGES.items():
+            assert_walked_by_keyboard(page, f"{alice.http.base_url}/kafka-dr/{address.format(run=run)}", said)
         page.resize(390, 800)
         page.go(f"{alice.http.base_url}/kafka-dr/evidence/orders/{run}")
         page.wait("document.body && document.body.innerText.includes('Step by step')")

@@ -13,6 +13,7 @@ import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,15 @@ from websockets.sync.client import connect
 _START_SECONDS = 60.0
 _ANSWER_SECONDS = 60.0
 _LOOK_SECONDS = 0.1
+#: Keys that do something else than to write need their code.
+_CODES = {"Tab": 9}
+_MOST_STOPS = 300
+_FOCUSED = """(() => {
+  const at = document.activeElement, style = getComputedStyle(at), box = at.getBoundingClientRect();
+  const number = at === document.body ? -1 : [...document.querySelectorAll("*")].indexOf(at);
+  const shown = style.outlineStyle !== "none" && parseFloat(style.outlineWidth) > 0 && box.width > 1 && box.height > 1;
+  return [number, shown, `${at.tagName} ${at.innerText || at.getAttribute("aria-label") || at.name || ""}`];
+})()"""
 _QUIET = (
     *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-dev-shm-usage"),
     *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
@@ -72,6 +82,19 @@ def _port(told: Path, process: subprocess.Popen[bytes], log: Path) -> str:
         assert running, f"Chromium did not start: {log.read_text(errors='replace')[-2000:]}"
         time.sleep(_LOOK_SECONDS)
     return told.read_text().splitlines()[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """Where the Tab key has put the focus.
+
+    :param number: the element's number among all elements of the page, in the order of their text
+    :param shown: whether the focus can be seen: the element has a size and an outline around it
+    """
+
+    number: int
+    shown: bool
+    name: str
 
 
 class Page:
@@ -146,5 +169,20 @@ class Page:
 
     def press(self, key: str) -> None:
         """Press a key that writes nothing."""
-        for kind in ("keyDown", "keyUp"):
-            self.call("Input.dispatchKeyEvent", type=kind, key=key, code=key)
+        code = {"windowsVirtualKeyCode": _CODES[key]} if key in _CODES else {}
+        for kind in ("rawKeyDown" if code else "keyDown", "keyUp"):
+            self.call("Input.dispatchKeyEvent", type=kind, key=key, code=key, **code)
+
+    def walk(self) -> list[Stop]:
+        """Press Tab until the page is left or begins again, and return where the focus was, in this order.
+
+        :raises AssertionError: the focus does not come out of the page
+        """
+        found: list[Stop] = []
+        for _ in range(_MOST_STOPS):
+            self.press("Tab")
+            number, shown, name = self.ask(_FOCUSED)
+            if number < 0 or (found and number == found[0].number):
+                return found
+            found.append(Stop(number, bool(shown), str(name)))
+        raise AssertionError(f"{_MOST_STOPS} times Tab, and still in the page: {found[-3:]}")

@@ -130,6 +130,7 @@ def test_a_planned_drill_moves_its_own_group_there_and_back_and_leaves_nothing(r
     assert readiness.outcome == "ok", readiness
 
 
+@pytest.mark.long
 @pytest.mark.spark
 def test_an_unplanned_drill_makes_its_old_cluster_a_copy_again_and_leaves_nothing(
     real: RealGroup, spark: SparkSession

@@ -147,7 +147,7 @@ def test_each_state_is_a_word_and_nothing_moves(served: dict[str, Page]) -> None
     assert served["/status"].badges
 
 
-def test_what_scrolls_to_the_side_can_be_scrolled_by_keys_and_has_a_name(served: dict[str, Page]) -> None:
+def test_what_is_wider_than_the_page_can_be_scrolled_by_keys_and_has_a_name(served: dict[str, Page]) -> None:
     boxes = [found for found in served["/evidence/orders/run-1"].of("div") if found.get("class") == "scroll"]
     assert boxes
     assert all(found["tabindex"] == "0" and found["role"] == "region" and found["aria-label"] for found in boxes)
