@@ -11,10 +11,15 @@ from itertools import permutations
 from airflow.sdk import Param
 
 from kafka_dr.errors import KafkaDrError
-from kafka_dr.watch_results import WATCHES, Pace, WatchName
+from kafka_dr.watch_results import OBSERVATION, WATCHES, Pace, WatchName
 from kafka_dr_airflow.topology_file import read_topology
 
 _UNREADABLE = "The topology cannot be read, so this field offers no choices. The first task says what is wrong with it."
+
+_NO_GROUP = (
+    "The topology declares no protection group, so there is nothing that this DAG could change. Observed flows are "
+    "looked at by dr_observe."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +30,7 @@ class Declared:
     :param paces: how closely the groups are watched
     :param drills: whether drills of a group begin by themselves
     :param drilled: the groups that may be drilled
+    :param observed: the flows that are observed alone
     :param readable: whether the topology could be read; without it the form takes free text
     """
 
@@ -35,6 +41,7 @@ class Declared:
     paces: frozenset[Pace] = frozenset()
     drills: bool = False
     drilled: tuple[str, ...] = ()
+    observed: tuple[str, ...] = ()
 
     def schedule(self, watch: WatchName) -> str:
         """Return when the DAG of a watch runs: as often as the group that is watched most closely asks for."""
@@ -43,6 +50,19 @@ class Declared:
     def drill_schedule(self) -> str | None:
         """Return how often it is looked whether a drill is due; ``None`` if none begins by itself."""
         return "15 * * * *" if self.drills else None
+
+    def observe_schedule(self) -> str | None:
+        """Return how often observed flows are looked at; ``None`` if none is declared."""
+        return OBSERVATION.cron(()) if self.observed else None
+
+    def observed_param(self) -> Param:
+        """Return the parameter that chooses one observed flow, or all of them."""
+        return self._choice(
+            self.observed,
+            title="Observed flow",
+            description="Only this flow of observed_flows. It is read, and nothing of it is changed.",
+            default="every observed flow",
+        )
 
     def drilled_param(self) -> Param:
         """Return the parameter that chooses the group of a drill, or leaves it to the topology."""
@@ -58,6 +78,9 @@ class Declared:
         description = "What moves together: topics, consumer groups, transactional ids, applications and the route."
         if not self.readable:
             return Param(type="string", minLength=1, title="Protection group", description=_UNREADABLE)
+        if not self.groups:
+            # A choice of nothing is none that Airflow's form can show, and none that it can check.
+            return Param(type="string", minLength=1, title="Protection group", description=_NO_GROUP)
         chosen = {"default": self.groups[0]} if len(self.groups) == 1 else {}
         return Param(**chosen, type="string", enum=list(self.groups), title="Protection group", description=description)
 
@@ -132,6 +155,7 @@ def declared() -> Declared:
         tuple(sorted(flows)),
         readable=True,
         drilled=tuple(sorted(name for name, group in topology.protection_groups.items() if group.drill)),
+        observed=tuple(sorted(topology.observed_flows)),
         drills=any(group.drill and group.drill.every_days for group in topology.protection_groups.values()),
         paces=frozenset(group.watch for group in topology.protection_groups.values()),
     )

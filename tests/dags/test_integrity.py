@@ -34,6 +34,7 @@ CATALOGUE = {
     "dr_health": "* * * * *",
     "dr_lag_audit": "*/5 * * * *",
     "dr_notifications": "* * * * *",
+    "dr_observe": None,
     "dr_offset_syncs": "*/5 * * * *",
     "dr_offsets": "*/30 * * * *",
     "dr_planned_failover": None,
@@ -334,7 +335,7 @@ def test_a_dag_file_is_wiring_only(dags_folder: Path) -> None:
 def test_parsing_imports_nothing_heavy(
     dags_folder: Path, lab_environ: dict[str, str], audits: bool, allowed: set[str]
 ) -> None:
-    by_spark = ("dr_failback", "dr_checksum_audit", "dr_lag_audit")
+    by_spark = ("dr_drill", "dr_failback", "dr_checksum_audit", "dr_lag_audit")
     paths = sorted(str(path) for path in dags_folder.glob("*.py") if (path.stem in by_spark) is audits)
     assert paths
     code = (

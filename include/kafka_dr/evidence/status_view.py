@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -144,6 +144,18 @@ class GroupCard:
 
 
 @dataclass(frozen=True, slots=True)
+class ObservedLine:
+    """Replication that somebody else runs.
+
+    :param href: everything that is kept of it
+    """
+
+    flow: str
+    href: str
+    row: WatchRow
+
+
+@dataclass(frozen=True, slots=True)
 class StatusView:
     """Everything that the status page shows.
 
@@ -151,6 +163,7 @@ class StatusView:
     :param verbs: the DAGs that a person triggers: title, address, what for
     :param readiness: the address of the DAG that asks whether each verb could be used
     :param open_runs: what waits for a person, and the runs that continue
+    :param observed: flows that are observed alone
     :param problem: why not all of them are known; empty if they are
     """
 
@@ -163,6 +176,7 @@ class StatusView:
     readiness: str
     open_runs: tuple[OpenRunLine, ...] = ()
     problem: str = ""
+    observed: tuple[ObservedLine, ...] = ()
 
     @property
     def refresh_seconds(self) -> int:
@@ -185,17 +199,22 @@ def build_status_view(
     links: StatusLinks,
     endings: Mapping[str, tuple[RunEnding, ...] | Exception],
     opened: OpenedRuns = OpenedRuns(),  # noqa: B008 - it cannot be changed
+    observed: Mapping[str, WatchStatus] | None = None,
 ) -> StatusView:
     """Return the page of these groups, the worst first.
 
     :param now: the time for which the groups were judged, UTC
     :param endings: by group, how its last runs ended, or the error if that cannot be read
     :param opened: the runs that are open
+    :param observed: what the look at each observed flow found, by its name
     """
     order = ("bad", "unknown", "good")
     cards = [_card(each, now, links, endings.get(each.group, ())) for each in groups]
     cards.sort(key=lambda card: (order.index(card.colour), card.group))
-    verdict, colour = _overall(cards)
+    flows = tuple(
+        ObservedLine(name, links.group(name), _row(each, now, links)) for name, each in (observed or {}).items()
+    )
+    verdict, colour = _overall(cards, flows)
     verbs = tuple((title, links.dag(dag_id), what) for title, dag_id, what in _VERBS)
     return StatusView(
         now,
@@ -207,6 +226,7 @@ def build_status_view(
         links.dag("dr_readiness"),
         tuple(_open_runs(opened, now, links, endings)),
         opened.problem,
+        flows,
     )
 
 
@@ -224,9 +244,12 @@ def _open_runs(
         yield open_run_line(found, steps, now, run_href=asked, evidence_href=shown)
 
 
-def _overall(cards: list[GroupCard]) -> tuple[str, StatusColour]:
+def _overall(cards: list[GroupCard], flows: Sequence[ObservedLine]) -> tuple[str, StatusColour]:
     failed = [card.group for card in cards if card.colour == "bad"]
     unknown = [card.group for card in cards if card.colour == "unknown"]
+    if not cards and flows:
+        worst = min(flows, key=lambda each: ("bad", "unknown", "good").index(each.row.colour)).row
+        return f"{worst.word}: {_counted(len(flows), 'observed flow')}, and no protection group", worst.colour
     if not cards:
         return "UNKNOWN: the topology declares no protection group", "unknown"
     if failed:
@@ -237,7 +260,11 @@ def _overall(cards: list[GroupCard]) -> tuple[str, StatusColour]:
 
 
 def _groups(count: int) -> str:
-    return f"{count} protection group{'' if count == 1 else 's'}"
+    return _counted(count, "protection group")
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count} {what}{'' if count == 1 else 's'}"
 
 
 def _card(

@@ -7,7 +7,7 @@ from typing import Any
 
 from kafka_dr.notifications.notification import Notification
 from kafka_dr.topology import Occasion
-from kafka_dr.watch_results import WATCHES, KeptResult, WatchOutcome
+from kafka_dr.watch_results import ALL_WATCHES, KeptResult, WatchOutcome
 
 #: While a run holds the group most watches look away; that is no change of what they know.
 _JUDGED: tuple[WatchOutcome, ...] = ("ok", "failed", "unknown")
@@ -49,7 +49,7 @@ def _of_outcome(before: KeptResult | None, now: KeptResult) -> Notification | No
         return None
     occasion: Occasion = "check_good" if is_good else "check_red"
     said = {"ok": "good again", "failed": "FAILED", "unknown": "UNKNOWN"}[now.outcome]
-    happened = f"{WATCHES[now.watch].question} {said} ({WATCHES[now.watch].dag_id})"
+    happened = f"{ALL_WATCHES[now.watch].question} {said} ({ALL_WATCHES[now.watch].dag_id})"
     return Notification(now.group, occasion, now.looked_at, happened, now.sentences[:_MOST_DETAILS])
 
 

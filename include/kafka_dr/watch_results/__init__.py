@@ -18,9 +18,11 @@ from kafka_dr.watch_results.open_runs import OpenRun, OpenRuns
 from kafka_dr.watch_results.outcome_changes import OutcomeChange, OutcomeChanges
 from kafka_dr.watch_results.status import WatchedGroup, WatchStatus, watched_group
 from kafka_dr.watch_results.store import WatchResultStore, read_status, read_watch_status
-from kafka_dr.watch_results.watches import WATCHES, Pace, Watch, WatchName
+from kafka_dr.watch_results.watches import ALL_WATCHES, OBSERVATION, WATCHES, Pace, Watch, WatchName
 
 __all__ = [
+    "ALL_WATCHES",
+    "OBSERVATION",
     "WATCHES",
     "WatchedGroup",
     "MEASURED",

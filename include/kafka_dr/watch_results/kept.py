@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, Literal, cast, get_args
 
-from kafka_dr.watch_results.watches import WATCHES, WatchName, believed_for
+from kafka_dr.watch_results.watches import ALL_WATCHES, WatchName, believed_for
 
 #: ``left_alone``: the group was not this watch's business at that time. Neither that nor ``unknown`` is good.
 WatchOutcome = Literal["ok", "left_alone", "failed", "unknown"]
@@ -68,7 +68,7 @@ class KeptResult:
     @property
     def good_for(self) -> timedelta:
         """For how long this result is believed."""
-        return believed_for(self.every or WATCHES[self.watch].every)
+        return believed_for(self.every or ALL_WATCHES[self.watch].every)
 
     @property
     def begun(self) -> datetime:
@@ -142,7 +142,7 @@ class KeptResult:
         :raises ValueError: a field has another value than this program writes
         :raises KeyError: a field is missing
         """
-        if stored["watch"] not in WATCHES:
+        if stored["watch"] not in ALL_WATCHES:
             raise ValueError(f"there is no watch {stored['watch']!r}")
         if not isinstance(stored["facts"], dict):
             raise ValueError("its facts are no object")

@@ -54,12 +54,17 @@ def watched_group(group: str, found: Mapping[WatchName, KeptResult | Exception |
     :param found: what was read: the result, the error if it cannot be read, or ``None`` if there is none
     :param now: the time for which it is judged, UTC
     """
-    watches = tuple(_status(watch, found.get(name), now) for name, watch in WATCHES.items())
+    watches = tuple(watch_status(watch, found.get(name), now) for name, watch in WATCHES.items())
     outcomes = {each.outcome for each in watches}
     return WatchedGroup(group, next(each for each in _WORST_FIRST if each in outcomes), watches)
 
 
-def _status(watch: Watch, found: KeptResult | Exception | None, now: datetime) -> WatchStatus:
+def watch_status(watch: Watch, found: KeptResult | Exception | None, now: datetime) -> WatchStatus:
+    """Judge the kept result of one watch.
+
+    :param found: what was read: the result, the error if it cannot be read, or ``None`` if there is none
+    :param now: the time for which it is judged, UTC
+    """
     if found is None:
         said = f"no result was kept yet: unpause {watch.dag_id}, or look at its newest run"
         return WatchStatus(watch, "unknown", said, None)

@@ -15,8 +15,8 @@ from kafka_dr.json_documents import DocumentDamaged, JsonFile
 from kafka_dr.watch_results.figures_over_time import FiguresOverTime, slot_begin
 from kafka_dr.watch_results.kept import KeptResult
 from kafka_dr.watch_results.outcome_changes import OutcomeChange, OutcomeChanges
-from kafka_dr.watch_results.status import WatchedGroup, WatchStatus, watched_group
-from kafka_dr.watch_results.watches import WATCHES, WatchName
+from kafka_dr.watch_results.status import WatchedGroup, WatchStatus, watch_status, watched_group
+from kafka_dr.watch_results.watches import ALL_WATCHES, WATCHES, WatchName
 
 _SCHEMA = 1
 _FOLDER = "watches"
@@ -156,9 +156,8 @@ def read_status(groups: Iterable[str], store: WatchResultStore, now: datetime) -
 
 
 def read_watch_status(group: str, watch: WatchName, store: WatchResultStore, now: datetime) -> WatchStatus:
-    """Read the result of one watch for a group and judge it, without a look at the other watches."""
-    found = _readable(store, _readable_round(store, watch), group, watch, now)
-    return watched_group(group, {watch: found}, now).of(watch)
+    """Read the result of one watch for a group or an observed flow and judge it, without a look at other watches."""
+    return watch_status(ALL_WATCHES[watch], _readable(store, _readable_round(store, watch), group, watch, now), now)
 
 
 def _readable_round(store: WatchResultStore, watch: WatchName) -> Mapping[str, KeptResult] | Exception:

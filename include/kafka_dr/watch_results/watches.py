@@ -11,7 +11,7 @@ from typing import Literal
 Pace = Literal["quick", "normal", "idle"]
 
 WatchName = Literal[
-    "health", "readiness", "canary", "flows", "lag", "checksum", "offsets", "config_sync", "offset_syncs"
+    "health", "readiness", "canary", "flows", "lag", "checksum", "offsets", "config_sync", "offset_syncs", "observation"
 ]  # fmt: skip
 
 #: The least time for which a result counts: a watch of every minute may be late by one start of a worker.
@@ -20,7 +20,7 @@ _AT_LEAST = timedelta(minutes=3)
 
 @dataclass(frozen=True, slots=True)
 class Watch:
-    """A DAG that looks at every protection group on a schedule.
+    """A DAG that looks at every protection group, or at every observed flow, on a schedule.
 
     :param every: the time between two looks at a group with the pace ``normal``
     :param question: what it answers, for people
@@ -71,7 +71,7 @@ def _minutes(number: int) -> timedelta:
     return timedelta(minutes=number)
 
 
-#: In the order in which a person wants to read them.
+#: Of protection groups, in the order in which a person wants to read them.
 WATCHES: dict[WatchName, Watch] = {
     watch.name: watch
     for watch in (
@@ -93,3 +93,7 @@ WATCHES: dict[WatchName, Watch] = {
         Watch("offset_syncs", "dr_offset_syncs", _minutes(5), "Is every offset sync archived?", idle=_minutes(15)),
     )
 }
+#: Of observed flows: replication that somebody else runs.
+OBSERVATION = Watch("observation", "dr_observe", _minutes(360), "What would a failover by this replication cost?")
+#: Of anything.
+ALL_WATCHES: dict[WatchName, Watch] = {**WATCHES, OBSERVATION.name: OBSERVATION}

@@ -19,13 +19,22 @@ from kafka_dr.evidence import (
     EvidenceExpired,
     EvidenceStore,
     build_audit_view,
+    build_observation_view,
     build_status_view,
     build_stranded_view,
     render_audit,
     render_notice,
+    render_observation,
     render_status,
 )
-from kafka_dr.watch_results import RunEndings, WatchResultStore, read_endings, read_status
+from kafka_dr.watch_results import (
+    OBSERVATION,
+    RunEndings,
+    WatchResultStore,
+    read_endings,
+    read_status,
+    read_watch_status,
+)
 from kafka_dr_airflow.links import airflow_path, login_url
 from kafka_dr_airflow.people.auth_managers import directory_of, find
 from kafka_dr_airflow.topology_file import read_topology
@@ -74,9 +83,11 @@ def status_page(*, reload: bool = True) -> HTMLResponse:
     except KafkaDrError as error:
         raise HTTPException(status.HTTP_503_SERVICE_UNAVAILABLE, str(error)) from error
     kept, groups, now = root(), sorted(topology.protection_groups), datetime.now(UTC)
-    found = read_status(groups, WatchResultStore(kept), now)
+    store = WatchResultStore(kept)
+    found = read_status(groups, store, now)
+    observed = {name: read_watch_status(name, OBSERVATION.name, store, now) for name in sorted(topology.observed_flows)}
     endings = read_endings(groups, RunEndings(kept))
-    view = build_status_view(found, now, links(), endings, opened(kept, now))
+    view = build_status_view(found, now, links(), endings, opened(kept, now), observed)
     return HTMLResponse(render_status(view, reloads=reload), headers=LINKED_HEADERS)
 
 
@@ -103,6 +114,8 @@ def audit_page(group: str, audit: str, direction: str, run: str) -> HTMLResponse
     """Show the report of an audit of a flow."""
     wanted = f"{audit} report of {group}, {direction}, run {run}"
     report = _read("audits", group, audit, direction, run, "report.json", wanted=wanted)
+    if audit == OBSERVATION.name:
+        return shown(render_observation(build_observation_view(report)), group)
     return shown(render_audit(build_audit_view(audit, f"{group}, {direction}", report)), group)
 
 

@@ -37,13 +37,15 @@ from kafka_dr.evidence import (
 )
 from kafka_dr.json_documents import DocumentDamaged
 from kafka_dr.watch_results import (
+    ALL_WATCHES,
     MEASURED,
-    WATCHES,
+    OBSERVATION,
     FigurePoint,
     FiguresOverTime,
     OpenRun,
     OpenRuns,
     RunEndings,
+    WatchedGroup,
     WatchResultStore,
     read_endings,
     read_status,
@@ -138,7 +140,7 @@ def shown(page: str, group: str = "") -> HTMLResponse:
 def group_page(group: str) -> HTMLResponse:
     """Show everything that is kept of a group: watches, runs, reports, lists of stranded records."""
     kept, now = root(), datetime.now(UTC)
-    (watched,) = read_status([_named(group)], WatchResultStore(kept), now)
+    watched = _watched(_named(group), WatchResultStore(kept), now)
     endings = read_endings([group], RunEndings(kept))[group]
     addresses = GroupLinks(links(), result=result_url, report=_report_address, stranded=stranded_url)
     names, drills = _names(kept, group), _drills(kept, group)
@@ -153,9 +155,9 @@ def group_page(group: str) -> HTMLResponse:
 @router.get("/results/{group}/{watch}")
 def result_page(group: str, watch: str) -> HTMLResponse:
     """Show what a watch found of a group when it last looked."""
-    found = next((name for name in WATCHES if name == watch), None)
+    found = next((name for name in ALL_WATCHES if name == watch), None)
     if found is None:
-        said = f"There is no watch {watch}. The watches are {', '.join(WATCHES)}."
+        said = f"There is no watch {watch}. The watches are {', '.join(ALL_WATCHES)}."
         raise HTTPException(status.HTTP_404_NOT_FOUND, said)
     now = datetime.now(UTC)
     looked = read_watch_status(_named(group), found, WatchResultStore(root()), now)
@@ -170,6 +172,18 @@ def result_page(group: str, watch: str) -> HTMLResponse:
         report=audit_url(report) if report else "",
     )
     return shown(render_result(view), group)
+
+
+def _watched(name: str, store: WatchResultStore, now: datetime) -> WatchedGroup:
+    """Return what is known of a protection group, or of an observed flow, which has one watch."""
+    try:
+        observed = name in read_topology(os.environ).observed_flows
+    except KafkaDrError:
+        observed = False
+    if not observed:
+        return read_status([name], store, now)[0]
+    found = read_watch_status(name, OBSERVATION.name, store, now)
+    return WatchedGroup(name, found.outcome, (found,))
 
 
 def _named(group: str) -> str:

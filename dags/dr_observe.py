@@ -1,0 +1,25 @@
+"""Observed flows. What is looked at, and what to do when one is red, is in the runbook of the same name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from airflow.sdk import DAG
+
+from kafka_dr_airflow.operators.observe import PER_FLOW, ObservedFlowsOperator, ObserveOperator
+from kafka_dr_airflow.trigger_forms import declared
+
+with DAG(
+    dag_id="dr_observe",
+    dag_display_name="DR: observe",
+    description="Says of replication that somebody else runs what a failover by it would cost; changes nothing.",
+    doc_md=str(Path(__file__).with_suffix(".md")),
+    schedule=declared().observe_schedule(),
+    catchup=False,
+    max_consecutive_failed_dag_runs=0,  # a red run never pauses this DAG
+    max_active_runs=1,
+    tags=["kafka-dr", "audits"],
+    params={"flow": declared().observed_param()},
+) as dag:
+    flows = ObservedFlowsOperator()
+    ObserveOperator.partial(task_id="look", **PER_FLOW).expand(flow=flows.output)

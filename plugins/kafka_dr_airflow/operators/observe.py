@@ -1,0 +1,127 @@
+"""Looks at observed flows: replication that somebody else runs. Everything is read, and nothing is changed."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from airflow.sdk import BaseOperator
+from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowSkipException
+
+from kafka_dr.audit.report_folders import prune, report_folder
+from kafka_dr.errors import KafkaDrError
+from kafka_dr.json_documents import write_whole
+from kafka_dr.quoting import line
+from kafka_dr.watch_results import WatchOutcome
+from kafka_dr_airflow.links import AuditLink
+from kafka_dr_airflow.operators.kept_results import kept_result
+from kafka_dr_airflow.operators.parameters import FirstTask
+from kafka_dr_airflow.operators.plain_failure import fails_plainly, plain_errors
+from kafka_dr_airflow.topology_file import evidence_root, read_topology
+
+#: A look ends by itself after ``most_seconds`` of its flow; this only ends one that hangs in spite of that.
+_HANGING = timedelta(hours=2)
+#: Of the task for each flow. One at a time: a look may read millions of records.
+PER_FLOW: dict[str, Any] = {
+    "map_index_template": "{{ task.flow }}",
+    "retries": 0,
+    "execution_timeout": _HANGING,
+    "max_active_tis_per_dagrun": 1,
+    "priority_weight": 1,
+    "weight_rule": "absolute",
+}
+#: How long reports are kept.
+_KEPT = timedelta(days=90)
+#: What the verdict of a look is for the status page. What is only to know is no fault.
+_OUTCOMES: dict[str, WatchOutcome] = {"ok": "ok", "warning": "ok", "failed": "failed", "unknown": "unknown"}
+
+
+class ObservedFlowsOperator(FirstTask):
+    """Returns the flows that are looked at: the one that the run names, else every one that the topology declares."""
+
+    ui_color = "#dfeedd"
+
+    def __init__(self, **kwargs: Any) -> None:
+        defaults = {"task_id": "flows", "retries": 0, "execution_timeout": timedelta(minutes=1)}
+        super().__init__(**{**defaults, **kwargs})
+
+    @fails_plainly
+    def execute(self, context: Any) -> list[str]:
+        """Return their names."""
+        with plain_errors():
+            topology = read_topology(os.environ)
+            if wanted := context["params"].get("flow"):
+                return [topology.observed_flow(wanted).name]
+        if not topology.observed_flows:
+            raise AirflowSkipException("the topology declares no observed flow: add one to observed_flows")
+        return sorted(topology.observed_flows)
+
+
+class ObserveOperator(BaseOperator):
+    """Looks at one observed flow, keeps the report, and is red unless nothing is wrong and all was looked at.
+
+    :param flow: its name in ``observed_flows``
+    """
+
+    ui_color = "#dfeedd"
+    operator_extra_links = (AuditLink(),)
+
+    def __init__(self, *, flow: str, **kwargs: Any) -> None:
+        super().__init__(**{"task_id": "look", **PER_FLOW, **kwargs})
+        self.flow = flow
+        #: The path of the report, below the evidence root; empty until it is written.
+        self.report_path = ""
+
+    @fails_plainly
+    def execute(self, context: Any) -> dict[str, str]:
+        """Look, keep the report and the result, and return the verdict."""
+        with kept_result(self.log, context, group=self.flow, watch="observation") as kept:
+            with plain_errors():
+                report = self._looked()
+            verdict, sentence = str(report["verdict"]), str(report["sentence"])
+            kept.outcome = _OUTCOMES[verdict]
+            kept.sentences = (sentence, *(f"not looked at: {each}" for each in report["not_looked_at"]))
+            kept.facts = {**report["totals"], "verdict": verdict}
+            self._file(report, context)
+            kept.facts = {**kept.facts, "report": self.report_path}
+            self.log.info("%s: %s: %s", line(self.flow), verdict, line(sentence))
+            if kept.outcome != "ok":
+                raise AirflowFailException(line(f"{self.flow}: {verdict}: {sentence}"))
+        return {"verdict": verdict, "report": self.report_path}
+
+    def _looked(self) -> Mapping[str, Any]:
+        from kafka_dr.clock import SystemClock
+        from kafka_dr.clusters import KafkaCluster
+        from kafka_dr.observation import look_at
+        from kafka_dr_airflow.hooks.kafka_cluster import KafkaClusterHook
+
+        declared = read_topology(os.environ).observed_flow(self.flow)
+        settings = {end.name: KafkaClusterHook(end.connection).settings() for end in (declared.source, declared.target)}
+        with (
+            KafkaCluster(declared.source.name, settings[declared.source.name]) as source,
+            KafkaCluster(declared.target.name, settings[declared.target.name]) as target,
+        ):
+            return look_at(declared, source, target, SystemClock()).to_json()
+
+    def _file(self, report: Mapping[str, Any], context: Any) -> None:
+        """Keep the report, for programs and as one page, next to earlier ones; old ones are removed.
+
+        :raises AirflowException: the storage does not take it
+        """
+        from kafka_dr.evidence import EvidenceStore, build_observation_view, render_observation
+
+        root, now = evidence_root(read_topology(os.environ).evidence), datetime.now(UTC)
+        reports = f"audits/{self.flow}/observation/{report['source']['name']}-to-{report['target']['name']}"
+        folder = f"{reports}/{report_folder(now, context['run_id'], context['ti'].try_number)}"
+        page = render_observation(build_observation_view(report))
+        try:
+            EvidenceStore(root).checked(report)
+            write_whole(root.joinpath(*folder.split("/"), "report.html"), page.encode())
+            write_whole(root.joinpath(*folder.split("/"), "report.json"), json.dumps(report, indent=1).encode())
+        except (KafkaDrError, OSError) as error:
+            raise AirflowException(f"{self.flow}: its report could not be kept: {line(str(error))}") from None
+        self.report_path = f"{folder}/report.json"
+        prune(root.joinpath(*reports.split("/")), now=now, keep=_KEPT)
