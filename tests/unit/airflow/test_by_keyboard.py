@@ -34,7 +34,7 @@ _VOID = {"meta", "br", "hr", "img", "link", "input", "rect", "line", "polyline"}
 
 
 @dataclass
-class Page(HTMLParser):
+class TaggedPage(HTMLParser):
     """A page as its tags and texts."""
 
     tags: list[tuple[str, dict[str, str]]] = field(default_factory=list)
@@ -86,7 +86,7 @@ class Page(HTMLParser):
 
 
 @pytest.fixture
-def served(root: Path, pages: TestClient) -> dict[str, Page]:
+def served(root: Path, pages: TestClient) -> dict[str, TaggedPage]:
     """Return every page, while a run waits for a person."""
     keep(root)
     now = datetime.now(UTC)
@@ -101,13 +101,13 @@ def served(root: Path, pages: TestClient) -> dict[str, Page]:
     for address in ADDRESSES:
         answer = pages.get(address)
         assert answer.status_code == 200, address
-        found[address] = Page()
+        found[address] = TaggedPage()
         found[address].feed(answer.text)
     return found
 
 
 def test_the_first_thing_that_the_tab_key_reaches_leads_to_the_content(
-    served: dict[str, Page],
+    served: dict[str, TaggedPage],
 ) -> None:
     for address, page in served.items():
         first, *others = page.reached
@@ -119,14 +119,14 @@ def test_the_first_thing_that_the_tab_key_reaches_leads_to_the_content(
         assert all(found.get("aria-label") for found in page.of("nav")), address
 
 
-def test_headings_begin_with_one_and_leave_no_level_out(served: dict[str, Page]) -> None:
+def test_headings_begin_with_one_and_leave_no_level_out(served: dict[str, TaggedPage]) -> None:
     for address, page in served.items():
         levels = [int(tag[1]) for tag, _ in page.tags if re.fullmatch("h[1-6]", tag)]
         assert (levels[0], levels.count(1)) == (1, 1), address
         assert all(after <= before + 1 for before, after in pairwise(levels)), (address, levels)
 
 
-def test_each_field_has_a_label_and_what_describes_it_is_there(served: dict[str, Page]) -> None:
+def test_each_field_has_a_label_and_what_describes_it_is_there(served: dict[str, TaggedPage]) -> None:
     for address, page in served.items():
         assert len(set(page.ids)) == len(page.ids), address
         wanted = {found["for"] for found in page.of("label") if "for" in found}
@@ -139,7 +139,7 @@ def test_each_field_has_a_label_and_what_describes_it_is_there(served: dict[str,
     assert any("aria-describedby" in found for page in forms for found in page.of(*_FIELDS))
 
 
-def test_each_state_is_a_word_and_nothing_moves(served: dict[str, Page]) -> None:
+def test_each_state_is_a_word_and_nothing_moves(served: dict[str, TaggedPage]) -> None:
     for address, page in served.items():
         assert all(page.badges), address
         assert re.findall("animation|transition|scroll-behavior|@keyframes", page.style) == [], address
@@ -147,14 +147,14 @@ def test_each_state_is_a_word_and_nothing_moves(served: dict[str, Page]) -> None
     assert served["/status"].badges
 
 
-def test_what_is_wider_than_the_page_can_be_scrolled_by_keys_and_has_a_name(served: dict[str, Page]) -> None:
+def test_what_is_wider_than_the_page_can_be_scrolled_by_keys_and_has_a_name(served: dict[str, TaggedPage]) -> None:
     boxes = [found for found in served["/evidence/orders/run-1"].of("div") if found.get("class") == "scroll"]
     assert boxes
     assert all(found["tabindex"] == "0" and found["role"] == "region" and found["aria-label"] for found in boxes)
 
 
-def test_a_page_that_loads_again_by_itself_can_be_stopped(served: dict[str, Page]) -> None:
-    def again(page: Page) -> bool:
+def test_a_page_that_loads_again_by_itself_can_be_stopped(served: dict[str, TaggedPage]) -> None:
+    def again(page: TaggedPage) -> bool:
         return any(found.get("http-equiv") == "refresh" for found in page.of("meta"))
 
     assert [address for address, page in served.items() if again(page)] == ["/status"]
