@@ -10,8 +10,8 @@ from typing import Any, NamedTuple, TypeVar
 from kafka_dr.clusters import Acl, TopicPartition
 from kafka_dr.errors import KafkaDrError, NeedsPerson
 from kafka_dr.fencing import plan
-from kafka_dr.group_offsets import translation
 from kafka_dr.health.registers import read_registers
+from kafka_dr.offsets import to_commit, translations_from_json
 from kafka_dr.register import RegisterState
 from kafka_dr.register.added_acls import AddedAcls
 from kafka_dr.runs import background
@@ -170,7 +170,7 @@ def _found_on(context: GroupContext, cluster: str, state: RegisterState) -> Foun
         added,
         denies - added.current - added.remembered(state.epoch),
         _topics_of_groups(context, cluster),
-        _translated(register.facts(group.name, state.run)),
+        to_commit(translations_from_json(register.facts(group.name, state.run).get("translations", {}))),
         _sample(context, cluster),
     )
 
@@ -187,11 +187,3 @@ def _topics_of_groups(context: GroupContext, cluster: str) -> dict[str, frozense
     offsets = context.operator(cluster).groups.offsets(context.moved_groups(cluster))
     owned = {name: {p.topic for p in found if context.group.owns_topic(p.topic)} for name, found in offsets.items()}
     return {name: frozenset(topics) for name, topics in owned.items()}
-
-
-def _translated(facts: Mapping[str, Any]) -> dict[str, dict[TopicPartition, int]]:
-    found: dict[str, dict[TopicPartition, int]] = {}
-    for each in translation.from_json(facts.get("translations", {}).get("positions", [])):
-        if each.target_offset is not None:
-            found.setdefault(each.group, {})[each.partition] = each.target_offset
-    return found

@@ -7,9 +7,10 @@ from typing import Any
 
 from kafka_dr.audit import Verified
 from kafka_dr.clusters import TopicPartition
+from kafka_dr.group_offsets.journaled_points import ignored_ranges, valid_seeds
 from kafka_dr.group_offsets.offset_facts import read_positions
 from kafka_dr.group_offsets.recorded_frontier import RecordedFrontier, recorded_store
-from kafka_dr.group_offsets.translation import ignored_ranges, translated, valid_seeds
+from kafka_dr.group_offsets.translation import translated
 from kafka_dr.offsets import Kind, PlainFrontier, badness
 from kafka_dr.outcomes import Check
 from kafka_dr.positions import SeedPoint

@@ -13,8 +13,12 @@ from kafka_dr.offsets.translate.answers import (
     Translation,
     badness,
     starts_of_empty,
+    to_commit,
+    translations_from_json,
+    translations_to_json,
 )
 from kafka_dr.offsets.translate.by_content import ContentOffsetMap
+from kafka_dr.offsets.translate.local_check import LocalVerdict
 from kafka_dr.offsets.translate.read_logs import Ignored
 from kafka_dr.offsets.verify import CutOverProblem, decreased, not_read_back, past_end
 
@@ -28,11 +32,15 @@ __all__ = [
     "Translation",
     "TranslatedOffset",
     "Kind",
+    "LocalVerdict",
     "badness",
     "SyncLookup",
     "translate_groups",
     "translate_offsets",
     "starts_of_empty",
+    "to_commit",
+    "translations_from_json",
+    "translations_to_json",
     "CutOverProblem",
     "not_read_back",
     "past_end",

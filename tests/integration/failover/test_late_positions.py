@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kafka_dr.group_offsets.translation import to_json as placed_to_json
-from kafka_dr.offsets import TranslatedOffset
+from kafka_dr.offsets import TranslatedOffset, translations_to_json
 from kafka_dr.runs.request import StepName
 from kafka_dr.runs.run import Run
 from support.switched_group import SwitchedGroup, failed
@@ -21,7 +20,7 @@ def test_a_position_past_an_unread_record_is_refused_and_nothing_is_committed(gr
     before = group.committed(target, name)
 
     with group.protection.clients() as clients:
-        Run(request, clients).write_fact("translations", {"positions": [placed_to_json(too_far)]})
+        Run(request, clients).write_fact("translations", translations_to_json([too_far]))
         record = failed(StepName.CUT_OVER_GROUPS, request, clients)
 
     assert record.outcome == "failed"

@@ -6,11 +6,20 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from kafka_dr.clusters import TopicPartition
 from kafka_dr.errors import Refused, TryAgain
 from kafka_dr.group_offsets import other_topics, translation
 from kafka_dr.named_rows import groups_from_json, positions_from_json
-from kafka_dr.offsets import CutOverProblem, TranslatedOffset, not_read_back, past_end, starts_of_empty
+from kafka_dr.offsets import (
+    CutOverProblem,
+    LocalVerdict,
+    TranslatedOffset,
+    not_read_back,
+    past_end,
+    starts_of_empty,
+    to_commit,
+    translations_from_json,
+    translations_to_json,
+)
 from kafka_dr.outcomes import Check
 from kafka_dr.register import Phase
 from kafka_dr.runs.register_guard import LastingPermission
@@ -31,7 +40,7 @@ def intent(run: Run) -> Sequence[str]:
 def act(run: Run) -> Mapping[str, Any]:
     """Translate, journal, commit."""
     # What an earlier attempt journaled it may have committed: it is committed again, not translated again.
-    translated = translation.from_json(run.journal.get("translations", {}).get("positions", [])) or _translate(run)
+    translated = translations_from_json(run.journal.get("translations", {})) or _translate(run)
     if late := _late(translated):
         raise Refused(
             f"{late}: nothing was committed. Look at these offsets in the logs of {run.source} and {run.target}, then "
@@ -45,18 +54,24 @@ def act(run: Run) -> Mapping[str, Any]:
             "groups_policy.unknown_offsets to earliest to read these partitions again from their start, or to "
             "timestamp to read them from the time of the first unread record, or fix the cause. Then trigger a new run"
         )
-    run.write_fact("translations", {"positions": [translation.to_json(position) for position in translated]})
+    rows = journal_and_commit(run, translated)
+    return {"groups": rows, **other_topics.left_out(run, other_topics.journaled(run.fact("drained")) or ())}
+
+
+def journal_and_commit(run: Run, translated: Sequence[TranslatedOffset]) -> list[dict[str, Any]]:
+    """Journal translated offsets, then commit them on the target, and return them as they were journaled."""
+    fact = translations_to_json(translated)
+    run.write_fact("translations", fact)
     permission = LastingPermission(run.guard(Phase.SWITCHING), run.clock)
     permission.require()
-    run.operator(run.target).groups.set_offsets(by_group(translated), before_each=permission.require)
-    beyond = other_topics.journaled(run.fact("drained")) or ()
-    return {"groups": [translation.to_json(position) for position in translated], **other_topics.left_out(run, beyond)}
+    run.operator(run.target).groups.set_offsets(to_commit(translated), before_each=permission.require)
+    return fact["positions"]
 
 
 def prove(run: Run) -> Sequence[Check]:
     """The committed offsets can be read back, and none is past the end of its log."""
-    translated = translation.from_json(_fresh(run)["positions"])
-    wanted = by_group(translated)
+    translated = translations_from_json(_fresh(run))
+    wanted = to_commit(translated)
     found = run.operator(run.target).groups.offsets(wanted, require_stable=True)
     ends = run.operator(run.target).topics.high_watermarks({p.partition for p in translated})
     kinds = Counter(each.kind for each in translated)
@@ -69,7 +84,7 @@ def prove(run: Run) -> Sequence[Check]:
             _said(wrong, f"{len(translated)} offsets read back on {run.target}: {counted}"),
         ),
         Check.that("none_past_the_end", not past, _said(past, f"no offset is past the end of its log on {run.target}")),
-        Check.that("none_past_an_unread_record", not late, late or translation.local_checks_said(translated)),
+        Check.that("none_past_an_unread_record", not late, late or _local_checks_said(translated)),
     )
 
 
@@ -121,13 +136,16 @@ def _fresh(run: Run) -> Mapping[str, Any]:
     return dict(facts["translations"])
 
 
-def by_group(translated: Sequence[TranslatedOffset]) -> dict[str, dict[TopicPartition, int]]:
-    """Return the offsets to commit, by group and partition."""
-    offsets: dict[str, dict[TopicPartition, int]] = {}
-    for position in translated:
-        if position.target_offset is not None:
-            offsets.setdefault(position.group, {})[position.partition] = position.target_offset
-    return offsets
+def _local_checks_said(translated: Sequence[TranslatedOffset]) -> str:
+    """Say what the records around each translated offset show, as counts."""
+    counted = Counter(each.proof for each in translated)
+    words: dict[LocalVerdict, str] = {
+        "right": "resume at the first unread record",
+        "early": "resume before it, so that records come again",
+        "unknown": "cannot be judged by the records around them",
+    }
+    said = [f"{counted[verdict]} {words}" for verdict, words in words.items() if counted[verdict]]
+    return "no offset is past an unread record: " + (", ".join(said) or "none was moved")
 
 
 def _said(problems: Sequence[CutOverProblem], otherwise: str) -> str:

@@ -11,8 +11,9 @@ from kafka_dr.checks.writes_after_fence import WritesAfterFence
 from kafka_dr.evidence import MeasuredObjective
 from kafka_dr.failover import write_outage
 from kafka_dr.failover.planned import open_target
-from kafka_dr.group_offsets import other_topics, translation
+from kafka_dr.group_offsets import other_topics
 from kafka_dr.group_offsets.offset_facts import compared_with_checkpoints
+from kafka_dr.offsets import translations_from_json
 from kafka_dr.outcomes import Check, CheckOutcome
 from kafka_dr.runs.run import Run
 
@@ -27,7 +28,7 @@ def act(run: Run) -> Mapping[str, Any]:
     claim = run.fact("claim")
     verified_at = datetime.fromisoformat(run.fact("verified")["at"])
     passed = WritesAfterFence.from_json(run.fact("verified"))
-    translated = translation.from_json(run.fact("translations")["positions"])
+    translated = translations_from_json(run.fact("translations"))
     redelivered = [position.redelivered_at_most for position in translated]
     outage = write_outage.measured(run)
     measured = {

@@ -14,12 +14,11 @@ from typing import Any
 from kafka_dr import parallel
 from kafka_dr.canary.probe import round_trip
 from kafka_dr.checks.writes_after_fence import find_writes_after_fence, old_side_is_still
-from kafka_dr.clusters import KafkaCluster, TopicPartition
+from kafka_dr.clusters import KafkaCluster
 from kafka_dr.errors import KafkaDrError, Refused
 from kafka_dr.failover.planned import open_target
-from kafka_dr.group_offsets import translation
 from kafka_dr.named_rows import positions_from_json
-from kafka_dr.offsets import decreased, past_end
+from kafka_dr.offsets import decreased, past_end, to_commit, translations_from_json
 from kafka_dr.outcomes import Check
 from kafka_dr.runs.run import Run
 
@@ -79,10 +78,7 @@ def _old_cluster_refuses(run: Run) -> Check:
 
 def offsets_hold(run: Run) -> Check:
     """Return whether every offset that was set on the target is unchanged or has moved forward."""
-    set_offsets: dict[str, dict[TopicPartition, int]] = {}
-    for position in translation.from_json(run.fact("translations")["positions"]):
-        if position.target_offset is not None:
-            set_offsets.setdefault(position.group, {})[position.partition] = position.target_offset
+    set_offsets = to_commit(translations_from_json(run.fact("translations")))
     found = run.operator(run.target).groups.offsets(set_offsets, require_stable=False)
     held = {group: {p: found[group][p] for p in offsets if p in found[group]} for group, offsets in set_offsets.items()}
     ends = run.operator(run.target).topics.high_watermarks({p for offsets in set_offsets.values() for p in offsets})

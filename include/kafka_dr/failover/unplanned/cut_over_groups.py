@@ -11,10 +11,8 @@ from kafka_dr.failover.unplanned import last_known, translate_without_source
 from kafka_dr.failover.unplanned.reachable_source import SourceState
 from kafka_dr.group_offsets import other_topics, translation
 from kafka_dr.named_rows import positions_from_json
-from kafka_dr.offsets import TranslatedOffset
-from kafka_dr.register import Phase
+from kafka_dr.offsets import TranslatedOffset, translations_from_json
 from kafka_dr.runs import background
-from kafka_dr.runs.register_guard import LastingPermission
 from kafka_dr.runs.run import Run
 
 #: How long a comparison with a drained source may take, in seconds; after that the offsets are found without it.
@@ -31,12 +29,8 @@ def intent(run: Run) -> Sequence[str]:
 
 def act(run: Run) -> Mapping[str, Any]:
     """Translate, journal, commit."""
-    translated = translation.from_json(run.journal.get("translations", {}).get("positions", [])) or _translated(run)
-    rows = [translation.to_json(position) for position in translated]
-    run.write_fact("translations", {"positions": rows})
-    permission = LastingPermission(run.guard(Phase.SWITCHING), run.clock)
-    permission.require()
-    run.operator(run.target).groups.set_offsets(planned.by_group(translated), before_each=permission.require)
+    translated = translations_from_json(run.journal.get("translations", {})) or _translated(run)
+    rows = planned.journal_and_commit(run, translated)
     found = last_known.positions(run)
     return {
         "groups": rows,

@@ -13,8 +13,8 @@ from kafka_dr.failover.unplanned import last_known
 from kafka_dr.failover.unplanned.cut_over_groups import left_out
 from kafka_dr.failover.unplanned.old_flow import OldFlow, look_at_old_flow
 from kafka_dr.failover.unplanned.reachable_source import SourceState
-from kafka_dr.group_offsets import translation
 from kafka_dr.named_rows import positions_from_json
+from kafka_dr.offsets import translations_from_json
 from kafka_dr.outcomes import Check
 from kafka_dr.runs.run import Run
 
@@ -28,7 +28,7 @@ def act(run: Run) -> Mapping[str, Any]:
     """Measure from the journal. The real loss is known when the source answers again; until then only a lower bound."""
     claim, source_state = run.fact("claim"), SourceState.of(run.journal)
     verified_at = datetime.fromisoformat(run.fact("verified")["at"])
-    placed = translation.from_json(run.fact("translations")["positions"])
+    placed = translations_from_json(run.fact("translations"))
     again = [position.redelivered_at_most for position in placed]
     measured = {
         "rto_seconds": planned.between(claim["approved_at"], verified_at),

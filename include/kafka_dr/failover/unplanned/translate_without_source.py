@@ -8,9 +8,9 @@ from dataclasses import replace
 from kafka_dr.clusters import KafkaCluster, OffsetRange, TopicPartition
 from kafka_dr.failover.unplanned import last_known
 from kafka_dr.failover.unplanned.last_known import KnownOffsets, Offsets
-from kafka_dr.group_offsets import translation
+from kafka_dr.group_offsets.journaled_points import seeds
 from kafka_dr.group_offsets.sync_archive import archive_of
-from kafka_dr.offsets import AnchorCache, TranslatedOffset
+from kafka_dr.offsets import AnchorCache, TranslatedOffset, translations_from_json
 from kafka_dr.offsets.syncs.archive import archived_and_newer
 from kafka_dr.offsets.syncs.history import since as since_hole
 from kafka_dr.offsets.translate.choice import start
@@ -35,11 +35,11 @@ def translate(run: Run, copied: Offsets, positions: KnownOffsets | None = None) 
     on_target = set(run.partitions(run.target))
     wanted = {p for offsets in positions.groups.values() for p in offsets if p in on_target}
     held = held_by(run.operator(run.target), wanted)
-    points, seeds = _points(run, wanted), translation.seeds(run)
+    points, begun = _points(run, wanted), seeds(run)
     for p in wanted & copied.keys():
         points.setdefault(p, []).append(SeedPoint(copied[p], held[p].end))
     # The target may hold quarantined records below a seed, which must not be counted.
-    found = {p: KnownPoints.of(points.get(p, ()), held[p], not_counted=seeds.get(p, ())) for p in wanted}
+    found = {p: KnownPoints.of(points.get(p, ()), held[p], not_counted=begun.get(p, ())) for p in wanted}
     counter = _RecordCounter(run.clients.cluster(run.target, "audit"))
     return [
         _as_chosen(run, _placed(group, p, offset, found[p], counter, positions), held[p])
@@ -51,10 +51,10 @@ def translate(run: Run, copied: Offsets, positions: KnownOffsets | None = None) 
 
 def _of_earlier_run(run: Run, positions: KnownOffsets) -> list[TranslatedOffset] | None:
     """Return the offsets that the run translated by content from which this run took the group; ``None`` if none."""
-    rows = last_known.taken_over(run).get("translations", {}).get("positions")
-    if rows is None or positions.final:
+    fact = last_known.taken_over(run).get("translations")
+    if fact is None or positions.final:
         return None
-    placed = [p for p in translation.from_json(rows) if p.group in positions.groups]
+    placed = [p for p in translations_from_json(fact) if p.group in positions.groups]
     ends = run.operator(run.target).topics.last_stable_offsets({p.partition for p in placed})
     return [_as_seen_last(position, ends[position.partition], positions) for position in placed]
 

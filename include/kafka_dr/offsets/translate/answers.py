@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from kafka_dr.offsets.translate.local_check import LocalVerdict
 from kafka_dr.positions import Committed, TopicPartition
@@ -60,6 +60,53 @@ class TranslatedOffset(Translation):
 
     group: str
     partition: TopicPartition
+
+
+def translations_to_json(translated: Iterable[TranslatedOffset]) -> dict[str, list[dict[str, Any]]]:
+    """Return translated offsets as the fact that a cut-over journals."""
+    rows = [
+        {
+            "group": each.group,
+            "topic": each.partition.topic,
+            "partition": each.partition.partition,
+            "source_offset": each.source_offset,
+            "target_offset": each.target_offset,
+            "class": each.kind,
+            "redelivered_at_most": each.redelivered_at_most,
+            "reason": each.reason,
+            "skipped_at_most": each.skipped_at_most,
+            "proof": each.proof,
+        }
+        for each in translated
+    ]
+    return {"positions": rows}
+
+
+def translations_from_json(fact: Mapping[str, Any]) -> list[TranslatedOffset]:
+    """Read the fact that :func:`translations_to_json` returned; an empty fact has no offsets."""
+    return [
+        TranslatedOffset(
+            group=row["group"],
+            partition=TopicPartition(row["topic"], row["partition"]),
+            source_offset=row["source_offset"],
+            target_offset=row["target_offset"],
+            kind=row["class"],
+            redelivered_at_most=row["redelivered_at_most"],
+            reason=row["reason"],
+            skipped_at_most=row.get("skipped_at_most", 0),
+            proof=row.get("proof", "unknown"),
+        )
+        for row in fact.get("positions", ())
+    ]
+
+
+def to_commit(translated: Iterable[TranslatedOffset]) -> dict[str, dict[TopicPartition, int]]:
+    """Return the offsets to commit on the target, by group and partition; one without a translation is left out."""
+    offsets: dict[str, dict[TopicPartition, int]] = {}
+    for each in translated:
+        if each.target_offset is not None:
+            offsets.setdefault(each.group, {})[each.partition] = each.target_offset
+    return offsets
 
 
 def starts_of_empty(committed: Committed, empty: Collection[TopicPartition]) -> tuple[TranslatedOffset, ...]:

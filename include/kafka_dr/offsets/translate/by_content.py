@@ -1,8 +1,9 @@
 """Translate offsets by comparing records of both clusters, one by one, from a pair of offsets that is already known.
 
 This runs while applications wait. So a range that several groups need is read once, partitions are read in parallel,
-and both clusters at the same time. What was learned is kept, so that a translation before the fence leaves little to
-read for the one after it. Offset syncs are read only if nothing else is near enough: there are many of them.
+and both clusters at the same time. What a translation before the fence learned is kept, so that it leaves little to
+read for the one after it, which keeps nothing. Offset syncs are read only if nothing else is near enough: there are
+many of them.
 """
 
 from __future__ import annotations
@@ -43,7 +44,8 @@ class ContentOffsetMap:
     :param target: the cluster that they are wanted for, reached as audit
     :param syncs: looks up offset syncs
     :param seeds: points that are known: journaled by earlier runs, or the verified frontier
-    :param cache: keeps what was learned between two translations
+    :param cache: has what earlier translations learned
+    :param keeps: whether what this one learns is kept there for the next one
     :param maps: what audits matched
     :param ignored: ranges that are neither copied nor a copy, on the source and on the target
     """
@@ -53,6 +55,7 @@ class ContentOffsetMap:
     syncs: SyncLookup
     seeds: Mapping[TopicPartition, Collection[SeedPoint]] = field(default_factory=dict)
     cache: AnchorCache | None = None
+    keeps: bool = True
     maps: MapStore | None = None
     ignored: tuple[Ignored, Ignored] = ({}, {})
 
@@ -78,7 +81,8 @@ class ContentOffsetMap:
             again = begin(unsure, held, self._with_syncs(anchors))
             finish(again, read)
             searches = {p: [s for s in found if s.is_exact] + again.get(p, []) for p, found in searches.items()}
-        self._keep_what_was_learned(topic_ids, searches)
+        if self.keeps:
+            self._keep_what_was_learned(topic_ids, searches)
         return {
             (partition, search.position): search.result
             for partition, found in searches.items()
