@@ -10,11 +10,13 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from kafka_dr.audit.offset_runs import OffsetRun, joined
 from kafka_dr.audit.result import AuditKind
 from kafka_dr.json_documents import DocumentDamaged, parsed, write_whole
+from kafka_dr.positions import TopicPartition
 
 _SUFFIX = ".jsonl"
 _LOG = logging.getLogger(__name__)
@@ -35,6 +37,22 @@ class MapKey(NamedTuple):
 
 #: Runs by what they are about, rising on both clusters.
 Runs = Mapping[MapKey, Sequence[OffsetRun]]
+
+
+@dataclass(frozen=True, slots=True)
+class MapState:
+    """What the audits of one flow know of their map.
+
+    :param clusters: ids of source and target
+    :param epoch: of the flow's seed, as in :class:`MapKey`
+    :param parts: the names of the parts that count, oldest first
+    :param cautions: by partition, why its map is not relied on
+    """
+
+    clusters: tuple[str, ...]
+    epoch: int
+    parts: tuple[str, ...]
+    cautions: Mapping[TopicPartition, str]
 
 
 def merged(parts: Iterable[Runs]) -> dict[MapKey, list[OffsetRun]]:
@@ -73,7 +91,8 @@ class KeptMap:
     """
 
     def __init__(self, root: Any, *, group: str, direction: str) -> None:
-        self._folder = root.joinpath("audits", group, str(AuditKind.CHECKSUM), direction)
+        #: Where the state and the parts are.
+        self.folder = root.joinpath("audits", group, str(AuditKind.CHECKSUM), direction)
 
     def read(self, clusters: tuple[str, str]) -> dict[MapKey, list[OffsetRun]]:
         """Return everything that is known.
@@ -88,7 +107,7 @@ class KeptMap:
             try:
                 yield self.part(name)
             except (FileNotFoundError, ValueError, KeyError, TypeError) as error:
-                _LOG.warning("Part %s of the offset map in %s cannot be read (%s).", name, self._folder, error)
+                _LOG.warning("Part %s of the offset map in %s cannot be read (%s).", name, self.folder, error)
 
     def part(self, name: str) -> dict[MapKey, list[OffsetRun]]:
         """Return one part.
@@ -105,24 +124,42 @@ class KeptMap:
     def stored(self) -> list[str]:
         """Return the names of all parts, also of those of former epochs and of audits that died."""
         try:
-            files = [path.name for path in self._folder.joinpath("map").iterdir()]
+            files = [path.name for path in self.folder.joinpath("map").iterdir()]
         except FileNotFoundError:
             return []
         return sorted(name.removesuffix(_SUFFIX) for name in files if name.endswith(_SUFFIX))
 
     def _file(self, name: str) -> Any:
-        return self._folder.joinpath("map", f"{name}{_SUFFIX}")
+        return self.folder.joinpath("map", f"{name}{_SUFFIX}")
 
-    def _names(self, clusters: tuple[str, str]) -> list[str]:
+    def state(self) -> MapState | None:
+        """Return what the audits know of the map; ``None`` if there was no audit.
+
+        :raises DocumentDamaged: the file holds something else
+        """
         try:
-            return parsed(
-                self._folder.joinpath("state.json").read_bytes(),
-                lambda state: list(map(str, state["maps"])) if tuple(state["identity"][:2]) == clusters else [],
-            )
+            return parsed(self.folder.joinpath("state.json").read_bytes(), _state)
         except FileNotFoundError:
-            return []
+            return None
+
+    def _names(self, clusters: tuple[str, str]) -> Sequence[str]:
+        try:
+            state = self.state()
         except DocumentDamaged as error:
             _LOG.warning(
-                "The state of the audits in %s cannot be read (%s): its offset map is not used.", self._folder, error
+                "The state of the audits in %s cannot be read (%s): its offset map is not used.", self.folder, error
             )
-            return []
+            return ()
+        return state.parts if state is not None and state.clusters == clusters else ()
+
+
+def _state(content: Any) -> MapState:
+    cautions: dict[TopicPartition, str] = {}
+    for each in content.get("partitions", ()):
+        if count := sum(int(found) for found in each["open"].values()):
+            topic, number = each["partition"]
+            kinds = ", ".join(sorted(each["open"]))
+            said = f"{count} open findings of the checksum audit ({kinds})"
+            cautions[TopicPartition(str(topic), int(number))] = said
+    *clusters, epoch = content["identity"]
+    return MapState(tuple(clusters), int(epoch), tuple(map(str, content["maps"])), cautions)

@@ -11,14 +11,14 @@ import csv
 import io
 import logging
 from bisect import bisect_left, bisect_right
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
-from kafka_dr.audit.kept_map import KeptMap, MapKey, Runs
+from kafka_dr.audit.kept_map import KeptMap, MapKey, MapState, Runs
 from kafka_dr.audit.offset_runs import OffsetRun, joined, translate
-from kafka_dr.json_documents import DocumentDamaged, parsed, write_whole
+from kafka_dr.json_documents import DocumentDamaged, write_whole
 from kafka_dr.positions import OffsetPair, TopicPartition
 
 _COLUMNS = (
@@ -98,13 +98,14 @@ class MapStore:
             of a cluster that does not answer, is not compared
         """
         runs: dict[TopicPartition, dict[int, list[OffsetRun]]] = {}
-        cautions: dict[TopicPartition, str] = {}
+        cautions: Mapping[TopicPartition, str] = {}
         problems: list[str] = []
         for forward in (True, False):
-            state = self._state(forward, problems)
+            kept = self._kept(forward)
+            state = _state_of(kept, problems)
             if forward and state:
-                cautions = state["cautions"]
-            for part in self._parts(forward, state, problems, former=True):
+                cautions = state.cautions
+            for part in _parts(kept, state, problems, forward=forward, former=True):
                 for key, found in part.items():
                     if _same(topic_ids.get(key.topic), (key.source_topic_id, key.target_topic_id)):
                         by_epoch = runs.setdefault(TopicPartition(key.topic, key.partition), {})
@@ -124,10 +125,11 @@ class MapStore:
         found: dict[TopicPartition, list[OffsetPair]] = {}
         problems: list[str] = []
         for forward in (True, False):
-            state = self._state(forward, problems)
+            kept = self._kept(forward)
+            state = _state_of(kept, problems)
             about = (self.source[1], self.target[1]) if forward else (self.target[1], self.source[1])
             left = {partition: set(offsets) for partition, offsets in positions.items() if partition.topic in topic_ids}
-            for part in self._parts(forward, state if state and state["clusters"] == about else None, problems):
+            for part in _parts(kept, state if state and state.clusters == about else None, problems, forward=forward):
                 for partition, offsets in left.items():
                     # Of whatever epoch: only these topics, as they are now.
                     wanted = (*topic_ids[partition.topic], partition.topic, partition.partition)
@@ -141,73 +143,64 @@ class MapStore:
             _LOG.warning("%s", problem)
         return {partition: pairs for partition, pairs in found.items() if pairs}
 
-    def _parts(
-        self, forward: bool, state: Mapping[str, Any] | None, problems: list[str], *, former: bool = False
-    ) -> Iterator[Runs]:
-        """Yield the parts that the state names, the newest first, each seen from the source of the run.
-
-        :param state: without one no part counts
-        :param problems: gets a sentence for each part that cannot be read
-        :param former: whether to yield the parts of former epochs, too. Of its own epoch no part counts that the state
-            does not name: an audit that died left it
-        """
-        if state is None:
-            return
-        kept = KeptMap(self.root, group=self.group, direction=self._folder(forward).name)
-        named: list[str] = state["maps"]
-        for name in {*kept.stored(), *self._as_parquet(forward)} if former else reversed(named):
-            try:
-                part = self._part(forward, name, kept)
-            except (OSError, ValueError, KeyError, TypeError) as error:
-                said = str(error).splitlines()[0] if str(error) else type(error).__name__
-                where = self._folder(forward).joinpath("map")
-                problems.append(f"part {name} of the offset map in {where} cannot be read ({said}): it is not used")
-                continue
-            yield part if name in named else {key: runs for key, runs in part.items() if key.epoch != state["epoch"]}
-
-    def _part(self, forward: bool, name: str, kept: KeptMap) -> Runs:
-        """Return one part, seen from the source of the run."""
-        try:
-            part: Runs = kept.part(name)
-        except FileNotFoundError:
-            part = _from_parquet(self._folder(forward).joinpath("map", f"{name}.parquet").read_bytes())
-        if forward:
-            return part
-        return {
-            key._replace(source_topic_id=key.target_topic_id, target_topic_id=key.source_topic_id): inverse(runs)
-            for key, runs in part.items()
-        }
-
-    def _as_parquet(self, forward: bool) -> list[str]:
-        """Return the names of parts that a former version wrote, which were Parquet."""
-        try:
-            files = [path.name for path in self._folder(forward).joinpath("map").iterdir()]
-        except FileNotFoundError:
-            return []
-        return [name.removesuffix(".parquet") for name in files if name.endswith(".parquet")]
-
-    def _state(self, forward: bool, problems: list[str]) -> Mapping[str, Any] | None:
-        """Return what the audits of one direction know of their map; ``None`` where no state can be read."""
-        path = self._folder(forward).joinpath("state.json")
-        try:
-            return parsed(
-                path.read_bytes(),
-                lambda state: {
-                    "clusters": tuple(state["identity"][:2]),
-                    "epoch": int(state["identity"][2]),
-                    "maps": list(map(str, state["maps"])),
-                    "cautions": dict(_cautions(state.get("partitions", ()))),
-                },
-            )
-        except FileNotFoundError:
-            return None
-        except (OSError, DocumentDamaged) as error:
-            problems.append(f"the state of the audits in {path} cannot be read ({error}): no map is used")
-            return None
-
-    def _folder(self, forward: bool) -> Any:
+    def _kept(self, forward: bool) -> KeptMap:
         begin, end = (self.source, self.target) if forward else (self.target, self.source)
-        return self.root.joinpath("audits", self.group, "checksum", f"{begin[0]}-to-{end[0]}")
+        return KeptMap(self.root, group=self.group, direction=f"{begin[0]}-to-{end[0]}")
+
+
+def _state_of(kept: KeptMap, problems: list[str]) -> MapState | None:
+    """Return what the audits of one direction know of their map; ``None`` where no state can be read."""
+    try:
+        return kept.state()
+    except (OSError, DocumentDamaged) as error:
+        path = kept.folder.joinpath("state.json")
+        problems.append(f"the state of the audits in {path} cannot be read ({error}): no map is used")
+        return None
+
+
+def _parts(
+    kept: KeptMap, state: MapState | None, problems: list[str], *, forward: bool, former: bool = False
+) -> Iterator[Runs]:
+    """Yield the parts that the state names, the newest first, each seen from the source of the run.
+
+    :param state: without one no part counts
+    :param problems: gets a sentence for each part that cannot be read
+    :param forward: whether the map is of the run's own direction
+    :param former: whether to yield the parts of former epochs, too. Of its own epoch no part counts that the state
+        does not name: an audit that died left it
+    """
+    if state is None:
+        return
+    for name in {*kept.stored(), *_as_parquet(kept)} if former else reversed(state.parts):
+        try:
+            part = _part(kept, name)
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            said = str(error).splitlines()[0] if str(error) else type(error).__name__
+            where = kept.folder.joinpath("map")
+            problems.append(f"part {name} of the offset map in {where} cannot be read ({said}): it is not used")
+            continue
+        if not forward:
+            part = {
+                key._replace(source_topic_id=key.target_topic_id, target_topic_id=key.source_topic_id): inverse(runs)
+                for key, runs in part.items()
+            }
+        yield part if name in state.parts else {key: runs for key, runs in part.items() if key.epoch != state.epoch}
+
+
+def _part(kept: KeptMap, name: str) -> Runs:
+    try:
+        return kept.part(name)
+    except FileNotFoundError:
+        return _from_parquet(kept.folder.joinpath("map", f"{name}.parquet").read_bytes())
+
+
+def _as_parquet(kept: KeptMap) -> list[str]:
+    """Return the names of parts that a former version wrote, which were Parquet."""
+    try:
+        files = [path.name for path in kept.folder.joinpath("map").iterdir()]
+    except FileNotFoundError:
+        return []
+    return [name.removesuffix(".parquet") for name in files if name.endswith(".parquet")]
 
 
 def export(folder: Any, runs: Mapping[TopicPartition, VerifiedRuns]) -> tuple[str, str]:
@@ -310,12 +303,3 @@ def _from_parquet(content: bytes) -> dict[MapKey, list[OffsetRun]]:
     for *key, source, target, length in zip(*columns, strict=True):
         found.setdefault(MapKey(*key), []).append(OffsetRun(source, target, length))
     return found
-
-
-def _cautions(partitions: Iterable[Any]) -> Iterator[tuple[TopicPartition, str]]:
-    for each in partitions:
-        count = sum(int(found) for found in each["open"].values())
-        if count:
-            topic, number = each["partition"]
-            kinds = ", ".join(sorted(each["open"]))
-            yield TopicPartition(str(topic), int(number)), f"{count} open findings of the checksum audit ({kinds})"
