@@ -25,7 +25,7 @@ from kafka_dr.offsets.preview import (
     position_rows,
     total,
 )
-from kafka_dr.offsets.translate import translate_offsets
+from kafka_dr.offsets.translate import offsets_of, translate_offsets
 from kafka_dr.offsets.translate.choice import Strategy, WithCheckpoint, with_checkpoint
 from kafka_dr.offsets.translate.facts import GatheredFacts, never_committed
 from kafka_dr.offsets.translate.read_logs import record_times
@@ -195,11 +195,8 @@ def _proof(run: Run, translated: Mapping[PartitionOffset, WithCheckpoint]) -> Ch
 
 
 def _translated(run: Run, committed: Committed, gathered: GatheredFacts) -> dict[PartitionOffset, WithCheckpoint]:
-    positions: dict[TopicPartition, set[int]] = {}
-    for offsets in committed.values():
-        for p, offset in offsets.items():
-            positions.setdefault(p, set()).add(offset)
-    found = translate_offsets(translation.offset_map(run).translate, positions, facts=gathered.partitions)
+    by_content = translation.offset_map(run).translate
+    found = translate_offsets(by_content, offsets_of(committed), facts=gathered.partitions)
     return {at: with_checkpoint(at[1], gathered.partitions[at[0]], answer) for at, answer in found.items()}
 
 

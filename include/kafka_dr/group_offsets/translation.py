@@ -21,7 +21,9 @@ from kafka_dr.offsets import (
     Ignored,
     TranslatedOffset,
     Translation,
-    translate_groups,
+    for_groups,
+    offsets_of,
+    translate_offsets,
 )
 from kafka_dr.offsets.translate.read_logs import held_by
 from kafka_dr.positions import Committed, SeedPoint
@@ -57,16 +59,19 @@ def translated(run: Run, committed: Committed, *, keeps: bool = True) -> list[Tr
 
     :param keeps: as for :func:`offset_map`
     """
-    ignored = ignored_ranges(run)
-    offsets = {each for by_partition in committed.values() for each in by_partition.items()}
+    ignored, offsets = ignored_ranges(run), offsets_of(committed)
+    by_content = offset_map(run, ignored=ignored, keeps=keeps).translate
     # A few offsets are read at once. Of many, audits have settled most before.
-    facts = facts_of(run, {p for p, _ in offsets}).partitions if len(offsets) > _FEW_OFFSETS else None
-    found = translate_groups(offset_map(run, ignored=ignored, keeps=keeps).translate, committed, facts=facts)
+    if sum(map(len, offsets.values())) > _FEW_OFFSETS:
+        found = translate_offsets(by_content, offsets, facts=facts_of(run, offsets).partitions)
+    else:
+        found = by_content(offsets)
+    answers = for_groups(committed, found)
     if not ignored[1]:
-        return list(found)
+        return answers
     starts = run.operator(run.target).topics.log_starts(ignored[1])
     on_target = {p: [each for each in ranges if each.end > starts[p]] for p, ranges in ignored[1].items()}
-    return [_past(t, on_target.get(t.partition, ())) for t in found]
+    return [_past(t, on_target.get(t.partition, ())) for t in answers]
 
 
 def offset_map(run: Run, *, ignored: tuple[Ignored, Ignored] | None = None, keeps: bool = True) -> ContentOffsetMap:

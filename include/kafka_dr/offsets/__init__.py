@@ -5,7 +5,7 @@ from __future__ import annotations
 from kafka_dr.offsets.maps import MapStore
 from kafka_dr.offsets.plain_frontier import PlainFrontier
 from kafka_dr.offsets.syncs.archive import SyncLookup, Undecodable, decode_sync, sync_topic
-from kafka_dr.offsets.translate import translate_groups, translate_offsets
+from kafka_dr.offsets.translate import for_groups, offsets_of, translate_offsets
 from kafka_dr.offsets.translate.anchor_cache import AnchorCache, CachedPairs
 from kafka_dr.offsets.translate.answers import (
     Kind,
@@ -35,7 +35,8 @@ __all__ = [
     "LocalVerdict",
     "badness",
     "SyncLookup",
-    "translate_groups",
+    "offsets_of",
+    "for_groups",
     "translate_offsets",
     "starts_of_empty",
     "to_commit",

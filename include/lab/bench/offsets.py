@@ -19,7 +19,7 @@ from kafka_dr.clock import SystemClock
 from kafka_dr.clusters import ClientSettings, KafkaCluster, OffsetRange, TopicPartition
 from kafka_dr.evidence.signing import SigningKey
 from kafka_dr.group_offsets.sync_archive import archive_syncs
-from kafka_dr.offsets import ContentOffsetMap, MapStore, SyncLookup, not_read_back, translate_offsets
+from kafka_dr.offsets import ContentOffsetMap, MapStore, SyncLookup, not_read_back, offsets_of, translate_offsets
 from kafka_dr.offsets.translate.choice import WithCheckpoint, with_checkpoint
 from kafka_dr.offsets.translate.facts import GatheredFacts, gather
 from kafka_dr.replication import ConnectEndpoint, Flow
@@ -191,11 +191,7 @@ def _positions(groups: list[str], log: Mapping[TopicPartition, list[tuple[int, b
 def _place(
     committed: Committed, gathered: GatheredFacts, reading: ContentOffsetMap
 ) -> dict[str, dict[TopicPartition, WithCheckpoint]]:
-    positions: dict[TopicPartition, set[int]] = {}
-    for offsets in committed.values():
-        for p, offset in offsets.items():
-            positions.setdefault(p, set()).add(offset)
-    found = translate_offsets(reading.translate, positions, facts=gathered.partitions)
+    found = translate_offsets(reading.translate, offsets_of(committed), facts=gathered.partitions)
     placed = {key: with_checkpoint(key[1], gathered.partitions[key[0]], answer) for key, answer in found.items()}
     return {group: {p: placed[p, offset] for p, offset in row.items()} for group, row in committed.items()}
 

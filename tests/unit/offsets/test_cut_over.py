@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from kafka_dr.offsets import decreased, not_read_back, past_end, translate_groups
+from kafka_dr.offsets import decreased, for_groups, not_read_back, offsets_of, past_end
 from kafka_dr.offsets.translate.answers import Translation
 from kafka_dr.positions import TopicPartition
 
@@ -35,14 +35,9 @@ def test_a_position_may_move_forward_and_not_back() -> None:
 
 
 def test_a_position_that_groups_share_is_looked_up_once() -> None:
-    class Doubling:
-        asked: dict[TopicPartition, set[int]]
-
-        def translate(self, positions):  # type: ignore[no-untyped-def]
-            self.asked = {p: set(offsets) for p, offsets in positions.items()}
-            return {(p, o): Translation(o, 2 * o, "exact", 0, "") for p, offsets in positions.items() for o in offsets}
-
-    offsets = Doubling()
-    found = translate_groups(offsets.translate, {"b": {ONE: 3}, "a": {ONE: 3, TWO: 1}})
-    assert offsets.asked == {ONE: {3}, TWO: {1}}
+    committed = {"b": {ONE: 3}, "a": {TWO: 1, ONE: 3}}
+    asked = offsets_of(committed)
+    assert asked == {ONE: {3}, TWO: {1}}
+    answers = {(p, o): Translation(o, 2 * o, "exact", 0, "") for p, offsets in asked.items() for o in offsets}
+    found = for_groups(committed, answers)
     assert [(f.group, f.partition, f.target_offset) for f in found] == [("a", ONE, 6), ("a", TWO, 2), ("b", ONE, 6)]

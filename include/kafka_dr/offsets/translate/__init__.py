@@ -1,7 +1,7 @@
 """How a committed offset of the source becomes one of the target. The first three are each asked for what is left:
 
 1. *facts* (:mod:`~kafka_dr.offsets.translate.facts`): what audits and offset syncs say. No record is read. For few
-   offsets this stage is left out, because gathering the facts would take longer than reading records;
+   offsets the caller leaves this stage out, because gathering the facts would take longer than reading records;
 2. *content* (:mod:`~kafka_dr.offsets.translate.by_content`): records of both clusters are compared;
 3. *choice* (:mod:`~kafka_dr.offsets.translate.choice`): the owners of a group may want another start. The caller
    applies it, because the choice is declared in the topology;
@@ -25,37 +25,36 @@ Offsets: TypeAlias = Mapping[TopicPartition, Collection[int]]
 ByContent: TypeAlias = Callable[[Offsets], Mapping[PartitionOffset, Translation]]
 
 
-def translate_groups(
-    by_content: ByContent, committed: Committed, *, facts: Facts | None = None
-) -> tuple[TranslatedOffset, ...]:
-    """Translate what groups have committed. An offset that several groups share is translated once.
-
-    :param committed: next to read on the source, by group; a partition without a commit is not in it
-    :param facts: as for :func:`translate_offsets`
-    """
+def offsets_of(committed: Committed) -> dict[TopicPartition, set[int]]:
+    """Return what groups have committed, by partition: an offset that several groups share is translated once."""
     offsets: dict[TopicPartition, set[int]] = {}
     for by_partition in committed.values():
         for partition, offset in by_partition.items():
             offsets.setdefault(partition, set()).add(offset)
-    found = translate_offsets(by_content, offsets, facts=facts)
-    return tuple(
-        found[partition, committed[group][partition]].of(group, partition)
-        for group in sorted(committed)
-        for partition in sorted(committed[group])
-    )
+    return offsets
+
+
+def for_groups(committed: Committed, found: Mapping[PartitionOffset, Translation]) -> list[TranslatedOffset]:
+    """Return the translations of what groups have committed, in the order of groups and partitions.
+
+    :param found: of every offset that :func:`offsets_of` returned
+    """
+    return [
+        found[partition, offset].of(group, partition)
+        for group, offsets in sorted(committed.items())
+        for partition, offset in sorted(offsets.items())
+    ]
 
 
 def translate_offsets(
-    by_content: ByContent, offsets: Offsets, *, facts: Facts | None = None
+    by_content: ByContent, offsets: Offsets, *, facts: Facts
 ) -> Mapping[PartitionOffset, Translation]:
     """Take what the facts say exactly, and compare content for the rest.
 
     :param by_content: compares content; its answer counts if it has an offset, exact or not
     :param offsets: next to read on the source, by partition
-    :param facts: of every partition; ``None`` leaves the first stage out
+    :param facts: of every partition
     """
-    if facts is None:
-        return by_content(offsets)
     known = {p: facts.get(p, NO_FACTS) for p in offsets}
     found = {(p, offset): translate_by_facts(offset, known[p]) for p, wanted in offsets.items() for offset in wanted}
     left = {
