@@ -43,9 +43,12 @@ def test_every_group_resumes_at_the_same_record_each_time(protection: Protection
         before[f"{name}-new"] = {first: 21 + switch}
         protection.commit(source, f"{name}-new", before[f"{name}-new"])
         unread[f"{name}-new"] = outside_view.next_values(protection, source, before[f"{name}-new"])
+        pairs = _kept_pairs(protection)
+        assert pairs, "the preflight keeps what it learned"
         with protection.clients() as clients:
             for step in (StepName.DRAIN, StepName.STOP_FLOW, StepName.CUT_OVER_GROUPS):
                 run_step(step, request, clients)
+        assert _kept_pairs(protection) == pairs, "a cut-over keeps nothing, because applications wait"
         with protection.clients() as clients:
             again = run_step(StepName.CUT_OVER_GROUPS, request, clients)
             for step in STEPS_AFTER_APPROVAL[STEPS_AFTER_APPROVAL.index(StepName.OPEN_TARGET) :]:
@@ -71,6 +74,12 @@ def test_every_group_resumes_at_the_same_record_each_time(protection: Protection
     assert east == west
     values = [value for p in (first, second) for _, _, value, _ in east[p]]
     assert len(values) == len(set(values)) == 400 + sum(60 + switch + 20 for switch in range(switches))
+
+
+def _kept_pairs(protection: Protection) -> dict[str, bytes]:
+    """Return the files of offset pairs that translations have kept, by name."""
+    folder = protection.folder / "evidence" / "offset_pairs" / protection.name
+    return {path.name: path.read_bytes() for path in folder.glob("*.json")}
 
 
 def _follow_to_the_end(group: SwitchedGroup, consumer_group: str) -> None:

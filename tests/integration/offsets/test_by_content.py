@@ -41,12 +41,15 @@ def check(
     return dict(found)
 
 
-def between(flowing: PlainFlow, *, seeds: bool = True, cache: AnchorCache | None = None) -> ContentOffsetMap:
+def between(
+    flowing: PlainFlow, *, seeds: bool = True, cache: AnchorCache | None = None, keeps: bool = True
+) -> ContentOffsetMap:
     return ContentOffsetMap(
         flowing.audit(flowing.active),
         flowing.audit(flowing.standby),
         seeds=flowing.known_seeds() if seeds else {},
         cache=cache,
+        keeps=keeps,
         syncs=flowing.sync_lookup(flowing.active, flowing.standby),
     )
 
@@ -113,7 +116,7 @@ def test_what_one_cleaner_took_away_makes_no_group_late_and_what_comes_again_is_
         assert len(again) <= answer.redelivered_at_most, (answer, east, west)
 
 
-def test_what_was_learned_ahead_is_translated_the_same_without_a_look_at_the_syncs(
+def test_what_was_learned_ahead_is_translated_the_same_without_a_look_at_the_syncs_and_without_learning_more(
     flowing: PlainFlow, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     flowing.write(200)
@@ -123,8 +126,10 @@ def test_what_was_learned_ahead_is_translated_the_same_without_a_look_at_the_syn
     store = AnchorCache(tmp_path, flowing.protection.name)
     fresh = check(flowing, positions, between(flowing))
     between(flowing, cache=store).translate({partition: found[::10] for partition, found in positions.items()})
+    kept = store.read("east-to-west")
     monkeypatch.setattr(SyncLookup, "read", lambda _lookup, _topics: pytest.fail("it read the syncs"))
-    assert check(flowing, positions, between(flowing, cache=store)) == fresh
+    assert check(flowing, positions, between(flowing, cache=store, keeps=False)) == fresh
+    assert store.read("east-to-west") == kept
 
 
 def learned(flowing: PlainFlow, folder: Path) -> tuple[dict[TopicPartition, list[int]], AnchorCache]:
