@@ -72,6 +72,15 @@ class Capacity:
             for row in topic.partitions
         }
 
+    def hosted(self) -> dict[int, int]:
+        """Return how many replicas of partitions each broker holds, of all topics that may be seen. One request."""
+        request = MetadataRequest(topics=None, allow_auto_topic_creation=False, min_version=4, max_version=12)
+        found = self._session.request(request, "count the partitions of each broker")
+        counted = dict.fromkeys((row.node_id for row in found.brokers), 0)
+        for node in (node for topic in found.topics for row in topic.partitions for node in row.replica_nodes):
+            counted[node] = counted.get(node, 0) + 1
+        return counted
+
     def _racks(self) -> Mapping[int, str]:
         request = MetadataRequest(topics=[], allow_auto_topic_creation=False, min_version=4, max_version=12)
         found = self._session.request(request, "look up the brokers").brokers

@@ -1,17 +1,20 @@
-"""Whether the standby could take over the load: brokers, racks, in-sync replicas, and free space."""
+"""Whether the standby could take over the load: brokers, racks, in-sync replicas, free space, and partitions."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
+from math import ceil
 
 from kafka_dr import parallel
 from kafka_dr.clusters import KafkaCluster, TopicPartition
 from kafka_dr.clusters.capacity import BrokerCapacity, PartitionReplicas
 from kafka_dr.outcomes import Check
+from kafka_dr.readiness_checks.client_quotas import not_throttled
+from kafka_dr.readiness_checks.growth import room_for_retention
 from kafka_dr.runs.run import Run
 
-#: Below this share of free space a broker is named.
+#: Below this share of free space, or of partitions that are left, a broker is named.
 _LOW = 0.1
 _SHOWN = 3
 _GIB = 1 << 30
@@ -77,13 +80,61 @@ def room_for_the_rest(run: Run) -> Check:
     return Check(name, "ok", f"{run.target} has {free / _GIB:.1f} GiB free, and {needed / _GIB:.1f} GiB are to come")
 
 
+def partitions_fit(run: Run) -> Check:
+    """Return whether the target's brokers may hold the partitions that they have and those that are still to come."""
+    held = {name: len(topic.partitions) for name, topic in run.read_cache.topics(run.target).items()}
+    missing = sum(
+        max(0, len(topic.partitions) - held.get(name, 0)) for name, topic in run.read_cache.topics(run.source).items()
+    )
+    return _partitions(run, missing * run.group.flow.replication_factor)
+
+
+def partitions_fit_now(run: Run) -> Check:
+    """Return whether the target's brokers may hold the partitions that they have."""
+    return _partitions(run, 0)
+
+
+def _partitions(run: Run, to_come: int) -> Check:
+    limit = run.clients.topology.cluster(run.target).max_partitions_per_broker
+    return judge_partitions(run.target, run.operator(run.target).capacity.hosted(), to_come, limit)
+
+
+def judge_partitions(cluster: str, hosted: Mapping[int, int], to_come: int, limit: int | None) -> Check:
+    """Judge partitions by the declared limit of a broker.
+
+    :param hosted: replicas of partitions by broker
+    :param to_come: replicas that replication still has to create, on any of the brokers
+    :param limit: how many a broker may hold; ``None`` if the topology does not say so
+    """
+    name = "standby_partitions"
+    broker, most = max(hosted.items(), key=lambda found: (found[1], -found[0]), default=(0, 0))
+    more = ceil(to_come / len(hosted)) if hosted else to_come
+    seen = f"broker {broker} of {cluster} holds {most:,} partition replicas, and {more:,} are to come"
+    if limit is None:
+        detail = f"not looked at: {seen}, and the topology declares no max_partitions_per_broker of {cluster}"
+        return Check(name, "warning", f"{detail}. A broker does not say what its create.topic.policy allows")
+    said = f"{seen}; {limit:,} are allowed (max_partitions_per_broker)"
+    if most + more > limit:
+        return Check(name, "failed", f"{said}: move partitions to other brokers, or add one")
+    if most + more > (1 - _LOW) * limit:
+        return Check(name, "warning", f"{said}: little is left. Move partitions to other brokers, or add one")
+    return Check(name, "ok", said)
+
+
 QUESTIONS: Mapping[str, Callable[[Run], Check]] = {
     "standby_brokers": brokers_as_many,
     "standby_in_sync": writes_would_be_accepted,
     "standby_space": room_for_the_rest,
+    "standby_retention": room_for_retention,
+    "standby_partitions": partitions_fit,
+    "standby_quotas": not_throttled,
 }
 #: Those that need only the target.
-WITHOUT_SOURCE = ("standby_in_sync",)
+WITHOUT_SOURCE: Mapping[str, Callable[[Run], Check]] = {
+    "standby_in_sync": writes_would_be_accepted,
+    "standby_retention": room_for_retention,
+    "standby_partitions": partitions_fit_now,
+}
 
 
 def _brokers(run: Run, cluster: str) -> tuple[BrokerCapacity, ...]:

@@ -16,6 +16,7 @@ from kafka_dr.errors import KafkaDrError
 from kafka_dr.failover.past_outages import newest_failovers
 from kafka_dr.json_documents import DocumentDamaged
 from kafka_dr.outcomes import Check
+from kafka_dr.readiness_checks.passwords import passwords_last
 from kafka_dr.runs.clients import Role
 from kafka_dr.runs.run import Run
 
@@ -190,6 +191,7 @@ def route_readable(run: Run) -> Check:
 QUESTIONS: Mapping[str, Callable[[Run], Check]] = {
     "logins_work": logins_work,
     "certificates_last": certificates_last,
+    "passwords_last": passwords_last,
     "hanging_transactions": no_hanging_transactions,
     "tried_lately": tried_lately,
     "drilled_lately": drilled_lately,
@@ -198,6 +200,7 @@ QUESTIONS: Mapping[str, Callable[[Run], Check]] = {
 WITHOUT_SOURCE: Mapping[str, Callable[[Run], Check]] = {
     "logins_work": logins_work_on_target,
     "certificates_last": certificates_last,
+    "passwords_last": passwords_last,
     "vantages_answer": vantages_answer,
     "airflow_is_elsewhere": airflow_is_elsewhere,
     "route_readable": route_readable,

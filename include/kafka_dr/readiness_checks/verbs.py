@@ -52,8 +52,7 @@ def unplanned(group: str, clients: Clients) -> VerbReadiness:
     if any(check.outcome != "ok" for check in first):
         return _readiness("unplanned_failover", first)
     run.checks = tuple(map(_may_be_acknowledged, target_checks(run)))
-    capacity = {name: standby.QUESTIONS[name] for name in standby.WITHOUT_SOURCE}
-    more = _ask(run, {APPROVERS: enough, **capacity, **surroundings.WITHOUT_SOURCE})
+    more = _ask(run, {APPROVERS: enough, **standby.WITHOUT_SOURCE, **surroundings.WITHOUT_SOURCE})
     expected = _expected(run, lambda: gather_evidence.measured(run))
     return _readiness("unplanned_failover", (*first, *run.checks, *more), expected)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kafka_dr.topology.cluster import ClusterSpec, ConnectionIds, ReplicatorEndpoint
+from kafka_dr.topology.cluster import ClusterSpec, ConnectionIds, PasswordEnd, PasswordEnds, ReplicatorEndpoint
 from kafka_dr.topology.declared import OnlyObserved, UnknownName
 from kafka_dr.topology.drill import DrillKind, DrillSpec
 from kafka_dr.topology.evidence import EvidenceSpec, RetentionSpec
@@ -33,6 +33,8 @@ __all__ = [
     "UnknownName",
     "ClusterSpec",
     "ConnectionIds",
+    "PasswordEnd",
+    "PasswordEnds",
     "ReplicatorEndpoint",
     "NotifierSpec",
     "Occasion",

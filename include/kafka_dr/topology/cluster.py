@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+from datetime import date
 from typing import Annotated, Literal
 
 from pydantic import Field
 
-from kafka_dr.topology.fields import BootstrapServers, ConnectionId, ResourceName, Section, TopicName, WorkersPath
+from kafka_dr.topology.fields import (
+    BootstrapServers,
+    ConnectionId,
+    Count,
+    ResourceName,
+    Section,
+    TopicName,
+    WorkersPath,
+)
 
 
 class ConnectionIds(Section):
@@ -16,6 +25,24 @@ class ConnectionIds(Section):
     probe: ConnectionId = Field(description="the connection id that asks as an application would; it is fenced too")
     audit: ConnectionId = Field(description="the connection id that only reads")
     replicator: ConnectionId = Field(description="the connection id of the principal that replication writes as")
+
+
+#: The first day on which a password does not work any more, UTC.
+PasswordEnd = date | Literal["never"]
+
+
+class PasswordEnds(Section):
+    """When the password of each role's connection ends, which no cluster says."""
+
+    operator: PasswordEnd | None = Field(default=None, description="the day on which the operator's password ends")
+    probe: PasswordEnd | None = Field(default=None, description="the day on which the probe's password ends")
+    audit: PasswordEnd | None = Field(default=None, description="the day on which the audit's password ends")
+    replicator: PasswordEnd | None = Field(default=None, description="the day on which the replicator's password ends")
+
+    def of(self, role: str) -> PasswordEnd | None:
+        """Return when the password of a role ends; ``None`` if it is not declared."""
+        found: PasswordEnd | None = getattr(self, role)
+        return found
 
 
 class ReplicatorEndpoint(Section):
@@ -71,6 +98,13 @@ class ClusterSpec(Section):
     replicator_secrets: WorkersPath = Field(
         description="the absolute path of the properties file on this cluster's Connect workers; it holds "
         "<cluster>.sasl.jaas.config for each cluster that they reach"
+    )
+    max_partitions_per_broker: Count | None = Field(
+        default=None, description="how many partition replicas one of its brokers may hold"
+    )
+    passwords_end: PasswordEnds = Field(
+        default_factory=PasswordEnds,
+        description="the first day on which the password of a role's connection does not work any more, or never",
     )
     application_bootstrap_servers: BootstrapServers | None = Field(
         default=None, description="host:port that a route hands to applications; the replicator's if left out"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kafka_dr.adoption.adopt import adopt
+from kafka_dr.clusters.configuration import QuotaEntity
 from kafka_dr.fencing import plan
 from kafka_dr.readiness import ReadyVerb, VerbReadiness
 from kafka_dr.readiness.judge import verbs_in
@@ -55,18 +56,27 @@ def test_a_group_in_good_order_lacks_only_what_nobody_provides(protection: Prote
     assert verb(watched, "failback").answer == "not_needed"
     asked = {check.name for check in verb(watched, "planned_failover").checks}
     assert {"standby_space", "standby_in_sync", "standby_brokers", "logins_work", "hanging_transactions"} <= asked
+    assert {"standby_retention", "standby_partitions", "standby_quotas", "passwords_last"} <= asked
     (expected, *_) = verb(watched, "unplanned_failover").expected
     assert "at least 0 records" in expected
 
 
-def test_a_standby_that_takes_writes_and_a_flow_that_stopped_are_named(
+def test_a_standby_that_takes_writes_or_throttles_and_a_flow_that_stopped_are_named(
     protection: Protection, clients: Clients
 ) -> None:
     replicator = clients.replicator(protection.flow)
     replicator.stop()
     replicator.wait_stopped(30)
-    clients.cluster("west", "operator").acls.remove(plan.standby(protection.group))
-    watched = look_at_readiness(protection.name, clients)
+    west = clients.cluster("west", "operator")
+    west.acls.remove(plan.standby(protection.group))
+    limit = (QuotaEntity(user="orders-app"), "producer_byte_rate")
+    assert west.quotas.change({limit: 1_000_000.0}) == {}
+    try:
+        watched = look_at_readiness(protection.name, clients)
+    finally:
+        west.quotas.change({limit: None})
+    throttled = open_checks(watched, "planned_failover")["standby_quotas"]
+    assert "User:orders-app: producer_byte_rate 1,000,000, no limit on the active cluster" in throttled
     assert watched.outcome == "failed"
     assert {"flow_moves", "target_refuses"} <= set(open_checks(watched, "planned_failover"))
     assert verb(watched, "planned_failover").answer == "not_ready"

@@ -1,0 +1,110 @@
+"""Whether the standby would throttle the applications more than the active cluster does."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from itertools import product
+
+from kafka_dr import parallel
+from kafka_dr.clusters.configuration import QuotaEntity
+from kafka_dr.outcomes import Check
+from kafka_dr.runs.run import Run
+
+Limits = Mapping[tuple[QuotaEntity, str], float]
+
+_USER = "User:"
+_SHOWN = 3
+#: What stands for every client id, or address, that no limit names; none of Kafka's names is empty or has this one.
+_ANY = "\0any"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class LowerLimit:
+    """A limit that a client would meet on the standby, and not before.
+
+    :param who: the client, for people
+    :param key: the name of the quota, such as ``producer_byte_rate``
+    :param here: its limit on the active cluster; infinite if it has none
+    :param there: its limit on the standby
+    """
+
+    who: str
+    key: str
+    here: float
+    there: float
+
+    def __str__(self) -> str:
+        before = "no limit" if math.isinf(self.here) else f"{self.here:,.0f}"
+        return f"{self.who}: {self.key} {self.there:,.0f}, {before} on the active cluster"
+
+
+def lower_limits(principals: Collection[str], here: Limits, there: Limits) -> tuple[LowerLimit, ...]:
+    """Return where the standby limits the applications more, by the order in which a broker looks for a limit.
+
+    Client ids and addresses are known only from the limits that name them; one more stands for all others.
+
+    :param principals: of the applications, as ``User:name``
+    :param here: every limit of the active cluster
+    :param there: every limit of the standby
+    """
+    found = [*_of_users(principals, here, there), *_of_addresses(here, there)]
+    return tuple(sorted(set(found)))
+
+
+def not_throttled(run: Run) -> Check:
+    """Return whether no client quota of the target is lower for the group's applications than on the source.
+
+    How much they write and read is not compared with a limit: that both clusters have the same one is enough.
+    """
+    name, principals = "standby_quotas", run.group.principals
+    here, there = parallel.at_once(*(partial(_limits, run, cluster) for cluster in (run.source, run.target)))
+    lower = lower_limits(principals, here, there)
+    if not lower:
+        return Check(name, "ok", f"no client quota of {run.target} is lower for the applications than on {run.source}")
+    detail = (
+        f"{run.target} would throttle the applications: {'; '.join(map(str, lower[:_SHOWN]))}. Expected no lower limit "
+        "than now: raise or remove it with kafka-configs.sh, or by the plan of dr_config_sync"
+    )
+    return Check(name, "warning", detail)
+
+
+def _limits(run: Run, cluster: str) -> Limits:
+    return run.operator(cluster).quotas.list()
+
+
+def _of_users(principals: Collection[str], here: Limits, there: Limits) -> Iterator[LowerLimit]:
+    named = {entity.client_id for entity, _ in (*here, *there)} - {None, ""}
+    keys = sorted({key for entity, key in there if entity.ip is None})
+    for principal, client, key in product(sorted(principals), (_ANY, *sorted(filter(None, named))), keys):
+        order = tuple(_for_client(principal.removeprefix(_USER), client))
+        before, then = _first(here, order, key), _first(there, order, key)
+        if then < before:
+            who = principal if client == _ANY else f"{principal} with client id {client}"
+            yield LowerLimit(who, key, before, then)
+
+
+def _of_addresses(here: Limits, there: Limits) -> Iterator[LowerLimit]:
+    named = {entity.ip for entity, _ in (*here, *there)} - {None, ""}
+    keys = sorted({key for entity, key in there if entity.ip is not None})
+    for address, key in product((_ANY, *sorted(filter(None, named))), keys):
+        order = (QuotaEntity(ip=address), QuotaEntity(ip=""))
+        before, then = _first(here, order, key), _first(there, order, key)
+        if then < before:
+            yield LowerLimit("any address" if address == _ANY else f"address {address}", key, before, then)
+
+
+def _for_client(user: str, client: str) -> Iterator[QuotaEntity]:
+    """Yield what a broker looks for, the first that has a limit counts (Kafka's documentation, *Quotas*)."""
+    for name in (user, ""):
+        yield QuotaEntity(user=name, client_id=client)
+        yield QuotaEntity(user=name, client_id="")
+        yield QuotaEntity(user=name)
+    yield QuotaEntity(client_id=client)
+    yield QuotaEntity(client_id="")
+
+
+def _first(limits: Limits, order: Collection[QuotaEntity], key: str) -> float:
+    return next((limits[entity, key] for entity in order if (entity, key) in limits), math.inf)

@@ -1,0 +1,77 @@
+"""The standby throttles an application more only where its limit is lower by the order in which a broker looks."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kafka_dr.clusters.configuration import QuotaEntity
+from kafka_dr.readiness_checks.client_quotas import Limits, lower_limits
+
+RATE = "producer_byte_rate"
+APP = ["User:app"]
+
+
+def limits(*found: tuple[QuotaEntity, float]) -> Limits:
+    return {(entity, RATE): limit for entity, limit in found}
+
+
+def said(here: Limits, there: Limits) -> list[str]:
+    return [str(each) for each in lower_limits(APP, here, there)]
+
+
+def test_a_limit_that_only_the_standby_has_is_named_with_what_there_was_before() -> None:
+    there = limits((QuotaEntity(user="app"), 1_000_000.0))
+    assert said({}, there) == [f"User:app: {RATE} 1,000,000, no limit on the active cluster"]
+    higher = limits((QuotaEntity(user="app"), 2_000_000.0))
+    assert said(higher, there) == [f"User:app: {RATE} 1,000,000, 2,000,000 on the active cluster"]
+
+
+def test_a_limit_that_is_the_same_or_higher_or_only_on_the_active_cluster_is_none() -> None:
+    low, high = (limits((QuotaEntity(user="app"), limit)) for limit in (1.0, 2.0))
+    for here, there in ((low, low), (low, high), (low, {})):
+        assert said(here, there) == []
+
+
+def test_a_default_counts_for_an_application_without_a_limit_of_its_own() -> None:
+    default = QuotaEntity(user="")
+    assert len(said({}, limits((default, 5.0)))) == 1
+    own = (QuotaEntity(user="app"), 9.0)
+    assert said(limits(own), limits(own, (default, 5.0))) == []
+
+
+def test_a_limit_of_a_client_id_is_named_with_the_client_id() -> None:
+    both = QuotaEntity(user="app", client_id="loader")
+    assert said({}, limits((both, 5.0))) == [
+        f"User:app with client id loader: {RATE} 5, no limit on the active cluster"
+    ]
+    assert len(said({}, limits((QuotaEntity(client_id=""), 5.0)))) == 1
+
+
+def test_a_limit_of_somebody_else_is_none() -> None:
+    assert said({}, limits((QuotaEntity(user="others"), 5.0))) == []
+
+
+def test_a_limit_of_an_address_is_named() -> None:
+    there: Limits = {(QuotaEntity(ip="10.0.0.1"), "connection_creation_rate"): 5.0}
+    assert said({}, there) == ["address 10.0.0.1: connection_creation_rate 5, no limit on the active cluster"]
+
+
+PARTS = st.sampled_from([None, "", "app", "loader"])
+ENTITIES = st.builds(QuotaEntity, user=PARTS, client_id=PARTS).filter(lambda entity: entity != QuotaEntity())
+LIMITS = st.dictionaries(st.tuples(ENTITIES, st.just(RATE)), st.sampled_from([1.0, 2.0, 3.0]), max_size=6)
+
+
+@given(LIMITS, LIMITS)
+def test_equal_limits_throttle_nobody_more_and_what_is_named_is_lower(here: Limits, there: Limits) -> None:
+    assert said(there, there) == []
+    for each in lower_limits(APP, here, there):
+        assert each.there < each.here
+        assert each.there in there.values()
+
+
+@pytest.mark.parametrize("client_id", [None, "loader", ""])
+def test_the_lowest_of_several_limits_is_not_what_counts_but_the_most_exact_one(client_id: str | None) -> None:
+    exact = (QuotaEntity(user="app", client_id=client_id), 9.0)
+    assert [each.there for each in lower_limits(APP, {}, limits(exact, (QuotaEntity(user=""), 5.0)))].count(9.0) >= 1

@@ -1,0 +1,36 @@
+"""Partitions of the standby are judged by a limit that somebody declared; without one nobody has looked."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafka_dr.outcomes import CheckOutcome
+from kafka_dr.readiness_checks.standby import judge_partitions
+
+
+@pytest.mark.parametrize(
+    ("to_come", "limit", "outcome"),
+    [
+        (0, 1000, "ok"),
+        (6, 112, "ok"),
+        (6, 111, "warning"),
+        (6, 100, "warning"),
+        (6, 99, "failed"),
+        (0, None, "warning"),
+    ],
+)
+def test_the_fullest_broker_decides_together_with_what_is_to_come(
+    to_come: int, limit: int | None, outcome: CheckOutcome
+) -> None:
+    assert judge_partitions("west", {1: 98, 2: 40, 3: 40}, to_come, limit).outcome == outcome
+
+
+def test_what_is_to_come_is_divided_among_the_brokers_and_rounded_up() -> None:
+    found = judge_partitions("west", {1: 98, 2: 98, 3: 40}, 7, 1000)
+    assert found.detail.startswith("broker 1 of west holds 98 partition replicas, and 3 are to come; 1,000 are allowed")
+
+
+def test_without_a_declared_limit_nobody_has_looked() -> None:
+    found = judge_partitions("west", {1: 98}, 0, None)
+    assert found.detail.startswith("not looked at: broker 1 of west holds 98")
+    assert "max_partitions_per_broker" in found.detail
