@@ -73,6 +73,8 @@ def open_run_line(
 
 
 def _state(found: OpenRun, now: datetime) -> tuple[str, StatusColour, str]:
+    if found.dry_run:
+        return "DRY RUN", "good", f"{found.question} Began {age_of(now - found.asked_at)}."
     asked = f"{found.question} Asked {age_of(now - found.asked_at)}"
     if found.answered_by:
         return "RUNNING", "warn", f"{asked}, answered by {found.answered_by}."

@@ -13,6 +13,7 @@ from kafka_dr.evidence.drill_line import DrillLine, drill_line
 from kafka_dr.evidence.flow_picture import FlowPicture, flow_picture
 from kafka_dr.evidence.open_run_view import OpenedRuns, OpenRunLine, open_run_line
 from kafka_dr.evidence.readiness_view import VerbLine, verb_lines
+from kafka_dr.evidence.rpo_line import RpoLine, rpo_line
 from kafka_dr.evidence.status_colour import StatusColour
 from kafka_dr.evidence.trigger_view import FORMS
 from kafka_dr.readiness import GroupReadiness, readiness_now
@@ -114,6 +115,7 @@ class GroupCard:
     :param verbs: whether each verb could be used on the group now
     :param asked: how long ago the clusters were asked that, for people
     :param drill: the last drill of the group
+    :param rpo: what a disaster would have lost, by the last audit
     :param picture: its datacenters and its flow
     :param starts: the forms that are filled in for it: title and address
     :param run: the last run that wrote the register; empty if it is not known
@@ -132,6 +134,7 @@ class GroupCard:
     asked: str
     rows: tuple[WatchRow, ...]
     drill: DrillLine
+    rpo: RpoLine
     picture: FlowPicture
     starts: tuple[tuple[str, str], ...]
     runs: tuple[RunRow, ...] = ()
@@ -162,7 +165,7 @@ class StatusView:
     :param at: when it was made, UTC
     :param verbs: the DAGs that a person triggers: title, address, what for
     :param readiness: the address of the DAG that asks whether each verb could be used
-    :param open_runs: what waits for a person, and the runs that continue
+    :param open_runs: what waits for a person, the runs that continue, and dry runs
     :param observed: flows that are observed alone
     :param problem: why not all of them are known; empty if they are
     """
@@ -293,6 +296,7 @@ def _card(
         asked,
         rows,
         drill,
+        rpo_line(status.of("checksum"), now),
         flow_picture(status),
         tuple((FORMS[dag_id].title, links.start(dag_id, status.group)) for dag_id in _offered(ready, drill)),
     )

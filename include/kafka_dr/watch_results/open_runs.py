@@ -1,4 +1,4 @@
-"""Runs that wait for a person, or continue after an answer: one small file for each, removed when the run has ended.
+"""Runs that wait for a person, or continue after an answer, and dry runs: one small file for each, until its end.
 
 The status page shows them. They license nothing: what was approved is in the registers alone.
 """
@@ -16,17 +16,20 @@ from kafka_dr.json_documents import DocumentDamaged, JsonFile
 _SCHEMA = 1
 #: A run that nobody has closed, because its last task never ran, is forgotten then.
 _FORGOTTEN = timedelta(hours=24)
+#: The same for a dry run, which waits for nobody.
+_DRY_RUN_FORGOTTEN = timedelta(hours=1)
 
 
 @dataclass(frozen=True, slots=True)
 class OpenRun:
-    """A run that has asked a person.
+    """A run that has asked a person, or a dry run, which asks nobody.
 
-    :param question: what was asked, in one line
+    :param question: what was asked, in one line; of a dry run: what it does
     :param people: who may answer
-    :param asked_at: UTC
+    :param asked_at: UTC; of a dry run: when it began
     :param expires_at: until when an answer counts, UTC
     :param answered_by: who has answered; empty while it waits
+    :param dry_run: whether it changes nothing and asks nobody
     """
 
     group: str
@@ -37,13 +40,25 @@ class OpenRun:
     asked_at: datetime
     expires_at: datetime
     answered_by: str = ""
+    dry_run: bool = False
+
+    @classmethod
+    def dry(cls, group: str, run: str, dag_id: str, said: str, began_at: datetime) -> OpenRun:
+        """Return a dry run.
+
+        :param said: what it does, in one line
+        :param began_at: UTC
+        """
+        return cls(group, run, dag_id, said, (), began_at, began_at + _DRY_RUN_FORGOTTEN, dry_run=True)
 
     def is_waiting(self, now: datetime) -> bool:
         """Return whether an answer would count now."""
-        return not self.answered_by and now <= self.expires_at
+        return not self.dry_run and not self.answered_by and now <= self.expires_at
 
     def is_shown(self, now: datetime) -> bool:
         """Return whether the run may still go on: a question that expired ends its run within minutes."""
+        if self.dry_run:
+            return now <= self.expires_at
         limit = self.asked_at + _FORGOTTEN if self.answered_by else self.expires_at + timedelta(minutes=10)
         return now <= limit
 
@@ -58,6 +73,7 @@ class OpenRun:
             "asked_at": self.asked_at.astimezone(UTC).isoformat(timespec="seconds"),
             "expires_at": self.expires_at.astimezone(UTC).isoformat(timespec="seconds"),
             "answered_by": self.answered_by,
+            "dry_run": self.dry_run,
         }
 
     @classmethod
@@ -72,7 +88,8 @@ class OpenRun:
         if asked_at.tzinfo is None or expires_at.tzinfo is None:
             raise ValueError("a time has no time zone")
         people = tuple(map(str, stored["people"]))
-        return cls(group, run, dag_id, question, people, asked_at, expires_at, str(stored["answered_by"]))
+        answered_by, dry_run = str(stored["answered_by"]), stored.get("dry_run") is True
+        return cls(group, run, dag_id, question, people, asked_at, expires_at, answered_by, dry_run)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +102,7 @@ class OpenRuns:
     root: Any
 
     def ask(self, asked: OpenRun) -> None:
-        """Keep a run that waits from now on. What was forgotten is removed.
+        """Keep a run that waits from now on, or a dry run. What was forgotten is removed.
 
         :raises OSError: the storage does not take it
         """

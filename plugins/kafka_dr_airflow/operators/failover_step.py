@@ -6,6 +6,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from kafka_dr_airflow.links import EvidenceLink
+from kafka_dr_airflow.operators.open_runs import dry_run_began
 from kafka_dr_airflow.operators.parameters import FirstTask
 from kafka_dr_airflow.operators.plain_failure import fails_plainly
 from kafka_dr_airflow.operators.receipt import Receipt, perform, run_request
@@ -47,6 +48,7 @@ class FailoverStepOperator(FirstTask):
         super().__init__(**numbered(number, {**defaults, **kwargs}))
         self.step = step
         self.verb = verb
+        self.first = number == 1
 
     @fails_plainly
     def execute(self, context: Any) -> Receipt:
@@ -55,4 +57,6 @@ class FailoverStepOperator(FirstTask):
         from kafka_dr.runs.request import StepName
 
         request = run_request(context, self.verb)
+        if request.dry_run and self.first:
+            dry_run_began(self.log, context, request.protection_group, self.verb)
         return perform(self.log, lambda clients: run_step(StepName(self.step), request, clients))

@@ -1,4 +1,4 @@
-"""Keeps for the status page which runs wait for a person. If that fails, only the log says so: no run depends on it."""
+"""Keeps for the status page which runs wait for a person, and dry runs. If that fails, only the log says so."""
 
 from __future__ import annotations
 
@@ -37,6 +37,20 @@ def run_waits(logger: Any, context: Any, group: str, question: str, *, people: S
         runs.ask(asked)
 
     _kept(logger, keep)
+
+
+def dry_run_began(logger: Any, context: Any, group: str, verb: str) -> None:
+    """Keep that a dry run has begun.
+
+    :param logger: of the task
+    :param verb: what it would do
+    """
+    from kafka_dr.watch_results import OpenRun
+
+    ti = context["ti"]
+    article = "an" if verb[0] in "aeiou" else "a"
+    said = f"A dry run of {article} {verb.replace('_', ' ')}: it changes nothing and asks nobody."
+    _kept(logger, lambda runs: runs.ask(OpenRun.dry(group, ti.run_id, ti.dag_id, said, datetime.now(UTC))))
 
 
 def run_was_answered(logger: Any, context: Any, group: str, who: str) -> None:

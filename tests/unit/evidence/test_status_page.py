@@ -232,6 +232,17 @@ def test_a_run_that_was_answered_continues_step_by_step_and_one_that_expired_wai
     assert [step.said for step in blind.steps] == ["UNKNOWN: no answer"]
 
 
+def test_a_dry_run_is_shown_step_by_step_and_asks_nobody() -> None:
+    dry = OpenRun.dry("orders", "m8", "dr_planned_failover", "A dry run: it changes nothing and asks nobody.", NOON)
+    shown = with_open(dry, (PREFLIGHT,), at=NOON + timedelta(seconds=9))
+    (line,) = shown.open_runs
+    assert (line.word, line.colour, line.waiting, shown.refresh_seconds) == ("DRY RUN", "good", False, 5)
+    assert line.said == "A dry run: it changes nothing and asks nobody. Began 9 s ago."
+    assert [(step.title, step.said) for step in line.steps] == [("Preflight", "ok in 1.2 s")]
+    ended = RunEnding("m8", "dr_planned_failover", "DRY RUN", True, NOON + timedelta(minutes=1))
+    assert with_open(dry, endings=(ended,)).open_runs == ()
+
+
 def test_a_run_that_has_ended_is_not_shown_as_open_even_if_nobody_removed_it() -> None:
     ending = RunEnding("m9", "dr_planned_failover", "REJECTED by bob", False, NOON + timedelta(minutes=1))
     assert with_open(ASKED, endings=(ending,)).open_runs == ()

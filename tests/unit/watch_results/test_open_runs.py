@@ -58,3 +58,20 @@ def test_a_run_that_nobody_closed_is_forgotten_and_damaged_files_are_counted_unt
     assert shown(tmp_path, NOON + timedelta(hours=25)) == []
     runs.ask(asked("manual__2", at=NOON + timedelta(hours=25)))
     assert [path.name for path in folder.glob("[!.]*")] == [runs._file("orders", "manual__2").path.name]
+
+
+def test_a_dry_run_is_open_until_its_end_and_waits_for_nobody(tmp_path: Path) -> None:
+    runs = OpenRuns(with_deadline(tmp_path))
+    runs.ask(OpenRun.dry("orders", "manual__3", "dr_planned_failover", "A dry run.", NOON))
+    (found,), _ = runs.read(NOON)
+    assert (found.dry_run, found.is_waiting(NOON)) == (True, False)
+    assert shown(tmp_path, NOON + 59 * MINUTE) == ["manual__3"]
+    assert shown(tmp_path, NOON + 61 * MINUTE) == []
+    runs.close("orders", "manual__3")
+    assert runs.read(NOON) == ((), 0)
+
+
+def test_a_file_of_a_former_version_is_no_dry_run() -> None:
+    stored = asked().to_json()
+    del stored["dry_run"]
+    assert OpenRun.from_json(stored) == asked()
