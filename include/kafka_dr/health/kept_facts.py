@@ -37,9 +37,10 @@ def facts_of(state: RegisterState, checks: Sequence[Check], seen: Mapping[str, l
 def heard_from(registers: RegisterAnswers, *, too_slow: str) -> dict[str, list[str]]:
     """Return which clusters answered, and which did not although this worker could have heard them.
 
-    :param too_slow: why this worker could not ask; empty if it could. Then nothing is said, and what was known stays
+    :param too_slow: why this worker could not ask; empty if it could. Then a silence says nothing, and what was known
+        before stays
     """
-    if too_slow:
+    if too_slow and registers.silent:
         return {}
     return {"answering": sorted(registers.states), "silent": sorted(registers.silent)}
 

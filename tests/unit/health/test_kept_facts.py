@@ -26,6 +26,12 @@ def test_a_worker_that_could_not_hear_says_nothing_of_silence() -> None:
     assert without_record("orders", ONE_SILENT, too_slow="").facts["silent"] == ["east"]
 
 
+def test_a_worker_that_was_too_slow_and_heard_every_cluster_knows_that_they_answer() -> None:
+    all_answer = RegisterAnswers({"east": None, "west": None}, {}, {})
+    heard = heard_from(all_answer, too_slow="this worker was too slow")
+    assert heard == {"answering": ["east", "west"], "silent": []}
+
+
 def test_another_cluster_under_the_name_neither_answers_nor_is_silent() -> None:
     assert heard_from(RegisterAnswers({}, {"east": "other"}, {}), too_slow="") == {"answering": [], "silent": []}
 
