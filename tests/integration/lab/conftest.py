@@ -11,20 +11,6 @@ import pytest
 from lab.api import Lab
 from support import free_ports
 
-_DAG = """\
-from __future__ import annotations
-
-from airflow.sdk import DAG, task
-
-with DAG("hello", schedule=None):
-
-    @task
-    def speak() -> str:
-        return "hello"
-
-    speak()
-"""
-
 
 @pytest.fixture(scope="session")
 def own_port_base() -> int:
@@ -35,12 +21,10 @@ def own_port_base() -> int:
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory, own_port_base: int) -> Iterator[Lab]:
-    """Both clusters, Connect and Airflow with one small DAG."""
-    dags = tmp_path_factory.mktemp("dags")
-    (dags / "hello.py").write_text(_DAG)
-    lab = Lab(tmp_path_factory.mktemp("whole") / "home", port_base=own_port_base, dags=dags)
+    """Both clusters and Connect. Airflow is in the labs of tests/dags and of the demo."""
+    lab = Lab(tmp_path_factory.mktemp("whole") / "home", port_base=own_port_base)
     try:
-        lab.up()
+        lab.up(airflow=False)
         yield lab
     finally:
         lab.down(delete=True)
