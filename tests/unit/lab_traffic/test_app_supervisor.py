@@ -35,9 +35,9 @@ def test_a_changed_route_starts_an_application_that_waits(tmp_path: Path, monkey
 
     process.start()
     try:
-        eventually(lambda: has_ended(1), seconds=30)
+        eventually(lambda: has_ended(1), seconds=120)
         folders.route.write_text("no route yet")
-        eventually(lambda: has_ended(2), seconds=30)
+        eventually(lambda: has_ended(2), seconds=120)
     finally:
         process.terminate()
-        process.join(30)
+        process.join(120)
