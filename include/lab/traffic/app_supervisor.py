@@ -29,6 +29,8 @@ READER_RESTART_SECONDS = (0.1, 0.4, 0.8, 1.6)
 YOUNG_SECONDS = 2.0
 GRACE_SECONDS = 8.0
 LOOK_SECONDS = 0.01
+#: What differs between two versions of the route's file: the number of its inode and its time in nanoseconds.
+_RouteVersion = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +55,12 @@ class _Running:
     started: float = 0.0
     died_young: int = 0
     due: float = 0.0
+    #: Of the route with which it started last: one that changed since then has not been tried.
+    route: _RouteVersion | None = None
+
+    def is_due(self, now: float, route: _RouteVersion | None) -> bool:
+        """Whether its pause is over, or there is a route that it has not tried."""
+        return now >= self.due or route != self.route
 
     def ended(self, now: float) -> None:
         """Note the end of an incarnation, and when the next one is due."""
@@ -71,7 +79,6 @@ class AppSupervisor:
     def __init__(self, jobs: Mapping[str, AppSpec], folders: Folders) -> None:
         self._folders = folders
         self._running = {name: _Running(job) for name, job in jobs.items()}
-        self._route = _version(folders.route)
         self._quiet = False
         self._ending = False
         self._told: str | None = None
@@ -90,22 +97,15 @@ class AppSupervisor:
 
     def _look(self) -> None:
         self._reap()
-        now = time.monotonic()
-        if self._route_has_changed():
-            for each in self._running.values():
-                each.due = now
+        now, route = time.monotonic(), _version(self._folders.route)
         for each in self._running.values():
             hushed = self._quiet and each.job.writes is not None
-            if each.pid is None and not hushed and now >= each.due:
+            if each.pid is None and not hushed and each.is_due(now, route):
                 each.starts += 1
-                each.started = now
+                each.started, each.route = now, route
                 each.pid = self._fork(each.job)
             elif each.pid is not None and hushed:
                 self._stop([each])
-
-    def _route_has_changed(self) -> bool:
-        before, self._route = self._route, _version(self._folders.route)
-        return self._route != before
 
     def _reap(self) -> None:
         for each in self._running.values():
@@ -153,8 +153,8 @@ class AppSupervisor:
         self._quiet = True
 
 
-def _version(route: Path) -> tuple[int, int] | None:
-    """Return what differs between two versions of the route's file; ``None`` if there is none."""
+def _version(route: Path) -> _RouteVersion | None:
+    """Return the version of the route's file; ``None`` if there is none."""
     try:
         found = route.stat()
     except OSError:

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from lab.api import Lab
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.timeout(600)]
-_SECONDS = 240.0
+_SECONDS = 420.0
 _PRINCIPALS = {"operator": rights.OPERATOR, "probe": rights.PROBE, "audit": rights.AUDIT}
 
 

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import multiprocessing
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -21,23 +24,55 @@ def never_reached(_: Application) -> None:
     raise AssertionError("there is no cluster to reach")
 
 
-def test_a_changed_route_starts_an_application_that_waits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Folders:
     monkeypatch.setattr(app_supervisor, "RESTART_SECONDS", (AN_HOUR,))
     (logs := tmp_path / "logs").mkdir()
-    folders = Folders(route=tmp_path / "route.json", clients=tmp_path / "clients", logs=logs)
+    return Folders(route=tmp_path / "route.json", clients=tmp_path / "clients", logs=logs)
+
+
+@contextmanager
+def supervised(folders: Folders) -> Iterator[None]:
     job = AppSpec("payments", "orders-app", never_reached, writes="orders")
     process = multiprocessing.get_context("fork").Process(target=AppSupervisor({"payments": job}, folders).run)
-
-    def has_ended(times: int) -> bool:
-        log = logs / "payments.jsonl"
-        lines = log.read_text().splitlines() if log.exists() else []
-        return [json.loads(line)["event"] for line in lines].count("exit") == times
-
     process.start()
     try:
-        eventually(lambda: has_ended(1), seconds=120)
-        folders.route.write_text("no route yet")
-        eventually(lambda: has_ended(2), seconds=120)
+        yield
     finally:
         process.terminate()
         process.join(120)
+
+
+def change_route(folders: Folders, content: str) -> None:
+    draft = folders.route.with_suffix(".draft")
+    draft.write_text(content)
+    draft.replace(folders.route)
+
+
+def ends(folders: Folders) -> int:
+    log = folders.logs / "payments.jsonl"
+    lines = log.read_text().splitlines() if log.exists() else []
+    return [json.loads(line)["event"] for line in lines].count("exit")
+
+
+def test_a_changed_route_starts_an_application_that_waits(folders: Folders) -> None:
+    with supervised(folders):
+        eventually(lambda: ends(folders) == 1, seconds=120)
+        change_route(folders, "no route yet")
+        eventually(lambda: ends(folders) == 2, seconds=120)
+
+
+def test_a_route_that_changes_while_an_application_ends_is_tried(
+    folders: Folders, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def live(job: AppSpec, found: Folders) -> int:
+        if ends(found) == 0:
+            change_route(found, "changed under an application that runs")
+            time.sleep(20 * app_supervisor.LOOK_SECONDS)  # the supervisor sees the new route first, and the end later
+        with (found.logs / f"{job.name}.jsonl").open("a") as log:
+            log.write('{"event": "exit"}\n')
+        return 1
+
+    monkeypatch.setattr(app_supervisor, "live", live)
+    with supervised(folders):
+        eventually(lambda: ends(folders) == 2, seconds=120)
