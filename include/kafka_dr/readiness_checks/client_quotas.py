@@ -10,13 +10,17 @@ from itertools import product
 
 from kafka_dr import parallel
 from kafka_dr.clusters.configuration import QuotaEntity
+from kafka_dr.errors import KafkaDrError
 from kafka_dr.outcomes import Check
+from kafka_dr.runs import background
 from kafka_dr.runs.run import Run
 
 Limits = Mapping[tuple[QuotaEntity, str], float]
 
 _USER = "User:"
 _SHOWN = 3
+#: How long a source that may be lost has to answer.
+_SOURCE_SECONDS = 3.0
 #: What stands for every client id, or address, that no limit names; none of Kafka's names is empty or has this one.
 _ANY = "\0any"
 
@@ -38,7 +42,12 @@ class LowerLimit:
 
     def __str__(self) -> str:
         before = "no limit" if math.isinf(self.here) else f"{self.here:,.0f}"
-        return f"{self.who}: {self.key} {self.there:,.0f}, {before} on the active cluster"
+        return f"{self.limit}, {before} on the active cluster"
+
+    @property
+    def limit(self) -> str:
+        """The limit on the standby alone, for people."""
+        return f"{self.who}: {self.key} {self.there:,.0f}"
 
 
 def lower_limits(principals: Collection[str], here: Limits, there: Limits) -> tuple[LowerLimit, ...]:
@@ -59,20 +68,47 @@ def not_throttled(run: Run) -> Check:
 
     How much they write and read is not compared with a limit: that both clusters have the same one is enough.
     """
-    name, principals = "standby_quotas", run.group.principals
     here, there = parallel.at_once(*(partial(_limits, run, cluster) for cluster in (run.source, run.target)))
-    lower = lower_limits(principals, here, there)
+    return judge_quotas(run.source, run.target, run.group.principals, here, there)
+
+
+def not_throttled_if_lost(run: Run) -> Check:
+    """Return the same for the loss of the source. It is asked only if the target limits anybody, and may be silent."""
+    principals, there = run.group.principals, _limits(run, run.target)
+    here = _limits_if_it_answers(run) if lower_limits(principals, {}, there) else None
+    return judge_quotas(run.source, run.target, principals, here, there)
+
+
+def judge_quotas(source: str, target: str, principals: Collection[str], here: Limits | None, there: Limits) -> Check:
+    """Judge the limits of two clusters.
+
+    :param here: every limit of the source; ``None`` if it does not answer
+    :param there: every limit of the target
+    """
+    name = "standby_quotas"
+    lower = lower_limits(principals, here or {}, there)
+    if not lower and here is None:
+        return Check(name, "ok", f"no client quota of {target} limits the applications")
     if not lower:
-        return Check(name, "ok", f"no client quota of {run.target} is lower for the applications than on {run.source}")
-    detail = (
-        f"{run.target} would throttle the applications: {'; '.join(map(str, lower[:_SHOWN]))}. Expected no lower limit "
-        "than now: raise or remove it with kafka-configs.sh, or by the plan of dr_config_sync"
-    )
-    return Check(name, "warning", detail)
+        return Check(name, "ok", f"no client quota of {target} is lower for the applications than on {source}")
+    what_to_do = "raise or remove it with kafka-configs.sh, or by the plan of dr_config_sync"
+    if here is None:
+        shown = "; ".join(each.limit for each in lower[:_SHOWN])
+        detail = f"{target} limits the applications: {shown}. {source} does not answer, so whether it allows more is "
+        return Check(name, "warning", f"{detail}not known. If the applications need more, {what_to_do}")
+    detail = f"{target} would throttle the applications: {'; '.join(map(str, lower[:_SHOWN]))}"
+    return Check(name, "warning", f"{detail}. Expected no lower limit than now: {what_to_do}")
 
 
 def _limits(run: Run, cluster: str) -> Limits:
     return run.operator(cluster).quotas.list()
+
+
+def _limits_if_it_answers(run: Run) -> Limits | None:
+    try:
+        return background.ask("the client quotas", lambda: _limits(run, run.source), seconds=_SOURCE_SECONDS)
+    except KafkaDrError:
+        return None
 
 
 def _of_users(principals: Collection[str], here: Limits, there: Limits) -> Iterator[LowerLimit]:

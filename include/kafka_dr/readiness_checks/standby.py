@@ -10,7 +10,7 @@ from kafka_dr import parallel
 from kafka_dr.clusters import KafkaCluster, TopicPartition
 from kafka_dr.clusters.capacity import BrokerCapacity, PartitionReplicas
 from kafka_dr.outcomes import Check
-from kafka_dr.readiness_checks.client_quotas import not_throttled
+from kafka_dr.readiness_checks.client_quotas import not_throttled, not_throttled_if_lost
 from kafka_dr.readiness_checks.growth import room_for_retention
 from kafka_dr.runs.run import Run
 
@@ -129,11 +129,12 @@ QUESTIONS: Mapping[str, Callable[[Run], Check]] = {
     "standby_partitions": partitions_fit,
     "standby_quotas": not_throttled,
 }
-#: Those that need only the target.
+#: Those that are answered without the source.
 WITHOUT_SOURCE: Mapping[str, Callable[[Run], Check]] = {
     "standby_in_sync": writes_would_be_accepted,
     "standby_retention": room_for_retention,
     "standby_partitions": partitions_fit_now,
+    "standby_quotas": not_throttled_if_lost,
 }
 
 

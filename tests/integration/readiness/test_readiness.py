@@ -75,8 +75,9 @@ def test_a_standby_that_takes_writes_or_throttles_and_a_flow_that_stopped_are_na
         watched = look_at_readiness(protection.name, clients)
     finally:
         west.quotas.change({limit: None})
-    throttled = open_checks(watched, "planned_failover")["standby_quotas"]
-    assert "User:orders-app: producer_byte_rate 1,000,000, no limit on the active cluster" in throttled
+    for name in ("planned_failover", "unplanned_failover"):
+        throttled = open_checks(watched, name)["standby_quotas"]
+        assert "User:orders-app: producer_byte_rate 1,000,000, no limit on the active cluster" in throttled
     assert watched.outcome == "failed"
     assert {"flow_moves", "target_refuses"} <= set(open_checks(watched, "planned_failover"))
     assert verb(watched, "planned_failover").answer == "not_ready"

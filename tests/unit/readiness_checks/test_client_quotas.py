@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_dr.clusters.configuration import QuotaEntity
-from kafka_dr.readiness_checks.client_quotas import Limits, lower_limits
+from kafka_dr.readiness_checks.client_quotas import Limits, judge_quotas, lower_limits
 
 RATE = "producer_byte_rate"
 APP = ["User:app"]
@@ -69,6 +69,21 @@ def test_equal_limits_throttle_nobody_more_and_what_is_named_is_lower(here: Limi
     for each in lower_limits(APP, here, there):
         assert each.there < each.here
         assert each.there in there.values()
+
+
+def test_a_lost_source_leaves_every_limit_of_the_standby_named_and_promises_nothing_of_its_own() -> None:
+    there = limits((QuotaEntity(user="app"), 1_000_000.0))
+    found = judge_quotas("east", "west", APP, None, there)
+    assert found.outcome == "warning"
+    assert f"west limits the applications: User:app: {RATE} 1,000,000. east does not answer" in found.detail
+    assert "no limit on the active cluster" not in found.detail
+    assert judge_quotas("east", "west", APP, there, there).outcome == "ok"
+
+
+def test_a_standby_that_limits_nobody_is_good_whether_or_not_the_source_answers() -> None:
+    others = limits((QuotaEntity(user="others"), 5.0))
+    for here in (None, {}, others):
+        assert judge_quotas("east", "west", APP, here, others).outcome == "ok"
 
 
 @pytest.mark.parametrize("client_id", [None, "loader", ""])
