@@ -6,15 +6,9 @@ from pathlib import Path
 
 from airflow.sdk import DAG, AssetAlias
 
+from kafka_dr_airflow.operators.health_round import HealthRound
 from kafka_dr_airflow.operators.proposed_failover import ProposalOperator
-from kafka_dr_airflow.operators.rounds import (
-    HEALTH_LOOKED,
-    PER_RED_GROUP,
-    SOON,
-    WITHIN_THE_MINUTE,
-    HealthRound,
-    RedGroupOperator,
-)
+from kafka_dr_airflow.operators.rounds import HEALTH_LOOKED, PER_RED_GROUP, SOON, WITHIN_THE_MINUTE, RedGroupOperator
 
 with DAG(
     dag_id="dr_health",

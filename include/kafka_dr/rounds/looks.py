@@ -11,10 +11,11 @@ from kafka_dr.runs.at_rest import WatchResult
 
 _HERE = "kafka_dr.rounds.looks"
 HEALTH, CANARY, FLOWS = f"{_HERE}:health", f"{_HERE}:canary", f"{_HERE}:flows"
+BETWEEN = f"{_HERE}:between"
 OFFSET_SYNCS, OFFSETS, CONFIG_SYNC = f"{_HERE}:offset_syncs", f"{_HERE}:offsets", f"{_HERE}:config_sync"
 
 #: Figures of a result that concern its run alone. They begin so, and are not kept.
-PROPOSES, ASKS, PLAN = "_proposes", "_asks", "_plan"
+PROPOSES, ASKS, PLAN, CHANGED = "_proposes", "_asks", "_plan", "_changed"
 
 
 def health(group: str, tools: LookTools) -> WatchResult:
@@ -33,6 +34,17 @@ def health(group: str, tools: LookTools) -> WatchResult:
     except KafkaDrError:
         proposes = True  # the task that proposes asks again, and shows what is wrong
     return replace(found, facts={**found.facts, PROPOSES: proposes})
+
+
+def between(group: str, tools: LookTools) -> WatchResult:
+    """Wait until a cluster of the group answers otherwise than the last look heard: the settings say how it did."""
+    from kafka_dr.health.between_looks import ANSWER_SECONDS, changed_clusters
+
+    own = {
+        name: tools.settings[name] for name in tools.clients.topology.group(group).clusters if name in tools.settings
+    }
+    changed = changed_clusters(own, tools.clients, seconds=tools.seconds - 2 * ANSWER_SECONDS)
+    return WatchResult(group, "ok", tuple(f"{name} changed" for name in changed), {CHANGED: list(changed)})
 
 
 def readiness(group: str, tools: LookTools) -> WatchResult:

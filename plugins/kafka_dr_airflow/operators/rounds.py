@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 from abc import abstractmethod
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, ClassVar, NotRequired, TypedDict
 
-from airflow.sdk import Asset, AssetAlias, BaseOperator
+from airflow.sdk import Asset, BaseOperator
 from airflow.sdk.exceptions import AirflowException, AirflowSkipException
 
 from kafka_dr.quoting import inline, line
@@ -17,12 +17,12 @@ from kafka_dr_airflow.links import AuditLink
 from kafka_dr_airflow.operators.kept_results import keep_round, results_of
 from kafka_dr_airflow.operators.parameters import FirstTask
 from kafka_dr_airflow.operators.plain_failure import fails_plainly, plain_errors
-from kafka_dr_airflow.operators.readiness_again import judge_readiness_again, outdated_groups
+from kafka_dr_airflow.operators.readiness_again import outdated_groups
 from kafka_dr_airflow.run_note import leave_note
 from kafka_dr_airflow.topology_file import read_topology
 
 if TYPE_CHECKING:
-    from kafka_dr.rounds import RoundLimits
+    from kafka_dr.rounds import Round
     from kafka_dr.runs.at_rest import WatchResult
     from kafka_dr.topology import Topology
 
@@ -109,9 +109,19 @@ class RoundOperator(FirstTask):
         groups = self.due(topology, context)
         if not groups:
             raise AirflowSkipException("no group is due")
-        found = self._looked_at(topology, groups, context)
+        return shown_rows(self.log, context, self.looked_and_kept(topology, groups, context))
+
+    def looked_and_kept(
+        self, topology: Topology, groups: Collection[str], context: Any, *, seconds: float | None = None
+    ) -> Mapping[str, WatchResult]:
+        """Look at groups, and keep what was found of each.
+
+        :param seconds: how long that may take, if not as long as a round
+        """
+        wanted = self.round_of(topology, groups, context, look=self.look, seconds=seconds or self.seconds)
+        found = self.looked_at(wanted, groups, heard=self._show)
         keep_round(self.log, context, topology, watch=self.watch, found=found.values())
-        return shown_rows(self.log, context, found)
+        return found
 
     def due(self, topology: Topology, context: Any) -> list[str]:
         """Return the groups whose pace asks for a look now; every group if the run was not started by the schedule."""
@@ -121,55 +131,57 @@ class RoundOperator(FirstTask):
         """Return what the look needs to know of the run."""
         return {}
 
-    def _looked_at(self, topology: Topology, groups: Collection[str], context: Any) -> Mapping[str, WatchResult]:
-        from kafka_dr.clock import SystemClock
-        from kafka_dr.rounds import Round, RoundLimits, look_at_groups
+    def round_of(
+        self,
+        topology: Topology,
+        groups: Collection[str],
+        context: Any,
+        *,
+        look: str,
+        seconds: float,
+        settings: dict[str, bool] | None = None,
+    ) -> Round:
+        """Return what a round at groups needs, the connections among it.
+
+        :param look: where the look at one group is
+        :param seconds: how long it may take
+        :param settings: what the look needs to know, if not what it always does
+        """
+        from kafka_dr.rounds import Round, RoundLimits
         from kafka_dr_airflow.people.asking import people_of
         from kafka_dr_airflow.task_clients import read_access
         from kafka_dr_airflow.topology_file import evidence_root
 
-        limits: RoundLimits = RoundLimits(self.seconds - 2, self.seconds)
         with plain_errors():
-            wanted = Round(
-                self.look,
+            return Round(
+                look,
                 topology,
                 read_access(topology, groups),
                 evidence_root(topology.evidence),
                 context["run_id"],
-                limits,
-                self.settings(context),
+                RoundLimits(seconds - 2, seconds),
+                self.settings(context) if settings is None else settings,
                 people_of,
             )
-            return look_at_groups(wanted, groups, clock=SystemClock(), heard=self._show)
+
+    def looked_at(
+        self, wanted: Round, groups: Collection[str], *, heard: Callable[[WatchResult], None] = lambda _: None
+    ) -> Mapping[str, WatchResult]:
+        """Return a result for each group.
+
+        :param heard: called with each result as soon as it is known
+        """
+        from kafka_dr.clock import SystemClock
+        from kafka_dr.rounds import look_at_groups
+
+        with plain_errors():
+            return look_at_groups(wanted, groups, clock=SystemClock(), heard=heard)
 
     def _show(self, found: WatchResult) -> None:
         for sentence in (*found.facts.get("_plan", ()), *found.sentences):
             self.log.info("%s: %s: %s", line(found.group), found.outcome, line(sentence))
         if report := found.facts.get("report"):
             self.log.info("%s: its report: /kafka-dr/%s", line(found.group), str(report).removesuffix("/report.json"))
-
-
-class HealthRound(RoundOperator):
-    """Checks that each cluster is in the role that the register says. Fences a cluster that returned.
-
-    Its outlets are updated by each look, but an alias only if the clusters have to be asked again for readiness.
-    """
-
-    watch, look = "health", "kafka_dr.rounds.looks:health"
-    seconds = 50.0
-
-    def due(self, topology: Topology, context: Any) -> list[str]:
-        """Return every group: a cluster that returns is fenced within a minute, whatever the pace of its groups is."""
-        return sorted(topology.protection_groups)
-
-    @fails_plainly
-    def execute(self, context: Any) -> list[RedGroup]:
-        """Look, and judge readiness again with what was found: people are notified within a minute."""
-        found = super().execute(context)
-        if outdated := judge_readiness_again(self.log):
-            for alias in (each for each in self.outlets if isinstance(each, AssetAlias)):
-                context["outlet_events"][alias].add(RUN_ENDED, extra={"groups": outdated})
-        return found
 
 
 class CanaryRound(RoundOperator):
@@ -244,7 +256,7 @@ def due_groups(logger: Any, topology: Topology, watch: WatchName, context: Any) 
     :param logger: of the task
     """
     groups, now = topology.protection_groups, datetime.now(UTC)
-    if not _is_scheduled(context["dag_run"]):
+    if not is_scheduled(context["dag_run"]):
         return sorted(groups)
     known = results_of(logger, topology, watch)
     looked = {name: known[name].looked_at if name in known else None for name in groups}
@@ -264,7 +276,7 @@ def shown_rows(logger: Any, context: Any, found: Mapping[str, WatchResult]) -> l
     return rows(found.values(), red=red)
 
 
-def _is_scheduled(dag_run: Any) -> bool:
+def is_scheduled(dag_run: Any) -> bool:
     """Return whether the schedule started a run."""
     return _type_of(dag_run) == "scheduled"
 

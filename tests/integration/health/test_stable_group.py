@@ -11,6 +11,7 @@ from integration.health.conftest import look, said
 
 from kafka_dr.errors import Refused
 from kafka_dr.fencing import plan
+from kafka_dr.health.between_looks import changed_clusters
 from kafka_dr.health.health_check import check_health
 from kafka_dr.health.registers import guard_by_answering, newest_now, read_registers
 from kafka_dr.register import Phase
@@ -32,6 +33,12 @@ def test_a_healthy_group_is_green_and_nothing_is_touched(at_rest: SwitchedGroup)
     watched = look(at_rest.protection)
     assert watched.outcome == "ok", said(watched)
     assert outside_view.look(at_rest.protection) == before
+
+
+def test_between_two_looks_a_cluster_that_changed_is_named_at_once_and_nobody_else(at_rest: SwitchedGroup) -> None:
+    with at_rest.protection.clients() as clients:
+        assert changed_clusters({"east": False, "west": True}, clients, seconds=60) == ("east",)
+        assert changed_clusters({"east": True, "west": True}, clients, seconds=0) == ()
 
 
 def test_a_topic_of_digests_that_expires_is_named_until_an_adoption_sets_it_right(at_rest: SwitchedGroup) -> None:

@@ -17,8 +17,9 @@ from airflow.sdk.execution_time.context import OutletEventAccessors
 
 from kafka_dr.notifications import NotificationOutbox
 from kafka_dr.watch_results import WATCHES, FiguresOverTime, KeptResult, WatchResultStore
+from kafka_dr_airflow.operators.health_round import HealthRound
 from kafka_dr_airflow.operators.readiness_again import judge_readiness_again, outdated_groups
-from kafka_dr_airflow.operators.rounds import HEALTH_LOOKED, RUN_ENDED, HealthRound, ReadinessRound, RoundOperator
+from kafka_dr_airflow.operators.rounds import HEALTH_LOOKED, RUN_ENDED, ReadinessRound, RoundOperator
 from kafka_dr_airflow.topology_file import read_topology
 from support.kept_metrics import FACTS
 
@@ -96,15 +97,16 @@ def test_a_run_that_ended_since_the_clusters_were_asked_names_its_group_until_th
 def test_a_look_of_health_starts_readiness_only_after_the_end_of_a_run(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(RoundOperator, "execute", lambda *_: [])
+    monkeypatch.setattr(RoundOperator, "looked_and_kept", lambda *_, **__: {})
     alias = AssetAlias("kafka_dr_run_ended")
     health = HealthRound(outlets=[HEALTH_LOOKED, alias])
     keep(root)
     events = OutletEventAccessors()
-    health.execute({"outlet_events": events})
+    by_hand: dict[str, Any] = {"dag_run": SimpleNamespace(run_type=DagRunType.MANUAL)}
+    health.execute({"outlet_events": events, **by_hand})
     assert events[alias].asset_alias_events == []
     keep(root, facts={**FACTS["health"], "recorded_at": datetime.now(UTC).isoformat()})
-    health.execute({"outlet_events": events})
+    health.execute({"outlet_events": events, **by_hand})
     (event,) = events[alias].asset_alias_events
     assert (event.dest_asset_key.uri, event.extra) == (RUN_ENDED.uri, {"groups": ("orders",)})
 

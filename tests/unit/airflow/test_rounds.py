@@ -13,7 +13,8 @@ from airflow.sdk.api.datamodels._generated import DagRunType
 from kafka_dr.topology import Topology, load
 from kafka_dr.watch_results import KeptResult
 from kafka_dr_airflow.operators import rounds
-from kafka_dr_airflow.operators.rounds import FlowsRound, HealthRound, RoundOperator
+from kafka_dr_airflow.operators.health_round import HealthRound
+from kafka_dr_airflow.operators.rounds import FlowsRound, RoundOperator
 
 TOPOLOGY = Path(__file__).parents[3] / "include" / "topology.yaml"
 NOW = datetime(2026, 3, 1, 12, 4, tzinfo=UTC)
