@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from kafka_dr.watch_results import OpenRun, OpenRuns
+from kafka_dr.watch_results import KeptResult, OpenRun, OpenRuns, RunEnding, RunEndings, WatchResultStore
 from support.kept_metrics import keep
 
 if TYPE_CHECKING:
@@ -41,6 +41,7 @@ class TaggedPage(HTMLParser):
     #: The fields that a label is around.
     labelled: list[int] = field(default_factory=list)
     badges: list[str] = field(default_factory=list)
+    headings: set[str] = field(default_factory=set)
     style: str = ""
 
     def __post_init__(self) -> None:
@@ -64,6 +65,8 @@ class TaggedPage(HTMLParser):
     def handle_data(self, data: str) -> None:
         if self._open and self._open[-1][0] == "style":
             self.style += data
+        if self._open and re.fullmatch("h[1-6]", self._open[-1][0]):
+            self.headings.add(data.strip())
         if any("badge" in each.get("class", "").split() for _, each in self._open):
             self.badges[-1] += data.strip()
 
@@ -87,9 +90,13 @@ class TaggedPage(HTMLParser):
 
 @pytest.fixture
 def served(root: Path, pages: TestClient) -> dict[str, TaggedPage]:
-    """Return every page, while a run waits for a person."""
+    """Return every page, while a run waits for a person, another has ended, and a watch was red before."""
+    now, measured = datetime.now(UTC), {"write_outage_seconds": 3.2}
+    was_red = KeptResult("orders", "flows", "failed", ("it stopped",), now - timedelta(hours=1), run="scheduled__0")
+    WatchResultStore(root).keep_round("flows", [was_red], declared=["orders"])
     keep(root)
-    now = datetime.now(UTC)
+    moved = RunEnding("run-0", "dr_planned_failover", "MOVED to west", True, now, {}, measured, measured)
+    RunEndings(root).keep("orders", moved)
     waits = OpenRun("orders", "run-1", "dr_planned_failover", "Move?", ("alice",), now, now + timedelta(hours=1))
     OpenRuns(root).ask(waits)
     step = {"schema_version": 1, "outcome": "done", "step": "preflight", "facts": {"seen": 1}}
@@ -120,6 +127,7 @@ def test_the_first_thing_that_the_tab_key_reaches_leads_to_the_content(
 
 
 def test_headings_begin_with_one_and_leave_no_level_out(served: dict[str, TaggedPage]) -> None:
+    assert {"Last runs", "Before"} <= served["/status"].headings
     for address, page in served.items():
         levels = [int(tag[1]) for tag, _ in page.tags if re.fullmatch("h[1-6]", tag)]
         assert (levels[0], levels.count(1)) == (1, 1), address
