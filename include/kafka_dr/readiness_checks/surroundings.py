@@ -16,6 +16,7 @@ from kafka_dr.errors import KafkaDrError
 from kafka_dr.failover.past_outages import newest_failovers
 from kafka_dr.json_documents import DocumentDamaged
 from kafka_dr.outcomes import Check
+from kafka_dr.readiness_checks import rights, verified_rpo
 from kafka_dr.readiness_checks.passwords import passwords_last
 from kafka_dr.runs.clients import Role
 from kafka_dr.runs.run import Run
@@ -190,6 +191,7 @@ def route_readable(run: Run) -> Check:
 #: For every verb that moves the group; by name.
 QUESTIONS: Mapping[str, Callable[[Run], Check]] = {
     "logins_work": logins_work,
+    rights.NAME: rights.rights_granted,
     "certificates_last": certificates_last,
     "passwords_last": passwords_last,
     "hanging_transactions": no_hanging_transactions,
@@ -199,6 +201,8 @@ QUESTIONS: Mapping[str, Callable[[Run], Check]] = {
 #: For a failover away from a cluster that is down: nothing here asks that cluster.
 WITHOUT_SOURCE: Mapping[str, Callable[[Run], Check]] = {
     "logins_work": logins_work_on_target,
+    rights.NAME: rights.rights_granted_on_target,
+    verified_rpo.NAME: verified_rpo.rpo_verified,
     "certificates_last": certificates_last,
     "passwords_last": passwords_last,
     "vantages_answer": vantages_answer,

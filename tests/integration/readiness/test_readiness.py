@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kafka_dr.adoption.adopt import adopt
+from kafka_dr.clusters import ResourceType
 from kafka_dr.clusters.configuration import QuotaEntity
 from kafka_dr.fencing import plan
 from kafka_dr.readiness import ReadyVerb, VerbReadiness
@@ -25,7 +26,9 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.kafka
 
 #: What nothing in these tests provides: audits by Spark, a place for Airflow, vantages, a former failover.
-_NOT_PROVIDED = {"checksum_audit", "lag_audit", "tried_lately", "vantages_answer", "airflow_is_elsewhere"}
+_NOT_PROVIDED = {
+    *("checksum_audit", "lag_audit", "verified_rpo", "tried_lately", "vantages_answer", "airflow_is_elsewhere")
+}
 
 
 @pytest.fixture
@@ -69,15 +72,20 @@ def test_a_standby_that_takes_writes_or_throttles_and_a_flow_that_stopped_are_na
     replicator.wait_stopped(30)
     west = clients.cluster("west", "operator")
     west.acls.remove(plan.standby(protection.group))
+    commits = {acl for acl in west.acls.list() if acl.principal == "User:probe" and acl.resource is ResourceType.GROUP}
     limit = (QuotaEntity(user="orders-app"), "producer_byte_rate")
     assert west.quotas.change({limit: 1_000_000.0}) == {}
+    west.acls.remove(commits)
     try:
         watched = look_at_readiness(protection.name, clients)
     finally:
         west.quotas.change({limit: None})
+        west.acls.add(commits)
     for name in ("planned_failover", "unplanned_failover"):
         throttled = open_checks(watched, name)["standby_quotas"]
         assert "User:orders-app: producer_byte_rate 1,000,000, no limit on the active cluster" in throttled
+        lacking = open_checks(watched, name)["rights_granted"]
+        assert lacking.startswith("unknown: User:probe lacks READ on group ")
     assert watched.outcome == "failed"
     assert {"flow_moves", "target_refuses"} <= set(open_checks(watched, "planned_failover"))
     assert verb(watched, "planned_failover").answer == "not_ready"
