@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC
 from typing import Any
@@ -18,6 +18,8 @@ _ANSWERS: dict[Answer, tuple[str, StatusColour]] = {
     "unknown": ("UNKNOWN", "unknown"),
     "not_needed": ("NOT NEEDED", "good"),
 }
+#: How many checks are named without a click.
+_NAMED = 3
 _CHECKS: dict[CheckOutcome, str] = {
     "ok": "OK",
     "failed": "FAILED",
@@ -34,7 +36,7 @@ class VerbLine:
 
     :param word: the answer for people, never a colour alone
     :param said: what a run would lose and cost, or the first reason why it could not begin
-    :param counted: how many checks are ok
+    :param counted: how many checks are ok, and the names of the first that are not
     :param findings: each check that is not ok, in one line
     """
 
@@ -57,7 +59,7 @@ def verb_lines(ready: GroupReadiness, register: Mapping[str, Any]) -> tuple[Verb
 def _line(verb: VerbReadiness, register: Mapping[str, Any]) -> VerbLine:
     word, colour = _ANSWERS[verb.answer]
     done = len(verb.checks) - len(verb.open)
-    counted = f"{done} of {len(verb.checks)} checks are ok"
+    counted = f"{done} of {len(verb.checks)} checks are ok{_names(verb.open)}"
     return VerbLine(_question(verb.verb, register), word, colour, _said(verb), counted, tuple(map(_finding, verb.open)))
 
 
@@ -69,6 +71,13 @@ def _question(verb: ReadyVerb, register: Mapping[str, Any]) -> str:
         "failback": f"Can {standby} be made a copy again?",
     }
     return questions[verb]
+
+
+def _names(checks: Sequence[ReadinessCheck]) -> str:
+    """Name the first checks that are not ok, so that a reader knows them without a click."""
+    names = [check.name for check in checks[:_NAMED]]
+    more = f" and {len(checks) - _NAMED} more" if len(checks) > _NAMED else ""
+    return f"; to look at: {', '.join(names)}{more}" if names else ""
 
 
 def _said(verb: VerbReadiness) -> str:

@@ -37,7 +37,7 @@ def _planned(run: Run, facts: Facts) -> Iterable[str]:
     measured = facts["measurements"]
     yield f"A real run would lose no record: {run.target} is opened only when every record is found there"
     yield f"Writes would stop for: {measured['predicted_write_outage']['sentence']}"
-    yield f"Consumer groups: {group_costs.in_words(measured['groups'])}"
+    yield f"Consumer groups: {group_costs.in_short(measured['groups'])}"
 
 
 def _unplanned(run: Run, facts: Facts) -> Iterable[str]:
@@ -45,7 +45,7 @@ def _unplanned(run: Run, facts: Facts) -> Iterable[str]:
     yield f"A real run would give up {run.source}; records lost on {run.target}: " + loss_sentence(
         measured["predicted_loss"]
     )
-    yield f"Consumer groups: {group_costs.in_words(measured['groups'])}"
+    yield f"Consumer groups: {group_costs.in_short(measured['groups'])}"
 
 
 def _failback(run: Run, facts: Facts) -> Iterable[str]:

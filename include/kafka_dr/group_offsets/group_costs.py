@@ -19,6 +19,9 @@ CLASSES = {"named": "group", "holding": "class"}
 #: Such rows, or what former versions kept: a mapping by group.
 Classes = Mapping[str, str] | Rows
 
+#: How many groups are named where there is room for one sentence.
+_SHOWN = 4
+
 
 def costs(classes: Classes, measured: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Return one row for each group, in order; rows and not keys, as a group may have any name.
@@ -57,6 +60,31 @@ def in_words(found: Rows | Mapping[str, Mapping[str, Any]]) -> str:
     :param found: see :func:`as_rows`
     """
     return "; ".join(f"{row['group']}: {_cost(row)}" for row in as_rows(found)) or "no positions are known"
+
+
+def in_short(found: Rows | Mapping[str, Mapping[str, Any]]) -> str:
+    """Say the same in one sentence, however many groups there are: what is not known and what costs most comes first.
+
+    :param found: see :func:`as_rows`
+    """
+    rows = as_rows(found)
+    costly = sorted((row for row in rows if not _costs_nothing(row)), key=_most_first)
+    said = [f"{row['group']}: {_cost(row)}" for row in costly[:_SHOWN]]
+    if more := len(costly) - len(said):
+        said.append(f"{more} more read less again")
+    if free := len(rows) - len(costly):
+        said.append(f"{'the other ' if costly else 'all '}{free} resume exactly and read nothing again")
+    return "; ".join(said) or "no positions are known"
+
+
+def _costs_nothing(row: Mapping[str, Any]) -> bool:
+    return row["class"] == "exact" and row.get("redelivered_at_most") == 0 and not row.get("skipped_at_most")
+
+
+def _most_first(row: Mapping[str, Any]) -> tuple[bool, int, str]:
+    again, skipped = row.get("redelivered_at_most"), row.get("skipped_at_most")
+    unknown = again is None or (row["class"] == "declared" and skipped is None)
+    return not unknown, -((again or 0) + (skipped or 0)), str(row["group"])
 
 
 def _cost(row: Mapping[str, Any]) -> str:

@@ -174,6 +174,14 @@ def test_a_verb_that_would_be_refused_names_the_reason_first_and_since_when() ->
         "WARNING: standby_space: little space is free on west",
     )
     assert (unplanned.word, unplanned.colour) == ("YES, BUT", "warn")
+    assert planned.counted.endswith("checks are ok; to look at: flow_moves, standby_space")
+
+
+def test_what_there_is_to_look_at_is_named_without_a_click_and_a_long_list_is_cut() -> None:
+    many = [ReadinessCheck(f"check_{number}", "warning", "look") for number in range(5)]
+    (card,) = view(with_readiness(ready("planned_failover", *many), ready("unplanned_failover"), NO_FAILBACK)).cards
+    assert card.verbs[0].counted.endswith("; to look at: check_0, check_1, check_2 and 2 more")
+    assert card.verbs[1].counted.endswith("checks are ok")
 
 
 def test_a_group_that_was_never_asked_has_unknown_answers_and_no_colour_of_good() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kafka_dr.group_offsets.group_costs import costs, in_words
+from kafka_dr.group_offsets.group_costs import costs, in_short, in_words
 
 
 def measured(group: str, kind: str, again: int | None = 0, skipped: int | None = 0) -> dict[str, object]:
@@ -36,3 +36,25 @@ def test_records_that_a_group_goes_past_are_said() -> None:
 
 def test_what_an_earlier_version_measured_is_still_shown() -> None:
     assert in_words({"a": {"class": "bounded", "redelivered_at_most": 5}}) == "a: bounded, at most 5 records read again"
+
+
+def test_in_short_groups_that_lose_nothing_are_counted_and_not_named() -> None:
+    free = [measured(f"free-{number}", "exact") for number in range(3)]
+    assert in_short(free) == "all 3 resume exactly and read nothing again"
+    slow = measured("slow", "bounded", 3858)
+    assert in_short([*free, slow]) == (
+        "slow: bounded, at most 3,858 records read again; the other 3 resume exactly and read nothing again"
+    )
+    assert in_short([]) == "no positions are known"
+
+
+def test_in_short_what_is_not_known_comes_first_and_then_what_costs_most() -> None:
+    rows = [measured(f"g{number}", "bounded", number) for number in range(7)]
+    said = in_short([*rows, measured("dark", "bounded", None), measured("skips", "declared", 0, 9)]).split("; ")
+    assert [each.partition(":")[0] for each in said[:4]] == ["dark", "skips", "g6", "g5"]
+    assert said[4:] == ["5 more read less again"]
+
+
+def test_in_short_an_exact_position_that_skips_or_reads_again_is_named() -> None:
+    assert "a: exact, at most 1 records" in in_short([measured("a", "exact", 1)])
+    assert "a: exact, at most 0 records read again, at most 2 unread" in in_short([measured("a", "exact", 0, 2)])
