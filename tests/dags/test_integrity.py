@@ -116,11 +116,13 @@ def test_what_changed_is_sent_after_each_look_of_health_and_no_notifier_can_hold
     assert 2 * sends.get_task("notify").execution_timeout.total_seconds() < 60
 
 
-def test_readiness_is_asked_again_when_health_has_seen_the_end_of_a_run(bag: Any) -> None:
+def test_readiness_is_asked_again_after_the_end_of_a_run_and_of_a_drill(bag: Any) -> None:
     asked = bag.dags["dr_readiness"].schedule.asset_condition.objects
     assert asked == (RUN_ENDED,)
     # An alias, as a plain outlet would be updated by every look.
     assert not {each.name for each in asked} & {each.name for each in bag.dags["dr_health"].get_task("look").outlets}
+    # The teardown ends well also if the drill did not pass.
+    assert tuple(bag.dags["dr_drill"].get_task("teardown").outlets) == asked
 
 
 def test_a_health_check_ends_before_the_next_one_starts(bag: Any) -> None:

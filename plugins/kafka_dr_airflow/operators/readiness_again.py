@@ -56,12 +56,30 @@ def judge_readiness_again(logger: Any) -> tuple[str, ...]:
 
 
 def outdated_groups(topology: Topology) -> list[str]:
-    """Return the groups that a run has changed since their clusters were asked; all of them if that is not known."""
+    """Return the groups that a run has changed, or a drill was made of, since their clusters were asked.
+
+    All of them if that is not known.
+    """
     now, groups = datetime.now(UTC), sorted(topology.protection_groups)
     try:
-        return [each.group for each in _judged(evidence_root(topology.evidence), groups, now) if each.outdated]
+        root = evidence_root(topology.evidence)
+        judged = _judged(root, groups, now)
+        return [each.group for each in judged if each.outdated or _drilled_since(root, topology, each)]
     except (KafkaDrError, OSError):
         return groups
+
+
+def _drilled_since(root: Any, topology: Topology, ready: GroupReadiness) -> bool:
+    from kafka_dr.drill.result import DrillResults
+    from kafka_dr.json_documents import DocumentDamaged
+
+    if topology.group(ready.group).drill is None:
+        return False
+    try:
+        newest = DrillResults(root, ready.group).newest(1)
+    except DocumentDamaged:
+        return False  # the look in ten minutes says so
+    return any(ready.asked_at is None or each.ended_at > ready.asked_at for each in newest)
 
 
 def _judged(root: Any, groups: Sequence[str], now: datetime) -> list[GroupReadiness]:

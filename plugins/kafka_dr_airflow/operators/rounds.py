@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 
 #: Updated when a look of health has ended and readiness was judged again: what changed is sent then.
 HEALTH_LOOKED = Asset(name="kafka-dr health looked", uri="kafka-dr://health/looked")
-#: Updated when a look of health finds that a run has ended since the clusters were asked: they are asked again then.
+#: Updated when a look of health finds that a run has ended since the clusters were asked, and when a drill was removed:
+#: they are asked again then.
 RUN_ENDED = Asset(name="kafka-dr run ended", uri="kafka-dr://run/ended")
 #: A cluster that returned accepts writes until such a task has run, so only the steps of a failover go first. The next
 #: run starts when all tasks of this one have ended, so a round may take no longer than most of a minute.
@@ -219,7 +220,7 @@ class ReadinessRound(RoundOperator):
     seconds = 240.0
 
     def due(self, topology: Topology, context: Any) -> list[str]:
-        """Return the groups that a run has changed since, if the end of a run is why this one was started."""
+        """Return the groups that a run or a drill has outdated, if the end of one is why this run was started."""
         if _type_of(context["dag_run"]) == "asset_triggered":
             return outdated_groups(topology)
         return super().due(topology, context)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 import os
-from datetime import UTC, datetime
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -15,12 +16,14 @@ from airflow.sdk import AssetAlias
 from airflow.sdk.api.datamodels._generated import DagRunType
 from airflow.sdk.execution_time.context import OutletEventAccessors
 
+from kafka_dr.drill.result import DrillResults
 from kafka_dr.notifications import NotificationOutbox
 from kafka_dr.watch_results import WATCHES, FiguresOverTime, KeptResult, WatchResultStore
 from kafka_dr_airflow.operators.health_round import HealthRound
 from kafka_dr_airflow.operators.readiness_again import judge_readiness_again, outdated_groups
 from kafka_dr_airflow.operators.rounds import HEALTH_LOOKED, RUN_ENDED, ReadinessRound, RoundOperator
 from kafka_dr_airflow.topology_file import read_topology
+from support.drill_results import result
 from support.kept_metrics import FACTS
 
 SOURCE = Path(__file__).parents[3] / "include" / "topology.yaml"
@@ -119,3 +122,13 @@ def test_readiness_that_the_end_of_a_run_started_asks_about_that_group_alone(roo
     assert ReadinessRound().due(read_topology(os.environ), ended) == []
     triggered = {"dag_run": SimpleNamespace(run_type=DagRunType.MANUAL)}
     assert ReadinessRound().due(read_topology(os.environ), triggered) == ["orders"]
+
+
+def test_readiness_asks_again_after_a_drill_so_that_its_result_is_shown(root: Path) -> None:
+    keep(root)
+    assert outdated_groups(read_topology(os.environ)) == []
+    ended = result(datetime.now(UTC) + timedelta(seconds=1), passed=False)
+    DrillResults(root, "orders").write(ended)
+    assert outdated_groups(read_topology(os.environ)) == ["orders"]
+    DrillResults(root, "orders").write(replace(ended, ended_at=datetime.now(UTC) - timedelta(minutes=1)))
+    assert outdated_groups(read_topology(os.environ)) == []
