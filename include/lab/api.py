@@ -91,10 +91,11 @@ class Lab:
             values[f"KAFKA_DR_LAB_{cluster.name.upper()}"] = cluster.bootstrap(self.settings)
         return values
 
-    def up(self, *, airflow: bool = True, report: Report = _silent) -> LabStatus:
+    def up(self, *, airflow: bool = True, connect: bool = True, report: Report = _silent) -> LabStatus:
         """Start what does not run; return when everything answers.
 
         :param airflow: whether Airflow belongs to it.
+        :param connect: whether the Connect workers belong to it
         :param report: called with each part that became ready and the seconds since the start.
         :raises LabError: something cannot start; what this call started is stopped again.
         """
@@ -119,6 +120,7 @@ class Lab:
                 jvm=jvm,
                 supervisor=self.supervisor,
                 report=report,
+                connect=connect,
             )
             others: list[Part] = [self._airflow(jvm)] if airflow else []
             if self.settings.spark_cluster:

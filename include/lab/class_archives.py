@@ -23,6 +23,8 @@ PROCESS_FOLDERS: Mapping[str, Callable[[Home], Path]] = {
     "kafka.Kafka": lambda home: home.broker("east-broker-1"),
     "org.apache.kafka.connect.cli.ConnectDistributed": lambda home: home.connect("east"),
 }
+#: Main classes that load what another one loads, and use its archive.
+_ALIKE = {"org.apache.kafka.connect.mirror.MirrorMaker": "org.apache.kafka.connect.cli.ConnectDistributed"}
 _BASE = "base.jsa"
 #: What a process writes when it ends, in its own folder.
 _WRITTEN = "classes.jsa"
@@ -39,7 +41,7 @@ def folder_of(cache: Path, *, java_home: Path, kafka: Path) -> Path:
 
 def options(folder: Path | None, main_class: str) -> tuple[str, ...]:
     """Return the arguments of a Java process that uses the archive of its main class, if there is one."""
-    archive = folder / f"{main_class}.jsa" if folder else None
+    archive = folder / f"{_ALIKE.get(main_class, main_class)}.jsa" if folder else None
     # A line of Java's own about an archive that does not fit would be the first of what a tool prints.
     return (f"-XX:SharedArchiveFile={archive}", "-Xlog:cds*=off") if archive and archive.exists() else ()
 

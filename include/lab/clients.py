@@ -27,6 +27,16 @@ def librdkafka(context: LabContext, cluster: Cluster, principal: str) -> dict[st
     }
 
 
+def java(context: LabContext, cluster: Cluster, principal: str) -> dict[str, str]:
+    """Settings of a principal in the names of Java clients."""
+    return {
+        "bootstrap.servers": cluster.bootstrap(context.settings),
+        "security.protocol": SECURITY_PROTOCOL,
+        "sasl.mechanism": context.settings.mechanism,
+        "sasl.jaas.config": jaas(context, cluster, principal),
+    }
+
+
 def broker_user(context: LabContext, cluster: Cluster) -> dict[str, str]:
     """Settings of the brokers' own user, on their own listener: the only way in before there are users."""
     return {
@@ -51,12 +61,9 @@ def write_files(context: LabContext) -> None:
         for principal in (ADMIN, *PRINCIPALS):
             values = librdkafka(context, cluster, principal)
             write_private(context.home.client(cluster.name, principal), _properties(values))
-            java = {name: value for name, value in values.items() if not name.startswith("sasl.")}
-            java |= {
-                "sasl.mechanism": context.settings.mechanism,
-                "sasl.jaas.config": jaas(context, cluster, principal),
-            }
-            write_private(context.home.java_client(cluster.name, principal), _properties(java))
+            write_private(
+                context.home.java_client(cluster.name, principal), _properties(java(context, cluster, principal))
+            )
 
 
 def _properties(values: dict[str, str]) -> str:

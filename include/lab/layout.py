@@ -19,7 +19,7 @@ DEFAULT_HOME = PROJECT / ".lab"
 DEFAULT_PORT_BASE = 19000
 _MADE = (
     *("airflow", "clients", "connect", "evidence", "java-for-spark", "kafka", "logs", "route", "run", "spark"),
-    *("spark-cluster", "traffic", "credentials.json", "lab.json", "lock"),
+    *("spark-cluster", "traffic", "mirrormaker", "observed", "credentials.json", "lab.json", "lock"),
 )
 SPAN = 300  # ports that a lab may use from its base on
 LOOPBACK = "127.0.0.1"
@@ -71,6 +71,16 @@ class Home:
     def route(self) -> Path:
         """The file that applications read to find their cluster."""
         return self.root / "route" / "orders.json"
+
+    @property
+    def mirrormaker(self) -> Path:
+        """Settings of somebody else's dedicated MirrorMaker, if the lab has one."""
+        return self.root / "mirrormaker"
+
+    @property
+    def observed(self) -> Path:
+        """Topology and connections of who observes it, and what is known about its faults."""
+        return self.root / "observed"
 
     @property
     def spark_java(self) -> Path:

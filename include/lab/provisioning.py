@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from typing import Any
 
@@ -25,7 +25,7 @@ from lab.clusters import TOPICS, Cluster
 from lab.context import LabContext
 from lab.credentials import ADMIN
 from lab.errors import LabError
-from lab.rights import PRINCIPALS, Allowed, Resource, allowed_on
+from lab.rights import PRINCIPALS, Allowed, Resource, Right, allowed_on
 
 SECONDS = 15.0
 _RESOURCES = {
@@ -59,7 +59,7 @@ def provision(context: LabContext, cluster: Cluster) -> None:
 
     :raises LabError: the cluster refuses one of them.
     """
-    _create_users(context, cluster)
+    _create_users(context, cluster, (ADMIN, *PRINCIPALS))
     with AdminClient(_quiet(librdkafka(context, cluster, ADMIN))) as admin:
         bindings = [_binding(allowed) for allowed in allowed_on(cluster)]
         topics = [
@@ -74,12 +74,25 @@ def provision(context: LabContext, cluster: Cluster) -> None:
         _create_group_coordinator(admin, cluster)
 
 
-def _create_users(context: LabContext, cluster: Cluster) -> None:
+def admit(context: LabContext, cluster: Cluster, rights: Sequence[Right]) -> None:
+    """Create more users, and give them their rights.
+
+    :param context: with the passwords of these users
+    :param rights: of these users alone
+    :raises LabError: the cluster refuses one of them
+    """
+    _create_users(context, cluster, sorted({right.principal for right in rights}))
+    with AdminClient(_quiet(librdkafka(context, cluster, ADMIN))) as admin:
+        bindings = [_binding(allowed) for allowed in allowed_on(cluster, rights)]
+        _await(admin.create_acls(bindings, request_timeout=SECONDS).values(), cluster, "the rights")
+
+
+def _create_users(context: LabContext, cluster: Cluster, names: Iterable[str]) -> None:
     with AdminClient(_quiet(broker_user(context, cluster))) as admin:
         how = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_512, 4096)
         users = [
             UserScramCredentialUpsertion(name, how, context.credentials.kafka(cluster.name, name).encode())
-            for name in (ADMIN, *PRINCIPALS)
+            for name in names
         ]
         _await(admin.alter_user_scram_credentials(users, request_timeout=SECONDS).values(), cluster, "the users")
 

@@ -6,7 +6,7 @@ principals have the same rights on both clusters: what keeps them from writing t
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -141,9 +141,12 @@ RIGHTS: tuple[Right, ...] = (
 )
 
 
-def allowed_on(cluster: Cluster) -> Iterator[Allowed]:
-    """Every ALLOW binding of the table on one cluster."""
-    for right in RIGHTS:
+def allowed_on(cluster: Cluster, rights: Iterable[Right] = RIGHTS) -> Iterator[Allowed]:
+    """Every ALLOW binding of the table on one cluster.
+
+    :param rights: another table
+    """
+    for right in rights:
         name = right.pattern.format(here=cluster.name, other=cluster.other.name)
         prefixed = name.endswith("*") and name != "*"
         for operation in right.operations:

@@ -42,12 +42,14 @@ class Startup:
     """The state of one ``up``.
 
     :param report: called with what became ready and the seconds since the start.
+    :param connect: whether the Connect workers belong to the lab
     """
 
     context: LabContext
     jvm: Jvm
     supervisor: Supervisor
     report: Report
+    connect: bool = True
     _began: float = field(default_factory=time.monotonic)
     _started: list[str] = field(default_factory=list)
     _cancelled: threading.Event = field(default_factory=threading.Event)
@@ -85,7 +87,8 @@ class Startup:
                 votes = node in cluster.voters(self.context.settings)
                 ports = (node.client_port, node.internal_port, *((node.controller_port,) if votes else ()))
                 needed += [(port, node.name) for port in ports]
-            needed.append((cluster.connect_port(self.context.settings.ports), cluster.connect_name))
+            if self.connect:
+                needed.append((cluster.connect_port(self.context.settings.ports), cluster.connect_name))
         check_free((port, name) for port, name in needed if self.supervisor.find(name) is None)
 
     def start(self, command: Command) -> None:
@@ -130,6 +133,10 @@ class Startup:
         )
         provisioning.provision(self.context, cluster)
         self.report(f"{cluster.name}: {len(nodes)} broker(s), users, rights, topics", self.seconds())
+        if self.connect:
+            self._start_connect(cluster)
+
+    def _start_connect(self, cluster: Cluster) -> None:
         self.start(connect.prepare(self.context, cluster, jvm=self.jvm))
         self.wait(
             [cluster.connect_name],

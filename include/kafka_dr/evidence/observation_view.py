@@ -73,8 +73,13 @@ def build_observation_view(report: Mapping[str, Any]) -> ObservationView:
         sentence=str(report.get("sentence") or ""),
         at=str(report.get("at") or ""),
         figures=_figures(report),
-        tables=tuple(table for key, rows in shown.items() for table in tables_of(_SECTIONS[key], rows)),
+        tables=tuple(table for key, rows in shown.items() for table in tables_of(_title(key, report), rows)),
     )
+
+
+def _title(section: str, report: Mapping[str, Any]) -> str:
+    more = int(report.get("findings_not_shown") or 0) if section == "findings" else 0
+    return f"{_SECTIONS[section]}: the worst ones; {more:,} more are only counted" if more else _SECTIONS[section]
 
 
 def _without_zeros(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:

@@ -20,8 +20,9 @@ _BAD = ("lost", "late", "corrupted", "reordered", "foreign", "aborted")
 _DOUBTFUL = ("duplicated", "expired_on_target")
 _UNKNOWN = ("unexplained", "not_read")
 _NO_FAULT = ("in_flight", "compacted", "expired_on_source", "not_read")
-#: So many differences are shown one by one; the counts are of all.
+#: So many differences are shown one by one, the worst ones first; the counts are of all.
 _MOST_FINDINGS = 200
+_ORDER = (*_BAD, *_DOUBTFUL, *_UNKNOWN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +110,8 @@ class FlowObservation:
     def to_json(self) -> dict[str, Any]:
         """Return everything as plain JSON."""
         partitions = [_partition_row(each) for _, each in sorted(self.compared.items())]
+        findings = [row for _, each in sorted(self.compared.items()) for row in _findings(each)]
+        findings.sort(key=lambda row: _ORDER.index(row["kind"]))
         return {
             "schema_version": 1,
             "flow": self.flow,
@@ -125,7 +128,8 @@ class FlowObservation:
                 {"topic": p.topic, "partition": p.partition, "verdict": "unknown", "reason": why}
                 for p, why in sorted(self.left_out.items())
             ],
-            "findings": [row for _, each in sorted(self.compared.items()) for row in _findings(each)][:_MOST_FINDINGS],
+            "findings": findings[:_MOST_FINDINGS],
+            "findings_not_shown": len(findings[_MOST_FINDINGS:]),
             "configuration": [dict(row) for row in self.configuration],
             "retention": [dict(row) for row in self.retention],
             "group_positions": [each.to_json() for each in self.positions],

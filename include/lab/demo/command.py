@@ -17,7 +17,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Add the options of the demo."""
     usual = DemoOptions()
     parser.add_argument("--yes", action="store_true", help="approve without asking")
-    parser.add_argument("--report", type=Path, metavar="FILE", help="write what was found as JSON")
+    parser.add_argument(
+        "--report",
+        type=Path,
+        metavar="FILE",
+        help="write what was found as JSON; with --observe the page",
+    )
     parser.add_argument(
         "--sabotage",
         choices=[each.value for each in Sabotage],
@@ -28,6 +33,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--unplanned",
         action="store_true",
         help="a disaster instead: kill the active cluster, fail over, fence it on return, rescue, fail back, return",
+    )
+    parser.add_argument(
+        "--observe",
+        action="store_true",
+        help="somebody else's MirrorMaker with real faults instead: `kafka_dr observe` has to find each of them",
     )
     parser.add_argument("--keep", action="store_true", help="leave the lab running at the end")
     parser.add_argument(
@@ -48,10 +58,11 @@ def run(options: argparse.Namespace, console: Console) -> int:
     from lab.demo.disaster import DisasterRehearsal  # what these import would slow down every other command
     from lab.demo.rehearsal import Rehearsal, rehearse
 
+    if options.observe:
+        return _observe(options, console)
     if options.switches < 1:
         raise LabError(f"--switches is {options.switches}, and must be at least 1")
-    if options.report is not None and not options.report.absolute().parent.is_dir():
-        raise LabError(f"the folder of --report {options.report} does not exist: make it first")
+    _check_folder(options.report)
     sabotage = Sabotage(options.sabotage) if options.sabotage else None
     if sabotage is not None and sabotage.is_about_a_disaster is not options.unplanned:
         raise LabError(f"--sabotage {sabotage} is {'only' if sabotage.is_about_a_disaster else 'not'} for --unplanned")
@@ -66,3 +77,28 @@ def run(options: argparse.Namespace, console: Console) -> int:
     )
     kind = DisasterRehearsal if options.unplanned else Rehearsal
     return rehearse(kind(Lab(options.home, port_base=options.port_base), wishes, console), report=options.report)
+
+
+def _check_folder(report: Path | None) -> None:
+    if report is not None and not report.absolute().parent.is_dir():
+        raise LabError(f"the folder of --report {report} does not exist: make it first")
+
+
+def _observe(options: argparse.Namespace, console: Console) -> int:
+    from lab.demo.observed import screen
+    from lab.demo.observed.rehearsal import ObservedRehearsal, ObservedWishes
+
+    if options.unplanned or options.sabotage or options.switches != 1:
+        raise LabError("--observe fails nothing over: leave --unplanned, --sabotage and --switches out")
+    _check_folder(options.report)
+    wishes = ObservedWishes(
+        page=options.report.absolute() if options.report else None,
+        keep=options.keep,
+        warm_up_seconds=options.warm_up,
+        rates=Rates(payments_per_second=options.payments_per_second),
+    )
+    outcome = ObservedRehearsal(Lab(options.home, port_base=options.port_base), wishes, console).run()
+    screen.show(outcome, console)
+    if wishes.page is not None:
+        console.print(f"Report: {wishes.page}")
+    return 0 if outcome.good else 1

@@ -104,6 +104,15 @@ def test_a_cluster_that_does_not_answer_makes_the_flow_unknown(
     assert not list(root.glob("audits/*"))
 
 
+def test_a_connection_that_airflow_does_not_have_is_named_in_one_sentence(look: ObserveOperator, root: Path) -> None:
+    with pytest.raises(SystemExit, match="kafka_berlin_observer") as ended:
+        look.execute(CONTEXT)
+    assert "create this connection in Airflow, or correct its id in the topology" in str(ended.value)
+    kept = WatchResultStore(root).read("invoices", OBSERVATION.name)
+    assert kept is not None
+    assert (kept.outcome, kept.sentences) == ("unknown", (str(ended.value),))
+
+
 def test_the_status_page_says_what_the_look_found_and_leads_to_every_report(
     look: ObserveOperator, root: Path, pages: TestClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -131,3 +131,16 @@ def test_the_page_shows_names_as_text_and_loads_nothing() -> None:
     assert "not fit for a failover" in page
     assert "src=" not in page
     assert "href=" not in page
+
+
+def test_the_worst_differences_are_shown_first_and_what_is_not_shown_is_counted() -> None:
+    many = compared(numbered(range(300)), numbered(each for n in range(300) for each in (n, n)))
+    lost = compared(numbered(range(5)), numbered([0, 1, 3, 4]))
+    found = observation(many, lost).to_json()
+
+    assert (found["findings"][0]["kind"], found["findings"][0]["source_offset"]) == ("lost", 2)
+    assert len(found["findings"]) == 200
+    assert found["findings_not_shown"] == 300 + 1 - 200
+    assert "What differs: the worst ones; 101 more are only counted" in render_observation(
+        build_observation_view(found)
+    )
