@@ -27,7 +27,8 @@ class GroupReadiness:
 
     :param asked_at: when the clusters were asked last, UTC; ``None`` if they never were
     :param moving: a run holds the group, or has changed it since the clusters were asked
-    :param outdated: a run has changed it since the clusters were asked, and holds it no more: they can be asked again
+    :param outdated: the clusters can be asked again with another answer: a run has changed the group since and holds it
+        no more, or they were asked while something was wrong that is not wrong any more
     """
 
     group: str
@@ -64,7 +65,9 @@ def readiness_now(watched: WatchedGroup) -> GroupReadiness:
     except ReadinessUnreadable as error:
         said = asked.result.sentences[0] if asked.result.sentences else str(error)
         return GroupReadiness(watched.group, _all_unknown(said), at, held)
-    return GroupReadiness(watched.group, tuple(each.with_more(more[each.verb]) for each in verbs), at, held)
+    recovered = asked.outcome != "ok" and _good_since(asked.result.looked_at, watched.of("health"))
+    now = tuple(each.with_more(more[each.verb]) for each in verbs)
+    return GroupReadiness(watched.group, now, at, held, outdated=recovered and not held)
 
 
 def judged(
@@ -126,6 +129,11 @@ def _changed_since(asked_at: datetime, health: WatchStatus) -> str:
         return ""
     said = f"run {run} has changed the group since the clusters were asked"
     return f"{said}: dr_readiness asks them again within two minutes after its end; if not, trigger it"
+
+
+def _good_since(asked_at: datetime, health: WatchStatus) -> bool:
+    """Return whether health has turned good after the clusters were asked, such as when one of them came back."""
+    return health.result is not None and health.outcome == "ok" and health.result.begun > asked_at
 
 
 def _is_held(health: WatchStatus) -> bool:

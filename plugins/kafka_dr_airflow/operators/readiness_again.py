@@ -25,7 +25,7 @@ def judge_readiness_again(logger: Any) -> tuple[str, ...]:
     If that fails, only the log says so: the look itself is kept, and the status page judges by itself.
 
     :param logger: of the task
-    :returns: the groups whose clusters have to be asked again, because a run has ended since
+    :returns: the groups whose clusters have to be asked again, because a run has ended since, or all is well again
     """
     from kafka_dr.json_documents import DocumentDamaged
     from kafka_dr.notifications import ToldReadiness, readiness_changes
@@ -56,7 +56,7 @@ def judge_readiness_again(logger: Any) -> tuple[str, ...]:
 
 
 def outdated_groups(topology: Topology) -> list[str]:
-    """Return the groups that a run has changed, or a drill was made of, since their clusters were asked.
+    """Return the groups of which a run or a drill has ended, or that are well again, since their clusters were asked.
 
     All of them if that is not known.
     """

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
 #: Updated when a look of health has ended and readiness was judged again: what changed is sent then.
 HEALTH_LOOKED = Asset(name="kafka-dr health looked", uri="kafka-dr://health/looked")
-#: Updated when a look of health finds that a run has ended since the clusters were asked, and when a drill was removed:
-#: they are asked again then.
+#: Updated when a look of health finds that a run has ended, or that all is well again, since the clusters were asked,
+#: and when a drill was removed: they are asked again then.
 RUN_ENDED = Asset(name="kafka-dr run ended", uri="kafka-dr://run/ended")
 #: A cluster that returned accepts writes until such a task has run, so only the steps of a failover go first. The next
 #: run starts when all tasks of this one have ended, so a round may take no longer than most of a minute.

@@ -42,15 +42,19 @@ def group(
     facts: Any = None,
     watches: dict[WatchName, WatchOutcome] | None = None,
     register: Any = None,
+    begun: datetime | None = None,
 ) -> Any:
-    """Return what is kept of a group: every watch is good, but those that are named."""
+    """Return what is kept of a group: every watch is good, but those that are named.
+
+    :param begun: since when health is as it is
+    """
     results: dict[WatchName, Any] = {
         name: KeptResult("orders", name, (watches or {}).get(name, "ok"), (f"{name} said so",), NOON)
         for name in WATCHES
     }
     kept = facts if facts is not None else facts_of(found)
     results["readiness"] = replace(results["readiness"], facts=json.loads(json.dumps(kept)), looked_at=at)
-    results["health"] = replace(results["health"], facts=register or {})
+    results["health"] = replace(results["health"], facts=register or {}, since=begun)
     return watched_group("orders", results, NOON)
 
 
@@ -98,6 +102,27 @@ def test_clusters_are_asked_again_when_the_run_that_changed_the_group_holds_it_n
     moved = {"run": "manual__2", "recorded_at": NOON.isoformat(), "held": held}
     assert readiness_now(group(register=moved)).outdated is not held
     assert not readiness_now(group(register=moved, at=NOON + timedelta(seconds=31))).outdated
+
+
+@pytest.mark.parametrize(
+    ("asked", "health", "minutes", "outdated"),
+    [
+        ("unknown", "ok", 1, True),
+        ("failed", "ok", 1, True),
+        ("ok", "ok", 1, False),
+        ("unknown", "ok", -1, False),
+        ("unknown", "unknown", 1, False),
+    ],
+)
+def test_clusters_that_gave_no_good_answer_are_asked_again_when_health_turned_good_since(
+    asked: WatchOutcome, health: WatchOutcome, minutes: int, outdated: bool
+) -> None:
+    begun = NOON + timedelta(minutes=minutes)
+    outcomes: dict[WatchName, WatchOutcome] = {"readiness": asked, "health": health}
+    found = readiness_now(group(verbs(planned="unknown"), watches=outcomes, begun=begun))
+    assert found.outdated is outdated
+    assert found.of("planned_failover").answer == "unknown"
+    assert not found.moving
 
 
 @pytest.mark.parametrize("register", [{}, {"recorded_at": "soon", "run": "x"}, {"recorded_at": None, "run": "x"}])
