@@ -11,6 +11,9 @@ from kafka_dr.evidence.status_colour import StatusColour
 from kafka_dr.evidence.view_model import StepView
 from kafka_dr.watch_results import OpenRun
 
+#: What a reader is shown of outcomes that are not words.
+_WORDS = {"would_do": "checked only"}
+
 
 @dataclass(frozen=True, slots=True)
 class OpenedRuns:
@@ -87,4 +90,4 @@ def _state(found: OpenRun, now: datetime) -> tuple[str, StatusColour, str]:
 
 def _step(step: StepView) -> OpenStep:
     seconds = f" in {step.seconds:.1f} s" if step.seconds is not None else ""
-    return OpenStep(step.title, step.colour, f"{step.outcome}{seconds}")
+    return OpenStep(step.title, step.colour, f"{_WORDS.get(step.outcome, step.outcome)}{seconds}")

@@ -54,8 +54,8 @@ def readiness_now(watched: WatchedGroup) -> GroupReadiness:
     register changed. A watch may only make an answer worse.
     """
     asked, held = watched.of(ASKED), _is_held(watched.of("health"))
-    more = {verb: tuple(_of_watches(verb, watched.watches)) for verb in get_args(ReadyVerb)}
     at = asked.result.looked_at if asked.result else None
+    more = {verb: tuple(_of_watches(verb, watched.watches, at)) for verb in get_args(ReadyVerb)}
     if asked.reason or asked.result is None:
         return GroupReadiness(watched.group, _all_unknown(asked.reason), at, held)
     if changed := _changed_since(asked.result.looked_at, watched.of("health")):
@@ -145,12 +145,22 @@ def _all_unknown(reason: str) -> tuple[VerbReadiness, ...]:
     return tuple(VerbReadiness(verb, (check,)) for verb in get_args(ReadyVerb))
 
 
-def _of_watches(verb: ReadyVerb, watches: Iterable[WatchStatus]) -> Iterable[ReadinessCheck]:
+def _of_watches(verb: ReadyVerb, watches: Iterable[WatchStatus], asked_at: datetime | None) -> Iterable[ReadinessCheck]:
     for status in watches:
         if status.watch.name == ASKED or (verb == "failback" and status.watch.name != "health"):
             continue
-        outcome = _counts_as(verb, status)
+        outcome = "warning" if _asked_since(status, asked_at) else _counts_as(verb, status)
         yield ReadinessCheck(f"watch {status.watch.dag_id}", outcome, _said(status), _begun(status))
+
+
+def _asked_since(status: WatchStatus, asked_at: datetime | None) -> bool:
+    """Return whether a watch left the group alone before the clusters were asked.
+
+    It does while a run moves the group, and may look again only half an hour later. What it would have asked is among
+    the checks of the preflight, which were asked since.
+    """
+    left = status.result if status.outcome == "left_alone" and not status.reason else None
+    return left is not None and asked_at is not None and left.looked_at < asked_at
 
 
 def _counts_as(verb: ReadyVerb, status: WatchStatus) -> CheckOutcome:

@@ -242,11 +242,12 @@ def test_a_run_that_was_answered_continues_step_by_step_and_one_that_expired_wai
 
 def test_a_dry_run_is_shown_step_by_step_and_asks_nobody() -> None:
     dry = OpenRun.dry("orders", "m8", "dr_planned_failover", "A dry run: it changes nothing and asks nobody.", NOON)
-    shown = with_open(dry, (PREFLIGHT,), at=NOON + timedelta(seconds=9))
+    checked = replace(PREFLIGHT, outcome="would_do")
+    shown = with_open(dry, (checked,), at=NOON + timedelta(seconds=9))
     (line,) = shown.open_runs
     assert (line.word, line.colour, line.waiting, shown.refresh_seconds) == ("DRY RUN", "good", False, 5)
     assert line.said == "A dry run: it changes nothing and asks nobody. Began 9 s ago."
-    assert [(step.title, step.said) for step in line.steps] == [("Preflight", "ok in 1.2 s")]
+    assert [(step.title, step.said) for step in line.steps] == [("Preflight", "checked only in 1.2 s")]
     ended = RunEnding("m8", "dr_planned_failover", "DRY RUN", True, NOON + timedelta(minutes=1))
     assert with_open(dry, endings=(ended,)).open_runs == ()
 

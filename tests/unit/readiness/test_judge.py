@@ -145,6 +145,17 @@ def test_a_watch_that_does_not_know_makes_a_planned_failover_unknown_and_only_wa
     assert answers(watches={name: "left_alone"}) == ["unknown", "ready_with", "not_needed"]
 
 
+@pytest.mark.parametrize("name", [name for name in WATCHES if name != "readiness"])
+def test_a_watch_that_left_the_group_alone_while_it_moved_only_warns_when_the_clusters_were_asked_since(
+    name: WatchName,
+) -> None:
+    later = NOON + timedelta(seconds=40)
+    assert answers(at=later, watches={name: "left_alone"})[:2] == ["ready_with", "ready_with"]
+    assert answers(at=NOON, watches={name: "left_alone"})[0] == "unknown"
+    assert answers(verbs(planned="failed"), at=later, watches={name: "left_alone"})[0] == "not_ready"
+    assert answers(at=later, watches={name: "unknown"})[0] == "unknown"
+
+
 def test_a_red_flow_stops_a_planned_failover_and_a_red_canary_warns() -> None:
     assert answers(watches={"flows": "failed"}) == ["not_ready", "ready_with", "not_needed"]
     assert answers(watches={"canary": "failed"}) == ["ready_with", "ready_with", "not_needed"]
