@@ -116,11 +116,13 @@ def _closed(
     for since, until, outcome in periods:
         if since > reached:
             yield reached, min(since, end), None
-        if until > reached:
-            following = next((each[0] for each in periods if each[0] > since), end)
-            last = min(max(until, min(until + good, following)), end)
-            yield max(since, reached), last, outcome
-            reached = max(reached, last)
+            reached = min(since, end)
+        following = next((each[0] for each in periods if each[0] > since), end)
+        last = min(max(until, min(until + good, following)), end)
+        # A single look has no length of its own, and is shown until the next one.
+        if last > reached:
+            yield reached, last, outcome
+            reached = last
     if reached < end:
         yield reached, end, None
 

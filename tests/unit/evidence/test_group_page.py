@@ -145,6 +145,18 @@ def test_a_timeline_shows_each_outcome_for_its_time_and_nothing_where_nobody_loo
     assert [each.x for each in line.parts][:2] == [0.0, 700.0]
 
 
+def test_a_red_look_between_two_good_ones_is_shown_until_the_next_look() -> None:
+    minute = HOUR / 60
+    before = Period("ok", NOON - 9 * minute, NOON - 4 * minute, "")
+    once = Period("failed", NOON - 2 * minute, NOON - 2 * minute, "it was red once")
+    line = timeline(replace(RESULT, history=(once, before), since=NOON - minute), NOON, shown=HOUR)
+    assert [(each.outcome, each.since, each.until) for each in line.parts[1:]] == [
+        ("ok", NOON - 9 * minute, NOON - 2 * minute),
+        ("failed", NOON - 2 * minute, NOON - minute),
+        ("ok", NOON - minute, NOON),
+    ]
+
+
 def test_timelines_reach_as_far_back_as_anything_is_known_up_to_two_weeks() -> None:
     for since, words in (
         (0, "the last hour"),
