@@ -133,6 +133,8 @@ def compare_quotas(active: Snapshot, standby: Snapshot, scope: Scope) -> Iterato
 def _limiting(
     entity: QuotaEntity, belongs: Belongs, wanted: float | None, found: float | None
 ) -> tuple[ItemVerdict, str]:
+    if belongs is Belongs.REACHES_FURTHER and entity.user:
+        return ItemVerdict.APPROVAL, f"it counts in other protection groups, too, which also declare User:{entity.user}"
     if belongs is Belongs.REACHES_FURTHER:
         return ItemVerdict.APPROVAL, f"it counts for everybody's clients ({entity}), replication's among them"
     if wanted is None:

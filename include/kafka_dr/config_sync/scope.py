@@ -19,7 +19,8 @@ class Belongs(Enum):
 
     #: This group: by what it is about, or by the application that it is for.
     OURS = "ours"
-    #: It reaches this group's names, and others' as well; or everybody, this group's applications among them.
+    #: It reaches this group's names, and others' as well; or everybody, this group's applications among them; or an
+    #: application of this group in all that it does, and another group declares that application, too.
     REACHES_FURTHER = "reaches further"
     #: It is nothing to this group.
     OTHERS = "others"
@@ -66,7 +67,7 @@ class Scope:
             return Belongs.OTHERS
         application = self.is_application(acl.principal)
         if acl.resource is ResourceType.CLUSTER or acl.name == EVERYTHING:
-            return Belongs.OURS if application else self._shared(acl.principal)
+            return self._wide(acl.principal)
         prefix = acl.pattern is PatternType.PREFIXED
         names = self._names[acl.resource]
         if names.holds(acl.name, prefix=prefix):
@@ -74,18 +75,27 @@ class Scope:
         if any(theirs[acl.resource].holds(acl.name, prefix=prefix) for theirs, _ in self._others):
             return Belongs.OTHERS
         if names.meets(acl.name, prefix=prefix):
-            return Belongs.OURS if application else self._shared(acl.principal)
+            return self._wide(acl.principal)
         return Belongs.REACHES_FURTHER if application else Belongs.OTHERS
 
-    def _shared(self, principal: str) -> Belongs:
-        theirs = any(principal in principals for _, principals in self._others)
-        return Belongs.OTHERS if theirs else Belongs.REACHES_FURTHER
+    def _wide(self, principal: str) -> Belongs:
+        """Return which group an ACL belongs to that is not about the names of one group alone."""
+        application, theirs = self.is_application(principal), self._is_application_of_others(principal)
+        if application != theirs:
+            return Belongs.OURS if application else Belongs.OTHERS
+        return Belongs.REACHES_FURTHER
+
+    def _is_application_of_others(self, principal: str) -> bool:
+        return any(principal in principals for _, principals in self._others)
 
     def quota(self, entity: QuotaEntity) -> Belongs:
         """Return which group a client quota belongs to; one without a user's name counts for everybody's clients."""
         if not entity.user:
             return Belongs.REACHES_FURTHER
-        return Belongs.OURS if self.is_application(_USER + entity.user) else Belongs.OTHERS
+        principal = _USER + entity.user
+        if not self.is_application(principal):
+            return Belongs.OTHERS
+        return Belongs.REACHES_FURTHER if self._is_application_of_others(principal) else Belongs.OURS
 
     def user(self, name: str) -> bool:
         """Return whether a SCRAM user is one of the group's applications."""

@@ -261,7 +261,7 @@ class ConfigSyncSpec(Section):
 
 
 class ProtectionGroup(Section):
-    """What moves together: topics, groups, transactional ids, principals and the route. Nothing is in two groups."""
+    """What moves together: topics, groups, transactional ids and the route; of these, nothing is in two groups."""
 
     name: Name = Field(description="the key of the group")
     pattern: Literal["active_standby"] = Field(
@@ -280,7 +280,8 @@ class ProtectionGroup(Section):
         default=(), description="transactional ids by their beginning"
     )
     principals: Annotated[tuple[Principal, ...], Field(min_length=1)] = Field(
-        description="every application that writes or reads, such as User:orders-app; the fence denies these"
+        description="every application that writes or reads, such as User:orders-app; the fence denies them what "
+        "belongs to the group, so an application may be in several groups"
     )
     probe_principal: Principal = Field(description="the principal of the probe connections, such as User:probe")
     replicator_principal: Principal = Field(description="the principal that replication writes as")

@@ -1,4 +1,7 @@
-"""Nothing belongs to two protection groups: every overlap of literal names, prefixes and principals is found."""
+"""No topic, consumer group or transactional id belongs to two protection groups: every overlap is found.
+
+A principal may: a fence denies it only what belongs to its protection group.
+"""
 
 from __future__ import annotations
 
@@ -52,7 +55,8 @@ PRINCIPALS = OwnedKind("principal", "principals")
 def ownership_mistakes(document: Document) -> Iterator[Mistake]:
     """Yield every name that two groups claim, that is listed twice, or that nobody may claim."""
     reserved = _reserved(document)
-    for kind in (TOPICS, GROUPS, TRANSACTIONAL_IDS, PRINCIPALS):
+    yield from _listed_twice(document, _claims(document, PRINCIPALS))
+    for kind in (TOPICS, GROUPS, TRANSACTIONAL_IDS):
         claims = _claims(document, kind)
         yield from _listed_twice(document, claims)
         yield from _overlaps(document, kind, [*claims, *_canaries(document, kind)])

@@ -77,8 +77,7 @@ def declared(groups: dict[str, Protection], tmp_path: Path, monkeypatch: pytest.
         "transactional_id_prefixes": ["unreachable-"],
         "route": {"kind": "file", "path": str(tmp_path / "route" / "unreachable.json")},
     }
-    for name, group in found["protection_groups"].items():
-        group["principals"] = [f"User:{name}-app"]  # a principal belongs to one group
+    for group in found["protection_groups"].values():
         group.pop("drill", None)  # its connections are those of the lab's clusters
     path = tmp_path / "shared.yaml"
     path.write_text(yaml.safe_dump(found), "utf-8")

@@ -15,6 +15,7 @@ import pytest
 
 from kafka_dr.clusters import Acl, AclOperation, AclPermission, PatternType, ResourceType
 from kafka_dr.clusters.acls import Acls
+from kafka_dr.clusters.errors import NotAuthorized
 from kafka_dr.clusters.groups import Groups
 from kafka_dr.clusters.transactions import Transactions
 from kafka_dr.errors import TryAgain
@@ -113,6 +114,18 @@ def test_two_groups_switch_at_the_same_time_and_do_not_disturb_each_other(
         assert list(pool.map(switched, (group, own_group))) == [steps, steps]
     for each in (group, own_group):
         each.assert_at_rest(targets[each.name])
+
+
+def test_an_application_of_two_groups_continues_in_the_one_that_does_not_move(
+    group: SwitchedGroup, own_group: SwitchedGroup
+) -> None:
+    assert group.protection.group.principals == own_group.protection.group.principals
+    request = group.go(StepName.FENCE_SOURCE)
+    with pytest.raises(NotAuthorized):
+        group.protection.produce(group.active, 2)
+    assert own_group.protection.produce(own_group.active, 2) == 2
+    group.roll_back(request)
+    assert group.protection.produce(group.active, 2) == 2
 
 
 def test_health_names_a_run_that_refuses_writes_for_too_long_and_the_commands_that_end_it(

@@ -181,6 +181,27 @@ def test_what_belongs_to_another_group_is_left_to_it(group: ProtectionGroup) -> 
     assert [row.subject for row in plan.items if row.key != REGISTER_RIGHT] == []
 
 
+def test_an_application_of_two_groups_gets_what_is_about_the_names_of_one_group_alone(group: ProtectionGroup) -> None:
+    other = group.model_copy(update={"name": "carts", "topic_prefixes": ("carts.",)})
+    own, theirs = acl(APP, name="orders.eu-"), acl(APP, name="carts.")
+    wide = [acl(APP, name="*", pattern=LITERAL), acl(APP, name="", permission=DENY), cluster(AclOperation.CREATE)]
+
+    added = make_plan(side("east", acls={own, theirs, *wide}), side("west"), group, epoch=1, others=[other])
+    removed = make_plan(side("east"), side("west", acls=frozenset(wide)), group, epoch=1, others=[other])
+
+    found = {row.subject: row.verdict for row in added.items if row.key != REGISTER_RIGHT}
+    assert found == {str(own): ItemVerdict.SAFE, **{str(each): ItemVerdict.NEVER for each in wide}}
+    assert {row.verdict for row in removed.items if row.key != REGISTER_RIGHT} == {ItemVerdict.NEVER}
+
+
+def test_a_quota_of_an_application_of_two_groups_is_changed_by_approval_alone(group: ProtectionGroup) -> None:
+    other = group.model_copy(update={"name": "carts", "topic_prefixes": ("carts.",)})
+    limited = side("east", quotas={(APP_QUOTA, RATE): 5.0})
+    (row,) = make_plan(limited, side("west"), group, epoch=1, others=[other]).items
+    assert (row.verdict, row.change) == (ItemVerdict.APPROVAL, SetQuota(APP_QUOTA, RATE, 5.0))
+    assert "which also declare User:orders-app" in row.reason
+
+
 def test_acls_that_could_not_be_read_are_unknown(planned: Any) -> None:
     plan = planned(side("east", topic(), acls=frozenset({acl()})), side("west", topic(), unknown={"ACLs": "no right"}))
     assert [(row.kind, row.verdict, row.blocks) for row in plan.items] == [(ItemKind.ACL, ItemVerdict.UNKNOWN, True)]

@@ -71,10 +71,15 @@ def test_nothing_may_belong_to_two_groups(
     assert said in only
 
 
-def test_a_principal_belongs_to_one_group(edited: Edit, second: str, mistakes_in: Complain) -> None:
-    (only,) = mistakes_in(edited(more=second.replace("User:carts-app", "User:orders-app")))
+def test_a_principal_may_be_in_two_groups_and_not_twice_in_one(
+    edited: Edit, second: str, load_text: Load, mistakes_in: Complain
+) -> None:
+    shared = second.replace("User:carts-app", "User:orders-app")
 
-    assert "principals[0]: 'User:orders-app' belongs to group 'orders' already (line 28)" in only
+    assert load_text(edited(more=shared)).group("carts").principals == ("User:orders-app",)
+    (only,) = mistakes_in(edited(more=shared.replace(app := '"User:orders-app"', f"{app}, {app}")))
+
+    assert "principals[1]: 'User:orders-app' is already given in line" in only
 
 
 def test_the_canary_topic_of_one_group_may_not_fall_to_another(
