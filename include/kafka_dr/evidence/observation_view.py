@@ -20,14 +20,16 @@ _WORDS = {
 _SECTIONS = {
     "not_looked_at": "Not looked at",
     "groups": "Consumer groups: what a failover by the existing positions would do",
-    "findings": "What differs",
+    "configuration": "Settings that differ",
+    "findings": "Records that differ",
     "partitions": "Partitions",
     "partitions_left_out": "Partitions that were not compared",
-    "configuration": "Settings that differ",
     "retention": "For how long the source keeps what is not copied",
     "group_positions": "Positions of the consumer groups",
     "totals": "Records by what became of them",
 }
+#: Columns of the tables about groups, for who reads them for the first time.
+_GROUP_COLUMNS = {"again": "delivered_again", "skipped": "unread_and_skipped"}
 #: Columns of the table of partitions that are shown whatever they hold.
 _ALWAYS = ("partition", "read", "equal", "equal_until", "source_end", "target_end")
 
@@ -65,7 +67,13 @@ def build_observation_view(report: Mapping[str, Any]) -> ObservationView:
     verdict = str(report.get("verdict", "unknown"))
     source, target = report.get("source") or {}, report.get("target") or {}
     shown = {key: report[key] for key in _SECTIONS if report.get(key)}
-    shown |= {"partitions": _without_zeros(shown["partitions"])} if "partitions" in shown else {}
+    reshaped = {
+        "partitions": _without_zeros,
+        "groups": _with_plain_columns,
+        "group_positions": _with_plain_columns,
+        "retention": _with_durations,
+    }
+    shown |= {key: reshape(shown[key]) for key, reshape in reshaped.items() if key in shown}
     return ObservationView(
         title=f"{report.get('flow')}: {source.get('name')} to {target.get('name')}",
         word=_WORDS.get(verdict, _WORDS["unknown"]),
@@ -86,6 +94,31 @@ def _without_zeros(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Leave out what no partition has: the table must be seen at once."""
     kept = {key for row in rows for key, value in row.items() if value != 0 or key in _ALWAYS}
     return [{key: value for key, value in row.items() if key in kept} for row in rows]
+
+
+def _with_plain_columns(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    return [{_GROUP_COLUMNS.get(key, key): value for key, value in row.items()} for row in rows]
+
+
+def _with_durations(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    return [
+        {
+            "for" if key == "seconds" else key: _duration(value) if key == "seconds" else value
+            for key, value in row.items()
+        }
+        for row in rows
+    ]
+
+
+def _duration(seconds: float | None) -> str:
+    """Return a time in the two largest units that people use for it."""
+    if seconds is None:
+        return ""
+    hours, minutes = divmod(max(0, int(seconds)) // 60, 60)
+    days, rest = divmod(hours, 24)
+    if days:
+        return f"{days} d {rest} h"
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min"
 
 
 def _figures(report: Mapping[str, Any]) -> tuple[ObservationFigure, ...]:

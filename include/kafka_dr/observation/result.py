@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 
-from kafka_dr.audit.finding import FindingKind
+from kafka_dr.audit.difference import Difference
 from kafka_dr.observation.comparison import PartitionComparison
 from kafka_dr.observation.groups import GroupPosition, by_group
 from kafka_dr.observation.meaning import counted_as
@@ -23,6 +23,16 @@ _NO_FAULT = ("in_flight", "compacted", "expired_on_source", "not_read")
 #: So many differences are shown one by one, the worst ones first; the counts are of all.
 _MOST_FINDINGS = 200
 _ORDER = (*_BAD, *_DOUBTFUL, *_UNKNOWN)
+#: Kinds that come in many runs: of more than so many in one partition the page shows the first, and counts all.
+_IN_MANY_RUNS, _MOST_RUNS = ("aborted", "duplicated", "expired_on_target", "unexplained"), 3
+#: What a kind means, for who reads it for the first time.
+_MEANINGS = {
+    "lost": "later records have a copy, this one has none",
+    "late": "not copied, for longer than late_after_seconds",
+    "foreign": "a copy of no record of the source",
+    "reordered": "its copy is before or after those of its neighbours",
+    "duplicated": "copied once more",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,17 +98,22 @@ class FlowObservation:
         return bool(self.left_out or self.counts["not_read"] or self.counts["unexplained"] or not self.compared)
 
     def _more(self, counts: Counter[str], groups: Sequence[Mapping[str, Any]]) -> list[str]:
-        kinds = {
-            "second copies": counts["duplicated"],
-            "copies that differ from their originals": counts["corrupted"],
-            "copies in another order": counts["reordered"],
-            "copies of nothing": counts["foreign"],
-            "copies of aborted records": counts["aborted"],
-        }
+        kinds = (
+            _number(counts["duplicated"], "second copy", "second copies"),
+            _number(
+                counts["corrupted"], "copy that differs from its original", "copies that differ from their originals"
+            ),
+            _number(counts["reordered"], "copy in another order", "copies in another order"),
+            _number(counts["foreign"], "record without an original", "records without an original"),
+            _number(counts["aborted"], "copy of an aborted record", "copies of aborted records"),
+        )
+        waiting = counts["late"] + counts["in_flight"]
         said = {
-            f"On {self.clusters[1]} there are also": ", ".join(f"{n:,} {kind}" for kind, n in kinds.items() if n),
+            "Of the records that you would lose, these are only not copied yet": f"{waiting:,}" if waiting else "",
+            f"On {self.clusters[1]} there are also": ", ".join(filter(None, kinds)),
             f"Expired on {self.clusters[1]} and not on {self.clusters[0]}": counts["expired_on_target"],
             "Settings that must be equal and differ": sum(row["verdict"] == "failed" for row in self.configuration),
+            "Other settings that differ": sum(row["verdict"] == "warning" for row in self.configuration),
             "Partitions that were not compared, and of which nothing is known": len(self.left_out),
         }
         sentences = [f"{words}: {found}" for words, found in said.items() if found]
@@ -167,12 +182,30 @@ def _partition_row(compared: PartitionComparison) -> dict[str, Any]:
 
 
 def _findings(compared: PartitionComparison) -> list[dict[str, Any]]:
+    """Return the differences of a partition, in runs; many runs of a kind that needs no exact offsets as one row."""
+    rows = _each_run(compared)
+    runs = Counter(row["kind"] for row in rows)
+    joined: dict[str, dict[str, Any]] = {}
+    found = []
+    for row in rows:
+        kind = row["kind"]
+        if kind not in _IN_MANY_RUNS or runs[kind] <= _MOST_RUNS:
+            found.append(row)
+        elif kind in joined:
+            joined[kind]["count"] += row["count"]
+        else:
+            joined[kind] = row | {"detail": f"{row['detail']}; {runs[kind]:,} runs, of which this is the first"}
+            found.append(joined[kind])
+    return found
+
+
+def _each_run(compared: PartitionComparison) -> list[dict[str, Any]]:
     return [
         {
             "topic": compared.partition.topic,
             "partition": compared.partition.partition,
             "kind": counted_as(each),
-            "detail": each.detail if each.kind is FindingKind.UNVERIFIABLE else _detail(each.kind, each.detail),
+            "detail": _detail(each),
             "source_offset": each.source_offset,
             "target_offset": each.target_offset,
             "count": each.count,
@@ -182,9 +215,11 @@ def _findings(compared: PartitionComparison) -> list[dict[str, Any]]:
     ]
 
 
-def _detail(kind: FindingKind, detail: str) -> str:
-    part = kind.removeprefix("CORRUPT_").lower() if kind.startswith("CORRUPT") else ""
-    return ", ".join(filter(None, (part, detail)))
+def _detail(each: Difference) -> str:
+    if each.kind.startswith("CORRUPT"):
+        changed = f"another {each.kind.removeprefix('CORRUPT_').lower()} than the original"
+        return ", ".join(filter(None, (changed, each.detail)))
+    return each.detail or _MEANINGS.get(counted_as(each), "")
 
 
 def _skipping(groups: Sequence[Mapping[str, Any]]) -> str:
@@ -204,4 +239,9 @@ def _named(names: Sequence[str]) -> str:
 
 
 def _records(count: int) -> str:
-    return "1 record" if count == 1 else f"{count:,} records"
+    return _number(count, "record", "records") or "0 records"
+
+
+def _number(count: int, one: str, more: str) -> str:
+    """Return a count with its noun; nothing for none."""
+    return f"{count:,} {one if count == 1 else more}" if count else ""

@@ -86,6 +86,11 @@ def test_what_is_not_known_is_never_good(found: FlowObservation, said: str) -> N
     [
         (observation(compared(numbered(range(10)), numbered([0, 1, *range(4, 10)]))), "lose 2 records"),
         (observation(compared(numbered(range(10)), numbered(range(9)))), "lose 1 record "),
+        (
+            observation(compared(numbered(range(10)), numbered([0, 1, *range(4, 9)]))),
+            "lose 3 records and deliver 0 records again; no consumer group was looked at. "
+            "Of the records that you would lose, these are only not copied yet: 1.",
+        ),
         (observation(equal(), positions=(position(skipped=7),)), "ledger (7) would skip unread records"),
         (observation(equal(), positions=(position(begin=None),)), "ledger would find no position there"),
         (observation(equal(), configuration=({"verdict": "failed"},)), "Settings that must be equal and differ: 1"),
@@ -103,7 +108,7 @@ def test_what_comes_twice_is_a_warning() -> None:
 
     assert found.verdict == "warning"
     assert "deliver 3 records again" in found.sentence
-    assert "On west there are also: 1 second copies" in found.sentence
+    assert "On west there are also: 1 second copy." in found.sentence
 
 
 def test_records_in_flight_would_be_lost_and_make_no_copy_bad() -> None:
@@ -134,13 +139,36 @@ def test_the_page_shows_names_as_text_and_loads_nothing() -> None:
 
 
 def test_the_worst_differences_are_shown_first_and_what_is_not_shown_is_counted() -> None:
-    many = compared(numbered(range(300)), numbered(each for n in range(300) for each in (n, n)))
-    lost = compared(numbered(range(5)), numbered([0, 1, 3, 4]))
-    found = observation(many, lost).to_json()
+    twice = compared(numbered(range(5)), numbered([0, 1, 1, 2, 3, 4]))
+    holes = compared(numbered(range(603)), numbered(n for n in range(603) if n % 2 or n > 500))
+    found = observation(twice, holes).to_json()
 
-    assert (found["findings"][0]["kind"], found["findings"][0]["source_offset"]) == ("lost", 2)
+    assert {row["kind"] for row in found["findings"]} == {"lost"}
     assert len(found["findings"]) == 200
-    assert found["findings_not_shown"] == 300 + 1 - 200
-    assert "What differs: the worst ones; 101 more are only counted" in render_observation(
-        build_observation_view(found)
+    assert found["findings_not_shown"] == 251 + 1 - 200
+    page = render_observation(build_observation_view(found))
+    assert "Records that differ: the worst ones; 52 more are only counted" in page
+
+
+def test_many_runs_of_second_copies_are_one_row_with_all_of_them() -> None:
+    many = compared(numbered(range(50)), numbered(each for n in range(50) for each in (n, n)))
+    few = compared(numbered(range(5)), numbered([0, 0, 1, 2, 3, 3, 4]))
+
+    (row,) = observation(many).to_json()["findings"]
+    assert (row["count"], row["target_offset"]) == (50, 1)
+    assert row["detail"] == "copied once more; 50 runs, of which this is the first"
+    assert [row["target_offset"] for row in observation(few).to_json()["findings"]] == [1, 5]
+
+
+def test_the_page_says_what_each_kind_means_and_how_long_a_week_is() -> None:
+    retention = {"topic": "orders", "verdict": "ok", "seconds": 604_790.0, "meaning": "everything is copied"}
+    found = observation(
+        compared(numbered(range(10)), numbered([0, 1, *range(4, 10)])),
+        positions=(position(again=3),),
+        retention=(retention,),
     )
+    page = render_observation(build_observation_view(found.to_json()))
+
+    assert "later records have a copy, this one has none" in page
+    assert "6 d 23 h" in page
+    assert "Delivered again" in page

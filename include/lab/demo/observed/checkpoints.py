@@ -19,9 +19,9 @@ _LINE = re.compile(
     r"consumerGroupId=(?P<group>[^,]+), topicPartition=(?P<topic>.+)-(?P<partition>\d+), "
     r"upstreamOffset=\d+, downstreamOffset=(?P<offset>\d+)"
 )
-#: The tool ends when nothing came for so long.
-_SILENCE_MS = 5000
-_SECONDS = 120.0
+#: The tool ends with the last record; or when nothing came for so long, and then something is wrong.
+_SILENCE_MS = 90_000
+_SECONDS = 240.0
 
 #: By group and partition of the source: next to read on the target.
 Checkpointed = dict[str, dict[TopicPartition, int]]

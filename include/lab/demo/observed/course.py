@@ -12,7 +12,7 @@ from kafka_dr.clusters import KafkaCluster, NotFound, TopicPartition
 from kafka_dr.waiting import wait_until
 from lab.demo.observed.checkpoints import Checkpointed, read_checkpoints
 from lab.demo.observed.faults import FaultMaker
-from lab.demo.observed.identified import PairOfLogs, read_pairs
+from lab.demo.observed.identified import Arrivals, PairOfLogs, read_pairs
 from lab.demo.observed.others_flow import CHECKPOINTS, GROUP_PREFIXES, OthersFlow, copy_of
 from lab.demo.observed.truth import FaultyRecords, GroupCost, RecordFault, Truth
 from lab.errors import LabError
@@ -20,7 +20,7 @@ from lab.traffic import billing, payments
 
 TOPICS = (payments.TOPIC, billing.TOPIC)
 COPIED_SECONDS, CHECKPOINT_SECONDS = 240.0, 60.0
-#: How long applications write after MirrorMaker has ended.
+#: How long applications write after MirrorMaker has ended: some records for each partition.
 NOT_COPIED_SECONDS = 2.0
 SKIPPED, UNREAD = 5, 20
 AT_THE_END, AS_A_NUMBER = "orders-ledger", "orders-mailer"
@@ -55,6 +55,7 @@ class CourseOfFaults:
         """
         self._copy("MirrorMaker copies")
         self.flow.kill()
+        time.sleep(NOT_COPIED_SECONDS)
         self.did("MirrorMaker is killed before it commits what it has copied, and started again")
         self._copy("MirrorMaker copies again, and continues")
         self.flow.stop()
@@ -73,24 +74,25 @@ class CourseOfFaults:
 
     def _copy(self, what: str) -> None:
         """Start MirrorMaker, and wait until it has copied what the source had before."""
-        needed = {p: pair.source[-1].offset for p, pair in self._pairs().items() if pair.source}
+        arrivals = Arrivals(self.source, self.target, TOPICS)
+        needed = {p: pair.source[-1].writer for p, pair in self._pairs().items() if pair.not_copied}
         began = time.monotonic()
         self.flow.start()
         seen = wait_until(
-            self._pairs,
-            lambda pairs: all(pairs[p].last_copied >= offset for p, offset in needed.items()),
+            arrivals.look,
+            lambda arrived: all(writer in arrived[p] for p, writer in needed.items()),
             clock=SystemClock(),
             seconds=COPIED_SECONDS,
             pause_seconds=0.5,
         )
-        late = [str(p) for p, offset in needed.items() if seen[p].last_copied < offset]
+        late = [str(p) for p, writer in needed.items() if writer not in seen[p]]
         if late or not needed:
             raise LabError(
                 f"MirrorMaker has not copied {', '.join(late) or 'anything'} within {COPIED_SECONDS:.0f} s: "
                 "see `logs mirrormaker`"
             )
-        records = sum(len(pair.target) for pair in seen.values())
-        self.did(f"{what}: {records:,} records on the target [dim]{time.monotonic() - began:.1f} s[/]")
+        records = sum(map(len, seen.values()))
+        self.did(f"{what}: {records:,} records have arrived [dim]{time.monotonic() - began:.1f} s[/]")
 
     def _by_hand(self) -> Sequence[FaultyRecords]:
         maker = self._maker()

@@ -12,7 +12,7 @@ from kafka_dr.clusters.writing import NewRecord
 from kafka_dr.positions import OffsetRange, TopicPartition
 from kafka_dr.waiting import wait_until
 from lab.demo.observed.identified import PairOfLogs
-from lab.demo.observed.others_flow import POSITIONS, copy_of
+from lab.demo.observed.others_flow import POSITIONS, copy_of, copy_partition
 from lab.demo.observed.truth import ChangedSetting, FaultyRecords, RecordFault
 from lab.errors import LabError
 
@@ -71,11 +71,11 @@ class FaultMaker:
         :param begin: next to read on the target
         """
         self.source.groups.set_offsets({group: {partition: read}})
-        self.target.groups.set_offsets({group: {_copy(partition): begin}})
+        self.target.groups.set_offsets({group: {copy_partition(partition): begin}})
 
     def end_of_copy(self, partition: TopicPartition) -> int:
         """Return the end of a partition's copy."""
-        copy = _copy(partition)
+        copy = copy_partition(partition)
         return self.target.topics.high_watermarks([copy])[copy]
 
     def _next(self, partition: TopicPartition, count: int) -> int:
@@ -105,7 +105,9 @@ class FaultMaker:
         headers: tuple[tuple[str, bytes | None], ...],
         timestamp_ms: int | None,
     ) -> int:
-        (offset,) = self.target.writing.append([NewRecord(_copy(partition), key, value, headers, timestamp_ms)])
+        (offset,) = self.target.writing.append(
+            [NewRecord(copy_partition(partition), key, value, headers, timestamp_ms)]
+        )
         return offset
 
     def _move(self, partition: TopicPartition, copied: int) -> None:
@@ -131,7 +133,3 @@ class FaultMaker:
         starts, ends = self.target.topics.log_starts(partitions), self.target.topics.high_watermarks(partitions)
         found = list(self.target.log.read({p: OffsetRange(starts[p], ends[p]) for p in partitions}))
         return [record for record in found if record.key and b'"topic"' in record.key]
-
-
-def _copy(partition: TopicPartition) -> TopicPartition:
-    return TopicPartition(copy_of(partition.topic), partition.partition)

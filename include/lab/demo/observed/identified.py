@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from kafka_dr.clusters import KafkaCluster
 from kafka_dr.positions import OffsetRange, TopicPartition
-from lab.demo.observed.others_flow import copy_of
+from lab.demo.observed.others_flow import copy_of, copy_partition
 from lab.traffic.records import identify
 
 
@@ -76,6 +76,36 @@ class PairOfLogs:
         return len(delivered) - len(new), len((unread & there) - new)
 
 
+class Arrivals:
+    """What comes into the copies of topics from now on; every record is read once.
+
+    :param source: names the partitions
+    :param topics: of the source; a copy may be made later
+    """
+
+    def __init__(self, source: KafkaCluster, target: KafkaCluster, topics: Sequence[str]) -> None:
+        described = source.topics.describe(topics)
+        self._partitions = [p for topic in described.values() for p in topic.partitions]
+        self._target = target
+        self._next = self._ends()
+        self._arrived: dict[TopicPartition, set[tuple[str, int]]] = {p: set() for p in self._partitions}
+
+    def look(self) -> Mapping[TopicPartition, Collection[tuple[str, int]]]:
+        """Return who wrote the originals of what has come by now, by partition of the source."""
+        ends, copies = self._ends(), {copy_partition(p): p for p in self._partitions}
+        ranges = {copy_partition(p): OffsetRange(self._next.get(p, 0), end) for p, end in ends.items()}
+        for record in self._target.log.read(ranges, isolation="read_uncommitted"):
+            if who := identify(record.headers):
+                self._arrived[copies[record.topic_partition]].add((who.application, who.sequence))
+        self._next |= ends
+        return self._arrived
+
+    def _ends(self) -> dict[TopicPartition, int]:
+        there = self._target.topics.names()
+        copies = {copy_partition(p): p for p in self._partitions if copy_of(p.topic) in there}
+        return {copies[p]: end for p, end in self._target.topics.high_watermarks(copies).items()}
+
+
 def read_pairs(source: KafkaCluster, target: KafkaCluster, topics: Iterable[str]) -> dict[TopicPartition, PairOfLogs]:
     """Read topics and their copies whole.
 
@@ -83,7 +113,7 @@ def read_pairs(source: KafkaCluster, target: KafkaCluster, topics: Iterable[str]
     """
     described, there = source.topics.describe(topics), target.topics.names()
     partitions = [p for topic in described.values() for p in topic.partitions]
-    copies = {TopicPartition(copy_of(p.topic), p.partition): p for p in partitions if copy_of(p.topic) in there}
+    copies = {copy_partition(p): p for p in partitions if copy_of(p.topic) in there}
     committed = _read(source, {p: p for p in partitions}, committed=True)
     every = _read(source, {p: p for p in partitions}, committed=False)
     held = dict.fromkeys(partitions, ()) | _read(target, copies, committed=False)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
+from kafka_dr.positions import TopicPartition
 from lab import class_archives, clients, credentials, jars, java, provisioning, rights
 from lab.api import Lab
 from lab.bootstrap import cache_folder
@@ -59,6 +60,11 @@ _SETTINGS = {
 def copy_of(topic: str) -> str:
     """Return what the copy of a topic is called on the target."""
     return f"{EAST.name}.{topic}"
+
+
+def copy_partition(partition: TopicPartition) -> TopicPartition:
+    """Return the copy of a partition."""
+    return TopicPartition(copy_of(partition.topic), partition.partition)
 
 
 class OthersFlow:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -86,6 +87,7 @@ class ObservedRehearsal:
                 f"there is a lab in {self._lab.home.root}, and this demo needs a new one: choose another --home, or "
                 "run `down --delete` first"
             )
+        logging.getLogger("kafka_dr").setLevel(logging.ERROR)  # a busy machine is slow, and here that is no news
         with ExitStack() as last:
             if not self._wishes.keep:
                 last.callback(self._lab.down, delete=True)
