@@ -142,6 +142,10 @@ def test_lost_records_that_are_counted_and_have_no_offset_are_red() -> None:
     cut["findings"] = cut["findings"][1:]
     assert red(TRUTH, cut) == ["lost records"]
 
+    # Nor are they passed over where nobody put any in.
+    none = replace(TRUTH, records=tuple(each for each in TRUTH.records if each is not LOST))
+    assert "lost records" in red(none, cut)
+
 
 def test_a_sentence_with_another_number_is_red_and_so_is_one_that_only_knows_a_bound() -> None:
     said = report()
