@@ -17,8 +17,19 @@ from typing import Any
 import yaml
 from confluent_kafka import Producer
 
-from kafka_dr.clusters import Acl, AclOperation, AclPermission, ClientSettings, KafkaCluster, PatternType, ResourceType
+from kafka_dr.clock import SystemClock
+from kafka_dr.clusters import (
+    Acl,
+    AclOperation,
+    AclPermission,
+    ClientSettings,
+    ClusterUnreachable,
+    KafkaCluster,
+    PatternType,
+    ResourceType,
+)
 from kafka_dr.positions import TopicPartition
+from kafka_dr.waiting import wait_until
 from lab import rights
 from lab.api import Lab
 
@@ -104,8 +115,16 @@ class OthersCopy:
 
     def commit(self, cluster: str, group: str, topic: str, offsets: dict[int, int]) -> None:
         """Commit offsets of a group."""
+        wanted = {group: {TopicPartition(topic, n): offset for n, offset in offsets.items()}}
         with self.cluster(cluster, "admin") as admin:
-            admin.groups.set_offsets({group: {TopicPartition(topic, n): offset for n, offset in offsets.items()}})
+            # A cluster that has just started may not know yet who coordinates the group.
+            wait_until(
+                lambda: admin.groups.set_offsets(wanted),
+                lambda _: True,
+                clock=SystemClock(),
+                seconds=30,
+                retry=ClusterUnreachable,
+            )
 
     def checkpoint(self, group: str, partition: int, upstream: int, downstream: int) -> None:
         """Write a checkpoint as MirrorMaker does."""

@@ -18,6 +18,12 @@ from kafka_dr.observation.comparison import PartitionComparison
 from kafka_dr.observation.renamed import RenamedCluster
 
 _CLEANUP, _KEPT_MS, _KEPT_BYTES = "cleanup.policy", "retention.ms", "retention.bytes"
+_WORDS = {
+    "the active cluster": "the source",
+    "the active topic": "the original",
+    "the standby's sets": "the copy sets",
+    "the standby": "the target",
+}
 #: Below this, in seconds, somebody must know that the source is about to delete what is not copied.
 _TOO_SOON = 3600.0
 
@@ -81,8 +87,15 @@ def _row(item: Item) -> dict[str, Any]:
         "verdict": _verdict(item),
         "source": item.active,
         "target": item.standby,
-        "meaning": item.reason.replace("the active cluster", "the source").replace("the standby", "the target"),
+        "meaning": _in_words_of_a_flow(item.reason),
     }
+
+
+def _in_words_of_a_flow(reason: str) -> str:
+    """Return a reason of the config sync without its words for the two clusters of a protection group."""
+    for word, of_a_flow in _WORDS.items():
+        reason = reason.replace(word, of_a_flow)
+    return reason
 
 
 def _verdict(item: Item) -> str:

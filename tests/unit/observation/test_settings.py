@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from kafka_dr.clusters import NotAuthorized
@@ -63,3 +65,11 @@ def test_a_topic_whose_settings_may_not_be_read_is_not_called_equal_or_different
         "compact",
     )
     assert "standby" not in row["meaning"]
+
+
+def test_what_a_difference_means_is_said_in_the_words_of_a_flow() -> None:
+    original, copy = settings(retention_ms=f"{DAY_MS}"), settings(retention_ms="3600000")
+    inherited = ConfigValue(f"{DAY_MS}", Origin.DEFAULT)
+    (row,) = differences(replace(original, configs={"orders": {"retention.ms": inherited}}), copy, ["orders"])
+
+    assert row["meaning"] == "the target must have at least as much; the original inherits it, the copy sets it"

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from kafka_dr.clock import SystemClock
 from kafka_dr.clusters import KafkaCluster, Record
 from kafka_dr.clusters.writing import NewRecord
+from kafka_dr.errors import TryAgain
 from kafka_dr.positions import OffsetRange, TopicPartition
 from kafka_dr.waiting import wait_until
 from lab.demo.observed.identified import PairOfLogs
@@ -70,8 +71,8 @@ class FaultMaker:
         :param read: next to read on the source
         :param begin: next to read on the target
         """
-        self.source.groups.set_offsets({group: {partition: read}})
-        self.target.groups.set_offsets({group: {copy_partition(partition): begin}})
+        _set(self.source, group, partition, read)
+        _set(self.target, group, copy_partition(partition), begin)
 
     def end_of_copy(self, partition: TopicPartition) -> int:
         """Return the end of a partition's copy."""
@@ -133,3 +134,14 @@ class FaultMaker:
         starts, ends = self.target.topics.log_starts(partitions), self.target.topics.high_watermarks(partitions)
         found = list(self.target.log.read({p: OffsetRange(starts[p], ends[p]) for p in partitions}))
         return [record for record in found if record.key and b'"topic"' in record.key]
+
+
+def _set(cluster: KafkaCluster, group: str, partition: TopicPartition, offset: int) -> None:
+    """Commit an offset of a group, which may be new: its coordinator may not be known yet."""
+    wait_until(
+        lambda: cluster.groups.set_offsets({group: {partition: offset}}),
+        lambda _: True,
+        clock=SystemClock(),
+        seconds=WRITTEN_SECONDS,
+        retry=TryAgain,
+    )
