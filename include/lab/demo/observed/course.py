@@ -12,7 +12,7 @@ from kafka_dr.clusters import KafkaCluster, NotFound, TopicPartition
 from kafka_dr.waiting import wait_until
 from lab.demo.observed.checkpoints import Checkpointed, read_checkpoints
 from lab.demo.observed.faults import FaultMaker
-from lab.demo.observed.identified import Arrivals, PairOfLogs, read_pairs
+from lab.demo.observed.identified import CopiedRecords, PairOfLogs, read_pairs
 from lab.demo.observed.others_flow import CHECKPOINTS, GROUP_PREFIXES, OthersFlow, copy_of
 from lab.demo.observed.truth import FaultyRecords, GroupCost, RecordFault, Truth
 from lab.errors import LabError
@@ -74,7 +74,7 @@ class CourseOfFaults:
 
     def _copy(self, what: str) -> None:
         """Start MirrorMaker, and wait until it has copied what the source had before."""
-        arrivals = Arrivals(self.source, self.target, TOPICS)
+        arrivals = CopiedRecords(self.source, self.target, TOPICS)
         needed = {p: pair.source[-1].writer for p, pair in self._pairs().items() if pair.not_copied}
         began = time.monotonic()
         self.flow.start()

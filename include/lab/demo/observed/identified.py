@@ -76,7 +76,7 @@ class PairOfLogs:
         return len(delivered) - len(new), len((unread & there) - new)
 
 
-class Arrivals:
+class CopiedRecords:
     """What comes into the copies of topics from now on; every record is read once.
 
     :param source: names the partitions
