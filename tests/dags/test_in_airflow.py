@@ -133,7 +133,7 @@ def test_a_cleared_approval_does_not_show_old_facts_and_ends_the_run(alice: Airf
 def test_an_approval_that_nobody_gives_expires(airflow: QuickLab, alice: AirflowSession) -> None:
     run, _ = asked(alice)
     assert alice.ended(DAG, run, seconds=airflow.expiry_seconds + 60) == "failed"
-    note = "EXPIRED: nobody answered in time; nothing was changed"
+    note = "EXPIRED: nobody answered in time; nothing was changed. A new run asks again"
     assert_ended_unchanged(alice, run, approval="skipped", note=note)
     assert "Nobody answered before the approval expired" in alice.log(DAG, run, "approval")
 

@@ -61,7 +61,7 @@ class Answering:
 
 
 def unverified(name: str) -> Person:
-    """Return a person whom nobody verifies."""
+    """Return a person that nobody verifies."""
     return Person(name, f"not verified: {name}")
 
 

@@ -40,9 +40,17 @@ Acknowledged = Annotated[
     bool, typer.Option("--acknowledged", help="unplanned: I know that the group was moved a short while ago")
 ]
 Mode = Annotated[
-    FailbackMode, typer.Option("--mode", help="failback: keep the old topics, or delete and copy them again")
+    FailbackMode,
+    typer.Option(
+        "--mode", help="failback: quarantine deletes nothing; rebuild deletes the old topics and copies them again"
+    ),
 ]
-Rescue = Annotated[RescueWish, typer.Option("--rescue", help="failback: what happens to the stranded records")]
+Rescue = Annotated[
+    RescueWish,
+    typer.Option(
+        "--rescue", help="failback: keep the stranded records with the evidence; republish also publishes them"
+    ),
+]
 Run = Annotated[str | None, typer.Option("--run", help="the run that died, so that no other is ended; any without it")]
 
 Confirmed = Annotated[

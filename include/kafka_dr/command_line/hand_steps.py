@@ -60,7 +60,7 @@ class HandSteps:
         shown = tools.write_refused(access(self._facts.servers, cluster, "probe"), *sample)
         title = (
             f"keep the applications out of {cluster}. The last command has to show TopicAuthorizationException; if it "
-            "shows nothing, repeat it. Go on only when it has shown it"
+            "shows nothing, repeat it. Continue only when it has shown it"
         )
         return HandStep(title, (*self._add(cluster, plan.standby(self._group)), _WAIT, shown), cluster)
 

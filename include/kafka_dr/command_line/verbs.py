@@ -47,7 +47,10 @@ Yes = Annotated[bool, typer.Option("--yes", help="approve the question without t
 
 @with_exit_codes
 def failover(
-    kind: Annotated[asked.FailoverKind, typer.Argument(help="planned: both clusters are healthy")],
+    kind: Annotated[
+        asked.FailoverKind,
+        typer.Argument(help="planned: both clusters are healthy; unplanned: the active cluster is down"),
+    ],
     group: GroupName,
     reason: asked.Reason,
     source: asked.Source = None,

@@ -121,7 +121,7 @@ def _check(root: Path, group: str, erasure: Erasure, trusted: str | None) -> tup
 
 
 def _signature(erasure: Erasure, found: StrandedList, topology: Topology | None) -> tuple[str, bool]:
-    """Say whether the approver whom an erasure names has signed it, and return whether that is proven."""
+    """Say whether the approver that an erasure names has signed it, and return whether that is proven."""
     if topology is None:
         return f"{erasure.name}: the signature of {erasure.approver} was not checked: give --topology FILE", False
     group = topology.protection_groups.get(found.group)

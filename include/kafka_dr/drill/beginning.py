@@ -1,4 +1,4 @@
-"""Whether a drill may begin now: refused when it could meet something real that is going on."""
+"""Whether a drill may begin now: refused when it could meet a run, or an outage, of the real group."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def drill_to_remove(group: str, drill_id: str, clients: Clients) -> Drill:
 
 
 def at_rest(group: str, clients: Clients) -> RegisterState:
-    """Return the record of the real group, which has to be at rest before a drill and during it.
+    """Return the record of the real group, which has to be stable before a drill and during it.
 
     :raises Refused: it is not
     """

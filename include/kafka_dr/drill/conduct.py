@@ -35,7 +35,7 @@ _PAST = 20
 def due_drill(clients: Clients) -> tuple[str, DrillKind] | None:
     """Return the group and the kind of the drill that is to begin by itself now; ``None`` if none is.
 
-    A group that is not at rest is left out until the next time.
+    A group that is not stable is left out until the next time.
     """
     for name, group in sorted(clients.topology.protection_groups.items()):
         if group.drill is None:

@@ -26,7 +26,7 @@ _APPROVALS = (StepName.APPROVAL, StepName.SECOND_APPROVAL)
 class Course:
     """A drill that is under way.
 
-    :param real: clients of the real world, for what has to stay at rest
+    :param real: clients of the real group, which has to stay stable
     :param own: clients of the drill
     """
 

@@ -35,7 +35,7 @@ def fence_on_return(course: Course) -> RegisterState:
 
 
 def go_back(course: Course, failover: Moved, jobs: CopyJobs) -> Moved:
-    """Make the old cluster a copy again, by the steps of a failback in the mode quarantine, while the load goes on.
+    """Make the old cluster a copy again, by the steps of a failback in the mode quarantine, while the load continues.
 
     :param failover: the drill's unplanned failover
     :raises KafkaDrError: a step did not succeed, or the copy is not equal

@@ -77,7 +77,7 @@ def _real_run(view: RunView) -> tuple[str, bool]:
         last = view.decisions[-1]
         return f"REJECTED by {inline(last.who)}" + (f": {inline(last.reason)}" if last.reason else ""), False
     if view.expired:
-        return "EXPIRED: nobody answered in time; nothing was changed", False
+        return "EXPIRED: nobody answered in time; nothing was changed. A new run asks again", False
     if stopped is not None:
         return _at(stopped), False
     return _finished(view)

@@ -83,7 +83,11 @@ def _state(found: OpenRun, now: datetime) -> tuple[str, StatusColour, str]:
         return "RUNNING", "warn", f"{asked}, answered by {found.answered_by}."
     until = f"{found.expires_at.astimezone(UTC):%H:%M} UTC"
     if not found.is_waiting(now):
-        return "EXPIRED", "unknown", f"{asked}, nobody answered until {until}."
+        return (
+            "EXPIRED",
+            "unknown",
+            f"{asked}, nobody answered until {until}. Nothing was changed; a new run asks again.",
+        )
     minutes = int((found.expires_at - now).total_seconds() // 60)
     return "WAITS FOR YOU", "bad", f"{asked}. {' or '.join(found.people)} may answer until {until}, {minutes} min left."
 

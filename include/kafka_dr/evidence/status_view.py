@@ -256,7 +256,8 @@ def _overall(cards: list[GroupCard], flows: Sequence[ObservedLine]) -> tuple[str
     if not cards:
         return "UNKNOWN: the topology declares no protection group", "unknown"
     if failed:
-        return f"FAILED: {len(failed)} of {_groups(len(cards))} need a person", "bad"
+        need = "needs" if len(failed) == 1 else "need"
+        return f"FAILED: {len(failed)} of {_groups(len(cards))} {need} a person", "bad"
     if unknown:
         return f"UNKNOWN: not everything is known of {len(unknown)} of {_groups(len(cards))}", "unknown"
     return f"OK: every watch of {_groups(len(cards))} is good", "good"

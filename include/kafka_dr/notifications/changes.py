@@ -13,7 +13,7 @@ from kafka_dr.watch_results import ALL_WATCHES, KeptResult, WatchOutcome
 _JUDGED: tuple[WatchOutcome, ...] = ("ok", "failed", "unknown")
 _MOST_DETAILS = 10
 _HELD_AFTER_HAND_OVER = "handed_over"
-#: An occasion of its own takes the place of the change of outcome that it explains.
+#: An occasion of its own replaces the change of outcome that it explains.
 _SAYS_MORE: Mapping[Occasion, Occasion] = {
     "fence_missing": "check_red",
     "canary_lost": "check_red",
@@ -58,7 +58,7 @@ def _own_occasions(before: KeptResult | None, now: KeptResult) -> Iterator[Notif
     if now.outcome not in _JUDGED:
         return
     if missing := _named(now, "fence_missing") - _named(before, "fence_missing"):
-        yield _own(now, "fence_missing", f"the fence of {_list(missing)} was not whole (dr_health)")
+        yield _own(now, "fence_missing", f"the fence of {_list(missing)} was not complete (dr_health)")
     if back := _named(before, "silent") & _named(now, "answering"):
         yield _own(now, "cluster_back", f"{_list(back)} answers again (dr_health)")
     if _lost_canaries(now) and not _lost_canaries(before):

@@ -21,8 +21,8 @@ _MEANS: Mapping[Occasion, tuple[str, str]] = {
         "Read the question, and answer it.",
     ),
     "readiness_lost": (
-        "If the active cluster fails now, a failover may be refused, or lose more than was promised.",
-        "Look at the first check that is named.",
+        "If the active cluster fails now, a failover may be refused, or miss its objectives.",
+        "Open DR status, and look at the first check that is named.",
     ),
     "readiness_regained": ("A failover could begin again.", "Nothing."),
     "fence_missing": (
@@ -31,8 +31,8 @@ _MEANS: Mapping[Occasion, tuple[str, str]] = {
         "rest.",
     ),
     "cluster_back": (
-        "A cluster that did not answer is there again, and dr_health has checked its fence.",
-        "Read what was found there. If another cluster took over meanwhile, bring this one back with dr_failback.",
+        "A cluster that did not answer answers again, and dr_health has checked its fence.",
+        "Read what was found there. If another cluster took over, make this one a copy again with dr_failback.",
     ),
     "canary_lost": (
         "The replication left out a record and copied later ones: the copy may lack records of applications, too.",

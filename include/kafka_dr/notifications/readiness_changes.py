@@ -19,20 +19,20 @@ _SAID: Mapping[KnownReadiness, str] = {"ready": "yes, again", "not_ready": "NO",
 
 
 def readiness_changes(
-    judged: Iterable[GroupReadiness], told: Mapping[str, KnownReadiness], now: datetime
+    judged: Iterable[GroupReadiness], known_before: Mapping[str, KnownReadiness], now: datetime
 ) -> tuple[dict[str, KnownReadiness], tuple[Notification, ...]]:
     """Return what is known of each group now, and what people are notified of.
 
     While a run moves a group, and until the clusters were asked again afterwards, the answer before is kept: the run
     has notifications of its own. A first answer is sent only if it is not good.
 
-    :param told: what people were notified of last, by group
+    :param known_before: what people were notified of last, by group
     :param now: the time of the judgement, UTC
     """
     known: dict[str, KnownReadiness] = {}
     news = []
     for each in judged:
-        before = told.get(each.group)
+        before = known_before.get(each.group)
         if each.moving or each.asked_at is None:
             if before is not None:
                 known[each.group] = before

@@ -21,7 +21,7 @@ _USER = "User:"
 _SHOWN = 3
 #: How long a source that may be lost has to answer.
 _SOURCE_SECONDS = 3.0
-#: What stands for every client id, or address, that no limit names; none of Kafka's names is empty or has this one.
+#: A name for every client id, or address, that no limit names; none of Kafka's names is empty or has this one.
 _ANY = "\0any"
 
 
@@ -53,7 +53,7 @@ class LowerLimit:
 def lower_limits(principals: Collection[str], here: Limits, there: Limits) -> tuple[LowerLimit, ...]:
     """Return where the standby limits the applications more, by the order in which a broker looks for a limit.
 
-    Client ids and addresses are known only from the limits that name them; one more stands for all others.
+    Client ids and addresses are known only from the limits that name them; one more represents all others.
 
     :param principals: of the applications, as ``User:name``
     :param here: every limit of the active cluster

@@ -62,7 +62,7 @@ def failback(group: str, clients: Clients) -> VerbReadiness:
     run = Run(RunRequest(group, _RUN, dry_run=True, verb="failback"), clients)
     state = run.register_state
     if state is None or state.phase not in (Phase.DIVERGED, Phase.UNFENCED):
-        said = "the standby is a copy: there is nothing to bring back"
+        said = "the standby is a copy: there is nothing to do"
         return _readiness("failback", (Check(NOT_NEEDED, "ok", said),))
     checks = tuple(map(_before_the_list, failback_checks(FailbackContext(run))))
     return _readiness("failback", (*checks, *_ask(run, {APPROVERS: enough})))
@@ -97,8 +97,10 @@ def _phase(run: Run) -> Check:
     said = f"{run.group.name} is {state.phase.value} by run {state.run} (epoch {state.epoch})"
     if state.phase in TAKES[run.request.verb]:
         return Check(name, "ok", said)
-    next_ = "wait until that run ends; if it died, use dr_resume" if state.is_held else "bring it back with dr_failback"
-    return Check(name, "failed", f"{said}: {next_}")
+    if state.is_held:
+        return Check(name, "failed", f"{said}: wait until that run ends; if it died, use dr_resume")
+    first = f"dr_health has to fence {state.standby} first; then " if state.phase is Phase.UNFENCED else ""
+    return Check(name, "failed", f"{said}: {first}make {state.standby} a copy again with dr_failback")
 
 
 def _ask(run: Run, questions: Mapping[str, Question]) -> tuple[Check, ...]:

@@ -1,4 +1,4 @@
-"""The child process of a round: it looks at the groups of one share side by side, and sends each result when it knows.
+"""The child process of a round: it looks at all groups of one share at once, and sends each result when it knows.
 
 Run by :mod:`kafka_dr.rounds.shard` as ``python -m kafka_dr.rounds.shard_process DESCRIPTOR``. What it has to know,
 passwords among it, comes through that socket. It ends at once when its parent has ended.

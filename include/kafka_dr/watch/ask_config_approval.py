@@ -124,7 +124,7 @@ def _sheet(run: ConfigSyncRun, state: RegisterState, kept: Mapping[str, Any]) ->
         subject=subject("config sync", f"make {len(rows)} changes on {state.standby} for {run.group.name}?"),
         moves=f"no application: {len(rows)} settings on **{standby}**, the standby of **{group}**, become those of "
         f"**{active}**",
-        lost=f"nothing on {active}; a shorter retention or a smaller limit lets {standby} delete records",
+        lost=f"nothing: no change of a plan deletes a topic, or lets {standby} delete records sooner",
         writes_stop="not at all",
         read_again="nothing",
         on_failure="changes that were already made stay, and the next run plans the rest",

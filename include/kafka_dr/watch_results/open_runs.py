@@ -56,7 +56,7 @@ class OpenRun:
         return not self.dry_run and not self.answered_by and now <= self.expires_at
 
     def is_shown(self, now: datetime) -> bool:
-        """Return whether the run may still go on: a question that expired ends its run within minutes."""
+        """Return whether the run may still continue: a question that expired ends its run within minutes."""
         if self.dry_run:
             return now <= self.expires_at
         limit = self.asked_at + _FORGOTTEN if self.answered_by else self.expires_at + timedelta(minutes=10)

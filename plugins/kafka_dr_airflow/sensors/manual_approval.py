@@ -173,7 +173,7 @@ class ManualApprovalSensor(ApprovalOperator):
         names = ", ".join(code(person.name) for person in question.approvers)
         return (
             f"Only {names} may answer, and only once. *Approve* {self.consequence}. *Reject* ends the run, and nothing "
-            "is changed. So does no answer in time."
+            "is changed. If nobody answers in time, the run ends in the same way."
         )
 
     def _ask_once(self, context: Any) -> None:
@@ -203,7 +203,9 @@ class ManualApprovalSensor(ApprovalOperator):
             request = self.request(context)
             perform(self.log, lambda clients: self.keep_expiry(request, clients))
             self._end(context, "Nobody answered before the approval expired")
-        raise AirflowFailException(f"Airflow could not wait for the answer ({event['error']}). Nothing was changed")
+        raise AirflowFailException(
+            f"Airflow could not wait for the answer ({event['error']}). Nothing was changed: trigger a new run"
+        )
 
     def _end(self, context: Any, sentence: str) -> NoReturn:
         """End the run without a change, and say where a new one can be triggered."""

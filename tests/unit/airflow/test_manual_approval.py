@@ -79,7 +79,7 @@ def test_it_asks_the_approvers_for_the_time_that_the_topology_gives(approval: An
 
 def test_what_people_wrote_comes_after_everything_else(approval: Any) -> None:
     approval._prepare(question(written="**Reason**\n\n```text\nroutine\n```"))
-    assert approval.body.endswith("So does no answer in time.\n\n**Reason**\n\n```text\nroutine\n```")
+    assert approval.body.endswith("the run ends in the same way.\n\n**Reason**\n\n```text\nroutine\n```")
 
 
 def test_the_form_carries_the_digest_of_what_is_shown(approval: Any) -> None:

@@ -102,7 +102,7 @@ def test_a_no_is_not_good_and_what_was_typed_in_is_data() -> None:
 
 def test_an_approval_that_nobody_gave_is_not_good() -> None:
     found = said(preflight=step(), approval=step("passed", "nobody answered", expired=True))
-    assert found == Ending("EXPIRED: nobody answered in time; nothing was changed", good=False)
+    assert found == Ending("EXPIRED: nobody answered in time; nothing was changed. A new run asks again", good=False)
 
 
 @pytest.mark.parametrize(

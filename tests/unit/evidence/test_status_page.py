@@ -55,7 +55,7 @@ def test_a_good_group_reads_like_a_sentence() -> None:
 def test_what_needs_a_person_comes_first() -> None:
     page = view(found("a"), found("b", "unknown"), found("z", "failed"), found("c", "left_alone"))
     assert [card.group for card in page.cards] == ["z", "b", "c", "a"]
-    assert page.verdict == "FAILED: 1 of 4 protection groups need a person"
+    assert page.verdict == "FAILED: 1 of 4 protection groups needs a person"
     assert [card.verdict for card in page.cards[:3]] == ["FAILED: health", "UNKNOWN: health", "NOT CHECKED: health"]
 
 
