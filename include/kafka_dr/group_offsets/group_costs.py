@@ -68,23 +68,33 @@ def in_short(found: Rows | Mapping[str, Mapping[str, Any]]) -> str:
     :param found: see :func:`as_rows`
     """
     rows = as_rows(found)
-    costly = sorted((row for row in rows if not _costs_nothing(row)), key=_most_first)
-    said = [f"{row['group']}: {_cost(row)}" for row in costly[:_SHOWN]]
-    if more := len(costly) - len(said):
-        said.append(f"{more} more read less again")
-    if free := len(rows) - len(costly):
-        said.append(f"{'the other ' if costly else 'all '}{free} resume exactly and read nothing again")
+    unknown = [row for row in rows if _is_unknown(row)]
+    costly = sorted((row for row in rows if not _is_unknown(row) and not _costs_nothing(row)), key=_most_first)
+    said = [f"of {_named(unknown)} it is not known what would be read again or skipped"] if unknown else []
+    said += [f"{row['group']}: {_cost(row)}" for row in costly[:_SHOWN]]
+    if len(costly) > _SHOWN:
+        said.append(f"{len(costly) - _SHOWN} more read less again")
+    if free := len(rows) - len(unknown) - len(costly):
+        said.append(f"{'all' if free == len(rows) else 'the other'} {free} resume exactly and read nothing again")
     return "; ".join(said) or "no positions are known"
+
+
+def _named(rows: Rows) -> str:
+    names = ", ".join(str(row["group"]) for row in rows[:_SHOWN])
+    return f"{names} and {len(rows) - _SHOWN} more" if len(rows) > _SHOWN else names
+
+
+def _is_unknown(row: Mapping[str, Any]) -> bool:
+    skipped = row.get("skipped_at_most")
+    return row.get("redelivered_at_most") is None or (row["class"] == "declared" and skipped is None)
 
 
 def _costs_nothing(row: Mapping[str, Any]) -> bool:
     return row["class"] == "exact" and row.get("redelivered_at_most") == 0 and not row.get("skipped_at_most")
 
 
-def _most_first(row: Mapping[str, Any]) -> tuple[bool, int, str]:
-    again, skipped = row.get("redelivered_at_most"), row.get("skipped_at_most")
-    unknown = again is None or (row["class"] == "declared" and skipped is None)
-    return not unknown, -((again or 0) + (skipped or 0)), str(row["group"])
+def _most_first(row: Mapping[str, Any]) -> tuple[int, str]:
+    return -(row["redelivered_at_most"] + (row.get("skipped_at_most") or 0)), str(row["group"])
 
 
 def _cost(row: Mapping[str, Any]) -> str:

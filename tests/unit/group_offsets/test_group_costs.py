@@ -51,8 +51,16 @@ def test_in_short_groups_that_lose_nothing_are_counted_and_not_named() -> None:
 def test_in_short_what_is_not_known_comes_first_and_then_what_costs_most() -> None:
     rows = [measured(f"g{number}", "bounded", number) for number in range(7)]
     said = in_short([*rows, measured("dark", "bounded", None), measured("skips", "declared", 0, 9)]).split("; ")
-    assert [each.partition(":")[0] for each in said[:4]] == ["dark", "skips", "g6", "g5"]
-    assert said[4:] == ["5 more read less again"]
+    assert said[0] == "of dark it is not known what would be read again or skipped"
+    assert [each.partition(":")[0] for each in said[1:5]] == ["skips", "g6", "g5", "g4"]
+    assert said[5:] == ["4 more read less again"]
+
+
+def test_in_short_many_groups_of_which_nothing_is_known_are_never_said_to_cost_less() -> None:
+    dark = [measured(f"d{number}", "bounded", None) for number in range(6)]
+    skips = measured("e", "declared", 0, None)
+    said = in_short([*dark, skips])
+    assert said == "of d0, d1, d2, d3 and 3 more it is not known what would be read again or skipped"
 
 
 def test_in_short_an_exact_position_that_skips_or_reads_again_is_named() -> None:
