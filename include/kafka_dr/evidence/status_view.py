@@ -29,6 +29,8 @@ OUTCOME_WORDS: dict[WatchOutcome, tuple[str, StatusColour]] = {
 }
 #: What escapes a character of Markdown, in notes on runs.
 _ESCAPE = re.compile(r"\\([!-/:-@\[-`{-~])")
+#: The words in capitals that a note begins with.
+_CAPITALS = re.compile(r"[A-Z]{2,}(?: [A-Z]{2,})*\b")
 #: How many ended runs a card shows.
 _SHOWN_RUNS = 5
 #: How many earlier periods a row shows; the stored result has more.
@@ -103,6 +105,16 @@ class RunRow:
     age: str
     run: str
     href: str
+
+    @property
+    def word(self) -> str:
+        """How it ended, in capitals: ``MOVED``, ``NOT ROLLED BACK``; the first word of a note that begins otherwise."""
+        return found.group() if (found := _CAPITALS.match(self.said)) else self.said.partition(" ")[0]
+
+    @property
+    def rest(self) -> str:
+        """What else was said of it."""
+        return self.said.removeprefix(self.word).removeprefix(":").strip()
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,7 +50,7 @@ class RegisterAnswers:
 
 
 def read_registers(context: GroupContext) -> RegisterAnswers:
-    """Ask every cluster of the group at the same time."""
+    """Ask every cluster of the group at the same time. One that is silent is not waited for again in this look."""
 
     def asked(cluster: str) -> Callable[[], RegisterAnswer]:
         def ask() -> RegisterAnswer:
@@ -68,10 +68,11 @@ def read_registers(context: GroupContext) -> RegisterAnswers:
     answers = background.answers_within(questions, seconds=REGISTER_SECONDS)
     declared = {name: context.clients.topology.cluster(name).cluster_id for name in context.group.clusters}
     found = {name: answer for name, answer in answers.items() if isinstance(answer, RegisterAnswer)}
+    context.known_silent = {name: answer for name, answer in answers.items() if isinstance(answer, KafkaDrError)}
     return RegisterAnswers(
         states={name: reading.state for name, reading in found.items() if reading.cluster_id == declared[name]},
         wrong_ids={name: r.cluster_id for name, r in found.items() if r.cluster_id != declared[name]},
-        silent={name: answer for name, answer in answers.items() if isinstance(answer, KafkaDrError)},
+        silent=context.known_silent,
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Literal, TypeVar
 
 from kafka_dr import parallel
@@ -38,6 +38,8 @@ class GroupContext:
         self.clients = clients
         self.group = clients.topology.group(group)
         self.clock = clients.clock
+        #: The clusters that have just not answered, each with its error: they are not waited for again.
+        self.known_silent: Mapping[str, KafkaDrError] = {}
         #: What several checks read together, each cluster once.
         self.read_cache = ReadCache(topics=self.topics, acls=lambda cluster: self.operator(cluster).acls.list())
 
@@ -132,7 +134,8 @@ class GroupContext:
 
     def each_cluster(self, ask: Callable[[str], T]) -> dict[str, T | KafkaDrError]:
         """Ask every cluster of the group at the same time; an error replaces an answer."""
-        return parallel.ask_each(ask, self.group.clusters)
+        asked = parallel.ask_each(ask, [name for name in self.group.clusters if name not in self.known_silent])
+        return {**asked, **self.known_silent}
 
     def guard_by(self, cluster: str, condition: Condition) -> RegisterGuard:
         """Return a guard that reads the register of one cluster."""

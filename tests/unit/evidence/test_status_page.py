@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from kafka_dr.evidence import OpenedRuns, StatusLinks, StatusView, StepView, build_status_view, render_status
+from kafka_dr.evidence.status_view import RunRow
 from kafka_dr.readiness import ReadinessCheck, ReadyVerb, VerbReadiness
 from kafka_dr.readiness.judge import facts_of
 from kafka_dr.watch_results import WATCHES, KeptResult, OpenRun, RunEnding, WatchName, WatchOutcome
@@ -118,6 +119,18 @@ def test_the_last_runs_are_shown_with_their_evidence_and_without_markdown() -> N
     ]
     page = render_status(build_status_view([found("orders")], NOON, LINKS, {"orders": runs}))
     assert "&lt;tonight&gt;" in page
+
+
+def test_how_a_run_ended_is_one_badge_also_where_it_has_several_words() -> None:
+    for note, word, rest in (
+        ("NOT ROLLED BACK: it could not read the register", "NOT ROLLED BACK", "it could not read the register"),
+        ("DRY RUN: nothing was changed", "DRY RUN", "nothing was changed"),
+        ("MOVED to west: RTO 8.8 s", "MOVED", "to west: RTO 8.8 s"),
+        ("Window: 22:00. REJECTED by bob", "Window:", "22:00. REJECTED by bob"),
+        ("", "", ""),
+    ):
+        row = RunRow(note, "warn", "0 s ago", "m1", "/")
+        assert (row.word, row.rest) == (word, rest)
 
 
 def test_a_list_of_runs_that_cannot_be_read_says_so() -> None:

@@ -6,14 +6,32 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from kafka_dr.clock import SystemClock
 from kafka_dr.clusters import ClientSettings
+from kafka_dr.errors import KafkaDrError
+from kafka_dr.health import registers
 from kafka_dr.health.between_looks import changed_clusters, heard_in
 from kafka_dr.runs.at_rest import WatchResult
 from kafka_dr.runs.clients import Clients
+from kafka_dr.runs.group_context import GroupContext
 from kafka_dr.topology import load
 
 TOPOLOGY = Path(__file__).parents[3] / "include" / "topology.yaml"
+
+
+def unreachable(root: Path) -> Clients:
+    """Return clients of a group whose clusters are closed ports."""
+    environ = {f"KAFKA_DR_LAB_{name}": "127.0.0.1:1" for name in ("EAST", "WEST")}
+    nobody: Any = None
+    return Clients(
+        load(TOPOLOGY, {**environ, "KAFKA_DR_LAB_HOME": str(root)}),
+        settings_of=lambda _: ClientSettings.from_librdkafka({"bootstrap.servers": "127.0.0.1:1"}),
+        connect_of=nobody,
+        evidence_root=root,
+        clock=SystemClock(),
+    )
 
 
 def found(facts: Mapping[str, Any]) -> WatchResult:
@@ -25,18 +43,23 @@ def test_a_cluster_that_one_group_did_not_hear_counts_as_silent_and_nothing_is_s
     assert heard_in([*looks, found({})]) == {"east": False, "west": True}
 
 
+def test_a_register_that_was_silent_is_not_waited_for_again_in_the_same_look(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(registers, "REGISTER_SECONDS", 0.5)
+    with unreachable(tmp_path) as clients:
+        context = GroupContext("orders", clients)
+        assert sorted(registers.read_registers(context).silent) == ["east", "west"]
+        asked: list[str] = []
+        answers = context.each_cluster(asked.append)
+    assert asked == []
+    assert all(isinstance(answer, KafkaDrError) for answer in answers.values())
+    assert sorted(answers) == ["east", "west"]
+
+
 def test_a_cluster_that_answered_and_whose_port_is_closed_now_is_named_and_one_that_was_silent_is_not(
     tmp_path: Path,
 ) -> None:
-    environ = {f"KAFKA_DR_LAB_{name}": "127.0.0.1:1" for name in ("EAST", "WEST")}
-    topology = load(TOPOLOGY, {**environ, "KAFKA_DR_LAB_HOME": str(tmp_path)})
-    nobody: Any = None
-    with Clients(
-        topology,
-        settings_of=lambda _: ClientSettings.from_librdkafka({"bootstrap.servers": "127.0.0.1:1"}),
-        connect_of=nobody,
-        evidence_root=tmp_path,
-        clock=SystemClock(),
-    ) as clients:
+    with unreachable(tmp_path) as clients:
         known = {"east": True, "west": False}
         assert changed_clusters(known, clients, seconds=60, answer_seconds=0.5) == ("east",)
