@@ -6,19 +6,13 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from kafka_dr.notifications.notification import Notification
-from kafka_dr.topology import Occasion
+from kafka_dr.topology import SAYS_MORE, Occasion
 from kafka_dr.watch_results import ALL_WATCHES, KeptResult, WatchOutcome
 
 #: While a run holds the group most watches look away; that is no change of what they know.
 _JUDGED: tuple[WatchOutcome, ...] = ("ok", "failed", "unknown")
 _MOST_DETAILS = 10
 _HELD_AFTER_HAND_OVER = "handed_over"
-#: An occasion of its own replaces the change of outcome that it explains.
-_SAYS_MORE: Mapping[Occasion, Occasion] = {
-    "fence_missing": "check_red",
-    "canary_lost": "check_red",
-    "cluster_back": "check_good",
-}
 
 
 def changes_between(before: KeptResult | None, now: KeptResult) -> tuple[Notification, ...]:
@@ -32,7 +26,7 @@ def changes_between(before: KeptResult | None, now: KeptResult) -> tuple[Notific
     found = [*_of_register(before, now)] if now.watch == "health" else []
     own = [*_own_occasions(before, now)]
     change = _of_outcome(before, now)
-    if change is not None and not {_SAYS_MORE.get(each.occasion) for each in own} & {change.occasion}:
+    if change is not None and not {SAYS_MORE.get(each.occasion) for each in own} & {change.occasion}:
         found.append(change)
     found += own
     if now.watch == "readiness" and _overdue(now) and not _overdue(before):
@@ -54,14 +48,16 @@ def _of_outcome(before: KeptResult | None, now: KeptResult) -> Notification | No
 
 
 def _own_occasions(before: KeptResult | None, now: KeptResult) -> Iterator[Notification]:
-    """Yield what has a name of its own among the things that a look can find; once, when it begins."""
-    if now.outcome not in _JUDGED:
-        return
-    if missing := _named(now, "fence_missing") - _named(before, "fence_missing"):
+    """Yield what has a name of its own among the things that a look can find; once, when it begins.
+
+    A look that a run disturbed has still heard which clusters answer, and the next one will not find a silent one.
+    """
+    judged = now.outcome in _JUDGED
+    if judged and (missing := _named(now, "fence_missing") - _named(before, "fence_missing")):
         yield _own(now, "fence_missing", f"the fence of {_list(missing)} was not complete (dr_health)")
     if back := _named(before, "silent") & _named(now, "answering"):
         yield _own(now, "cluster_back", f"{_list(back)} answers again (dr_health)")
-    if _lost_canaries(now) and not _lost_canaries(before):
+    if judged and _lost_canaries(now) and not _lost_canaries(before):
         yield _own(now, "canary_lost", "a canary is lost (dr_canary)")
 
 

@@ -17,6 +17,8 @@ from kafka_dr.topology import ProtectionGroup
 
 NAME = "rights_granted"
 _CLUSTER = "kafka-cluster"
+#: A right on this name is one on every name.
+_EVERY = ("*",)
 _SHOWN = 4
 _READ, _WRITE = AclOperation.READ, AclOperation.WRITE
 _DESCRIBE, _CONFIGS = AclOperation.DESCRIBE, AclOperation.DESCRIBE_CONFIGS
@@ -46,13 +48,16 @@ class NeededRights:
         return f"{self.resource.value.replace('_', ' ')} {', '.join(names[:_SHOWN])}"
 
 
-def needed_rights(group: ProtectionGroup) -> tuple[NeededRights, ...]:
+def needed_rights(group: ProtectionGroup, existing: Collection[str] = ()) -> tuple[NeededRights, ...]:
     """Return what the steps of the verbs, health and the audits need on each cluster, active or standby.
 
-    What only ``dr_config_sync`` needs is not among it, nor are the rights of applications: the standby has to have the
-    same as the active cluster, which ``standby_configured`` compares.
+    An operator that does not see every topic and consumer group counts too few partitions, and misses readers that
+    nobody declared. What only ``dr_config_sync`` needs is not among it, nor are the rights of applications: the standby
+    has to have the same as the active cluster, which ``standby_configured`` compares.
+
+    :param existing: the group's topics on a cluster: a prefix may be allowed, and one topic of it denied
     """
-    topics = tuple(dict.fromkeys((*group.topics, *group.topic_prefixes, group.canary_topic)))
+    topics = tuple(dict.fromkeys((*group.topics, *group.topic_prefixes, group.canary_topic, *sorted(existing))))
     groups = (*group.consumer_groups, *group.consumer_group_prefixes)
     ids = (*group.transactional_ids, *group.transactional_id_prefixes)
     kept = (REGISTER_TOPIC, DIGESTS_TOPIC)
@@ -68,7 +73,9 @@ def needed_rights(group: ProtectionGroup) -> tuple[NeededRights, ...]:
     return (
         NeededRights(operator, ResourceType.CLUSTER, (_CLUSTER,), (_DESCRIBE, AclOperation.ALTER)),
         NeededRights(operator, ResourceType.TOPIC, topics, (_READ, _DESCRIBE, _CONFIGS)),
+        NeededRights(operator, ResourceType.TOPIC, _EVERY, (_DESCRIBE,)),
         NeededRights(operator, ResourceType.TOPIC, kept, (_READ, _WRITE)),
+        NeededRights(operator, ResourceType.GROUP, _EVERY, (_DESCRIBE,)),
         NeededRights(operator, ResourceType.GROUP, groups, (_READ, _DESCRIBE)),
         NeededRights(
             operator, ResourceType.TRANSACTIONAL_ID, (f"kafka-dr-register-{group.name}", *ids), (_WRITE, _DESCRIBE)
@@ -113,6 +120,7 @@ def _rights_on(run: Run, clusters: tuple[str, ...]) -> Check:
     lacking = []
     for name in clusters:
         authorizer = authorizer_of(run, name, without_fences(run.group, run.read_cache.acls(name)))
-        found = (said for each in needed_rights(run.group) for said in each.lacking(authorizer))
+        needed = needed_rights(run.group, run.read_cache.topics(name))
+        found = (said for each in needed for said in each.lacking(authorizer))
         lacking += [f"{said} of {name}" if said.endswith("the cluster") else f"{said} on {name}" for said in found]
     return judge_rights(lacking, clusters)

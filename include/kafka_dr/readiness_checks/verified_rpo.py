@@ -2,37 +2,43 @@
 
 from __future__ import annotations
 
+import math
 from datetime import UTC
 
-from kafka_dr.json_documents import DocumentDamaged
 from kafka_dr.outcomes import Check
 from kafka_dr.runs.run import Run
-from kafka_dr.watch_results import KeptResult, WatchResultStore
+from kafka_dr.watch_results import WatchResultStore, WatchStatus, read_watch_status
 
 NAME = "verified_rpo"
 
 
 def rpo_verified(run: Run) -> Check:
     """Return whether the verified RPO of the group keeps its objective. It stops no run: a disaster does not wait."""
-    try:
-        kept = WatchResultStore(run.clients.evidence_root).read(run.group.name, "checksum")
-    except (DocumentDamaged, OSError) as error:
-        return Check(NAME, "warning", f"the result of the last checksum audit cannot be read: {error}")
-    return judge_rpo(kept, run.group.objectives.rpo_seconds)
+    store = WatchResultStore(run.clients.evidence_root)
+    checksum = read_watch_status(run.group.name, "checksum", store, run.clock.now())
+    return judge_rpo(checksum, run.group.objectives.rpo_seconds)
 
 
-def judge_rpo(kept: KeptResult | None, objective: float) -> Check:
-    """Judge what a checksum audit has kept.
+def judge_rpo(checksum: WatchStatus, objective: float) -> Check:
+    """Judge what checksum audits have kept. What none has measured lately is never good.
 
-    :param kept: ``None`` if there is none
     :param objective: of the group, in seconds
     """
-    seconds = kept.facts.get("verified_rpo_seconds") if kept is not None else None
-    if kept is None or isinstance(seconds, bool) or not isinstance(seconds, (int, float)):
+    seconds = checksum.result.facts.get("verified_rpo_seconds") if checksum.result is not None else None
+    if checksum.result is None or not _is_measured(seconds):
         detail = "no checksum audit has measured what a disaster would take: let dr_checksum_audit run, or read its log"
-        return Check(NAME, "warning", detail)
-    said = f"{seconds:,.1f} s, as compared at {kept.looked_at.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
+        return Check(NAME, "warning", f"{detail}. {checksum.reason}" if checksum.reason else detail)
+    said = f"{seconds:,.1f} s, as compared at {checksum.result.looked_at.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
+    if checksum.reason:
+        return Check(NAME, "warning", f"what a disaster would take now is not known; it was {said}; {checksum.reason}")
+    if checksum.outcome not in ("ok", "failed"):
+        why = "the newest checksum audit could not look at everything: read the log of dr_checksum_audit"
+        return Check(NAME, "warning", f"what a disaster would take now is not known; it was {said}; {why}")
     if seconds > objective:
         wanted = f"expected at most {objective:g} s (objectives.rpo_seconds)"
         return Check(NAME, "warning", f"{said}; {wanted}: see dr_flows and the newest checksum audit")
     return Check(NAME, "ok", f"{said}; {objective:g} s are allowed")
+
+
+def _is_measured(seconds: object) -> bool:
+    return isinstance(seconds, (int, float)) and not isinstance(seconds, bool) and math.isfinite(seconds)

@@ -22,7 +22,7 @@ from kafka_dr.topology.model import (
     Topology,
 )
 from kafka_dr.topology.names import DRILL_PREFIX, is_internal_topic
-from kafka_dr.topology.notifiers import NotifierSpec, Occasion
+from kafka_dr.topology.notifiers import SAYS_MORE, NotifierSpec, Occasion
 from kafka_dr.topology.observed import NamingSpec, ObservedCluster, ObservedFlowSpec
 
 __all__ = [
@@ -38,6 +38,7 @@ __all__ = [
     "ReplicatorEndpoint",
     "NotifierSpec",
     "Occasion",
+    "SAYS_MORE",
     "ProtectionGroup",
     "ObservedFlowSpec",
     "ObservedCluster",

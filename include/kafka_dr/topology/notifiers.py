@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, get_args
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, cast, get_args
 
 from pydantic import Field
 
@@ -25,6 +26,12 @@ Occasion = Literal[
     "rolled_back",
     "moved",
 ]
+#: An occasion that is notified of in place of the change of outcome that it explains.
+SAYS_MORE: Mapping[Occasion, Occasion] = {
+    "fence_missing": "check_red",
+    "canary_lost": "check_red",
+    "cluster_back": "check_good",
+}
 
 
 class NotifierSpec(Section):
@@ -43,5 +50,9 @@ class NotifierSpec(Section):
     groups: tuple[Name, ...] = Field(default=(), description="about which protection groups; all if left out")
 
     def wants(self, *, group: str, occasion: str) -> bool:
-        """Return whether this notifier sends what happened to a protection group."""
-        return occasion in self.about and (not self.groups or group in self.groups)
+        """Return whether this notifier sends what happened to a protection group.
+
+        One that wants every red check also gets what is sent in place of one.
+        """
+        asked = {occasion, SAYS_MORE.get(cast("Occasion", occasion))}
+        return not asked.isdisjoint(self.about) and (not self.groups or group in self.groups)

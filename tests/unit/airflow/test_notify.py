@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -129,6 +130,17 @@ def test_a_notifier_sends_only_what_it_is_declared_for(declared: Any) -> None:
     for name in ("mail", "chat"):
         with pytest.raises(AirflowSkipException):
             send(name)
+
+
+@pytest.mark.parametrize(
+    ("about", "sent"),
+    [("fence_missing", True), ("check_red", True), ("check_good", False), ("moved", False)],
+)
+def test_who_wants_every_red_check_is_sent_a_missing_fence_in_place_of_one(
+    declared: Any, about: str, sent: bool
+) -> None:
+    declared(mail={**MAIL, "about": [about]}).put(replace(news(), occasion="fence_missing"))
+    assert NotifiersWithNewsOperator().execute({}) == (["mail"] if sent else [])
 
 
 @pytest.mark.parametrize(

@@ -168,6 +168,11 @@ def test_a_cluster_that_comes_back_into_something_that_is_red_is_told_as_well() 
     assert of_clusters(down, up, outcomes="UF") == ["check_red", "check_red", "cluster_back"]
 
 
+def test_a_cluster_that_comes_back_while_a_run_disturbs_the_look_is_told() -> None:
+    down, up = heard("west", silent=("east",)), heard("east", "west")
+    assert of_clusters(down, up, up, outcomes="U-U") == ["check_red", "cluster_back"]
+
+
 def test_a_cluster_is_not_back_before_it_answers() -> None:
     down, nothing = heard("west", silent=("east",)), heard("west")
     assert of_clusters(down, {}, nothing, outcomes="UUU") == ["check_red"]

@@ -40,9 +40,9 @@ def granted() -> frozenset[Acl]:
     )
 
 
-def lacking(group: ProtectionGroup, acls: Collection[Acl]) -> list[str]:
+def lacking(group: ProtectionGroup, acls: Collection[Acl], topics: Collection[str] = ()) -> list[str]:
     authorizer = Authorizer(without_fences(group, acls), group.super_users)
-    return [said for each in needed_rights(group) for said in each.lacking(authorizer)]
+    return [said for each in needed_rights(group, topics) for said in each.lacking(authorizer)]
 
 
 def test_nothing_is_lacking_with_the_rights_of_the_readme_on_an_active_cluster_and_on_a_standby(
@@ -92,6 +92,35 @@ def test_a_deny_of_somebody_else_takes_a_right_away(group: ProtectionGroup, gran
         AclPermission.DENY,
     )
     assert any("User:probe lacks READ on topic orders." in said for said in lacking(group, {*granted, deny}))
+
+
+def test_a_deny_on_one_topic_that_a_prefix_covers_takes_a_right_away(
+    group: ProtectionGroup, granted: frozenset[Acl]
+) -> None:
+    deny = Acl(
+        ResourceType.TOPIC,
+        "orders.payments",
+        PatternType.LITERAL,
+        "User:replicator",
+        AclOperation.WRITE,
+        AclPermission.DENY,
+    )
+    found = lacking(group, {*granted, deny}, ["orders.created", "orders.payments"])
+    assert found == ["User:replicator lacks WRITE on topic orders.payments"]
+
+
+@pytest.mark.parametrize("resource", [ResourceType.TOPIC, ResourceType.GROUP])
+def test_an_operator_that_does_not_see_everything_is_named(
+    group: ProtectionGroup, granted: frozenset[Acl], resource: ResourceType
+) -> None:
+    taken = {
+        acl
+        for acl in granted
+        if (acl.principal, acl.resource, acl.name) == ("User:dr-operator", resource, "*")
+        and acl.operation is AclOperation.DESCRIBE
+    }
+    assert len(taken) == 1
+    assert f"User:dr-operator lacks DESCRIBE on {resource.value} *" in "; ".join(lacking(group, granted - taken))
 
 
 def test_what_is_not_granted_is_unknown_and_not_everything_is_repeated() -> None:
