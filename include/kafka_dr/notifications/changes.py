@@ -102,7 +102,7 @@ def _last_judged(result: KeptResult | None) -> WatchOutcome | None:
 
 def _of_register(before: KeptResult | None, now: KeptResult) -> Iterator[Notification]:
     """Yield what happened to the group by its register, as two looks at it saw it; what came and went is not seen."""
-    old, new = before.facts if before is not None else {}, now.facts
+    old, new = before.last_record if before is not None else {}, now.facts
     if not (_is_record(old) and _is_record(new)) or _state(old) == _state(new):
         return
     run, verb = str(new["run"]), str(new["verb"]).replace("_", " ")

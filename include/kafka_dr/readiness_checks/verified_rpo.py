@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from datetime import UTC
+from typing import Any
 
 from kafka_dr.outcomes import Check
 from kafka_dr.runs.run import Run
@@ -24,8 +26,8 @@ def judge_rpo(checksum: WatchStatus, objective: float) -> Check:
 
     :param objective: of the group, in seconds
     """
-    seconds = checksum.result.facts.get("verified_rpo_seconds") if checksum.result is not None else None
-    if checksum.result is None or not _is_measured(seconds):
+    seconds = _measured(checksum.result.facts) if checksum.result is not None else None
+    if checksum.result is None or seconds is None:
         detail = "no checksum audit has measured what a disaster would take: let dr_checksum_audit run, or read its log"
         return Check(NAME, "warning", f"{detail}. {checksum.reason}" if checksum.reason else detail)
     said = f"{seconds:,.1f} s, as compared at {checksum.result.looked_at.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
@@ -40,5 +42,7 @@ def judge_rpo(checksum: WatchStatus, objective: float) -> Check:
     return Check(NAME, "ok", f"{said}; {objective:g} s are allowed")
 
 
-def _is_measured(seconds: object) -> bool:
-    return isinstance(seconds, (int, float)) and not isinstance(seconds, bool) and math.isfinite(seconds)
+def _measured(facts: Mapping[str, Any]) -> float | None:
+    seconds = facts.get("verified_rpo_seconds")
+    known = isinstance(seconds, (int, float)) and not isinstance(seconds, bool) and math.isfinite(seconds)
+    return seconds if known else None

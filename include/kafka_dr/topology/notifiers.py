@@ -26,7 +26,7 @@ Occasion = Literal[
     "rolled_back",
     "moved",
 ]
-#: An occasion that is notified of in place of the change of outcome that it explains.
+#: An occasion that is sent in place of the change of outcome that it explains.
 SAYS_MORE: Mapping[Occasion, Occasion] = {
     "fence_missing": "check_red",
     "canary_lost": "check_red",

@@ -19,6 +19,9 @@ _MOST_PERIODS = 100
 _COUNTED = ("denies_added",)
 #: Facts that stay as they were where a look could not find them out: what they were compared with must not be lost.
 _LASTING = ("silent", "fence_missing")
+#: What health reads of a register. A look that could not read it keeps what was read last, apart from what is true now.
+_RECORD = ("phase", "active", "epoch", "run", "verb", "held")
+_LAST_RECORD = "last_record"
 #: What a page can show of one look. The log of its task has everything.
 _MOST_SENTENCES = 40
 _MOST_CHARACTERS = 1000
@@ -82,7 +85,21 @@ class KeptResult:
         """
         before = earlier.facts if earlier is not None else {}
         lasting = {name: before[name] for name in _LASTING if name in before}
+        if self._has_no_record and earlier is not None and (known := earlier.last_record):
+            lasting[_LAST_RECORD] = known
         return replace(self, totals=self._totals(earlier), facts={**lasting, **self.facts})._dated(earlier)
+
+    @property
+    def last_record(self) -> Mapping[str, Any]:
+        """What was read last of the group's record in a register, by this look or an earlier one; empty if nothing."""
+        if not self._has_no_record:
+            return {name: self.facts[name] for name in _RECORD}
+        kept = self.facts.get(_LAST_RECORD)
+        return kept if isinstance(kept, Mapping) and set(_RECORD) <= kept.keys() else {}
+
+    @property
+    def _has_no_record(self) -> bool:
+        return not set(_RECORD) <= self.facts.keys()
 
     def _totals(self, earlier: KeptResult | None) -> dict[str, int]:
         before = earlier.totals if earlier is not None else {}

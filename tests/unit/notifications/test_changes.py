@@ -96,6 +96,14 @@ def test_a_roll_back_is_told() -> None:
 
 def test_a_register_that_could_not_be_read_tells_nothing_of_a_move() -> None:
     assert of_register(register(), {}, register()) == []
+    assert of_register({}, register()) == []
+    assert of_register(register(), {}, {}) == []
+
+
+def test_a_move_during_looks_that_could_not_read_a_register_is_told_when_one_can_be_read() -> None:
+    assert of_register(register(), {}, {}, register(active="west", epoch=4, run="r2")) == ["moved"]
+    held = register(phase="switching", epoch=4, run="r2", held=True)
+    assert of_register(held, {}, register(active="west", epoch=4, run="r2")) == ["moved"]
 
 
 def test_the_same_change_has_the_same_name_whoever_saw_it() -> None:
