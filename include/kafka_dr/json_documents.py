@@ -6,11 +6,12 @@ Paths are ``pathlib.Path``, or an object store's paths with the same methods.
 from __future__ import annotations
 
 import json
+import math
 import secrets
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeGuard, TypeVar
 
 _Content = TypeVar("_Content")
 
@@ -25,6 +26,14 @@ def not_recorded(path: str, sha256: str | None) -> None:
 
 class DocumentDamaged(ValueError):
     """The document exists, and its content is not what this program writes."""
+
+
+def is_number(value: object) -> TypeGuard[float]:
+    """Return whether a stored value is a finite number that a float can hold."""
+    try:
+        return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+    except OverflowError:
+        return False
 
 
 def parsed(content: bytes, from_json: Callable[[Any], _Content], *, schema: int | None = None) -> _Content:

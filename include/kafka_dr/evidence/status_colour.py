@@ -2,9 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Literal
 
 StatusColour = Literal["good", "warn", "bad", "unknown"]
+
+
+@dataclass(frozen=True, slots=True)
+class CardLine:
+    """One line of a group's card.
+
+    :param word: the answer, for people, never a colour alone; *UNKNOWN* if it is not known now
+    """
+
+    word: str
+    colour: StatusColour
+    said: str
+
 
 _TONES: dict[str, StatusColour] = {
     **dict.fromkeys(

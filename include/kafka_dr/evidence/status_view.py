@@ -9,12 +9,12 @@ from datetime import UTC, datetime
 from typing import Any
 
 from kafka_dr.evidence.ages import age_of
-from kafka_dr.evidence.drill_line import DrillLine, drill_line
+from kafka_dr.evidence.drill_line import drill_line
 from kafka_dr.evidence.flow_picture import FlowPicture, flow_picture
 from kafka_dr.evidence.open_run_view import OpenedRuns, OpenRunLine, open_run_line
 from kafka_dr.evidence.readiness_view import VerbLine, verb_lines
-from kafka_dr.evidence.rpo_line import RpoLine, rpo_line
-from kafka_dr.evidence.status_colour import StatusColour
+from kafka_dr.evidence.rpo_line import rpo_line
+from kafka_dr.evidence.status_colour import CardLine, StatusColour
 from kafka_dr.evidence.trigger_view import FORMS
 from kafka_dr.readiness import GroupReadiness, readiness_now
 from kafka_dr.readiness.judge import ASKED
@@ -145,8 +145,8 @@ class GroupCard:
     verbs: tuple[VerbLine, ...]
     asked: str
     rows: tuple[WatchRow, ...]
-    drill: DrillLine
-    rpo: RpoLine
+    drill: CardLine
+    rpo: CardLine
     picture: FlowPicture
     starts: tuple[tuple[str, str], ...]
     runs: tuple[RunRow, ...] = ()
@@ -318,7 +318,7 @@ def _card(
     return replace(card, runs=tuple(run_row(status.group, each, now, links) for each in endings[:_SHOWN_RUNS]))
 
 
-def _offered(ready: GroupReadiness, drill: DrillLine) -> Iterable[str]:
+def _offered(ready: GroupReadiness, drill: CardLine) -> Iterable[str]:
     """Return the DAGs whose forms a card offers: no failback that is not needed, no drill that is not declared."""
     without = {"dr_failback"} if ready.of("failback").answer == "not_needed" else set()
     without |= {"dr_drill"} if drill.word == "NONE" else set()

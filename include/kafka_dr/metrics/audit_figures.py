@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from kafka_dr.metrics.samples import is_number
+from kafka_dr.json_documents import is_number
 from kafka_dr.metrics.table import PERCENTILES
 
 

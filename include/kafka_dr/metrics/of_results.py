@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
+from kafka_dr.json_documents import is_number
 from kafka_dr.metrics import table
-from kafka_dr.metrics.samples import NEVER, NOT_KNOWN, MetricSample, is_number, number, states, texts
+from kafka_dr.metrics.samples import NEVER, NOT_KNOWN, MetricSample, number, states, texts
 from kafka_dr.readiness import ReadinessUnreadable, VerbReadiness, readiness_now
 from kafka_dr.readiness.judge import verbs_in
 from kafka_dr.watch_results import KeptResult, WatchedGroup, WatchName, WatchStatus

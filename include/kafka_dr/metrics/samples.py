@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from kafka_dr.json_documents import is_number
 from kafka_dr.metrics.table import Metric
 
 NOT_KNOWN = math.nan
@@ -48,14 +49,6 @@ def number(facts: Mapping[str, Any], *path: str) -> float:
     for key in path:
         found = found.get(key) if isinstance(found, Mapping) else None
     return float(found) if is_number(found) else NOT_KNOWN
-
-
-def is_number(value: object) -> bool:
-    """Return whether a stored value is a finite number, and not too large for a sample."""
-    try:
-        return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
-    except OverflowError:
-        return False
 
 
 def texts(value: object) -> dict[str, str]:

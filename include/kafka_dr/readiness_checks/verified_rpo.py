@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from datetime import UTC
 from typing import Any
 
+from kafka_dr.json_documents import is_number
 from kafka_dr.outcomes import Check
 from kafka_dr.runs.run import Run
 from kafka_dr.watch_results import WatchResultStore, WatchStatus, read_watch_status
@@ -44,5 +44,4 @@ def judge_rpo(checksum: WatchStatus, objective: float) -> Check:
 
 def _measured(facts: Mapping[str, Any]) -> float | None:
     seconds = facts.get("verified_rpo_seconds")
-    known = isinstance(seconds, (int, float)) and not isinstance(seconds, bool) and math.isfinite(seconds)
-    return seconds if known else None
+    return seconds if is_number(seconds) else None

@@ -15,18 +15,10 @@ from kafka_dr_airflow.operators import failover_step
 from kafka_dr_airflow.operators.failover_step import FailoverStepOperator
 from kafka_dr_airflow.operators.open_runs import run_ended
 
-TOPOLOGY = Path(__file__).parents[3] / "include" / "topology.yaml"
 
-
-@pytest.fixture
-def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return the evidence root. Steps themselves do nothing."""
-    monkeypatch.setenv("KAFKA_DR_TOPOLOGY", str(TOPOLOGY))
-    monkeypatch.setenv("KAFKA_DR_LAB_HOME", str(tmp_path))
-    monkeypatch.setenv("KAFKA_DR_LAB_EAST", "127.0.0.1:1")
-    monkeypatch.setenv("KAFKA_DR_LAB_WEST", "127.0.0.1:2")
+@pytest.fixture(autouse=True)
+def steps_do_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(failover_step, "perform", lambda *_: {})
-    return tmp_path / "evidence"
 
 
 def context(*, dry_run: bool) -> Any:

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from kafka_dr.evidence.drill_line import DrillLine, drill_line
+from kafka_dr.evidence.drill_line import drill_line
+from kafka_dr.evidence.status_colour import CardLine
 from kafka_dr.watch_results import KeptResult
 from kafka_dr.watch_results.status import watched_group
 
@@ -23,17 +24,17 @@ LAST = {
 }
 
 
-def line(facts: dict[str, Any], *, age: timedelta = timedelta(0)) -> DrillLine:
+def line(facts: dict[str, Any], *, age: timedelta = timedelta(0)) -> CardLine:
     found = KeptResult("orders", "readiness", "ok", ("ready",), NOON - age, facts=facts)
     return drill_line(watched_group("orders", {"readiness": found}, NOON).of("readiness"), NOON)
 
 
-def of(last: Any, *, overdue: bool = False, **more: Any) -> DrillLine:
+def of(last: Any, *, overdue: bool = False, **more: Any) -> CardLine:
     return line({"drill": {"overdue": overdue, "every_days": 30, "last": last, **more}})
 
 
 def test_a_drill_that_passed_is_shown_with_its_recovery_time_objective_and_age() -> None:
-    assert of(LAST) == DrillLine(
+    assert of(LAST) == CardLine(
         "PASSED", "good", "planned drill 20260226120000, RTO 7.9 s (objective 60 s), 3 days ago"
     )
 

@@ -7,13 +7,14 @@ from typing import Any
 
 import pytest
 
-from kafka_dr.evidence.rpo_line import RpoLine, rpo_line
+from kafka_dr.evidence.rpo_line import rpo_line
+from kafka_dr.evidence.status_colour import CardLine
 from kafka_dr.watch_results import KeptResult, WatchOutcome
 from kafka_dr.watch_results.status import watched_group
 from support.kept_metrics import FACTS, NOON
 
 
-def line(*, outcome: WatchOutcome = "ok", age: timedelta = timedelta(0), **facts: Any) -> RpoLine:
+def line(*, outcome: WatchOutcome = "ok", age: timedelta = timedelta(0), **facts: Any) -> CardLine:
     """Return the line of a group whose checksum audit has kept this."""
     kept = KeptResult("orders", "checksum", outcome, ("it said so",), NOON - age, facts={**FACTS["checksum"], **facts})
     return rpo_line(watched_group("orders", {"checksum": kept}, NOON).of("checksum"), NOON)
@@ -21,7 +22,7 @@ def line(*, outcome: WatchOutcome = "ok", age: timedelta = timedelta(0), **facts
 
 def test_it_says_how_much_when_it_was_compared_and_what_was_not() -> None:
     said = "as compared record by record 5 min ago; 12 offsets were not compared yet"
-    assert line() == RpoLine("2.0 s", "good", said)
+    assert line() == CardLine("2.0 s", "good", said)
     assert line(unverified_offsets=0).said == "as compared record by record 5 min ago"
 
 
