@@ -48,7 +48,7 @@ def observing(parse: Callable[[dict[str, str]], Any], environ: dict[str, str]) -
 def test_every_dag_loads_and_the_flow_is_looked_at_by_itself(observing: Any) -> None:
     assert observing.import_errors == {}
     dag = observing.dags["dr_observe"]
-    assert dag.timetable.expression == OBSERVATION.cron(()) == "0 */6 * * *"
+    assert dag.timetable.expression == OBSERVATION.cron(()) == "12 */6 * * *"
     field = dag.params.get_param("flow")
     assert field.schema["enum"] == [None, "invoices"]
     assert field.resolve("invoices") == "invoices"

@@ -6,7 +6,20 @@ from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
-from kafka_dr.watch_results import WATCHES, KeptResult, OutcomeChanges, WatchOutcome, WatchResultStore, read_status
+import pytest
+from croniter import croniter_range
+
+from kafka_dr.watch_results import (
+    ALL_WATCHES,
+    WATCHES,
+    KeptResult,
+    OutcomeChanges,
+    Pace,
+    Watch,
+    WatchOutcome,
+    WatchResultStore,
+    read_status,
+)
 
 NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
@@ -69,6 +82,23 @@ def test_a_slower_pace_is_looked_at_less_often_and_its_result_counts_longer() ->
 
 def test_a_dag_runs_as_often_as_its_quickest_group_and_health_each_minute() -> None:
     assert WATCHES["flows"].cron(["idle", "quick"]) == "* * * * *"
-    assert WATCHES["flows"].cron([]) == "*/5 * * * *"
-    assert WATCHES["offsets"].cron(["idle"]) == "0 */2 * * *"
+    assert WATCHES["flows"].cron([]) == "1-59/5 * * * *"
+    assert WATCHES["offsets"].cron(["idle"]) == "9 */2 * * *"
     assert {WATCHES["health"].cron([pace]) for pace in ("quick", "normal", "idle")} == {"* * * * *"}
+
+
+def fires(cron: str) -> set[datetime]:
+    """Return when a schedule begins within a day, judged by the library that Airflow uses."""
+    return set(croniter_range(NOON, NOON + timedelta(days=1), cron))
+
+
+@pytest.mark.parametrize("watch", ALL_WATCHES.values(), ids=lambda watch: watch.name)
+@pytest.mark.parametrize("pace", ["quick", "normal", "idle"])
+def test_a_group_is_due_exactly_when_the_schedule_of_its_own_pace_begins(watch: Watch, pace: Pace) -> None:
+    day = [NOON + minute * MINUTE for minute in range(24 * 60 + 1)]
+    assert {now for now in day if watch.is_due(pace, now - MINUTE / 2, now)} == fires(watch.cron([pace]))
+
+
+def test_what_reads_many_records_or_all_settings_never_begins_in_the_same_minute() -> None:
+    heavy = [fires(WATCHES[name].cron(["normal"])) for name in ("checksum", "lag", "offsets", "config_sync")]
+    assert len(set.union(*heavy)) == sum(map(len, heavy))
