@@ -174,6 +174,7 @@ PLAIN_ROOMS = (
 #: Which files are checked, and what of them. To check the messages and docstrings of a folder, add a line.
 SOURCES: tuple[tuple[str, Callable[[Path], Iterator[Passage]]], ...] = (
     ("README.md", prose),
+    ("include/guide/*.md", prose),
     ("dags/*.md", prose),
     ("include/topology.example.yaml", yaml_comments),
     ("include/kafka_dr/runs/*.py", python_texts),

@@ -1,4 +1,4 @@
-"""Who may do what on the lab's clusters: one table, applied by the lab and shown in the README.
+"""Who may do what on the lab's clusters: one table, applied by the lab and shown in `include/guide/rights.md`.
 
 Patterns may contain ``{here}`` (the cluster that the right is given on), ``{other}`` (the other one). Application
 principals have the same rights on both clusters: what keeps them from writing to the standby is the fence, a DENY.
@@ -160,7 +160,7 @@ def allowed_on(cluster: Cluster, rights: Iterable[Right] = RIGHTS) -> Iterator[A
 
 
 def as_markdown() -> str:
-    """The table as the README shows it."""
+    """The table as `include/guide/rights.md` shows it."""
     lines = ["| principal | on | may | why |", "| --- | --- | --- | --- |"]
     for right in RIGHTS:
         pattern = right.pattern.replace("{here}", "<here>").replace("{other}", "<other>")

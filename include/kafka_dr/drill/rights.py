@@ -12,7 +12,7 @@ _CHANGE = (AclOperation.CREATE, AclOperation.ALTER, AclOperation.ALTER_CONFIGS)
 
 
 def given(group: ProtectionGroup) -> frozenset[Acl]:
-    """Return what the principals need on the drill's names: what the README gives them on a real group's.
+    """Return what the principals need on the drill's names: what `include/guide/rights.md` gives them on a real group.
 
     :param group: the drill's own
     """

@@ -113,7 +113,7 @@ def judge_rights(lacking: Collection[str], clusters: Collection[str]) -> Check:
     shown = list(lacking)
     more = f" and {len(shown) - _SHOWN} more" if len(shown) > _SHOWN else ""
     detail = f"{'; '.join(shown[:_SHOWN])}{more}: whether the steps that need this would succeed is not known"
-    return Check(NAME, "unknown", f"{detail}. Grant it with kafka-acls.sh; the README lists all rights")
+    return Check(NAME, "unknown", f"{detail}. Grant it with kafka-acls.sh; include/guide/rights.md lists all rights")
 
 
 def _rights_on(run: Run, clusters: tuple[str, ...]) -> Check:

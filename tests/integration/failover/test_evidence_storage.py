@@ -31,7 +31,7 @@ from support.switched_group import SwitchedGroup
 
 pytestmark = pytest.mark.kafka
 
-README = Path(__file__).parents[3] / "README.md"
+GUIDE = Path(__file__).parents[3] / "include" / "guide" / "evidence.md"
 
 
 def test_a_planned_failover_without_space_for_its_evidence_is_finished_and_filed_later(
@@ -59,7 +59,7 @@ def test_a_planned_failover_without_space_for_its_evidence_is_finished_and_filed
         state = context.read_register_state()
         assert state is not None
         assert not context.is_unsealed(state)
-    assert seal.digest in printed_by_the_command_of_the_readme(group, request.run, tmp_path)
+    assert seal.digest in printed_by_the_command_of_the_guide(group, request.run, tmp_path)
 
 
 @pytest.mark.long
@@ -101,9 +101,9 @@ def _failing(group: SwitchedGroup, broken: Callable[[Path], AbstractContextManag
         yield
 
 
-def printed_by_the_command_of_the_readme(group: SwitchedGroup, run: str, folder: Path) -> str:
+def printed_by_the_command_of_the_guide(group: SwitchedGroup, run: str, folder: Path) -> str:
     """Run the line with which an auditor reads a seal's digest from the register, as it is printed."""
-    printed = re.search(r"^    (kafka-console-consumer\.sh .*)$", README.read_text("utf-8"), re.MULTILINE)
+    printed = re.search(r"^    (kafka-console-consumer\.sh .*)$", GUIDE.read_text("utf-8"), re.MULTILINE)
     assert printed is not None
     lab, environ = group.protection.lab, dict(os.environ)
     jvm = Jvm(

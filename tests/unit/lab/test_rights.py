@@ -78,9 +78,9 @@ def test_the_table_shows_every_right_once() -> None:
     assert len(rows) == len(set(rows)) == len(RIGHTS)
 
 
-def test_the_readme_shows_this_table() -> None:
-    readme = (PROJECT / "README.md").read_text()
-    shown = readme.partition("<!-- rights -->\n")[2].partition("<!-- /rights -->")[0]
+def test_the_guide_shows_this_table() -> None:
+    page = (PROJECT / "include" / "guide" / "rights.md").read_text()
+    shown = page.partition("<!-- rights -->\n")[2].partition("<!-- /rights -->")[0]
     assert shown == as_markdown()
 
 

@@ -1,4 +1,4 @@
-"""The rights that the README lists are what a run needs: each one that is missing is named, and is unknown."""
+"""The rights that the guide lists are what a run needs: each one that is missing is named, and is unknown."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def group(tmp_path: Path) -> ProtectionGroup:
 
 @pytest.fixture
 def granted() -> frozenset[Acl]:
-    """Return every ALLOW of the README's table, as the lab gives it on its first cluster."""
+    """Return every ALLOW of the guide's table, as the lab gives it on its first cluster."""
     return frozenset(
         Acl(
             ResourceType[each.resource.name],
@@ -45,7 +45,7 @@ def lacking(group: ProtectionGroup, acls: Collection[Acl], topics: Collection[st
     return [said for each in needed_rights(group, topics) for said in each.lacking(authorizer)]
 
 
-def test_nothing_is_lacking_with_the_rights_of_the_readme_on_an_active_cluster_and_on_a_standby(
+def test_nothing_is_lacking_with_the_rights_of_the_guide_on_an_active_cluster_and_on_a_standby(
     group: ProtectionGroup, granted: frozenset[Acl]
 ) -> None:
     for fence in (frozenset[Acl](), plan.flow_fence(group), plan.standby(group)):
