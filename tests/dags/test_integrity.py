@@ -8,7 +8,8 @@ import subprocess
 import sys
 from collections.abc import Callable
 from copy import copy
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -16,6 +17,7 @@ from typing import Any
 import pytest
 from airflow.sdk import Asset
 from airflow.sdk.exceptions import ParamValidationError
+from croniter import croniter_range
 
 from kafka_dr.watch_results import WATCHES, Watch
 from kafka_dr_airflow.operators.rounds import RUN_ENDED
@@ -26,19 +28,19 @@ from lab.bench.parsed import parsed
 CATALOGUE = {
     "dr_adopt": None,
     "dr_canary": "* * * * *",
-    "dr_checksum_audit": "*/15 * * * *",
-    "dr_config_sync": "*/10 * * * *",
+    "dr_checksum_audit": "3-59/15 * * * *",
+    "dr_config_sync": "4-59/10 * * * *",
     "dr_drill": None,
     "dr_failback": None,
-    "dr_flows": "*/5 * * * *",
+    "dr_flows": "1-59/5 * * * *",
     "dr_health": "* * * * *",
     "dr_lag_audit": "*/5 * * * *",
     "dr_notifications": "* * * * *",
     "dr_observe": None,
-    "dr_offset_syncs": "*/5 * * * *",
-    "dr_offsets": "*/30 * * * *",
+    "dr_offset_syncs": "2-59/5 * * * *",
+    "dr_offsets": "9-59/30 * * * *",
     "dr_planned_failover": None,
-    "dr_readiness": "*/10 * * * *",
+    "dr_readiness": "6-59/10 * * * *",
     "dr_resume": None,
     "dr_unplanned_failover": None,
 }
@@ -272,9 +274,9 @@ def test_no_dag_is_paused_for_being_red_whatever_airflow_is_set_to(
 
 @pytest.mark.parametrize("watch", WATCHES.values(), ids=lambda watch: watch.name)
 def test_the_status_page_knows_how_often_each_watch_looks(watch: Watch) -> None:
-    every, *rest = str(CATALOGUE[watch.dag_id]).split(" ")
-    assert rest == ["*"] * 4
-    assert watch.every == timedelta(minutes=int(every.removeprefix("*").removeprefix("/") or 1))
+    day = datetime(2026, 3, 1, tzinfo=UTC)
+    looks = list(croniter_range(day, day + timedelta(days=1), CATALOGUE[watch.dag_id]))
+    assert {later - earlier for earlier, later in pairwise(looks)} == {watch.every}
 
 
 def test_every_scheduled_dag_is_a_watch_on_the_status_page() -> None:
@@ -307,8 +309,8 @@ def test_a_hundred_quiet_groups_make_less_than_twenty_thousand_tasks_a_day(
 @pytest.mark.parametrize(
     ("watch", "expected"),
     [
-        ("quick", {"dr_flows": "* * * * *", "dr_config_sync": "*/5 * * * *"}),
-        ("idle", {"dr_canary": "*/5 * * * *", "dr_offsets": "0 */2 * * *", "dr_config_sync": "0 * * * *"}),
+        ("quick", {"dr_flows": "* * * * *", "dr_config_sync": "4-59/5 * * * *"}),
+        ("idle", {"dr_canary": "*/5 * * * *", "dr_offsets": "9 */2 * * *", "dr_config_sync": "4 * * * *"}),
     ],
 )
 def test_the_topology_says_how_often_groups_are_looked_at_and_health_looks_each_minute_all_the_same(

@@ -60,7 +60,7 @@ class Watch:
         hours = minutes // 60
         if hours:
             return f"{first} * * * *" if hours == 1 else f"{first} */{hours} * * *"
-        return "* * * * *" if minutes == 1 else f"{first}-59/{minutes} * * * *"
+        return "* * * * *" if minutes == 1 else f"{f'{first}-59' if first else '*'}/{minutes} * * * *"
 
 
 def believed_for(every: timedelta) -> timedelta:
