@@ -38,8 +38,8 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.kafka
 
 _OBJECTIVES = ("rto_seconds", "rpo_seconds", "write_outage_seconds")
-#: How the names of all protection groups of tests, and of their consumer groups, begin.
-OF_A_TEST = re.compile(r"t[0-9a-f]{8}\b")
+#: What the names of all protection groups of tests, and of their consumer groups, contain.
+OF_A_TEST = re.compile(r"\bt[0-9a-f]{8}\b")
 SPEC = DrillSpec(
     principal=f"User:{rights.DRILL}",
     connections={"east": "kafka_east_drill", "west": "kafka_west_drill"},
@@ -77,7 +77,7 @@ class RealGroup:
                 found[f"topics on {cluster}"] = {n for n in admin.topics.names() if not n.startswith(("_", "mm2"))}
                 # A group of an earlier test goes when the session of its last member has expired.
                 found[f"groups on {cluster}"] = {
-                    name for name in admin.groups.names() if name.startswith(self.name) or not OF_A_TEST.match(name)
+                    name for name in admin.groups.names() if self.name in name or not OF_A_TEST.search(name)
                 }
                 ends = admin.topics.high_watermarks(
                     admin.topics.describe([self.protection.topic])[self.protection.topic].partitions
