@@ -25,10 +25,10 @@ from lab.spark import compiled_in
 
 SOURCES = ("include", "plugins", "dags", "spark", "tests")
 
-#: Most tests wait for brokers, so two cores serve three workers. Each more would cost a lab, which is never idle.
+#: Most tests wait for brokers, so two cores serve four workers. Each more would cost a lab, which is never idle.
 #: A worker that died is not replaced.
 #: At the end it shows what took longest; the start of a lab is the "setup" of the first test that needs it.
-IN_PARALLEL = ("-n", "3", "--max-worker-restart", "0", "--durations", "30", "--durations-min", "10")
+IN_PARALLEL = ("-n", "4", "--max-worker-restart", "0", "--durations", "30", "--durations-min", "10")
 #: All of it takes a quarter of that; what takes longer hangs. Seconds, and those to end in by itself.
 DEADLINE_SECONDS = 4800.0
 ENDING_SECONDS = 60.0

@@ -108,11 +108,15 @@ def _undo(run: Run, state: RegisterState) -> Mapping[str, Any]:
         target.add(*plan.standby_in_order(run.group))
         run.clients.register(state.standby).copy(state)
         target.lift(plan.flow_fence(run.group))
-        _resume_flow(run, state)
     except KafkaDrError as error:
         if isinstance(error, Refused):
             raise
         facts["target"] = f"{state.standby} did not answer, and dr_health fences it when it does: {error}"
+        return facts
+    try:
+        _resume_flow(run, state)
+    except KafkaDrError as error:
+        facts["flow"] = f"{_flow(run, state).connector} was not resumed, and dr_flows does that: {error}"
     return facts
 
 
@@ -189,15 +193,17 @@ def _source_proofs(run: Run, state: RegisterState) -> tuple[Check, ...]:
 def _target_proofs(run: Run, state: RegisterState) -> tuple[Check, ...]:
     """Ask whether the target refuses writes and the flow runs; a dead target is unknown, and applications can work."""
     try:
-        refused = run.writes_refused(state.standby)
+        refused = run.writes_refused(state.standby).named("target_refuses")
+    except KafkaDrError as error:
+        said = f"{state.standby} did not answer, and dr_health fences it when it does: {error}"
+        return (Check("target_refuses", "unknown", said),)
+    return refused, _flow_runs(run, state)
+
+
+def _flow_runs(run: Run, state: RegisterState) -> Check:
+    connector = _flow(run, state).connector
+    try:
         status = run.clients.replicator(_flow(run, state)).wait_running(run.group.timing.protect_wait_seconds)
     except KafkaDrError as error:
-        return (
-            Check(
-                "target_refuses",
-                "unknown",
-                f"{state.standby} did not answer, and dr_health fences it when it does: {error}",
-            ),
-        )
-    flow = Check.that("flow_runs", status.state == "running", f"{_flow(run, state).connector} is {status.state}")
-    return (refused.named("target_refuses"), flow)
+        return Check("flow_runs", "unknown", f"{connector} was not seen running, and dr_flows resumes it: {error}")
+    return Check.that("flow_runs", status.state == "running", f"{connector} is {status.state}")

@@ -32,6 +32,8 @@ from kafka_dr.storage.child_process import receive, send
 
 #: How many looks begin at the same time. One that waits for a cluster for longer than a moment does not count.
 _AT_ONCE, _MOMENT_SECONDS = 8, 2.0
+#: Added to the niceness of this process: a failover on the same machine gets three times as much of the processor.
+_NICER = 5
 
 
 class _Parent:
@@ -159,4 +161,5 @@ def main(descriptor: int) -> None:
 
 if __name__ == "__main__":
     os.umask(0o077)
+    os.nice(_NICER)
     main(int(sys.argv[1]))

@@ -14,11 +14,12 @@ from confluent_kafka.admin import AdminClient
 
 from kafka_dr.clusters import AclPermission
 from kafka_dr.clusters.acls import Acls
-from kafka_dr.errors import KafkaDrError
+from kafka_dr.errors import KafkaDrError, TryAgain
 from kafka_dr.failover.resume import resume
 from kafka_dr.failover.roll_back import roll_back
 from kafka_dr.failover.runner import run_step
 from kafka_dr.register import KafkaRegister, Phase
+from kafka_dr.replication import Mm2Replicator
 from kafka_dr.runs.record import StepFailed
 from kafka_dr.runs.request import ResumeRequest, RunRequest, StepName
 from kafka_dr.runs.run import Run
@@ -238,6 +239,28 @@ def test_a_dead_target_does_not_keep_the_source_fenced(group: SwitchedGroup) -> 
     assert (state.phase, state.active) == (Phase.STABLE, source)
 
     group.wait_answering()
+    group.roll_back(request)
+    group.assert_at_rest(source)
+
+
+def test_a_flow_that_does_not_run_again_is_named_and_the_target_is_not_called_silent(group: SwitchedGroup) -> None:
+    source, target = group.active, group.standby
+    request = group.go(StepName.STOP_FLOW)
+    away = mock.Mock(side_effect=TryAgain("Connect does not answer"))
+    with mock.patch.multiple(Mm2Replicator, resume=away, wait_running=away), pytest.raises(StepFailed) as told:
+        group.roll_back(request)
+
+    record = told.value.record
+    assert {check.name: check.outcome for check in record.proofs} == {
+        "source_takes_writes": "ok",
+        "groups_readable": "ok",
+        "target_refuses": "ok",
+        "flow_runs": "unknown",
+    }
+    assert "Connect does not answer" in record.facts["flow"]
+    assert "target" not in record.facts
+    assert f"{source}-to-{target} was not seen running" in record.detail
+
     group.roll_back(request)
     group.assert_at_rest(source)
 
