@@ -120,7 +120,7 @@ def run_step(step: StepName, request: RunRequest, clients: Clients) -> StepRecor
     :raises StepFailed: it was refused, failed, or its outcome is unknown; the record says which, and why
     """
     try:
-        record = _try_alone(step, request, clients)
+        record = try_step(step, request, clients)
     except StepFailed:
         show_end(clients, request.protection_group, request.run)
         # A failed report ends a run as well. Another attempt seals the evidence again.
@@ -130,18 +130,8 @@ def run_step(step: StepName, request: RunRequest, clients: Clients) -> StepRecor
     return record
 
 
-def _try_alone(step: StepName, request: RunRequest, clients: Clients) -> StepRecord:
-    """Try one step, and wait for what it left under way: the next step runs in another process."""
-    try:
-        return try_step(step, request, clients)
-    finally:
-        clients.under_way.wait()
-
-
 def try_step(step: StepName, request: RunRequest, clients: Clients) -> StepRecord:
     """Try one step; if it fails, this process may try it again.
-
-    What it leaves under way is waited for by the caller: see :class:`~kafka_dr.runs.background.UnderWay`.
 
     :raises StepFailed: it was refused, failed, or its outcome is unknown; the record says which, and why
     """

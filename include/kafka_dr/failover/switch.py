@@ -82,8 +82,6 @@ def switch(request: RunRequest, clients: Clients, watch: SwitchWatch) -> tuple[S
     except SwitchStopped:
         show_end(clients, request.protection_group, request.run)
         raise
-    finally:
-        clients.under_way.wait()
 
 
 def connect_ahead(run: Run) -> None:

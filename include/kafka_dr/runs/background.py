@@ -2,17 +2,14 @@
 
 A client of a dead or hanging cluster gives up at its own deadline, a few seconds later; its thread ends then. Before
 such a thread changes anything, it asks a guard, which reads a register that answers.
-
-A call that a step does not wait for is :class:`UnderWay`: whoever ran the step waits for it before anything else runs.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from threading import Condition, Thread
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from kafka_dr.errors import KafkaDrError, TryAgain
 
@@ -70,35 +67,6 @@ class BackgroundCall(Generic[T]):
         with self._done:
             self._answer.append(answer)
             self._done.notify_all()
-
-
-class UnderWay:
-    """Calls that a step begins and does not wait for, as their answer decides nothing.
-
-    Whoever runs steps waits for them before it ends, with :meth:`wait`: a roll back runs in another process, and must
-    not meet a request of this one that is still on its way.
-    """
-
-    #: How long one is waited for, in seconds from its start; more than Connect's own time limit of a request.
-    LONGEST_SECONDS = 15.0
-
-    def __init__(self) -> None:
-        self._calls: list[BackgroundCall[Any]] = []
-
-    def start(self, name: str, question: Callable[[], T]) -> BackgroundCall[T]:
-        """Begin a call.
-
-        :param name: what is asked, as it continues "no answer to …"
-        """
-        call = BackgroundCall(name, question)
-        self._calls.append(call)
-        return call
-
-    def wait(self) -> None:
-        """Wait until every call has ended, for :attr:`LONGEST_SECONDS` at most; an error of one decides nothing."""
-        while self._calls:
-            with suppress(Exception):
-                self._calls.pop().within(self.LONGEST_SECONDS)
 
 
 def ask(name: str, question: Callable[[], T], *, seconds: float) -> T:

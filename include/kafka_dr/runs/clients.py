@@ -23,7 +23,6 @@ from kafka_dr.register import KafkaRegister
 from kafka_dr.register.digests import KafkaDigests
 from kafka_dr.replication import ConnectClient, ConnectEndpoint, Flow, Mm2Replicator
 from kafka_dr.routing import FileRouter, Router
-from kafka_dr.runs.background import UnderWay
 from kafka_dr.runs.executor import Executor
 from kafka_dr.runs.silent_clusters import SilentClusters
 from kafka_dr.storage import with_deadline
@@ -82,8 +81,6 @@ class Clients:
         self.executor = Executor.here()
         #: Which clusters do not answer this process.
         self.silent_clusters = SilentClusters(clock)
-        #: What a step began and did not wait for.
-        self.under_way = UnderWay()
         self._settings_of = settings_of
         self._connect_of = connect_of
         self._signing_key_of = signing_key_of

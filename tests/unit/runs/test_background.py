@@ -5,7 +5,7 @@ from threading import Barrier, Event
 import pytest
 
 from kafka_dr.errors import Refused
-from kafka_dr.runs.background import BackgroundCall, Silent, UnderWay, answers_within, ask
+from kafka_dr.runs.background import BackgroundCall, Silent, answers_within, ask
 
 
 def test_an_answer_is_returned_and_an_error_raised_where_it_is_waited_for() -> None:
@@ -48,41 +48,3 @@ def test_the_time_counts_from_the_question_and_a_late_answer_is_an_answer() -> N
     over.set()
     assert question.within(20) is True
     assert question.answered
-
-
-def test_what_a_step_does_not_wait_for_is_waited_for_before_anything_else_runs() -> None:
-    go, ended = Event(), Event()
-    under_way = UnderWay()
-
-    def stop() -> None:
-        go.wait(20)
-        ended.set()
-
-    call = under_way.start("stop the flow", stop)
-    assert not call.answered
-    go.set()
-    under_way.wait()
-    assert ended.is_set()
-
-
-def test_a_call_under_way_that_fails_stops_nobody_who_waits_for_the_others() -> None:
-    ended = Event()
-    under_way = UnderWay()
-
-    def refuse() -> None:
-        raise Refused("no")
-
-    under_way.start("stop the flow", ended.set)
-    under_way.start("stop another flow", refuse)
-    under_way.wait()
-    assert ended.is_set()
-
-
-def test_a_call_under_way_that_hangs_is_not_waited_for_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    over = Event()
-    monkeypatch.setattr(UnderWay, "LONGEST_SECONDS", 0.2)
-    under_way = UnderWay()
-    call = under_way.start("stop the flow", lambda: over.wait(60))
-    under_way.wait()
-    assert not call.answered
-    over.set()
