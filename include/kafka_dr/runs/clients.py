@@ -93,6 +93,7 @@ class Clients:
         self._hurried: dict[str, float] = {}
         self._ignores_foreign = False
         self._shares_reads = False
+        self._observer: Callable[[str], None] | None = None
         self._recognised: set[str] = set()
         self._closed = False
         self._lock = Lock()
@@ -138,6 +139,16 @@ class Clients:
         """Let the groups that use these clients at the same time share reads; for clusters made from now on."""
         self._shares_reads = True
 
+    def observe(self, observer: Callable[[str], None]) -> None:
+        """Call the observer before each request that is waited for, whatever the cluster and the role.
+
+        :param observer: gets what is being done, as it continues "could not …"
+        """
+        with self._lock:
+            self._observer = observer
+            for cluster in self._clusters.values():
+                cluster.observe(observer)
+
     def require_declared(self, cluster: str) -> None:
         """Raise an error unless the cluster that answers is the declared one; once seen, it is not asked again.
 
@@ -166,9 +177,11 @@ class Clients:
             if key not in self._clusters:
                 connection = getattr(self.topology.cluster(name).connections, role)
                 settings, seconds = self.settings_of(connection), self._hurried.get(name, REQUEST_SECONDS)
-                self._clusters[key] = KafkaCluster(name, settings, request_seconds=seconds, topics=topics)
+                made = self._clusters[key] = KafkaCluster(name, settings, request_seconds=seconds, topics=topics)
+                if self._observer is not None:
+                    made.observe(self._observer)
                 if self._shares_reads:
-                    self._clusters[key].acls.share_reads()
+                    made.acls.share_reads()
             return self._clusters[key]
 
     def register(self, cluster: str) -> KafkaRegister:

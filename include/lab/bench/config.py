@@ -35,7 +35,7 @@ from kafka_dr.config_sync import Plan
 from kafka_dr.evidence.signing import SigningKey
 from kafka_dr.parallel import ask_all
 from kafka_dr.replication import ConnectEndpoint
-from kafka_dr.runs.clients import Clients, Role
+from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.group_context import GroupContext
 from kafka_dr.topology import ConfigSyncSpec, Topology, load
 from kafka_dr.watch.apply_config import apply_config
@@ -67,8 +67,7 @@ _LIMITS = {
 }
 
 
-#: Who asks at all, and who looks at the topics: once in each plan.
-_ROLES_IN_USE: tuple[Role, ...] = ("operator", "probe", "audit")
+#: Who looks at the topics: once in each plan.
 _LOOKING = ("operator", "audit")
 _EACH_LOOK = "look at the topics"
 
@@ -245,9 +244,7 @@ class _ConfigBench:
     @contextmanager
     def _counted(self, clients: Clients, what: str, *, seconds: float = 0.0) -> Iterator[_Requests]:
         requests = _Requests(seconds)
-        for cluster in CLUSTERS:
-            for role in _ROLES_IN_USE:
-                clients.cluster(cluster.name, role).observe(requests)
+        clients.observe(requests)
         began = time.monotonic()
         yield requests
         self._console.print(f"{what} [dim]{time.monotonic() - began:.2f} s, {requests.count} requests[/]")

@@ -10,8 +10,7 @@ import json
 import os
 import resource
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -35,8 +34,8 @@ from kafka_dr.watch.canary_check import watch_canary
 from kafka_dr.watch.reconcile_flows import reconcile_flows
 from lab.api import Lab
 from lab.bench.company import Size, create, wait_copied
-from lab.bench.offsets import lab_clients_of
-from lab.bench.requests import CountingClients, StepCounts
+from lab.bench.offsets import lab_clients
+from lab.bench.requests import RequestCounter, StepCounts
 from lab.bench.switch import MeasuredSwitch, adopted, let_work
 from lab.clusters import CLUSTERS, PROTECTION_GROUP, cluster_named
 from lab.credentials import ADMIN
@@ -138,11 +137,8 @@ class _Bench:
         self._traffic = traffic
         self._size = size
 
-    @contextmanager
-    def _clients(self) -> Iterator[CountingClients]:
-        clients = lab_clients_of(CountingClients, self._lab, self._size.declared)
-        with clients:
-            yield clients
+    def _clients(self) -> Clients:
+        return lab_clients(self._lab, self._size.declared)
 
     def begin(self) -> float:
         """Create what belongs to the size, adopt the group, wait until all is copied, and start the applications."""
@@ -212,10 +208,11 @@ class _Bench:
     def _processes_of(self, cluster: str) -> list[str]:
         return [name for name in self._lab.supervisor.names() if name.startswith(f"{cluster}-")]
 
-    def _moved(self, clients: CountingClients, request: RunRequest) -> Measured:
+    def _moved(self, clients: Clients, request: RunRequest) -> Measured:
         run_step(first_step(request.verb), request, clients)
         approved_at = _approved(request, clients)
-        counts = StepCounts(clients.requests)
+        counts = StepCounts(RequestCounter())
+        clients.observe(counts.counter)
         steps = [*switch(request, clients, counts)]
         counts.begins(StepName.VERIFY)
         steps.append(run_step(StepName.VERIFY, request, clients))

@@ -43,7 +43,6 @@ _PRINCIPALS = {
     "replicator": rights.REPLICATOR,
 }
 T = TypeVar("T")
-AnyClients = TypeVar("AnyClients", bound=Clients)
 Committed = dict[str, dict[TopicPartition, int]]
 
 
@@ -244,13 +243,8 @@ def _report(
     }
 
 
-def lab_clients(lab: Lab) -> Clients:
-    """Return clients of a lab, as a process outside Airflow has them."""
-    return lab_clients_of(Clients, lab, lambda declared: declared)
-
-
-def lab_clients_of(kind: type[AnyClients], lab: Lab, changed: Callable[[Topology], Topology]) -> AnyClients:
-    """Return clients of a certain class.
+def lab_clients(lab: Lab, changed: Callable[[Topology], Topology] = lambda declared: declared) -> Clients:
+    """Return clients of a lab, as a process outside Airflow has them.
 
     :param changed: returns what this process declares otherwise than the lab
     """
@@ -265,7 +259,7 @@ def lab_clients_of(kind: type[AnyClients], lab: Lab, changed: Callable[[Topology
 
     root = Path(topology.evidence.root.removeprefix("file://"))
     root.mkdir(parents=True, exist_ok=True)
-    return kind(
+    return Clients(
         topology,
         settings_of=settings_of,
         connect_of=connect_of,

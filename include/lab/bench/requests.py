@@ -5,10 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import Any
 
-from kafka_dr.clusters import KafkaCluster
-from kafka_dr.runs.clients import Clients, Role
 from kafka_dr.runs.record import StepRecord
 from kafka_dr.runs.request import StepName
 
@@ -36,20 +33,6 @@ def kind_of(doing: str) -> str:
     """Return what a request does, without the names that it is about."""
     found = _KIND.match(doing)
     return found.group().strip() if found else "other"
-
-
-class CountingClients(Clients):
-    """Clients that count what they wait for."""
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.requests = RequestCounter()
-
-    def cluster(self, name: str, role: Role) -> KafkaCluster:
-        """Return the cluster, observed."""
-        found = super().cluster(name, role)
-        found.observe(self.requests)
-        return found
 
 
 @dataclass(slots=True)

@@ -27,7 +27,7 @@ from kafka_dr.runs.at_rest import WatchResult
 from kafka_dr.runs.clients import Clients
 from lab.api import Lab
 from lab.bench import many_groups
-from lab.bench.offsets import lab_clients_of
+from lab.bench.offsets import lab_clients
 from lab.bench.parsed import parsed
 from lab.errors import LabError
 from lab.layout import PROJECT
@@ -113,7 +113,7 @@ class WatchBench:
 
     def clients(self) -> Clients:
         """Return clients for all groups."""
-        return lab_clients_of(Clients, self._lab, lambda topology: many_groups.declared(topology, self._count))
+        return lab_clients(self._lab, lambda topology: many_groups.declared(topology, self._count))
 
     def begin(self) -> None:
         """Create and adopt the groups."""

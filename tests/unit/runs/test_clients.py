@@ -9,6 +9,7 @@ import pytest
 
 from kafka_dr.clock import ManualClock
 from kafka_dr.clusters import ClientSettings
+from kafka_dr.errors import TryAgain
 from kafka_dr.replication import ConnectEndpoint
 from kafka_dr.runs.clients import Clients, ClientsClosed
 from kafka_dr.topology import load
@@ -45,6 +46,19 @@ def test_a_background_call_that_asks_after_the_end_gets_no_client_that_nobody_cl
         clients.cluster("east", "probe")
     with pytest.raises(ClientsClosed, match="closed already"):
         ask(clients)
+
+
+def test_every_request_of_every_cluster_is_observed_whether_it_was_asked_for_before_or_after(tmp_path: Path) -> None:
+    doing: list[str] = []
+    with lab_clients(tmp_path) as clients:
+        for name in ("east", "west"):
+            clients.hurry(name, 0.05)
+        known = clients.cluster("east", "probe")
+        clients.observe(doing.append)
+        for cluster in (known, clients.cluster("west", "operator")):
+            with pytest.raises(TryAgain):
+                cluster.topics.identity()
+    assert doing == ["describe the cluster"] * 2
 
 
 def test_clients_are_closed_twice_without_harm(tmp_path: Path) -> None:
