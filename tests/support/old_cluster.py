@@ -16,8 +16,9 @@ from confluent_kafka import Producer
 from kafka_dr.clusters import Acl, TopicPartition
 from kafka_dr.clusters.writing import NewRecord
 from kafka_dr.fencing import plan
-from kafka_dr.group_offsets import translation
+from kafka_dr.group_offsets.translation_basis import basis_of
 from kafka_dr.named_rows import positions_to_json
+from kafka_dr.offsets.translate.pipeline import translate
 from kafka_dr.register import Phase, RegisterState
 from kafka_dr.register.transitions import fenced_on_return, handed_over, left_behind
 from kafka_dr.routing import Route
@@ -136,7 +137,7 @@ class OldClusterGroup:
             ends = west.topics.high_watermarks(run.partitions("west"))
             self._fact(clients, "target_ends", {"ends": positions_to_json(ends)})
             committed = run.operator("east").groups.offsets(run.consumer_groups("east"))
-            placed = translation.translate(run, committed)
+            placed = translate(basis_of(run), committed, run.group.groups_policy)
             for position in placed:
                 assert position.target_offset is not None
                 west.groups.set_offsets({position.group: {position.partition: position.target_offset}})

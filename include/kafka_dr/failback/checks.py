@@ -10,8 +10,9 @@ from kafka_dr.errors import KafkaDrError
 from kafka_dr.failback.context import FailbackContext, ends_of_old_cluster
 from kafka_dr.failback.quarantine import ranges_of, reasons_against
 from kafka_dr.fencing import plan, proof
-from kafka_dr.group_offsets import translation, undeclared_readers
-from kafka_dr.offsets import TranslatedOffset
+from kafka_dr.group_offsets import committed_positions, undeclared_readers
+from kafka_dr.group_offsets.translation_basis import keeping_basis_of
+from kafka_dr.offsets import TranslatedOffset, translate_committed
 from kafka_dr.outcomes import Check, worst
 from kafka_dr.register import Phase
 from kafka_dr.runs.sealing import evidence_can_be_signed
@@ -146,7 +147,7 @@ def offsets_on_old_cluster(context: FailbackContext) -> list[TranslatedOffset]:
         group: {p: offset for p, offset in offsets.items() if p in on_target and offset < switched.get(p, 0)}
         for group, offsets in committed.items()
     }
-    return [*translation.translated(run, before), *translation.stale_offsets(run, committed)]
+    return [*translate_committed(keeping_basis_of(run), before), *committed_positions.stale_offsets(run, committed)]
 
 
 _FIRST: tuple[tuple[str, Question], ...] = (

@@ -9,9 +9,9 @@ from typing import Any
 from kafka_dr.audit import GateAnswer
 from kafka_dr.checks.audit_checks import green, newest_checksum_audit
 from kafka_dr.group_offsets import live_verification
-from kafka_dr.group_offsets.journaled_points import quarantined_on
 from kafka_dr.outcomes import Check
 from kafka_dr.register import Phase
+from kafka_dr.register.quarantine import quarantined
 from kafka_dr.register.transitions import failed_back
 from kafka_dr.runs.record import standing_facts
 from kafka_dr.runs.run import Run
@@ -33,7 +33,7 @@ def act(run: Run) -> Mapping[str, Any]:
     """Compare and set the active cluster's register, then copy the record to the standby."""
     state = run.record()
     if state.phase is Phase.DIVERGED:
-        ranges = tuple(str(each) for each in quarantined_on(run, run.target))
+        ranges = tuple(str(each) for each in quarantined(run.history, run.target, run.topic_ids(run.target)))
         state = run.advance(failed_back(state, run=run.request.run, quarantine=ranges, at=run.clock.now()))
     run.clients.register(run.target).copy(state)
     return {**standing_facts(state), "settled_at": state.at, "quarantine": list(state.quarantine)}

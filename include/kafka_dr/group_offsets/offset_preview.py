@@ -8,33 +8,43 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from kafka_dr.clusters import TopicPartition
-from kafka_dr.group_offsets import other_topics, translation, undeclared_readers
-from kafka_dr.group_offsets.offset_facts import by_time, checked_locally, facts_of, read_positions
+from kafka_dr.group_offsets import other_topics, undeclared_readers
+from kafka_dr.group_offsets.committed_positions import read_positions
+from kafka_dr.group_offsets.translation_basis import keeping_basis_of
 from kafka_dr.group_offsets.unmovable_groups import not_moved
+from kafka_dr.group_offsets.verification import checked_locally
 from kafka_dr.json_documents import write_whole
+from kafka_dr.offsets import (
+    GatheredFacts,
+    TranslationBasis,
+    gather,
+    offsets_of,
+    translate_by_content,
+    translate_offsets,
+)
 from kafka_dr.offsets.maps import export
 from kafka_dr.offsets.preview import (
     PositionRow,
-    RecordTimes,
     choice_rows,
     group_rows,
     position_row,
     position_rows,
     total,
 )
-from kafka_dr.offsets.translate import offsets_of, translate_offsets
+from kafka_dr.offsets.translate.by_time import RecordTimes, record_times, times_of_unread
 from kafka_dr.offsets.translate.choice import Strategy, WithCheckpoint, with_checkpoint
-from kafka_dr.offsets.translate.facts import GatheredFacts, never_committed
-from kafka_dr.offsets.translate.read_logs import record_times
+from kafka_dr.offsets.translate.facts import never_committed
 from kafka_dr.outcomes import Check
 from kafka_dr.positions import Committed, PartitionOffset, SeedPoint
 from kafka_dr.runs.at_rest import WatchResult, at_rest
 from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.request import RunRequest
 from kafka_dr.runs.run import Run
+from kafka_dr.topology import GroupsPolicy
 
 #: Offsets whose time is looked up. For more only counts are given, because each time needs a read.
 _MOST_MOMENTS = 2_000
@@ -100,12 +110,12 @@ class Look:
 def look(run: Run) -> Look:
     """Look at every consumer group of a run's protection group, as it is now on its source."""
     committed, unread = read_positions(run)
-    partitions = _partitions(run, committed)
-    gathered = facts_of(run, partitions)
-    translated = _translated(run, committed, gathered)
-    strategies = {group: run.group.groups_policy.start_for(group) for group in committed}
-    times = _times(run, gathered, translated)
-    unknown = run.group.groups_policy.unknown_offsets
+    basis, policy = keeping_basis_of(run), run.group.groups_policy
+    gathered = gather(basis, _partitions(run, committed))
+    translated = _translated(basis, committed, gathered)
+    strategies = {group: policy.start_for(group) for group in committed}
+    times = _times(basis, gathered, translated, policy)
+    unknown = policy.unknown_offsets
     rows = tuple(
         position_row(
             group,
@@ -129,7 +139,7 @@ def look(run: Run) -> Look:
     shown = (other_topics.judged(run, beyond, cluster=run.source), undeclared_readers.judged(run, undeclared))
     refused = [each.sentence for each in others if each.refused]
     refused += [check.detail for check in shown if not check.passes]
-    proof = _proof(run, translated)
+    proof = _proof(basis, translated)
     report |= {"proof": {"state": proof.outcome, "detail": proof.detail, **proof.facts}}
     late = (proof.detail,) if proof.outcome == "failed" else ()
     blocking = (*_untranslated(report), *unread, *late)
@@ -153,9 +163,14 @@ def offsets_check(run: Run, *, closely: bool) -> Check:
     return Check.that("offsets_preview", not found.blocking, said, **figures)
 
 
-def _times(run: Run, gathered: GatheredFacts, translated: Mapping[PartitionOffset, WithCheckpoint]) -> RecordTimes:
+def _times(
+    basis: TranslationBasis,
+    gathered: GatheredFacts,
+    translated: Mapping[PartitionOffset, WithCheckpoint],
+    policy: GroupsPolicy,
+) -> RecordTimes:
     if len(translated) > _MOST_MOMENTS:
-        translated = _by_time_alone(run, translated)
+        translated = _by_time_alone(translated, policy)
     positions: dict[TopicPartition, set[int]] = {}
     begins: dict[TopicPartition, set[int]] = {}
     for (p, offset), found in translated.items():
@@ -164,16 +179,16 @@ def _times(run: Run, gathered: GatheredFacts, translated: Mapping[PartitionOffse
         begins.setdefault(p, set()).update(at for at in (own, found.mirrormaker) if at is not None)
     sure = {at: found.translation for at, found in translated.items() if found.translation.kind == "exact"}
     exact = {at: found.target_offset for at, found in sure.items() if found.target_offset is not None}
-    unread, young = by_time(run, gathered, positions, exact=exact)
-    held = {p: span for p in begins if (span := gathered.partitions[p].target) is not None}
-    return RecordTimes(unread, young, record_times(run.clients.cluster(run.target, "audit"), begins, held))
+    facts, margin = gathered.partitions, policy.timestamp_margin_seconds
+    times = times_of_unread(basis, facts, positions, exact=exact, margin_seconds=margin)
+    held = {p: span for p in begins if (span := facts[p].target) is not None}
+    return replace(times, copies=record_times(basis.target, begins, held))
 
 
 def _by_time_alone(
-    run: Run, translated: Mapping[PartitionOffset, WithCheckpoint]
+    translated: Mapping[PartitionOffset, WithCheckpoint], policy: GroupsPolicy
 ) -> dict[PartitionOffset, WithCheckpoint]:
     """Return the offsets whose translation may depend on a time; for the others the time is only information."""
-    policy = run.group.groups_policy
     choosing = "timestamp" in (policy.start, *policy.start_of.values())
     unknown = policy.unknown_offsets == "timestamp"
     return {
@@ -183,7 +198,7 @@ def _by_time_alone(
     }
 
 
-def _proof(run: Run, translated: Mapping[PartitionOffset, WithCheckpoint]) -> Check:
+def _proof(basis: TranslationBasis, translated: Mapping[PartitionOffset, WithCheckpoint]) -> Check:
     """Check every exact offset by the records around it, up to a number that is cheap."""
     exact = {at: found.translation for at, found in translated.items() if found.translation.kind == "exact"}
     points = {
@@ -191,11 +206,13 @@ def _proof(run: Run, translated: Mapping[PartitionOffset, WithCheckpoint]) -> Ch
         for at, found in sorted(exact.items())[:_MOST_MOMENTS]
         if found.target_offset is not None
     }
-    return checked_locally(run, points)
+    return checked_locally(basis, points)
 
 
-def _translated(run: Run, committed: Committed, gathered: GatheredFacts) -> dict[PartitionOffset, WithCheckpoint]:
-    by_content = translation.offset_map(run).translate
+def _translated(
+    basis: TranslationBasis, committed: Committed, gathered: GatheredFacts
+) -> dict[PartitionOffset, WithCheckpoint]:
+    by_content = partial(translate_by_content, basis)
     found = translate_offsets(by_content, offsets_of(committed), facts=gathered.partitions)
     return {at: with_checkpoint(at[1], gathered.partitions[at[0]], answer) for at, answer in found.items()}
 

@@ -9,7 +9,7 @@ from typing import Any
 from kafka_dr.checks.authorizers import authorizer_of
 from kafka_dr.clusters import AclOperation, ResourceType
 from kafka_dr.errors import KafkaDrError
-from kafka_dr.group_offsets.offset_facts import groups_to_move
+from kafka_dr.group_offsets.committed_positions import groups_to_move
 from kafka_dr.outcomes import Check, CheckOutcome
 from kafka_dr.positions import Committed
 from kafka_dr.runs.group_context import GroupContext

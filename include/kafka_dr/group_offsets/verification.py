@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from kafka_dr.audit import Verified
 from kafka_dr.clusters import TopicPartition
-from kafka_dr.group_offsets.journaled_points import ignored_ranges, valid_seeds
-from kafka_dr.group_offsets.offset_facts import read_positions
+from kafka_dr.group_offsets.committed_positions import read_positions
 from kafka_dr.group_offsets.recorded_frontier import RecordedFrontier, recorded_store
-from kafka_dr.group_offsets.translation import translated
-from kafka_dr.offsets import Kind, PlainFrontier, badness
+from kafka_dr.group_offsets.translation_basis import ignored_ranges, keeping_basis_of, valid_seeds
+from kafka_dr.offsets import Kind, PlainFrontier, TranslationBasis, badness, translate_committed
+from kafka_dr.offsets.translate.local_check import TranslatedPoint, check_locally_on
 from kafka_dr.outcomes import Check
 from kafka_dr.positions import SeedPoint
 from kafka_dr.register.flow_seed import newest
@@ -74,7 +74,7 @@ def predicted_classes(run: Run, verified: Mapping[TopicPartition, Verified]) -> 
             classes[group] = "unknown"
     before = {g: {p: o for p, o in offsets.items() if not is_matched(p, o)} for g, offsets in committed.items()}
     if any(before.values()):
-        for found in translated(run, before):
+        for found in translate_committed(keeping_basis_of(run), before):
             classes[found.group] = max(classes[found.group], found.kind, key=badness)
     for group in classes:
         if (chosen := policy.start_for(group)) != "exact":
@@ -93,6 +93,25 @@ def matched_for(offset: int, verified: Verified, *, deleted: int) -> bool:
     if verified.finding is not None:
         return False
     return deleted == 0 or (offset >= verified.source_offset and verified.target_offset >= deleted)
+
+
+def checked_locally(basis: TranslationBasis, points: Collection[TranslatedPoint]) -> Check:
+    """Compare the records before and after each translated offset on both clusters.
+
+    A late one fails. One that no record near it confirms is unknown. Early ones are shown.
+    """
+    by_verdict: dict[str, list[str]] = {}
+    for (partition, at), found in check_locally_on(basis.source, basis.target, points).items():
+        said = f"{partition} {at.source}→{at.target}: {found.detail}"
+        by_verdict.setdefault(found.verdict, []).append(said)
+    counted = {verdict: len(sentences) for verdict, sentences in sorted(by_verdict.items())}
+    summary = ", ".join(f"{count} {verdict}" for verdict, count in counted.items()) or "no offset to check"
+    for verdict, outcome in (("late", "failed"), ("unknown", "unknown")):
+        if sentences := by_verdict.get(verdict):
+            detail = f"{summary}: {'; '.join(sentences[:5])}"
+            return Check("places_proven", outcome, detail, counted)  # type: ignore[arg-type]
+    early = "; ".join(by_verdict.get("early", [])[:5])
+    return Check("places_proven", "ok", f"{summary}: {early}" if early else summary, counted)
 
 
 def to_json(verified: Mapping[TopicPartition, Verified]) -> list[list[Any]]:

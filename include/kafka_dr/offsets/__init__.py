@@ -5,7 +5,6 @@ from __future__ import annotations
 from kafka_dr.offsets.maps import MapStore
 from kafka_dr.offsets.plain_frontier import PlainFrontier
 from kafka_dr.offsets.syncs.archive import SyncLookup, Undecodable, decode_sync, sync_topic
-from kafka_dr.offsets.translate import for_groups, offsets_of, translate_offsets
 from kafka_dr.offsets.translate.anchor_cache import AnchorCache, CachedPairs
 from kafka_dr.offsets.translate.answers import (
     Kind,
@@ -17,14 +16,20 @@ from kafka_dr.offsets.translate.answers import (
     translations_from_json,
     translations_to_json,
 )
-from kafka_dr.offsets.translate.by_content import ContentOffsetMap
+from kafka_dr.offsets.translate.basis import TranslationBasis
+from kafka_dr.offsets.translate.by_content import translate_by_content
+from kafka_dr.offsets.translate.facts import GatheredFacts, gather
 from kafka_dr.offsets.translate.local_check import LocalVerdict
+from kafka_dr.offsets.translate.pipeline import for_groups, offsets_of, translate_committed, translate_offsets
 from kafka_dr.offsets.translate.read_logs import Ignored
 from kafka_dr.offsets.verify import CutOverProblem, decreased, not_read_back, past_end
 
 __all__ = [
     "Ignored",
-    "ContentOffsetMap",
+    "TranslationBasis",
+    "GatheredFacts",
+    "gather",
+    "translate_by_content",
     "MapStore",
     "AnchorCache",
     "CachedPairs",
@@ -37,6 +42,7 @@ __all__ = [
     "SyncLookup",
     "offsets_of",
     "for_groups",
+    "translate_committed",
     "translate_offsets",
     "starts_of_empty",
     "to_commit",

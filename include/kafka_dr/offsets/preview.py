@@ -4,27 +4,14 @@ MirrorMaker's own checkpoint would have done instead. Pure: facts in, rows out."
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from kafka_dr.offsets.translate.answers import Translation, badness
+from kafka_dr.offsets.translate.by_time import RecordTimes
 from kafka_dr.offsets.translate.choice import STRATEGIES, Strategy, WithCheckpoint, start
 from kafka_dr.offsets.translate.facts import PartitionFacts
 from kafka_dr.positions import PartitionOffset, TopicPartition
-
-
-@dataclass(frozen=True, slots=True)
-class RecordTimes:
-    """When records were written, as far as it was looked up: milliseconds since the epoch.
-
-    :param unread: by partition and source offset: the first unread record
-    :param by_time: by the same: the target's first offset that is as young, less the margin
-    :param copies: by partition and offset on the target: the first record there
-    """
-
-    unread: Mapping[PartitionOffset, int] = field(default_factory=dict)
-    by_time: Mapping[PartitionOffset, int] = field(default_factory=dict)
-    copies: Mapping[PartitionOffset, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ import random
 import resource
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -19,9 +20,19 @@ from kafka_dr.clock import SystemClock
 from kafka_dr.clusters import ClientSettings, KafkaCluster, OffsetRange, TopicPartition
 from kafka_dr.evidence.signing import SigningKey
 from kafka_dr.group_offsets.sync_archive import archive_syncs
-from kafka_dr.offsets import ContentOffsetMap, MapStore, SyncLookup, not_read_back, offsets_of, translate_offsets
+from kafka_dr.offsets import (
+    AnchorCache,
+    GatheredFacts,
+    MapStore,
+    SyncLookup,
+    TranslationBasis,
+    gather,
+    not_read_back,
+    offsets_of,
+    translate_by_content,
+    translate_offsets,
+)
 from kafka_dr.offsets.translate.choice import WithCheckpoint, with_checkpoint
-from kafka_dr.offsets.translate.facts import GatheredFacts, gather
 from kafka_dr.replication import ConnectEndpoint, Flow
 from kafka_dr.runs.clients import Clients
 from kafka_dr.topology import Topology, load
@@ -98,7 +109,7 @@ class _OffsetsBench:
         began = time.monotonic()
         committed = self._timed("read from the source", lambda: source.groups.offsets(self._groups))
         gathered = self._timed("facts gathered", self._gather)
-        placed = self._timed("translated", lambda: _place(committed, gathered, self._reading()))
+        placed = self._timed("translated", lambda: _place(committed, gathered, self._basis()))
         wanted = {
             group: {p: offset for p, found in row.items() if (offset := found.translation.target_offset) is not None}
             for group, row in placed.items()
@@ -145,22 +156,20 @@ class _OffsetsBench:
         spark_audit(self._lab, f"{GROUP}.{SOURCE}-to-{TARGET}", topics=[TOPIC])
 
     def _gather(self) -> GatheredFacts:
-        source, target = self._audited()
-        names = {name: (name, self._clients.topology.cluster(name).cluster_id) for name in (SOURCE, TARGET)}
-        maps = MapStore(self._clients.evidence_root, GROUP, source=names[SOURCE], target=names[TARGET])
-        return gather(source, target, self._partitions, syncs=self._syncs(), maps=maps)
+        return gather(self._basis(), self._partitions)
 
-    def _reading(self) -> ContentOffsetMap:
-        """Return what compares content where no audit has: a cut-over asks it, too."""
-        return ContentOffsetMap(*self._audited(), syncs=self._syncs())
-
-    def _audited(self) -> tuple[KafkaCluster, KafkaCluster]:
-        return self._clients.cluster(SOURCE, "audit"), self._clients.cluster(TARGET, "audit")
-
-    def _syncs(self) -> SyncLookup:
-        declared = self._clients.topology
-        ids = (declared.cluster(SOURCE).cluster_id, declared.cluster(TARGET).cluster_id)
-        return SyncLookup(*self._audited(), root=self._clients.evidence_root, cluster_ids=ids)
+    def _basis(self) -> TranslationBasis:
+        """Return what a cut-over has, too; nothing was journaled, and no translation has kept pairs."""
+        source, target = (self._clients.cluster(name, "audit") for name in (SOURCE, TARGET))
+        ids = {name: self._clients.topology.cluster(name).cluster_id for name in (SOURCE, TARGET)}
+        root = self._clients.evidence_root
+        return TranslationBasis(
+            source,
+            target,
+            syncs=SyncLookup(source, target, root=root, cluster_ids=(ids[SOURCE], ids[TARGET])),
+            maps=MapStore(root, GROUP, source=(SOURCE, ids[SOURCE]), target=(TARGET, ids[TARGET])),
+            cache=AnchorCache(root, GROUP),
+        )
 
     def _log(self, name: str) -> dict[TopicPartition, list[tuple[int, bytes]]]:
         with KafkaCluster(name, self._settings(name, credentials.ADMIN)) as reader:
@@ -188,9 +197,9 @@ def _positions(groups: list[str], log: Mapping[TopicPartition, list[tuple[int, b
 
 
 def _place(
-    committed: Committed, gathered: GatheredFacts, reading: ContentOffsetMap
+    committed: Committed, gathered: GatheredFacts, basis: TranslationBasis
 ) -> dict[str, dict[TopicPartition, WithCheckpoint]]:
-    found = translate_offsets(reading.translate, offsets_of(committed), facts=gathered.partitions)
+    found = translate_offsets(partial(translate_by_content, basis), offsets_of(committed), facts=gathered.partitions)
     placed = {key: with_checkpoint(key[1], gathered.partitions[key[0]], answer) for key, answer in found.items()}
     return {group: {p: placed[p, offset] for p, offset in row.items()} for group, row in committed.items()}
 

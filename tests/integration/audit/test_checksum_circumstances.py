@@ -24,7 +24,7 @@ from kafka_dr.audit.finding import FindingKind
 from kafka_dr.clusters import OffsetRange, TopicPartition
 from kafka_dr.clusters.writing import NewRecord
 from kafka_dr.errors import KafkaDrError
-from kafka_dr.offsets import ContentOffsetMap, MapStore, Translation
+from kafka_dr.offsets import AnchorCache, MapStore, Translation, TranslationBasis, translate_by_content
 from lab import rights
 from support.auditing import topology_file
 from support.checksum import Auditor, ChecksumAuditRun, write_copy
@@ -332,12 +332,15 @@ def translated_by_the_map_alone(
 ) -> Mapping[tuple[TopicPartition, int], Translation]:
     """Translate positions near the end, far from the beginning of the log, with nothing but what audits matched."""
     clusters = {name: (name, flowing.audit(name).topics.identity().cluster_id) for name in ("east", "west")}
-    root = flowing.protection.folder / "evidence"
-    maps = MapStore(root, flowing.protection.name, source=clusters["east"], target=clusters["west"])
-    offsets = ContentOffsetMap(
-        flowing.audit("east"), flowing.audit("west"), syncs=flowing.sync_lookup("east", "west"), maps=maps
+    root, group = flowing.protection.folder / "evidence", flowing.protection.name
+    basis = TranslationBasis(
+        flowing.audit("east"),
+        flowing.audit("west"),
+        syncs=flowing.sync_lookup("east", "west"),
+        maps=MapStore(root, group, source=clusters["east"], target=clusters["west"]),
+        cache=AnchorCache(root, group),
     )
-    return offsets.translate({partition: [391, 398]})
+    return translate_by_content(basis, {partition: [391, 398]})
 
 
 def test_evidence_may_be_where_only_spark_reaches(

@@ -9,7 +9,15 @@ from pathlib import Path
 import pytest
 
 from kafka_dr.clusters.writing import NewRecord
-from kafka_dr.offsets import AnchorCache, CachedPairs, ContentOffsetMap, SyncLookup, Translation
+from kafka_dr.offsets import (
+    AnchorCache,
+    CachedPairs,
+    MapStore,
+    SyncLookup,
+    Translation,
+    TranslationBasis,
+    translate_by_content,
+)
 from kafka_dr.positions import OffsetPair, TopicPartition
 from support.cleaner import a_quick_cleaner
 from support.plain_flow import PlainFlow
@@ -27,10 +35,10 @@ def every_position(flowing: PlainFlow, cluster: str) -> dict[TopicPartition, lis
 
 
 def check(
-    flowing: PlainFlow, positions: Mapping[TopicPartition, list[int]], offsets: ContentOffsetMap
+    flowing: PlainFlow, positions: Mapping[TopicPartition, list[int]], basis: TranslationBasis
 ) -> dict[tuple[TopicPartition, int], Translation]:
     """Translate and hold every answer against both logs: the records that follow must be the same ones."""
-    found = offsets.translate(positions)
+    found = translate_by_content(basis, positions)
     for partition, wanted in positions.items():
         source, target = flowing.log(flowing.active, partition), flowing.log(flowing.standby, partition)
         for position in wanted:
@@ -43,14 +51,20 @@ def check(
 
 def between(
     flowing: PlainFlow, *, seeds: bool = True, cache: AnchorCache | None = None, keeps: bool = True
-) -> ContentOffsetMap:
-    return ContentOffsetMap(
+) -> TranslationBasis:
+    """Return what a translation rests on, without maps of audits.
+
+    :param cache: without one no pairs are known, and none are kept
+    """
+    nothing, group = flowing.protection.folder / "nothing", flowing.protection.name
+    return TranslationBasis(
         flowing.audit(flowing.active),
         flowing.audit(flowing.standby),
-        seeds=flowing.known_seeds() if seeds else {},
-        cache=cache,
-        keeps=keeps,
         syncs=flowing.sync_lookup(flowing.active, flowing.standby),
+        maps=MapStore(nothing, group, source=(flowing.active, ""), target=(flowing.standby, "")),
+        cache=cache or AnchorCache(nothing, group),
+        keeps=keeps and cache is not None,
+        seeds=flowing.known_seeds() if seeds else {},
     )
 
 
@@ -104,7 +118,7 @@ def test_what_one_cleaner_took_away_makes_no_group_late_and_what_comes_again_is_
             admin.writing.append([NewRecord(table, b"roll", None)])
 
     east, west = flowing.log("east", table), flowing.log("west", table)
-    found = between(flowing, seeds=False).translate({table: list(range(41))})
+    found = translate_by_content(between(flowing, seeds=False), {table: list(range(41))})
 
     for position in range(41):
         answer = found[table, position]
@@ -125,7 +139,9 @@ def test_what_was_learned_ahead_is_translated_the_same_without_a_look_at_the_syn
     positions = every_position(flowing, "east")
     store = AnchorCache(tmp_path, flowing.protection.name)
     fresh = check(flowing, positions, between(flowing))
-    between(flowing, cache=store).translate({partition: found[::10] for partition, found in positions.items()})
+    translate_by_content(
+        between(flowing, cache=store), {partition: found[::10] for partition, found in positions.items()}
+    )
     kept = store.read("east-to-west")
     monkeypatch.setattr(SyncLookup, "read", lambda _lookup, _topics: pytest.fail("it read the syncs"))
     assert check(flowing, positions, between(flowing, cache=store, keeps=False)) == fresh
@@ -139,7 +155,7 @@ def learned(flowing: PlainFlow, folder: Path) -> tuple[dict[TopicPartition, list
     flowing.wait_copied()
     positions = every_position(flowing, "east")
     store = AnchorCache(folder, flowing.protection.name)
-    between(flowing, cache=store).translate(positions)
+    translate_by_content(between(flowing, cache=store), positions)
     return positions, store
 
 
@@ -168,7 +184,9 @@ def test_foreign_records_on_the_target_cost_a_bracket_and_no_more(flowing: Plain
     flowing.write(400)
     flowing.wait_copied()
     ends = flowing.audit("east").topics.last_stable_offsets(flowing.partitions)
-    found = between(flowing).translate({partition: [10, ends[partition]] for partition in flowing.partitions})
+    found = translate_by_content(
+        between(flowing), {partition: [10, ends[partition]] for partition in flowing.partitions}
+    )
     for partition in flowing.partitions:
         assert found[partition, 10].kind == "exact"
         head = found[partition, ends[partition]]
@@ -183,7 +201,7 @@ def test_a_position_past_the_end_is_unknown(flowing: PlainFlow) -> None:
     flowing.start()
     flowing.wait_copied()
     partition = flowing.partitions[0]
-    answer = between(flowing).translate({partition: [500]})[partition, 500]
+    answer = translate_by_content(between(flowing), {partition: [500]})[partition, 500]
     assert (answer.kind, answer.target_offset) == ("unknown", None)
 
 
@@ -196,7 +214,7 @@ def test_a_group_that_has_not_read_what_expired_on_the_target_first_is_unknown(f
     source, target = flowing.log("east", partition), flowing.log("west", partition)
     behind, ahead = source[5][0], source[-1][0]
     flowing.expire("west", partition, target[10][0])
-    found = between(flowing).translate({partition: [behind, ahead]})
+    found = translate_by_content(between(flowing), {partition: [behind, ahead]})
     assert (found[partition, behind].kind, found[partition, behind].target_offset) == ("unknown", None)
     assert "the source still holds" in found[partition, behind].reason
     assert found[partition, ahead].kind == "exact"
@@ -221,9 +239,9 @@ def test_logs_that_begin_differently_do_not_matter_if_both_hold_the_records_arou
     if sides == ("west",):
         # A group that has not read what the target deleted still has no translation.
         unread = {partition: [30] for partition in flowing.partitions}
-        found = between(flowing).translate(unread)
+        found = translate_by_content(between(flowing), unread)
         assert {answer.kind for answer in found.values()} == {"unknown"}
 
 
 def test_nothing_is_asked_of_the_clusters_for_groups_that_never_committed(flowing: PlainFlow) -> None:
-    assert between(flowing).translate({flowing.partitions[0]: []}) == {}
+    assert translate_by_content(between(flowing), {flowing.partitions[0]: []}) == {}

@@ -16,10 +16,12 @@ from confluent_kafka.admin import AdminClient
 from kafka_dr.audit.offset_runs import OffsetRun
 from kafka_dr.clusters import Acl, AclOperation, AclPermission, PatternType, ResourceType, TopicPartition
 from kafka_dr.group_offsets import last_look
-from kafka_dr.group_offsets.offset_facts import checked_locally, read_positions, syncs_and_maps
+from kafka_dr.group_offsets.committed_positions import read_positions
 from kafka_dr.group_offsets.offset_preview import Preview, look, preview_offsets
 from kafka_dr.group_offsets.sync_archive import archive_syncs
+from kafka_dr.group_offsets.translation_basis import basis_of
 from kafka_dr.group_offsets.unmovable_groups import only_offsets_to_move
+from kafka_dr.group_offsets.verification import checked_locally
 from kafka_dr.positions import SeedPoint
 from kafka_dr.runs.request import StepName
 from kafka_dr.runs.run import Run
@@ -74,9 +76,9 @@ def test_every_group_is_shown_with_mirrormakers_answer_and_nothing_is_changed(gr
     slow = next(row for row in found.report["positions"] if row["group"].endswith("-slow"))
     place, here, there = TopicPartition(slow["topic"], slow["partition"]), slow["source_offset"], slow["target_offset"]
     with protection.clients() as clients:
-        run = Run(protection.request("look"), clients)
-        late = checked_locally(run, [(place, SeedPoint(here, there + 1))])
-        early = checked_locally(run, [(place, SeedPoint(here, there - 1))])
+        basis = basis_of(Run(protection.request("look"), clients))
+        late = checked_locally(basis, [(place, SeedPoint(here, there + 1))])
+        early = checked_locally(basis, [(place, SeedPoint(here, there - 1))])
     assert (late.outcome, early.outcome) == ("failed", "ok")
     assert f"{here}→{there + 1}" in late.detail
     assert f"1 early: {place} {here}→{there - 1}: " in early.detail
@@ -89,7 +91,7 @@ def test_the_archive_grows_by_what_is_new_and_outlives_both_topics(group: Switch
     with protection.clients() as clients:
         archive_syncs(group.name, clients)
         again = archive_syncs(group.name, clients)
-        whole = syncs_and_maps(Run(protection.request("look"), clients))[0].read({protection.topic})
+        whole = basis_of(Run(protection.request("look"), clients)).syncs.read({protection.topic})
     assert "0 syncs archived" in again.sentences[0]
     partition = TopicPartition(protection.topic, 0)
     assert len(whole.of(partition).pairs) >= 3

@@ -12,8 +12,8 @@ from kafka_dr.clusters import OffsetRange, TopicPartition
 from kafka_dr.errors import Refused
 from kafka_dr.failback.quarantine import ranges_of, reasons_against
 from kafka_dr.failover.runner import MODULES
-from kafka_dr.group_offsets.translation import _past
 from kafka_dr.offsets import TranslatedOffset
+from kafka_dr.offsets.translate.pipeline import past_ignored
 from kafka_dr.register import Phase, RegisterState
 from kafka_dr.register.quarantine import QuarantinedRange
 from kafka_dr.register.transitions import failback_abandoned, failback_begun, failed_back
@@ -117,6 +117,6 @@ def test_a_range_that_retention_has_deleted_is_no_reason_against_it() -> None:
 
 @pytest.mark.parametrize(("offset", "expected"), [(99, None), (100, 125), (124, 125), (125, 125), (140, 140)])
 def test_no_offset_is_inside_a_quarantined_range(offset: int, expected: int | None) -> None:
-    found = _past(at(offset), [OffsetRange(100, 125)])
+    found = past_ignored(at(offset), [OffsetRange(100, 125)])
     assert found.target_offset == expected
     assert found.kind == ("unknown" if expected is None else "exact")

@@ -43,10 +43,10 @@ def test_what_was_learned_of_a_topic_with_another_id_is_forgotten() -> None:
 
 def test_the_newest_pairs_are_kept_and_none_twice() -> None:
     learned = CachedPairs(IDS, {("orders.payments", 0): pairs(*((n, n) for n in range(100, 163)), (5, 7))})
-    kept = PAIRS.with_more(IDS, learned).offsets
+    kept = PAIRS.with_more(learned).offsets
     assert kept["orders.payments", 0] == learned.offsets["orders.payments", 0]
     assert kept["orders.invoices", 1] == ((3, 3),)
-    kept = PAIRS.with_more(IDS, CachedPairs(IDS, {("orders.payments", 0): pairs((20, 30))})).offsets
+    kept = PAIRS.with_more(CachedPairs(IDS, {("orders.payments", 0): pairs((20, 30))})).offsets
     assert kept["orders.payments", 0] == ((10, 14), (5, 7), (20, 30))
 
 

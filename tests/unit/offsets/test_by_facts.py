@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from kafka_dr.audit.offset_runs import OffsetRun, joined
 from kafka_dr.offsets.maps import VerifiedRuns, composed_runs, inverse
 from kafka_dr.offsets.syncs.history import ArchivedSync, CheckpointRule, composed, history
-from kafka_dr.offsets.translate import translate_offsets
 from kafka_dr.offsets.translate.answers import starts_of_empty
 from kafka_dr.offsets.translate.choice import with_checkpoint
 from kafka_dr.offsets.translate.facts import PartitionFacts, never_committed, translate_by_facts
+from kafka_dr.offsets.translate.pipeline import translate_offsets
 from kafka_dr.positions import OffsetRange, TopicPartition
 
 

@@ -7,9 +7,9 @@ from collections.abc import Collection, Mapping
 from kafka_dr.audit.offset_runs import OffsetRun
 from kafka_dr.offsets.maps import composed_runs
 from kafka_dr.offsets.syncs.history import ArchivedSync, history
-from kafka_dr.offsets.translate import translate_offsets
 from kafka_dr.offsets.translate.answers import Translation
 from kafka_dr.offsets.translate.facts import PartitionFacts
+from kafka_dr.offsets.translate.pipeline import translate_offsets
 from kafka_dr.positions import OffsetRange, TopicPartition
 
 MATCHED, SYNCED, MISSING = (TopicPartition("t", number) for number in range(3))

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from kafka_dr.audit.offset_runs import OffsetRun
 from kafka_dr.offsets.maps import composed_runs
-from kafka_dr.offsets.preview import RecordTimes, choice_rows, group_rows, position_row, position_rows
+from kafka_dr.offsets.preview import choice_rows, group_rows, position_row, position_rows
 from kafka_dr.offsets.syncs.history import ArchivedSync, CheckpointRule, history
+from kafka_dr.offsets.translate.by_time import RecordTimes
 from kafka_dr.offsets.translate.choice import Strategy, with_checkpoint
 from kafka_dr.offsets.translate.facts import PartitionFacts, translate_by_facts
 from kafka_dr.positions import OffsetRange, TopicPartition

@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kafka_dr.errors import Refused, TryAgain
-from kafka_dr.group_offsets import other_topics, translation
+from kafka_dr.group_offsets import committed_positions, other_topics
+from kafka_dr.group_offsets.translation_basis import basis_of
 from kafka_dr.named_rows import groups_from_json, positions_from_json
 from kafka_dr.offsets import (
     CutOverProblem,
@@ -20,6 +21,7 @@ from kafka_dr.offsets import (
     translations_from_json,
     translations_to_json,
 )
+from kafka_dr.offsets.translate.pipeline import translate
 from kafka_dr.outcomes import Check
 from kafka_dr.register import Phase
 from kafka_dr.runs.register_guard import LastingPermission
@@ -46,9 +48,11 @@ def act(run: Run) -> Mapping[str, Any]:
             f"{late}: nothing was committed. Look at these offsets in the logs of {run.source} and {run.target}, then "
             "trigger a new run"
         )
-    unknown = [position for position in translated if position.target_offset is None]
+    unknown = [each for each in translated if each.target_offset is None]
     if unknown:
-        shown = "; ".join(f"{p.group} {p.partition} at {p.source_offset}: {p.reason}" for p in unknown[:3])
+        shown = "; ".join(
+            f"{each.group} {each.partition} at {each.source_offset}: {each.reason}" for each in unknown[:3]
+        )
         raise Refused(
             f"{len(unknown)} offsets cannot be translated to {run.target} ({shown}), expected none. Set "
             "groups_policy.unknown_offsets to earliest to read these partitions again from their start, or to "
@@ -112,19 +116,21 @@ def no_live_members(run: Run) -> Check:
 
 def _translate(run: Run) -> list[TranslatedOffset]:
     """Translate what groups have committed, and give a start to partitions that only one cluster has an offset for."""
-    frozen = groups_from_json(run.fact("drained")["group_offsets"])
+    committed = groups_from_json(run.fact("drained")["group_offsets"])
     source, target = (positions_from_json(run.fact(name)["ends"]) for name in ("source_ends", "target_ends"))
     empty = {p for p, end in source.items() if end == 0 == target.get(p)}
-    translated = [*translation.translate(run, frozen), *starts_of_empty(frozen, empty)]
-    known = {(position.group, position.partition) for position in translated}
-    stale = translation.stale_offsets(run, frozen)
-    return [*translated, *(position for position in stale if (position.group, position.partition) not in known)]
+    basis = basis_of(run)
+    translated = translate(basis, committed, run.group.groups_policy)
+    translated += starts_of_empty(committed, empty)
+    known = {(each.group, each.partition) for each in translated}
+    stale = committed_positions.stale_offsets(run, committed)
+    return [*translated, *(each for each in stale if (each.group, each.partition) not in known)]
 
 
 def _late(translated: Sequence[TranslatedOffset]) -> str:
     """Name the offsets that the records around them contradict; empty if there are none."""
-    late = [position for position in translated if position.proof == "late"]
-    shown = "; ".join(f"{p.group} {p.partition} {p.source_offset}→{p.target_offset}" for p in late[:5])
+    late = [each for each in translated if each.proof == "late"]
+    shown = "; ".join(f"{each.group} {each.partition} {each.source_offset}→{each.target_offset}" for each in late[:5])
     return f"{len(late)} offsets would be past an unread record ({shown}), expected none" if late else ""
 
 

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
 from kafka_dr.checks.topic_layout import old_side_unchanged
 from kafka_dr.checks.writes_after_fence import WritesAfterFence
+from kafka_dr.errors import KafkaDrError
 from kafka_dr.evidence import MeasuredObjective
 from kafka_dr.failover import write_outage
 from kafka_dr.failover.planned import open_target
 from kafka_dr.group_offsets import other_topics
-from kafka_dr.group_offsets.offset_facts import compared_with_checkpoints
-from kafka_dr.offsets import translations_from_json
+from kafka_dr.group_offsets.translation_basis import basis_of_facts
+from kafka_dr.offsets import TranslatedOffset, gather, translations_from_json
+from kafka_dr.offsets.translate.choice import with_checkpoint
 from kafka_dr.outcomes import Check, CheckOutcome
 from kafka_dr.runs.run import Run
 
@@ -45,7 +47,7 @@ def act(run: Run) -> Mapping[str, Any]:
         "write_outage_detail": outage.detail,
         "past_the_fence": passed.detail,
         "redelivered_at_most": None if None in redelivered else sum(filter(None, redelivered)),
-        **compared_with_checkpoints(run, translated),
+        **_by_checkpoints(run, translated),
         **other_topics.left_out(run, other_topics.journaled(run.fact("drained")) or ()),
         "objectives": [judged(run, name, value) for name, value in measured.items()],
         "approved_at": claim["approved_at"],
@@ -87,3 +89,21 @@ def judged(run: Run, name: str, value: float | None) -> dict[str, Any]:
 def between(start: str, end: datetime) -> float:
     """Return the seconds from ``start``, an ISO 8601 time, to ``end``."""
     return round((end - datetime.fromisoformat(start)).total_seconds(), 3)
+
+
+def _by_checkpoints(run: Run, translated: Collection[TranslatedOffset]) -> dict[str, Any]:
+    """Return what MirrorMaker's own checkpoints would have done to offsets that were moved, as JSON.
+
+    Nothing depends on it, so what cannot be looked up is reported and blocks nothing.
+    """
+    exact = [each for each in translated if each.target_offset is not None and each.kind == "exact"]
+    try:
+        known = gather(basis_of_facts(run), {each.partition for each in exact}).partitions
+    except KafkaDrError as error:
+        return {"mm2_redelivered_at_most": None, "mm2_not_known": str(error)}
+    checkpoints = [with_checkpoint(each.source_offset, known[each.partition], each) for each in exact]
+    again = [found.mirrormaker_again for found in checkpoints if found.mirrormaker is not None]
+    return {
+        "mm2_redelivered_at_most": None if None in again else sum(count for count in again if count is not None),
+        "mm2_without_checkpoint": sum(found.mirrormaker is None for found in checkpoints),
+    }

@@ -9,9 +9,11 @@ from kafka_dr.errors import KafkaDrError
 from kafka_dr.failover.planned import cut_over_groups as planned
 from kafka_dr.failover.unplanned import last_known, translate_without_source
 from kafka_dr.failover.unplanned.reachable_source import SourceState
-from kafka_dr.group_offsets import other_topics, translation
+from kafka_dr.group_offsets import committed_positions, other_topics
+from kafka_dr.group_offsets.translation_basis import basis_of
 from kafka_dr.named_rows import positions_from_json
 from kafka_dr.offsets import TranslatedOffset, translations_from_json
+from kafka_dr.offsets.translate.pipeline import translate
 from kafka_dr.runs import background
 from kafka_dr.runs.run import Run
 
@@ -52,14 +54,16 @@ def _translated(run: Run) -> list[TranslatedOffset]:
     if translated is None:
         copied = positions_from_json(run.fact("unverified")["crossed"])
         translated = translate_without_source.translate(run, copied, found)
-    return [*translated, *translation.stale_offsets(run, found.groups)]
+    return [*translated, *committed_positions.stale_offsets(run, found.groups)]
 
 
 def _by_content(run: Run) -> list[TranslatedOffset] | None:
     """Translate by content while the source can be read; ``None`` if it is silent again or an offset stays unknown."""
-    frozen = last_known.positions(run).groups
+    committed, policy = last_known.positions(run).groups, run.group.groups_policy
     try:
-        translated = background.ask(run.source, lambda: translation.translate(run, frozen), seconds=_SOURCE_SECONDS)
+        translated = background.ask(
+            run.source, lambda: translate(basis_of(run), committed, policy), seconds=_SOURCE_SECONDS
+        )
     except KafkaDrError:
         return None
     return None if any(position.target_offset is None for position in translated) else translated

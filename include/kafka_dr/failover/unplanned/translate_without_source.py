@@ -8,8 +8,8 @@ from dataclasses import replace
 from kafka_dr.clusters import KafkaCluster, OffsetRange, TopicPartition
 from kafka_dr.failover.unplanned import last_known
 from kafka_dr.failover.unplanned.last_known import KnownOffsets, Offsets
-from kafka_dr.group_offsets.journaled_points import seeds
 from kafka_dr.group_offsets.sync_archive import archive_of
+from kafka_dr.group_offsets.translation_basis import seeds
 from kafka_dr.offsets import AnchorCache, TranslatedOffset, translations_from_json
 from kafka_dr.offsets.syncs.archive import archived_and_newer
 from kafka_dr.offsets.syncs.history import since as since_hole

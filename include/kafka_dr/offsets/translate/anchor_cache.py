@@ -38,14 +38,14 @@ class CachedPairs:
         same = {topic: ids for topic, ids in self.topic_ids.items() if topic_ids.get(topic, ids) == ids}
         return CachedPairs(same, {key: found for key, found in self.offsets.items() if key[0] in same})
 
-    def with_more(self, topic_ids: Mapping[str, tuple[str, str]], learned: CachedPairs) -> CachedPairs:
+    def with_more(self, learned: CachedPairs) -> CachedPairs:
         """Return these and what was learned since; of each partition the newest are kept."""
-        kept = self.of(topic_ids)
+        kept = self.of(learned.topic_ids)
         offsets = dict(kept.offsets)
         for key, found in learned.offsets.items():
             older = [pair for pair in offsets.get(key, ()) if pair not in found]
             offsets[key] = (*older, *found)[-_KEPT:]
-        return CachedPairs({**kept.topic_ids, **topic_ids}, offsets)
+        return CachedPairs({**kept.topic_ids, **learned.topic_ids}, offsets)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +83,11 @@ class AnchorCache:
             _LOG.warning("The offset pairs of %s are not kept: their digest is not recorded (%s).", direction, error)
             return
         file.write(pairs)
+
+    def learn(self, direction: str, learned: CachedPairs) -> None:
+        """Keep these pairs, too; where nothing was learned, the file stays as it is."""
+        if any(learned.offsets.values()):
+            self.write(direction, self.read(direction).with_more(learned))
 
     def _name(self, direction: str) -> str:
         return f"offset_pairs/{self.group}/{direction}.json"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 from kafka_dr.offsets.translate.local_check import LocalVerdict
-from kafka_dr.positions import Committed, TopicPartition
+from kafka_dr.positions import Committed, PartitionOffset, TopicPartition
 
 #: ``exact``: nothing is skipped and nothing delivered again. ``bounded``: nothing is skipped, and what may be delivered
 #: again is counted. ``declared``: its owners chose a start that may skip records, and how many is counted. ``unknown``:
@@ -60,6 +60,11 @@ class TranslatedOffset(Translation):
 
     group: str
     partition: TopicPartition
+
+    @property
+    def on_source(self) -> PartitionOffset:
+        """What the group has committed, next to read on the source."""
+        return self.partition, self.source_offset
 
 
 def translations_to_json(translated: Iterable[TranslatedOffset]) -> dict[str, list[dict[str, Any]]]:

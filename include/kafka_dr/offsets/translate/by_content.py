@@ -9,20 +9,18 @@ many of them.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from typing import TypeAlias
 
 from kafka_dr.clusters import KafkaCluster
-from kafka_dr.offsets.maps import MapStore
-from kafka_dr.offsets.syncs.archive import SyncLookup
-from kafka_dr.offsets.translate.anchor_cache import AnchorCache, CachedPairs
+from kafka_dr.offsets.translate.anchor_cache import CachedPairs
 from kafka_dr.offsets.translate.answers import Translation
+from kafka_dr.offsets.translate.basis import TranslationBasis
 from kafka_dr.offsets.translate.matching import Anchor
-from kafka_dr.offsets.translate.read_logs import Entries, Ignored, Ranges, held_by, read_both
+from kafka_dr.offsets.translate.read_logs import Entries, Ranges, held_by, read_both
 from kafka_dr.offsets.translate.search import OffsetSearch, RangePair, consistent, nothing_expired_early
 from kafka_dr.parallel import at_once
-from kafka_dr.positions import OffsetRange, PartitionOffset, SeedPoint, TopicPartition
+from kafka_dr.positions import OffsetPair, OffsetRange, PartitionOffset, TopicPartition
 
 #: Ranges of one partition with a smaller gap than this are read as one.
 _GAP = 500
@@ -36,95 +34,72 @@ TopicIds: TypeAlias = Mapping[str, tuple[str, str]]
 ReadRanges = Callable[[Ranges, Ranges], tuple[Entries, Entries]]
 
 
-@dataclass(frozen=True, slots=True)
-class ContentOffsetMap:
-    """Translates offsets by the records that both clusters hold.
+def translate_by_content(
+    basis: TranslationBasis, offsets: Mapping[TopicPartition, Collection[int]]
+) -> Mapping[PartitionOffset, Translation]:
+    """Translate offsets: from what is known near them, and with the offset syncs, too, where that is not enough.
 
-    :param source: the cluster that the offsets are from, reached as audit
-    :param target: the cluster that they are wanted for, reached as audit
-    :param syncs: looks up offset syncs
-    :param seeds: points that are known: journaled by earlier runs, or the verified frontier
-    :param cache: has what earlier translations learned
-    :param keeps: whether what this one learns is kept there for the next one
-    :param maps: what audits matched
-    :param ignored: ranges that are neither copied nor a copy, on the source and on the target
+    :param offsets: next to read on the source, by partition
     """
-
-    source: KafkaCluster
-    target: KafkaCluster
-    syncs: SyncLookup
-    seeds: Mapping[TopicPartition, Collection[SeedPoint]] = field(default_factory=dict)
-    cache: AnchorCache | None = None
-    keeps: bool = True
-    maps: MapStore | None = None
-    ignored: tuple[Ignored, Ignored] = ({}, {})
-
-    def translate(self, positions: Mapping[TopicPartition, Collection[int]]) -> Mapping[PartitionOffset, Translation]:
-        """Translate offsets: from what is known near them, and with the offset syncs, too, where that is not enough.
-
-        :param positions: next to read on the source, by partition
-        """
-        wanted = {partition: sorted(set(offsets)) for partition, offsets in positions.items() if offsets}
-        if not wanted:
-            return {}
-        on_source, on_target = at_once(lambda: held_by(self.source, wanted), lambda: held_by(self.target, wanted))
-        held = {p: RangePair(on_source[p], on_target[p]) for p in wanted}
-        anchors, topic_ids = self._known_anchors(wanted)
-        read = partial(read_both, self.source, self.target, ignored=self.ignored)
-        searches = begin(wanted, held, anchors)
-        far = any(search.distance > _NEAR for found in searches.values() for search in found)
-        if far:
-            searches = begin(wanted, held, self._with_syncs(anchors))
+    wanted = {p: sorted(set(each)) for p, each in offsets.items() if each}
+    if not wanted:
+        return {}
+    (source_ids, on_source), (target_ids, on_target) = at_once(
+        lambda: _look(basis.source, wanted), lambda: _look(basis.target, wanted)
+    )
+    held = {p: RangePair(on_source[p], on_target[p]) for p in wanted}
+    topic_ids = {topic: (source_ids[topic], target_ids[topic]) for topic in source_ids}
+    anchors = _known_anchors(basis, wanted, topic_ids)
+    read = partial(read_both, basis.source, basis.target, ignored=basis.ignored)
+    searches = begin(wanted, held, anchors)
+    # Far from all that is known too much would be read: then the offset syncs are looked up first.
+    if all(search.distance <= _NEAR for found in searches.values() for search in found):
         finish(searches, read)
-        unsure = {p: left for p, found in searches.items() if (left := [s.position for s in found if not s.is_exact])}
-        if unsure and not far:
-            again = begin(unsure, held, self._with_syncs(anchors))
-            finish(again, read)
-            searches = {p: [s for s in found if s.is_exact] + again.get(p, []) for p, found in searches.items()}
-        if self.keeps:
-            self._keep_what_was_learned(topic_ids, searches)
-        return {
-            (partition, search.position): search.result
-            for partition, found in searches.items()
-            for search in found
-            if search.result is not None
-        }
+    unsure = {p: left for p, found in searches.items() if (left := [s.position for s in found if not s.is_exact])}
+    if unsure:
+        again = begin(unsure, held, _with_syncs(basis, anchors))
+        finish(again, read)
+        searches = {p: [s for s in found if s.is_exact] + again.get(p, []) for p, found in searches.items()}
+    if basis.keeps:
+        basis.cache.learn(basis.direction, CachedPairs(topic_ids, _learned(searches)))
+    return {
+        (partition, search.position): search.result
+        for partition, found in searches.items()
+        for search in found
+        if search.result is not None
+    }
 
-    def _known_anchors(self, wanted: Mapping[TopicPartition, Sequence[int]]) -> tuple[Anchors, TopicIds]:
-        """Return seeds, and what earlier translations and audits learned; with the ids of the topics it is about."""
-        anchors: Anchors = {p: [*self.seeds.get(p, ())] for p in wanted}
-        if self.cache is None and self.maps is None:
-            return anchors, {}
-        topics = {partition.topic for partition in wanted}
-        source, target = at_once(
-            lambda: self.source.topics.describe(topics), lambda: self.target.topics.describe(topics)
-        )
-        topic_ids = {name: (source[name].topic_id, target[name].topic_id) for name in topics}
-        learned = self.cache.read(self._direction).of(topic_ids).offsets if self.cache else {}
-        matched = self.maps.pairs_below(wanted, topic_ids) if self.maps else {}
-        for p, found in anchors.items():
-            found += [*learned.get((p.topic, p.partition), ()), *matched.get(p, ())]
-        return anchors, topic_ids
 
-    def _with_syncs(self, anchors: Anchors) -> Anchors:
-        """Add the offset syncs: each is a pair of offsets of one record, whichever direction wrote it."""
-        syncs = self.syncs.read({p.topic for p in anchors}).histories
-        return {p: [*found, *(syncs[p].pairs if p in syncs else ())] for p, found in anchors.items()}
+def _look(
+    cluster: KafkaCluster, partitions: Collection[TopicPartition]
+) -> tuple[dict[str, str], dict[TopicPartition, OffsetRange]]:
+    """Return the ids of a cluster's topics, and the offsets that it holds of partitions."""
+    topics = cluster.topics.describe({p.topic for p in partitions})
+    return {name: topic.topic_id for name, topic in topics.items()}, held_by(cluster, partitions)
 
-    def _keep_what_was_learned(
-        self, topic_ids: TopicIds, searches: Mapping[TopicPartition, Sequence[OffsetSearch]]
-    ) -> None:
-        learned = {
-            (p.topic, p.partition): tuple(pair for search in found for pair in search.learned)
-            for p, found in searches.items()
-        }
-        if self.cache is not None and any(learned.values()):
-            kept = self.cache.read(self._direction)
-            self.cache.write(self._direction, kept.with_more(topic_ids, CachedPairs(topic_ids, learned)))
 
-    @property
-    def _direction(self) -> str:
-        return f"{self.source.name}-to-{self.target.name}"
+def _known_anchors(
+    basis: TranslationBasis, wanted: Mapping[TopicPartition, Sequence[int]], topic_ids: TopicIds
+) -> Anchors:
+    """Return seeds, and what earlier translations and audits learned."""
+    learned = basis.cache.read(basis.direction).of(topic_ids).offsets
+    matched = basis.maps.pairs_below(wanted, topic_ids)
+    return {p: [*basis.seeds.get(p, ()), *learned.get((p.topic, p.partition), ()), *matched.get(p, ())] for p in wanted}
+
+
+def _with_syncs(basis: TranslationBasis, anchors: Anchors) -> Anchors:
+    """Add the offset syncs: each is a pair of offsets of one record, whichever direction wrote it."""
+    syncs = basis.syncs.read({p.topic for p in anchors}).histories
+    return {p: [*found, *(syncs[p].pairs if p in syncs else ())] for p, found in anchors.items()}
+
+
+def _learned(
+    searches: Mapping[TopicPartition, Sequence[OffsetSearch]],
+) -> dict[tuple[str, int], tuple[OffsetPair, ...]]:
+    return {
+        (p.topic, p.partition): tuple(pair for search in found for pair in search.learned)
+        for p, found in searches.items()
+    }
 
 
 def begin(

@@ -1,4 +1,4 @@
-"""Where a group resumes by its owners' choice, and what each choice would skip or deliver again. Pure.
+"""Where a group resumes by its owners' choice, and what each choice would skip or deliver again.
 
 ``exact`` is the rule. The others are what is usual without a proven map. Each is compared with the exact offset, so
 that owners who choose one know the price.
@@ -6,15 +6,34 @@ that owners who choose one know the price.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+from typing import Literal, Protocol
 
-from kafka_dr.offsets.translate.answers import Kind, Translation
-from kafka_dr.offsets.translate.facts import PartitionFacts
-from kafka_dr.positions import OffsetRange
+from kafka_dr.offsets.translate.answers import Kind, TranslatedOffset, Translation
+from kafka_dr.offsets.translate.basis import TranslationBasis
+from kafka_dr.offsets.translate.by_time import times_of_unread
+from kafka_dr.offsets.translate.facts import Facts, FactsOnDemand, PartitionFacts
+from kafka_dr.offsets.translate.read_logs import held_by
+from kafka_dr.positions import OffsetRange, PartitionOffset, TopicPartition
 
 Strategy = Literal["exact", "mm2_checkpoint", "timestamp", "earliest", "latest"]
 STRATEGIES: tuple[Strategy, ...] = ("exact", "mm2_checkpoint", "timestamp", "earliest", "latest")
+
+
+class StartPolicy(Protocol):
+    """What the owners of consumer groups declared; the topology has it."""
+
+    @property
+    def unknown_offsets(self) -> Literal["refuse", "earliest", "timestamp"]:
+        """What becomes of an offset that cannot be translated: none, the earliest record, or the time of the unread."""
+
+    @property
+    def timestamp_margin_seconds(self) -> float:
+        """How long before the first unread record a group begins that starts by its time."""
+
+    def start_for(self, group: str) -> Strategy:
+        """Return where a consumer group resumes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +81,89 @@ def start(strategy: Strategy, exact: Translation, facts: PartitionFacts, *, by_t
     # The local check of the exact offset holds for no other one.
     proof = exact.proof if chosen == exact.target_offset else "unknown"
     return Translation(exact.source_offset, chosen, kind, again, why, skipped, proof)
+
+
+def chosen_starts(
+    basis: TranslationBasis, translated: list[TranslatedOffset], policy: StartPolicy, on_demand: FactsOnDemand
+) -> list[TranslatedOffset]:
+    """Move the groups whose owners chose another start than the exact offset; the others stay as they are."""
+    choosing = [each for each in translated if policy.start_for(each.group) != "exact"]
+    if not choosing:
+        return translated
+    facts = on_demand.of({each.partition for each in choosing})
+    timed = [each for each in choosing if policy.start_for(each.group) == "timestamp"]
+    exact = {
+        each.on_source: each.target_offset
+        for each in choosing
+        if each.kind == "exact" and each.target_offset is not None
+    }
+    by_time = _by_time(basis, timed, policy, facts, exact=exact)
+    moved = []
+    for each in translated:
+        strategy = policy.start_for(each.group)
+        if strategy != "exact":
+            found = start(strategy, each, facts[each.partition], by_time=by_time.get(each.on_source))
+            each = found.of(each.group, each.partition)
+        moved.append(each)
+    return moved
+
+
+def starts_by_policy(
+    basis: TranslationBasis, translated: list[TranslatedOffset], policy: StartPolicy, on_demand: FactsOnDemand
+) -> list[TranslatedOffset]:
+    """Let what has no translation begin where the policy says."""
+    unknown = [each for each in translated if each.target_offset is None]
+    if not unknown or policy.unknown_offsets == "refuse":
+        return translated
+    partitions = {each.partition for each in unknown}
+    if policy.unknown_offsets == "timestamp":
+        by_time = _by_time(basis, unknown, policy, on_demand.of(partitions), exact={})
+        return [_from_the_time(each, by_time) if each.target_offset is None else each for each in translated]
+    held = held_by(basis.target, partitions, uncommitted=True)
+    return [_from_the_start(each, held) if each.target_offset is None else each for each in translated]
+
+
+def _by_time(
+    basis: TranslationBasis,
+    translated: Collection[TranslatedOffset],
+    policy: StartPolicy,
+    facts: Facts,
+    *,
+    exact: Mapping[PartitionOffset, int],
+) -> Mapping[PartitionOffset, int]:
+    """Return, by source offset, where the target is as young as the first unread record, less the policy's margin."""
+    if not translated:
+        return {}
+    offsets: dict[TopicPartition, set[int]] = {}
+    for each in translated:
+        offsets.setdefault(each.partition, set()).add(each.source_offset)
+    return times_of_unread(basis, facts, offsets, exact=exact, margin_seconds=policy.timestamp_margin_seconds).by_time
+
+
+def _from_the_time(each: TranslatedOffset, by_time: Mapping[PartitionOffset, int]) -> TranslatedOffset:
+    """If the time of the first unread record is not known, the offset stays unknown."""
+    if each.on_source not in by_time:
+        return each
+    return replace(
+        each,
+        target_offset=by_time[each.on_source],
+        kind="declared",
+        skipped_at_most=None,
+        reason=f"{each.reason}; by policy from the time of the first unread record on",
+    )
+
+
+def _from_the_start(each: TranslatedOffset, held: Mapping[TopicPartition, OffsetRange]) -> TranslatedOffset:
+    """Where the target has deleted records, nobody knows whether the group had read them all."""
+    begin, again = held[each.partition].start, len(held[each.partition])
+    return replace(
+        each,
+        target_offset=begin,
+        kind="declared" if begin else "bounded",
+        redelivered_at_most=again,
+        skipped_at_most=None if begin else 0,
+        reason=f"{each.reason}; by policy from the earliest record on",
+    )
 
 
 def _chosen(

@@ -14,15 +14,16 @@ None of them goes past an unread record: a map ends where records differ, and al
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from kafka_dr.clusters import KafkaCluster
 from kafka_dr.errors import TryAgain
-from kafka_dr.offsets.maps import NO_RUNS, MapStore, VerifiedRuns
-from kafka_dr.offsets.syncs.archive import SyncLookup
+from kafka_dr.offsets.maps import NO_RUNS, VerifiedRuns
 from kafka_dr.offsets.syncs.history import NOTHING as NO_SYNCS
 from kafka_dr.offsets.syncs.history import CheckpointRule, History
 from kafka_dr.offsets.translate.answers import Kind, Translation
+from kafka_dr.offsets.translate.basis import TranslationBasis
 from kafka_dr.parallel import at_once
 from kafka_dr.positions import OffsetRange, TopicPartition
 
@@ -49,6 +50,8 @@ class PartitionFacts:
 
 
 NO_FACTS = PartitionFacts(None, None)
+#: What is known about partitions before a record is read.
+Facts: TypeAlias = Mapping[TopicPartition, PartitionFacts]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +62,7 @@ class GatheredFacts:
     :param problems: a sentence each
     """
 
-    partitions: Mapping[TopicPartition, PartitionFacts]
+    partitions: Facts
     problems: tuple[str, ...]
 
 
@@ -70,26 +73,20 @@ class _ClusterFacts:
     silent: bool = False
 
 
-def gather(
-    source: KafkaCluster,
-    target: KafkaCluster,
-    partitions: Collection[TopicPartition],
-    *,
-    syncs: SyncLookup,
-    maps: MapStore,
-) -> GatheredFacts:
-    """Gather the facts about partitions.
+def gather(basis: TranslationBasis, partitions: Collection[TopicPartition]) -> GatheredFacts:
+    """Gather the facts about partitions. If the source does not answer, its ends are not known.
 
-    :param source: as operator or audit; if it does not answer, its ends are not known
-    :param target: as operator or audit
     :raises ClusterError: the target does not answer
     """
     wanted = set(partitions)
     # Log ends are asked for after the syncs, so that the record of each sync is below them.
-    known = syncs.read({p.topic for p in wanted})
-    on_source, on_target = at_once(lambda: _held(source, wanted, or_silent=True), lambda: _held(target, wanted))
-    read = maps.read({topic: (on_source.ids.get(topic, ""), topic_id) for topic, topic_id in on_target.ids.items()})
-    problems = (f"{source.name} does not answer: its ends are not known",) if on_source.silent else ()
+    known = basis.syncs.read({p.topic for p in wanted})
+    on_source, on_target = at_once(
+        lambda: _held(basis.source, wanted, or_silent=True), lambda: _held(basis.target, wanted)
+    )
+    ids = {topic: (on_source.ids.get(topic, ""), topic_id) for topic, topic_id in on_target.ids.items()}
+    read = basis.maps.read(ids)
+    problems = (f"{basis.source.name} does not answer: its ends are not known",) if on_source.silent else ()
     return GatheredFacts(
         {
             p: PartitionFacts(
@@ -104,6 +101,26 @@ def gather(
         },
         (*problems, *known.problems, *read.problems),
     )
+
+
+@dataclass(slots=True)
+class FactsOnDemand:
+    """The facts about partitions, for all stages of a translation: gathered when a stage first asks, and only once.
+
+    :param basis: what they are gathered from
+    """
+
+    basis: TranslationBasis
+    _known: dict[TopicPartition, PartitionFacts] = field(default_factory=dict)
+
+    def of(self, partitions: Collection[TopicPartition]) -> Facts:
+        """Return the facts about these partitions, and maybe others.
+
+        :raises ClusterError: the target does not answer
+        """
+        if missing := set(partitions) - self._known.keys():
+            self._known |= gather(self.basis, missing).partitions
+        return self._known
 
 
 def _held(cluster: KafkaCluster, wanted: Collection[TopicPartition], *, or_silent: bool = False) -> _ClusterFacts:

@@ -1,4 +1,4 @@
-"""Reads two logs at the same time, as records that can be compared, and the times of records."""
+"""Reads two logs at the same time, as records that can be compared."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TypeVar
 from kafka_dr.audit import Entry, comparable
 from kafka_dr.clusters import KafkaCluster
 from kafka_dr.parallel import ask_all, at_once
-from kafka_dr.positions import OffsetRange, PartitionOffset, TopicPartition
+from kafka_dr.positions import OffsetRange, TopicPartition
 
 T = TypeVar("T")
 #: Ranges of logs that are left out: by decision, their records are neither copied nor a copy.
@@ -19,8 +19,6 @@ Ranges = Mapping[TopicPartition, Collection[OffsetRange]]
 #: Parallel consumers on each cluster. To connect takes a consumer as long as three reads.
 _READERS = 2
 _READS_A_READER = 3
-#: Offsets that are read after each wanted one to find a record, in the first round and in the last.
-_WINDOWS = (16, 256, 4_096)
 
 
 def read_both(
@@ -88,33 +86,6 @@ def held_by(
     starts = cluster.topics.log_starts(wanted)
     ends = cluster.topics.high_watermarks(wanted) if uncommitted else cluster.topics.last_stable_offsets(wanted)
     return {p: OffsetRange(starts[p], max(starts[p], ends[p])) for p in wanted}
-
-
-def record_times(
-    cluster: KafkaCluster,
-    offsets: Mapping[TopicPartition, Collection[int]],
-    held: Mapping[TopicPartition, OffsetRange],
-) -> dict[PartitionOffset, int]:
-    """Return the time of the first record at or after each offset, in milliseconds since the epoch.
-
-    :param cluster: as audit
-    :param held: what the cluster holds of each partition
-    :returns: without the offsets that no record follows closely
-    """
-    found: dict[PartitionOffset, int] = {}
-    for window in _WINDOWS:
-        left = {p: {at for at in wanted if (p, at) not in found} for p, wanted in offsets.items() if p in held}
-        ranges = {
-            (p, at): OffsetRange(begin, min(held[p].end, begin + window))
-            for p, wanted in left.items()
-            for at in wanted
-            if (begin := max(at, held[p].start)) < held[p].end
-        }
-        for layer in layers(sorted(ranges)):
-            asked = dict(layer)
-            for record in cluster.log.read({p: ranges[p, at] for p, at in layer}):
-                found.setdefault((record.topic_partition, asked[record.topic_partition]), record.timestamp_ms)
-    return found
 
 
 def layers(wanted: Iterable[tuple[TopicPartition, T]]) -> list[list[tuple[TopicPartition, T]]]:

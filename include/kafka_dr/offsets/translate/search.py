@@ -48,15 +48,15 @@ def consistent(anchors: Iterable[A], held: RangePair) -> tuple[A, ...]:
     :param held: what both logs hold
     """
     lowest: dict[int, A] = {}
-    for anchor in anchors:
-        last = 1 if isinstance(anchor, OffsetPair) else 0
+    for each in anchors:
+        last = 1 if isinstance(each, OffsetPair) else 0
         if (
-            held.source.start <= anchor.source <= held.source.end - last
-            and held.target.start <= anchor.target <= held.target.end - last
+            held.source.start <= each.source <= held.source.end - last
+            and held.target.start <= each.target <= held.target.end - last
         ):
-            known = lowest.get(anchor.source)
-            if known is None or anchor.target < known.target:
-                lowest[anchor.source] = anchor
+            lower = lowest.get(each.source)
+            if lower is None or each.target < lower.target:
+                lowest[each.source] = each
     kept: list[A] = []
     for source in sorted(lowest, reverse=True):
         if not kept or lowest[source].target <= kept[-1].target:
@@ -73,7 +73,7 @@ def nothing_expired_early(anchors: Iterable[Anchor], held: RangePair) -> bool:
     :param anchors: also those of records that expired on the source
     """
     start = held.target.start
-    return start == 0 or any(a.source <= held.source.start and a.target >= start for a in anchors)
+    return start == 0 or any(each.source <= held.source.start and each.target >= start for each in anchors)
 
 
 class OffsetSearch:
@@ -99,9 +99,13 @@ class OffsetSearch:
         self._start = start = SeedPoint(source.start, target.start)
         #: Where the target deleted records, it is only a guess that both logs begin with the same record.
         self._guess = start if target.start > 0 else None
-        below = [a for a in anchors if a.source < position or (isinstance(a, SeedPoint) and a.source == position)]
+        below = [
+            each
+            for each in anchors
+            if each.source < position or (isinstance(each, SeedPoint) and each.source == position)
+        ]
         self._candidates: list[Anchor] = [start, *below[-_ATTEMPTS:]]
-        self._above = next((a for a in anchors if isinstance(a, OffsetPair) and a.source >= position), None)
+        self._above = next((each for each in anchors if isinstance(each, OffsetPair) and each.source >= position), None)
         self._unique: UniqueRecords | None = None
         self._seeking = False
         self._beyond = SURROUNDINGS

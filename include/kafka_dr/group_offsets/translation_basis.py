@@ -1,0 +1,98 @@
+"""What a run knows of offsets before a record is read, looked up here for all that translates or compares them.
+
+The journal knows where each direction of replication began, and what is quarantined; the verified frontier, how far
+records are equal. Audits keep offset maps, and MirrorMaker writes offset syncs. Earlier translations keep pairs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from kafka_dr.audit import FileFrontierStore
+from kafka_dr.clusters import OffsetRange, TopicPartition
+from kafka_dr.offsets import AnchorCache, Ignored, MapStore, SyncLookup, TranslationBasis
+from kafka_dr.positions import SeedPoint
+from kafka_dr.register.flow_seed import FlowSeed, journaled_seeds
+from kafka_dr.register.quarantine import QUARANTINE, by_partition, quarantined
+from kafka_dr.runs.recorded_files import recorder
+from kafka_dr.runs.run import Run
+
+
+def basis_of(run: Run) -> TranslationBasis:
+    """Look up what translations from a run's source to its target rest on.
+
+    What they learn is not kept, because applications may wait for them; see :func:`keeping_basis_of`.
+    """
+    return replace(basis_of_facts(run), seeds=_seeds_and_frontier(run), ignored=ignored_ranges(run))
+
+
+def basis_of_facts(run: Run) -> TranslationBasis:
+    """Return the same without what journal and frontier know: enough to gather facts, and nothing is read yet."""
+    source, target = run.clients.cluster(run.source, "audit"), run.clients.cluster(run.target, "audit")
+    source_id, target_id = (run.clients.topology.cluster(name).cluster_id for name in (run.source, run.target))
+    root, group = run.evidence_root, run.group.name
+    return TranslationBasis(
+        source,
+        target,
+        syncs=SyncLookup(source, target, root=root, cluster_ids=(source_id, target_id)),
+        maps=MapStore(root, group, source=(run.source, source_id), target=(run.target, target_id)),
+        cache=AnchorCache(root, group),
+    )
+
+
+def keeping_basis_of(run: Run) -> TranslationBasis:
+    """Look up the same for a translation that no application waits for: the pairs that it learns are kept."""
+    basis = basis_of(run)
+    # A dry run writes to no register, so it cannot record a digest.
+    if run.request.dry_run:
+        return basis
+    # A source that may be dead is not waited for.
+    also = () if run.silent or run.request.verb == "unplanned_failover" else (run.source,)
+    record = recorder(run.clients, needed_on=run.target, also_on=also)
+    return replace(basis, cache=replace(basis.cache, record=record), keeps=True)
+
+
+def seeds(run: Run) -> dict[TopicPartition, list[SeedPoint]]:
+    """Return every point where a direction began, seen from this run's source; journaled by earlier runs."""
+    found: dict[TopicPartition, list[SeedPoint]] = {}
+    for seed in valid_seeds(run):
+        for partition, point in seed.points.items():
+            found.setdefault(partition, []).append(point if seed.source == run.source else point.reversed)
+    return found
+
+
+def valid_seeds(run: Run) -> list[FlowSeed]:
+    """Return the seeds between this run's two clusters whose logs are still those that the clusters have."""
+    # Where a cluster was copied again, what was known of the topics before does not count.
+    rebuilt, clusters = _last_rebuild(run), {run.source, run.target}
+    found = journaled_seeds(run.history).values()
+    return [seed for seed in found if {seed.source, seed.target} == clusters and seed.epoch >= rebuilt]
+
+
+def ignored_ranges(run: Run) -> tuple[Ignored, Ignored]:
+    """Return what failbacks have quarantined on source and target: it is neither copied nor a copy."""
+    if not any(QUARANTINE in facts for facts in run.history.values()):
+        return {}, {}
+    return _quarantined_on(run, run.source), _quarantined_on(run, run.target)
+
+
+def _quarantined_on(run: Run, cluster: str) -> Ignored:
+    found = by_partition(quarantined(run.history, cluster, run.topic_ids(cluster)))
+    return {p: [OffsetRange(each.start, each.end) for each in ranges] for p, ranges in found.items()}
+
+
+def _seeds_and_frontier(run: Run) -> dict[TopicPartition, list[SeedPoint]]:
+    found = seeds(run)
+    frontier = FileFrontierStore(run.evidence_root, run.group.name).read(f"{run.source}-to-{run.target}")
+    # A frontier of a cluster that was copied again since says nothing about the records that it holds now.
+    if frontier is not None and frontier.identity[2] >= _last_rebuild(run):
+        for (topic, number), point in frontier.points.items():
+            reached = SeedPoint(point.source_offset, point.target_offset)
+            found.setdefault(TopicPartition(topic, number), []).append(reached)
+    return found
+
+
+def _last_rebuild(run: Run) -> int:
+    """Return the epoch in which one of this run's clusters was last copied again from nothing; 0 where none was."""
+    rebuilds = (facts["rebuild"] for facts in run.history.values() if "rebuild" in facts)
+    return max((int(each["epoch"]) for each in rebuilds if each["cluster"] in (run.source, run.target)), default=0)

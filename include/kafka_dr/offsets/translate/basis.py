@@ -1,0 +1,42 @@
+"""What every stage of a translation rests on: both clusters, and what is known of their logs already."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+
+from kafka_dr.clusters import KafkaCluster
+from kafka_dr.offsets.maps import MapStore
+from kafka_dr.offsets.syncs.archive import SyncLookup
+from kafka_dr.offsets.translate.anchor_cache import AnchorCache
+from kafka_dr.offsets.translate.read_logs import Ignored
+from kafka_dr.positions import SeedPoint, TopicPartition
+
+
+@dataclass(frozen=True, slots=True)
+class TranslationBasis:
+    """What translating offsets from one cluster to another rests on; looked up once, and handed from stage to stage.
+
+    :param source: the cluster that the offsets are from, reached as audit
+    :param target: the cluster that they are wanted for, reached as audit
+    :param syncs: looks up offset syncs
+    :param maps: what audits matched
+    :param cache: has what earlier translations learned
+    :param keeps: whether what this one learns is kept there for the next one
+    :param seeds: points that are known: journaled by earlier runs, or the verified frontier
+    :param ignored: ranges that are neither copied nor a copy, on the source and on the target
+    """
+
+    source: KafkaCluster
+    target: KafkaCluster
+    syncs: SyncLookup
+    maps: MapStore
+    cache: AnchorCache
+    keeps: bool = False
+    seeds: Mapping[TopicPartition, Collection[SeedPoint]] = field(default_factory=dict)
+    ignored: tuple[Ignored, Ignored] = ({}, {})
+
+    @property
+    def direction(self) -> str:
+        """The direction, as kept files name it: ``SOURCE-to-TARGET``."""
+        return f"{self.source.name}-to-{self.target.name}"

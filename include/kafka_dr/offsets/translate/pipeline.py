@@ -1,0 +1,119 @@
+"""The stages of a translation, called one after the other: facts, then content, then the owners' choice."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import TypeAlias
+
+from kafka_dr.offsets.translate.answers import TranslatedOffset, Translation
+from kafka_dr.offsets.translate.basis import TranslationBasis
+from kafka_dr.offsets.translate.by_content import translate_by_content
+from kafka_dr.offsets.translate.choice import StartPolicy, chosen_starts, starts_by_policy
+from kafka_dr.offsets.translate.facts import NO_FACTS, Facts, FactsOnDemand, translate_by_facts
+from kafka_dr.positions import Committed, OffsetRange, PartitionOffset, TopicPartition
+
+#: Offsets of the source, next to read, by partition.
+Offsets: TypeAlias = Mapping[TopicPartition, Collection[int]]
+#: Compares records. It answers for every offset, and no answer is late: no unread record is below it.
+ByContent: TypeAlias = Callable[[Offsets], Mapping[PartitionOffset, Translation]]
+#: Offsets that are compared by content at once. For more, what audits know is read first.
+_FEW_OFFSETS = 1_000
+
+
+def translate(basis: TranslationBasis, committed: Committed, policy: StartPolicy) -> list[TranslatedOffset]:
+    """Translate what groups have committed on the source, and follow their owners' choices and the policy.
+
+    Groups whose owners chose another start than the exact offset get that. An unknown offset becomes what the policy
+    says of unknown offsets.
+    """
+    on_demand = FactsOnDemand(basis)
+    translated = translate_committed(basis, committed, on_demand)
+    translated = chosen_starts(basis, translated, policy, on_demand)
+    return starts_by_policy(basis, translated, policy, on_demand)
+
+
+def translate_committed(
+    basis: TranslationBasis, committed: Committed, on_demand: FactsOnDemand | None = None
+) -> list[TranslatedOffset]:
+    """Translate what groups have committed on the source as precisely as it is known, past quarantined ranges.
+
+    :param on_demand: if other stages need facts as well
+    """
+    offsets = offsets_of(committed)
+    # A few offsets are read at once. Of many, audits have settled most before.
+    if sum(map(len, offsets.values())) > _FEW_OFFSETS:
+        facts = (on_demand or FactsOnDemand(basis)).of(offsets)
+        found = translate_offsets(partial(translate_by_content, basis), offsets, facts=facts)
+    else:
+        found = translate_by_content(basis, offsets)
+    translated = for_groups(committed, found)
+    ignored = basis.ignored[1]
+    if not ignored:
+        return translated
+    starts = basis.target.topics.log_starts(ignored)
+    ignored = {p: [each for each in ranges if each.end > starts[p]] for p, ranges in ignored.items()}
+    return [past_ignored(each, ignored.get(each.partition, ())) for each in translated]
+
+
+def offsets_of(committed: Committed) -> dict[TopicPartition, set[int]]:
+    """Return what groups have committed, by partition: an offset that several groups share is translated once."""
+    offsets: dict[TopicPartition, set[int]] = {}
+    for each in committed.values():
+        for partition, offset in each.items():
+            offsets.setdefault(partition, set()).add(offset)
+    return offsets
+
+
+def for_groups(committed: Committed, found: Mapping[PartitionOffset, Translation]) -> list[TranslatedOffset]:
+    """Return the translations of what groups have committed, in the order of groups and partitions.
+
+    :param found: of every offset that :func:`offsets_of` returned
+    """
+    return [
+        found[partition, offset].of(group, partition)
+        for group, offsets in sorted(committed.items())
+        for partition, offset in sorted(offsets.items())
+    ]
+
+
+def translate_offsets(
+    by_content: ByContent, offsets: Offsets, *, facts: Facts
+) -> Mapping[PartitionOffset, Translation]:
+    """Take what the facts say exactly, and compare content for the rest.
+
+    :param by_content: compares content; its answer counts if it has an offset, exact or not
+    :param offsets: next to read on the source, by partition
+    :param facts: of every partition
+    """
+    facts = {p: facts.get(p, NO_FACTS) for p in offsets}
+    found = {(p, offset): translate_by_facts(offset, facts[p]) for p, wanted in offsets.items() for offset in wanted}
+    unsure = {
+        p: left
+        for p, wanted in offsets.items()
+        if facts[p].source is not None and facts[p].target is not None
+        if (left := [offset for offset in wanted if found[p, offset].kind != "exact"])
+    }
+    read = by_content(unsure) if unsure else {}
+    # Content is compared only up to the last stable offset. A group that reads uncommitted records may be past it, and
+    # then keeps what the facts say.
+    return found | {key: answer for key, answer in read.items() if answer.target_offset is not None}
+
+
+def past_ignored(translated: TranslatedOffset, ignored: Sequence[OffsetRange]) -> TranslatedOffset:
+    """Skip quarantined ranges: where the group's last record is before one, its next one is after it.
+
+    A group that has not come so far would read records that were never copied. Only a person may decide that.
+
+    :param ignored: of the partition, on the target, rising
+    """
+    for each in ignored:
+        if translated.target_offset is None:
+            return translated
+        why = f"{translated.reason}; offsets {each.start} to {each.end} of the target are quarantined"
+        if translated.target_offset < each.start:
+            return replace(translated, target_offset=None, kind="unknown", redelivered_at_most=None, reason=why)
+        if translated.target_offset < each.end:
+            translated = replace(translated, target_offset=each.end, reason=why)
+    return translated
