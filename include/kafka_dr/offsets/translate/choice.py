@@ -86,7 +86,11 @@ def start(strategy: Strategy, exact: Translation, facts: PartitionFacts, *, by_t
 def chosen_starts(
     basis: TranslationBasis, translated: list[TranslatedOffset], policy: StartPolicy, on_demand: FactsOnDemand
 ) -> list[TranslatedOffset]:
-    """Move the groups whose owners chose another start than the exact offset; the others stay as they are."""
+    """Move the groups whose owners chose another start than the exact offset; the others stay as they are.
+
+    :param translated: as precise as it is known
+    :param on_demand: is asked about the partitions of those groups alone
+    """
     choosing = [each for each in translated if policy.start_for(each.group) != "exact"]
     if not choosing:
         return translated
@@ -111,7 +115,10 @@ def chosen_starts(
 def starts_by_policy(
     basis: TranslationBasis, translated: list[TranslatedOffset], policy: StartPolicy, on_demand: FactsOnDemand
 ) -> list[TranslatedOffset]:
-    """Let what has no translation begin where the policy says."""
+    """Let what has no translation begin where the policy says.
+
+    :param on_demand: is asked only if the policy goes by time
+    """
     unknown = [each for each in translated if each.target_offset is None]
     if not unknown or policy.unknown_offsets == "refuse":
         return translated
