@@ -83,8 +83,8 @@ def held_by(
     :param uncommitted: up to the high watermark; otherwise up to the last stable offset
     """
     wanted = list(partitions)
-    starts = cluster.topics.log_starts(wanted)
-    ends = cluster.topics.high_watermarks(wanted) if uncommitted else cluster.topics.last_stable_offsets(wanted)
+    ends_of = cluster.topics.high_watermarks if uncommitted else cluster.topics.last_stable_offsets
+    starts, ends = at_once(lambda: cluster.topics.log_starts(wanted), lambda: ends_of(wanted))
     return {p: OffsetRange(starts[p], max(starts[p], ends[p])) for p in wanted}
 
 
