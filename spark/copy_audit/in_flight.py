@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from copy_audit.fingerprints import Fingerprints, Longs, runs
+from kafka_dr.audit.circumstances import NOT_COPIED_YET
 from kafka_dr.audit.difference import Difference
 from kafka_dr.audit.finding import FindingKind
 
@@ -21,9 +22,10 @@ class InFlightRecords:
     A flow reads in order: a record before one that waits too long waits even longer, whatever its timestamp.
 
     :param indexes: of these records, rising
-    :param position: next to be read by the flow; ``None`` if it is not known, and then nothing is late
+    :param position: next to be read by the flow; ``None`` if it is not known
     :param seen_below: records below were on the source longer ago than a record may wait
     :param late_before: milliseconds since the epoch; an older record waits too long
+    :param observed: whether the position is never known; otherwise nothing is late where it is not
     """
 
     log: Fingerprints
@@ -31,6 +33,7 @@ class InFlightRecords:
     position: int | None
     seen_below: int
     late_before: int
+    observed: bool = False
 
     @property
     def late(self) -> tuple[int, int] | None:
@@ -50,14 +53,20 @@ class InFlightRecords:
 
     def _late_indexes(self) -> tuple[int, int]:
         offsets, times = self.log.offsets[self.indexes], self.log.timestamps[self.indexes]
-        first = len(offsets) if self.position is None else int(np.searchsorted(offsets, self.position))
+        first = self._first_unread(offsets)
         old = np.flatnonzero((times[first:] < self.late_before) | (offsets[first:] < self.seen_below))
         return first, first + int(old[-1]) + 1 if len(old) else first
+
+    def _first_unread(self, offsets: Longs) -> int:
+        """Return from which of them on the flow has not read them."""
+        if self.position is None:
+            return 0 if self.observed else len(offsets)
+        return int(np.searchsorted(offsets, self.position))
 
     def _runs(self, partition: int, kind: FindingKind, indexes: Longs) -> list[Difference]:
         if not len(indexes):
             return []
-        detail = "the flow has not read it yet" if kind is FindingKind.LATE else ""
+        detail = NOT_COPIED_YET if kind is FindingKind.LATE else ""
         offsets, times = self.log.offsets[indexes], self.log.timestamps[indexes]
         return [
             Difference(kind, partition, int(offsets[row]), None, count, int(times[row]), detail)

@@ -42,17 +42,30 @@ _ARRIVED = frozenset(
 class PartitionAudit:
     """One partition, aligned. Its unmatched records are sorted: some need an explanation, the others do not."""
 
-    def __init__(self, logs: PartitionLogs, *, compacted: bool, young_from: int) -> None:
+    def __init__(self, logs: PartitionLogs, *, compacted: bool, young_from: int, late_before: int) -> None:
         self.logs = logs
         self.compacted = compacted
+        self._late_before = late_before
         self.comparison = compare(logs.partition, logs.source, logs.target)
         self.unread = ExpiredOffsets(logs.source, logs.source_range, logs.first, logs.quarantined)
-        self.circumstances = _facts(logs, self.comparison, self.unread, young_from)
+        self.circumstances = _facts(logs, self.comparison, self.unread, (young_from, late_before))
         self.missing, self.foreign = self.comparison.unmatched_source(), self.comparison.unmatched_target()
+        self._target_end = self._judged_on_target()
+        self.foreign = self.foreign.before(self._target_end)
         self.in_flight = self._in_flight(self.missing.indexes, self.foreign.indexes)
         nothing = np.empty(0, np.int64)
         self.gone = CompactedAway(nothing, nothing)
         self.arrivals = Arrivals(logs.partition, logs.missing)
+
+    def _judged_on_target(self) -> int:
+        """Return up to which offset of the target its records are judged.
+
+        Some replicators copy records of transactions that are open. While one hides the end of the source's log, what
+        follows the last copy on the target may be copies of what cannot be read.
+        """
+        end, (_, after) = self.logs.target_range.end, self.comparison.tail_indexes
+        waits = self.logs.observed and self.logs.more_on_source and after < len(self.logs.target)
+        return int(self.logs.target.offsets[after]) if waits else end
 
     def take_arrivals(self, other: PartitionAudit) -> None:
         """Take missing records of this partition from the unmatched records of another one's target."""
@@ -119,13 +132,13 @@ class PartitionAudit:
             return tail
         if facts.position is not None:
             return tail[log.offsets[tail] >= facts.position]
+        if self.logs.observed:
+            return tail
         # An old record was passed over, and so was every record before it.
         old = np.flatnonzero(log.timestamps[tail] < facts.young_from)
         return tail[old[-1] + 1 if len(old) else 0 :]
 
-    def outcome(
-        self, differences: Sequence[Difference], arrivals: Sequence[Difference], late_before: int
-    ) -> PartitionOutcome:
+    def outcome(self, differences: Sequence[Difference], arrivals: Sequence[Difference]) -> PartitionOutcome:
         """Return what is known about the partition now.
 
         :param arrivals: missing records that have come; they belong to what earlier audits compared
@@ -133,9 +146,11 @@ class PartitionAudit:
         log, end = self.comparison.source, self.logs.source_range.end
         # These have no record that could be counted; their offsets count as expired.
         unread = self._never_copied()
-        on_its_way = InFlightRecords(log, self.in_flight, self.logs.position, self.logs.seen_below, late_before)
+        on_its_way = InFlightRecords(
+            log, self.in_flight, self.logs.position, self.logs.seen_below, self._late_before, self.logs.observed
+        )
         found = sorted([*_none_on_its_way(differences), *unread], key=_source_first)
-        coming = [d.source_offset for d in found if d.kind is FindingKind.IN_FLIGHT and d.source_offset is not None]
+        coming = [d.source_offset for d in found if _may_come(d) and d.source_offset is not None]
         coming += log.offsets[self.in_flight[:1]].tolist()
         resume = min(coming, default=end)
         waiting = [
@@ -157,10 +172,12 @@ class PartitionAudit:
             + _found_equal(arrivals),
             waiting_coverage=self._coverage(resume, end, [d for d in waiting if d not in unread]),
             frontier=frontier,
-            resume=(resume, self.logs.target_range.end),
+            resume=(resume, self._target_end),
             runs=tuple(self.comparison.runs()),
             unverified_since=self._unverified_since(frontier[0]),
-            digests=None if self.compacted else digests(log.below(resume), self.comparison.target),
+            digests=None
+            if self.compacted
+            else digests(log.below(resume), self.comparison.target.below(self._target_end)),
             late=on_its_way.late,
             missing=self._missing([d for d in settled if d.kind is FindingKind.LOST and d not in unread]),
             came=self.arrivals.offsets,
@@ -278,8 +295,9 @@ class PartitionAudit:
 
 
 def _facts(
-    logs: PartitionLogs, comparison: AlignedPartition, on_source: ExpiredOffsets, young_from: int
+    logs: PartitionLogs, comparison: AlignedPartition, on_source: ExpiredOffsets, times: tuple[int, int]
 ) -> PartitionCircumstances:
+    young_from, late_before = times
     on_target = ExpiredOffsets(logs.target, logs.target_range, logs.first)
     source_starts, target_starts, lengths = comparison.blocks.T
     return PartitionCircumstances(
@@ -291,6 +309,7 @@ def _facts(
         expired_on_target=on_target.gaps(target_starts, lengths),
         shorter_source=on_source.headless,
         shorter_target=on_target.headless,
+        late_before=late_before if logs.observed else None,
     )
 
 
@@ -300,9 +319,15 @@ def _none_on_its_way(differences: Sequence[Difference]) -> list[Difference]:
         (d.source_offset for d in differences if d.kind in _ARRIVED and d.source_offset is not None), default=-1
     )
     return [
-        replace(d, kind=FindingKind.LOST) if d.kind is FindingKind.IN_FLIGHT and (d.source_offset or 0) < arrived else d
+        replace(d, kind=FindingKind.LOST, detail="") if _may_come(d) and (d.source_offset or 0) < arrived else d
         for d in differences
     ]
+
+
+def _may_come(difference: Difference) -> bool:
+    """Return whether records are not copied yet; one that was reported lost and has come is late, too."""
+    waits = difference.kind in (FindingKind.IN_FLIGHT, FindingKind.LATE)
+    return waits and _only_on_source(difference)
 
 
 def _found_equal(arrivals: Sequence[Difference]) -> Coverage:

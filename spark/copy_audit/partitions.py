@@ -29,6 +29,10 @@ class PartitionLogs:
     :param quarantined: offsets of the source that were left out, because they are meant to have no copy
     :param seen_below: records below were on the source longer ago than a record may wait
     :param missing: records of the source that earlier audits reported lost, and that have not come
+    :param observed: whether nobody can be asked how far the flow is, ever: all that follows the last copy may still
+        come, and is late when it is too old
+    :param more_on_source: whether an open transaction hides the end of the source's log, so that the target may already
+        have copies of what cannot be read there
     """
 
     partition: int
@@ -43,6 +47,8 @@ class PartitionLogs:
     quarantined: tuple[tuple[int, int], ...] = ()
     seen_below: int = 0
     missing: Fingerprints = NOTHING
+    observed: bool = False
+    more_on_source: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,7 +35,9 @@ def audit_topic(
     :param young_from: milliseconds since the epoch; younger records may still be in flight
     :param late_before: milliseconds since the epoch; an older record that the flow has not read waits too long
     """
-    audits = [PartitionAudit(logs, compacted=compacted, young_from=young_from) for logs in partitions]
+    audits = [
+        PartitionAudit(logs, compacted=compacted, young_from=young_from, late_before=late_before) for logs in partitions
+    ]
     _take_arrivals(audits)
     for audit in audits:
         audit.excuse(lookups.living)
@@ -69,7 +71,6 @@ def audit_topic(
         audit.outcome(
             [d for d in differences if d.partition == audit.logs.partition],
             [d for d in arrivals if d.partition == audit.logs.partition],
-            late_before,
         )
         for audit in audits
     ]

@@ -81,6 +81,11 @@ class UnmatchedRecords:
         first = int(np.searchsorted(self.log.offsets, offset))
         return self.at(slice(int(np.searchsorted(self.indexes, first)), None))
 
+    def before(self, offset: int) -> UnmatchedRecords:
+        """Return the records up to an offset, which is the next one."""
+        after = int(np.searchsorted(self.log.offsets, offset))
+        return self.at(slice(None, int(np.searchsorted(self.indexes, after))))
+
     def record(self, row: int) -> UnmatchedRecord:
         """Return one record."""
         index = int(self.indexes[row])

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -15,15 +15,17 @@ from typing import Any, Literal
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 from copy_audit.fingerprints import MOST_IN_MEMORY, Fingerprints, Longs
 from copy_audit.unmatched import Ancestry
 from jobs.log_files import collected, holds_stamped, longs, read_file, spooled
-from kafka_dr.clusters import ClientSettings, OffsetRange, TopicPartition
+from jobs.records_in_memory import in_memory
+from kafka_dr.clusters import ClientSettings, OffsetRange, Record, TopicPartition
 from kafka_dr.parallel import ask_all
 from kafka_dr_spark.fingerprints import WRITE_OPTIONS, Special, fingerprints
+from kafka_dr_spark.renamed_topics import renamed
 
 FlowEnd = Literal["source", "target"]
 FLOW_ENDS: tuple[FlowEnd, FlowEnd] = ("source", "target")
@@ -64,21 +66,40 @@ class FingerprintLog:
         settings: Mapping[FlowEnd, ClientSettings],
         ranges: Mapping[FlowEnd, Mapping[TopicPartition, OffsetRange]],
         special: Special,
+        copies: Mapping[str, str] | None = None,
+        more: Mapping[FlowEnd, Sequence[Record]] | None = None,
     ) -> None:
-        """Read the ranges of both clusters at the same time, each once, and keep their fingerprints."""
-        ask_all(lambda end: self._scan(name, end, settings[end], ranges[end], special), settings)
+        """Read the ranges of both clusters at the same time, each once, and keep their fingerprints.
 
-    def _scan(
-        self,
-        name: str,
-        end: FlowEnd,
-        settings: ClientSettings,
-        ranges: Mapping[TopicPartition, OffsetRange],
-        special: Special,
-    ) -> None:
-        wanted = {partition: wanted for partition, wanted in ranges.items() if len(wanted)}
+        :param ranges: topics have the names of the source on both clusters
+        :param copies: by topic, what its copy is called on the target, where that is another name
+        :param more: records of no cluster that are kept with them
+        """
+        names: dict[FlowEnd, Mapping[str, str]] = {"source": {}, "target": copies or {}}
+
+        def scan(end: FlowEnd) -> None:
+            records = self._read(settings[end], ranges[end], names[end])
+            if made := (more or {}).get(end):
+                own = in_memory(self.session, made)
+                records = own if records is None else records.select(own.columns).unionAll(own)
+            if records is None:
+                return
+            writer = fingerprints(records, special).write.mode("overwrite").options(**WRITE_OPTIONS)
+            writer.parquet(self._folder(name, end))
+            self._files.pop(str(Path(self._folder(name, end).removeprefix("file://"))), None)
+
+        ask_all(scan, settings)
+
+    def _read(
+        self, settings: ClientSettings, ranges: Mapping[TopicPartition, OffsetRange], names: Mapping[str, str]
+    ) -> DataFrame | None:
+        """Return the records of ranges; ``None`` if all of them are empty.
+
+        :param names: by topic, its name on this cluster, where that is another one
+        """
+        wanted = {TopicPartition(names.get(p.topic, p.topic), p.partition): r for p, r in ranges.items() if len(r)}
         if not wanted:
-            return
+            return None
         options = {
             **settings.spark(),
             **_READING,
@@ -87,9 +108,7 @@ class FingerprintLog:
             "endingOffsets": json.dumps(_by_topic({p: r.end for p, r in wanted.items()}, dict)),
         }
         records = self.session.read.format("kafka").options(**options).load()
-        writer = fingerprints(records, special).write.mode("overwrite").options(**WRITE_OPTIONS)
-        writer.parquet(self._folder(name, end))
-        self._files.pop(str(Path(self._folder(name, end).removeprefix("file://"))), None)
+        return renamed(records, names) if names else records
 
     def stamped(self, name: str, end: FlowEnd) -> frozenset[str]:
         """Return the topics of which a scan has read records that their broker stamped."""

@@ -1,40 +1,42 @@
-"""The flow that a job is about, and both of its clusters in the role of the audit."""
+"""The flow that a job is about, and both of its clusters, reached by a principal that may only read."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from itertools import permutations
+from dataclasses import dataclass
 
 from jobs.connections import Connections
 from kafka_dr.clusters import KafkaCluster
+from kafka_dr.clusters.renamed import FlowCluster, RenamedCluster
 from kafka_dr.errors import Refused
 from kafka_dr.register import REGISTER_TOPIC
 from kafka_dr.replication import Flow, WatchedFlow
-from kafka_dr.topology import ClusterSpec, Topology
+from kafka_dr.topology import AuditedEnd, AuditedFlow, ClusterSpec, Topology
 
 
-def declared_flow(topology: Topology, name: str) -> Flow:
-    """Return the flow of that name.
+@dataclass(frozen=True, slots=True)
+class ReachedFlow:
+    """A flow whose clusters can be asked. The topics of both have the names that they have on the source.
 
-    :param name: ``GROUP.SOURCE-to-TARGET``; the name of its connector, which begins with ``dr.``, is accepted
-    :raises Refused: the topology declares no such flow
+    :param watched: what Connect stores of it; ``None`` if somebody else runs it
     """
-    flows = {
-        f"{group.name}.{source}-to-{target}": Flow(group.name, source, target)
-        for group in topology.protection_groups.values()
-        for source, target in permutations(group.clusters, 2)
-    }
-    known = flows.get(name) or flows.get(name.removeprefix("dr."))
-    if known is None:
-        raise Refused(f"the topology has no flow {name!r}: choose one of {', '.join(sorted(flows))}")
-    return known
+
+    declared: AuditedFlow
+    source: KafkaCluster
+    target: FlowCluster
+    watched: WatchedFlow | None
+
+
+def flow_of(declared: AuditedFlow) -> Flow:
+    """Return the flow under the names by which its results are kept."""
+    return Flow(declared.subject, declared.source.name, declared.target.name)
 
 
 def group_named(flow: str) -> str:
-    """Return the group that the name of a flow begins with.
+    """Return the group or observed flow that the name of a flow begins with.
 
-    :param flow: see :func:`declared_flow`
+    :param flow: see :func:`kafka_dr.topology.audited_flow`
     """
     return flow.removeprefix("dr.").rpartition(".")[0]
 
@@ -45,16 +47,39 @@ def audited(name: str, declared: ClusterSpec, connections: Connections) -> Kafka
 
 
 @contextmanager
-def reached(
-    topology: Topology, flow: Flow, connections: Connections
-) -> Iterator[tuple[KafkaCluster, KafkaCluster, WatchedFlow]]:
-    """Lend both clusters and the flow, all in the role of the audit; a cluster with another id is refused."""
-    source_cluster, target_cluster = topology.cluster(flow.source), topology.cluster(flow.target)
+def reached(topology: Topology, flow: AuditedFlow, connections: Connections) -> Iterator[ReachedFlow]:
+    """Lend both clusters and what is known of the flow; a cluster with another id is refused."""
     with (
-        audited(flow.source, source_cluster, connections) as source,
-        audited(flow.target, target_cluster, connections) as target,
+        KafkaCluster(flow.source.name, connections.kafka(flow.source.connection), known_topic=REGISTER_TOPIC) as source,
+        KafkaCluster(flow.target.name, connections.kafka(flow.target.connection), known_topic=REGISTER_TOPIC) as target,
     ):
-        for cluster, declared in ((source, source_cluster), (target, target_cluster)):
-            if (seen := cluster.topics.identity().cluster_id) != declared.cluster_id:
-                raise Refused(f"{cluster.name} answers with cluster id {seen}, the topology says {declared.cluster_id}")
-        yield source, target, WatchedFlow(flow, target=target, declared=target_cluster)
+        if flow.observed:
+            yield _observed(flow, source, target)
+            return
+        for cluster, end in ((source, flow.source), (target, flow.target)):
+            _recognise(cluster.topics.identity().cluster_id, end)
+        watched = WatchedFlow(flow_of(flow), target=target, declared=topology.cluster(flow.target.name))
+        yield ReachedFlow(flow, source, target, watched)
+
+
+def _observed(flow: AuditedFlow, source: KafkaCluster, target: KafkaCluster) -> ReachedFlow:
+    """Return an observed flow, whose principals may see no topic of this project or of Kafka's own."""
+    seen = []
+    for cluster, end in ((source, flow.source), (target, flow.target)):
+        found = cluster.configs.overview()
+        _recognise(found.cluster_id, end)
+        seen.append(found.cluster_id)
+        if found.topics:
+            cluster.connect_by(min(found.topics))
+    if seen[0] == seen[1]:
+        raise Refused(
+            f"{source.name} and {target.name} are the same cluster, {seen[0]}: a copy is never compared with itself; "
+            "correct a connection"
+        )
+    naming = flow.naming
+    return ReachedFlow(flow, source, target if naming is None else RenamedCluster(target, naming), None)
+
+
+def _recognise(seen: str, end: AuditedEnd) -> None:
+    if end.cluster_id not in (None, seen):
+        raise Refused(f"{end.name} answers with cluster id {seen}, the topology says {end.cluster_id}")

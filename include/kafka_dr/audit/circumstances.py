@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from kafka_dr.audit.difference import OneSidedRules, UnmatchedRecord
 from kafka_dr.audit.finding import FindingKind
 
+#: What a late record is that the flow has not read.
+NOT_COPIED_YET = "the flow has not read it yet"
+
 
 def may_still_come(offset: int, *, passed: int, hidden: bool) -> bool:
     """Return whether a record that was not found on the target may still come, rather than being lost.
@@ -35,6 +38,8 @@ class PartitionCircumstances:
     :param shorter_source: whether the source had deleted its first records before the first audit; the target may still
         have their copies
     :param shorter_target: the same of the target
+    :param late_before: milliseconds since the epoch; where nobody can be asked how far the flow is, what follows the
+        last copy may always still come, and an older record is late; ``None``: the flow can be asked
     """
 
     tail: int
@@ -45,17 +50,19 @@ class PartitionCircumstances:
     expired_on_target: frozenset[int] = frozenset()
     shorter_source: bool = False
     shorter_target: bool = False
+    late_before: int | None = None
 
     def may_still_come(self, offset: int, timestamp: int) -> bool:
         """Return whether a record after the last matched one is in flight, rather than passed over."""
         if self.position is None:
-            return self.held_back or timestamp >= self.young_from
+            return self.held_back or self.late_before is not None or timestamp >= self.young_from
         return may_still_come(offset, passed=self.position, hidden=self.held_back)
 
     def on_missing(self, record: UnmatchedRecord) -> tuple[FindingKind, str] | None:
         """Say what a record is that only the source has."""
         if record.gap == self.tail and self.may_still_come(record.offset, record.timestamp):
-            return FindingKind.IN_FLIGHT, ""
+            late = self.late_before is not None and record.timestamp < self.late_before
+            return (FindingKind.LATE, NOT_COPIED_YET) if late else (FindingKind.IN_FLIGHT, "")
         if record.gap == 0 and self.shorter_target:
             return None
         if record.gap in self.expired_on_target:
@@ -77,5 +84,11 @@ class PartitionCircumstances:
             self.on_missing,
             self.on_foreign,
             turning_offsets=() if self.position is None else (self.position,),
-            turning_times=(self.young_from,) if self.position is None else (),
+            turning_times=self._turning_times,
         )
+
+    @property
+    def _turning_times(self) -> tuple[int, ...]:
+        if self.late_before is not None:
+            return (self.late_before,)
+        return (self.young_from,) if self.position is None else ()

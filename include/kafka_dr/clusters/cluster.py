@@ -65,6 +65,13 @@ class KafkaCluster:
         self.log_sizes = LogSizes(self._session)
         self.capacity = Capacity(self._session)
 
+    def connect_by(self, topic: str) -> None:
+        """Connect clients from now on by looking up this topic, which the principal may DESCRIBE; see ``known_topic``.
+
+        For who may see no topic of Kafka's own: a lookup that is denied is written to the log of the brokers.
+        """
+        self._session.known_topic = topic
+
     def connect_ahead(self) -> None:
         """Begin to connect, so that the first request for offsets, read of committed records and write start sooner."""
         self._session.connect_ahead("read_committed")

@@ -14,6 +14,7 @@ from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, Consume
 
 from kafka_dr.clusters.group_coordinators import GroupCoordinators
 from kafka_dr.clusters.group_states import GroupStates
+from kafka_dr.clusters.model import GroupState
 from kafka_dr.clusters.session import ClusterSession
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.positions import TopicPartition
@@ -63,6 +64,10 @@ class GroupReading:
         Brokers silently omit the topics that the principal may not DESCRIBE.
         """
         return self._coordinators.committed(groups, require_stable=False)
+
+    def states(self, groups: Iterable[str]) -> dict[str, GroupState | KafkaDrError]:
+        """Return what each group does, or the error of a group that could not be described."""
+        return GroupStates(self._session).each(groups)
 
     def live(self, groups: Iterable[str], *, seconds: float = 10.0) -> dict[str, LiveReading | KafkaDrError]:
         """Return what the live members of each group read, or the error of a group that could not be read.

@@ -58,12 +58,18 @@ class LagLimits:
     retention_headroom: float
 
 
+#: What to look at first when a flow does not move.
+_FIRST, _OBSERVED_FIRST = "see dr_flows", "look at the replicator, which somebody else runs"
 _BROKEN = (LagVerdict.REWIND, LagVerdict.STOP, LagVerdict.STALL)
 
 
-def find(assessment: Assessment, limits: LagLimits) -> tuple[LagFinding, ...]:
-    """Return everything that exceeds its limit, what blocks a failover first."""
-    found = [finding for each in assessment.flow for finding in _of_partition(each, limits)]
+def find(assessment: Assessment, limits: LagLimits, *, observed: bool = False) -> tuple[LagFinding, ...]:
+    """Return everything that exceeds its limit, what blocks a failover first.
+
+    :param observed: whether somebody else runs the flow
+    """
+    first = _OBSERVED_FIRST if observed else _FIRST
+    found = [finding for each in assessment.flow for finding in _of_partition(each, limits, first)]
     found += _of_latency(assessment, limits)
     found += [finding for group in assessment.groups for finding in _of_group(group, limits)]
     return tuple(
@@ -71,7 +77,7 @@ def find(assessment: Assessment, limits: LagLimits) -> tuple[LagFinding, ...]:
     )
 
 
-def _of_partition(flow: FlowLag, limits: LagLimits) -> Iterator[LagFinding]:
+def _of_partition(flow: FlowLag, limits: LagLimits, first: str) -> Iterator[LagFinding]:
     lag = flow.lag
     if lag.past_end:
         sentence = (
@@ -85,7 +91,7 @@ def _of_partition(flow: FlowLag, limits: LagLimits) -> Iterator[LagFinding]:
         )
         yield LagFinding(LagFindingKind.DELETED, lag.name, lag.deleted, 0, blocks_failover=True, sentence=sentence)
     if lag.verdict in _BROKEN:
-        sentence = f"{lag.name}: {lag.verdict} with {lag.unread.records:,} records not copied: see dr_flows"
+        sentence = f"{lag.name}: {lag.verdict} with {lag.unread.records:,} records not copied: {first}"
         yield LagFinding(
             LagFindingKind.NOT_MOVING, lag.name, lag.seconds, None, blocks_failover=True, sentence=sentence
         )

@@ -34,6 +34,8 @@ class Subject:
     :param seconds: how long the audit took
     :param records_read: records that were read from the source
     :param latency_from: how the time of arrival is known, or why it is not
+    :param not_looked_at: a sentence for each thing that was not looked at; while there is one, nothing is ok
+    :param cautions: a sentence for each thing that is not known of what was looked at
     """
 
     flow: str
@@ -43,27 +45,35 @@ class Subject:
     seconds: float
     records_read: int
     latency_from: str
+    not_looked_at: Sequence[str] = ()
+    cautions: Sequence[str] = ()
 
 
-def verdict(assessment: Assessment, findings: Sequence[LagFinding]) -> str:
+def verdict(assessment: Assessment, findings: Sequence[LagFinding], not_looked_at: Sequence[str] = ()) -> str:
     """Return the verdict on everything that the report shows.
 
     A group that does not keep up is no finding, but a report that shows one is not ok.
     """
     if findings:
         return "findings"
+    if not_looked_at:
+        return "unknown"
     seen = {group.verdict for group in assessment.groups}
     if seen & _LATE:
         return "groups late"
     return "groups not judged yet" if LagVerdict.NOT_ENOUGH_DATA in seen else "ok"
 
 
-def sentence(assessment: Assessment, findings: Sequence[LagFinding]) -> str:
-    """Return the verdict in words: of the flow the first finding, or its lag; then of the groups.
+def sentence(subject: Subject, assessment: Assessment, findings: Sequence[LagFinding]) -> str:
+    """Return the verdict in words: of the flow the first finding, or its lag; then the groups, and what is not known.
 
     The lag of groups blocks no failover, and is still reported.
     """
-    return " ".join((_of_flow(assessment, findings), *_of_groups(assessment)))
+    unknown = [f"{each[0].upper()}{each[1:]}." for each in subject.cautions]
+    if left_out := subject.not_looked_at:
+        more = f" (and {len(left_out) - 1} more)" if len(left_out) > 1 else ""
+        unknown.append(f"Not looked at: {left_out[0]}{more}.")
+    return " ".join((_of_flow(assessment, findings), *_of_groups(assessment), *unknown))
 
 
 def _of_groups(assessment: Assessment) -> Iterator[str]:
@@ -129,13 +139,14 @@ def report(
         "audit": "lag",
         "flow": subject.flow,
         "epoch": subject.epoch,
-        "verdict": verdict(assessment, findings),
-        "sentence": sentence(assessment, findings),
+        "verdict": verdict(assessment, findings, subject.not_looked_at),
+        "sentence": sentence(subject, assessment, findings),
         "at": subject.at.astimezone(UTC).isoformat(),
         "seconds": round(subject.seconds, 1),
         "records_read": subject.records_read,
         "limits_seconds": asdict(limits),
         "findings": [{**asdict(finding), "kind": str(finding.kind)} for finding in findings],
+        **({"not_looked_at": list(subject.not_looked_at)} if subject.not_looked_at else {}),
         "groups_late": [{"group": each.group, "sentence": _in_words(each)} for each in late_groups(assessment)],
         "replication": {
             "state": subject.flow_state,

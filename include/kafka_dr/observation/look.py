@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from kafka_dr.clock import Clock
 from kafka_dr.clusters import KafkaCluster, NotFound
 from kafka_dr.clusters.configs import Overview
+from kafka_dr.clusters.flow_ends import hidden as hidden_in
+from kafka_dr.clusters.renamed import FlowCluster, RenamedCluster
 from kafka_dr.errors import KafkaDrError, Refused
 from kafka_dr.naming import Naming
 from kafka_dr.observation import settings
@@ -15,7 +17,6 @@ from kafka_dr.observation.checkpoints import Checkpoints, newest
 from kafka_dr.observation.groups import ExistingPositions, positions_of
 from kafka_dr.observation.meaning import Circumstances
 from kafka_dr.observation.reading import ReadingLimits, compare_all
-from kafka_dr.observation.renamed import RenamedCluster
 from kafka_dr.observation.result import FlowObservation
 from kafka_dr.parallel import at_once
 from kafka_dr.positions import Committed, OffsetRange, TopicPartition
@@ -32,15 +33,15 @@ def look_at(flow: ObservedFlowSpec, source: KafkaCluster, target: KafkaCluster, 
     """
     began, at = clock.monotonic(), clock.now()
     naming = flow.naming.rule()
-    ends = RenamedCluster.source(source), RenamedCluster.target(target, naming)
-    seen = at_once(*(end.overview for end in ends))
+    ends: tuple[FlowCluster, FlowCluster] = source, RenamedCluster(target, naming)
+    seen = at_once(*(end.configs.overview for end in ends))
     _refuse_wrong_clusters(flow, seen)
     problems: list[str] = []
     topics = _topics(flow, naming, seen[0], problems)
-    groups = _Groups.read(flow, ends, naming, problems)
+    groups = _Groups.read(flow, source, target, naming, problems)
     found = tuple(settings.read_settings(end, each, topics) for end, each in zip(ends, seen, strict=True))
     now_ms = int(at.timestamp() * 1000)
-    hidden = ends[1].hidden([t for t in topics if t not in seen[1].topics])
+    hidden = hidden_in(ends[1], [t for t in topics if t not in seen[1].topics])
     limits = ReadingLimits(
         flow.records_per_partition, flow.most_records, lambda: clock.monotonic() - began < flow.most_seconds
     )
@@ -127,53 +128,52 @@ class _Groups:
 
     @classmethod
     def read(
-        cls, flow: ObservedFlowSpec, ends: tuple[RenamedCluster, RenamedCluster], naming: Naming, problems: list[str]
+        cls, flow: ObservedFlowSpec, source: KafkaCluster, target: KafkaCluster, naming: Naming, problems: list[str]
     ) -> _Groups:
         """Read what the target has first: a group that goes on reading meanwhile is never ahead of its position."""
         if not flow.consumer_groups and not flow.consumer_group_prefixes:
             return cls({}, {}, (), Checkpoints())
         try:
-            names = [name for name in ends[0].cluster.groups.names() if flow.covers_group(name)]
+            names = [name for name in source.groups.names() if flow.covers_group(name)]
         except KafkaDrError as error:
             problems.append(f"consumer groups were not looked at: {error}")
             names = []
         unseen = sorted(set(flow.consumer_groups) - set(names))
         problems += [f"group {name} was not looked at: {flow.source.name} does not show it" for name in unseen]
-        checkpoints = _checkpoints(flow, ends[1], naming)
+        checkpoints = _checkpoints(flow, target, naming)
         if checkpoints.problem:
             problems.append(checkpoints.problem)
         if checkpoints.unreadable:
             problems.append(f"{checkpoints.unreadable} records of {flow.checkpoints} are no checkpoints that are known")
-        on_target, unread = _committed(flow, ends[1], names, problems)
-        committed, _ = _committed(flow, ends[0], names, problems)
+        on_target, unread = _committed(flow, RenamedCluster(target, naming), names, problems)
+        committed, _ = _committed(flow, source, names, problems)
         return cls(committed, on_target, unread, checkpoints)
 
 
 def _committed(
-    flow: ObservedFlowSpec, end: RenamedCluster, groups: list[str], problems: list[str]
+    flow: ObservedFlowSpec, end: FlowCluster, groups: list[str], problems: list[str]
 ) -> tuple[Committed, Collection[str]]:
     """Return what groups have committed in topics of the flow, and the groups that could not be read."""
     found: dict[str, dict[TopicPartition, int]] = {}
     unread = []
-    for group, answer in end.committed(groups).items():
+    for group, answer in end.group_reading.committed(groups).items():
         if isinstance(answer, KafkaDrError):
             unread.append(group)
-            problems.append(f"the offsets of {group} on {end.cluster.name} were not looked at: {answer}")
+            problems.append(f"the offsets of {group} on {end.name} were not looked at: {answer}")
         elif offsets := {p: offset for p, offset in answer.items() if flow.covers_topic(p.topic)}:
             found[group] = offsets
     return found, unread
 
 
-def _checkpoints(flow: ObservedFlowSpec, target: RenamedCluster, naming: Naming) -> Checkpoints:
+def _checkpoints(flow: ObservedFlowSpec, target: KafkaCluster, naming: Naming) -> Checkpoints:
     topic = flow.checkpoints
     if topic is None:
         return Checkpoints()
-    cluster = target.cluster
     try:
-        partitions = cluster.topics.describe([topic])[topic].partitions
-        starts, ends = cluster.topics.log_starts(partitions), cluster.topics.last_stable_offsets(partitions)
+        partitions = target.topics.describe([topic])[topic].partitions
+        starts, ends = target.topics.log_starts(partitions), target.topics.last_stable_offsets(partitions)
         ranges = {p: OffsetRange(starts[p], ends[p]) for p in partitions}
-        return newest(cluster.log.read(ranges), naming)
+        return newest(target.log.read(ranges), naming)
     except NotFound:
         return Checkpoints()
     except KafkaDrError as error:

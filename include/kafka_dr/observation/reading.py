@@ -6,11 +6,12 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from kafka_dr.audit.corruption import Parts
+from kafka_dr.clusters.flow_ends import held
+from kafka_dr.clusters.renamed import FlowCluster
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.observation.comparison import PartitionComparison, compare
 from kafka_dr.observation.meaning import Circumstances
 from kafka_dr.observation.records import NOTHING, ReadLog, SeenRecord
-from kafka_dr.observation.renamed import RenamedCluster
 from kafka_dr.parallel import at_once
 from kafka_dr.positions import OffsetRange, TopicPartition
 
@@ -44,8 +45,8 @@ class ComparedPartitions:
 
 
 def compare_all(
-    source: RenamedCluster,
-    target: RenamedCluster,
+    source: FlowCluster,
+    target: FlowCluster,
     partitions: Mapping[TopicPartition, bool],
     circumstances: Callable[[TopicPartition], Circumstances],
     limits: ReadingLimits,
@@ -81,32 +82,32 @@ _Logs = dict[TopicPartition, ReadLog]
 
 
 def _read(
-    source: RenamedCluster,
-    target: RenamedCluster,
+    source: FlowCluster,
+    target: FlowCluster,
     partitions: Sequence[TopicPartition],
     copied: Collection[TopicPartition],
     most: int,
 ) -> tuple[_Logs, _Logs]:
     """Read both clusters. The target's ends are asked first: what it has by then, the source has, too."""
-    on_target = target.held(copied)
-    on_source = source.held(partitions)
+    on_target = held(target, copied)
+    on_source = held(source, partitions)
     return at_once(lambda: _logs(source, on_source, most), lambda: _logs(target, on_target, most))
 
 
-def _logs(cluster: RenamedCluster, held: Mapping[TopicPartition, OffsetRange], most: int) -> _Logs:
-    ranges = {p: OffsetRange(max(each.start, each.end - most), each.end) for p, each in held.items()}
-    records: dict[TopicPartition, list[SeenRecord]] = {p: [] for p in held}
-    for record in cluster.read(ranges):
+def _logs(cluster: FlowCluster, there: Mapping[TopicPartition, OffsetRange], most: int) -> _Logs:
+    ranges = {p: OffsetRange(max(each.start, each.end - most), each.end) for p, each in there.items()}
+    records: dict[TopicPartition, list[SeenRecord]] = {p: [] for p in there}
+    for record in cluster.log.read(ranges):
         records[record.topic_partition].append(SeenRecord.of(record))
-    return {p: ReadLog(records[p], ranges[p], held[p]) for p in held}
+    return {p: ReadLog(records[p], ranges[p], there[p]) for p in there}
 
 
-def _aborted(source: RenamedCluster, partition: TopicPartition, log: ReadLog) -> frozenset[Parts]:
+def _aborted(source: FlowCluster, partition: TopicPartition, log: ReadLog) -> frozenset[Parts]:
     """Return the records that a reader of committed records does not see: some replicators copy them."""
     if len(log.records) == len(log.read):
         return frozenset()
     committed = {record.offset for record in log.records}
-    every = source.read({partition: log.read}, isolation="read_uncommitted")
+    every = source.log.read({partition: log.read}, isolation="read_uncommitted")
     return frozenset(SeenRecord.of(record).parts for record in every if record.offset not in committed)
 
 

@@ -9,13 +9,13 @@ from typing import Any
 from kafka_dr.clusters import NotAuthorized
 from kafka_dr.clusters.configs import Described, Overview
 from kafka_dr.clusters.configuration import ConfigValue
+from kafka_dr.clusters.renamed import FlowCluster
 from kafka_dr.config_sync.items import Item, ItemVerdict
 from kafka_dr.config_sync.policy import Policy
 from kafka_dr.config_sync.snapshot import TOPIC_PREFIX, Snapshot, TopicConfig
 from kafka_dr.config_sync.topics import TopicRules, compare_topics
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.observation.comparison import PartitionComparison
-from kafka_dr.observation.renamed import RenamedCluster
 
 _CLEANUP, _KEPT_MS, _KEPT_BYTES = "cleanup.policy", "retention.ms", "retention.bytes"
 _WORDS = {
@@ -47,12 +47,12 @@ class ClusterSettings:
         return found.value if found else None
 
 
-def read_settings(cluster: RenamedCluster, overview: Overview, topics: Iterable[str]) -> ClusterSettings:
+def read_settings(cluster: FlowCluster, overview: Overview, topics: Iterable[str]) -> ClusterSettings:
     """Read the settings of topics, as far as the principal may."""
-    name = cluster.cluster.name
+    name = cluster.name
     wanted = sorted(set(topics) & overview.topics.keys())
     try:
-        found = cluster.described(wanted) if wanted else Described({}, {})
+        found = cluster.configs.describe(wanted) if wanted else Described({}, {})
     except KafkaDrError as error:
         return ClusterSettings(name, overview, problem=f"settings were not looked at: {error}")
     refused = sorted(topic for topic, error in found.errors.items() if isinstance(error, NotAuthorized))

@@ -2,6 +2,14 @@
 
 from __future__ import annotations
 
+from kafka_dr.topology.audited import (
+    AuditedEnd,
+    AuditedFlow,
+    audited_flow,
+    audited_flows,
+    flows_of_group,
+    observed_audits,
+)
 from kafka_dr.topology.cluster import ClusterSpec, ConnectionIds, PasswordEnd, PasswordEnds, ReplicatorEndpoint
 from kafka_dr.topology.declared import OnlyObserved, UnknownName
 from kafka_dr.topology.drill import DrillKind, DrillSpec
@@ -23,7 +31,13 @@ from kafka_dr.topology.model import (
 )
 from kafka_dr.topology.names import DRILL_PREFIX, is_internal_topic
 from kafka_dr.topology.notifiers import SAYS_MORE, NotifierSpec, Occasion
-from kafka_dr.topology.observed import NamingSpec, ObservedCluster, ObservedFlowSpec
+from kafka_dr.topology.observed import (
+    NamingSpec,
+    ObservedAuditsSpec,
+    ObservedCanarySpec,
+    ObservedCluster,
+    ObservedFlowSpec,
+)
 
 __all__ = [
     "load",
@@ -39,8 +53,16 @@ __all__ = [
     "NotifierSpec",
     "Occasion",
     "SAYS_MORE",
+    "AuditedEnd",
+    "AuditedFlow",
+    "audited_flow",
+    "audited_flows",
+    "flows_of_group",
+    "observed_audits",
     "ProtectionGroup",
     "ObservedFlowSpec",
+    "ObservedAuditsSpec",
+    "ObservedCanarySpec",
     "ObservedCluster",
     "NamingSpec",
     "OnlyObserved",

@@ -60,6 +60,32 @@ class ObservedCluster(Section):
     )
 
 
+class ObservedAuditsSpec(Section):
+    """The audits by Spark of an observed flow. They run if the section is there, even if it is empty."""
+
+    duplicates: Literal["report", "fail"] = Field(
+        default="report",
+        description="what a record that was copied twice makes of an audit: report it only, as replication at least "
+        "once does that, or fail",
+    )
+    keep_fingerprints_seconds: Seconds = Field(
+        default=604_800, description="how long the fingerprint of a record, and a report, is kept"
+    )
+    min_retention_headroom_seconds: Seconds = Field(
+        default=3600, description="how long before the source deletes a record that is not copied somebody must know"
+    )
+
+
+class ObservedCanarySpec(Section):
+    """Numbered records that dr_canary writes to one topic of the source. Without it nothing is written anywhere."""
+
+    topic: TopicName = Field(description="a topic of the source that exists, that the flow copies, and nobody reads")
+    connection: ConnectionId = Field(
+        description="the connection id of a principal that may WRITE to this topic of the source, and nothing else"
+    )
+    late_seconds: Seconds = Field(default=10, description="after how long a canary record counts as late")
+
+
 class ObservedFlowSpec(Section):
     """Replication of some topics from one cluster to another, by whatever replicator, which is observed alone."""
 
@@ -88,6 +114,12 @@ class ObservedFlowSpec(Section):
     )
     most_seconds: Seconds = Field(
         default=600, description="how long one look may read; partitions that it does not reach are named"
+    )
+    audits: ObservedAuditsSpec | None = Field(
+        default=None, description="audits by Spark of all records, and of the lag; left out, there are none"
+    )
+    canary: ObservedCanarySpec | None = Field(
+        default=None, description="numbered records that show whether the flow works; left out, nothing is written"
     )
 
     @property

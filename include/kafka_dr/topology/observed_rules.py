@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from kafka_dr.naming import same_twice
 from kafka_dr.topology.document import Document, Path
 from kafka_dr.topology.mistakes import Mistake
+from kafka_dr.topology.observed import NamingSpec
 
 #: Which keys of a naming only some policies read.
 _READ_BY = {
@@ -31,6 +32,7 @@ def observed_mistakes(document: Document) -> Iterator[Mistake]:
         yield from _sides(document, here)
         yield from _topics(document, here)
         yield from _naming(document, here)
+        yield from _canary(document, here)
 
 
 def something_declared(document: Document) -> Iterator[Mistake]:
@@ -77,3 +79,18 @@ def _naming(document: Document, here: Path) -> Iterator[Mistake]:
     copies = table.values() if isinstance(table, dict) else ()
     for copy in sorted(same_twice(each for each in copies if isinstance(each, str))):
         yield document.mistake((*path, "table"), f"{copy!r} is the copy of two topics", "give each a copy of its own")
+
+
+def _canary(document: Document, here: Path) -> Iterator[Mistake]:
+    path = (*here, "canary", "connection")
+    if isinstance(written := document.at(*path), str) and written == document.at(*here, "source", "connection"):
+        seen = f"{written!r} is also given for the source"
+        yield document.mistake(path, seen, "who observes needs no WRITE: give the canary a principal of its own")
+    topic = document.at(*here, "canary", "topic")
+    try:
+        naming = NamingSpec.model_validate(document.at(*here, "naming") or {}).rule()
+    except ValueError:
+        return  # that mistake is named where it is
+    if isinstance(topic, str) and naming.copy_of(topic) is None:
+        seen = f"{topic!r} is never copied under this naming"
+        yield document.mistake((*here, "canary", "topic"), seen, "choose a topic that the replicator copies")

@@ -11,7 +11,8 @@ from jobs.checksum.plan import AuditPlan, PartitionAuditPlan
 from jobs.checksum.state import Both
 from kafka_dr.audit.kept_map import MapKey, Runs
 from kafka_dr.audit.offset_runs import OffsetRun, first_common, last_common
-from kafka_dr.clusters import KafkaCluster, OffsetRange, TopicPartition
+from kafka_dr.clusters import OffsetRange, TopicPartition
+from kafka_dr.clusters.renamed import FlowCluster
 from kafka_dr.errors import Refused
 
 _OFFSETS = re.compile(r"(?P<topic>.+)-(?P<partition>\d+):(?P<start>\d*)-(?P<end>\d*)")
@@ -80,7 +81,7 @@ class AuditOptions:
 def within_time(
     plan: AuditPlan,
     options: AuditOptions,
-    clusters: tuple[KafkaCluster, KafkaCluster],
+    clusters: tuple[FlowCluster, FlowCluster],
     *,
     restamped: Collection[str],
     known: Runs,
@@ -109,7 +110,7 @@ def within_time(
 
 
 def _at_times(
-    partitions: Mapping[TopicPartition, PartitionAuditPlan], options: AuditOptions, number: int, cluster: KafkaCluster
+    partitions: Mapping[TopicPartition, PartitionAuditPlan], options: AuditOptions, number: int, cluster: FlowCluster
 ) -> dict[TopicPartition, tuple[int | None, int | None]]:
     """Return the first offset of that time and next after the last one, of the partitions that hold any record;
     ``None`` for a bound that was not asked for.

@@ -74,6 +74,8 @@ class ComparedLogs:
                     left_over=each.left_over,
                     quarantined=tuple(left_out["source"].get(partition, ())),
                     missing=_missing(each),
+                    observed=resolved.observed,
+                    more_on_source=partition in resolved.source.hidden,
                 )
             )
         return found

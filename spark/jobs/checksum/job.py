@@ -13,15 +13,14 @@ from jobs.checksum.bounded import AuditOptions, OffsetBounds
 from jobs.checksum.grace import FlowWait
 from jobs.checksum.run import ChecksumRun, ask
 from jobs.connections import Connections
-from jobs.flows import declared_flow, group_named, reached
+from jobs.flows import ReachedFlow, flow_of, group_named, reached
 from jobs.session import UNKNOWN, Sessions, exit_code, spark_session
 from jobs.storage import local, path_of, rename_old_report
 from kafka_dr.clock import Clock, Stopwatch, SystemClock
 from kafka_dr.clusters import KafkaCluster
 from kafka_dr.register import KafkaRegister
 from kafka_dr.register.port import History
-from kafka_dr.replication import Flow
-from kafka_dr.topology import load
+from kafka_dr.topology import audited_flow, load
 from kafka_dr.topology.drill_group import topology_for
 
 FINDINGS = 1
@@ -37,12 +36,16 @@ def main(arguments: Sequence[str], environ: Mapping[str, str], sessions: Session
     return exit_code(lambda: _audit(parsed, environ, SystemClock(), sessions))
 
 
-def _history(flow: Flow, clusters: Sequence[KafkaCluster], clock: Clock) -> History:
-    """Return the journals of the group in both registers, by run; a fact may be in one of them only."""
+def _history(found: ReachedFlow, clock: Clock) -> History:
+    """Return the journals of the group in both registers, by run; a fact may be in one of them only.
+
+    An observed flow has no register.
+    """
     merged: dict[str, dict[str, Any]] = {}
-    for cluster in clusters:
-        for run, facts in KafkaRegister(cluster, clock).history(flow.group).items():
-            merged.setdefault(run, {}).update(facts)
+    for cluster in (found.source, found.target) if not found.declared.observed else ():
+        if isinstance(cluster, KafkaCluster):
+            for run, facts in KafkaRegister(cluster, clock).history(found.declared.subject).items():
+                merged.setdefault(run, {}).update(facts)
     return merged
 
 
@@ -51,7 +54,9 @@ def _parse(arguments: Sequence[str]) -> argparse.Namespace:
         prog="checksum_audit.py", description="Verify, record by record, that the copy of a flow is the original."
     )
     parser.add_argument("--topology", required=True, type=Path, help="the topology file")
-    parser.add_argument("--flow", required=True, help="GROUP.SOURCE-to-TARGET")
+    parser.add_argument(
+        "--flow", required=True, help="GROUP.SOURCE-to-TARGET; of an observed flow FLOW.SOURCE-to-TARGET"
+    )
     parser.add_argument("--out", required=True, help="a folder for the report: a path, or a URI that Spark knows")
     parser.add_argument("--full", action="store_true", help="begin again instead of continuing the previous audit")
     parser.add_argument("--topics", nargs="+", default=[], metavar="TOPIC", help="only these topics of the group")
@@ -95,21 +100,22 @@ def _audit(arguments: argparse.Namespace, environ: Mapping[str, str], clock: Clo
     if (folder := local(arguments.out)) is not None:
         rename_old_report(folder)
     topology = topology_for(group_named(arguments.flow), load(arguments.topology, environ))
-    flow = declared_flow(topology, arguments.flow)
+    flow = audited_flow(topology, arguments.flow)
     connections = Connections.read(environ)
     options = _options(arguments)
-    with reached(topology, flow, connections) as (source, target, watched):
-        group, history = topology.group(flow.group), _history(flow, (source, target), clock)
-        asked = ask(group, source=source, target=target, watched=watched, clock=clock, options=options)
+    with reached(topology, flow, connections) as found:
+        history = _history(found, clock)
+        asked = ask(found, clock=clock, options=options)
         watch.lap("resolve")
         with sessions(f"checksum audit of {arguments.flow}") as session:
             watch.lap("session")
             out = path_of(arguments.out, session)
             out.mkdir(parents=True, exist_ok=True)
             rename_old_report(out)
-            store = AuditStore.of(topology.evidence.root, session, flow)
-            flow_wait = FlowWait(watched, clock, group.thresholds.max_replication_latency_seconds)
-            run = ChecksumRun(group, source, target, store, watch, flow_wait, history)
+            store = AuditStore.of(topology.evidence.root, session, flow_of(flow))
+            latency = flow.thresholds.max_replication_latency_seconds
+            flow_wait = None if found.watched is None else FlowWait(found.watched, clock, latency)
+            run = ChecksumRun(found, store, watch, flow_wait, history)
             done = run.audit(options, asked)
             report = done.report
             # In this order: wherever the process dies, every settled finding is in a report, and only a result that was

@@ -14,8 +14,9 @@ from threading import Lock
 from copy_audit.arrivals import Keys
 from kafka_dr.audit.corruption import Parts, Payload, PayloadOf, Unseen
 from kafka_dr.audit.difference import Suspects, UnmatchedRecord
-from kafka_dr.clusters import ClusterError, KafkaCluster, OffsetRange, TopicPartition
+from kafka_dr.clusters import ClusterError, OffsetRange, TopicPartition
 from kafka_dr.clusters.model import Record
+from kafka_dr.clusters.renamed import FlowCluster
 from kafka_dr.parallel import ask_all, at_once
 
 #: Records closer than this are read at once: reading what is between them costs less than another request.
@@ -35,7 +36,7 @@ _Round = Mapping[TopicPartition, OffsetRange]
 
 
 def payloads_of(
-    topic: str, *, source: KafkaCluster, target: KafkaCluster, restamped: bool, most_bytes: int = _MOST_BYTES
+    topic: str, *, source: FlowCluster, target: FlowCluster, restamped: bool, most_bytes: int = _MOST_BYTES
 ) -> Callable[[Sequence[Suspects]], tuple[PayloadOf, PayloadOf]]:
     """Return a function that reads the payloads of suspects of a topic, from both clusters at once.
 
@@ -55,7 +56,7 @@ def payloads_of(
     return fetch
 
 
-def keys_of(topic: str, source: KafkaCluster, *, most_bytes: int = _MOST_BYTES) -> Keys:
+def keys_of(topic: str, source: FlowCluster, *, most_bytes: int = _MOST_BYTES) -> Keys:
     """Return a function that reads the keys of a topic's records on the source.
 
     :param most_bytes: how much is read of each partition at most; brokers return no key without its value
@@ -94,7 +95,7 @@ class _PayloadReader:
     :param left: bytes that may still be read
     """
 
-    cluster: KafkaCluster
+    cluster: FlowCluster
     topic: str
     restamped: bool
     found: dict[_PartitionOffset, Parts | Unseen]
@@ -104,7 +105,7 @@ class _PayloadReader:
 
     @classmethod
     def of(
-        cls, cluster: KafkaCluster, topic: str, records: Iterable[UnmatchedRecord], restamped: bool, most_bytes: int
+        cls, cluster: FlowCluster, topic: str, records: Iterable[UnmatchedRecord], restamped: bool, most_bytes: int
     ) -> _PayloadReader:
         found: dict[_PartitionOffset, Parts | Unseen] = {
             (each.partition, each.offset): Unseen.TOO_MUCH for each in records

@@ -10,7 +10,8 @@ from jobs.checksum.payloads import covering
 from jobs.checksum.plan import AuditPlan
 from jobs.checksum.state import Scan
 from jobs.fingerprint_log import FingerprintLog, FlowEnd
-from kafka_dr.clusters import KafkaCluster, TopicPartition
+from kafka_dr.clusters import TopicPartition
+from kafka_dr.clusters.renamed import FlowCluster
 
 
 def previous_scans(plan: AuditPlan, partition: TopicPartition) -> list[Scan]:
@@ -30,7 +31,7 @@ class PreviousKeys:
     log: FingerprintLog
     plan: AuditPlan
     topic: str
-    clusters: Mapping[FlowEnd, KafkaCluster]
+    clusters: Mapping[FlowEnd, FlowCluster]
 
     def living(self, end: FlowEnd, partition: int, keys: Longs) -> frozenset[int]:
         """Return which keys a cluster may still have a value of, from before what is compared now.

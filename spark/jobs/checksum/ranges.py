@@ -11,12 +11,15 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from jobs.checksum.state import Kind
+from jobs.flows import ReachedFlow
+from jobs.seen_settings import NOT_GRANTED, SeenSettings, seen_settings
 from kafka_dr.audit import stamped_topics, times_count, times_lost
 from kafka_dr.clock import Clock
-from kafka_dr.clusters import KafkaCluster, OffsetRange, Topic, TopicPartition
+from kafka_dr.clusters import OffsetRange, Topic, TopicPartition
+from kafka_dr.clusters.flow_ends import hidden
+from kafka_dr.clusters.renamed import FlowCluster
 from kafka_dr.errors import Refused
 from kafka_dr.replication import WatchedFlow
-from kafka_dr.topology import ProtectionGroup
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +45,9 @@ class ResolvedRanges:
     :param epoch: of the flow's seed; ``None`` for a flow that was never seeded
     :param compacted: topics that either cluster compacts
     :param stamped: topics whose records the broker stamps, on the source and on the target
+    :param observed: whether somebody else runs the flow, always in this direction
+    :param left_out: a sentence for each thing that was not looked at; while there is one, nothing is equal
+    :param cautions: a sentence for each thing that is not known of what was looked at
     """
 
     at: datetime
@@ -51,6 +57,9 @@ class ResolvedRanges:
     epoch: int | None
     compacted: frozenset[str]
     stamped: tuple[frozenset[str], frozenset[str]]
+    observed: bool = False
+    left_out: tuple[str, ...] = ()
+    cautions: tuple[str, ...] = ()
 
     @property
     def partitions(self) -> list[TopicPartition]:
@@ -62,7 +71,7 @@ class ResolvedRanges:
         """Topics whose timestamps cannot be compared."""
         source, target = self.stamped
         # A flow that was never seeded, or in a later epoch: the source may hold copies as well.
-        turned = self.epoch is None or self.epoch > 1
+        turned = not self.observed and (self.epoch is None or self.epoch > 1)
         return frozenset(
             topic
             for topic in source | target
@@ -92,54 +101,89 @@ class ResolvedRanges:
         return topic in self.compacted, topic not in self.restamped
 
 
-def resolve(
-    group: ProtectionGroup,
-    *,
-    source: KafkaCluster,
-    target: KafkaCluster,
-    watched: WatchedFlow,
-    clock: Clock,
-    only: Collection[str] = (),
-) -> ResolvedRanges:
+def resolve(reached: ReachedFlow, *, clock: Clock, only: Collection[str] = ()) -> ResolvedRanges:
     """Ask the flow and both clusters.
 
-    :param only: these topics; empty: all of the group's
-    :raises Refused: one of these is not a topic of the group, or is on neither cluster
+    :param only: these topics; empty: all of the flow's
+    :raises Refused: one of these is not a topic of the flow, or is on neither cluster
     """
-    positions, epoch = _positions(watched)
-    names = {cluster: _names(group, cluster, only) for cluster in (source, target)}
-    if missing := set(only) - names[source] - names[target]:
-        raise Refused(
-            f"{group.name} has no topic {sorted(missing)[0]!r} on {source.name} or {target.name}: correct --topics"
+    flow, source, target = reached.declared, reached.source, reached.target
+    positions, epoch = _positions(reached.watched)
+    on_source, on_target = (_names(reached, cluster, only) for cluster in (source, target))
+    left_out: tuple[str, ...] = ()
+    if flow.observed:
+        # What only the target has may be a topic of its own.
+        on_target &= on_source
+        unseen = hidden(target, on_source - on_target)
+        left_out = (
+            *(() if only else _not_there(reached, on_source)),
+            *(f"{topic} was not looked at, its copy is hidden: {why}" for topic, why in unseen.items()),
         )
-    on_target = _held(target, names[target])
-    on_source = _held(source, names[source])
+        on_source -= unseen.keys()
+    if missing := set(only) - on_source - on_target:
+        raise Refused(
+            f"{flow.subject} has no topic {sorted(missing)[0]!r} on {source.name} or {target.name}: correct --topics"
+        )
+    of_target = _held(target, on_target)
+    of_source = _held(source, on_source)
     at = clock.now()
-    configs = {cluster: cluster.topics.configs(found) for cluster, found in names.items()}
-    both = [configs[source], configs[target]]
+    settings = [seen_settings(reached, *each) for each in ((source, on_source), (target, on_target))]
+    configs = [each.configs for each in settings]
     return ResolvedRanges(
         at=at,
-        source=on_source,
-        target=on_target,
+        source=of_source,
+        target=of_target,
         positions=positions,
         epoch=epoch,
-        compacted=frozenset(t for found in both for t, c in found.items() if "compact" in c.get("cleanup.policy", "")),
-        stamped=(stamped_topics(configs[source]), stamped_topics(configs[target])),
+        compacted=frozenset(
+            t for found in configs for t, c in found.items() if "compact" in c.get("cleanup.policy", "")
+        ),
+        stamped=(stamped_topics(configs[0]), stamped_topics(configs[1])),
+        observed=flow.observed,
+        left_out=left_out,
+        cautions=tuple(filter(None, map(_caution, (source, target), settings))),
     )
 
 
-def _positions(watched: WatchedFlow) -> tuple[Mapping[TopicPartition, int] | None, int | None]:
-    if watched.status().state == "absent":
+def _positions(watched: WatchedFlow | None) -> tuple[Mapping[TopicPartition, int] | None, int | None]:
+    if watched is None or watched.status().state == "absent":
         return None, None
     where = watched.where()
     return where.next_to_read, where.seed_epoch
 
 
-def _names(group: ProtectionGroup, cluster: KafkaCluster, only: Collection[str]) -> set[str]:
-    return {name for name in cluster.topics.names() if group.owns_topic(name) and (not only or name in only)}
+def _names(reached: ReachedFlow, cluster: FlowCluster, only: Collection[str]) -> set[str]:
+    flow = reached.declared
+    return {
+        name
+        for name in cluster.topics.names()
+        if flow.covers_topic(name) and flow.copy_of(name) is not None and (not only or name in only)
+    }
 
 
-def _held(cluster: KafkaCluster, names: Iterable[str]) -> ClusterRanges:
+def _not_there(reached: ReachedFlow, names: Collection[str]) -> list[str]:
+    """Say which topics an observed flow names that its source does not show."""
+    flow, source = reached.declared, reached.source.name
+    if not names:
+        return [f"no topic of {flow.subject} was found on {source}: correct topics, or give its principal DESCRIBE"]
+    why = f"{source} has no such topic, or DESCRIBE is missing"
+    return [
+        f"{name} was not looked at: {why if flow.copy_of(name) else 'it is never copied under this naming'}"
+        for name in flow.topics
+        if name not in names
+    ]
+
+
+def _caution(cluster: FlowCluster, found: SeenSettings) -> str:
+    if not found.refused:
+        return ""
+    return (
+        f"whether {len(found.refused)} topics of {cluster.name} are compacted is not known ({NOT_GRANTED}): a record "
+        "that compaction removed counts as lost or foreign"
+    )
+
+
+def _held(cluster: FlowCluster, names: Iterable[str]) -> ClusterRanges:
     topics = cluster.topics.describe(names)
     wanted = [partition for topic in topics.values() for partition in topic.partitions]
     starts = cluster.topics.log_starts(wanted)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import islice
 from typing import Any
@@ -83,6 +83,9 @@ class ChecksumReport:
     :param duplicates_fail: whether records that were copied twice make the audit red
     :param restamped: topics whose timestamps are not compared
     :param times_lost: why not; empty if there are none
+    :param left_out: a sentence for each thing that was not looked at; while there is one, the flow is not equal
+    :param cautions: a sentence for each thing that is not known of what was looked at
+    :param copies: by topic, what its copy is called, where that is another name
     """
 
     flow: str
@@ -99,6 +102,9 @@ class ChecksumReport:
     log_bytes: int
     restamped: frozenset[str] = frozenset()
     times_lost: str = ""
+    left_out: tuple[str, ...] = ()
+    cautions: tuple[str, ...] = ()
+    copies: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def counts(self) -> Counter[str]:
@@ -114,7 +120,9 @@ class ChecksumReport:
         if self.failure:
             return "unknown"
         tolerated = set() if self.duplicates_fail else {str(each) for each in REPEATED}
-        return "findings" if set(self.counts) - tolerated else "equal"
+        if set(self.counts) - tolerated:
+            return "findings"
+        return "unknown" if self.left_out else "equal"
 
     @property
     def came_late(self) -> int:
@@ -130,8 +138,14 @@ class ChecksumReport:
         verified = total(p.coverage for p in self.partitions).sentence
         if late := self.came_late:
             verified += f", {late} that were reported lost came late"
-        verified += f". {self.times_lost}" if self.times_lost else ""
+        for more in filter(None, (self.times_lost, *self.cautions, self._not_looked_at)):
+            verified += f". {more}"
         return f"{said}; {verified}" if said else f"every compared record is equal: {verified}"
+
+    @property
+    def _not_looked_at(self) -> str:
+        more = f" (and {len(self.left_out) - 1} more)" if len(self.left_out) > 1 else ""
+        return f"Not looked at: {self.left_out[0]}{more}" if self.left_out else ""
 
     def to_json(self) -> dict[str, Any]:
         """Return ``report.json``."""
@@ -144,6 +158,7 @@ class ChecksumReport:
             topics.append(
                 {
                     "topic": topic,
+                    **({"copy": self.copies[topic]} if topic in self.copies else {}),
                     "topic_ids": {"source": self.topic_ids[topic][0], "target": self.topic_ids[topic][1]},
                     "verdict": "findings" if counts else "equal",
                     "counts": dict(counts),
@@ -164,7 +179,8 @@ class ChecksumReport:
             "coverage": total(p.coverage for p in self.partitions).to_json(),
             "verified_rpo_records": sum(p.end - p.frontier[0] for p in self.partitions),
             "verified_rpo_seconds": max((p.verified_rpo_seconds(self.at) for p in self.partitions), default=0.0),
-            "findings": [{"sentence": _in_words(found)} for found in islice(self._named(), _NAMED)],
+            "findings": [{"sentence": self._in_words(found)} for found in islice(self._named(), _NAMED)],
+            **({"not_looked_at": list(self.left_out)} if self.left_out else {}),
             "self_test": {"passed": not self.self_test, "missed": list(self.self_test)},
             "records_read": self.records_read,
             "log_bytes": self.log_bytes,
@@ -189,6 +205,18 @@ class ChecksumReport:
 
     def _named(self) -> Iterator[dict[str, Any]]:
         return (found for found in self.findings() if found["kind"] != FindingKind.IN_FLIGHT)
+
+    def _in_words(self, found: Mapping[str, Any]) -> str:
+        copy = self.copies.get(found["topic"])
+        of_copy = {"source": "", "target": f" of {copy}" if copy else ""}
+        where = [
+            f"{cluster} offset {found[f'{cluster}_offset']}{name}"
+            for cluster, name in of_copy.items()
+            if found[f"{cluster}_offset"] is not None
+        ]
+        records = "one record" if found["count"] == 1 else f"{found['count']} records from this offset on"
+        detail = f" ({found['detail']})" if found["detail"] else ""
+        return f"{found['kind']}: {found['topic']}-{found['partition']}, {', '.join(where)}: {records}{detail}"
 
     def offset_map(self) -> dict[MapKey, list[OffsetRun]]:
         """Return the runs that this audit adds to the offset map."""
@@ -224,14 +252,3 @@ def counted(differences: Iterable[Difference]) -> dict[str, int]:
 
 def _came_late(found: Difference) -> bool:
     return found.kind is FindingKind.LATE and found.target_offset is not None
-
-
-def _in_words(found: Mapping[str, Any]) -> str:
-    where = [
-        f"{cluster} offset {found[f'{cluster}_offset']}"
-        for cluster in ("source", "target")
-        if found[f"{cluster}_offset"] is not None
-    ]
-    records = "one record" if found["count"] == 1 else f"{found['count']} records from this offset on"
-    detail = f" ({found['detail']})" if found["detail"] else ""
-    return f"{found['kind']}: {found['topic']}-{found['partition']}, {', '.join(where)}: {records}{detail}"

@@ -28,13 +28,14 @@ from jobs.checksum.ranges import ResolvedRanges, resolve
 from jobs.checksum.report import ChecksumReport, PartitionReport
 from jobs.checksum.state import AuditState, Both, Scan
 from jobs.fingerprint_log import FLOW_ENDS, FlowEnd
+from jobs.flows import ReachedFlow
 from kafka_dr.clock import Clock, Stopwatch
 from kafka_dr.clusters import KafkaCluster, OffsetRange, TopicPartition
+from kafka_dr.clusters.renamed import FlowCluster
 from kafka_dr.errors import TryAgain
 from kafka_dr.parallel import at_once
 from kafka_dr.register.port import History
-from kafka_dr.replication import WatchedFlow
-from kafka_dr.topology import ProtectionGroup
+from kafka_dr.topology import AuditedFlow
 from kafka_dr_spark.fingerprints import Special
 
 #: No record is younger than this.
@@ -52,22 +53,20 @@ class AuditInput:
     batch: self_test.SelfTestBatch
 
 
-def ask(
-    group: ProtectionGroup,
-    *,
-    source: KafkaCluster,
-    target: KafkaCluster,
-    watched: WatchedFlow,
-    clock: Clock,
-    options: AuditOptions,
-) -> AuditInput:
+def ask(reached: ReachedFlow, *, clock: Clock, options: AuditOptions) -> AuditInput:
     """Ask both clusters and Connect which offsets to read, and write the self-test at the same time."""
-    now_ms, copies = int(clock.now().timestamp() * 1000), group.flow.replication_factor
     resolved, batch = at_once(
-        lambda: resolve(group, source=source, target=target, watched=watched, clock=clock, only=options.of_topics),
-        lambda: self_test.write(source, target, now_ms=now_ms, replication_factor=copies),
+        lambda: resolve(reached, clock=clock, only=options.of_topics), lambda: _self_test(reached, clock)
     )
     return AuditInput(resolved, batch)
+
+
+def _self_test(reached: ReachedFlow, clock: Clock) -> self_test.SelfTestBatch:
+    now_ms = int(clock.now().timestamp() * 1000)
+    if reached.declared.observed or not isinstance(reached.target, KafkaCluster):
+        return self_test.in_memory(now_ms=now_ms)
+    copies = reached.declared.replication_factor
+    return self_test.write(reached.source, reached.target, now_ms=now_ms, replication_factor=copies)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,19 +86,31 @@ class AuditOutcome:
 class ChecksumRun:
     """One audit.
 
-    :param source: reached as audit
-    :param target: reached as audit
-    :param flow_wait: gives the flow time for records that seem late
+    :param reached: the flow, and both clusters by a principal that may only read
+    :param flow_wait: gives the flow time for records that seem late; ``None`` if it cannot be asked where it is
     :param history: the journals of the group, which name the ranges that a failback quarantined
     """
 
-    group: ProtectionGroup
-    source: KafkaCluster
-    target: KafkaCluster
+    reached: ReachedFlow
     store: AuditStore
     watch: Stopwatch
-    flow_wait: FlowWait
+    flow_wait: FlowWait | None
     history: History = field(default_factory=dict)
+
+    @property
+    def flow(self) -> AuditedFlow:
+        """What is declared of the flow."""
+        return self.reached.declared
+
+    @property
+    def source(self) -> KafkaCluster:
+        """The source."""
+        return self.reached.source
+
+    @property
+    def target(self) -> FlowCluster:
+        """The target, under the names of the source."""
+        return self.reached.target
 
     def audit(self, options: AuditOptions, asked: AuditInput) -> AuditOutcome:
         """Audit the flow. Nothing of it counts until it is kept."""
@@ -121,7 +132,7 @@ class ChecksumRun:
         report = replace(report, failure=failure_of(report), seconds=self.watch.total())
         if options.bounded:
             self.store.log.remove(scan)
-        keep_for = timedelta(seconds=self.group.audits.keep_fingerprints_seconds)
+        keep_for = timedelta(seconds=self.flow.audits.keep_fingerprints_seconds)
         begun_again = frozenset(p for p, each in plan.partitions.items() if each.events)
         return AuditOutcome(report, state, ScanFacts(scan, resolved.at, begun_again, keep_for))
 
@@ -165,15 +176,25 @@ class ChecksumRun:
 
     def _scan(self, scan: str, plan: AuditPlan, batch: self_test.SelfTestBatch, resolved: ResolvedRanges) -> None:
         ranges: dict[FlowEnd, dict[TopicPartition, OffsetRange]] = {
-            "source": {p: each.source for p, each in plan.partitions.items()} | batch.ranges(batch.source),
-            "target": {p: each.target for p, each in plan.partitions.items()} | batch.ranges(batch.target),
+            "source": {p: each.source for p, each in plan.partitions.items()},
+            "target": {p: each.target for p, each in plan.partitions.items()},
         }
+        if not batch.records:
+            ranges["source"] |= batch.ranges(batch.source)
+            ranges["target"] |= batch.ranges(batch.target)
         self.store.log.scan(
             scan,
             settings={"source": self.source.settings, "target": self.target.settings},
             ranges=ranges,
             special=Special(compacted=resolved.compacted, restamped=resolved.restamped),
+            copies=self._copy_names({p.topic for p in plan.partitions}),
+            more=batch.records,
         )
+
+    def _copy_names(self, topics: Collection[str]) -> dict[str, str]:
+        """Return what copies are called, where that is another name than that of their originals."""
+        names = {topic: self.flow.copy_of(topic) for topic in sorted(topics)}
+        return {topic: copy for topic, copy in names.items() if copy is not None and copy != topic}
 
     def _log_starts(self, plan: AuditPlan) -> tuple[Mapping[TopicPartition, int], Mapping[TopicPartition, int]]:
         """Ask where the logs start now: records below may have been deleted before they were read."""
@@ -191,9 +212,9 @@ class ChecksumRun:
         gone: tuple[Mapping[TopicPartition, int], Mapping[TopicPartition, int]],
         options: AuditOptions,
     ) -> tuple[ChecksumReport, AuditState]:
-        age = timedelta(seconds=self.group.thresholds.max_record_age_seconds)
+        age = timedelta(seconds=self.flow.thresholds.max_record_age_seconds)
         young_from = int((resolved.at - age).timestamp() * 1000)
-        late_before = resolved.at - timedelta(seconds=self.group.thresholds.max_lag_seconds)
+        late_before = resolved.at - timedelta(seconds=self.flow.thresholds.max_lag_seconds)
         seen = {p: _seen_below(plan, p, late_before) for p in plan.partitions}
         outcomes: dict[TopicPartition, PartitionOutcome] = {}
         records = 0
@@ -218,7 +239,8 @@ class ChecksumRun:
             self.watch.lap("compare")
         reports: list[PartitionReport] = []
         states = dict(plan.state.partitions)
-        for partition, outcome in self.flow_wait.judged(outcomes, seen).items():
+        judged = outcomes if self.flow_wait is None else self.flow_wait.judged(outcomes, seen)
+        for partition, outcome in judged.items():
             each = plan.partitions[partition]
             blocked = blocked_too_long(partition, each.known, resolved, age)
             reports.append(reported(partition, each, outcome, resolved, blocked))
@@ -229,7 +251,7 @@ class ChecksumRun:
         maps = () if options.full and not options.topics else plan.state.maps
         state = replace(plan.state, partitions=states, scans=(*plan.state.scans, done), maps=maps)
         report = ChecksumReport(
-            flow=f"{self.group.name}.{self.source.name}-to-{self.target.name}",
+            flow=self.flow.name,
             epoch=resolved.epoch,
             at=resolved.at,
             full=options.full,
@@ -237,10 +259,13 @@ class ChecksumRun:
             topic_ids=plan.state.topic_ids,
             self_test=(),
             failure="",
-            duplicates_fail=self.group.audits.duplicates == "fail",
+            duplicates_fail=self.flow.audits.duplicates == "fail",
             seconds={},
             times_lost=resolved.times_lost(self.source.name, self.target.name),
             restamped=resolved.restamped,
+            left_out=resolved.left_out,
+            cautions=resolved.cautions,
+            copies=self._copy_names(plan.state.topic_ids),
             records_read=records,
             log_bytes=self.store.log.bytes_of(scan),
         )
@@ -259,9 +284,12 @@ class ChecksumRun:
             )
             for partition in sorted(batch.source)
         ]
-        lookups = AuditLookups(
-            payloads_of(self_test.TOPIC, source=self.source, target=self.target, restamped=False), nowhere
+        payloads = (
+            batch.payloads
+            if batch.records
+            else payloads_of(self_test.TOPIC, source=self.source, target=self.target, restamped=False)
         )
+        lookups = AuditLookups(payloads, nowhere)
         outcomes = audit_topic(logs, compacted=False, young_from=_NEVER_YOUNG, lookups=lookups)
         return batch.missed([d for outcome in outcomes for d in (*outcome.settled, *outcome.waiting)])
 

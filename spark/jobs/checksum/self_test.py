@@ -1,17 +1,20 @@
 """The audit's self-test: a topic of known faults, written to both clusters, in which each audit must find every fault.
 
-Every run appends a batch of its own, and compares nothing else of the topic.
+Every run appends a batch of its own, and compares nothing else of the topic. For a flow that is only observed nothing
+may be written: the same records come from memory, and take the same way from the data frame on.
 """
 
 from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
-from kafka_dr.audit.difference import Difference
+from jobs.fingerprint_log import FlowEnd
+from kafka_dr.audit.corruption import Parts, Payload, PayloadOf
+from kafka_dr.audit.difference import Difference, Suspects
 from kafka_dr.audit.finding import FindingKind
-from kafka_dr.clusters import KafkaCluster, OffsetRange, TopicPartition
+from kafka_dr.clusters import KafkaCluster, OffsetRange, Record, TopicPartition
 from kafka_dr.clusters.writing import NewRecord
 from kafka_dr.parallel import at_once
 
@@ -31,11 +34,13 @@ class SelfTestBatch:
     :param source: the offsets that it wrote on the source, by partition
     :param target: the same on the target
     :param expected: what an audit of these ranges has to find
+    :param records: by cluster, the records that no cluster has; empty if they were written
     """
 
     source: dict[TopicPartition, tuple[int, ...]]
     target: dict[TopicPartition, tuple[int, ...]]
     expected: tuple[_Expected, ...]
+    records: Mapping[FlowEnd, tuple[Record, ...]] = field(default_factory=dict)
 
     @staticmethod
     def ranges(offsets: dict[TopicPartition, tuple[int, ...]]) -> dict[TopicPartition, OffsetRange]:
@@ -48,6 +53,10 @@ class SelfTestBatch:
         missing = [f"{each[0]} in partition {each[1]} was not found" for each in self.expected if each not in seen]
         invented = [f"{each[0]} in partition {each[1]} is not there" for each in seen.difference(self.expected)]
         return [*missing, *sorted(invented)]
+
+    def payloads(self, _suspects: Sequence[Suspects]) -> tuple[PayloadOf, PayloadOf]:
+        """Return how the payloads of records are looked up that no cluster has."""
+        return _looking_in(self.records["source"]), _looking_in(self.records["target"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,18 +115,65 @@ def write(source: KafkaCluster, target: KafkaCluster, *, now_ms: int, replicatio
 
     :param now_ms: milliseconds since the epoch
     """
+    originals, copies = _drafts(now_ms)
+    on_source, on_target = at_once(
+        lambda: _append(source, originals, replication_factor), lambda: _append(target, copies, replication_factor)
+    )
+    return SelfTestBatch(_by_partition(on_source), _by_partition(on_target), _expected(on_source, on_target))
+
+
+def in_memory(*, now_ms: int) -> SelfTestBatch:
+    """Return a batch that is on no cluster.
+
+    :param now_ms: milliseconds since the epoch
+    """
+    originals, copies = _drafts(now_ms)
+    offsets = [{p: tuple(range(len(each))) for p, each in drafts.items()} for drafts in (originals, copies)]
+    records: dict[FlowEnd, tuple[Record, ...]] = {"source": _as_read(originals), "target": _as_read(copies)}
+    return SelfTestBatch(_by_partition(offsets[0]), _by_partition(offsets[1]), _expected(*offsets), records)
+
+
+_Drafts = dict[int, list[NewRecord]]
+
+
+def _drafts(now_ms: int) -> tuple[_Drafts, _Drafts]:
+    """Return the records of the source and of its faulty copy, by partition."""
     nonce = secrets.token_bytes(8)
     originals = {p: [_record(p, n, nonce, now_ms) for n in range(_RECORDS)] for p in range(_PARTITIONS)}
     foreign = NewRecord(TopicPartition(TOPIC, 1), b"alien", secrets.token_bytes(16), (), now_ms)
     copies = {p: [_copy(each, originals, p, foreign) for each in draft] for p, draft in _faulty().items()}
-    on_source, on_target = at_once(
-        lambda: _append(source, originals, replication_factor), lambda: _append(target, copies, replication_factor)
+    return originals, copies
+
+
+def _as_read(drafts: _Drafts) -> tuple[Record, ...]:
+    return tuple(
+        Record(
+            topic=TOPIC,
+            partition=partition,
+            offset=offset,
+            timestamp_ms=each.timestamp_ms or 0,
+            key=each.key,
+            value=each.value,
+            headers=each.headers,
+        )
+        for partition, records in drafts.items()
+        for offset, each in enumerate(records)
     )
-    expected = tuple(
+
+
+def _expected(on_source: dict[int, tuple[int, ...]], on_target: dict[int, tuple[int, ...]]) -> tuple[_Expected, ...]:
+    return tuple(
         (kind, p, _at(on_source, p, s), _at(on_target, 1 if kind is FindingKind.MOVED else p, t), count)
         for kind, p, s, t, count in truth()
     )
-    return SelfTestBatch(_by_partition(on_source), _by_partition(on_target), expected)
+
+
+def _looking_in(records: Sequence[Record]) -> PayloadOf:
+    found = {
+        (each.partition, each.offset): Parts.of(Payload(each.key, each.value, each.headers, each.timestamp_ms))
+        for each in records
+    }
+    return lambda record: found[record.partition, record.offset]
 
 
 def _record(partition: int, number: int, nonce: bytes, now_ms: int) -> NewRecord:

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Literal
 
+from jobs.flows import ReachedFlow, flow_of
 from kafka_dr.clock import Clock
 from kafka_dr.clusters import ClusterError, KafkaCluster, OffsetRange, Topic, TopicPartition
+from kafka_dr.clusters.renamed import FlowCluster
 from kafka_dr.lag import GroupSeen, PartitionSeen, Retention
 from kafka_dr.replication import Flow, FlowState, WatchedFlow
-from kafka_dr.topology import ProtectionGroup
+from kafka_dr.topology import AuditedFlow
 
 #: The partition of MirrorMaker's topic of offset syncs; it has no other.
 SYNCS = 0
@@ -22,21 +25,25 @@ MOST_SYNCS = 20_000
 class LagFacts:
     """Everything except the content of records.
 
-    :param state: of the flow's connector
+    :param state: of the flow's connector; ``observed`` if somebody else runs the flow, and nobody can be asked
     :param epoch: of the flow's seed; ``None`` for a flow that was never seeded
     :param at: when the ends were read: after the positions, so that no lag is reported too small
     :param partitions: of the source, without what has to be read
     :param syncs: the newest offset syncs on the target; ``None`` if they cannot be read
     :param syncs_missing: why not; empty if they can
+    :param left_out: a sentence for each thing that was not looked at
+    :param cautions: a sentence for each thing that is not known of what was looked at
     """
 
-    state: FlowState
+    state: FlowState | Literal["observed"]
     epoch: int | None
     at: datetime
     partitions: tuple[PartitionSeen, ...]
     groups: tuple[GroupSeen, ...]
     syncs: tuple[TopicPartition, OffsetRange] | None
     syncs_missing: str
+    left_out: tuple[str, ...] = ()
+    cautions: tuple[str, ...] = ()
 
     @property
     def active(self) -> bool | None:
@@ -44,47 +51,55 @@ class LagFacts:
         return {"running": True, "stopped": False, "failed": False, "absent": False, "paused": False}.get(self.state)
 
 
-def ask(
-    group: ProtectionGroup, watched: WatchedFlow, *, source: KafkaCluster, target: KafkaCluster, clock: Clock
-) -> LagFacts:
+def ask(found: ReachedFlow, watched: WatchedFlow, *, clock: Clock) -> LagFacts:
     """Ask the clusters, and what Connect stores of the flow, as audit.
 
     :raises KafkaDrError: one of them does not answer or refuses
     """
-    flow = watched.flow
+    flow, source = found.declared, found.source
     state, where = watched.status().state, watched.where()
-    groups = _groups(group, source)
-    topics = source.topics.describe(name for name in source.topics.names() if group.owns_topic(name))
-    partitions = _partitions(topics, where.next_to_read, source)
+    groups = _groups(flow, source)
+    topics = source.topics.describe(name for name in source.topics.names() if flow.covers_topic(name))
+    ids = {name: topic.topic_id for name, topic in topics.items()}
+    partitions = partitions_seen(topics, source, source.topics.configs(topics), ids, where.next_to_read)
     at = clock.now()
-    syncs, missing = _syncs(flow, target)
+    syncs, missing = _syncs(flow_of(flow), found.target)
     return LagFacts(state, where.seed_epoch, at, partitions, groups, syncs, missing)
 
 
-def _partitions(
-    topics: Mapping[str, Topic], positions: Mapping[TopicPartition, int], source: KafkaCluster
+def partitions_seen(
+    topics: Mapping[str, Topic],
+    source: KafkaCluster,
+    configs: Mapping[str, Mapping[str, str]],
+    ids: Mapping[str, str],
+    positions: Mapping[TopicPartition, int],
 ) -> tuple[PartitionSeen, ...]:
+    """Ask the source where its logs begin and end.
+
+    :param configs: by topic; one that is not known has no limit
+    :param ids: by topic, what changes when its records are others
+    :param positions: next to be copied
+    """
     wanted = [partition for topic in topics.values() for partition in topic.partitions]
     starts = source.topics.log_starts(wanted)
     stable, ends = source.topics.last_stable_offsets(wanted), source.topics.high_watermarks(wanted)
-    configs = source.topics.configs(topics)
     return tuple(
         PartitionSeen(
             topic=p.topic,
             partition=p.partition,
-            topic_id=topics[p.topic].topic_id,
+            topic_id=ids[p.topic],
             start=starts[p],
             stable_end=max(stable[p], starts[p]),
             end=max(ends[p], stable[p]),
             position=positions.get(p),
-            retention=Retention.of(configs[p.topic]),
+            retention=Retention.of(configs[p.topic]) if p.topic in configs else Retention(),
         )
         for p in sorted(wanted)
     )
 
 
-def _groups(group: ProtectionGroup, source: KafkaCluster) -> tuple[GroupSeen, ...]:
-    names = [name for name in source.groups.names() if group.owns_group(name)]
+def _groups(flow: AuditedFlow, source: KafkaCluster) -> tuple[GroupSeen, ...]:
+    names = [name for name in source.groups.names() if flow.covers_group(name)]
     states, offsets = source.groups.states(names), source.groups.offsets(names, require_stable=False)
     return tuple(
         GroupSeen(name, states[name].state, {(p.topic, p.partition): offset for p, offset in offsets[name].items()})
@@ -92,7 +107,7 @@ def _groups(group: ProtectionGroup, source: KafkaCluster) -> tuple[GroupSeen, ..
     )
 
 
-def _syncs(flow: Flow, target: KafkaCluster) -> tuple[tuple[TopicPartition, OffsetRange] | None, str]:
+def _syncs(flow: Flow, target: FlowCluster) -> tuple[tuple[TopicPartition, OffsetRange] | None, str]:
     syncs = TopicPartition(f"mm2-offset-syncs.{flow.source}.internal", SYNCS)
     try:
         start, end = target.topics.log_starts([syncs])[syncs], target.topics.last_stable_offsets([syncs])[syncs]

@@ -9,11 +9,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pyspark.sql import SparkSession
+
+from jobs.checksum.state import AuditState, StateStore
 from jobs.connections import Connections
-from jobs.flows import declared_flow, reached
+from jobs.flows import ReachedFlow, flow_of, reached
 from jobs.lag.facts import LagFacts, ask
+from jobs.lag.observed import LIFE, ask_observed, placed
 from jobs.lag.reading import LagReading, read
-from jobs.session import Sessions, exit_code, spark_session
+from jobs.session import UNKNOWN, Sessions, exit_code, spark_session
 from jobs.storage import local, path_of, rename_old_report
 from kafka_dr.audit import AuditKind, AuditResult, AuditVerdict, ResultStore
 from kafka_dr.clock import Clock, SystemClock
@@ -34,7 +38,7 @@ from kafka_dr.lag import (
     report,
 )
 from kafka_dr.replication import Flow
-from kafka_dr.topology import Thresholds, load
+from kafka_dr.topology import AuditedFlow, Thresholds, audited_flow, load
 
 FINDINGS = 1
 
@@ -51,7 +55,9 @@ def main(arguments: Sequence[str], environ: Mapping[str, str], sessions: Session
 def _parse(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="lag_audit.py", description="Audit the lag of one flow and of its groups.")
     parser.add_argument("--topology", required=True, type=Path, help="the topology file")
-    parser.add_argument("--flow", required=True, help="GROUP.SOURCE-to-TARGET")
+    parser.add_argument(
+        "--flow", required=True, help="GROUP.SOURCE-to-TARGET; of an observed flow FLOW.SOURCE-to-TARGET"
+    )
     parser.add_argument("--out", required=True, help="a folder for report.json: a path, or a URI that Spark knows")
     parser.add_argument(
         "--most-offsets",
@@ -67,27 +73,36 @@ def _audit(options: argparse.Namespace, environ: Mapping[str, str], clock: Clock
     if (folder := local(options.out)) is not None:
         rename_old_report(folder)
     topology = load(options.topology, environ)
-    flow = declared_flow(topology, options.flow)
+    flow = audited_flow(topology, options.flow)
     connections = Connections.read(environ)
     with sessions(f"lag audit of {options.flow}") as session:
-        memory = _LagStore(path_of(topology.evidence.root, session), flow)
+        memory = _LagStore(path_of(topology.evidence.root, session), flow_of(flow))
         window = memory.window()
         out = path_of(options.out, session)
         out.mkdir(parents=True, exist_ok=True)
         rename_old_report(out)
-        with reached(topology, flow, connections) as (source, target, watched):
-            facts = ask(topology.group(flow.group), watched, source=source, target=target, clock=clock)
-            access = {"source": source.settings, "target": target.settings}
+        with reached(topology, flow, connections) as found:
+            facts = _facts(session, found, memory, window, most=options.most_offsets, clock=clock)
+            access = {"source": found.source.settings, "target": found.target.settings}
             reading = read(session, facts, **access, most_offsets=options.most_offsets)
-        limits = _limits(topology.group(flow.group).thresholds)
-        found = assess(reading.partitions, facts.groups, _look(facts, window, limits))
-        findings = find(found, limits)
+        limits = _limits(flow.thresholds)
+        assessed = assess(reading.partitions, facts.groups, _look(facts, window, limits))
+        findings = find(assessed, limits, observed=flow.observed)
         subject = _subject(flow, facts, reading, seconds=clock.monotonic() - began)
-        content = report(subject, found, findings, limits)
+        content = report(subject, assessed, findings, limits)
         _write(out, content)
-        memory.keep(found, facts, findings, sentence=content["sentence"], report=f"{out}/report.json")
+        memory.keep(assessed, facts, findings, sentence=content["sentence"], report=f"{out}/report.json")
     print(f"{content['verdict']}: {content['sentence']}")
-    return FINDINGS if findings else 0
+    return FINDINGS if findings else UNKNOWN if facts.left_out else 0
+
+
+def _facts(
+    session: SparkSession, found: ReachedFlow, memory: _LagStore, window: Window, *, most: int, clock: Clock
+) -> LagFacts:
+    if found.watched is not None:
+        return ask(found, found.watched, clock=clock)
+    asked = ask_observed(found, state=memory.settled(), window=window, most=most, clock=clock)
+    return placed(session, found, asked)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +124,11 @@ class _LagStore:
                 f"{error}: find out what changed it, then remove it; the trend is then judged from now on"
             ) from error
 
+    def settled(self) -> AuditState | None:
+        """Return what the last checksum audit left."""
+        direction = f"{self.flow.source}-to-{self.flow.target}"
+        return StateStore(self.root.joinpath("audits", self.flow.group, str(AuditKind.CHECKSUM), direction)).read()
+
     def keep(
         self, found: Assessment, facts: LagFacts, findings: Sequence[LagFinding], *, sentence: str, report: str
     ) -> None:
@@ -121,7 +141,7 @@ class _LagStore:
                 source=self.flow.source,
                 target=self.flow.target,
                 epoch=facts.epoch,
-                verdict=_verdict(findings),
+                verdict=_verdict(findings, facts),
                 at=facts.at,
                 sentence=sentence,
                 report=report,
@@ -130,9 +150,11 @@ class _LagStore:
         )
 
 
-def _verdict(findings: Sequence[LagFinding]) -> AuditVerdict:
+def _verdict(findings: Sequence[LagFinding], facts: LagFacts) -> AuditVerdict:
     if any(finding.blocks_failover for finding in findings):
         return AuditVerdict.RED
+    if facts.left_out:
+        return AuditVerdict.UNKNOWN
     return AuditVerdict.WARNING if findings else AuditVerdict.GREEN
 
 
@@ -150,22 +172,24 @@ def _look(facts: LagFacts, window: Window, limits: LagLimits) -> LagLook:
     return LagLook(
         at=facts.at,
         window=window,
-        life=f"epoch {facts.epoch}",
+        life=LIFE if facts.state == "observed" else f"epoch {facts.epoch}",
         active=facts.active,
         allowed_seconds=limits.record_age,
         headroom_seconds=limits.retention_headroom,
     )
 
 
-def _subject(flow: Flow, facts: LagFacts, reading: LagReading, *, seconds: float) -> Subject:
+def _subject(flow: AuditedFlow, facts: LagFacts, reading: LagReading, *, seconds: float) -> Subject:
     return Subject(
-        flow=f"{flow.group}.{flow.source}-to-{flow.target}",
+        flow=flow.name,
         epoch=facts.epoch,
         flow_state=facts.state,
         at=facts.at,
         seconds=seconds,
         records_read=reading.records,
         latency_from=reading.latency_from,
+        not_looked_at=facts.left_out,
+        cautions=facts.cautions,
     )
 
 

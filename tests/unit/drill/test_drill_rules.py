@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from jobs.flows import declared_flow, group_named
+from jobs.flows import group_named
 from kafka_dr.approvals.approval import judge
 from kafka_dr.approvals.journaled import Answer
 from kafka_dr.clock import ManualClock
@@ -26,7 +26,7 @@ from kafka_dr.fencing import plan
 from kafka_dr.json_documents import DocumentDamaged
 from kafka_dr.people import UNKNOWN_PERSON, Person
 from kafka_dr.runs.request import RunRequest
-from kafka_dr.topology import Topology, UnknownName, load
+from kafka_dr.topology import Topology, UnknownName, audited_flow, load
 from kafka_dr.topology.drill_group import Drill, declared, drill_of, topology_for, topology_of
 from kafka_dr.topology.drill_rules import NOBODY
 from support.drill_results import OBJECTIVES, SPEC, TUESDAY, leg, result
@@ -229,8 +229,8 @@ def test_a_job_that_is_asked_about_a_drills_group_knows_that_group_alone(topolog
     assert (own.name, own.topic_prefixes) == (made.name, (made.prefix,))
     assert set(own.clusters) == set(topology.group("orders").clusters)
     assert known.evidence.root == f"{topology.evidence.root}/drills/orders/{made.id}"
-    flow = declared_flow(known, f"{made.name}.west-to-east")
-    assert (flow.source, flow.target) == ("west", "east")
+    flow = audited_flow(known, f"{made.name}.west-to-east")
+    assert (flow.source.name, flow.target.name) == ("west", "east")
     assert group_named(f"{made.name}.west-to-east") == made.name
     with pytest.raises(UnknownName):
         topology_for("kafka-dr-drill-unknown-20261124103000", topology)

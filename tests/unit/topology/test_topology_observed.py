@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from kafka_dr.topology import OnlyObserved, Topology, UnknownName
+from kafka_dr.errors import Refused
+from kafka_dr.topology import OnlyObserved, Topology, UnknownName, audited_flow, audited_flows
 
 Load = Callable[[str], Topology]
 Complain = Callable[[str], tuple[str, ...]]
@@ -32,6 +33,36 @@ def test_a_topology_may_hold_nothing_but_observed_flows(load_text: Load) -> None
     assert flow.checkpoints == "berlin.checkpoints.internal"
     assert [flow.covers_topic(name) for name in ("invoices", "billing.eu", "orders")] == [True, True, False]
     assert [flow.covers_group(name) for name in ("ledger", "ledger-2")] == [True, False]
+
+
+def test_audits_run_where_the_section_is_and_copies_that_came_twice_are_only_reported(load_text: Load) -> None:
+    silent = load_text(ALONE)
+    assert audited_flows(silent) == {}
+    with pytest.raises(Refused, match=r"declares no audits of the observed flow invoices: add audits: \{\} to it"):
+        audited_flow(silent, "invoices.berlin-to-hamburg")
+
+    topology = load_text(ALONE.replace("    consumer_groups", "    audits: {}\n    consumer_groups"))
+    flow = audited_flow(topology, "invoices.berlin-to-hamburg")
+
+    assert (flow.subject, flow.observed, flow.audits.duplicates) == ("invoices", True, "report")
+    assert [(end.name, end.connection) for end in flow.ends] == [("berlin", "berlin"), ("hamburg", "hamburg")]
+    assert (flow.copy_of("invoices"), flow.copy_of("__x")) == ("berlin.invoices", None)
+    assert (flow.thresholds.max_record_age_seconds, flow.thresholds.max_lag_seconds) == (60, 60)
+    with pytest.raises(
+        Refused, match=r"no flow 'invoices.hamburg-to-berlin': choose one of invoices\.berlin-to-hamburg"
+    ):
+        audited_flow(topology, "invoices.hamburg-to-berlin")
+
+
+def test_a_group_has_a_flow_in_each_direction_under_the_names_of_the_source(
+    edited: Callable[..., str], load_text: Load
+) -> None:
+    topology = load_text(edited())
+    flow = audited_flow(topology, "dr.orders.west-to-east")
+
+    assert set(audited_flows(topology)) == {"orders.east-to-west", "orders.west-to-east"}
+    assert (flow.source.connection, flow.target.connection) == ("w_audit", "e_audit")
+    assert (flow.observed, flow.copy_of("orders.a"), flow.naming) == (False, "orders.a", None)
 
 
 def test_who_asks_for_an_observed_flow_as_for_a_protection_group_is_refused_by_name(load_text: Load) -> None:
@@ -62,6 +93,14 @@ def test_who_asks_for_an_observed_flow_as_for_a_protection_group_is_refused_by_n
             "'c' is the copy of two topics",
         ),
         (("policy: default", "policy: renamed"), "'renamed' is written here; write one of 'identity', 'default'"),
+        (
+            ("    consumer_groups", "    canary: {topic: invoices, connection: berlin}\n    consumer_groups"),
+            "'berlin' is also given for the source; who observes needs no WRITE",
+        ),
+        (
+            ("    consumer_groups", "    canary: {topic: __x, connection: canary}\n    consumer_groups"),
+            "'__x' is never copied under this naming",
+        ),
     ],
 )
 def test_what_contradicts_itself_is_named(mistakes_in: Complain, change: tuple[str, str], said: str) -> None:
