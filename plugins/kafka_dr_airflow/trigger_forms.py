@@ -6,7 +6,6 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from itertools import permutations
 
 from airflow.sdk import Param
 
@@ -26,7 +25,7 @@ _NO_GROUP = (
 class Declared:
     """The names that a trigger form offers.
 
-    :param flows: every direction that replication can have, as ``group.source-to-target``
+    :param flows: every direction that replication can have, as ``group.source-to-target``, and observed flows
     :param paces: how closely the groups are watched
     :param drills: whether drills of a group begin by themselves
     :param drilled: the groups that may be drilled
@@ -102,8 +101,8 @@ class Declared:
         return self._choice(
             self.flows,
             title="Flow",
-            description="Only this flow, as group.source-to-target.",
-            default="for each group, the flow that the DR register asks for",
+            description="Only this flow, as group.source-to-target, or an observed flow.",
+            default="for each group, the flow that the DR register asks for; every observed flow with audits",
         )
 
     def _choice(self, names: Sequence[str], *, title: str, description: str, default: str) -> Param:
@@ -144,15 +143,12 @@ def declared() -> Declared:
         topology = read_topology(os.environ)
     except KafkaDrError:
         return Declared()
-    flows = (
-        f"{group.name}.{source}-to-{target}"
-        for group in topology.protection_groups.values()
-        for source, target in permutations(group.clusters, 2)
-    )
+    from kafka_dr.topology import audited_flows
+
     return Declared(
         tuple(sorted(topology.protection_groups)),
         tuple(sorted({name for group in topology.protection_groups.values() for name in group.clusters})),
-        tuple(sorted(flows)),
+        tuple(sorted(audited_flows(topology))),
         readable=True,
         drilled=tuple(sorted(name for name, group in topology.protection_groups.items() if group.drill)),
         observed=tuple(sorted(topology.observed_flows)),

@@ -239,7 +239,7 @@ def test_a_good_report_of_a_job_that_failed_is_not_good(spark: Spark) -> None:
 
 def test_a_task_that_is_killed_leaves_no_file(spark: Spark, tmp_path: Path) -> None:
     operator = SparkAuditOperator(task_id="audit", protection_group="orders", audit="lag")
-    with operator.reachable(("east", "west")):
+    with operator.reachable(("kafka_east_audit", "kafka_west_audit")):
         assert len(spark.files) == 1
         operator.on_kill()
         assert spark.files == []

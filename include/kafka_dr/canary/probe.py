@@ -11,6 +11,7 @@ from kafka_dr.canary.record import ORIGIN_DC, Canary, CanaryFlow, SeenCanary, Se
 from kafka_dr.canary.verdict import CanaryVerdict, judge
 from kafka_dr.clock import Clock
 from kafka_dr.clusters import KafkaCluster, OffsetRange, Record, TopicPartition
+from kafka_dr.clusters.renamed import FlowCluster
 from kafka_dr.clusters.writing import NewRecord
 from kafka_dr.errors import TryAgain
 from kafka_dr.waiting import SHORT_PAUSE_SECONDS, wait_until
@@ -61,7 +62,7 @@ def run_canary(
     topic: str,
     publisher: KafkaCluster,
     source: KafkaCluster,
-    target: KafkaCluster,
+    target: FlowCluster,
     clock: Clock,
     late_after: timedelta,
     wait_seconds: float = 5.0,
@@ -70,7 +71,7 @@ def run_canary(
 
     :param publisher: the source, reached as probe
     :param source: the source, reached as audit
-    :param target: the target, reached as audit: the probe may be denied on it
+    :param target: the target under the names of the source, reached as audit: the probe may be denied on it
     :param wait_seconds: how long to wait for what was just sent; a canary that has not arrived by then is not late yet
     """
     partitions = source.topics.describe([topic])[topic].partitions
@@ -141,7 +142,7 @@ def _publish(publisher: KafkaCluster, canaries: Mapping[TopicPartition, Canary])
 
 
 def _wait(
-    target: KafkaCluster, wanted: Mapping[TopicPartition, Canary], *, clock: Clock, wait_seconds: float
+    target: FlowCluster, wanted: Mapping[TopicPartition, Canary], *, clock: Clock, wait_seconds: float
 ) -> dict[TopicPartition, datetime]:
     """Return when the wanted canary of each partition was first seen on the target."""
     arrivals: dict[TopicPartition, datetime] = {}
@@ -162,7 +163,7 @@ def _wait(
     )
 
 
-def _on(cluster: KafkaCluster, partitions: Collection[TopicPartition], kind: type[_Found]) -> list[_Found]:
+def _on(cluster: FlowCluster, partitions: Collection[TopicPartition], kind: type[_Found]) -> list[_Found]:
     """Return the canaries at the end of a cluster's log."""
     ranges = {
         p: OffsetRange(max(held.start, held.end - _LOOK_BACK), held.end)
@@ -172,7 +173,7 @@ def _on(cluster: KafkaCluster, partitions: Collection[TopicPartition], kind: typ
     return [kind(record.partition, record.offset, canary) for record, canary in parsed if canary is not None]
 
 
-def _ends(cluster: KafkaCluster, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, OffsetRange]:
+def _ends(cluster: FlowCluster, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, OffsetRange]:
     wanted = list(partitions)
     starts, ends = cluster.topics.log_starts(wanted), cluster.topics.last_stable_offsets(wanted)
     return {p: OffsetRange(starts[p], max(starts[p], ends[p])) for p in wanted}

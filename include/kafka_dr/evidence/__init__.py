@@ -26,7 +26,8 @@ from kafka_dr.evidence.page import (
 from kafka_dr.evidence.readiness_view import verb_lines
 from kafka_dr.evidence.result_view import build_result_view
 from kafka_dr.evidence.seal import EvidenceChanged, FileDigest, Seal, Verification
-from kafka_dr.evidence.status_view import StatusLinks, StatusView, build_status_view
+from kafka_dr.evidence.status_links import StatusLinks
+from kafka_dr.evidence.status_view import StatusView, build_status_view
 from kafka_dr.evidence.step_files import UnusableName
 from kafka_dr.evidence.storage_path import StoragePath
 from kafka_dr.evidence.store import (

@@ -14,8 +14,10 @@ from kafka_dr.evidence.ages import age_of
 from kafka_dr.evidence.objectives import MeasuredObjective
 from kafka_dr.evidence.over_time import FigureLine
 from kafka_dr.evidence.status_colour import StatusColour
-from kafka_dr.evidence.status_view import OUTCOME_WORDS, RunRow, StatusLinks, run_row
+from kafka_dr.evidence.status_links import StatusLinks
+from kafka_dr.evidence.status_view import RunRow, run_row
 from kafka_dr.evidence.timeline import BarChart, Timeline, bar_chart, in_words, shown_time, timeline
+from kafka_dr.evidence.watch_row import OUTCOME_WORDS
 from kafka_dr.watch_results import RunEnding, WatchedGroup, WatchName, WatchStatus
 
 #: How many names of runs and reports a page shows of each kind.

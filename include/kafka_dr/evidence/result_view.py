@@ -8,8 +8,8 @@ from datetime import datetime
 from kafka_dr.evidence.ages import age_of
 from kafka_dr.evidence.audit_view import Table, tables_of
 from kafka_dr.evidence.status_colour import StatusColour
-from kafka_dr.evidence.status_view import OUTCOME_WORDS, clock_of, period_in_words
 from kafka_dr.evidence.timeline import Timeline, in_words, shown_time, timeline
+from kafka_dr.evidence.watch_row import OUTCOME_WORDS, clock_of, period_in_words
 from kafka_dr.watch_results import WatchStatus
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -15,85 +15,19 @@ from kafka_dr.evidence.open_run_view import OpenedRuns, OpenRunLine, open_run_li
 from kafka_dr.evidence.readiness_view import VerbLine, verb_lines
 from kafka_dr.evidence.rpo_line import rpo_line
 from kafka_dr.evidence.status_colour import CardLine, StatusColour
+from kafka_dr.evidence.status_links import StatusLinks
 from kafka_dr.evidence.trigger_view import FORMS
+from kafka_dr.evidence.watch_row import OUTCOME_WORDS, WatchRow, watch_row
 from kafka_dr.readiness import GroupReadiness, readiness_now
 from kafka_dr.readiness.judge import ASKED
-from kafka_dr.watch_results import Period, RunEnding, WatchedGroup, WatchOutcome, WatchStatus
+from kafka_dr.watch_results import RunEnding, WatchedGroup, WatchStatus
 
-#: What an outcome of a watch is called, and its colour.
-OUTCOME_WORDS: dict[WatchOutcome, tuple[str, StatusColour]] = {
-    "ok": ("OK", "good"),
-    "failed": ("FAILED", "bad"),
-    "unknown": ("UNKNOWN", "unknown"),
-    "left_alone": ("NOT CHECKED", "unknown"),
-}
 #: What escapes a character of Markdown, in notes on runs.
 _ESCAPE = re.compile(r"\\([!-/:-@\[-`{-~])")
 #: The words in capitals that a note begins with.
 _CAPITALS = re.compile(r"[A-Z]{2,}(?: [A-Z]{2,})*\b")
 #: How many ended runs a card shows.
 _SHOWN_RUNS = 5
-#: How many earlier periods a row shows; the stored result has more.
-_SHOWN_PERIODS = 5
-
-
-@dataclass(frozen=True, slots=True)
-class StatusLinks:
-    """The addresses that the status page leads to.
-
-    :param airflow: Airflow's first page
-    :param dag: the page of a DAG
-    :param dag_run: the page of a run of a DAG
-    :param evidence: the evidence page of a protection group and a run
-    :param group: the page of everything that is kept of a protection group
-    :param question: where a run of a DAG is answered
-    :param start: a DAG's form that is filled in for a protection group
-    """
-
-    airflow: str
-    dag: Callable[[str], str]
-    dag_run: Callable[[str, str], str]
-    evidence: Callable[[str, str], str]
-    group: Callable[[str], str]
-    question: Callable[[str, str], str]
-    start: Callable[[str, str], str]
-
-
-@dataclass(frozen=True, slots=True)
-class WatchRow:
-    """A watch of a group, as one row.
-
-    :param word: the outcome for people, never a colour alone
-    :param age: how long ago the watch looked, or that it never did
-    :param since: since when the outcome is so; empty if that is not known
-    :param sentences: what to read first, then what the watch said
-    :param href: the run that looked, or the DAG
-    """
-
-    question: str
-    word: str
-    colour: StatusColour
-    age: str
-    since: str
-    sentences: tuple[str, ...]
-    dag_id: str
-    href: str
-    history: tuple[str, ...]
-
-    @property
-    def first(self) -> str:
-        """What is shown without a click; empty if nothing was said."""
-        return self.sentences[0] if self.sentences else ""
-
-    @property
-    def more(self) -> tuple[str, ...]:
-        """What else was said."""
-        return self.sentences[1:]
-
-    @property
-    def is_open(self) -> bool:
-        """Whether everything is shown without a click: what is good stays folded."""
-        return self.colour != "good" and bool(self.more)
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,15 +93,19 @@ class GroupCard:
 
 
 @dataclass(frozen=True, slots=True)
-class ObservedLine:
+class ObservedCard:
     """Replication that somebody else runs.
 
     :param href: everything that is kept of it
+    :param word: the worst outcome of what looks at it
+    :param rows: what looks at it
     """
 
     flow: str
     href: str
-    row: WatchRow
+    word: str
+    colour: StatusColour
+    rows: tuple[WatchRow, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +129,7 @@ class StatusView:
     readiness: str
     open_runs: tuple[OpenRunLine, ...] = ()
     problem: str = ""
-    observed: tuple[ObservedLine, ...] = ()
+    observed: tuple[ObservedCard, ...] = ()
 
     @property
     def refresh_seconds(self) -> int:
@@ -214,20 +152,26 @@ def build_status_view(
     links: StatusLinks,
     endings: Mapping[str, tuple[RunEnding, ...] | Exception],
     opened: OpenedRuns = OpenedRuns(),  # noqa: B008 - it cannot be changed
-    observed: Mapping[str, WatchStatus] | None = None,
+    observed: Mapping[str, WatchedGroup] | None = None,
 ) -> StatusView:
     """Return the page of these groups, the worst first.
 
     :param now: the time for which the groups were judged, UTC
     :param endings: by group, how its last runs ended, or the error if that cannot be read
     :param opened: the runs that are open
-    :param observed: what the look at each observed flow found, by its name
+    :param observed: what was found of each observed flow, by its name
     """
     order = ("bad", "unknown", "good")
     cards = [_card(each, now, links, endings.get(each.group, ())) for each in groups]
     cards.sort(key=lambda card: (order.index(card.colour), card.group))
     flows = tuple(
-        ObservedLine(name, links.group(name), _row(each, now, links)) for name, each in (observed or {}).items()
+        ObservedCard(
+            name,
+            links.group(name),
+            *OUTCOME_WORDS[each.outcome],
+            tuple(watch_row(row, now, links) for row in each.watches),
+        )
+        for name, each in (observed or {}).items()
     )
     verdict, colour = _overall(cards, flows)
     verbs = tuple((title, links.dag(dag_id), what) for title, dag_id, what in _VERBS)
@@ -245,6 +189,12 @@ def build_status_view(
     )
 
 
+def _observed(flow: WatchedGroup, now: datetime, links: StatusLinks) -> ObservedCard:
+    word, colour = OUTCOME_WORDS[flow.outcome]
+    rows = tuple(watch_row(each, now, links) for each in flow.watches)
+    return ObservedCard(flow.group, links.group(flow.group), word, colour, rows)
+
+
 def _open_runs(
     opened: OpenedRuns, now: datetime, links: StatusLinks, endings: Mapping[str, tuple[RunEnding, ...] | Exception]
 ) -> Iterable[OpenRunLine]:
@@ -259,11 +209,11 @@ def _open_runs(
         yield open_run_line(found, steps, now, run_href=asked, evidence_href=shown)
 
 
-def _overall(cards: list[GroupCard], flows: Sequence[ObservedLine]) -> tuple[str, StatusColour]:
+def _overall(cards: list[GroupCard], flows: Sequence[ObservedCard]) -> tuple[str, StatusColour]:
     failed = [card.group for card in cards if card.colour == "bad"]
     unknown = [card.group for card in cards if card.colour == "unknown"]
     if not cards and flows:
-        worst = min(flows, key=lambda each: ("bad", "unknown", "good").index(each.row.colour)).row
+        worst = min(flows, key=lambda each: ("bad", "unknown", "good").index(each.colour))
         return f"{worst.word}: {_counted(len(flows), 'observed flow')}, and no protection group", worst.colour
     if not cards:
         return "UNKNOWN: the topology declares no protection group", "unknown"
@@ -295,7 +245,7 @@ def _card(
     verbs = verb_lines(ready, health.facts if health else {})
     asked = f"asked {age_of(now - ready.asked_at)}" if ready.asked_at else "never asked"
     page = links.group(status.group)
-    rows = tuple(_row(each, now, links) for each in status.watches if each.watch.name != ASKED)
+    rows = tuple(watch_row(each, now, links) for each in status.watches if each.watch.name != ASKED)
     drill = drill_line(status.of(ASKED), now)
     card = GroupCard(
         status.group,
@@ -358,39 +308,3 @@ def _sentence(facts: Mapping[str, Any]) -> str:
         f"{moving}Active on {facts['active']}, standby {facts['standby']}: {phase} since {since:%Y-%m-%d %H:%M} UTC "
         f"({verb}{by}), epoch {facts['epoch']}."
     )
-
-
-def _row(status: WatchStatus, now: datetime, links: StatusLinks) -> WatchRow:
-    word, colour = OUTCOME_WORDS[status.outcome]
-    found = status.result
-    sentences = (*((status.reason,) if status.reason else ()), *(found.sentences if found else ()))
-    dag_id = status.watch.dag_id
-    href = links.dag_run(dag_id, found.run) if found and found.run else links.dag(dag_id)
-    if status.reason and found:
-        was = f"was {OUTCOME_WORDS[found.outcome][0]}"
-        return WatchRow(
-            status.watch.question,
-            word,
-            colour,
-            f"{was} {age_of(now - found.looked_at)}",
-            "",
-            sentences,
-            dag_id,
-            href,
-            (),
-        )
-    age = age_of(now - found.looked_at) if found else "never"
-    since = f"since {clock_of(found.begun)}" if found else ""
-    history = tuple(map(period_in_words, found.history[:_SHOWN_PERIODS])) if found else ()
-    return WatchRow(status.watch.question, word, colour, age, since, sentences, dag_id, href, history)
-
-
-def period_in_words(period: Period) -> str:
-    """Return what a watch found over a time."""
-    said = f": {period.sentence}" if period.sentence and period.outcome != "ok" else ""
-    return f"{OUTCOME_WORDS[period.outcome][0]} from {clock_of(period.since)} to {clock_of(period.until)}{said}"
-
-
-def clock_of(time: datetime) -> str:
-    """Return a time for people, to the minute, UTC."""
-    return f"{time.astimezone(UTC):%Y-%m-%d %H:%M} UTC"

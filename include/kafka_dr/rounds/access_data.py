@@ -47,7 +47,7 @@ class AccessData:
         content_keys_of: Callable[[str], ContentKeys],
         unreadable: tuple[type[Exception], ...],
     ) -> AccessData:
-        """Read the connections of some groups' clusters. One that cannot be read harms only those that use it.
+        """Read the connections of groups and observed flows. One that cannot be read harms only those that use it.
 
         :param unreadable: errors of a connection that cannot be read
         """
@@ -61,14 +61,22 @@ class AccessData:
                     found[name] = f"the connection {name} cannot be read: {error}"
             return found
 
-        declared = [topology.group(name) for name in groups]
+        names = list(groups)
+        observed = [topology.observed_flows[name] for name in names if name in topology.observed_flows]
+        declared = [topology.group(name) for name in names if name not in topology.observed_flows]
         used = dict.fromkeys(cluster for group in declared for cluster in group.clusters)
         clusters = [topology.cluster(name) for name in used]
         vantages = [name for group in declared for name in group.disaster.vantage_connections.values()]
         signing, content = topology.evidence.signing_connection, topology.evidence.encryption_connection
         signed = next(iter(each([signing] if signing else [], signing_key_of).values()), None)
         return cls(
-            each((name for spec in clusters for name in spec.connections.model_dump().values()), settings_of),
+            each(
+                [
+                    *(name for spec in clusters for name in spec.connections.model_dump().values()),
+                    *(name for flow in observed for name in flow.connections),
+                ],
+                settings_of,
+            ),
             each([*(spec.connect for spec in clusters), *vantages], connect_of),
             signing_pem=signed.private_pem if isinstance(signed, SigningKey) else None,
             content_keys=next(iter(each([content] if content else [], content_keys_of).values()), None),

@@ -55,7 +55,11 @@ def readiness(group: str, tools: LookTools) -> WatchResult:
 
 
 def canary(group: str, tools: LookTools) -> WatchResult:
-    """Send canaries through the flow of the group, and judge how they arrive."""
+    """Send canaries through the flow of the group, or through an observed flow, and judge how they arrive."""
+    if (observed := tools.clients.topology.observed_flows.get(group)) is not None:
+        from kafka_dr.watch.observed_canary import watch_observed_canary
+
+        return watch_observed_canary(observed, tools.clients)
     from kafka_dr.watch.canary_check import watch_canary
 
     return watch_canary(group, tools.clients)

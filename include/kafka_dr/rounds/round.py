@@ -13,7 +13,7 @@ from kafka_dr.rounds.shard import PeopleOf, Shard
 from kafka_dr.rounds.shares import GROUPS_OF_A_PROCESS, divided, shares
 from kafka_dr.runs.at_rest import WatchResult
 from kafka_dr.storage import DeadlinePath
-from kafka_dr.topology import Topology
+from kafka_dr.topology import Topology, clusters_of
 
 #: With less time than this, groups whose process ended are not looked at again.
 _LEAST_SECONDS = 5.0
@@ -85,7 +85,7 @@ class _RunningRound:
         self._end = clock.monotonic() + wanted.limits.seconds
 
     def run(self, groups: Collection[str]) -> dict[str, WatchResult]:
-        clusters = {name: tuple(self._wanted.topology.group(name).clusters) for name in groups}
+        clusters = {name: clusters_of(self._wanted.topology, name) for name in groups}
         with self._changed:
             try:
                 for share in shares(clusters, at_most=self._wanted.limits.groups_of_a_process):

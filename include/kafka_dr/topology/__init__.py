@@ -7,6 +7,7 @@ from kafka_dr.topology.audited import (
     AuditedFlow,
     audited_flow,
     audited_flows,
+    clusters_of,
     flows_of_group,
     observed_audits,
 )
@@ -57,6 +58,7 @@ __all__ = [
     "AuditedFlow",
     "audited_flow",
     "audited_flows",
+    "clusters_of",
     "flows_of_group",
     "observed_audits",
     "ProtectionGroup",

@@ -141,6 +141,15 @@ def audited_flow(topology: Topology, name: str) -> AuditedFlow:
     raise Refused(f"the topology has no flow {name!r}: choose one of {known}")
 
 
+def clusters_of(topology: Topology, name: str) -> tuple[str, ...]:
+    """Return the names of the clusters of a protection group or of an observed flow.
+
+    :raises UnknownName: neither is declared
+    """
+    flow = topology.observed_flows.get(name)
+    return topology.group(name).clusters if flow is None else (flow.source.name, flow.target.name)
+
+
 def _end_of_group(topology: Topology, name: str) -> AuditedEnd:
     declared = topology.cluster(name)
     return AuditedEnd(name, declared.connections.audit, declared.cluster_id)

@@ -123,6 +123,18 @@ class ObservedFlowSpec(Section):
     )
 
     @property
+    def connections(self) -> tuple[str, ...]:
+        """The connection ids that are used for it."""
+        observing = self.source.connection, self.target.connection
+        return observing if self.canary is None else (*observing, self.canary.connection)
+
+    @property
+    def watches(self) -> tuple[Literal["observation", "checksum", "lag", "canary"], ...]:
+        """What looks at this flow on a schedule."""
+        audits: tuple[Literal["checksum", "lag"], ...] = () if self.audits is None else ("checksum", "lag")
+        return "observation", *audits, *(() if self.canary is None else ("canary",))
+
+    @property
     def checkpoints(self) -> str | None:
         """The topic of the existing checkpoints; ``None`` if it is not known."""
         return self.checkpoints_topic or self.naming.rule().checkpoints_topic

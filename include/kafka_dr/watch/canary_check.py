@@ -40,8 +40,16 @@ def watch_canary(group: str, clients: Clients) -> WatchResult:
         return WatchResult(
             group, "left_alone", ("a run began to move it after the canary was sent, so the canary is not judged",)
         )
-    outcome = _OUTCOMES.get(report.verdict.verdict, "failed")
-    why = () if outcome == "ok" else _of_the_flow(context, Flow(group, state.active, state.standby))
+    found = canary_result(group, report)
+    why = () if found.outcome == "ok" else _of_the_flow(context, Flow(group, state.active, state.standby))
+    return WatchResult(group, found.outcome, (*found.sentences, *why, _last_look(seen)), found.facts)
+
+
+def canary_result(group: str, report: CanaryReport) -> WatchResult:
+    """Return what a look at canaries says.
+
+    :param group: the protection group or the observed flow
+    """
     facts = {
         "verdict": report.verdict.verdict.value,
         "rpo_seconds": report.verdict.rpo_seconds,
@@ -49,7 +57,7 @@ def watch_canary(group: str, clients: Clients) -> WatchResult:
         "sent": report.sent,
         "arrived": report.arrived,
     }
-    return WatchResult(group, outcome, (*_sentences(report), *why, _last_look(seen)), facts)
+    return WatchResult(group, _OUTCOMES.get(report.verdict.verdict, "failed"), _sentences(report), facts)
 
 
 def _of_the_flow(context: GroupContext, flow: Flow) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ from kafka_dr.watch_results.kept import KeptResult, Period, WatchOutcome
 from kafka_dr.watch_results.open_runs import OpenRun, OpenRuns
 from kafka_dr.watch_results.outcome_changes import OutcomeChange, OutcomeChanges
 from kafka_dr.watch_results.status import WatchedGroup, WatchStatus, watched_group
-from kafka_dr.watch_results.store import WatchResultStore, read_status, read_watch_status
+from kafka_dr.watch_results.store import WatchResultStore, read_observed, read_status, read_watch_status
 from kafka_dr.watch_results.watches import ALL_WATCHES, OBSERVATION, WATCHES, Pace, Watch, WatchName
 
 __all__ = [
@@ -45,6 +45,7 @@ __all__ = [
     "WatchStatus",
     "watched_group",
     "read_endings",
+    "read_observed",
     "read_status",
     "read_watch_status",
 ]

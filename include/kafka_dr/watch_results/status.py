@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
 from kafka_dr.watch_results.kept import KeptResult, WatchOutcome
-from kafka_dr.watch_results.watches import WATCHES, Watch, WatchName
+from kafka_dr.watch_results.watches import ALL_WATCHES, WATCHES, Watch, WatchName
 
 #: From the worst to the best. What is not checked is not known.
 _WORST_FIRST: tuple[WatchOutcome, ...] = ("failed", "unknown", "left_alone", "ok")
@@ -48,13 +48,19 @@ class WatchedGroup:
         return tuple(each.watch.name for each in self.watches if each.outcome == outcome)
 
 
-def watched_group(group: str, found: Mapping[WatchName, KeptResult | Exception | None], now: datetime) -> WatchedGroup:
-    """Judge the kept results of a group.
+def watched_group(
+    group: str,
+    found: Mapping[WatchName, KeptResult | Exception | None],
+    now: datetime,
+    names: Iterable[WatchName] = tuple(WATCHES),
+) -> WatchedGroup:
+    """Judge the kept results of a group, or of an observed flow.
 
     :param found: what was read: the result, the error if it cannot be read, or ``None`` if there is none
     :param now: the time for which it is judged, UTC
+    :param names: the watches that look at it
     """
-    watches = tuple(watch_status(watch, found.get(name), now) for name, watch in WATCHES.items())
+    watches = tuple(watch_status(ALL_WATCHES[name], found.get(name), now) for name in names)
     outcomes = {each.outcome for each in watches}
     return WatchedGroup(group, next(each for each in _WORST_FIRST if each in outcomes), watches)
 

@@ -155,6 +155,24 @@ def read_status(groups: Iterable[str], store: WatchResultStore, now: datetime) -
     )
 
 
+def read_observed(
+    flows: Mapping[str, Collection[WatchName]], store: WatchResultStore, now: datetime
+) -> dict[str, WatchedGroup]:
+    """Read the results of observed flows and judge them. What cannot be read makes a watch unknown.
+
+    :param flows: by name, what looks at each
+    """
+    rounds = {
+        watch: _readable_round(store, watch) for watch in dict.fromkeys(name for of in flows.values() for name in of)
+    }
+    return {
+        flow: watched_group(
+            flow, {watch: _readable(store, rounds[watch], flow, watch, now) for watch in names}, now, tuple(names)
+        )
+        for flow, names in flows.items()
+    }
+
+
 def read_watch_status(group: str, watch: WatchName, store: WatchResultStore, now: datetime) -> WatchStatus:
     """Read the result of one watch for a group or an observed flow and judge it, without a look at other watches."""
     return watch_status(ALL_WATCHES[watch], _readable(store, _readable_round(store, watch), group, watch, now), now)

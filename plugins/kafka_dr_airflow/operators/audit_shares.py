@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 from airflow.sdk import BaseOperator, TriggerRule
 
 from kafka_dr_airflow.operators.audited_group import AuditedGroup
-from kafka_dr_airflow.operators.flow_audit import group_of, is_whole, watch_of
+from kafka_dr_airflow.operators.flow_audit import is_whole, subject_of, watch_of
 from kafka_dr_airflow.operators.kept_results import keep_round
 from kafka_dr_airflow.operators.parameters import FirstTask
 from kafka_dr_airflow.operators.plain_failure import fails_plainly, plain_errors
@@ -63,13 +63,13 @@ class AuditSharesOperator(FirstTask):
 
     @fails_plainly
     def execute(self, context: Any) -> list[list[str]]:
-        """Divide the groups that are due; a run that names a flow has only the group of that flow."""
+        """Divide the groups and observed flows that are due; a run that names a flow has only that one."""
         from kafka_dr.rounds.shares import divided
 
         with plain_errors():
             topology = read_topology(os.environ)
         if wanted := context["params"].get("flow"):
-            return [[group_of(wanted, topology)]]
+            return [[subject_of(wanted, topology)]]
         groups = due_groups(self.log, topology, watch_of(self.audit), context)
         found = divided(tuple(groups), at_most=GROUPS_OF_AN_APPLICATION)
         self.log.info("%d groups are due: %d Spark applications", len(groups), len(found))

@@ -14,7 +14,7 @@ from kafka_dr.quoting import inline, line
 from kafka_dr_airflow.operators.parameters import FirstTask
 from kafka_dr_airflow.operators.plain_failure import fails_plainly, plain_errors
 from kafka_dr_airflow.operators.receipt import requester_of
-from kafka_dr_airflow.operators.spark_job import SparkJobOperator
+from kafka_dr_airflow.operators.spark_job import SparkJobOperator, audit_connections
 from kafka_dr_airflow.run_note import leave_note
 from kafka_dr_airflow.topology_file import TOPOLOGY
 
@@ -129,7 +129,7 @@ class _SparkJobs:
 
     def _ended(self, job: str, arguments: list[str]) -> str:
         self.task.begin(job, ["--topology", os.environ[TOPOLOGY], *arguments])
-        with self.task.reachable(self.clusters, encrypts=job == _LIST):
+        with self.task.reachable(audit_connections(self.clusters), encrypts=job == _LIST):
             return line(self.task.submit(self.context) or "")
 
 

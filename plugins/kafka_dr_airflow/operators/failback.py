@@ -14,14 +14,14 @@ from kafka_dr_airflow.links import StrandedLink
 from kafka_dr_airflow.operators.parameters import FirstTask
 from kafka_dr_airflow.operators.plain_failure import fails_plainly, plain_errors
 from kafka_dr_airflow.operators.spark_audit import SparkAuditOperator
-from kafka_dr_airflow.operators.spark_job import SparkJobOperator
+from kafka_dr_airflow.operators.spark_job import SparkJobOperator, audit_connections
 from kafka_dr_airflow.topology_file import TOPOLOGY, evidence_root, read_topology
 
 if TYPE_CHECKING:
     from kafka_dr.audit.stranded import StrandedList
     from kafka_dr.register import RegisterState
-    from kafka_dr.replication import Flow
     from kafka_dr.runs.clients import Clients
+    from kafka_dr.topology import AuditedFlow
 
 #: Large groups take long to read; this only ends a job that hangs.
 _LONGEST = timedelta(hours=6)
@@ -69,7 +69,7 @@ class StrandedRecordsOperator(FirstTask, SparkJobOperator):
             _, run = state_and_failover(group)
             both = read_topology(os.environ).group(group).clusters
         self.application_args = ["--topology", os.environ[TOPOLOGY], "--group", group]
-        with self.reachable(both, encrypts=True):
+        with self.reachable(audit_connections(both), encrypts=True):
             problem = self.submit(context)
         self.report_path = f"stranded/{group}/{run}"
         found = _list_of(group, run)
@@ -103,12 +103,12 @@ class FailbackAuditOperator(SparkAuditOperator):
         """Return the option for a full audit: records that were verified before the disaster are compared again."""
         return ["--full"]
 
-    def _flow(self, wanted: str | None, clients: Clients) -> Flow:
-        from kafka_dr.replication import Flow
+    def _flow(self, wanted: str | None, clients: Clients) -> AuditedFlow:
+        from kafka_dr.topology import audited_flow
 
         with plain_errors():
             state, _ = state_and_failover(self.protection_group)
-        return Flow(self.protection_group, state.active, state.standby)
+            return audited_flow(clients.topology, f"{self.protection_group}.{state.active}-to-{state.standby}")
 
 
 def _list_of(group: str, run: str) -> StrandedList | None:

@@ -7,7 +7,6 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from itertools import permutations
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
@@ -23,41 +22,51 @@ from kafka_dr_airflow.topology_file import evidence_root, read_topology
 if TYPE_CHECKING:
     from kafka_dr.replication import Flow
     from kafka_dr.runs.clients import Clients
-    from kafka_dr.topology import Topology
+    from kafka_dr.topology import AuditedFlow, Topology
     from kafka_dr.watch_results import WatchName
     from kafka_dr_airflow.operators.kept_results import LookResult
-
-#: How many flows a sentence names.
-_NAMED = 10
 
 
 @dataclass(frozen=True, slots=True)
 class FlowAudit:
     """One audit of one flow by one try of a task.
 
+    :param declared: the flow
     :param audit: ``checksum`` or ``lag``: the job, and the folder of its reports
     :param folder: of this audit's report, below the evidence root
     :param root: the evidence root
     """
 
-    flow: Flow
+    declared: AuditedFlow
     audit: str
     folder: str
     root: Any = field(repr=False, compare=False)
     at: datetime
 
     @classmethod
-    def of(cls, flow: Flow, audit: str, context: Any) -> FlowAudit:
+    def of(cls, declared: AuditedFlow, audit: str, context: Any) -> FlowAudit:
         """Return the audit that this try of the task is about to make."""
         now = datetime.now(UTC)
         root = evidence_root(read_topology(os.environ).evidence)
         name = report_folder(now, context["run_id"], context["ti"].try_number)
-        return cls(flow, audit, f"{_reports(flow, audit)}/{name}", root, now)
+        return cls(declared, audit, f"{_reports(declared, audit)}/{name}", root, now)
+
+    @property
+    def flow(self) -> Flow:
+        """The flow under the names by which its results are kept."""
+        from kafka_dr.replication import Flow
+
+        return Flow(self.declared.subject, self.declared.source.name, self.declared.target.name)
 
     @property
     def name(self) -> str:
         """The name of the flow."""
-        return flow_name(self.flow)
+        return self.declared.name
+
+    @property
+    def connections(self) -> tuple[str, ...]:
+        """The connection ids by which the job reaches both clusters."""
+        return tuple(end.connection for end in self.declared.ends)
 
     @property
     def report_path(self) -> str:
@@ -84,7 +93,7 @@ class FlowAudit:
 
         if self.audit != AuditKind.CHECKSUM:
             return False
-        state = RecordedInput(InputKind.OFFSET_MAP, self.flow.group, f"{self.flow.source}-to-{self.flow.target}")
+        state = RecordedInput(InputKind.OFFSET_MAP, self.declared.subject, self.declared.direction)
         return not state.sha256(self.root)
 
     def drop_unrecorded(self, clients: Clients, logger: Any) -> None:
@@ -92,7 +101,7 @@ class FlowAudit:
         from kafka_dr.audit import AuditKind
         from kafka_dr.checks.recorded_audits import drop_unrecorded
 
-        if self.audit != AuditKind.CHECKSUM:
+        if self.audit != AuditKind.CHECKSUM or self.declared.observed:
             return
         try:
             with plain_errors():
@@ -103,10 +112,15 @@ class FlowAudit:
             logger.warning("%s: it was removed, and what it says is compared again", line(each))
 
     def record(self, clients: Clients) -> None:
-        """Journal the digest of the newest result, with the operator's credentials, which the job does not have."""
+        """Journal the digest of the newest result, with the operator's credentials, which the job does not have.
+
+        An observed flow has no register: its results gate nothing.
+        """
         from kafka_dr.audit import AuditKind, ResultUnreadable
         from kafka_dr.checks.recorded_audits import filed, record_audit, record_inputs
 
+        if self.declared.observed:
+            return
         try:
             result = filed(self.root, self.flow, AuditKind(self.audit), report=self.report_path)
             with plain_errors():
@@ -126,8 +140,8 @@ class FlowAudit:
         :raises AirflowFailException: the verdict is not good, or there is none
         """
         report = _read_report(self.root.joinpath(*self.report_path.split("/")))
-        keep = read_topology(os.environ).group(self.flow.group).audits.keep_fingerprints_seconds
-        reports = self.root.joinpath(*_reports(self.flow, self.audit).split("/"))
+        keep = self.declared.audits.keep_fingerprints_seconds
+        reports = self.root.joinpath(*_reports(self.declared, self.audit).split("/"))
         prune(reports, now=self.at, keep=timedelta(seconds=keep))
         if report is None:
             said = problem or "the audit ended without a report: see its log"
@@ -143,7 +157,9 @@ class FlowAudit:
             if report["verdict"] == "findings":
                 kept.outcome = "failed"
                 raise AirflowFailException(f"{self.name}: findings: {line(first)}")
-            kept.outcome, kept.sentences = "unknown", (line(problem), *kept.sentences)
+            if problem != first:
+                kept.sentences = (line(problem), *kept.sentences)
+            kept.outcome = "unknown"
             raise AirflowFailException(f"{self.name}: unknown: {problem}")
         kept.outcome = "ok"
         return {"verdict": str(report["verdict"]), "report": self.report_path, "at": str(report.get("at"))}
@@ -155,48 +171,47 @@ class FlowAudit:
         return Asset(name=f"{flow.group} {flow.source}→{flow.target} {audit}", uri=address)
 
 
-def chosen_flow(group: str, wanted: str | None, clients: Clients) -> Flow:
-    """Return the flow of a group that is to be audited now.
+def chosen_flow(subject: str, wanted: str | None, clients: Clients) -> AuditedFlow:
+    """Return the flow of a protection group that is to be audited now, or an observed flow.
 
     :param wanted: the only flow that the run asks for, of whatever group
     :raises AirflowSkipException: the group has none, or the run asks for another one
     """
     from kafka_dr.checks.audit_checks import flow_to_audit
     from kafka_dr.replication import Flow
+    from kafka_dr.topology import audited_flow, audited_flows
 
     if wanted:
-        for flow in _flows(clients.topology, group):
-            if flow_name(flow) == wanted:
-                return flow
+        found = audited_flows(clients.topology).get(wanted)
+        if found is not None and found.subject == subject:
+            return found
         raise AirflowSkipException(f"this run audits only {wanted}")
     with plain_errors():
-        found = flow_to_audit(group, clients)
-    if isinstance(found, Flow):
-        return found
-    raise AirflowSkipException(found.summary)
+        if (observed := observed_now(clients.topology, subject)) is not None:
+            return observed
+        flow = flow_to_audit(subject, clients)
+        if not isinstance(flow, Flow):
+            raise AirflowSkipException(flow.summary)
+        return audited_flow(clients.topology, f"{flow.group}.{flow.source}-to-{flow.target}")
 
 
-def group_of(wanted: str, topology: Topology) -> str:
-    """Return the group of a flow that a run names.
+def observed_now(topology: Topology, name: str) -> AuditedFlow | None:
+    """Return an observed flow of that name that has audits."""
+    from kafka_dr.topology import observed_audits
+
+    spec = topology.observed_flows.get(name)
+    return None if spec is None else observed_audits(spec)
+
+
+def subject_of(wanted: str, topology: Topology) -> str:
+    """Return the group or the observed flow of a flow that a run names.
 
     :raises AirflowFailException: the topology has no such flow
     """
-    names = {flow_name(flow): group for group in topology.protection_groups for flow in _flows(topology, group)}
-    if wanted not in names:
-        known = ", ".join(sorted(names)[:_NAMED])
-        raise AirflowFailException(f"the topology has no flow '{line(wanted)}': choose one, for instance {known}")
-    return names[wanted]
+    from kafka_dr.topology import audited_flow
 
-
-def _flows(topology: Topology, group: str) -> tuple[Flow, ...]:
-    from kafka_dr.replication import Flow
-
-    return tuple(Flow(group, *ends) for ends in permutations(topology.group(group).clusters, 2))
-
-
-def flow_name(flow: Flow) -> str:
-    """Return what the jobs call a flow."""
-    return f"{flow.group}.{flow.source}-to-{flow.target}"
+    with plain_errors():
+        return audited_flow(topology, wanted).subject
 
 
 def watch_of(audit: str) -> WatchName:
@@ -223,8 +238,8 @@ def part_arguments(params: Mapping[str, Any]) -> list[str]:
     return found
 
 
-def _reports(flow: Flow, audit: str) -> str:
-    return f"audits/{flow.group}/{audit}/{flow.source}-to-{flow.target}"
+def _reports(flow: AuditedFlow, audit: str) -> str:
+    return f"audits/{flow.subject}/{audit}/{flow.direction}"
 
 
 def _read_report(path: Any) -> dict[str, Any] | None:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from kafka_dr.evidence import Ending
     from kafka_dr.runs.at_rest import WatchResult
     from kafka_dr.topology import Topology
-    from kafka_dr.watch_results import KeptResult, WatchName, WatchOutcome
+    from kafka_dr.watch_results import KeptResult, Pace, WatchName, WatchOutcome
 
 
 @dataclass
@@ -92,7 +92,7 @@ def keep_round(
     from kafka_dr.watch_results import WATCHES, KeptResult, WatchResultStore
 
     try:
-        root, now, declared, known = _root(), datetime.now(UTC), topology.protection_groups, looked_at or {}
+        root, now, declared, known = _root(), datetime.now(UTC), paces_of(topology, watch), looked_at or {}
         kept = [
             KeptResult(
                 group=each.group,
@@ -102,7 +102,7 @@ def keep_round(
                 looked_at=known.get(each.group, now),
                 run=context["run_id"],
                 facts={name: value for name, value in each.facts.items() if not name.startswith("_")},
-                every=WATCHES[watch].paced(declared[each.group].watch),
+                every=WATCHES[watch].paced(declared[each.group]),
             )
             for each in found
         ]
@@ -125,6 +125,13 @@ def keep_round(
             for each in changes_between(before, after)
         ],
     )
+
+
+def paces_of(topology: Topology, watch: WatchName) -> dict[str, Pace]:
+    """Return the protection groups and observed flows that a watch looks at, and how closely each is watched."""
+    paces: dict[str, Pace] = {name: spec.watch for name, spec in topology.protection_groups.items()}
+    observed = topology.observed_flows.items()
+    return paces | dict.fromkeys((name for name, spec in observed if watch in spec.watches), "normal")
 
 
 def results_of(logger: Any, topology: Topology, watch: WatchName) -> Mapping[str, KeptResult]:

@@ -14,7 +14,7 @@ from airflow.sdk.exceptions import AirflowException, AirflowSkipException
 from kafka_dr.quoting import inline, line
 from kafka_dr.watch_results import WATCHES, WatchName
 from kafka_dr_airflow.links import AuditLink
-from kafka_dr_airflow.operators.kept_results import keep_round, results_of
+from kafka_dr_airflow.operators.kept_results import keep_round, paces_of, results_of
 from kafka_dr_airflow.operators.parameters import FirstTask
 from kafka_dr_airflow.operators.plain_failure import fails_plainly, plain_errors
 from kafka_dr_airflow.operators.readiness_again import outdated_groups
@@ -252,16 +252,16 @@ class RedGroupOperator(BaseOperator):
 
 
 def due_groups(logger: Any, topology: Topology, watch: WatchName, context: Any) -> list[str]:
-    """Return the groups whose pace asks for a look of a watch now; all of them if the schedule did not start the run.
+    """Return the groups and observed flows that a watch looks at now; all if the schedule did not start the run.
 
     :param logger: of the task
     """
-    groups, now = topology.protection_groups, datetime.now(UTC)
+    paces, now = paces_of(topology, watch), datetime.now(UTC)
     if not is_scheduled(context["dag_run"]):
-        return sorted(groups)
+        return sorted(paces)
     known = results_of(logger, topology, watch)
-    looked = {name: known[name].looked_at if name in known else None for name in groups}
-    return sorted(name for name, spec in groups.items() if WATCHES[watch].is_due(spec.watch, looked[name], now))
+    looked = {name: known[name].looked_at if name in known else None for name in paces}
+    return sorted(name for name, pace in paces.items() if WATCHES[watch].is_due(pace, looked[name], now))
 
 
 def shown_rows(logger: Any, context: Any, found: Mapping[str, WatchResult]) -> list[RedGroup]:

@@ -1,4 +1,4 @@
-"""Audits of many groups in one Spark application: one task, one submit, one result for each group."""
+"""Audits of many groups and observed flows in one Spark application: one task, one submit, one result for each."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class SharedAuditsOperator(SparkJobOperator):
     The task is green if it has a result for every group, whatever the results are: *unknown* is one. It leaves them for
     the task that collects those of all applications, each time that one is added.
 
-    :param protection_groups: the groups; if the run names a flow, only the group of that flow is audited
+    :param protection_groups: the groups and observed flows; if the run names a flow, only that of this flow is audited
     :param audit: ``checksum`` or ``lag``
     :param each: how long one audit may take once Spark has started
     :param longest: the same for one that somebody asked for, and for one that cannot continue a former one
@@ -120,8 +120,8 @@ class SharedAuditsOperator(SparkJobOperator):
         try:
             with plain_errors():
                 flow = chosen_flow(group, context["params"].get("flow"), clients)
-                for cluster in (flow.source, flow.target):
-                    kafka_entry(clients.topology.cluster(cluster).connections.audit)
+                for end in flow.ends:
+                    kafka_entry(end.connection)
                 one = FlowAudit.of(flow, self.audit, context)
                 one.drop_unrecorded(clients, self.log)
         except Exception as error:  # noqa: BLE001 - whatever it is, it is about this group alone
@@ -137,18 +137,18 @@ class SharedAuditsOperator(SparkJobOperator):
             side_by_side=self.side_by_side,
         )
         self.application_args = ["--topology", os.environ[TOPOLOGY], "--requests", str(requests)]
-        clusters = dict.fromkeys(name for one in begun for name in (one.flow.source, one.flow.target))
+        connections = dict.fromkeys(each for one in begun for each in one.connections)
         ended = EndedAudits(
             begun, folder.has_ended, lambda one: self._finish(context, one, folder.problem(one, None), clients)
         )
         try:
-            with ended.watched(), self.reachable(clusters):
+            with ended.watched(), self.reachable(connections):
                 problem = self.submit(context)
         except BaseException as error:
             self.on_kill()
             left = ended.rest(_REST_SECONDS)
             for one in (*left.running, *left.late):
-                self._close(context, one.flow.group, error)
+                self._close(context, one.declared.subject, error)
             raise
         self._close_rest(context, ended.rest(_REST_SECONDS), folder, problem, clients)
 
@@ -163,7 +163,7 @@ class SharedAuditsOperator(SparkJobOperator):
         ).rest(_REST_SECONDS)
         for one in (*left.late, *wordless.late):
             said = f"its result was not journaled within {_REST_SECONDS:g} s of the end: look at the registers"
-            self._close(context, one.flow.group, AirflowFailException(said))
+            self._close(context, one.declared.subject, AirflowFailException(said))
 
     def _seconds(self, params: Mapping[str, Any], one: FlowAudit) -> float:
         """Return how long an audit may take. One that somebody asked for, or that reads everything, may take longer."""
@@ -174,7 +174,7 @@ class SharedAuditsOperator(SparkJobOperator):
 
     def _finish(self, context: Any, one: FlowAudit, problem: str | None, clients: Clients) -> None:
         """Journal what an audit has filed, judge its report, and keep its result; whatever goes wrong is a result."""
-        group = one.flow.group
+        group = one.declared.subject
         try:
             with self._keeping(context, group) as kept:
                 one.record(clients)

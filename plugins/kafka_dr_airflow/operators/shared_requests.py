@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from kafka_dr_airflow.operators.flow_audit import FlowAudit, flow_name
+from kafka_dr_airflow.operators.flow_audit import FlowAudit
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class SharedFolder:
         requests = [
             {
                 "audit": one.audit,
-                "flow": flow_name(one.flow),
+                "flow": one.name,
                 "deadline_seconds": seconds(one),
                 "ended": str(self._file(one)),
                 "arguments": ["--out", one.out, *(more if one.audit == "checksum" else ())],
@@ -81,4 +81,4 @@ class SharedFolder:
         return ended.said if ended.code else None
 
     def _file(self, one: FlowAudit) -> Path:
-        return self.path / f"{flow_name(one.flow)}.{one.audit}.json"
+        return self.path / f"{one.name}.{one.audit}.json"

@@ -11,7 +11,6 @@ from kafka_dr_airflow.links import AuditLink
 from kafka_dr_airflow.operators.flow_audit import (
     FlowAudit,
     chosen_flow,
-    flow_name,
     is_whole,
     part_arguments,
     watch_of,
@@ -22,8 +21,8 @@ from kafka_dr_airflow.operators.spark_job import SparkJobOperator
 from kafka_dr_airflow.topology_file import TOPOLOGY
 
 if TYPE_CHECKING:
-    from kafka_dr.replication import Flow
     from kafka_dr.runs.clients import Clients
+    from kafka_dr.topology import AuditedFlow
 
 
 class SparkAuditOperator(SparkJobOperator):
@@ -61,9 +60,9 @@ class SparkAuditOperator(SparkJobOperator):
             one = FlowAudit.of(flow, self.audit, context)
             self.report_path = one.report_path
             one.drop_unrecorded(clients, self.log)
-        named = ("--topology", os.environ[TOPOLOGY], "--flow", flow_name(flow), "--out", one.out)
+        named = ("--topology", os.environ[TOPOLOGY], "--flow", flow.name, "--out", one.out)
         self.application_args = [*named, *self.arguments(params)]
-        with self.reachable((flow.source, flow.target)):
+        with self.reachable(one.connections):
             problem = self._submitted(context, one)
         with plain_errors(), open_clients() as clients:
             one.record(clients)
@@ -76,7 +75,7 @@ class SparkAuditOperator(SparkJobOperator):
         """Return what the parameters of the run add to the command line of the job."""
         return part_arguments(params)
 
-    def _flow(self, wanted: str | None, clients: Clients) -> Flow:
+    def _flow(self, wanted: str | None, clients: Clients) -> AuditedFlow:
         return chosen_flow(self.protection_group, wanted, clients)
 
     def _submitted(self, context: Any, one: FlowAudit) -> str | None:

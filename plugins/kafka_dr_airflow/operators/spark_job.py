@@ -75,21 +75,20 @@ class SparkJobOperator(SparkSubmitOperator):
         )
 
     @contextmanager
-    def reachable(self, clusters: Iterable[str], *, encrypts: bool = False) -> Iterator[None]:
+    def reachable(self, connections: Iterable[str], *, encrypts: bool = False) -> Iterator[None]:
         """Write the file of connections, and name it in the environment of the processes that are started meanwhile.
 
-        It holds connections of the audit role alone: what a job needs of Connect is in topics, and whoever may ask
-        Connect's REST API may change flows.
+        It holds connections of principals that may only read: what a job needs of Connect is in topics, and whoever may
+        ask Connect's REST API may change flows.
 
-        :param clusters: the clusters that the job reads
+        :param connections: the connection ids by which the job reaches clusters
         :param encrypts: whether it gets the key that encrypts stranded records, if the topology names one
         """
         from kafka_dr_airflow.secrets_file import SETTING, SecretsFile, content_key_entry, kafka_entry
 
         with plain_errors():
             topology = read_topology(os.environ)
-            audits = (topology.cluster(name).connections.audit for name in clusters)
-            entries = {each: kafka_entry(each) for each in audits}
+            entries = {each: kafka_entry(each) for each in connections}
             if encrypts and (encryption := topology.evidence.encryption_connection) is not None:
                 entries[encryption] = content_key_entry(encryption)
         with SecretsFile(entries) as self._secrets:
@@ -117,6 +116,13 @@ class SparkJobOperator(SparkSubmitOperator):
         :param ended: the exit code and the last lines, as the provider shows them
         """
         return False
+
+
+def audit_connections(clusters: Iterable[str]) -> list[str]:
+    """Return the connection ids of the audit role on clusters of the topology."""
+    with plain_errors():
+        topology = read_topology(os.environ)
+        return [topology.cluster(name).connections.audit for name in clusters]
 
 
 def _application(job: str) -> str:

@@ -32,8 +32,8 @@ from kafka_dr.watch_results import (
     RunEndings,
     WatchResultStore,
     read_endings,
+    read_observed,
     read_status,
-    read_watch_status,
 )
 from kafka_dr_airflow.links import airflow_path, login_url
 from kafka_dr_airflow.people.auth_managers import directory_of, find
@@ -85,7 +85,8 @@ def status_page(*, reload: bool = True) -> HTMLResponse:
     kept, groups, now = root(), sorted(topology.protection_groups), datetime.now(UTC)
     store = WatchResultStore(kept)
     found = read_status(groups, store, now)
-    observed = {name: read_watch_status(name, OBSERVATION.name, store, now) for name in sorted(topology.observed_flows)}
+    flows = {name: topology.observed_flows[name].watches for name in sorted(topology.observed_flows)}
+    observed = read_observed(flows, store, now)
     endings = read_endings(groups, RunEndings(kept))
     view = build_status_view(found, now, links(), endings, opened(kept, now), observed)
     return HTMLResponse(render_status(view, reloads=reload), headers=LINKED_HEADERS)

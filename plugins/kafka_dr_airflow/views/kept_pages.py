@@ -39,7 +39,6 @@ from kafka_dr.json_documents import DocumentDamaged
 from kafka_dr.watch_results import (
     ALL_WATCHES,
     MEASURED,
-    OBSERVATION,
     FigurePoint,
     FiguresOverTime,
     OpenRun,
@@ -48,6 +47,7 @@ from kafka_dr.watch_results import (
     WatchedGroup,
     WatchResultStore,
     read_endings,
+    read_observed,
     read_status,
     read_watch_status,
 )
@@ -175,15 +175,14 @@ def result_page(group: str, watch: str) -> HTMLResponse:
 
 
 def _watched(name: str, store: WatchResultStore, now: datetime) -> WatchedGroup:
-    """Return what is known of a protection group, or of an observed flow, which has one watch."""
+    """Return what is known of a protection group, or of an observed flow, which has fewer watches."""
     try:
-        observed = name in read_topology(os.environ).observed_flows
+        observed = read_topology(os.environ).observed_flows.get(name)
     except KafkaDrError:
-        observed = False
-    if not observed:
+        observed = None
+    if observed is None:
         return read_status([name], store, now)[0]
-    found = read_watch_status(name, OBSERVATION.name, store, now)
-    return WatchedGroup(name, found.outcome, (found,))
+    return read_observed({name: observed.watches}, store, now)[name]
 
 
 def _named(group: str) -> str:

@@ -76,6 +76,8 @@ def ask_observed(
     groups, left_out = _groups(flow, source)
     names = {name for name in source.topics.names() if flow.covers_topic(name) and flow.copy_of(name) is not None}
     copied = names & target.topics.names()
+    if not names:
+        left_out.append(f"no topic of {flow.subject} was found on {source.name}: correct topics, or give DESCRIBE")
     unseen = hidden(target, names - copied)
     names -= unseen.keys()
     copies = target.topics.describe(copied)
@@ -93,8 +95,6 @@ def ask_observed(
         )
         for each in seen
     }
-    if not names:
-        left_out.append(f"no topic of {flow.subject} was found on {source.name}: correct topics, or give DESCRIBE")
     facts = LagFacts(
         "observed",
         None,

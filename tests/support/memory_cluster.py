@@ -1,0 +1,154 @@
+"""A cluster in memory, as who only reads it sees it; tests/contract/test_renamed_cluster.py holds it to a real one."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from kafka_dr.clusters import (
+    ClientSettings,
+    ClusterIdentity,
+    GroupState,
+    KafkaCluster,
+    NotAuthorized,
+    NotFound,
+    OffsetRange,
+    Record,
+    Topic,
+    TopicPartition,
+)
+from kafka_dr.clusters.configs import Described, Overview
+from kafka_dr.clusters.configuration import ConfigValue, Origin, TopicLayout
+
+
+@dataclass
+class MemoryCluster:
+    """Topics, records and committed offsets.
+
+    :param topics_held: by topic, the records of each partition
+    :param hidden: topics that the principal may not see
+    :param settings_hidden: whether it may not see settings
+    :param open_from: by partition, the offset from which an open transaction hides the log
+    """
+
+    name: str
+    cluster_id: str
+    topics_held: Mapping[str, list[list[Record]]] = field(default_factory=dict)
+    committed_offsets: Mapping[str, Mapping[TopicPartition, int]] = field(default_factory=dict)
+    configuration: Mapping[str, str] = field(default_factory=lambda: {"cleanup.policy": "delete"})
+    hidden: Collection[str] = ()
+    settings_hidden: bool = False
+    open_from: Mapping[TopicPartition, int] = field(default_factory=dict)
+
+    @property
+    def settings(self) -> ClientSettings:
+        return ClientSettings("127.0.0.1:9")
+
+    @property
+    def as_kafka(self) -> KafkaCluster:
+        """The same, for what asks for a real one."""
+        return cast("KafkaCluster", self)
+
+    @property
+    def topics(self) -> MemoryCluster:
+        return self
+
+    @property
+    def log(self) -> MemoryCluster:
+        return self
+
+    @property
+    def offsets_by_time(self) -> MemoryCluster:
+        return self
+
+    @property
+    def configs(self) -> MemoryConfigs:
+        return MemoryConfigs(self)
+
+    @property
+    def group_reading(self) -> MemoryGroups:
+        return MemoryGroups(self)
+
+    @property
+    def groups(self) -> MemoryGroups:
+        return MemoryGroups(self)
+
+    def identity(self) -> ClusterIdentity:
+        return ClusterIdentity(self.cluster_id, (1,), 1)
+
+    def names(self) -> frozenset[str]:
+        return frozenset(self.topics_held) - frozenset(self.hidden)
+
+    def describe(self, names: Iterable[str]) -> dict[str, Topic]:
+        found = {}
+        for name in sorted(set(names)):
+            if name in self.hidden:
+                raise NotAuthorized(f"{self.name}: {name}: TOPIC_AUTHORIZATION_FAILED")
+            if name not in self.topics_held:
+                raise NotFound(f"{self.name}: {name}: UNKNOWN_TOPIC_OR_PARTITION")
+            found[name] = Topic(name, f"id-{self.name}-{name}", (1,) * len(self.topics_held[name]))
+        return found
+
+    def log_starts(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
+        return {p: self._records(p)[0].offset if self._records(p) else 0 for p in partitions}
+
+    def high_watermarks(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
+        return {p: self._records(p)[-1].offset + 1 if self._records(p) else 0 for p in partitions}
+
+    def last_stable_offsets(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
+        return {p: min(end, self.open_from.get(p, end)) for p, end in self.high_watermarks(partitions).items()}
+
+    def read(self, ranges: Mapping[TopicPartition, OffsetRange], **_: Any) -> Iterator[Record]:
+        for partition, wanted in ranges.items():
+            yield from (r for r in self._records(partition) if wanted.start <= r.offset < wanted.end)
+
+    def at(self, partitions: Iterable[TopicPartition], timestamp_ms: int) -> dict[TopicPartition, int | None]:
+        return {
+            p: next((r.offset for r in self._records(p) if r.timestamp_ms >= timestamp_ms), None) for p in partitions
+        }
+
+    def _records(self, partition: TopicPartition) -> list[Record]:
+        return self.topics_held[partition.topic][partition.partition]
+
+
+@dataclass(frozen=True)
+class MemoryConfigs:
+    """Layouts and configuration of such a cluster."""
+
+    cluster: MemoryCluster
+
+    def overview(self) -> Overview:
+        held = self.cluster.topics_held
+        topics = {name: TopicLayout(name, len(held[name]), 1) for name in self.cluster.names()}
+        return Overview(self.cluster.cluster_id, 1, topics)
+
+    def describe(self, names: Collection[str]) -> Described:
+        if self.cluster.settings_hidden:
+            return Described({}, {name: NotAuthorized(f"{name}: DESCRIBE_CONFIGS") for name in names})
+        found = {key: ConfigValue(value, Origin.TOPIC) for key, value in self.cluster.configuration.items()}
+        return Described(dict.fromkeys(names, found), {})
+
+
+@dataclass(frozen=True)
+class MemoryGroups:
+    """Consumer groups of such a cluster."""
+
+    cluster: MemoryCluster
+
+    def names(self) -> frozenset[str]:
+        return frozenset(self.cluster.committed_offsets)
+
+    def committed(self, groups: Iterable[str]) -> dict[str, dict[TopicPartition, int]]:
+        return {group: dict(self.cluster.committed_offsets.get(group, {})) for group in groups}
+
+    def states(self, groups: Iterable[str]) -> dict[str, GroupState]:
+        return {group: GroupState(group, "EMPTY", (), frozenset()) for group in groups}
+
+
+def numbered(topic: str, numbers: Iterable[int], *, partition: int = 0, first_ms: int = 1_000) -> list[Record]:
+    """Return records whose value is their number, one each millisecond."""
+    return [
+        Record(topic, partition, offset, first_ms + number, b"k%d" % number, b"v%d" % number)
+        for offset, number in enumerate(numbers)
+    ]
