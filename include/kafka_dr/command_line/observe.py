@@ -16,14 +16,22 @@ from rich.table import Table
 from kafka_dr.clock import SystemClock
 from kafka_dr.clusters import KafkaCluster
 from kafka_dr.command_line.exit_codes import ExitCode, with_exit_codes
-from kafka_dr.command_line.opened import AsJson, CommandFiles, ConnectionsFile, TopologyFile, ended, plain_errors
+from kafka_dr.command_line.opened import (
+    AsJson,
+    CommandFiles,
+    ConnectionsFile,
+    TopologyFile,
+    ended,
+    evidence_root,
+    plain_errors,
+)
 from kafka_dr.command_line.status_page import plain
 from kafka_dr.connections.meaning import kafka_settings
 from kafka_dr.connections.sources import ConnectionSource
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.evidence import build_observation_view, render_observation
-from kafka_dr.observation import FlowObservation, look_at
-from kafka_dr.topology import ObservedFlowSpec
+from kafka_dr.observation import FlowObservation, KeptAudits, kept_audits, look_at
+from kafka_dr.topology import ObservedFlowSpec, Topology
 
 _CODES = {"ok": ExitCode.GOOD, "warning": ExitCode.GOOD, "failed": ExitCode.BAD, "unknown": ExitCode.UNKNOWN}
 _STYLES = {"ok": "green", "warning": "yellow", "failed": "bold red", "unknown": "bold yellow"}
@@ -54,12 +62,13 @@ def observe(
     changes nothing. What may not be read is named, and unknown.
     """
     try:
-        declared = CommandFiles(topology, connections).read_topology().observed_flow(flow)
+        known = CommandFiles(topology, connections).read_topology()
+        declared = known.observed_flow(flow)
         source = ConnectionSource.read(os.environ, connections)
     except KafkaDrError as error:
         raise ended(error, ExitCode.MISUSED) from None
     with plain_errors():
-        found = _look(declared, source)
+        found = _look(declared, source, _kept(known, declared))
     answer = found.to_json()
     if report is not None:
         report.write_text(render_observation(build_observation_view(answer)), encoding="utf-8")
@@ -70,13 +79,20 @@ def observe(
     raise typer.Exit(_CODES[found.verdict])
 
 
-def _look(flow: ObservedFlowSpec, connections: ConnectionSource) -> FlowObservation:
+def _kept(topology: Topology, flow: ObservedFlowSpec) -> KeptAudits:
+    """Return what audits have found; who declares none needs no client of an object store for the evidence."""
+    if flow.watches == ("observation",):
+        return KeptAudits()
+    return kept_audits(evidence_root(topology.evidence.root, None), flow)
+
+
+def _look(flow: ObservedFlowSpec, connections: ConnectionSource, kept: KeptAudits) -> FlowObservation:
     with ExitStack() as stack:
         source, target = (
             stack.enter_context(KafkaCluster(end.name, kafka_settings(connections.get(end.connection))))
             for end in (flow.source, flow.target)
         )
-        return look_at(flow, source, target, SystemClock())
+        return look_at(flow, source, target, SystemClock(), kept)
 
 
 def _show(found: FlowObservation, answer: Mapping[str, object], console: Console) -> None:
@@ -84,6 +100,9 @@ def _show(found: FlowObservation, answer: Mapping[str, object], console: Console
     console.print(plain(found.sentence))
     for each in found.not_looked_at:
         console.print(plain(f"not looked at: {each}", "yellow"))
+    for row in found.audits:
+        said = f"{row['audit']}: {row['verdict']}" + (f", {row['at']}" if row["at"] else "")
+        console.print(plain(f"{said}: {row['said']}", _STYLES[row["verdict"]]))
     groups = answer["groups"]
     if isinstance(groups, list) and groups:
         table = Table(*_COLUMNS.values())

@@ -19,6 +19,7 @@ _WORDS = {
 #: The sections of a report, in the order in which a person asks for them.
 _SECTIONS = {
     "not_looked_at": "Not looked at",
+    "audits": "Audits of everything, and the canary",
     "groups": "Consumer groups: what a failover by the existing positions would do",
     "configuration": "Settings that differ",
     "findings": "Records that differ",
@@ -30,8 +31,9 @@ _SECTIONS = {
 }
 #: Columns of the tables about groups, for who reads them for the first time.
 _GROUP_COLUMNS = {"again": "delivered_again", "skipped": "unread_and_skipped"}
+_AUDIT_COLUMNS = {"at": "looked_at", "first": "what_to_do_first"}
 #: Columns of the table of partitions that are shown whatever they hold.
-_ALWAYS = ("partition", "read", "equal", "equal_until", "source_end", "target_end")
+_ALWAYS = ("partition", "read", "equal", "equal_until", "source_end", "target_end", "audited_until", "verified")
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +71,7 @@ def build_observation_view(report: Mapping[str, Any]) -> ObservationView:
     shown = {key: report[key] for key in _SECTIONS if report.get(key)}
     reshaped = {
         "partitions": _without_zeros,
+        "audits": _with_audit_columns,
         "groups": _with_plain_columns,
         "group_positions": _with_plain_columns,
         "retention": _with_durations,
@@ -98,6 +101,12 @@ def _without_zeros(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 def _with_plain_columns(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     return [{_GROUP_COLUMNS.get(key, key): value for key, value in row.items()} for row in rows]
+
+
+def _with_audit_columns(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Leave out what no audit says: who runs them by hand has no earlier results."""
+    kept = {key for row in rows for key, value in row.items() if value}
+    return [{_AUDIT_COLUMNS.get(key, key): value for key, value in row.items() if key in kept} for row in rows]
 
 
 def _with_durations(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
+from kafka_dr.audit.settled import SettledFlow
 from kafka_dr.clock import Clock
 from kafka_dr.clusters import KafkaCluster, NotFound
 from kafka_dr.clusters.configs import Overview
@@ -13,8 +14,10 @@ from kafka_dr.clusters.renamed import FlowCluster, RenamedCluster
 from kafka_dr.errors import KafkaDrError, Refused
 from kafka_dr.naming import Naming
 from kafka_dr.observation import settings
+from kafka_dr.observation.audited import settled_in
 from kafka_dr.observation.checkpoints import Checkpoints, newest
 from kafka_dr.observation.groups import ExistingPositions, positions_of
+from kafka_dr.observation.kept_audits import NO_AUDITS, KeptAudits
 from kafka_dr.observation.meaning import Circumstances
 from kafka_dr.observation.reading import ReadingLimits, compare_all
 from kafka_dr.observation.result import FlowObservation
@@ -23,11 +26,14 @@ from kafka_dr.positions import Committed, OffsetRange, TopicPartition
 from kafka_dr.topology import ObservedFlowSpec
 
 
-def look_at(flow: ObservedFlowSpec, source: KafkaCluster, target: KafkaCluster, clock: Clock) -> FlowObservation:
+def look_at(
+    flow: ObservedFlowSpec, source: KafkaCluster, target: KafkaCluster, clock: Clock, kept: KeptAudits = NO_AUDITS
+) -> FlowObservation:
     """Look at a flow.
 
     :param source: reached by the flow's connection
     :param target: likewise
+    :param kept: what audits and canary have found of the flow
     :raises Refused: a cluster is not the declared one, or both are the same
     :raises ClusterUnreachable: a cluster does not answer at all
     """
@@ -36,7 +42,10 @@ def look_at(flow: ObservedFlowSpec, source: KafkaCluster, target: KafkaCluster, 
     ends: tuple[FlowCluster, FlowCluster] = source, RenamedCluster(target, naming)
     seen = at_once(*(end.configs.overview for end in ends))
     _refuse_wrong_clusters(flow, seen)
-    problems: list[str] = []
+    for cluster, each in ((source, seen[0].topics), (target, map(naming.copy_of, seen[1].topics))):
+        if known := next(filter(None, each), None):
+            cluster.connect_by(known)
+    problems = list(kept.problems)
     topics = _topics(flow, naming, seen[0], problems)
     groups = _Groups.read(flow, source, target, naming, problems)
     found = tuple(settings.read_settings(end, each, topics) for end, each in zip(ends, seen, strict=True))
@@ -59,18 +68,32 @@ def look_at(flow: ObservedFlowSpec, source: KafkaCluster, target: KafkaCluster, 
     left_out = {
         TopicPartition(t, n): f"its copy is hidden: {why}" for t, why in hidden.items() for n in range(topics[t])
     }
+    clusters = seen[0].cluster_id, seen[1].cluster_id
+    settled = settled_in(kept.settled, clusters, _topic_ids(ends, kept.settled, topics.keys() & seen[1].topics.keys()))
     return FlowObservation(
         flow.name,
         at,
         (flow.source.name, flow.target.name),
-        (seen[0].cluster_id, seen[1].cluster_id),
+        clusters,
         compared.compared,
         {**compared.left_out, **left_out},
         positions_of(groups.committed, groups.existing(hidden), compared.compared),
         settings.differences(found[0], found[1], topics),
         settings.headroom(found[0], compared.compared.values(), now_ms),
         (*problems, *(each.problem for each in found if each.problem)),
+        settled,
+        kept.settled.at if kept.settled else None,
+        kept.rows,
     )
+
+
+def _topic_ids(
+    ends: tuple[FlowCluster, FlowCluster], settled: SettledFlow | None, topics: Collection[str]
+) -> dict[str, tuple[str, str]]:
+    """Return the ids of topics on both clusters, of those that audits know."""
+    wanted = [topic for topic in topics if settled is not None and topic in settled.topic_ids]
+    on_source, on_target = (end.topics.describe(wanted) for end in ends)
+    return {topic: (on_source[topic].topic_id, on_target[topic].topic_id) for topic in wanted}
 
 
 def _refuse_wrong_clusters(flow: ObservedFlowSpec, seen: tuple[Overview, ...]) -> None:

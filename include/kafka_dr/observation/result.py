@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any, Literal
 
 from kafka_dr.audit.difference import Difference
+from kafka_dr.audit.settled import SettledPartition
+from kafka_dr.observation.audited import JoinedPartition
 from kafka_dr.observation.comparison import PartitionComparison
 from kafka_dr.observation.groups import GroupPosition, by_group
 from kafka_dr.observation.meaning import counted_as
@@ -16,7 +18,7 @@ from kafka_dr.positions import TopicPartition
 
 ObservationVerdict = Literal["ok", "warning", "failed", "unknown"]
 #: Kinds of records that make a copy bad, doubtful, or unknown.
-_BAD = ("lost", "late", "corrupted", "reordered", "foreign", "aborted")
+_BAD = ("lost", "late", "corrupted", "reordered", "moved", "foreign", "aborted")
 _DOUBTFUL = ("duplicated", "expired_on_target")
 _UNKNOWN = ("unexplained", "not_read")
 _NO_FAULT = ("in_flight", "compacted", "expired_on_source", "not_read")
@@ -45,6 +47,9 @@ class FlowObservation:
     :param configuration: what differs between settings, as JSON
     :param retention: for how long the source keeps what is not copied, as JSON
     :param not_looked_at: a sentence for each thing that was not looked at
+    :param settled: what checksum audits have settled of partitions
+    :param audited_at: when the newest of them read the ends of the logs; ``None`` if there was none
+    :param audits: the newest result of each audit and canary, as JSON
     """
 
     flow: str
@@ -57,12 +62,21 @@ class FlowObservation:
     configuration: Sequence[Mapping[str, Any]]
     retention: Sequence[Mapping[str, Any]]
     not_looked_at: Sequence[str]
+    settled: Mapping[TopicPartition, SettledPartition] = field(default_factory=dict)
+    audited_at: datetime | None = None
+    audits: Sequence[Mapping[str, Any]] = ()
+
+    @property
+    def joined(self) -> Mapping[TopicPartition, JoinedPartition]:
+        """What is known of each partition, by the look and by audits."""
+        partitions = sorted(self.compared.keys() | self.left_out.keys())
+        return {p: JoinedPartition(self.compared.get(p), self.settled.get(p)) for p in partitions}
 
     @property
     def counts(self) -> Counter[str]:
         """How many records of each kind all partitions have."""
         found: Counter[str] = Counter()
-        for each in self.compared.values():
+        for each in self.joined.values():
             found.update(each.counts)
         return found
 
@@ -70,10 +84,10 @@ class FlowObservation:
     def verdict(self) -> ObservationVerdict:
         """``failed`` if anything is wrong; else ``unknown`` if anything is; else ``warning`` or ``ok``."""
         said = {
-            *(_partition_verdict(each) for each in self.compared.values()),
+            *(_partition_verdict(each) for p, each in self.joined.items() if p in self.compared),
             *(row["verdict"] for row in (*by_group(self.positions), *self.configuration, *self.retention)),
         }
-        if "failed" in said:
+        if "failed" in said or any(self.counts[kind] for kind in _BAD):
             return "failed"
         if "unknown" in said or self.left_out or self.not_looked_at or not self.compared:
             return "unknown"
@@ -104,6 +118,7 @@ class FlowObservation:
                 counts["corrupted"], "copy that differs from its original", "copies that differ from their originals"
             ),
             _number(counts["reordered"], "copy in another order", "copies in another order"),
+            _number(counts["moved"], "copy in another partition", "copies in another partition"),
             _number(counts["foreign"], "record without an original", "records without an original"),
             _number(counts["aborted"], "copy of an aborted record", "copies of aborted records"),
         )
@@ -117,6 +132,10 @@ class FlowObservation:
             "Partitions that were not compared, and of which nothing is known": len(self.left_out),
         }
         sentences = [f"{words}: {found}" for words, found in said.items() if found]
+        if self.audited_at is not None and self.settled:
+            verified = sum(each.coverage.verified for each in self.settled.values())
+            at = f"{self.audited_at.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
+            sentences.append(f"This covers what the checksum audit of {at} compared; it verified {verified:,} records")
         lost = [row["group"] for row in groups if row["partitions_without_position"]]
         if lost:
             sentences.append(f"{_named(lost)} would find no position there, and auto.offset.reset would decide")
@@ -124,7 +143,7 @@ class FlowObservation:
 
     def to_json(self) -> dict[str, Any]:
         """Return everything as plain JSON."""
-        partitions = [_partition_row(each) for _, each in sorted(self.compared.items())]
+        partitions = [_partition_row(each, self.joined[p]) for p, each in sorted(self.compared.items())]
         findings = [row for _, each in sorted(self.compared.items()) for row in _findings(each)]
         findings.sort(key=lambda row: _ORDER.index(row["kind"]))
         return {
@@ -136,11 +155,18 @@ class FlowObservation:
             "source": {"name": self.clusters[0], "cluster_id": self.cluster_ids[0]},
             "target": {"name": self.clusters[1], "cluster_id": self.cluster_ids[1]},
             "not_looked_at": list(self.not_looked_at),
+            "audits": [dict(row) for row in self.audits],
             "totals": {"records_read_on_source": sum(row["read"] for row in partitions), **_all_counts(self.counts)},
             "groups": by_group(self.positions),
             "partitions": partitions,
             "partitions_left_out": [
-                {"topic": p.topic, "partition": p.partition, "verdict": "unknown", "reason": why}
+                {
+                    "topic": p.topic,
+                    "partition": p.partition,
+                    "verdict": "unknown",
+                    "reason": why,
+                    **_audited(self.joined[p]),
+                }
                 for p, why in sorted(self.left_out.items())
             ],
             "findings": findings[:_MOST_FINDINGS],
@@ -151,11 +177,11 @@ class FlowObservation:
         }
 
 
-def _partition_verdict(compared: PartitionComparison) -> ObservationVerdict:
-    counts = compared.counts
+def _partition_verdict(joined: JoinedPartition) -> ObservationVerdict:
+    counts = joined.counts
     if any(counts[kind] for kind in _BAD):
         return "failed"
-    if any(counts[kind] for kind in _UNKNOWN) or not (compared.source.whole and compared.target.whole):
+    if any(counts[kind] for kind in _UNKNOWN) or not joined.whole:
         return "unknown"
     return "warning" if any(counts[kind] for kind in _DOUBTFUL) else "ok"
 
@@ -165,20 +191,27 @@ def _all_counts(counts: Counter[str]) -> dict[str, int]:
     return {kind: counts[kind] for kind in order}
 
 
-def _partition_row(compared: PartitionComparison) -> dict[str, Any]:
+def _partition_row(compared: PartitionComparison, joined: JoinedPartition) -> dict[str, Any]:
     source, target = compared.source, compared.target
     return {
         "topic": compared.partition.topic,
         "partition": compared.partition.partition,
-        "verdict": _partition_verdict(compared),
+        "verdict": _partition_verdict(joined),
         "read": len(source.records),
         "equal": compared.equal,
         "equal_until": compared.equal_until,
         "source_end": source.held.end,
         "target_end": target.held.end,
-        "offsets_not_read": source.read.start - source.held.start,
-        **{kind: count for kind, count in _all_counts(compared.counts).items() if kind != "not_read"},
+        "offsets_not_read": 0 if joined.covers_older else source.read.start - source.held.start,
+        **_audited(joined),
+        **{kind: count for kind, count in _all_counts(joined.counts).items() if kind != "not_read"},
     }
+
+
+def _audited(joined: JoinedPartition) -> dict[str, int]:
+    """Return how far audits have settled a partition; nothing if there was none."""
+    settled = joined.settled
+    return {} if settled is None else {"audited_until": settled.until[0], "verified": settled.coverage.verified}
 
 
 def _findings(compared: PartitionComparison) -> list[dict[str, Any]]:

@@ -95,16 +95,18 @@ class ObserveOperator(BaseOperator):
     def _looked(self) -> Mapping[str, Any]:
         from kafka_dr.clock import SystemClock
         from kafka_dr.clusters import KafkaCluster
-        from kafka_dr.observation import look_at
+        from kafka_dr.observation import kept_audits, look_at
         from kafka_dr_airflow.hooks.kafka_cluster import KafkaClusterHook
 
-        declared = read_topology(os.environ).observed_flow(self.flow)
+        topology = read_topology(os.environ)
+        declared = topology.observed_flow(self.flow)
+        kept = kept_audits(evidence_root(topology.evidence), declared)
         settings = {end.name: KafkaClusterHook(end.connection).settings() for end in (declared.source, declared.target)}
         with (
             KafkaCluster(declared.source.name, settings[declared.source.name]) as source,
             KafkaCluster(declared.target.name, settings[declared.target.name]) as target,
         ):
-            return look_at(declared, source, target, SystemClock()).to_json()
+            return look_at(declared, source, target, SystemClock(), kept).to_json()
 
     def _file(self, report: Mapping[str, Any], context: Any) -> None:
         """Keep the report, for programs and as one page, next to earlier ones; old ones are removed.

@@ -1,0 +1,95 @@
+"""Spark's audits of a copy that somebody else made, under MirrorMaker's usual names, by reading alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from kafka_dr.audit import AuditKind, AuditVerdict, ResultStore
+from kafka_dr.audit.finding import FindingKind
+from support.checksum import minutes_ago
+from support.faulty_copy import KINDS, FaultyCopy, Known
+from support.observed_audits import ObservedAudits
+from support.others_copy import OthersCopy
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from lab.api import Lab
+
+pytestmark = [pytest.mark.kafka, pytest.mark.spark]
+
+
+@pytest.fixture
+def audits(lab: Lab, spark: SparkSession, tmp_path: Path) -> ObservedAudits:
+    made = ObservedAudits(OthersCopy(lab, tmp_path), spark)
+    made.allow()
+    return made
+
+
+def test_every_kind_of_fault_is_found_at_its_offsets_and_then_only_what_is_new_is_read(audits: ObservedAudits) -> None:
+    topic = audits.copy.topic
+    # Two hours old: half an hour before the end nothing may wait.
+    whole = FaultyCopy.make(partitions=2, records=200, faults=KINDS, seed=7, start=minutes_ago(30))
+    audits.write(whole)
+    before, denied = audits.ends(), audits.denied()
+
+    found = audits.checksum()
+
+    assert (found.code, found.found(topic)) == (1, whole.truth)
+    assert found.report["self_test"] == {"passed": True, "missed": []}
+    assert audits.ends() == before, "an observed flow is only read"
+    assert audits.denied() == denied, "and nothing more is asked than may be read"
+    (shown,) = found.report["topics"]
+    assert (shown["topic"], shown["copy"]) == (topic, audits.remote)
+    assert any(
+        f"target offset 0 of {audits.remote}" in line["sentence"] or audits.remote in line["sentence"]
+        for line in found.report["findings"]
+    )
+    coverage = found.report["coverage"]
+    assert coverage["produced"] == sum(count for name, count in coverage.items() if name != "produced") == 400
+
+    # A restart at least once: some come again, some are new, and one is not copied yet.
+    later = FaultyCopy.make(partitions=1, records=30, faults=[], seed=8, start=minutes_ago(20))
+    audits.append("east", topic, {1: later.source[0]})
+    audits.append("west", audits.remote, {1: [*whole.source[1][-6:], *later.source[0][:-1]]})
+    again = audits.checksum()
+    first = len(whole.target[1])
+    assert again.found(topic) == [
+        Known(FindingKind.LATE, 1, 229, None),
+        Known(FindingKind.REPLAY, 1, 194, first, 6),
+    ]
+    assert (again.code, again.report["records_read"]) == (1, 30 + 35)
+    kept = ResultStore(audits.root).newest(AuditKind.CHECKSUM, group="theirs", source="east", target="west")
+    assert kept is not None
+    assert (kept.verdict, kept.epoch) == (AuditVerdict.RED, None)
+
+
+def test_repeated_copies_are_reported_and_what_is_not_copied_yet_is_measured(audits: ObservedAudits) -> None:
+    topic, group = audits.copy.topic, f"orders-{audits.copy.alias}-ledger"
+    made = FaultyCopy.make(partitions=2, records=40, faults=[], seed=3, start=minutes_ago(30))
+    copied = {0: made.source[0], 1: [*made.source[1][:30], *made.source[1][20:30]]}
+    audits.write(FaultyCopy(made.source, copied))
+    audits.copy.commit("east", group, topic, {0: 40, 1: 38})
+
+    code, lag = audits.lag()
+    by_partition = {each["partition"]: each for each in lag["replication"]["partitions"]}
+    assert (code, lag["verdict"]) == (1, "findings")
+    assert [(each["position"], each["records"]) for _, each in sorted(by_partition.items())] == [(40, 0), (30, 10)]
+    assert 29 * 60 < by_partition[1]["seconds"] < 32 * 60
+    assert by_partition[1]["bytes"] > 10 * 12
+    assert [(each["group"], each["records"]) for each in lag["groups"]] == [(group, 2)]
+    assert lag["groups"][0]["ahead_of_copy_seconds"] > 29 * 60
+    assert {finding["kind"] for finding in lag["findings"]} == {"late", "position_not_copied"}
+
+    # Replication at least once repeats records: that is said, and no finding. What waits is.
+    found = audits.checksum()
+    assert (found.code, found.report["counts"]) == (1, {"LATE": 10, "REPLAY": 10})
+    audits.append("west", audits.remote, {1: made.source[1][30:]})
+    # Now the lag audit continues from where the checksum audit ended.
+    code, lag = audits.lag()
+    assert (code, lag["replication"]["records"], lag["replication"]["verdict"]) == (0, 0, "OK")
+    found = audits.checksum()
+    assert (found.code, found.report["verdict"], found.report["counts"]) == (0, "equal", {"REPLAY": 10})
