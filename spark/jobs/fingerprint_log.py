@@ -37,7 +37,6 @@ _READING = {
     "kafka.max.partition.fetch.bytes": str(8 * 1024**2),
     "kafka.fetch.max.bytes": str(32 * 1024**2),
     "kafka.receive.buffer.bytes": str(1024**2),
-    "kafka.isolation.level": "read_committed",
     "kafkaConsumer.pollTimeoutMs": "20000",
     "groupIdPrefix": "dr-audit",
     "includeHeaders": "true",
@@ -90,8 +89,35 @@ class FingerprintLog:
 
         ask_all(scan, settings)
 
+    def uncommitted(
+        self,
+        settings: ClientSettings,
+        ranges: Mapping[TopicPartition, OffsetRange],
+        special: Special,
+        hashes: Longs,
+    ) -> dict[TopicPartition, tuple[Longs, Longs]]:
+        """Return offsets and hashes of the source's records with these hashes, also of those that were not committed.
+
+        :param hashes: rising; few enough that each task is given all of them
+        """
+        records = self._read(settings, ranges, {}, isolation="read_uncommitted")
+        if records is None or not len(hashes):
+            return {}
+        wanted = f.broadcast(self.session.createDataFrame(pa.table({"hash": hashes})))
+        kept = fingerprints(records, special).join(wanted, "hash").select("topic", "partition", "offset", "hash")
+        table = kept.toArrow()
+        topics, numbers = np.array(table["topic"].to_pylist(), object), table["partition"].to_numpy()
+        offsets, found = longs(table["offset"]), longs(table["hash"])
+        rows = {p: np.flatnonzero((topics == p.topic) & (numbers == p.partition)) for p in ranges}
+        return {p: (offsets[each], found[each]) for p, each in rows.items() if len(each)}
+
     def _read(
-        self, settings: ClientSettings, ranges: Mapping[TopicPartition, OffsetRange], names: Mapping[str, str]
+        self,
+        settings: ClientSettings,
+        ranges: Mapping[TopicPartition, OffsetRange],
+        names: Mapping[str, str],
+        *,
+        isolation: str = "read_committed",
     ) -> DataFrame | None:
         """Return the records of ranges; ``None`` if all of them are empty.
 
@@ -103,6 +129,7 @@ class FingerprintLog:
         options = {
             **settings.spark(),
             **_READING,
+            "kafka.isolation.level": isolation,
             "assign": json.dumps(_by_topic({p: p.partition for p in wanted}, list)),
             "startingOffsets": json.dumps(_by_topic({p: r.start for p, r in wanted.items()}, dict)),
             "endingOffsets": json.dumps(_by_topic({p: r.end for p, r in wanted.items()}, dict)),

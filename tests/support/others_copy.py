@@ -9,7 +9,8 @@ import subprocess
 import sys
 import time
 import uuid
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -112,6 +113,21 @@ class OthersCopy:
         assert producer.flush(30) == 0
         if abort is not None:
             (producer.abort_transaction if abort else producer.commit_transaction)(30)
+
+    @contextmanager
+    def open_transaction(self, cluster: str, topic: str, records: Iterable[Content]) -> Iterator[Producer]:
+        """Write records in a transaction that is open in the block; who does not end it, leaves it to be aborted."""
+        producer = Producer(
+            {**self.lab.client_settings(cluster, "admin"), "transactional.id": f"{self.alias}-{uuid.uuid4().hex[:6]}"}
+        )
+        producer.init_transactions(30)
+        producer.begin_transaction()
+        for each in records:
+            producer.produce(
+                topic, each.value, key=each.key, partition=0, timestamp=int((self.began - each.age) * 1000)
+            )
+        assert producer.flush(30) == 0
+        yield producer
 
     def commit(self, cluster: str, group: str, topic: str, offsets: dict[int, int]) -> None:
         """Commit offsets of a group."""

@@ -42,6 +42,8 @@ class FindingKind(StrEnum):
     MOVED = "MOVED"
     #: A record of the target that is not a copy of any record of the source.
     FOREIGN = "FOREIGN"
+    #: A copy of a record whose transaction was aborted: some replicators copy what no reader of the source sees.
+    ABORTED = "ABORTED"
     #: One cluster has deleted what the records of the other one would have to be compared with.
     UNVERIFIABLE = "UNVERIFIABLE"
 

@@ -16,6 +16,7 @@ from copy_audit.topic_audit import audit_topic
 from copy_audit.unmatched import nowhere
 from jobs.checksum import plan as checksum_plan
 from jobs.checksum import self_test
+from jobs.checksum.aborted_copies import aborted_named
 from jobs.checksum.audit_store import AuditStore, ScanFacts, scan_name
 from jobs.checksum.bounded import AuditOptions, within_offsets, within_time
 from jobs.checksum.compared_logs import ComparedLogs
@@ -235,6 +236,11 @@ class ChecksumRun:
                 lookups=lookups,
                 late_before=int(late_before.timestamp() * 1000),
             )
+            if resolved.observed:
+                special = Special(resolved.compacted, resolved.restamped)
+                found = aborted_named(
+                    self.store.log, topic, (logs, found), source=self.source.settings, special=special
+                )
             outcomes |= {TopicPartition(topic, outcome.partition): outcome for outcome in found}
             self.watch.lap("compare")
         reports: list[PartitionReport] = []

@@ -12,7 +12,7 @@ from kafka_dr.audit.finding import FindingKind
 from support.checksum import minutes_ago
 from support.faulty_copy import KINDS, FaultyCopy, Known
 from support.observed_audits import ObservedAudits
-from support.others_copy import OthersCopy
+from support.others_copy import Content, OthersCopy
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -31,7 +31,6 @@ def audits(lab: Lab, spark: SparkSession, tmp_path: Path) -> ObservedAudits:
 
 def test_every_kind_of_fault_is_found_at_its_offsets_and_then_only_what_is_new_is_read(audits: ObservedAudits) -> None:
     topic = audits.copy.topic
-    # Two hours old: half an hour before the end nothing may wait.
     whole = FaultyCopy.make(partitions=2, records=200, faults=KINDS, seed=7, start=minutes_ago(30))
     audits.write(whole)
     before, denied = audits.ends(), audits.denied()
@@ -44,10 +43,9 @@ def test_every_kind_of_fault_is_found_at_its_offsets_and_then_only_what_is_new_i
     assert audits.denied() == denied, "and nothing more is asked than may be read"
     (shown,) = found.report["topics"]
     assert (shown["topic"], shown["copy"]) == (topic, audits.remote)
-    assert any(
-        f"target offset 0 of {audits.remote}" in line["sentence"] or audits.remote in line["sentence"]
-        for line in found.report["findings"]
-    )
+    duplicate = next(known for known in whole.truth if known.kind is FindingKind.DUPLICATE)
+    said = f"source offset {duplicate.source_offset}, target offset {duplicate.target_offset} of {audits.remote}:"
+    assert [said in each["sentence"] for each in found.report["findings"]].count(True) == 1
     coverage = found.report["coverage"]
     assert coverage["produced"] == sum(count for name, count in coverage.items() if name != "produced") == 400
 
@@ -93,3 +91,30 @@ def test_repeated_copies_are_reported_and_what_is_not_copied_yet_is_measured(aud
     assert (code, lag["replication"]["records"], lag["replication"]["verdict"]) == (0, 0, "OK")
     found = audits.checksum()
     assert (found.code, found.report["verdict"], found.report["counts"]) == (0, "equal", {"REPLAY": 10})
+
+
+def test_what_was_copied_from_transactions_that_ended_badly_or_not_yet_is_no_strange_record(
+    audits: ObservedAudits,
+) -> None:
+    """As MirrorMaker copies by default: it reads what is not committed."""
+    copy, topic, remote = audits.copy, audits.copy.topic, audits.remote
+    for cluster, name in (("east", topic), ("west", remote)):
+        copy.create(cluster, name)
+    numbered = [Content(f"record {n}", key=f"k{n}") for n in range(30)]
+    copy.write("east", topic, numbered[:10], abort=False)
+    copy.write("east", topic, numbered[10:13], abort=True)
+    copy.write("east", topic, numbered[13:20])
+    alien = Content("from nowhere")
+    copy.write("west", remote, [*numbered[:12], alien, *numbered[12:20]])
+    with copy.open_transaction("east", topic, numbered[20:25]) as transaction:
+        copy.write("east", topic, numbered[25:30])
+        copy.write("west", remote, numbered[20:28])
+        found = audits.checksum()
+        assert found.found(topic) == [
+            *(Known(FindingKind.ABORTED, 0, None, offset, count) for offset, count in ((10, 2), (13, 1))),
+            Known(FindingKind.FOREIGN, 0, None, 12),
+        ]
+        transaction.commit_transaction(30)
+    found = audits.checksum()
+    assert found.found(topic) == [Known(FindingKind.LATE, 0, 30, None, 2)]
+    assert found.report["counts"] == {"ABORTED": 3, "FOREIGN": 1, "LATE": 2}
