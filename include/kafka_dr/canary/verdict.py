@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 
@@ -97,6 +97,15 @@ class CanaryVerdict:
         """The worst of all partitions; ``None`` if it is unknown for one of them."""
         known = [partition.rpo_seconds for partition in self.partitions if partition.rpo_seconds is not None]
         return max(known) if known and len(known) == len(self.partitions) else None
+
+    @property
+    def copied_twice(self) -> int:
+        """How many canaries were copied more than once."""
+        return sum(len(partition.duplicated) for partition in self.partitions)
+
+    def without_duplicates(self) -> CanaryVerdict:
+        """Return the verdict as if none had been copied more than once: replication at least once does that."""
+        return CanaryVerdict(tuple(replace(partition, duplicated=()) for partition in self.partitions))
 
     def __str__(self) -> str:
         worst = [str(partition) for partition in self.partitions if partition.verdict is self.verdict]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
+from dataclasses import replace
 from datetime import timedelta
 
 from kafka_dr.canary import CanaryFlow
@@ -45,8 +46,13 @@ def watch_observed_canary(flow: ObservedFlowSpec, clients: Clients) -> WatchResu
             clock=clients.clock,
             late_after=timedelta(seconds=canary.late_seconds),
         )
+    twice = report.verdict.copied_twice
+    if flow.audits is None or flow.audits.duplicates == "report":
+        report = replace(report, verdict=report.verdict.without_duplicates())
     found = canary_result(flow.name, report)
+    facts = {**found.facts, "copied_twice": twice}
+    repeated = (f"{twice} of the last canaries were copied more than once",) if twice else ()
     if found.outcome == "ok":
-        return found
+        return WatchResult(found.group, found.outcome, (*found.sentences, *repeated), facts)
     first = f"look at the replicator, which somebody else runs: does it copy {topic}, and keep up?"
-    return WatchResult(found.group, found.outcome, (*found.sentences, first), found.facts)
+    return WatchResult(found.group, found.outcome, (*found.sentences, *repeated, first), facts)

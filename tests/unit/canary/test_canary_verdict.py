@@ -288,3 +288,12 @@ def test_no_partition_at_all_is_unknown() -> None:
     found = judge(FLOW, [], [], partitions=[], now=START, late_after=LATE_AFTER)
 
     assert (found.verdict, found.rpo_seconds) == (CanaryOutcome.UNKNOWN, None)
+
+
+def test_where_copies_may_come_twice_what_else_is_wrong_is_still_found() -> None:
+    log = [canary(number) for number in range(1, 6)]
+    twice = verdict_of(as_sent(log), as_seen([*log[:3], *log[1:]]))
+    assert (twice.verdict, twice.copied_twice) == (CanaryOutcome.DUPLICATED, 2)
+    assert twice.without_duplicates().verdict is CanaryOutcome.ON_TIME
+    late = verdict_of(as_sent(log), as_seen([*log[:3], *log[1:3]]))
+    assert (late.verdict, late.without_duplicates().verdict) == (CanaryOutcome.DUPLICATED, CanaryOutcome.LATE)
