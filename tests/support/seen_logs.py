@@ -46,7 +46,8 @@ def compared(
     compacted: bool | None = False,
     aborted: Iterable[SeenRecord] = (),
     late_before: int = LATE_BEFORE,
+    settled: tuple[int, int] | None = None,
 ) -> PartitionComparison:
     """Compare two logs."""
-    known = Circumstances(late_before, compacted, frozenset(record.parts for record in aborted))
+    known = Circumstances(late_before, compacted, frozenset(record.parts for record in aborted), settled)
     return compare(PARTITION, source, target, known)

@@ -51,6 +51,8 @@ def look_at(
     found = tuple(settings.read_settings(end, each, topics) for end, each in zip(ends, seen, strict=True))
     now_ms = int(at.timestamp() * 1000)
     hidden = hidden_in(ends[1], [t for t in topics if t not in seen[1].topics])
+    clusters = seen[0].cluster_id, seen[1].cluster_id
+    settled = settled_in(kept.settled, clusters, _topic_ids(ends, kept.settled, topics.keys() & seen[1].topics.keys()))
     limits = ReadingLimits(
         flow.records_per_partition, flow.most_records, lambda: clock.monotonic() - began < flow.most_seconds
     )
@@ -62,14 +64,16 @@ def look_at(
             if t not in hidden
             for n in range(count)
         },
-        lambda p: Circumstances(now_ms - int(flow.late_after_seconds * 1000), settings.is_compacted(p.topic, *found)),
+        lambda p: Circumstances(
+            now_ms - int(flow.late_after_seconds * 1000),
+            settings.is_compacted(p.topic, *found),
+            settled=settled[p].until if p in settled else None,
+        ),
         limits,
     )
     left_out = {
         TopicPartition(t, n): f"its copy is hidden: {why}" for t, why in hidden.items() for n in range(topics[t])
     }
-    clusters = seen[0].cluster_id, seen[1].cluster_id
-    settled = settled_in(kept.settled, clusters, _topic_ids(ends, kept.settled, topics.keys() & seen[1].topics.keys()))
     return FlowObservation(
         flow.name,
         at,

@@ -34,11 +34,14 @@ class Circumstances:
     :param late_before: milliseconds since the epoch; an older record has to be on the target
     :param compacted: whether either topic is compacted; ``None`` if that is not known
     :param aborted: the records of the source whose transactions were aborted, as far as they were read
+    :param settled: next to compare on source and target, where audits have settled everything before; ``None`` if
+        they know nothing of the partition
     """
 
     late_before: int
     compacted: bool | None = False
     aborted: Collection[Parts] = frozenset()
+    settled: tuple[int, int] | None = None
 
 
 def counted_as(difference: Difference) -> str:
@@ -63,6 +66,8 @@ class Meaning:
         self._pair, self._source, self._target, self._known, self._tail = pair, source, target, known, tail
         self._last_on_source, self._last_on_target = _last_by_key(source.records), _last_by_key(target.records)
         self._oldest = source.records[0].time if source.records else 0
+        #: From where on the counterpart of a record cannot be older than what was read.
+        self._settled = known.settled if known.settled and _reaches(source, target, known.settled) else None
         self._aborted = {parts._replace(timestamp=None) if pair.timeless else parts for parts in known.aborted}
 
     @property
@@ -74,7 +79,7 @@ class Meaning:
         """Say what a record is that only the source has."""
         if record.gap == self._tail and record.timestamp >= self._known.late_before:
             return FindingKind.IN_FLIGHT, ""
-        if record.gap == 0 and not self._target.from_first:
+        if record.gap == 0 and not self._target.from_first and not self._is_later(record, 0):
             return FindingKind.UNVERIFIABLE, _EXPIRED_ON_TARGET if self._target.whole else _NOT_READ
         if record.gap == self._tail:
             return FindingKind.LATE, ""
@@ -85,12 +90,19 @@ class Meaning:
         """Say what a record is that only the target has."""
         if self._aborted and self._pair.parts(self._target.records[record.ordinal]) in self._aborted:
             return FindingKind.FOREIGN, _ABORTED
-        if record.gap == 0 and not self._source.from_first:
+        if record.gap == 0 and not self._source.from_first and not self._is_later(record, 1):
             return FindingKind.UNVERIFIABLE, _EXPIRED_ON_SOURCE if self._source.whole else _NOT_READ
         if not self._source.from_first and (self._pair.timeless or record.timestamp < self._oldest):
             return FindingKind.UNVERIFIABLE, _PERHAPS_OLDER
         replaced = self._replaced(self._target.records, self._last_on_target, record)
         return replaced or (FindingKind.FOREIGN, "")
+
+    def _is_later(self, record: UnmatchedRecord, cluster: int) -> bool:
+        """Return whether a record is after what audits have settled.
+
+        :param cluster: 0 for the source, 1 for the target
+        """
+        return self._settled is not None and record.offset >= self._settled[cluster]
 
     def _replaced(
         self, records: Sequence[SeenRecord], last: Mapping[bytes, int], record: UnmatchedRecord
@@ -105,3 +117,8 @@ class Meaning:
 
 def _last_by_key(records: Sequence[SeenRecord]) -> dict[bytes, int]:
     return {record.parts.key: index for index, record in enumerate(records) if record.parts.key is not None}
+
+
+def _reaches(source: ReadLog, target: ReadLog, settled: tuple[int, int]) -> bool:
+    """Return whether both logs were read from where they are settled on, or from before."""
+    return source.read.start <= settled[0] and target.read.start <= settled[1]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from kafka_dr.audit import AuditKind, AuditVerdict, ResultStore
+from kafka_dr.audit.difference import REPEATED
 from kafka_dr.audit.finding import FindingKind
 from support.checksum import minutes_ago
 from support.faulty_copy import KINDS, FaultyCopy, Known
@@ -63,6 +65,28 @@ def test_every_kind_of_fault_is_found_at_its_offsets_and_then_only_what_is_new_i
     kept = ResultStore(audits.root).newest(AuditKind.CHECKSUM, group="theirs", source="east", target="west")
     assert kept is not None
     assert (kept.verdict, kept.epoch) == (AuditVerdict.RED, None)
+
+    # A look that reads only the newest records covers the whole log with that.
+    audits.copy.allow()
+    look = audits.copy.run("observe", "theirs", "--json", audits={}, records_per_partition=20)
+    assert look.returncode == 1, look.stderr
+    report = json.loads(look.stdout)
+    repeated = sum(known.count for known in whole.truth if known.kind in REPEATED)
+    totals = {kind: count for kind, count in report["totals"].items() if count}
+    assert totals == {
+        "records_read_on_source": 40,
+        "lost": 1,
+        "late": 1,
+        "corrupted": 4,
+        "reordered": 1,
+        "moved": 1,
+        "foreign": 1,
+        "duplicated": repeated + 6,
+    }
+    assert "you would lose 2 records" in report["sentence"]
+    assert "it verified 422 records" in report["sentence"]
+    assert [row["audit"].partition(":")[0] for row in report["audits"]] == ["checksum audit", "lag audit"]
+    assert [row["verdict"] for row in report["audits"]] == ["failed", "unknown"]
 
 
 def test_repeated_copies_are_reported_and_what_is_not_copied_yet_is_measured(audits: ObservedAudits) -> None:
