@@ -19,7 +19,6 @@ _WORDS = {
 #: The sections of a report, in the order in which a person asks for them.
 _SECTIONS = {
     "not_looked_at": "Not looked at",
-    "audits": "Audits of everything, and the canary",
     "groups": "Consumer groups: what a failover by the existing positions would do",
     "configuration": "Settings that differ",
     "findings": "Records that differ",
@@ -31,7 +30,6 @@ _SECTIONS = {
 }
 #: Columns of the tables about groups, for who reads them for the first time.
 _GROUP_COLUMNS = {"again": "delivered_again", "skipped": "unread_and_skipped"}
-_AUDIT_COLUMNS = {"at": "looked_at", "first": "what_to_do_first"}
 #: Columns of the table of partitions that are shown whatever they hold.
 _ALWAYS = ("partition", "read", "equal", "equal_until", "source_end", "target_end", "audited_until", "verified")
 
@@ -49,8 +47,29 @@ class ObservationFigure:
 
 
 @dataclass(frozen=True, slots=True)
+class AuditLine:
+    """The newest result of an audit of the flow, or of its canary.
+
+    :param what: which one, and what it looks at
+    :param when: when it looked, and since when it says so
+    :param said: what it found
+    :param first: what to do first; empty if there is nothing to do
+    """
+
+    what: str
+    word: str
+    colour: StatusColour
+    when: str
+    said: str
+    first: str
+
+
+@dataclass(frozen=True, slots=True)
 class ObservationView:
-    """Everything that the page shows."""
+    """Everything that the page shows.
+
+    :param audits: the newest result of each audit and of the canary
+    """
 
     title: str
     word: str
@@ -59,6 +78,7 @@ class ObservationView:
     at: str
     figures: tuple[ObservationFigure, ...]
     tables: tuple[Table, ...]
+    audits: tuple[AuditLine, ...] = ()
 
 
 def build_observation_view(report: Mapping[str, Any]) -> ObservationView:
@@ -71,7 +91,6 @@ def build_observation_view(report: Mapping[str, Any]) -> ObservationView:
     shown = {key: report[key] for key in _SECTIONS if report.get(key)}
     reshaped = {
         "partitions": _without_zeros,
-        "audits": _with_audit_columns,
         "groups": _with_plain_columns,
         "group_positions": _with_plain_columns,
         "retention": _with_durations,
@@ -85,7 +104,16 @@ def build_observation_view(report: Mapping[str, Any]) -> ObservationView:
         at=str(report.get("at") or ""),
         figures=_figures(report),
         tables=tuple(table for key, rows in shown.items() for table in tables_of(_title(key, report), rows)),
+        audits=tuple(_audit(row) for row in report.get("audits") or ()),
     )
+
+
+def _audit(row: Mapping[str, Any]) -> AuditLine:
+    verdict = str(row.get("verdict") or "unknown")
+    times = {"": row.get("at"), "so since ": row.get("since")}
+    when = ", ".join(f"{word}{time}" for word, time in times.items() if time)
+    said, first = (str(row.get(key) or "") for key in ("said", "first"))
+    return AuditLine(str(row.get("audit") or ""), verdict, colour_of(verdict), when, said, first)
 
 
 def _title(section: str, report: Mapping[str, Any]) -> str:
@@ -101,12 +129,6 @@ def _without_zeros(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 def _with_plain_columns(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     return [{_GROUP_COLUMNS.get(key, key): value for key, value in row.items()} for row in rows]
-
-
-def _with_audit_columns(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Leave out what no audit says: who runs them by hand has no earlier results."""
-    kept = {key for row in rows for key, value in row.items() if value}
-    return [{_AUDIT_COLUMNS.get(key, key): value for key, value in row.items() if key in kept} for row in rows]
 
 
 def _with_durations(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from kafka_dr.observation.kept_audits import KeptAudits, kept_audits
+from kafka_dr.observation.kept_audits import KeptAudits, kept_audits, what_first
 from kafka_dr.observation.look import look_at
 from kafka_dr.observation.result import FlowObservation
 
-__all__ = ["FlowObservation", "KeptAudits", "kept_audits", "look_at"]
+__all__ = ["FlowObservation", "KeptAudits", "kept_audits", "look_at", "what_first"]

@@ -28,6 +28,7 @@ _COUNTED_AS = {
     FindingKind.REORDERED: "reordered",
     FindingKind.MOVED: "moved",
     FindingKind.FOREIGN: "foreign",
+    FindingKind.ABORTED: "aborted",
 }
 #: Kinds that only say that a look did not read far enough back.
 _FURTHER_BACK = ("not_read", "unexplained")

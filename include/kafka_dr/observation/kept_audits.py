@@ -15,16 +15,16 @@ from kafka_dr.topology import ObservedFlowSpec
 from kafka_dr.watch_results import KeptResult, WatchName, WatchResultStore
 
 _QUESTIONS: Mapping[WatchName, str] = {
-    "checksum": "checksum audit: every record of both logs",
-    "lag": "lag audit: what is not copied yet, and the consumer groups",
-    "canary": "canary: numbered records through the flow",
+    "checksum": "Checksum audit: every record of both logs",
+    "lag": "Lag audit: what is not copied yet, and the consumer groups",
+    "canary": "Canary: numbered records through the flow",
 }
 #: What is done first, by what an audit says.
 _FIRST: Mapping[tuple[WatchName, str], str] = {
     (
         "checksum",
         "failed",
-    ): "open its report, which has the offsets; the runbook of dr_checksum_audit says what each means",
+    ): "open its report, which has the offsets; the runbook of dr_checksum_audit says what each kind means",
     ("lag", "failed"): "look at the replicator; the runbook of dr_lag_audit says what each finding means",
     ("canary", "failed"): "look at the replicator: does it copy the canary's topic, and keep up?",
 }
@@ -91,7 +91,7 @@ def _row(root: Any, flow: ObservedFlowSpec, watch: WatchName, problems: list[str
     if by_hand is not None:
         verdict = _VERDICTS[by_hand.verdict]
         said = {"verdict": verdict, "at": _moment(by_hand.at), "said": by_hand.sentence}
-        return row | said | {"first": _first(watch, verdict)}
+        return row | said | {"first": what_first(watch, verdict)}
     return row | {"said": "there was none yet", "first": f"unpause {_dag(watch)}"}
 
 
@@ -103,10 +103,14 @@ def _of_watch(kept: KeptResult) -> dict[str, Any]:
     verdict = kept.outcome if kept.outcome in ("ok", "failed") else "unknown"
     said = kept.sentences[0] if kept.sentences else ""
     times = {"at": _moment(kept.looked_at), "since": _moment(kept.begun)}
-    return {"verdict": verdict, **times, "said": said, "first": _first(kept.watch, verdict)}
+    return {"verdict": verdict, **times, "said": said, "first": what_first(kept.watch, verdict)}
 
 
-def _first(watch: WatchName, verdict: str) -> str:
+def what_first(watch: WatchName, verdict: str) -> str:
+    """Return what is done first about a result of an observed flow; empty if nothing is.
+
+    :param verdict: ``ok``, ``failed`` or ``unknown``
+    """
     return "" if verdict == "ok" else _FIRST.get((watch, verdict), _UNKNOWN)
 
 

@@ -7,7 +7,6 @@ import json
 import os
 import re
 import statistics
-import subprocess
 import sys
 import threading
 import time
@@ -28,11 +27,11 @@ from lab.errors import LabError
 from lab.jvm import Jvm
 from lab.layout import PROJECT
 from lab.rights import AUDIT
+from lab.submitted import done, spark_submit
 
 FLOW = "orders.east-to-west"
 _WARM = Path(__file__).with_name("warm.py")
 _COLD_ROUNDS, _WARM_ROUNDS = 2, 3
-_SECONDS = 1_800
 _LIMITS = {
     "audit_over_count": ("at most", 1.25),
     "join_over_audit": ("at least", 5.0),
@@ -141,26 +140,26 @@ class _AuditBench:
                     heap_megabytes=512,
                     folder=folder,
                 )
-                _done(argv, environ, expected=(0,))
+                done(argv, environ, expected=(0,))
 
     def _audit(self, *more: str) -> float:
         """Audit by hand, in a process of its own, and return the most memory that it and its children had, in GB."""
         argv = [
-            *(str(_spark_submit()), str(PROJECT / "spark" / "jobs" / "checksum_audit.py")),
+            *(str(spark_submit()), str(PROJECT / "spark" / "jobs" / "checksum_audit.py")),
             *("--topology", self._lab.environ["KAFKA_DR_TOPOLOGY"], "--flow", FLOW),
             *("--out", str(self._out / "cold"), "--topics", *self._equal, *more),
         ]
         with PeakMemory() as memory:
-            _done(argv, self._environ, expected=(0,), started=memory.watch)
+            done(argv, self._environ, expected=(0,), started=memory.watch)
         return memory.peak_gb
 
     def _faults_found(self) -> int:
         argv = [
-            *(str(_spark_submit()), str(PROJECT / "spark" / "jobs" / "checksum_audit.py")),
+            *(str(spark_submit()), str(PROJECT / "spark" / "jobs" / "checksum_audit.py")),
             *("--topology", self._lab.environ["KAFKA_DR_TOPOLOGY"], "--flow", FLOW),
             *("--out", str(self._out / "faults"), "--topics", *self._faulty),
         ]
-        self._timed("audit of the faulty topics, cold", lambda: _done(argv, self._environ, expected=(1,)))
+        self._timed("audit of the faulty topics, cold", lambda: done(argv, self._environ, expected=(1,)))
         return len((self._out / "faults" / "findings.jsonl").read_text().splitlines())
 
     def _laps(self, out: str) -> dict[str, float]:
@@ -182,8 +181,8 @@ class _AuditBench:
             "faulty": self._faulty,
             "rounds": _WARM_ROUNDS,
         }
-        argv = [str(_spark_submit()), str(_WARM), json.dumps(wanted)]
-        _done(argv, self._environ, expected=(0,))
+        argv = [str(spark_submit()), str(_WARM), json.dumps(wanted)]
+        done(argv, self._environ, expected=(0,))
         measured: dict[str, Any] = json.loads((self._out / "warm" / "seconds.json").read_text())
         for name, seconds in measured["seconds"].items():
             self._console.print(f"{name}, warm: {', '.join(f'{each:.1f}' for each in seconds)} s")
@@ -203,12 +202,12 @@ def spark_audit(lab: Lab, flow: str, *, topics: Sequence[str]) -> None:
     :param flow: as ``group.source-to-target``
     """
     argv = [
-        *(str(_spark_submit()), str(PROJECT / "spark" / "jobs" / "checksum_audit.py")),
+        *(str(spark_submit()), str(PROJECT / "spark" / "jobs" / "checksum_audit.py")),
         *("--topology", lab.environ["KAFKA_DR_TOPOLOGY"], "--flow", flow),
         *("--out", str(lab.home.root / "spark" / "by-hand"), "--topics", *topics),
     ]
     environ = os.environ | lab.spark_environ() | {"KAFKA_DR_SECRETS_FILE": str(_secrets(lab))}
-    _done(argv, environ, expected=(0,))
+    done(argv, environ, expected=(0,))
 
 
 def _secrets(lab: Lab) -> Path:
@@ -254,49 +253,3 @@ class PeakMemory:
         self._over.set()
         if self._thread is not None:
             self._thread.join()
-
-
-def _spark_submit() -> Path:
-    import pyspark
-
-    return Path(pyspark.__file__).parent / "bin" / "spark-submit"
-
-
-def _done(
-    argv: Sequence[str],
-    environ: Mapping[str, str],
-    *,
-    expected: Sequence[int],
-    started: Callable[[int], None] | None = None,
-) -> None:
-    process = subprocess.Popen(argv, env=environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    if started is not None:
-        started(process.pid)
-    try:
-        said, complained = process.communicate(timeout=_SECONDS)
-    except BaseException as error:
-        _end(process)
-        if isinstance(error, subprocess.TimeoutExpired):
-            raise LabError(f"{Path(argv[1]).name} did not end within {_SECONDS} s") from error
-        raise
-    if process.returncode not in expected:
-        raise LabError(f"{Path(argv[1]).name} ended with {process.returncode}: {_complaint(said, complained)}")
-
-
-def _complaint(said: str, complained: str) -> str:
-    """Return the line that says best why a process failed.
-
-    Spark lets what a job complains of come out with what it says, and Java follows it with where it was.
-    """
-    lines = [line for line in (*said.splitlines(), *complained.splitlines()) if line.strip()]
-    telling = [line for line in lines if re.match(r"unknown: |[\w.]*(Error|Exception)\b", line)]
-    return (telling or lines or ["no message"])[-1].strip()
-
-
-def _end(process: subprocess.Popen[str]) -> None:
-    """End a process and what it has started."""
-    with suppress(psutil.NoSuchProcess):
-        for each in (*psutil.Process(process.pid).children(recursive=True), psutil.Process(process.pid)):
-            with suppress(psutil.NoSuchProcess):
-                each.kill()
-    process.wait(10)

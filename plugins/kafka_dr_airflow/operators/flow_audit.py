@@ -154,7 +154,10 @@ class FlowAudit:
         kept.sentences = (first, *findings)
         kept.facts = {**figures_of(report), "verdict": str(report["verdict"]), "report": self.report_path}
         if problem is not None:
-            if report["verdict"] == "findings":
+            failed = report["verdict"] == "findings"
+            if self.declared.observed:
+                kept.sentences = (*kept.sentences, f"first: {_first(self.watch, failed=failed)}")
+            if failed:
                 kept.outcome = "failed"
                 raise AirflowFailException(f"{self.name}: findings: {line(first)}")
             if problem != first:
@@ -212,6 +215,13 @@ def subject_of(wanted: str, topology: Topology) -> str:
 
     with plain_errors():
         return audited_flow(topology, wanted).subject
+
+
+def _first(watch: WatchName, *, failed: bool) -> str:
+    """Return what is done first about an observed flow, of which no other check of this project says anything."""
+    from kafka_dr.observation import what_first
+
+    return what_first(watch, "failed" if failed else "unknown")
 
 
 def watch_of(audit: str) -> WatchName:

@@ -85,7 +85,7 @@ def test_every_kind_of_fault_is_found_at_its_offsets_and_then_only_what_is_new_i
     }
     assert "you would lose 2 records" in report["sentence"]
     assert "it verified 422 records" in report["sentence"]
-    assert [row["audit"].partition(":")[0] for row in report["audits"]] == ["checksum audit", "lag audit"]
+    assert [row["audit"].partition(":")[0] for row in report["audits"]] == ["Checksum audit", "Lag audit"]
     assert [row["verdict"] for row in report["audits"]] == ["failed", "unknown"]
 
 

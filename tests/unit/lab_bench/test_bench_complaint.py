@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from lab.bench.audit import _complaint
+from lab.submitted import complaint
 
 _TRACE = (
     "java.lang.OutOfMemoryError: Java heap space\n\tat java.base/Arrays.copyOf(Unknown Source)\n\tat x.Y.z(Y.java:1)\n"
@@ -20,4 +20,4 @@ _TRACE = (
     ],
 )
 def test_the_bench_passes_on_why_a_job_failed(said: str, complained: str, told: str) -> None:
-    assert _complaint(said, complained) == told
+    assert complaint(said, complained) == told

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from lab.demo.observed.spark_audits import SparkAudits
 from lab.demo.observed.truth import FaultyRecords, GroupCost, RecordFault, Truth
 
 #: Kinds of the report that mean the same: a record that is not copied yet becomes late after a while.
@@ -15,8 +16,22 @@ _SAME_KIND = {"late": RecordFault.NOT_COPIED, "in_flight": RecordFault.NOT_COPIE
 _PLACED = (RecordFault.LOST, RecordFault.CHANGED, RecordFault.FOREIGN)
 #: What a row of the report says of a partition next to what became of its records.
 _ABOUT_THE_PARTITION = frozenset(
-    {"topic", "partition", "verdict", "read", "equal", "equal_until", "source_end", "target_end", "offsets_not_read"}
+    {
+        *("topic", "partition", "verdict", "read", "equal", "equal_until", "source_end", "target_end"),
+        *("offsets_not_read", "audited_until", "verified"),
+    }
 )
+#: What Spark's checksum audit calls them.
+_SPARK_KINDS = {
+    "DUPLICATE": RecordFault.SECOND_COPIES,
+    "REPLAY": RecordFault.SECOND_COPIES,
+    "ABORTED": RecordFault.ABORTED,
+    "LOST": RecordFault.LOST,
+    "CORRUPT_VALUE": RecordFault.CHANGED,
+    "FOREIGN": RecordFault.FOREIGN,
+    "LATE": RecordFault.NOT_COPIED,
+    "IN_FLIGHT": RecordFault.NOT_COPIED,
+}
 NAMES = {
     RecordFault.SECOND_COPIES: "second copies",
     RecordFault.ABORTED: "copies of aborted records",
@@ -57,6 +72,26 @@ def judge(truth: Truth, report: Mapping[str, Any]) -> tuple[JudgedFault, ...]:
     rows += _groups(truth, report)
     rows.append(_sentence(truth, report))
     rows.append(JudgedFault("anything else", _NOTHING, _anything_else(claimed, report)))
+    return tuple(rows)
+
+
+def judge_spark(truth: Truth, audits: SparkAudits) -> tuple[JudgedFault, ...]:
+    """Compare what Spark's audits found with the truth."""
+    claimed: dict[str, dict[str, int]] = {}
+    for row in audits.findings:
+        kind = _SPARK_KINDS.get(row["kind"], row["kind"])
+        place = _place(kind, row["topic"], row["partition"], row["source_offset"], row["target_offset"])
+        _add(claimed, kind, place, row["count"])
+    rows = [
+        JudgedFault(f"{NAMES[fault]}, by Spark", _shown(_told(truth, fault)), _shown(claimed.pop(fault, {})))
+        for fault in RecordFault
+    ]
+    waiting = audits.lag["replication"]["records"]
+    rows.append(JudgedFault("lag, by Spark", f"{truth.count(RecordFault.NOT_COPIED):,}", f"{waiting:,}"))
+    others = [f"{kind} {_shown(places)}" for kind, places in sorted(claimed.items())]
+    if not audits.checksum["self_test"]["passed"]:
+        others.append("the audit did not find its own faults")
+    rows.append(JudgedFault("anything else, by Spark", _NOTHING, "; ".join(others) or _NOTHING))
     return tuple(rows)
 
 

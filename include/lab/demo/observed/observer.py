@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,23 +25,59 @@ SECONDS = 600.0
 _REPORTED = (0, 1, 3)
 
 
-def observe(flow: OthersFlow, folder: Path, *, topics: Sequence[str], page: Path) -> Mapping[str, Any]:
+@dataclass(frozen=True, slots=True)
+class ObserverFiles:
+    """What the observer wrote: a topology, and the connections for the command and for Spark's jobs.
+
+    :param folder: everything is in it, the evidence too
+    """
+
+    folder: Path
+
+    @property
+    def topology(self) -> Path:
+        """The topology."""
+        return self.folder / "topology.yaml"
+
+    @property
+    def connections(self) -> Path:
+        """The connections in Airflow's format."""
+        return self.folder / "connections.json"
+
+    @property
+    def secrets(self) -> Path:
+        """The connections as Spark's jobs read them."""
+        return self.folder / "secrets.json"
+
+    @property
+    def flow_name(self) -> str:
+        """What Spark's jobs call the flow."""
+        return f"{FLOW}.{EAST.name}-to-{WEST.name}"
+
+    @classmethod
+    def written(cls, flow: OthersFlow, folder: Path, *, topics: Sequence[str]) -> ObserverFiles:
+        """Write them."""
+        made = cls(folder)
+        folder.mkdir(parents=True, exist_ok=True)
+        made.topology.write_text(yaml.safe_dump(_topology(folder, topics), sort_keys=False))
+        settings = {_connection(name): flow.client_settings(name, OBSERVER) for name in (EAST.name, WEST.name)}
+        stored = {name: {"conn_type": "kafka", "extra": extra} for name, extra in settings.items()}
+        write_private(made.connections, json.dumps(stored))
+        write_private(made.secrets, json.dumps(settings))
+        return made
+
+
+def observe(files: ObserverFiles, *, page: Path) -> Mapping[str, Any]:
     """Run the command, and return its report.
 
-    :param folder: for the topology and the connections
-    :param page: the file of the report for people
     :raises LabError: there is no report
     """
-    topology, connections = folder / "topology.yaml", folder / "connections.json"
-    folder.mkdir(parents=True, exist_ok=True)
-    topology.write_text(yaml.safe_dump(_topology(folder, topics), sort_keys=False))
-    write_private(connections, json.dumps(_connections(flow)))
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("AIRFLOW", "KAFKA_DR"))}
     argv = [sys.executable, "-m", "kafka_dr", "observe", FLOW, "--json", "--report", str(page)]
-    files = ["--topology", str(topology), "--connections", str(connections)]
+    given = ["--topology", str(files.topology), "--connections", str(files.connections)]
     try:
         said = subprocess.run(
-            [*argv, *files],
+            [*argv, *given],
             env=kept | {"PYTHONPATH": str(PROJECT / "include")},
             capture_output=True,
             text=True,
@@ -65,15 +102,9 @@ def _topology(folder: Path, topics: Sequence[str]) -> dict[str, Any]:
                 "naming": {"policy": "default", "source_alias": EAST.name},
                 "topics": list(topics),
                 "consumer_group_prefixes": list(GROUP_PREFIXES),
+                "audits": {},
             }
         },
-    }
-
-
-def _connections(flow: OthersFlow) -> dict[str, Any]:
-    return {
-        _connection(name): {"conn_type": "kafka", "extra": flow.client_settings(name, OBSERVER)}
-        for name in (EAST.name, WEST.name)
     }
 
 

@@ -19,9 +19,10 @@ from lab.api import Lab
 from lab.clusters import EAST, PROTECTION_GROUP, WEST
 from lab.credentials import ADMIN
 from lab.demo.observed.course import TOPICS, CourseOfFaults
-from lab.demo.observed.judge import JudgedFault, judge
-from lab.demo.observed.observer import FLOW, observe
+from lab.demo.observed.judge import JudgedFault, judge, judge_spark
+from lab.demo.observed.observer import FLOW, ObserverFiles, observe
 from lab.demo.observed.others_flow import OBSERVER, OthersFlow
+from lab.demo.observed.spark_audits import audit_by_spark
 from lab.demo.observed.truth import Truth, lines
 from lab.demo.observed.unchanged import differences, quiet
 from lab.errors import LabError
@@ -118,7 +119,12 @@ class ObservedRehearsal:
         ends = source, target
         before = [quiet(each) for each in ends]
         folder = self._lab.home.observed
-        report = observe(flow, folder, topics=TOPICS, page=self._wishes.page or folder / "report.html")
+        files = ObserverFiles.written(flow, folder, topics=TOPICS)
+        began = time.monotonic()
+        audits = audit_by_spark(self._lab, files)
+        read = audits.checksum["records_read"]
+        self._did(f"Spark has compared {read:,} records [dim]{time.monotonic() - began:.1f} s[/]")
+        report = observe(files, page=self._wishes.page or folder / "report.html")
         after = [quiet(each) for each in ends]
         changed = tuple(
             f"{each.name}: {what}"
@@ -126,7 +132,8 @@ class ObservedRehearsal:
             for what in differences(old, new)
         )
         self._did(f"{FLOW}: {escape(report['verdict'])}")
-        return ObservedOutcome(judge(truth, report), changed, report["sentence"])
+        judged = (*judge(truth, report), *judge_spark(truth, audits))
+        return ObservedOutcome(judged, changed, report["sentence"])
 
     def _start_traffic(self) -> None:
         route = Route(PROTECTION_GROUP, EAST.name, EAST.bootstrap(self._lab.settings), 1, datetime.now(UTC))
