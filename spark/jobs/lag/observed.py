@@ -32,6 +32,8 @@ from kafka_dr_spark.renamed_topics import renamed
 LIFE = "observed"
 _NOT_MEASURED = "nobody writes down when records of an observed flow arrive; its canary measures that"
 _NOTHING = OffsetRange(0, 0)
+#: Offsets of a partition that are read before its first checksum audit has ended: there may be many partitions.
+_MOST_AT_FIRST = 20_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,6 +179,7 @@ def _ends(
     looks = window.of(series) if window.lives.get(series) == f"{LIFE}/{seen.topic_id}" else ()
     before = [each.position for each in looks] + ([anchor[0]] if anchor is not None else [])
     first = anchor if anchor is not None else (seen.start, there.start)
+    most = most if anchor is not None else min(most, _MOST_AT_FIRST)
     starts = (
         max(first[0], seen.start, seen.stable_end - most),
         max(first[1], there.start, there.end - most),
