@@ -1,8 +1,9 @@
 """How a job reaches the clusters: one private file of connections, named by ``KAFKA_DR_SECRETS_FILE``.
 
 The file is JSON, ``{connection id: settings}``, and readable by its owner alone. The settings are librdkafka's, as in
-the extra of an Airflow ``kafka`` connection. The jobs need the connections of the audit role, and stranded_records that
-of ``evidence.encryption_connection``, ``{"key_id": …, "key": …}``, if the topology names one; no others::
+the extra of an Airflow ``kafka`` connection. The jobs need the connections of the audit role, of an observed flow those
+of its observer, and stranded_records that of ``evidence.encryption_connection``, ``{"key_id": …, "key": …}``, if the
+topology names one; no others::
 
     {"kafka_east_audit": {"bootstrap.servers": "…", "security.protocol": "…", "sasl.password": "…"}}
 """

@@ -20,6 +20,7 @@ observed_flows:
     target: {name: hamburg, connection: kafka_hamburg_observer}
     naming: {policy: default, source_alias: berlin}
     topic_prefixes: [invoices.]
+    audits: {}
 evidence: {root: %s}
 """
 #: What changes something, and its first task.
@@ -54,6 +55,12 @@ def test_every_dag_loads_and_the_flow_is_looked_at_by_itself(observing: Any) -> 
     assert field.resolve("invoices") == "invoices"
     with pytest.raises(ParamValidationError):
         field.resolve("orders")
+
+
+@pytest.mark.parametrize("dag_id", ["dr_checksum_audit", "dr_lag_audit"])
+def test_a_flow_with_audits_can_be_chosen_and_no_other_direction(observing: Any, dag_id: str) -> None:
+    field = observing.dags[dag_id].params.get_param("flow")
+    assert field.schema["enum"] == [None, "invoices.berlin-to-hamburg"]
 
 
 def test_no_form_has_a_choice_of_nothing(observing: Any) -> None:
