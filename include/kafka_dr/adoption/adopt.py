@@ -12,7 +12,7 @@ from kafka_dr.adoption.adoptable import adoptable, first_flow, route_agrees
 from kafka_dr.checks.cluster_checks import right_clusters
 from kafka_dr.clusters.errors import StaleMetadata
 from kafka_dr.errors import Refused, TryAgain
-from kafka_dr.fencing import plan, proof
+from kafka_dr.fencing import plan
 from kafka_dr.fencing.change import AclChanges
 from kafka_dr.outcomes import Check
 from kafka_dr.register import Phase, RegisterState
@@ -114,8 +114,8 @@ def _create_registers(context: GroupContext) -> None:
 
 def _intent(context: GroupContext, state: RegisterState) -> Sequence[str]:
     """Say what an adoption does, with the DENYs that are missing now."""
-    here = plan.flow_fence(context.group) - context.operator(state.active).acls.list()
-    away = plan.standby(context.group) - context.operator(state.standby).acls.list()
+    here = plan.flow_fence(context.group) - context.rules_in_force(state.active)
+    away = plan.standby(context.group) - context.rules_in_force(state.standby)
     topics = ", ".join(context.group.clusters)
     return (
         f"create the register on {topics} where it is missing, and write that {state.active} is active (epoch 1)",
@@ -194,7 +194,7 @@ def _proofs(context: GroupContext, state: RegisterState) -> Sequence[Check]:
     refused = (
         context.writes_refused(state.standby)
         if context.partitions(state.standby)
-        else proof.acls_present(context.operator(state.standby), plan.standby(context.group), clock=context.clock)
+        else context.denies_present(state.standby, plan.standby(context.group))
     )
     return (
         Check.that("registers_agree", not differing, said),

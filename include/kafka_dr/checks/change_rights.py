@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from kafka_dr.checks.authorizers import authorizer_of
 from kafka_dr.clusters import Acl, AclOperation, ResourceType
-from kafka_dr.fencing import plan, proof
+from kafka_dr.fencing import plan
 from kafka_dr.fencing.authorizer import EVERYONE, Authorizer
 from kafka_dr.outcomes import Check
 from kafka_dr.runs.group_context import GroupContext
@@ -98,7 +98,7 @@ def changers_declared(run: Run, clusters: Collection[str], *, seen: ReadCache) -
 def changes_refused(context: GroupContext, cluster: str) -> Check:
     """Prove that no application may change topics or groups: by DENYs read back, and by the authorizer's rule."""
     name, operator, group = "changes_refused", context.operator(cluster), context.group
-    present = proof.acls_present(operator, plan.change_fence(group), clock=context.clock)
+    present = context.denies_present(cluster, plan.change_fence(group))
     if present.outcome != "ok":
         return present.named(name)
     acls: frozenset[Acl] = operator.acls.list()

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from kafka_dr import parallel
 from kafka_dr.checks.authorizers import authorizer_of
 from kafka_dr.clusters import Acl, Topic
-from kafka_dr.fencing import plan, proof
+from kafka_dr.fencing import plan
 from kafka_dr.fencing.authorizer import EVERYONE
 from kafka_dr.outcomes import Check
 from kafka_dr.runs.clients import wrong_cluster_id
@@ -44,7 +44,7 @@ def leaderless(topics: Mapping[str, Topic]) -> list[str]:
 def target_refuses(run: Run) -> Check:
     """Return whether the target is fenced: every leader refuses a write, and no DENY is missing."""
     refused = run.writes_refused(run.target)
-    present = proof.acls_present(run.operator(run.target), plan.application_denies(run.group), clock=run.clock)
+    present = run.denies_present(run.target, plan.application_denies(run.group))
     found = present if refused.outcome == "ok" and present.outcome != "ok" else refused
     return found.named("target_refuses")
 

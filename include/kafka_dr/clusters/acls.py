@@ -98,7 +98,7 @@ class Acls:
                 f"{self._session.label}: could not read the ACLs: the principal lacks DESCRIBE on the cluster; grant it"
             )
 
-    def add(self, acls: Iterable[Acl], *, before_each: Callable[[], None] | None = None) -> None:
+    def add(self, acls: Iterable[Acl], *, before_each: Callable[[], object] | None = None) -> None:
         """Add ACLs, in as many requests as the controller's limits need. An ACL that exists stays as it is.
 
         DENYs are added before ALLOWs, prefixes before single names.
@@ -115,7 +115,7 @@ class Acls:
         if added:
             self._wait_until_known(added[-1], exists=True)
 
-    def remove(self, acls: Iterable[Acl], *, before_each: Callable[[], None] | None = None) -> None:
+    def remove(self, acls: Iterable[Acl], *, before_each: Callable[[], object] | None = None) -> None:
         """Remove exactly these ACLs, in as many requests as the controller's limits need. A missing ACL is no error.
 
         ALLOWs are removed before DENYs.
@@ -147,7 +147,7 @@ class Acls:
         filters: Mapping[AclFilter, int],
         removed: frozenset[Acl],
         present: int,
-        before_each: Callable[[], None] | None,
+        before_each: Callable[[], object] | None,
     ) -> Acl | None:
         """Send filters in as many requests as they need, and return the last ACL of those that were there."""
         last: Acl | None = None

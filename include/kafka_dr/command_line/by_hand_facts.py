@@ -165,7 +165,7 @@ def _left_out(found: Mapping[str, FoundOn]) -> list[str]:
 def _found_on(context: GroupContext, cluster: str, state: RegisterState) -> FoundOn:
     group, register = context.group, context.clients.register(cluster)
     added = register.added_acls(group.name, cluster)
-    denies = (plan.standby(group) | plan.flow_fence(group)) & context.operator(cluster).acls.list()
+    denies = (plan.standby(group) | plan.flow_fence(group)) & context.rules_in_force(cluster)
     return FoundOn(
         added,
         denies - added.current - added.remembered(state.epoch),

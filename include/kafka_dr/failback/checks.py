@@ -9,7 +9,7 @@ from kafka_dr.checks.cluster_checks import right_clusters, writers_declared
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.failback.context import FailbackContext, ends_of_old_cluster
 from kafka_dr.failback.quarantine import ranges_of, reasons_against
-from kafka_dr.fencing import plan, proof
+from kafka_dr.fencing import plan
 from kafka_dr.group_offsets import committed_positions, undeclared_readers
 from kafka_dr.group_offsets.translation_basis import keeping_basis_of
 from kafka_dr.offsets import TranslatedOffset, translate_committed
@@ -57,7 +57,7 @@ def _group_is_diverged(context: FailbackContext) -> Check:
 def _old_side_refuses(context: FailbackContext) -> Check:
     """Without a single topic there is no partition leader to ask: then the DENYs alone count."""
     run = context.run
-    present = proof.acls_present(run.operator(run.target), plan.work_denies(run.group), clock=run.clock)
+    present = run.denies_present(run.target, plan.work_denies(run.group))
     if present.outcome != "ok" or not run.partitions(run.target):
         return present.named("old_side_refuses")
     return run.writes_refused(run.target).named("old_side_refuses")
@@ -99,7 +99,7 @@ def _nothing_flows(context: FailbackContext) -> Check:
         status = run.clients.replicator(flow).status()
         if not status.at_rest:
             wrong.append(f"{flow.connector} is {status.state}")
-    denied = proof.acls_present(run.operator(run.source), plan.flow_fence(run.group), clock=run.clock)
+    denied = run.denies_present(run.source, plan.flow_fence(run.group))
     if denied.outcome != "ok":
         wrong.append(f"{run.group.replicator_principal} is not denied on {run.source}: {denied.detail}")
     said = f"no flow runs, and {run.group.replicator_principal} is denied on {run.source}"

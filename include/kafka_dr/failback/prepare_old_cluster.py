@@ -103,7 +103,7 @@ def prove(run: Run) -> Sequence[Check]:
 
 def _right_is_gone(run: Run, deletes: Collection[str]) -> Check:
     """Return whether the right to delete is gone; one that others have given stays, and is named."""
-    left = right_to_delete(run, deletes) & run.operator(run.target).acls.list()
+    left = right_to_delete(run, deletes) & run.rules_in_force(run.target)
     known = run.clients.register(run.target).added_acls(run.group.name, run.target)
     added = known.current | known.remembered(run.epoch)
     said = f"{len(left)} rights to delete are left on {run.target}"

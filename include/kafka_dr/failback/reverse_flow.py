@@ -7,7 +7,7 @@ from typing import Any
 
 from kafka_dr.errors import Refused, TryAgain
 from kafka_dr.failback.context import FailbackContext
-from kafka_dr.fencing import plan, proof
+from kafka_dr.fencing import plan
 from kafka_dr.named_rows import positions_from_json
 from kafka_dr.outcomes import Check
 from kafka_dr.positions import TopicPartition
@@ -40,7 +40,7 @@ def act(run: Run) -> Mapping[str, Any]:
     seed = seed_of(run, run.flow, epoch=state.epoch, on_source=new_ends, on_target=old_ends).to_json()
     run.write_fact(FLOW_SEED, seed)
     _stop_old_flow(run, context)
-    missing = plan.work_denies(run.group) - run.operator(run.target).acls.list()
+    missing = plan.work_denies(run.group) - run.rules_in_force(run.target)
     if missing:
         raise Refused(
             f"{len(missing)} DENYs of a standby are missing on {run.target}, so no flow may write there. Run "
@@ -60,7 +60,7 @@ def prove(run: Run) -> Sequence[Check]:
     """The new flow runs. The old one is stopped and could not write. The standby refuses applications."""
     status = run.clients.replicator(run.flow).wait_running(run.group.timing.protect_wait_seconds)
     other = run.clients.replicator(run.flow.reverse).status()
-    denied = proof.acls_present(run.operator(run.source), plan.flow_fence(run.group), clock=run.clock)
+    denied = run.denies_present(run.source, plan.flow_fence(run.group))
     refused = run.writes_refused(run.source, by="replicator") if denied.outcome == "ok" else denied
     return (
         Check.that("reverse_flow", status.state == "running", f"{run.flow.connector} is {status.state}"),

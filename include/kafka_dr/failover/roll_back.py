@@ -15,7 +15,7 @@ from typing import Any
 
 from kafka_dr.clusters import Acl
 from kafka_dr.errors import KafkaDrError, Refused, TryAgain
-from kafka_dr.fencing import plan, proof
+from kafka_dr.fencing import plan
 from kafka_dr.outcomes import Check
 from kafka_dr.register import Phase, RegisterConflict, RegisterState
 from kafka_dr.register.transitions import rolled_back
@@ -23,7 +23,6 @@ from kafka_dr.replication import Flow
 from kafka_dr.runs import background
 from kafka_dr.runs.attempt import Attempt
 from kafka_dr.runs.clients import Clients
-from kafka_dr.runs.group_context import PROOF_SECONDS
 from kafka_dr.runs.record import StepFailed, StepOutcome, StepRecord, shortfall
 from kafka_dr.runs.register_guard import RegisterGuard, Unchanged
 from kafka_dr.runs.request import ROLL_BACK_NUMBER, RunRequest
@@ -181,9 +180,8 @@ def _source_is_silent(run: Run, state: RegisterState, error: KafkaDrError) -> Ch
 
 
 def _source_proofs(run: Run, state: RegisterState) -> tuple[Check, ...]:
-    probe, groups = run.probe(state.active), run.consumer_groups(state.active)
     allowed = run.writes_allowed(state.active)
-    readable = proof.reads_allowed(probe, groups, clock=run.clock, deadline_seconds=PROOF_SECONDS)
+    readable = run.reads_allowed(state.active, run.consumer_groups(state.active))
     return (
         allowed.named("source_takes_writes"),
         readable.named("groups_readable"),

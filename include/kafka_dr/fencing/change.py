@@ -15,8 +15,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from functools import partial
 
+from kafka_dr.access_rules import AccessRules
 from kafka_dr.clock import Clock
-from kafka_dr.clusters import Acl, KafkaCluster
+from kafka_dr.clusters import Acl
 from kafka_dr.errors import KafkaDrError, NeedsPerson, Refused, TryAgain
 from kafka_dr.register.added_acls import AddedAcls
 from kafka_dr.register.port import Register
@@ -55,7 +56,7 @@ def is_permitted_now(permission: Callable[[], object], clock: Clock) -> bool:
 class AclChanges:
     """Adds and lifts the ACLs of one protection group on one cluster.
 
-    :param cluster: reached as the operator
+    :param rules: where the cluster's ACLs are kept
     :param register: the register of that same cluster
     :param permission: called right before and right after each change
     :param required: what a change is corrected by if it was held up
@@ -64,7 +65,7 @@ class AclChanges:
     def __init__(
         self,
         group: str,
-        cluster: KafkaCluster,
+        rules: AccessRules,
         register: Register,
         *,
         permission: Permission,
@@ -72,7 +73,7 @@ class AclChanges:
         clock: Clock,
     ) -> None:
         self._group = group
-        self._cluster = cluster
+        self._rules = rules
         self._register = register
         self._permission = permission
         self._required = required
@@ -84,19 +85,19 @@ class AclChanges:
         :raises Refused: the register does not permit it, or did not any more when the ACLs were sent; then the change
             was corrected
         """
-        present = self._cluster.acls.list()
-        missing = [frozenset(stage) - present for stage in stages]
-        added = frozenset[Acl]().union(*missing)
+        present = self._standing(_union(stages))
+        missing = self._in_order([frozenset(stage) - present for stage in stages])
+        added = _union(missing)
         if not added:
             return added
         # A run that may not add ACLs must not record them: a DENY of another owner could become one that is lifted.
         epoch = self._permitted()
-        recorded = self._register.added_acls(self._group, self._cluster.name)
+        recorded = self._register.added_acls(self._group, self._rules.cluster)
         # One that was lifted in this epoch, and that a request held up has added again, is this project's.
-        ours = added | (present & recorded.remembered(epoch) & frozenset[Acl]().union(*map(frozenset, stages)))
+        ours = added | (present & recorded.remembered(epoch))
         if recorded.adding(ours, epoch=epoch) != recorded:
             self._record(lambda found, epoch: found.adding(ours, epoch=epoch))
-        self._send(self._cluster.acls.add, missing, lifting=False)
+        self._send(self._rules.add, missing, lifting=False)
         return added
 
     def lift(self, *stages: Collection[Acl]) -> frozenset[Acl]:
@@ -104,28 +105,45 @@ class AclChanges:
 
         :raises Refused: see :meth:`add`
         """
-        recorded = self._register.added_acls(self._group, self._cluster.name)
-        ours, again = recorded.current, recorded.lifted & frozenset[Acl]().union(*map(frozenset, stages))
+        recorded = self._register.added_acls(self._group, self._rules.cluster)
+        ours, again = recorded.current, recorded.lifted & _union(stages)
         if again := again and again & recorded.remembered(self._permitted()):
             # Sending thousands of them for nothing would keep the controller from its work.
-            ours |= again & self._cluster.acls.list()
-        removed = [frozenset(stage) & ours for stage in stages]
-        lifted = frozenset[Acl]().union(*removed)
+            ours |= self._there(again)
+        removed = self._in_order([frozenset(stage) & ours for stage in stages])
+        lifted = _union(removed)
         if lifted:
-            self._send(self._cluster.acls.remove, removed, lifting=True)
+            self._send(self._rules.remove, removed, lifting=True)
             self._record(lambda found, epoch: found.lifting(lifted, epoch=epoch))
         return lifted
 
     def foreign(self, unwanted: Collection[Acl]) -> frozenset[Acl]:
         """Return those of the ACLs that are on the cluster but were not added by this project."""
-        added = self._register.added_acls(self._group, self._cluster.name)
-        others = (frozenset(unwanted) & self._cluster.acls.list()) - added.current
+        added = self._register.added_acls(self._group, self._rules.cluster)
+        others = (frozenset(unwanted) & self._rules.list()) - added.current
         return others - added.remembered(self._permitted()) if others & added.lifted else others
+
+    def _standing(self, wanted: frozenset[Acl]) -> frozenset[Acl]:
+        """Return those of the ACLs that are in force and stay so: of this project's, those that are also written."""
+        present = wanted & self._rules.list()
+        leaving = frozenset[Acl]() if self._rules.is_direct else present - self._rules.written()
+        if not leaving:
+            return present
+        return present - (leaving & self._register.added_acls(self._group, self._rules.cluster).current)
+
+    def _there(self, acls: frozenset[Acl]) -> frozenset[Acl]:
+        """Return those of the ACLs that are in force, or will be."""
+        found = acls & self._rules.list()
+        return found if self._rules.is_direct else found | (acls & self._rules.written())
+
+    def _in_order(self, stages: Sequence[frozenset[Acl]]) -> Sequence[frozenset[Acl]]:
+        """Return what is sent, one after the other."""
+        return stages if self._rules.is_direct else [_union(stages)]
 
     def _record(self, change: Callable[[AddedAcls, int], AddedAcls]) -> None:
         """Change the record of added ACLs; a caller that was held up must not remove from it what others added."""
         self._register.change_added_acls(
-            self._group, self._cluster.name, lambda found: change(found, self._permitted())
+            self._group, self._rules.cluster, lambda found: change(found, self._permitted())
         )
 
     def _permitted(self) -> int:
@@ -136,7 +154,7 @@ class AclChanges:
         seen: list[RegisterState | None] = []
         if not is_permitted_now(lambda: seen.append(self._permission()), self._clock):
             raise TryAgain(
-                f"{self._cluster.name}: no read of the register before an ACL change took less than "
+                f"{self._rules.cluster}: no read of the register before an ACL change took less than "
                 f"{FRESH_SECONDS:g} s, in {_TRIES} tries: the change was not made, run the step again"
             )
         return seen[-1].epoch if seen[-1] else 0
@@ -147,9 +165,10 @@ class AclChanges:
         try:
             for stage in filter(None, stages):
 
-                def before_each(stage: frozenset[Acl] = stage) -> None:
-                    self._permitted()
+                def before_each(stage: frozenset[Acl] = stage) -> int:
+                    epoch = self._permitted()
                     sent.update(stage)
+                    return epoch
 
                 change(stage, before_each=before_each)
             self._permission()
@@ -178,26 +197,29 @@ class AclChanges:
                 required = self._required()
                 wanted = self._wanted(sent, required, lifting=lifting)
                 owned = partial(_owned, kept=wanted, gone=sent - wanted)
-                self._register.change_added_acls(self._group, self._cluster.name, owned)
-                present = self._cluster.acls.list()
-                self._cluster.acls.add(wanted - present)
-                self._cluster.acls.remove((sent - wanted) & present)
+                self._register.change_added_acls(self._group, self._rules.cluster, owned)
+                self._rules.add(wanted - self._standing(wanted))
+                self._rules.remove(self._there(sent - wanted))
                 if self._required() == required:
                     return
         except KafkaDrError as error:
             raise NeedsPerson(
-                f"{self._cluster.name}: {len(sent)} ACLs were changed too late ({refusal}), and that could not be "
-                f"corrected: {error}. Compare the ACLs of {self._cluster.name} with the register: see dr_health"
+                f"{self._rules.cluster}: {len(sent)} ACLs were changed too late ({refusal}), and that could not be "
+                f"corrected: {error}. Compare the ACLs of {self._rules.cluster} with the register: see dr_health"
             ) from error
         raise TryAgain(
-            f"{self._cluster.name}: {len(sent)} ACLs were changed too late ({refusal}), and the register of "
-            f"{self._group} keeps changing: see what dr_health says about the ACLs of {self._cluster.name}"
+            f"{self._rules.cluster}: {len(sent)} ACLs were changed too late ({refusal}), and the register of "
+            f"{self._group} keeps changing: see what dr_health says about the ACLs of {self._rules.cluster}"
         )
 
     def _wanted(self, sent: frozenset[Acl], required: frozenset[Acl] | None, *, lifting: bool) -> frozenset[Acl]:
         if required is not None:
             return sent & required
-        return sent if lifting else sent & self._cluster.acls.list()
+        return sent if lifting else self._there(sent)
+
+
+def _union(stages: Collection[Collection[Acl]]) -> frozenset[Acl]:
+    return frozenset[Acl]().union(*stages)
 
 
 def _owned(found: AddedAcls, *, kept: frozenset[Acl], gone: frozenset[Acl]) -> AddedAcls:

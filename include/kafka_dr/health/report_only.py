@@ -64,7 +64,7 @@ def check_standby(context: GroupContext, state: RegisterState) -> Check:
     """Check that the replicator may write to the standby while it has to."""
     if state.phase is not Phase.STABLE:
         return Check("standby", "ok", f"{state.group} is {state.phase}: nothing has to be copied")
-    denied = plan.flow_fence(context.group) & context.operator(state.standby).acls.list()
+    denied = plan.flow_fence(context.group) & context.rules_in_force(state.standby)
     if not denied:
         return Check("standby", "ok", f"{context.group.replicator_principal} may write on {state.standby}")
     said = f"{context.group.replicator_principal} is denied WRITE on {state.standby}, the standby: see dr_flows"

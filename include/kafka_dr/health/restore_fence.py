@@ -9,7 +9,7 @@ from kafka_dr import parallel
 from kafka_dr.checks.change_rights import changes_refused
 from kafka_dr.checks.cluster_checks import writers_declared
 from kafka_dr.clusters import Acl
-from kafka_dr.fencing import open_transactions, plan, proof
+from kafka_dr.fencing import open_transactions, plan
 from kafka_dr.fencing.required import denies_of, old_cluster_is_closed
 from kafka_dr.outcomes import Check, worst
 from kafka_dr.register import RegisterState
@@ -66,7 +66,7 @@ def restore_flow_fence(context: GroupContext, cluster: str, state: RegisterState
 
 
 def _denies(context: GroupContext, cluster: str, wanted: frozenset[Acl]) -> Check:
-    return proof.acls_present(context.operator(cluster), wanted, clock=context.clock).named("denies")
+    return context.denies_present(cluster, wanted).named("denies")
 
 
 def _proofs(
@@ -78,18 +78,13 @@ def _proofs(
     asked: list[Callable[[], Check]] = [
         lambda: context.writes_refused(cluster),
         lambda: _denies(context, cluster, wanted),
-        lambda: _reads_refused(context, cluster),
+        lambda: context.reads_refused(cluster, context.consumer_groups(cluster)),
         lambda: writers_declared(context, (cluster,)),
         lambda: changes_refused(context, cluster),
     ]
     if transactions_too:
         asked.append(lambda: _no_open_transaction(context, cluster))
     return tuple(parallel.at_once(*asked))
-
-
-def _reads_refused(context: GroupContext, cluster: str) -> Check:
-    groups = context.consumer_groups(cluster)
-    return proof.reads_refused(context.probe(cluster), groups, clock=context.clock, deadline_seconds=PROOF_SECONDS)
 
 
 def _no_open_transaction(context: GroupContext, cluster: str) -> Check:

@@ -11,6 +11,7 @@ from threading import Lock
 from types import TracebackType
 from typing import Any, Literal
 
+from kafka_dr.access_rules import AccessRules, BrokerRules
 from kafka_dr.audit.content_keys import ContentKeys
 from kafka_dr.clock import Clock
 from kafka_dr.clusters import ClientSettings, KafkaCluster
@@ -183,6 +184,10 @@ class Clients:
                 if self._shares_reads:
                     made.acls.share_reads()
             return self._clusters[key]
+
+    def access_rules(self, cluster: str) -> AccessRules:
+        """Return the access rules of a cluster, which the fences are made of."""
+        return BrokerRules(self.cluster(cluster, "operator"))
 
     def register(self, cluster: str) -> KafkaRegister:
         """Return a cluster's register, reached as the operator."""

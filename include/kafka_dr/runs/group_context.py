@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, Literal, TypeVar
 
 from kafka_dr import parallel
-from kafka_dr.clusters import KafkaCluster, Topic, TopicPartition
+from kafka_dr.clusters import Acl, KafkaCluster, Topic, TopicPartition
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.fencing import proof
 from kafka_dr.fencing.change import AclChanges
@@ -80,6 +80,22 @@ class GroupContext:
     def writes_authorized(self, cluster: str) -> Check:
         """Ask every leader of the group's partitions, now, and say whether every authorizer lets the probe write."""
         return self._asked(proof.writes_authorized, cluster, "probe")
+
+    def reads_refused(self, cluster: str, groups: Collection[str]) -> Check:
+        """Ask every coordinator of these consumer groups, now, and say whether each refuses READ."""
+        return proof.reads_refused(self.probe(cluster), groups, clock=self.clock, deadline_seconds=PROOF_SECONDS)
+
+    def reads_allowed(self, cluster: str, groups: Collection[str]) -> Check:
+        """Ask every coordinator of these consumer groups, now, and say whether each allows READ."""
+        return proof.reads_allowed(self.probe(cluster), groups, clock=self.clock, deadline_seconds=PROOF_SECONDS)
+
+    def denies_present(self, cluster: str, wanted: Collection[Acl]) -> Check:
+        """Read DENYs back, and say whether all of them are in force on a cluster."""
+        return proof.acls_present(self.operator(cluster), wanted, clock=self.clock)
+
+    def rules_in_force(self, cluster: str) -> frozenset[Acl]:
+        """Return the access rules that are in force on a cluster, now; the DENYs of fences are among them."""
+        return self.clients.access_rules(cluster).list()
 
     def _asked(self, prove: Callable[..., Check], cluster: str, by: Literal["probe", "replicator"]) -> Check:
         return prove(
@@ -164,7 +180,7 @@ class GroupContext:
 
         return AclChanges(
             self.group.name,
-            self.operator(cluster),
+            self.clients.access_rules(cluster),
             self.clients.register(cluster),
             permission=permission,
             required=lambda: required_now(self.group, guard.read(), cluster),

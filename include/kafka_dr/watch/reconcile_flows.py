@@ -72,7 +72,7 @@ def _observe(clients: Clients, flow: Flow) -> ObservedFlow:
 def _lift_flow_fence(context: GroupContext, state: RegisterState, guard: RegisterGuard) -> list[str]:
     """Lift the replicator's DENY on a standby that did not answer when it became the standby."""
     unwanted = plan.flow_fence(context.group)
-    found = context.operator(state.standby).acls.list()
+    found = context.rules_in_force(state.standby)
     if not unwanted & found:
         return []
     if missing := plan.work_denies(context.group) - found:

@@ -17,7 +17,6 @@ import pytest
 from confluent_kafka import Producer
 
 from kafka_dr.clusters import Acl, AclOperation, AclPermission, PatternType, ResourceType
-from kafka_dr.failover.planned import drain
 from kafka_dr.failover.resume import resume
 from kafka_dr.failover.runner import run_step
 from kafka_dr.fencing import plan
@@ -131,7 +130,7 @@ def _at_the_drain(run: Hindered) -> None:
         run.refused("a flow that is stopped", StepName.DRAIN)
     with run.group.protection.clients() as clients:
         clients.replicator(run.group.flow).resume()
-    with run.changed(probe_principal=_CAROL), mock.patch.object(drain, "PROOF_SECONDS", 0.3):
+    with run.changed(probe_principal=_CAROL), mock.patch("kafka_dr.runs.group_context.PROOF_SECONDS", 0.3):
         run.refused("a freeze without effect", StepName.DRAIN)
         strangers = plan.probe_freeze(run.group.protection.group)
     with run.group.protection.cluster("east", "admin") as admin:

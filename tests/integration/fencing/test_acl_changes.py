@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from kafka_dr.access_rules import BrokerRules
 from kafka_dr.clock import Clock, ManualClock, SystemClock
 from kafka_dr.clusters import Acl, AclOperation, AclPermission, ClientSettings, KafkaCluster, PatternType, ResourceType
 from kafka_dr.errors import Refused, TryAgain
@@ -37,7 +38,7 @@ class Fence:
     def changes(self, permission: Permission = lambda: None, clock: Clock | None = None) -> AclChanges:
         return AclChanges(
             self.group,
-            self.cluster,
+            BrokerRules(self.cluster),
             self.register,
             permission=permission,
             required=lambda: self.required,

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Collection
-from types import SimpleNamespace
+from collections.abc import Callable, Iterable
 from typing import Any, cast
 
 import pytest
 
+from kafka_dr.access_rules.port import BeforeEach
 from kafka_dr.clock import ManualClock
-from kafka_dr.clusters import Acl, AclOperation, AclPermission, KafkaCluster, PatternType, ResourceType
+from kafka_dr.clusters import Acl, AclOperation, AclPermission, PatternType, ResourceType
 from kafka_dr.errors import Refused
 from kafka_dr.fencing.change import AclChanges
 from kafka_dr.register import MemoryRegister
@@ -22,7 +22,9 @@ DENY = Acl(
 
 
 class HeldUpAcls:
-    """The ACLs of a cluster; what is told after a removal happens while the worker is held up."""
+    """The access rules of west; what is told after a removal happens while the worker is held up."""
+
+    cluster, is_direct = "west", True
 
     def __init__(self) -> None:
         self.there: set[Acl] = set()
@@ -31,12 +33,17 @@ class HeldUpAcls:
     def list(self) -> frozenset[Acl]:
         return frozenset(self.there)
 
-    def add(self, acls: Collection[Acl], *, before_each: Callable[[], None] = lambda: None) -> None:
-        before_each()
+    def written(self) -> frozenset[Acl]:
+        return self.list()
+
+    def add(self, acls: Iterable[Acl], *, before_each: BeforeEach | None = None) -> None:
+        if before_each:
+            before_each()
         self.there |= {*acls}
 
-    def remove(self, acls: Collection[Acl], *, before_each: Callable[[], None] = lambda: None) -> None:
-        before_each()
+    def remove(self, acls: Iterable[Acl], *, before_each: BeforeEach | None = None) -> None:
+        if before_each:
+            before_each()
         self.there -= {*acls}
         held_up, self.held_up = self.held_up, lambda: None
         held_up()
@@ -44,7 +51,6 @@ class HeldUpAcls:
 
 def test_a_worker_that_was_held_up_leaves_the_record_to_whoever_has_the_group_now() -> None:
     acls, register, holder = HeldUpAcls(), MemoryRegister(), ["run"]
-    cluster = cast("KafkaCluster", SimpleNamespace(name="west", acls=acls))
 
     def changes(run: str) -> AclChanges:
         def permission() -> None:
@@ -53,7 +59,7 @@ def test_a_worker_that_was_held_up_leaves_the_record_to_whoever_has_the_group_no
 
         return AclChanges(
             "orders",
-            cluster,
+            acls,
             cast("Any", register),
             permission=permission,
             required=lambda: None,
@@ -80,7 +86,7 @@ def test_a_deny_that_another_owner_adds_after_the_next_claim_stays_although_this
     acls, register, epoch = HeldUpAcls(), MemoryRegister(), [3]
     changes = AclChanges(
         "orders",
-        cast("KafkaCluster", SimpleNamespace(name="west", acls=acls)),
+        acls,
         cast("Any", register),
         permission=lambda: a_state(epoch=epoch[0]),
         required=lambda: None,

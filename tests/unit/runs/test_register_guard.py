@@ -265,10 +265,10 @@ def test_flows_are_left_alone_once_the_group_has_moved(monkeypatch: pytest.Monke
     def replicator(_: Flow) -> Any:
         return SimpleNamespace(status=status, ensure=lambda **_: done.append("created"))
 
-    def operator(*_: object) -> Any:
-        return SimpleNamespace(acls=SimpleNamespace(list=frozenset))
+    def access_rules(_: str) -> Any:
+        return SimpleNamespace(list=frozenset)
 
-    clients = registers.clients(replicator=replicator, cluster=operator)
+    clients = registers.clients(replicator=replicator, access_rules=access_rules)
     monkeypatch.setattr("kafka_dr.fencing.plan.flow_fence", lambda _: frozenset())
     with pytest.raises(Refused, match="Nothing more is changed"):
         reconcile_flows("orders", clients)

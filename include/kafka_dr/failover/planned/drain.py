@@ -13,14 +13,13 @@ from kafka_dr.checks.change_rights import changes_refused
 from kafka_dr.checks.topic_layout import GroupLayout
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.errors import KafkaDrError, Refused, TryAgain
-from kafka_dr.fencing import plan, proof
+from kafka_dr.fencing import plan
 from kafka_dr.group_offsets import other_topics, verification
 from kafka_dr.group_offsets.other_topics import Elsewhere
 from kafka_dr.named_rows import groups_from_json, groups_to_json, positions_from_json, positions_to_json, rows_of
 from kafka_dr.outcomes import Check
 from kafka_dr.positions import Committed
 from kafka_dr.register import Phase
-from kafka_dr.runs.group_context import PROOF_SECONDS
 from kafka_dr.runs.run import Run
 from kafka_dr.waiting import SHORT_PAUSE_SECONDS, wait_until
 
@@ -131,7 +130,7 @@ def prove(run: Run) -> Sequence[Check]:
     return parallel.at_once(
         lambda: verification.matched(verification.frontier(run).advance(ends), ends, where=run.target),
         lambda: _source_is_still(run, ends),
-        lambda: _reads_refused(run, run.consumer_groups(run.source)).named("groups_frozen"),
+        lambda: run.reads_refused(run.source, run.consumer_groups(run.source)).named("groups_frozen"),
         lambda: changes_refused(run, run.source),
     )
 
@@ -147,10 +146,6 @@ def _source_is_still(run: Run, ends: Mapping[TopicPartition, int]) -> Check:
             "stop it, then trigger a new run"
         )
     return Check.that("source_is_still", not moved, still)
-
-
-def _reads_refused(run: Run, groups: Sequence[str]) -> Check:
-    return proof.reads_refused(run.probe(run.source), groups, clock=run.clock, deadline_seconds=PROOF_SECONDS)
 
 
 def source_ends(run: Run) -> dict[TopicPartition, int]:
@@ -256,7 +251,7 @@ def will_reach_end(before: int, left: int, *, passed: float, remaining: float) -
 def _freeze(run: Run) -> dict[str, dict[TopicPartition, int]]:
     changes = run.acl_changes(run.source, run.guard(Phase.SWITCHING))
     changes.add(plan.group_freeze(run.group), plan.probe_freeze(run.group))
-    refused = _reads_refused(run, run.consumer_groups(run.source))
+    refused = run.reads_refused(run.source, run.consumer_groups(run.source))
     if refused.outcome != "ok":
         raise TryAgain(f"the groups could not be frozen on {run.source}: {refused.detail}. Run the step again")
     return run.operator(run.source).groups.offsets(run.moved_groups(run.source), require_stable=True)

@@ -8,7 +8,7 @@ from typing import Any
 from kafka_dr import parallel
 from kafka_dr.clusters import OffsetRange, TopicPartition
 from kafka_dr.errors import TryAgain
-from kafka_dr.fencing import open_transactions, plan, proof
+from kafka_dr.fencing import open_transactions, plan
 from kafka_dr.fencing.change import AclChanges
 from kafka_dr.group_offsets.live_verification import ARRIVAL_SECONDS, still_missing
 from kafka_dr.named_rows import groups_to_json, positions_to_json
@@ -102,7 +102,7 @@ def prove(run: Run) -> Sequence[Check]:
     wanted = plan.write_fence(run.group) | plan.transaction_fence(run.group) | plan.probe_fence(run.group)
     return parallel.at_once(
         lambda: run.writes_refused(run.source),
-        lambda: proof.acls_present(run.operator(run.source), wanted, clock=run.clock),
+        lambda: run.denies_present(run.source, wanted),
         lambda: _all_replicated(run, partitions),
     )
 

@@ -9,12 +9,11 @@ from typing import Any
 from kafka_dr import parallel
 from kafka_dr.errors import KafkaDrError, NeedsPerson, Refused
 from kafka_dr.failover.planned.stop_flow import replicator_refused, target_is_still
-from kafka_dr.fencing import plan, proof
+from kafka_dr.fencing import plan
 from kafka_dr.named_rows import positions_from_json
 from kafka_dr.outcomes import Check
 from kafka_dr.register import Phase
 from kafka_dr.register.transitions import handed_over
-from kafka_dr.runs.group_context import PROOF_SECONDS
 from kafka_dr.runs.record import standing_facts
 from kafka_dr.runs.run import Run
 
@@ -140,8 +139,7 @@ def _groups_readable(run: Run) -> Check:
     """Return whether every group's coordinator on the target permits the probe to read."""
 
     def ask() -> Check:
-        probe, groups = run.probe(run.target), run.consumer_groups(run.target)
-        return proof.reads_allowed(probe, groups, clock=run.clock, deadline_seconds=PROOF_SECONDS)
+        return run.reads_allowed(run.target, run.consumer_groups(run.target))
 
     return _or_unknown("groups_readable", ask)
 

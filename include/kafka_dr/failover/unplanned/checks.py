@@ -147,7 +147,7 @@ def _topics_on_target(run: Run) -> Check:
 
 
 def _target_can_be_opened(run: Run) -> Check:
-    denies = plan.work_denies(run.group) & run.operator(run.target).acls.list()
+    denies = plan.work_denies(run.group) & run.rules_in_force(run.target)
     foreign = denies - run.clients.register(run.target).added_acls(run.group.name, run.target).current
     if not foreign:
         return Check(
