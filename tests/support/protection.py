@@ -35,7 +35,7 @@ from kafka_dr.replication import ConnectClient, ConnectEndpoint, Flow
 from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.record import StepRecord
 from kafka_dr.runs.request import RunRequest, StepName
-from kafka_dr.topology import ProtectionGroup, RetentionSpec, Topology, load
+from kafka_dr.topology import AccessRulesSpec, ProtectionGroup, RetentionSpec, Topology, load
 from lab import rights
 from lab.api import Lab
 from lab.clusters import CLUSTERS, cluster_named
@@ -76,6 +76,7 @@ class Protection:
     :param lab: the shared lab
     :param folder: for evidence and route
     :param evidence: what the topology says of evidence in addition
+    :param access_rules: where the rules of clusters are kept, by cluster; on the brokers if left out
     :param neighbours: names of protection groups that are declared as well, each with the prefix of its topics
     """
 
@@ -86,6 +87,7 @@ class Protection:
     changes: dict[str, object] = field(default_factory=dict)
     evidence: dict[str, object] = field(default_factory=dict)
     neighbours: tuple[str, ...] = ()
+    access_rules: dict[str, AccessRulesSpec] = field(default_factory=dict)
 
     @property
     def topic(self) -> str:
@@ -125,7 +127,11 @@ class Protection:
             for name in self.neighbours
         }
         groups = {self.name: group, **others}
-        return declared.model_copy(update={"protection_groups": groups, "evidence": evidence})
+        clusters = {
+            name: spec.model_copy(update={"access_rules": self.access_rules.get(name, spec.access_rules)})
+            for name, spec in declared.clusters.items()
+        }
+        return declared.model_copy(update={"clusters": clusters, "protection_groups": groups, "evidence": evidence})
 
     @contextmanager
     def changed(self, **changes: object) -> Iterator[None]:
@@ -294,7 +300,11 @@ class Protection:
 
     def _settings_of(self, connection: str) -> ClientSettings:
         _, cluster, role = connection.split("_")
-        return ClientSettings.from_librdkafka(self.lab.client_settings(cluster, _PRINCIPALS[role]))
+        return ClientSettings.from_librdkafka(self.lab.client_settings(cluster, _PRINCIPALS.get(role, role)))
+
+    def rights_on(self, cluster: str) -> frozenset[Acl]:
+        """Return what the owners of a cluster let everybody do with this group's names."""
+        return frozenset(self._acls(cluster))
 
     def _create_on(self, cluster: str) -> None:
         with self.cluster(cluster, "admin") as admin:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from kafka_dr.access_rules.broker import BrokerRules
+from kafka_dr.access_rules.chosen import access_rules_of
 from kafka_dr.access_rules.port import AccessRules
 
-__all__ = ["AccessRules", "BrokerRules"]
+__all__ = ["AccessRules", "BrokerRules", "access_rules_of"]

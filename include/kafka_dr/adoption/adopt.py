@@ -8,8 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from kafka_dr import parallel
 from kafka_dr.adoption.adoptable import adoptable, first_flow, route_agrees
 from kafka_dr.checks.cluster_checks import right_clusters
+from kafka_dr.checks.lasting_denies import denies_last, witness_lasts
 from kafka_dr.clusters.errors import StaleMetadata
 from kafka_dr.errors import Refused, TryAgain
 from kafka_dr.fencing import plan
@@ -70,6 +72,10 @@ def _go(context: GroupContext, run_id: str, attempt: Attempt, *, dry_run: bool) 
     attempt.checks += tuple(adoptable(context, state))
     if forbidden := shortfall(attempt.checks, failed="refused"):
         return forbidden
+    if not dry_run:
+        attempt.checks += _denies_last(context, standing)
+        if forbidden := shortfall(attempt.checks, failed="refused"):
+            return forbidden
     if dry_run:
         attempt.intent = tuple(_intent(context, state))
         said = f"dry run of an adoption of {context.group.name}: nothing was changed. A real run would make {active} "
@@ -112,12 +118,40 @@ def _create_registers(context: GroupContext) -> None:
         context.clients.digests(name).correct_topic()
 
 
+def _denies_last(context: GroupContext, standing: RegisterState | None) -> tuple[Check, ...]:
+    """See on each cluster whose rules are kept elsewhere whether a DENY outlasts a comparison; they wait together.
+
+    :param standing: the record of this adoption if it was interrupted; ``None``: there is none
+    """
+
+    def permission() -> RegisterState | None:
+        if (found := context.read_register_state()) != standing:
+            raise Refused(f"{context.group.name} was adopted by another process meanwhile: run dr_adopt again")
+        return found
+
+    def on(cluster: str) -> Check:
+        known = denies_last(context, (cluster,))
+        if known.outcome != "unknown":
+            return known
+        return witness_lasts(context, cluster, context.acl_changes_by(cluster, permission, required=frozenset))
+
+    found = parallel.ask_all(on, context.group.clusters)
+    return tuple(check.named(f"denies_last_on_{cluster}") for cluster, check in found.items())
+
+
 def _intent(context: GroupContext, state: RegisterState) -> Sequence[str]:
     """Say what an adoption does, with the DENYs that are missing now."""
     here = plan.flow_fence(context.group) - context.rules_in_force(state.active)
     away = plan.standby(context.group) - context.rules_in_force(state.standby)
     topics = ", ".join(context.group.clusters)
+    specs = {name: context.clients.topology.cluster(name).access_rules for name in context.group.clusters}
     return (
+        *(
+            f"write a DENY that stops nobody to {spec.where}, see whether {name} still has it after "
+            f"{spec.reconciles_every_seconds:g} s, and lift it"
+            for name, spec in specs.items()
+            if spec.reconciles_every_seconds
+        ),
         f"create the register on {topics} where it is missing, and write that {state.active} is active (epoch 1)",
         f"deny WRITE on {state.active} to {context.group.replicator_principal} ({len(here)} DENYs are missing)",
         f"deny the applications' work and changes on {state.standby} ({len(away)} DENYs are missing)",

@@ -42,11 +42,29 @@ def adoptable(context: GroupContext, state: RegisterState) -> Sequence[Check]:
     authorizers = authorizers_as_declared(context, (state.active, state.standby))
     return (
         authorizers,
+        _denies_can_be_added(context, (state.active, state.standby)),
         register_writers(context, (state.active, state.standby)),
         register_topic(context, (state.active, state.standby), is_needed=False),
         *_standby_is_free(context, state),
         route_agrees(context, state),
         _reads_only_owned_topics(context, state),
+    )
+
+
+def _denies_can_be_added(context: GroupContext, clusters: Sequence[str]) -> Check:
+    """Return whether the operator may change ACLs wherever this project has to change them itself."""
+    direct = [name for name in clusters if context.clients.topology.cluster(name).access_rules.is_direct]
+    without = [name for name in direct if not context.operator(name).acls.may_change()]
+    who = context.group.operator_principal
+    if not without:
+        said = f"{who} may add DENYs on {' and '.join(direct)}" if direct else "others apply the access rules"
+        return Check("denies_can_be_added", "ok", said)
+    return Check(
+        "denies_can_be_added",
+        "failed",
+        f"{who} lacks ALTER on the cluster {' and '.join(without)}, so no DENY can be added there and no failover can "
+        "be fenced: grant it, or declare in access_rules where the rules of that cluster are kept. With neither, this "
+        "flow can only be observed: declare it under observed_flows",
     )
 
 

@@ -40,13 +40,15 @@ def plan_between(
     def side(name: str) -> Side:
         cluster = context.operator(name)
         fence = context.clients.register(name).added_acls(context.group.name, name).current
-        audit = context.clients.cluster(name, "audit")
+        audit, spec = context.clients.cluster(name, "audit"), context.clients.topology.cluster(name)
         return Side(
             cluster,
             fence,
             acls=partial(acls, name) if acls else cluster.acls.list,
             seen_by_audit=lambda: audit.configs.overview().topics,
-            open_to_all=bool(context.clients.topology.cluster(name).allow_everyone_if_no_acl),
+            rules_in="" if spec.access_rules.is_direct else spec.access_rules.where,
+            acls_decide=spec.access_rules.acls_decide,
+            open_to_all=bool(spec.allow_everyone_if_no_acl),
         )
 
     flow = Flow(context.group.name, active, standby)

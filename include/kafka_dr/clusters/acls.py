@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 
 from confluent_kafka.admin import (
@@ -89,14 +89,22 @@ class Acls:
 
     def _require_describe(self) -> None:
         """Raise if an empty list means that the principal may not see ACLs: librdkafka returns no error for it."""
-        wanted = DescribeClusterRequest(include_cluster_authorized_operations=True)
-        answer = self._session.request(wanted, "read the ACLs")
-        if error := self._session.error(answer.error_code, answer.error_message, "read the ACLs"):
-            raise error
-        if ClientOperation.DESCRIBE.value not in answer.authorized_operations:  # their numbers, from a field of bits
+        if ClientOperation.DESCRIBE.value not in self._authorized_operations("read the ACLs"):
             raise NotAuthorized(
                 f"{self._session.label}: could not read the ACLs: the principal lacks DESCRIBE on the cluster; grant it"
             )
+
+    def may_change(self) -> bool:
+        """Return whether the principal may add and remove ACLs: ALTER on the cluster."""
+        return ClientOperation.ALTER.value in self._authorized_operations("ask whether ACLs may be changed")
+
+    def _authorized_operations(self, doing: str) -> Collection[int]:
+        """Return the numbers of what the principal may do with the cluster, from a field of bits."""
+        wanted = DescribeClusterRequest(include_cluster_authorized_operations=True)
+        answer = self._session.request(wanted, doing)
+        if error := self._session.error(answer.error_code, answer.error_message, doing):
+            raise error
+        return frozenset(answer.authorized_operations)
 
     def add(self, acls: Iterable[Acl], *, before_each: Callable[[], object] | None = None) -> None:
         """Add ACLs, in as many requests as the controller's limits need. An ACL that exists stays as it is.

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from types import TracebackType
 
 from kafka_dr.clusters.acls import Acls
+from kafka_dr.clusters.acls_of_brokers import AclsOfBrokers
 from kafka_dr.clusters.brokers import BrokerSettings, LogSizes
 from kafka_dr.clusters.capacity import Capacity
 from kafka_dr.clusters.configs import Configs
@@ -58,6 +59,7 @@ class KafkaCluster:
         self.group_reading = GroupReading(self._session)
         self.group_kinds = GroupKinds(self._session)
         self.acls = Acls(self._session)
+        self.acls_of_brokers = AclsOfBrokers(self._session)
         self.configs = Configs(self._session)
         self.quotas = Quotas(self._session)
         self.scram_users = ScramUsers(self._session)

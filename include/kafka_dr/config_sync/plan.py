@@ -127,7 +127,7 @@ class _Writers:
     """Whether anybody but replication may write to a topic of the standby, with its fence as it is now."""
 
     def __init__(self, standby: Snapshot, group: ProtectionGroup) -> None:
-        self._known = ACLS not in standby.unknown
+        self._known = ACLS not in standby.unknown and standby.acls_decide
         self._authorizer = Authorizer(standby.acls | standby.fence, allow_if_no_acl=standby.open_to_all)
         self._aside = {group.replicator_principal, *group.super_users}
 
@@ -139,7 +139,7 @@ class _Writers:
 def _access(
     active: Snapshot, standby: Snapshot, standby_acls: frozenset[Acl], group: ProtectionGroup
 ) -> tuple[Access, ...]:
-    if ACLS in active.unknown or ACLS in standby.unknown:
+    if ACLS in active.unknown or ACLS in standby.unknown or not (active.acls_decide and standby.acls_decide):
         return ()
     return compare_access(
         active.acls,

@@ -43,6 +43,8 @@ class Side:
     :param fence: the ACLs that this project added on it, by the register
     :param acls: reads every ACL
     :param seen_by_audit: asks as the audit's principal for the names of the topics
+    :param rules_in: where its access rules are kept, if not on its brokers
+    :param acls_decide: whether its ACLs decide who may do what; if not, they are not read
     :param open_to_all: whether the brokers let everybody do what no ACL is about
     """
 
@@ -50,6 +52,8 @@ class Side:
     fence: frozenset[Acl]
     acls: Callable[[], frozenset[Acl]]
     seen_by_audit: Callable[[], Collection[str]]
+    rules_in: str = ""
+    acls_decide: bool = True
     open_to_all: bool = False
 
 
@@ -109,7 +113,7 @@ class _OthersRead:
 def _read_others(side: Side) -> _OthersRead:
     cluster = side.cluster
     asked: dict[str, Callable[[], Any]] = {
-        "acls": side.acls,
+        "acls": side.acls if side.acls_decide else frozenset,
         "quotas": cluster.quotas.list,
         "users": cluster.scram_users.list,
         "groups": cluster.groups.names,
@@ -155,6 +159,8 @@ def _snapshot(side: Side, read: _TopicsRead, others: _OthersRead, group: Protect
         own_topics=frozenset(name for name in read.overview.topics if name.startswith(OWN_TOPICS)),
         acls=acls - side.fence,
         fence=side.fence & acls,
+        rules_in=side.rules_in,
+        acls_decide=side.acls_decide,
         open_to_all=side.open_to_all,
         quotas=quotas,
         users=users,

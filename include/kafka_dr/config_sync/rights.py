@@ -39,18 +39,38 @@ def compare_acls(
     if (unknown := _unknown(ItemKind.ACL, ACLS, active, standby)) is not None:
         yield unknown
         return
+    if (undecided := _not_by_acls(active, standby)) is not None:
+        yield undecided
+        return
     for acl in sorted(active.acls - standby.acls):
         if (belongs := scope.acl(acl)) is not Belongs.OTHERS:
             verdict, reason = _adding(acl, belongs, scope, fence)
             if verdict is not ItemVerdict.NEVER and (opened := reaching.opened_by(acl)):
                 verdict, reason = ItemVerdict.NEVER, f"added here, it would open the register: {opened}"
+            verdict, reason = _by_their_owners(verdict, reason, standby)
             change = None if verdict is ItemVerdict.NEVER else AddAcl(acl)
             yield Item(ItemKind.ACL, str(acl), acl_host(acl), "there", None, verdict, reason, change=change)
     for acl in sorted(standby.acls - active.acls):
         if (belongs := scope.acl(acl)) is not Belongs.OTHERS:
-            verdict, reason = _removing(acl, belongs, fence)
+            verdict, reason = _by_their_owners(*_removing(acl, belongs, fence), standby)
             removal = None if verdict is ItemVerdict.NEVER else RemoveAcl(acl)
             yield Item(ItemKind.ACL, str(acl), acl_host(acl), None, "there", verdict, reason, change=removal)
+
+
+def _not_by_acls(active: Snapshot, standby: Snapshot) -> Item | None:
+    """Return the row of clusters whose ACLs cannot be compared, as those of one decide nothing."""
+    names = " and ".join(side.cluster for side in (active, standby) if not side.acls_decide)
+    if not names:
+        return None
+    reason = f"ACLs do not decide on {names}: see by its own rules that applications may do the same on both clusters"
+    return Item(ItemKind.ACL, "ACLs", "", None, None, ItemVerdict.NOTE, reason)
+
+
+def _by_their_owners(verdict: ItemVerdict, reason: str, standby: Snapshot) -> tuple[ItemVerdict, str]:
+    """Return who may change it: whoever keeps the rules of the standby somewhere else would undo a change here."""
+    if verdict is ItemVerdict.NEVER or not standby.rules_in:
+        return verdict, reason
+    return ItemVerdict.NEVER, f"the access rules of {standby.cluster} are kept in {standby.rules_in}: change it there"
 
 
 def acl_host(acl: Acl) -> str:

@@ -45,6 +45,8 @@ class Snapshot:
     :param own_topics: this project's own topics that exist, among them the register's
     :param acls: every ACL of the cluster, other than those that this project added
     :param fence: the ACLs that this project added, by the register
+    :param rules_in: where its access rules are kept, if not on its brokers: they are not changed here
+    :param acls_decide: whether its ACLs decide who may do what
     :param open_to_all: whether everybody may do what no ACL is about, as the topology says
     :param quotas: limit by entity and key
     :param groups: the protection group's consumer groups that exist
@@ -59,6 +61,8 @@ class Snapshot:
     own_topics: frozenset[str] = frozenset()
     acls: frozenset[Acl] = frozenset()
     fence: frozenset[Acl] = frozenset()
+    rules_in: str = ""
+    acls_decide: bool = True
     open_to_all: bool = False
     quotas: Mapping[tuple[QuotaEntity, str], float] = field(default_factory=dict)
     users: frozenset[ScramUser] = frozenset()

@@ -67,6 +67,7 @@ def require_possible(drill: Drill, clients: Clients, *, requester: str, key: Sig
         windows = ", ".join(drill.spec.windows)
         raise Refused(f"it is {now:%a %H:%M} UTC, and drills of {drill.group.name} begin {windows} (drill.windows)")
     approver_of(drill, clients, requester=requester, key=key)
+    _gives_rights(drill, clients)
     asked: dict[str, Callable[[], None]] = {}
     for cluster in drill.clusters:
         asked[f"{cluster} as the drill"] = partial(_login_works, drill, clients, cluster)
@@ -107,6 +108,17 @@ def require_no_other(drill: Drill, clients: Clients) -> None:
             f"drill {others[0]} of {drill.group.name} runs, or has left something: wait until it has ended. If "
             f"its process is dead, remove it: python -m kafka_dr drill --group {drill.group.name} --teardown"
         )
+
+
+def _gives_rights(drill: Drill, clients: Clients) -> None:
+    """A drill gives its principals rights and takes them back; where others keep the rules, that would not last."""
+    for cluster in drill.clusters:
+        spec = clients.topology.cluster(cluster).access_rules
+        if not spec.is_direct:
+            raise Refused(
+                f"the access rules of {cluster} are kept in {spec.where}, and a drill gives its principals their "
+                "rights by ACLs that it adds and removes itself: groups on such a cluster cannot be drilled yet"
+            )
 
 
 def _login_works(drill: Drill, clients: Clients, cluster: str) -> None:

@@ -148,7 +148,8 @@ def _rebuild(context: FailbackContext, deletes: Mapping[str, str]) -> Mapping[st
     rights = right_to_delete(run, deletes)
     changes = run.acl_changes(run.target, guard)
     if old:
-        changes.add(rights)
+        if run.decides_by_acls(run.target):
+            changes.add(rights)
         try:
             guard.require()
             target.topics.delete(old)

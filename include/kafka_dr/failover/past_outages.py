@@ -14,6 +14,8 @@ from typing import Any
 
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.evidence import EvidenceStore
+from kafka_dr.failover import rule_waits
+from kafka_dr.failover.rule_waits import RuleWait
 from kafka_dr.runs.request import StepName
 from kafka_dr.runs.run import Run
 
@@ -42,11 +44,13 @@ class PredictedOutage:
     :param outages: of the newest failovers, newest first
     :param objective: of the group, in seconds
     :param unreadable: why there is none; empty if the outages could be read
+    :param waits: what it waits for while others apply access rules
     """
 
     outages: tuple[PastOutage, ...]
     objective: float
     unreadable: str = ""
+    waits: tuple[RuleWait, ...] = ()
 
     @property
     def used(self) -> tuple[float, ...]:
@@ -63,6 +67,11 @@ class PredictedOutage:
     @property
     def sentence(self) -> str:
         """The prediction and its grounds, for a person."""
+        waits = rule_waits.sentence(self.waits)
+        return f"{self._from_earlier}. {waits}" if waits else self._from_earlier
+
+    @property
+    def _from_earlier(self) -> str:
         if self.unreadable:
             return f"unknown: the evidence of earlier failovers cannot be read ({self.unreadable})"
         if not self.outages:
@@ -122,8 +131,9 @@ def predicted(run: Run) -> PredictedOutage:
         newest = newest_failovers(run.history)[:NEWEST]
         kept = [_kept(run.clients.evidence, run.group.name, each) for each in newest]
     except (KafkaDrError, OSError) as error:
-        return PredictedOutage((), objective, unreadable=str(error))
-    return PredictedOutage(tuple(each for each in kept if each is not None), objective)
+        return PredictedOutage((), objective, unreadable=str(error), waits=rule_waits.rule_waits(run))
+    measured = tuple(each for each in kept if each is not None)
+    return PredictedOutage(measured, objective, waits=rule_waits.rule_waits(run))
 
 
 def newest_failovers(history: Mapping[str, Mapping[str, Any]]) -> list[str]:

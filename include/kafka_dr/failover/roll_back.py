@@ -133,7 +133,8 @@ def _open_source(run: Run, state: RegisterState, guard: RegisterGuard) -> dict[s
         return run.acl_changes(state.active, guard).lift(plan.work_denies(run.group), plan.change_fence(run.group))
 
     try:
-        lifted = run.source_policy.ask_source(state.active, open_it, seconds=SOURCE_SECONDS)
+        seconds = SOURCE_SECONDS + run.rules_need_seconds(state.active)
+        lifted = run.source_policy.ask_source(state.active, open_it, seconds=seconds)
     except KafkaDrError as error:
         if not run.source_policy.can_do_without(error):
             raise

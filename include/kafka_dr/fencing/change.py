@@ -13,6 +13,7 @@ and closed is safe: what was added stays and is recorded, what was lifted is add
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
 from functools import partial
 
 from kafka_dr.access_rules import AccessRules
@@ -95,10 +96,16 @@ class AclChanges:
         recorded = self._register.added_acls(self._group, self._rules.cluster)
         # One that was lifted in this epoch, and that a request held up has added again, is this project's.
         ours = added | (present & recorded.remembered(epoch))
-        if recorded.adding(ours, epoch=epoch) != recorded:
-            self._record(lambda found, epoch: found.adding(ours, epoch=epoch))
+        at = None if self._rules.is_direct else self._clock.now()
+        if recorded.adding(ours, epoch=epoch, at=at) != recorded:
+            self._record(lambda found, epoch: found.adding(ours, epoch=epoch, at=at))
         self._send(self._rules.add, missing, lifting=False)
         return added
+
+    def missing(self, *stages: Collection[Acl]) -> frozenset[Acl]:
+        """Return what :meth:`add` would add."""
+        wanted = _union(stages)
+        return wanted - self._standing(wanted)
 
     def lift(self, *stages: Collection[Acl]) -> frozenset[Acl]:
         """Remove those of the ACLs that this project added, stage by stage, and return them; other ACLs stay.
@@ -162,6 +169,7 @@ class AclChanges:
     def _send(self, change: Callable[..., None], stages: Sequence[frozenset[Acl]], *, lifting: bool) -> None:
         """Make a change in stages; if it was not permitted any more when it was sent, correct it."""
         sent: set[Acl] = set()
+        began = self._clock.monotonic()
         try:
             for stage in filter(None, stages):
 
@@ -172,6 +180,9 @@ class AclChanges:
 
                 change(stage, before_each=before_each)
             self._permission()
+            if not self._rules.is_direct:
+                took = self._clock.monotonic() - began
+                self._record(lambda found, _: found.found_slow(took))
         except Refused as refusal:
             self._correct(frozenset(sent), refusal, lifting=lifting)
             raise
@@ -225,4 +236,4 @@ def _union(stages: Collection[Collection[Acl]]) -> frozenset[Acl]:
 def _owned(found: AddedAcls, *, kept: frozenset[Acl], gone: frozenset[Acl]) -> AddedAcls:
     """Return the record with every ACL that a late change has added or lifted: none of them belongs to others."""
     current = found.current | kept
-    return AddedAcls(current - gone, (found.lifted | gone) - (current - gone), found.epoch)
+    return replace(found, current=current - gone, lifted=(found.lifted | gone) - (current - gone))

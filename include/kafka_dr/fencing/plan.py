@@ -10,6 +10,8 @@ from collections.abc import Collection, Iterable, Mapping
 from kafka_dr.clusters.model import Acl, AclOperation, AclPermission, PatternType, ResourceType
 from kafka_dr.topology import ProtectionGroup
 
+#: How the name of the topic of :func:`witness` begins; names like it belong to this project.
+WITNESS_TOPIC = "_kafka_dr.witness"
 #: Operations that change a topic or a group other than by writing and committing. DELETE on a topic also permits
 #: deleting its records, ALTER adding partitions, ALTER_CONFIGS shorter retention; DELETE on a group deleting offsets.
 CHANGES: Mapping[ResourceType, tuple[AclOperation, ...]] = {
@@ -87,6 +89,12 @@ def application_denies(group: ProtectionGroup) -> frozenset[Acl]:
 def flow_fence(group: ProtectionGroup) -> frozenset[Acl]:
     """Return the DENYs that stop a flow from writing: for the replicator's principal, on the group's topics."""
     return _denies([group.replicator_principal], AclOperation.WRITE, _topics(group))
+
+
+def witness(group: ProtectionGroup) -> frozenset[Acl]:
+    """Return a DENY that stops nobody, by which is seen whether DENYs last: on a topic that nobody makes or uses."""
+    topic = (ResourceType.TOPIC, f"{WITNESS_TOPIC}.{group.name}", PatternType.LITERAL)
+    return _denies([group.probe_principal], AclOperation.WRITE, [topic])
 
 
 _Resource = tuple[ResourceType, str, PatternType]

@@ -100,19 +100,25 @@ def reads_allowed(cluster: KafkaCluster, groups: Collection[str], *, clock: Cloc
 
 
 def acls_present(
-    cluster: KafkaCluster, wanted: Collection[Acl], *, clock: Clock, deadline_seconds: float = READ_BACK_SECONDS
+    cluster: str,
+    wanted: Collection[Acl],
+    read: Callable[[], frozenset[Acl]],
+    *,
+    clock: Clock,
+    deadline_seconds: float = READ_BACK_SECONDS,
 ) -> Check:
     """Prove that ACLs are on the cluster, by reading them back.
 
+    :param read: reads the ACLs of the cluster
     :param deadline_seconds: how long to ask again: brokers learn of a change one after the other, and the broker that
         is asked may not know of it yet
     """
-    missing = _until(lambda: frozenset(wanted) - cluster.acls.list(), lambda left: not left, clock, deadline_seconds)
+    missing = _until(lambda: frozenset(wanted) - read(), lambda left: not left, clock, deadline_seconds)
     name = "denies_read_back"
     if missing:
         shown = "; ".join(str(acl) for acl in sorted(missing)[:5])
-        return Check(name, "failed", f"{len(missing)} of {len(wanted)} DENYs are missing on {cluster.name}: {shown}")
-    return Check(name, "ok", f"all {len(wanted)} DENYs are on {cluster.name}")
+        return Check(name, "failed", f"{len(missing)} of {len(wanted)} DENYs are missing on {cluster}: {shown}")
+    return Check(name, "ok", f"all {len(wanted)} DENYs are on {cluster}")
 
 
 def _writes(

@@ -33,6 +33,8 @@ from kafka_dr.runs.register_guard import AsksFor, Unchanged
 CHECK_SECONDS = 45.0
 #: To fence a cluster and prove it takes a second. If the cluster dies in the meantime, nothing waits longer than this.
 FENCE_SECONDS = 25.0
+#: A change of rules that are kept elsewhere may take longer: the next check sees whether it has arrived.
+RULES_SECONDS = 12.0
 #: For each question that can wait.
 QUESTION_SECONDS = 15.0
 
@@ -71,6 +73,7 @@ def check_health(group: str, clients: Clients, *, speed: OwnSpeed | None = None)
 
 def _checked(group: str, clients: Clients, speed: OwnSpeed) -> WatchResult:
     context, left = GroupContext(group, clients), TimeBudget(clients.clock, CHECK_SECONDS)
+    context.rules_seconds = RULES_SECONDS
     registers = read_registers(context)
     try:
         state = registers.newest
@@ -201,6 +204,7 @@ def _checks_of(repair: FenceRepair, state: RegisterState) -> list[Check]:
             f"{repair.cluster}, which is {role}, lacked {repair.added} DENYs: they were added; find out who removed "
             "them, and who wrote there in the meantime"
         )
+        said += f". {repair.removing[:1].upper()}{repair.removing[1:]}" if repair.removing else ""
         checks.append(Check("fence", "failed", said, {"denies_added": repair.added}))
     if repair.ended:
         ended = ", ".join(repair.ended)

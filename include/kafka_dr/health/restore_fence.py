@@ -8,11 +8,12 @@ from dataclasses import dataclass, field
 from kafka_dr import parallel
 from kafka_dr.checks.change_rights import changes_refused
 from kafka_dr.checks.cluster_checks import writers_declared
+from kafka_dr.checks.lasting_denies import note_outlived, removed_twice
 from kafka_dr.clusters import Acl
 from kafka_dr.fencing import open_transactions, plan
 from kafka_dr.fencing.required import denies_of, old_cluster_is_closed
 from kafka_dr.outcomes import Check, worst
-from kafka_dr.register import RegisterState
+from kafka_dr.register import Phase, RegisterState
 from kafka_dr.runs.end_transactions import end_transactions
 from kafka_dr.runs.group_context import PROOF_SECONDS, GroupContext
 from kafka_dr.runs.register_guard import RegisterGuard
@@ -25,6 +26,7 @@ class FenceRepair:
     :param added: how many DENYs were missing
     :param completed: whether all of the missing DENYs are of a kind that a former version did not add
     :param ended: transactional ids whose open transactions were aborted
+    :param removing: a sentence if others remove the DENYs again and again
     """
 
     cluster: str
@@ -32,6 +34,7 @@ class FenceRepair:
     completed: bool = False
     ended: tuple[str, ...] = ()
     proofs: tuple[Check, ...] = field(default=())
+    removing: str = ""
 
     @property
     def proven(self) -> bool:
@@ -48,21 +51,43 @@ def restore_standby_fence(
     """
     wanted = denies_of(context.group, state, cluster)
     _, probe, changes = plan.standby_in_order(context.group)
-    before = context.clients.register(cluster).added_acls(context.group.name, cluster).current
-    added = context.acl_changes(cluster, guard).add(wanted - probe - changes, wanted & probe, wanted & changes)
+    stages = (wanted - probe - changes, wanted & probe, wanted & changes)
+    added, before, removing = _added(context, cluster, state, guard, *stages)
     completed = bool(added) and added <= changes and not before & changes
     closed = old_cluster_is_closed(state)
     # On the old cluster every transaction has to end: a process that added its DENYs may have died before that.
     ended = end_transactions(context, cluster, guard, all_of_them=closed) if added - changes or closed else ()
     proofs = _proofs(context, cluster, wanted, transactions_too=closed)
-    return FenceRepair(cluster, len(added), completed, ended, proofs)
+    return FenceRepair(cluster, len(added), completed, ended, proofs, removing)
 
 
 def restore_flow_fence(context: GroupContext, cluster: str, state: RegisterState, guard: RegisterGuard) -> FenceRepair:
     """Add the missing DENYs that keep flows from writing to the active cluster; applications are not affected."""
     wanted = denies_of(context.group, state, cluster)
-    added = context.acl_changes(cluster, guard).add(wanted)
-    return FenceRepair(cluster, len(added), proofs=(_denies(context, cluster, wanted),))
+    added, _, removing = _added(context, cluster, state, guard, wanted)
+    return FenceRepair(cluster, len(added), proofs=(_denies(context, cluster, wanted),), removing=removing)
+
+
+def _added(
+    context: GroupContext, cluster: str, state: RegisterState, guard: RegisterGuard, *stages: frozenset[Acl]
+) -> tuple[frozenset[Acl], frozenset[Acl], str]:
+    """Add what is missing.
+
+    :returns: what was missing, what was recorded before, and a sentence if others remove DENYs again and again
+    """
+    changes = context.acl_changes(cluster, guard)
+    missing = changes.missing(*stages)
+    if not missing:
+        note_outlived(context, cluster)
+        return missing, missing, ""
+    group, register = context.group.name, context.clients.register(cluster)
+    before, now = register.added_acls(group, cluster), context.clock.now()
+    # While a run moves the group, or after it has died, it may not have added them yet.
+    if state.phase is Phase.STABLE and missing & before.current:
+        register.change_added_acls(group, cluster, lambda found: found.found_removed(now))
+    added = changes.add(*stages)
+    spec = context.clients.topology.cluster(cluster).access_rules
+    return added, before.current, removed_twice(cluster, spec, register.added_acls(group, cluster).lasting, now)
 
 
 def _denies(context: GroupContext, cluster: str, wanted: frozenset[Acl]) -> Check:

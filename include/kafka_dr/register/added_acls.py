@@ -2,19 +2,63 @@
 
 A request to add an ACL can be held up and arrive after the ACL was lifted. So what was lifted is remembered as added by
 this project, until a later epoch changes the record. A former version reads ``fences`` and ignores ``lifted``.
+
+DENYs also have to last. If whatever else applies access rules removes them, the register knows when that was seen.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from datetime import datetime
 from typing import Any
 
 from kafka_dr.clusters.model import Acl, AclOperation, AclPermission, PatternType, ResourceType
 from kafka_dr.errors import NeedsPerson
 
 UNREADABLE = "the register's record of added ACLs cannot be read"
+
+
+#: How many removals by others are remembered.
+_REMOVALS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Lasting:
+    """Whether what this project adds stays on the cluster; times are aware.
+
+    :param since: when something was added last
+    :param outlived: when what was added was last seen to have outlasted a comparison of all rules
+    :param removed: when what was added was found to be gone although nobody here had lifted it, the newest last
+    :param took_seconds: how long the newest change of rules that are kept elsewhere took, until every broker had it
+    """
+
+    since: datetime | None = None
+    outlived: datetime | None = None
+    removed: tuple[datetime, ...] = ()
+    took_seconds: float | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what is known, as plain values."""
+        known = {
+            "since": self.since and self.since.isoformat(),
+            "outlived": self.outlived and self.outlived.isoformat(),
+            "removed": [at.isoformat() for at in self.removed],
+            "took_seconds": self.took_seconds,
+        }
+        return {name: value for name, value in known.items() if value not in (None, [])}
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> Lasting:
+        """Read what :meth:`to_json` returned."""
+        since, outlived = (stored.get(name) for name in ("since", "outlived"))
+        return cls(
+            datetime.fromisoformat(since) if since else None,
+            datetime.fromisoformat(outlived) if outlived else None,
+            tuple(datetime.fromisoformat(at) for at in stored.get("removed", ())),
+            float(stored["took_seconds"]) if "took_seconds" in stored else None,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,20 +68,45 @@ class AddedAcls:
     :param current: added, or about to be added
     :param lifted: lifted in ``epoch``; a request that was held up may still add them again
     :param epoch: of the register's record when the newest of them were lifted
+    :param lasting: whether what was added stayed on the cluster
     """
 
     current: frozenset[Acl] = frozenset()
     lifted: frozenset[Acl] = frozenset()
     epoch: int = 0
+    lasting: Lasting = field(default_factory=Lasting)
 
-    def adding(self, acls: Collection[Acl], *, epoch: int) -> AddedAcls:
-        """Return the record before ACLs are added; lifted ones that are asked for again count as added."""
-        return AddedAcls(self.current | frozenset(acls), self.remembered(epoch) - frozenset(acls), self.epoch)
+    def adding(self, acls: Collection[Acl], *, epoch: int, at: datetime | None = None) -> AddedAcls:
+        """Return the record before ACLs are added; lifted ones that are asked for again count as added.
+
+        :param at: now, aware; ``None``: how long they stay is of no interest
+        """
+        added = frozenset(acls)
+        lasting = self.lasting if at is None else replace(self.lasting, since=at)
+        return replace(self, current=self.current | added, lifted=self.remembered(epoch) - added, lasting=lasting)
 
     def lifting(self, acls: Collection[Acl], *, epoch: int) -> AddedAcls:
         """Return the record after ACLs were lifted."""
         gone = frozenset(acls)
-        return AddedAcls(self.current - gone, self.remembered(epoch) | gone, max(epoch, self.epoch))
+        return replace(
+            self, current=self.current - gone, lifted=self.remembered(epoch) | gone, epoch=max(epoch, self.epoch)
+        )
+
+    def found_removed(self, at: datetime) -> AddedAcls:
+        """Return the record after others had removed what was added here; it is added again.
+
+        :param at: now, aware
+        """
+        removed = (*self.lasting.removed, at)[-_REMOVALS:]
+        return replace(self, lasting=replace(self.lasting, removed=removed, outlived=None))
+
+    def found_outlived(self, at: datetime) -> AddedAcls:
+        """Return the record after what was added was seen to have outlasted a comparison of all rules."""
+        return replace(self, lasting=replace(self.lasting, outlived=at))
+
+    def found_slow(self, seconds: float) -> AddedAcls:
+        """Return the record after a change that took so many seconds until every broker had it."""
+        return replace(self, lasting=replace(self.lasting, took_seconds=round(seconds, 3)))
 
     def remembered(self, epoch: int) -> frozenset[Acl]:
         """Return what was lifted and still counts as this project's; from the next epoch on another owner added it."""
@@ -48,6 +117,8 @@ class AddedAcls:
         value: dict[str, Any] = {"fences": _entries(self.current)}
         if self.lifted:
             value |= {"lifted": _entries(self.lifted), "epoch": self.epoch}
+        if self.lasting != Lasting():
+            value["lasting"] = self.lasting.to_json()
         return json.dumps(value, separators=(",", ":")).encode()
 
     @classmethod
@@ -63,8 +134,13 @@ class AddedAcls:
                     _acl(entry, entry["name"], entry["principal"], entry["operation"]) for entry in stored["acls"]
                 ]
                 return cls(frozenset(single))
-            return cls(_read(stored["fences"]), _read(stored.get("lifted", ())), int(stored.get("epoch", 0)))
-        except (KeyError, ValueError, TypeError) as error:
+            return cls(
+                _read(stored["fences"]),
+                _read(stored.get("lifted", ())),
+                int(stored.get("epoch", 0)),
+                Lasting.from_json(stored.get("lasting", {})),
+            )
+        except (KeyError, ValueError, TypeError, AttributeError) as error:
             raise NeedsPerson(f"{UNREADABLE}: {error}") from error
 
 

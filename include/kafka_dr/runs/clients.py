@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from functools import cached_property
@@ -11,7 +12,7 @@ from threading import Lock
 from types import TracebackType
 from typing import Any, Literal
 
-from kafka_dr.access_rules import AccessRules, BrokerRules
+from kafka_dr.access_rules import AccessRules, access_rules_of
 from kafka_dr.audit.content_keys import ContentKeys
 from kafka_dr.clock import Clock
 from kafka_dr.clusters import ClientSettings, KafkaCluster
@@ -185,9 +186,14 @@ class Clients:
                     made.acls.share_reads()
             return self._clusters[key]
 
-    def access_rules(self, cluster: str) -> AccessRules:
-        """Return the access rules of a cluster, which the fences are made of."""
-        return BrokerRules(self.cluster(cluster, "operator"))
+    def access_rules(self, cluster: str, group: ProtectionGroup, *, at_most_seconds: float = math.inf) -> AccessRules:
+        """Return the access rules of a cluster, which the fences of a protection group are made of.
+
+        :param at_most_seconds: how long a change of rules that are kept elsewhere is waited for, if the topology allows
+            more
+        """
+        spec = self.topology.cluster(cluster).access_rules
+        return access_rules_of(spec, self.cluster(cluster, "operator"), group, self.clock, at_most_seconds)
 
     def register(self, cluster: str) -> KafkaRegister:
         """Return a cluster's register, reached as the operator."""

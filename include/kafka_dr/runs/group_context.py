@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, Literal, TypeVar
 
 from kafka_dr import parallel
+from kafka_dr.access_rules import AccessRules
 from kafka_dr.clusters import Acl, KafkaCluster, Topic, TopicPartition
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.fencing import proof
@@ -40,6 +42,8 @@ class GroupContext:
         self.clock = clients.clock
         #: The clusters that have just not answered, each with its error: they are not waited for again.
         self.known_silent: Mapping[str, KafkaDrError] = {}
+        #: How long a change of access rules that are kept elsewhere may be waited for, if the topology allows more.
+        self.rules_seconds = math.inf
         #: What several checks read together, each cluster once.
         self.read_cache = ReadCache(topics=self.topics, acls=lambda cluster: self.operator(cluster).acls.list())
 
@@ -91,11 +95,30 @@ class GroupContext:
 
     def denies_present(self, cluster: str, wanted: Collection[Acl]) -> Check:
         """Read DENYs back, and say whether all of them are in force on a cluster."""
-        return proof.acls_present(self.operator(cluster), wanted, clock=self.clock)
+        operator = self.operator(cluster)
+
+        def on_every_broker() -> frozenset[Acl]:
+            return frozenset.intersection(*operator.acls_of_brokers.list(only_denies=True).values())
+
+        read = operator.acls.list if self.access_rules(cluster).is_direct else on_every_broker
+        return proof.acls_present(cluster, wanted, read, clock=self.clock)
 
     def rules_in_force(self, cluster: str) -> frozenset[Acl]:
         """Return the access rules that are in force on a cluster, now; the DENYs of fences are among them."""
-        return self.clients.access_rules(cluster).list()
+        return self.access_rules(cluster).list()
+
+    def decides_by_acls(self, cluster: str) -> bool:
+        """Return whether ACLs decide who may do what on a cluster."""
+        return self.clients.topology.cluster(cluster).access_rules.acls_decide
+
+    def rules_need_seconds(self, cluster: str) -> float:
+        """Return how long one change of a cluster's access rules may take; zero if its brokers are changed directly."""
+        spec = self.clients.topology.cluster(cluster).access_rules
+        return 0.0 if spec.is_direct else min(spec.applied_within_seconds, self.rules_seconds)
+
+    def access_rules(self, cluster: str) -> AccessRules:
+        """Return the access rules of a cluster, as far as the fences of this group are made of them."""
+        return self.clients.access_rules(cluster, self.group, at_most_seconds=self.rules_seconds)
 
     def _asked(self, prove: Callable[..., Check], cluster: str, by: Literal["probe", "replicator"]) -> Check:
         return prove(
@@ -173,16 +196,29 @@ class GroupContext:
         :param guard: asked right before each change
         """
 
-        def permission() -> RegisterState:
+        return self.acl_changes_by(
+            cluster, guard.require, required=lambda: required_now(self.group, guard.read(), cluster)
+        )
+
+    def acl_changes_by(
+        self,
+        cluster: str,
+        permission: Callable[[], RegisterState | None],
+        *,
+        required: Callable[[], frozenset[Acl] | None],
+    ) -> AclChanges:
+        """Return the same; see :class:`AclChanges` for what it asks."""
+
+        def permitted() -> RegisterState | None:
             # Whatever answers at an address is not touched before it is known to be the declared cluster.
             self.clients.require_declared(cluster)
-            return guard.require()
+            return permission()
 
         return AclChanges(
             self.group.name,
-            self.clients.access_rules(cluster),
+            self.access_rules(cluster),
             self.clients.register(cluster),
-            permission=permission,
-            required=lambda: required_now(self.group, guard.read(), cluster),
+            permission=permitted,
+            required=required,
             clock=self.clock,
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kafka_dr.topology.access_rules import AccessRulesSpec, KeptBy
 from kafka_dr.topology.audited import (
     AuditedEnd,
     AuditedFlow,
@@ -47,6 +48,8 @@ __all__ = [
     "Mistake",
     "UnknownName",
     "ClusterSpec",
+    "AccessRulesSpec",
+    "KeptBy",
     "ConnectionIds",
     "PasswordEnd",
     "PasswordEnds",

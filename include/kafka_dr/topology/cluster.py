@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from kafka_dr.topology.access_rules import AccessRulesSpec
 from kafka_dr.topology.fields import (
     BootstrapServers,
     ConnectionId,
@@ -93,6 +94,9 @@ class ClusterSpec(Section):
         default=None,
         description="which authorizer its brokers use, where they do not show authorizer.class.name: "
         "StandardAuthorizer (KRaft) or AclAuthorizer (ZooKeeper)",
+    )
+    access_rules: AccessRulesSpec = Field(
+        default_factory=AccessRulesSpec, description="where the access rules of the cluster are kept"
     )
     replicator: ReplicatorEndpoint = Field(description="how the Connect workers of another cluster reach this one")
     replicator_secrets: WorkersPath = Field(

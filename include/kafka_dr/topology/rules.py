@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from pydantic import BaseModel
 
+from kafka_dr.topology.access_rules_rules import access_rules_mistakes
 from kafka_dr.topology.addresses import address_mistakes
 from kafka_dr.topology.document import Document, Path, render
 from kafka_dr.topology.drill_rules import drill_mistakes
@@ -40,6 +41,7 @@ def rule_mistakes(document: Document) -> Iterator[Mistake]:
     yield from _sasl(document)
     yield from _tls(document)
     yield from address_mistakes(document)
+    yield from access_rules_mistakes(document)
     yield from _airflow(document)
     yield from _notified_groups(document)
     for group in document.keys("protection_groups"):

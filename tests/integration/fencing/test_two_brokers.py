@@ -83,10 +83,13 @@ def test_a_fence_is_proven_on_every_leader_and_unknown_while_one_of_them_hangs(t
         assert proof.writes_allowed(probe, partitions, clock=CLOCK, deadline_seconds=5).outcome == "ok"
         before = proof.writes_refused(probe, partitions, clock=CLOCK, deadline_seconds=0.2)
         assert (before.outcome, before.facts["asked"]) == ("failed", 4)
-        assert proof.acls_present(operator, [DENY], clock=CLOCK, deadline_seconds=0.2).outcome == "failed"
+        assert (
+            proof.acls_present(operator.name, [DENY], operator.acls.list, clock=CLOCK, deadline_seconds=0.2).outcome
+            == "failed"
+        )
 
         operator.acls.add([DENY])
-        assert proof.acls_present(operator, [DENY], clock=CLOCK).outcome == "ok"
+        assert proof.acls_present(operator.name, [DENY], operator.acls.list, clock=CLOCK).outcome == "ok"
         fenced = proof.writes_refused(probe, partitions, clock=CLOCK, deadline_seconds=5)
         assert (fenced.outcome, fenced.detail) == ("ok", "4 partition leaders on east: every write refused")
 

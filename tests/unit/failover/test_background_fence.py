@@ -53,6 +53,7 @@ def run(east: Source) -> Any:
             require_declared=lambda _: east.identity(), silent_clusters=SilentClusters(SystemClock())
         ),
         group=SimpleNamespace(timing=SimpleNamespace(transaction_grace_seconds=2.0)),
+        rules_need_seconds=lambda _: 0.0,
     )
 
 
@@ -169,3 +170,6 @@ def test_a_source_that_an_undeclared_principal_may_write_to_is_not_fenced(
 
 def test_the_grace_for_transactions_is_added_to_the_time_for_the_fence(run: Any) -> None:
     assert reachable_source.fence_seconds(run) == reachable_source.FENCE_SECONDS + 2.0
+    # Where others apply the rules, the DENYs of topics and of transactional ids are waited for, one after the other.
+    run.rules_need_seconds = lambda _: 30.0
+    assert reachable_source.fence_seconds(run) == reachable_source.FENCE_SECONDS + 2.0 + 60.0

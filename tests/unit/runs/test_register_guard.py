@@ -265,7 +265,7 @@ def test_flows_are_left_alone_once_the_group_has_moved(monkeypatch: pytest.Monke
     def replicator(_: Flow) -> Any:
         return SimpleNamespace(status=status, ensure=lambda **_: done.append("created"))
 
-    def access_rules(_: str) -> Any:
+    def access_rules(*_: object, **__: object) -> Any:
         return SimpleNamespace(list=frozenset)
 
     clients = registers.clients(replicator=replicator, access_rules=access_rules)

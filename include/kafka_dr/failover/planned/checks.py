@@ -7,7 +7,7 @@ from functools import partial
 
 from kafka_dr import parallel
 from kafka_dr.audit import AuditKind, Verified
-from kafka_dr.checks import authorizers, change_rights, input_checks, positions_topic, register_checks
+from kafka_dr.checks import authorizers, change_rights, input_checks, lasting_denies, positions_topic, register_checks
 from kafka_dr.checks.audit_checks import audit_check
 from kafka_dr.checks.authorizers import authorizer_of
 from kafka_dr.checks.cluster_checks import (
@@ -217,6 +217,7 @@ _QUESTIONS: tuple[tuple[str, Question], ...] = (
         register_checks.WRITERS,
         lambda run: register_checks.register_writers(run, (run.source, run.target), seen=run.read_cache),
     ),
+    (lasting_denies.NAME, lambda run: lasting_denies.denies_last(run, (run.source, run.target))),
     (authorizers.NAME, lambda run: authorizers.authorizers_as_declared(run, (run.source, run.target))),
     ("source_can_be_fenced", _source_can_be_fenced),
     ("target_refuses", target_refuses),

@@ -35,7 +35,9 @@ def act(run: Run) -> Mapping[str, Any]:
     guard = run.guard(Phase.SWITCHING)
     _journal_beginning(run)
     changes = run.acl_changes(run.source, guard)
-    changes.add(plan.write_fence(run.group), plan.probe_fence(run.group))
+    # Each change of rules that are kept elsewhere takes seconds of outage, so these come with the first one.
+    early = () if run.access_rules(run.source).is_direct else (plan.change_fence(run.group),)
+    changes.add(plan.write_fence(run.group), plan.probe_fence(run.group), *early)
     fenced_at = run.clock.now()
 
     partitions = run.partitions(run.source)

@@ -164,12 +164,14 @@ class BackgroundFence:
 
 def fence_seconds(run: Run) -> float:
     """Return how long fencing a source that answers may take, with the grace for its open transactions, in seconds."""
-    return FENCE_SECONDS + run.group.timing.transaction_grace_seconds
+    # Two changes: topics, then transactional ids. The first one that does not arrive in time ends the attempt.
+    changes = 2 * run.rules_need_seconds(run.source)
+    return FENCE_SECONDS + run.group.timing.transaction_grace_seconds + changes
 
 
 def drain_seconds(run: Run) -> float:
     """Return how long a source that answers may take to be drained, in seconds."""
-    return COPY_SECONDS + run.group.timing.drain_seconds
+    return COPY_SECONDS + run.group.timing.drain_seconds + run.rules_need_seconds(run.source)
 
 
 def fence_once_more(run: Run, phase: Phase) -> Check:
@@ -190,13 +192,14 @@ def fence_once_more(run: Run, phase: Phase) -> Check:
         return declared if refused.outcome == "ok" and declared.outcome != "ok" else refused.named(_LATE)
 
     try:
-        late = BackgroundCall(run.source, fence).within(FENCE_SECONDS)
+        late = BackgroundCall(run.source, fence).within(FENCE_SECONDS + run.rules_need_seconds(run.source))
     except KafkaDrError as error:
         return Check(_LATE, "unknown", str(error))
     if late.outcome == "ok":
         # If this fails, dr_health adds the missing DENYs.
         with suppress(KafkaDrError):
-            BackgroundCall(run.source, lambda: run.acl_changes(run.source, guard).add(changes)).within(FENCE_SECONDS)
+            seconds = FENCE_SECONDS + run.rules_need_seconds(run.source)
+            BackgroundCall(run.source, lambda: run.acl_changes(run.source, guard).add(changes)).within(seconds)
     return late
 
 

@@ -35,7 +35,8 @@ _SECONDS = 3.0
 def intent(run: Run) -> Sequence[str]:
     """Say what acting means."""
     return (
-        f"try once more to fence {run.source}, for at most {reachable_source.FENCE_SECONDS:g} s",
+        f"try once more to fence {run.source}, for at most "
+        f"{reachable_source.FENCE_SECONDS + run.rules_need_seconds(run.source):g} s",
         f"settle the register: stable if {run.source} was fenced and drained, else diverged or unfenced, active on "
         f"{run.target}",
     )

@@ -1,0 +1,32 @@
+"""The access rules of a cluster, by where the topology says that they are kept."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from kafka_dr.access_rules.broker import BrokerRules
+from kafka_dr.access_rules.desired import DesiredRules
+from kafka_dr.access_rules.port import AccessRules
+from kafka_dr.access_rules.rules_file import RulesFile
+from kafka_dr.clock import Clock
+from kafka_dr.clusters import KafkaCluster
+from kafka_dr.errors import Refused
+from kafka_dr.topology import AccessRulesSpec, ProtectionGroup
+
+
+def access_rules_of(
+    spec: AccessRulesSpec, cluster: KafkaCluster, group: ProtectionGroup, clock: Clock, at_most_seconds: float
+) -> AccessRules:
+    """Return the access rules of a cluster, as far as the fences of a protection group are made of them.
+
+    :param cluster: reached as the operator
+    :param at_most_seconds: how long a change is waited for, if the topology allows more
+    """
+    seconds = min(spec.applied_within_seconds, at_most_seconds)
+    match spec.kept_by:
+        case "broker":
+            return BrokerRules(cluster)
+        case "file":
+            file = RulesFile(Path(str(spec.path)), cluster.name, group.name, clock, spec.apply)
+            return DesiredRules(cluster, file, clock, seconds)
+    raise Refused(f"access rules that are kept by {spec.kept_by} are not known")

@@ -1,0 +1,108 @@
+"""A file that several processes change: one at a time, and readers never see half of it.
+
+A lock file in the same folder excludes other processes of this project; the kernel frees it when its holder dies. A
+temporary file is written in the same folder, synced, and renamed.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from kafka_dr.clock import Clock, SystemClock
+from kafka_dr.errors import TryAgain
+from kafka_dr.waiting import SHORT_PAUSE_SECONDS, wait_until
+
+_READABLE_BY_ALL = 0o644
+
+
+class FileLocked(TryAgain):
+    """Another process held the lock until the deadline."""
+
+
+class FolderNotSynced(OSError):
+    """The file was replaced, and may be the old one again after a power cut."""
+
+
+@dataclass(frozen=True, slots=True)
+class LockedFile:
+    """A file on a disk that its readers share.
+
+    :param path: the file; its folder is made when it is first locked
+    :param lock_seconds: how long to wait for another process
+    """
+
+    path: Path
+    clock: Clock = field(default_factory=SystemClock)
+    lock_seconds: float = 5.0
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Hold the lock.
+
+        :raises FileLocked: another process held it until the deadline
+        :raises OSError: the folder cannot be written
+        """
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        handle = os.open(f"{self.path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            self._lock(handle)
+            yield
+        finally:
+            os.close(handle)
+
+    def replace(self, text: str) -> None:
+        """Write a temporary file, sync, rename, sync the folder: a power cut leaves the old or the new file.
+
+        :raises FolderNotSynced: the file was replaced, and its folder could not be synced
+        :raises OSError: the file was left as it is
+        """
+        temporary = self._write_temporary(text)
+        try:
+            temporary.replace(self.path)
+        except OSError:
+            temporary.unlink(missing_ok=True)
+            raise
+        try:
+            _sync_folder(self.path.parent)
+        except OSError as error:
+            raise FolderNotSynced(str(error)) from error
+
+    def _lock(self, handle: int) -> None:
+        try:
+            wait_until(
+                lambda: fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB),
+                lambda _: True,
+                clock=self.clock,
+                seconds=self.lock_seconds,
+                pause_seconds=SHORT_PAUSE_SECONDS,
+                retry=BlockingIOError,
+            )
+        except BlockingIOError:
+            raise FileLocked(f"{self.path} was locked by another process for {self.lock_seconds:g} s") from None
+
+    def _write_temporary(self, text: str) -> Path:
+        handle, name = tempfile.mkstemp(prefix=f".{self.path.name}.", dir=self.path.parent)
+        try:
+            with os.fdopen(handle, "w", encoding="utf-8") as file:
+                file.write(text)
+                file.flush()
+                os.fchmod(file.fileno(), _READABLE_BY_ALL)
+                os.fsync(file.fileno())
+        except OSError:
+            Path(name).unlink(missing_ok=True)
+            raise
+        return Path(name)
+
+
+def _sync_folder(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -1,0 +1,112 @@
+"""Clusters whose access rules are kept elsewhere, with a pipeline for each that applies them."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from kafka_dr.topology import AccessRulesSpec
+from support.acl_reconciler import Rule
+from support.protection import Protection
+
+_TESTS = Path(__file__).resolve().parents[1]
+
+
+@dataclass
+class RulesPipeline:
+    """The pipeline of one cluster, which runs as a process of its own.
+
+    :param every: seconds between two comparisons
+    :param reads_file: whether it also applies the rules of the project under test
+    """
+
+    protection: Protection
+    cluster: str
+    every: float = 0.5
+    reads_file: bool = True
+    _process: subprocess.Popen[bytes] | None = field(default=None, init=False)
+
+    @property
+    def folder(self) -> Path:
+        """What the pipeline is made of."""
+        return self.protection.folder / f"pipeline-{self.cluster}"
+
+    @property
+    def file(self) -> Path:
+        """The file that the project under test writes."""
+        return self.folder / "wanted" / f"{self.cluster}.json"
+
+    def spec(self, **more: object) -> AccessRulesSpec:
+        """Return what the topology says of this cluster."""
+        declared = {"kept_by": "file", "path": str(self.file), "reconciles_every_seconds": self.every * 2}
+        return AccessRulesSpec.model_validate({**declared, "applied_within_seconds": 20, **more})
+
+    def start(self) -> None:
+        """Start it, with the rules that the applications have on the cluster as its own."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        own: list[Rule] = [
+            (
+                acl.resource,
+                acl.name,
+                acl.pattern,
+                acl.principal,
+                acl.host,
+                acl.operation.lower(),
+                acl.permission.lower(),
+            )
+            for acl in self.protection.rights_on(self.cluster)
+        ]
+        settings = self.folder / "settings.json"
+        settings.write_text(json.dumps(self.protection.lab.client_settings(self.cluster, "admin")))
+        settings.chmod(0o600)
+        (self.folder / "own.json").write_text(json.dumps(own))
+        names = (f"{self.protection.name}.", f"{self.protection.name}-", f"_kafka_dr.witness.{self.protection.name}")
+        config = {
+            "settings": str(settings),
+            "scope": names,
+            "own_rules": str(self.folder / "own.json"),
+            "file": str(self.file) if self.reads_file else None,
+            "beats": str(self.folder / "beats"),
+            "every_seconds": self.every,
+        }
+        (self.folder / "config.json").write_text(json.dumps(config))
+        (self.folder / "beats").unlink(missing_ok=True)
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "support.acl_reconciler", str(self.folder / "config.json")],
+            env={**os.environ, "PYTHONPATH": str(_TESTS)},
+        )
+        self.wait_for_beat()
+
+    def wait_for_beat(self, seconds: float = 30) -> None:
+        """Wait until it has compared everything once more."""
+        path, deadline = self.folder / "beats", time.monotonic() + seconds
+        before = path.read_text() if path.exists() else ""
+        while not path.exists() or path.read_text() == before:
+            assert self._process is not None
+            assert self._process.poll() is None, f"the pipeline of {self.cluster} ended"
+            assert time.monotonic() < deadline, f"the pipeline of {self.cluster} does not compare"
+            time.sleep(0.02)
+
+    def stop(self) -> None:
+        """End it."""
+        if self._process is not None:
+            self._process.send_signal(signal.SIGTERM)
+            self._process.wait(20)
+            self._process = None
+
+    @contextmanager
+    def running(self) -> Iterator[RulesPipeline]:
+        """Run it for a while."""
+        self.start()
+        try:
+            yield self
+        finally:
+            self.stop()

@@ -1,0 +1,65 @@
+"""Programs that the topology declares: without a shell, without Airflow's secrets, and never waited for too long."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from kafka_dr.access_rules.program import run_program
+from kafka_dr.errors import OutcomeUnknown, Refused
+
+
+def python(code: str, *arguments: str) -> tuple[str, ...]:
+    return (sys.executable, "-c", code, *arguments)
+
+
+def test_it_gets_its_arguments_as_they_are_and_its_input_and_says_how_it_ended(tmp_path: Path) -> None:
+    code = "import sys, os; print(sys.argv[1], os.getcwd(), sys.stdin.read()); sys.exit(3)"
+    answer = run_program(python(code, "$(id); *"), seconds=20, stdin=b"asked", folder=tmp_path)
+    assert answer.code == 3
+    assert answer.stdout.decode().split() == ["$(id);", "*", str(tmp_path), "asked"]
+
+
+def test_it_does_not_get_what_airflow_keeps_in_its_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AIRFLOW_CONN_KAFKA", "secret")
+    monkeypatch.setenv("AIRFLOW__CORE__FERNET_KEY", "secret")
+    code = "import os; print(os.environ['ASKED'], any('secret' in each for each in os.environ.values()))"
+    assert run_program(python(code), seconds=20, more={"ASKED": "yes"}).stdout.split() == [b"yes", b"False"]
+
+
+def test_what_it_complains_of_is_shown_in_one_line() -> None:
+    code = "import sys; print('fine'); sys.stderr.write('no\\x1b[31m\\nway' + 'x' * 500); sys.exit(1)"
+    said = run_program(python(code), seconds=20).said
+    assert "\n" not in said
+    assert "\x1b" not in said
+    assert len(said) <= 300
+    assert run_program(python("import sys; sys.exit(1)"), seconds=20).said == "it wrote nothing"
+
+
+def test_one_that_hangs_is_killed_with_everything_that_it_started(tmp_path: Path) -> None:
+    code = (
+        "import subprocess, sys, time\n"
+        "child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)'])\n"
+        f"open({str(tmp_path / 'child')!r}, 'w').write(str(child.pid))\n"
+        "time.sleep(600)"
+    )
+    with pytest.raises(OutcomeUnknown, match="did not end within 1 s and was killed"):
+        run_program(python(code), seconds=1)
+    child = int((tmp_path / "child").read_text())
+    state = Path(f"/proc/{child}/stat")
+    assert not state.exists() or state.read_text().split()[2] == "Z"
+
+
+def test_one_that_cannot_be_started_is_named() -> None:
+    with pytest.raises(Refused, match="the program /no/such/program cannot be started"):
+        run_program(["/no/such/program"], seconds=1)
+
+
+def test_it_is_given_no_file_of_this_process() -> None:
+    with Path(os.devnull).open("rb") as file:
+        os.set_inheritable(file.fileno(), True)
+        code = f"import os; os.fstat({file.fileno()})"
+        assert run_program(python(code), seconds=20).code != 0
