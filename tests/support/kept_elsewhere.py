@@ -20,6 +20,59 @@ from support.protection import Protection
 _TESTS = Path(__file__).resolve().parents[1]
 
 
+def owners_config(protection: Protection, cluster: str, folder: Path) -> dict[str, object]:
+    """Return what the owners of a cluster know: a login, their own rules, and which names of ACLs are theirs."""
+    own: list[Rule] = [
+        (acl.resource, acl.name, acl.pattern, acl.principal, acl.host, acl.operation.lower(), acl.permission.lower())
+        for acl in protection.rights_on(cluster)
+    ]
+    settings = folder / "settings.json"
+    settings.write_text(json.dumps(protection.lab.client_settings(cluster, "admin")))
+    settings.chmod(0o600)
+    (folder / "own.json").write_text(json.dumps(own))
+    names = (f"{protection.name}.", f"{protection.name}-", f"_kafka_dr.witness.{protection.name}")
+    return {"settings": str(settings), "scope": names, "own_rules": str(folder / "own.json")}
+
+
+@dataclass
+class RulesProgram:
+    """A program that alone can see and change the rules of a cluster.
+
+    :param spared: principals that it says it denies and does not
+    """
+
+    protection: Protection
+    cluster: str
+    spared: tuple[str, ...] = ()
+
+    @property
+    def folder(self) -> Path:
+        """What the program keeps."""
+        return self.protection.folder / f"program-{self.cluster}"
+
+    def install(self) -> None:
+        """Write what it needs to know."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        kept = {"kept": str(self.folder / "kept.json"), "spared": self.spared}
+        config = {**owners_config(self.protection, self.cluster, self.folder), **kept}
+        (self.folder / "config.json").write_text(json.dumps(config))
+
+    def spec(self, *principals: str) -> AccessRulesSpec:
+        """Return what the topology says of this cluster.
+
+        :param principals: the applications that have a connection of their own
+        """
+        command = ("/usr/bin/env", f"PYTHONPATH={_TESTS}", sys.executable, "-m", "support.iam_program")
+        return AccessRulesSpec.model_validate(
+            {
+                "kept_by": "command",
+                "program": (*command, str(self.folder / "config.json")),
+                "principal_connections": {f"User:{who}": f"kafka_{self.cluster}_{who}" for who in principals},
+                "applied_within_seconds": 20,
+            }
+        )
+
+
 @dataclass
 class RulesPipeline:
     """The pipeline of one cluster, which runs as a process of its own.

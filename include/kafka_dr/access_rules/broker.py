@@ -24,9 +24,13 @@ class BrokerRules:
         """Return every ACL of the cluster."""
         return self._acls.list()
 
-    def written(self) -> frozenset[Acl]:
-        """Return the same: what a broker has, it keeps."""
-        return self.list()
+    def leaving(self, acls: frozenset[Acl]) -> frozenset[Acl]:
+        """Return none: what a broker has, it keeps."""
+        return frozenset()
+
+    def coming(self, acls: frozenset[Acl]) -> frozenset[Acl]:
+        """Return none: what comes is there."""
+        return frozenset()
 
     def add(self, acls: Iterable[Acl], *, before_each: BeforeEach | None = None) -> None:
         """Add ACLs; see :meth:`kafka_dr.clusters.acls.Acls.add`."""

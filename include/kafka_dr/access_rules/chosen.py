@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from kafka_dr.access_rules.broker import BrokerRules
+from kafka_dr.access_rules.command import CommandRules
 from kafka_dr.access_rules.desired import DesiredRules
 from kafka_dr.access_rules.port import AccessRules
 from kafka_dr.access_rules.rules_file import RulesFile
@@ -29,4 +30,6 @@ def access_rules_of(
         case "file":
             file = RulesFile(Path(str(spec.path)), cluster.name, group.name, clock, spec.apply)
             return DesiredRules(cluster, file, clock, seconds)
+        case "command":
+            return CommandRules(cluster.name, group.name, spec.program, clock, seconds)
     raise Refused(f"access rules that are kept by {spec.kept_by} are not known")

@@ -76,9 +76,13 @@ class DesiredRules:
         """Return every ACL of the cluster, as one broker shows them."""
         return self.reached.acls.list()
 
-    def written(self) -> frozenset[Acl]:
-        """Return the rules that are written where they are kept."""
-        return self.store.read()
+    def leaving(self, acls: frozenset[Acl]) -> frozenset[Acl]:
+        """Return those that are not written where rules are kept."""
+        return acls - self.store.read()
+
+    def coming(self, acls: frozenset[Acl]) -> frozenset[Acl]:
+        """Return those that are written where rules are kept."""
+        return acls & self.store.read()
 
     def add(self, acls: Iterable[Acl], *, before_each: BeforeEach | None = None) -> None:
         """Write ACLs, and wait until every broker has them."""

@@ -36,10 +36,16 @@ class AccessRules(Protocol):
         :raises TryAgain: they could not be read
         """
 
-    def written(self) -> frozenset[Acl]:
-        """Return the rules that are written where they are kept: these stay in force, or will be.
+    def leaving(self, acls: frozenset[Acl]) -> frozenset[Acl]:
+        """Return those of these rules in force that will not stay, as they are not written where rules are kept.
 
-        :raises TryAgain: they could not be read
+        :raises TryAgain: that could not be read
+        """
+
+    def coming(self, acls: frozenset[Acl]) -> frozenset[Acl]:
+        """Return those of these rules that are written where rules are kept, and so will be in force.
+
+        :raises TryAgain: that could not be read
         """
 
     def add(self, acls: Iterable[Acl], *, before_each: BeforeEach | None = None) -> None:

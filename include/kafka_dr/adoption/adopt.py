@@ -224,12 +224,7 @@ def _proofs(context: GroupContext, state: RegisterState) -> Sequence[Check]:
             f"the register of {', '.join(differing)} holds another record of {context.group.name} than the adopted one "
             f"(epoch {state.epoch}): run dr_adopt again"
         )
-    # As long as replication has not created the topics, there is no partition leader to ask.
-    refused = (
-        context.writes_refused(state.standby)
-        if context.partitions(state.standby)
-        else context.denies_present(state.standby, plan.standby(context.group))
-    )
+    refused = context.shut(state.standby, plan.standby(context.group))
     return (
         Check.that("registers_agree", not differing, said),
         refused.named("standby_refuses"),

@@ -43,6 +43,7 @@ def adoptable(context: GroupContext, state: RegisterState) -> Sequence[Check]:
     return (
         authorizers,
         _denies_can_be_added(context, (state.active, state.standby)),
+        _fences_can_be_proven(context, (state.active, state.standby)),
         register_writers(context, (state.active, state.standby)),
         register_topic(context, (state.active, state.standby), is_needed=False),
         *_standby_is_free(context, state),
@@ -66,6 +67,22 @@ def _denies_can_be_added(context: GroupContext, clusters: Sequence[str]) -> Chec
         "be fenced: grant it, or declare in access_rules where the rules of that cluster are kept. With neither, this "
         "flow can only be observed: declare it under observed_flows",
     )
+
+
+def _fences_can_be_proven(context: GroupContext, clusters: Sequence[str]) -> Check:
+    """Return whether each principal can be asked for itself where ACLs do not decide."""
+    problems, principals = [], context.group.principals
+    for name in (each for each in clusters if not context.decides_by_acls(each)):
+        connections = context.clients.topology.cluster(name).access_rules.principal_connections
+        if missing := [who for who in principals if who not in connections]:
+            problems.append(
+                f"{', '.join(missing)} has no connection on {name}, where only its own refused writes prove that it is "
+                "fenced: add principal_connections to access_rules"
+            )
+        if not context.partitions(name):
+            problems.append(f"{name} has none of the topics, so no leader can be asked there: create them first")
+    said = f"every fence of {context.group.name} can be proven on {' and '.join(clusters)}"
+    return Check.that("fences_can_be_proven", not problems, "; ".join(problems) or said)
 
 
 def seeded(context: GroupContext, state: RegisterState) -> bool:

@@ -38,8 +38,19 @@ def authorizer_of(context: GroupContext, cluster: str, acls: Collection[Acl]) ->
     return Authorizer(acls, frozenset(context.group.super_users), allow_if_no_acl=allowed)
 
 
+def not_by_acls(context: GroupContext, clusters: Collection[str], what: str) -> str:
+    """Say what cannot be known from ACLs, as these do not decide on some of the clusters; empty if they decide on all.
+
+    :param what: what cannot be known, as it continues "so it is not known …"
+    """
+    names = " and ".join(name for name in clusters if not context.decides_by_acls(name))
+    return f"ACLs do not decide on {names}, so it is not known {what}: see its own rules" if names else ""
+
+
 def authorizers_as_declared(context: GroupContext, clusters: Sequence[str]) -> Check:
     """Compare what every broker shows of its authorizer with the topology."""
+    undecided = not_by_acls(context, clusters, "by which authorizer it refuses; refused writes prove each fence")
+    clusters = [name for name in clusters if context.decides_by_acls(name)]
     wrong: list[str] = []
     unknown: list[str] = []
     for cluster, shown in parallel.ask_all(partial(_shown, context), clusters).items():
@@ -48,8 +59,8 @@ def authorizers_as_declared(context: GroupContext, clusters: Sequence[str]) -> C
         wrong += contradictions(cluster, shown, declared.allow_everyone_if_no_acl)
         unknown += undeclared_authorizers(cluster, shown, declared.authorizer)
         unknown += undeclared_settings(cluster, shown, declared.allow_everyone_if_no_acl, context.group.super_users)
-    outcome = "failed" if wrong else "unknown" if unknown else "ok"
-    said = "; ".join((wrong + unknown)[:4])
+    outcome = "failed" if wrong else "unknown" if unknown else "excused" if undecided else "ok"
+    said = "; ".join((wrong + unknown)[:4]) or undecided
     said = said or f"the authorizers on {' and '.join(clusters)} are set as the topology declares"
     return Check(NAME, outcome, said)  # type: ignore[arg-type]
 
@@ -60,6 +71,8 @@ def authorizer_is_kafkas(run: Run, cluster: str) -> Check:
     If a cluster does not show its authorizer and the topology does not declare it, that is excused: the fence is proven
     by refused writes, and a disaster should not wait for a line in the topology.
     """
+    if undecided := not_by_acls(run, (cluster,), "by which authorizer it refuses; refused writes prove each fence"):
+        return Check(NAME, "excused", undecided)
     shown, declared = _shown(run, cluster), run.clients.topology.cluster(cluster).authorizer
     if wrong := "; ".join(wrong_authorizers(cluster, shown, declared)):
         return Check(NAME, "failed", wrong)

@@ -141,4 +141,4 @@ def _missing(context: GroupContext, cluster: str, witness: frozenset[Acl]) -> st
     rules = context.access_rules(cluster)
     if not witness <= rules.list():
         return "was removed from its brokers"
-    return "" if witness <= rules.written() else "was removed from where rules are kept"
+    return "was removed from where rules are kept" if rules.leaving(witness) else ""

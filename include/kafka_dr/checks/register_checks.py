@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 from kafka_dr import parallel
-from kafka_dr.checks.authorizers import authorizer_of
+from kafka_dr.checks.authorizers import authorizer_of, not_by_acls
 from kafka_dr.clusters import ResourceType
 from kafka_dr.fencing.authorizer import Authorizer
 from kafka_dr.fencing.register_writers import OWN_TOPICS, Guarded, Intruder, guarded, intruders
@@ -31,12 +31,15 @@ def register_writers(context: GroupContext, clusters: Collection[str], *, seen: 
     """
     supers = context.group.super_users
     found: list[str] = []
-    for name in clusters:
+    undecided = not_by_acls(context, clusters, "who else may write the register there")
+    for name in filter(context.decides_by_acls, clusters):
         operator = context.operator(name)
         acls = seen.acls(name) if seen else operator.acls.list()
         wanted = guarded(context.clients.topology.protection_groups.values(), operator.topics.names())
         found += [f"on {name} {one}" for one in _by_principal(authorizer_of(context, name, acls), wanted, supers)]
     operators = sorted({group.operator_principal for group in context.clients.topology.protection_groups.values()})
+    if not found and undecided:
+        return Check(WRITERS, "excused", undecided)
     if not found:
         said = f"on {' and '.join(clusters)} only {', '.join(operators)} may write the register"
         unseen = f"; no ACL limits the super users {', '.join(sorted(supers))}, who are not checked" if supers else ""

@@ -10,11 +10,13 @@ from kafka_dr.clusters.acls_of_brokers import AclsOfBrokers
 from kafka_dr.clusters.brokers import BrokerSettings, LogSizes
 from kafka_dr.clusters.capacity import Capacity
 from kafka_dr.clusters.configs import Configs
+from kafka_dr.clusters.group_coordinators import GroupCoordinators
 from kafka_dr.clusters.group_kinds import GroupKinds
 from kafka_dr.clusters.group_reading import GroupReading
 from kafka_dr.clusters.groups import Groups
 from kafka_dr.clusters.log import Log
 from kafka_dr.clusters.offsets_by_time import OffsetsByTime
+from kafka_dr.clusters.read_permission import ReadPermission
 from kafka_dr.clusters.session import COORDINATORS, REQUEST_SECONDS, ClusterSession
 from kafka_dr.clusters.settings import ClientSettings
 from kafka_dr.clusters.topics import Topics
@@ -58,6 +60,8 @@ class KafkaCluster:
         self.groups = Groups(self._session)
         self.group_reading = GroupReading(self._session)
         self.group_kinds = GroupKinds(self._session)
+        self.group_coordinators = GroupCoordinators(self._session)
+        self.read_permission = ReadPermission(self._session)
         self.acls = Acls(self._session)
         self.acls_of_brokers = AclsOfBrokers(self._session)
         self.configs = Configs(self._session)

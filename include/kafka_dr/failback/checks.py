@@ -55,12 +55,10 @@ def _group_is_diverged(context: FailbackContext) -> Check:
 
 
 def _old_side_refuses(context: FailbackContext) -> Check:
-    """Without a single topic there is no partition leader to ask: then the DENYs alone count."""
-    run = context.run
-    present = run.denies_present(run.target, plan.work_denies(run.group))
-    if present.outcome != "ok" or not run.partitions(run.target):
-        return present.named("old_side_refuses")
-    return run.writes_refused(run.target).named("old_side_refuses")
+    run, wanted = context.run, plan.work_denies(context.run.group)
+    present = run.denies_present(run.target, wanted)
+    found = run.shut(run.target, wanted) if present.passes else present
+    return found.named("old_side_refuses")
 
 
 def list_is_approved(context: FailbackContext) -> Check:
@@ -100,7 +98,7 @@ def _nothing_flows(context: FailbackContext) -> Check:
         if not status.at_rest:
             wrong.append(f"{flow.connector} is {status.state}")
     denied = run.denies_present(run.source, plan.flow_fence(run.group))
-    if denied.outcome != "ok":
+    if not denied.passes:
         wrong.append(f"{run.group.replicator_principal} is not denied on {run.source}: {denied.detail}")
     said = f"no flow runs, and {run.group.replicator_principal} is denied on {run.source}"
     return Check.that(

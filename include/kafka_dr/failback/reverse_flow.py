@@ -61,7 +61,7 @@ def prove(run: Run) -> Sequence[Check]:
     status = run.clients.replicator(run.flow).wait_running(run.group.timing.protect_wait_seconds)
     other = run.clients.replicator(run.flow.reverse).status()
     denied = run.denies_present(run.source, plan.flow_fence(run.group))
-    refused = run.writes_refused(run.source, by="replicator") if denied.outcome == "ok" else denied
+    refused = run.writes_refused(run.source, by="replicator") if denied.passes else denied
     return (
         Check.that("reverse_flow", status.state == "running", f"{run.flow.connector} is {status.state}"),
         Check.that("no_loop", other.at_rest, f"{run.flow.reverse.connector} is {other.state}"),

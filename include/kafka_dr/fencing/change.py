@@ -133,15 +133,14 @@ class AclChanges:
     def _standing(self, wanted: frozenset[Acl]) -> frozenset[Acl]:
         """Return those of the ACLs that are in force and stay so: of this project's, those that are also written."""
         present = wanted & self._rules.list()
-        leaving = frozenset[Acl]() if self._rules.is_direct else present - self._rules.written()
+        leaving = self._rules.leaving(present)
         if not leaving:
             return present
         return present - (leaving & self._register.added_acls(self._group, self._rules.cluster).current)
 
     def _there(self, acls: frozenset[Acl]) -> frozenset[Acl]:
         """Return those of the ACLs that are in force, or will be."""
-        found = acls & self._rules.list()
-        return found if self._rules.is_direct else found | (acls & self._rules.written())
+        return (acls & self._rules.list()) | self._rules.coming(acls)
 
     def _in_order(self, stages: Sequence[frozenset[Acl]]) -> Sequence[frozenset[Acl]]:
         """Return what is sent, one after the other."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from kafka_dr.checks.authorizers import authorizer_of
+from kafka_dr.checks.authorizers import authorizer_of, not_by_acls
 from kafka_dr.clusters import AclOperation, ResourceType
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.group_offsets.committed_positions import groups_to_move
@@ -133,11 +133,12 @@ def judged(context: GroupContext, found: ReadElsewhere, *, cluster: str) -> Chec
     :param cluster: where it was found
     """
     refuses = context.group.groups_policy.other_topics == "refuse"
-    outcome: CheckOutcome = "unknown" if found.unknown else "excused" if found.rows else "ok"
+    undecided = not_by_acls(context, (cluster,), "whether the operator sees every position there")
+    outcome: CheckOutcome = "unknown" if found.unknown else "excused" if found.rows or undecided else "ok"
     if found.rows and refuses:
         outcome = "failed"
     parts = [sentence(context, found.rows, cluster=cluster)] if found.rows else []
-    parts += first_few(found.unknown, _MOST_NAMED)
+    parts += [*first_few(found.unknown, _MOST_NAMED), *([undecided] if undecided else [])]
     said = "; ".join(parts) or f"all that the consumer groups read on {cluster} belongs to {context.group.name}"
     facts = {"read_elsewhere": evidence_rows(context, found.rows), "unknown": list(found.unknown)}
     return Check(NAME, outcome, said, facts)
@@ -223,6 +224,8 @@ def of_frozen(run: Run, committed: Committed, seen: Collection[Elsewhere]) -> tu
 
 def _hidden(context: GroupContext, cluster: str) -> tuple[str, ...]:
     """Brokers leave out positions in topics that the operator may not describe, and do not say so."""
+    if not context.decides_by_acls(cluster):
+        return ()
     authorizer, operator = (
         authorizer_of(context, cluster, context.read_cache.acls(cluster)),
         context.group.operator_principal,

@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any
 
 from kafka_dr import parallel
-from kafka_dr.checks.authorizers import authorizer_of
+from kafka_dr.checks.authorizers import authorizer_of, not_by_acls
 from kafka_dr.clusters import AclOperation, ResourceType, TopicPartition
 from kafka_dr.clusters.group_reading import LiveReading
 from kafka_dr.errors import KafkaDrError
@@ -116,6 +116,8 @@ def _look_at(run: Run, cluster: str) -> Undeclared:
     try:
         topics = run.read_cache.topics(cluster)
         groups, unknown = _groups(run, cluster, topics)
+        if undecided := not_by_acls(run, (cluster,), "who may read there"):
+            return Undeclared((), groups, (*unknown, undecided))
         return Undeclared(_principals(run, cluster, topics), groups, (*unknown, *_hidden(run, cluster)))
     except KafkaDrError as error:
         return Undeclared(unknown=(f"who reads on {cluster} could not be asked: {error}",))

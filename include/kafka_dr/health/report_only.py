@@ -44,7 +44,8 @@ def check_active(context: GroupContext, state: RegisterState) -> Check:
     """
     if state.phase not in SETTLED:
         return Check("active", "ok", f"{state.group} is {state.phase}: its run adds and lifts the DENYs")
-    found = context.read_cache.acls(state.active)
+    direct = context.access_rules(state.active).is_direct
+    found = context.read_cache.acls(state.active) if direct else context.rules_in_force(state.active)
     added = context.clients.register(state.active).added_acls(context.group.name, state.active).current
     # A change DENY that somebody else added does not stop applications; one that we added belongs on a standby only.
     denies = (plan.work_denies(context.group) & found) | (plan.change_fence(context.group) & found & added)

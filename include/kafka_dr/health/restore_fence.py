@@ -99,7 +99,7 @@ def _proofs(
 ) -> tuple[Check, ...]:
     if not context.partitions(cluster):
         # Replication has not created the topics yet, so no leader can be asked.
-        return (_denies(context, cluster, wanted),)
+        return (context.shut(cluster, wanted).named("denies"),)
     asked: list[Callable[[], Check]] = [
         lambda: context.writes_refused(cluster),
         lambda: _denies(context, cluster, wanted),

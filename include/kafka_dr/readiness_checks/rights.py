@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
-from kafka_dr.checks.authorizers import authorizer_of
+from kafka_dr.checks.authorizers import authorizer_of, not_by_acls
 from kafka_dr.clusters.model import Acl, AclOperation, ResourceType
 from kafka_dr.fencing import plan
 from kafka_dr.fencing.authorizer import Authorizer
@@ -48,7 +48,9 @@ class NeededRights:
         return f"{self.resource.value.replace('_', ' ')} {', '.join(names[:_SHOWN])}"
 
 
-def needed_rights(group: ProtectionGroup, existing: Collection[str] = ()) -> tuple[NeededRights, ...]:
+def needed_rights(
+    group: ProtectionGroup, existing: Collection[str] = (), *, changes_acls: bool = True
+) -> tuple[NeededRights, ...]:
     """Return what the steps of the verbs, health and the audits need on each cluster, active or standby.
 
     An operator that does not see every topic and consumer group counts too few partitions, and misses readers that
@@ -56,7 +58,9 @@ def needed_rights(group: ProtectionGroup, existing: Collection[str] = ()) -> tup
     has to have the same as the active cluster, which ``standby_configured`` compares.
 
     :param existing: the group's topics on a cluster: a prefix may be allowed, and one topic of it denied
+    :param changes_acls: whether the operator changes the brokers' ACLs itself
     """
+    on_cluster = (_DESCRIBE, AclOperation.ALTER) if changes_acls else (_DESCRIBE,)
     topics = tuple(dict.fromkeys((*group.topics, *group.topic_prefixes, group.canary_topic, *sorted(existing))))
     groups = (*group.consumer_groups, *group.consumer_group_prefixes)
     ids = (*group.transactional_ids, *group.transactional_id_prefixes)
@@ -71,7 +75,7 @@ def needed_rights(group: ProtectionGroup, existing: Collection[str] = ()) -> tup
         else ()
     )
     return (
-        NeededRights(operator, ResourceType.CLUSTER, (_CLUSTER,), (_DESCRIBE, AclOperation.ALTER)),
+        NeededRights(operator, ResourceType.CLUSTER, (_CLUSTER,), on_cluster),
         NeededRights(operator, ResourceType.TOPIC, topics, (_READ, _DESCRIBE, _CONFIGS)),
         NeededRights(operator, ResourceType.TOPIC, _EVERY, (_DESCRIBE,)),
         NeededRights(operator, ResourceType.TOPIC, kept, (_READ, _WRITE)),
@@ -118,9 +122,13 @@ def judge_rights(lacking: Collection[str], clusters: Collection[str]) -> Check:
 
 def _rights_on(run: Run, clusters: tuple[str, ...]) -> Check:
     lacking = []
-    for name in clusters:
+    undecided = not_by_acls(run, clusters, "whether operator, probe, replicator and audit have their rights there")
+    for name in filter(run.decides_by_acls, clusters):
         authorizer = authorizer_of(run, name, without_fences(run.group, run.read_cache.acls(name)))
-        needed = needed_rights(run.group, run.read_cache.topics(name))
+        direct = run.access_rules(name).is_direct
+        needed = needed_rights(run.group, run.read_cache.topics(name), changes_acls=direct)
         found = (said for each in needed for said in each.lacking(authorizer))
         lacking += [f"{said} of {name}" if said.endswith("the cluster") else f"{said} on {name}" for said in found]
+    if undecided and not lacking:
+        return Check(NAME, "excused", undecided)
     return judge_rights(lacking, clusters)

@@ -88,7 +88,8 @@ class Clients:
         self._signing_key_of = signing_key_of
         self._content_keys_of = content_keys_of
         self._people_of = people_of
-        self._clusters: dict[tuple[str, Role], KafkaCluster] = {}
+        #: By cluster, and role or principal.
+        self._clusters: dict[tuple[str, str], KafkaCluster] = {}
         self._connects: dict[str, ConnectClient] = {}
         self._registers: dict[str, KafkaRegister] = {}
         self._digests: dict[str, KafkaDigests] = {}
@@ -186,6 +187,20 @@ class Clients:
                     made.acls.share_reads()
             return self._clusters[key]
 
+    def principal(self, cluster: str, principal: str) -> KafkaCluster | None:
+        """Return a cluster as an application's principal sees it; ``None`` without a connection of its own."""
+        connection = self.topology.cluster(cluster).access_rules.principal_connections.get(principal)
+        if connection is None:
+            return None
+        settings = self.settings_of(connection)
+        key = (cluster, principal)
+        with self._lock:
+            self._require_open()
+            if key not in self._clusters:
+                seconds = self._hurried.get(cluster, REQUEST_SECONDS)
+                self._clusters[key] = KafkaCluster(cluster, settings, request_seconds=seconds)
+            return self._clusters[key]
+
     def access_rules(self, cluster: str, group: ProtectionGroup, *, at_most_seconds: float = math.inf) -> AccessRules:
         """Return the access rules of a cluster, which the fences of a protection group are made of.
 
@@ -255,8 +270,12 @@ class Clients:
             for connection in cluster.connections.model_dump().values():
                 with suppress(*unreadable):
                     self.settings_of(connection)
-            with suppress(*unreadable):
-                self.endpoint(cluster.connect)
+            for connection in cluster.access_rules.principal_connections.values():
+                with suppress(*unreadable):
+                    self.settings_of(connection)
+            for connection in filter(None, (cluster.connect, cluster.access_rules.connection)):
+                with suppress(*unreadable):
+                    self.endpoint(connection)
         for group in self.topology.protection_groups.values():
             for connection in group.disaster.vantage_connections.values():
                 with suppress(*unreadable):

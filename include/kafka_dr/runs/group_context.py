@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Mapping
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 from kafka_dr import parallel
 from kafka_dr.access_rules import AccessRules
 from kafka_dr.clusters import Acl, KafkaCluster, Topic, TopicPartition
 from kafka_dr.errors import KafkaDrError
-from kafka_dr.fencing import proof
 from kafka_dr.fencing.change import AclChanges
 from kafka_dr.fencing.required import required_now
 from kafka_dr.outcomes import Check
 from kafka_dr.register import RegisterState
 from kafka_dr.runs import register_read, unfiled
 from kafka_dr.runs.clients import Clients
+from kafka_dr.runs.fence_proofs import Asking, FenceProofs
 from kafka_dr.runs.read_cache import ReadCache
 from kafka_dr.runs.register_guard import Condition, RegisterGuard
 from kafka_dr.runs.request import StepName
@@ -73,35 +73,43 @@ class GroupContext:
         for cluster in self.group.clusters:
             self.clients.cluster(cluster, "audit").connect_reader()
 
-    def writes_refused(self, cluster: str, *, by: Literal["probe", "replicator"] = "probe") -> Check:
+    def writes_refused(self, cluster: str, *, by: Asking = "probe") -> Check:
         """Ask every leader of the group's partitions, now, and say whether each refuses a write."""
-        return self._asked(proof.writes_refused, cluster, by)
+        return self._proofs(cluster).writes_refused(by)
 
-    def writes_allowed(self, cluster: str, *, by: Literal["probe", "replicator"] = "probe") -> Check:
+    def writes_allowed(self, cluster: str, *, by: Asking = "probe") -> Check:
         """Ask every leader of the group's partitions, now, and say whether each would take a write."""
-        return self._asked(proof.writes_allowed, cluster, by)
+        return self._proofs(cluster).writes_allowed(by)
 
     def writes_authorized(self, cluster: str) -> Check:
         """Ask every leader of the group's partitions, now, and say whether every authorizer lets the probe write."""
-        return self._asked(proof.writes_authorized, cluster, "probe")
+        return self._proofs(cluster).writes_authorized()
 
     def reads_refused(self, cluster: str, groups: Collection[str]) -> Check:
         """Ask every coordinator of these consumer groups, now, and say whether each refuses READ."""
-        return proof.reads_refused(self.probe(cluster), groups, clock=self.clock, deadline_seconds=PROOF_SECONDS)
+        return self._proofs(cluster).reads_refused(groups)
 
     def reads_allowed(self, cluster: str, groups: Collection[str]) -> Check:
         """Ask every coordinator of these consumer groups, now, and say whether each allows READ."""
-        return proof.reads_allowed(self.probe(cluster), groups, clock=self.clock, deadline_seconds=PROOF_SECONDS)
+        return self._proofs(cluster).reads_allowed(groups)
 
     def denies_present(self, cluster: str, wanted: Collection[Acl]) -> Check:
         """Read DENYs back, and say whether all of them are in force on a cluster."""
-        operator = self.operator(cluster)
+        return self._proofs(cluster).denies_present(wanted)
 
-        def on_every_broker() -> frozenset[Acl]:
-            return frozenset.intersection(*operator.acls_of_brokers.list(only_denies=True).values())
+    def shut(self, cluster: str, denies: Collection[Acl]) -> Check:
+        """Say whether a cluster refuses the group's writes; before replication has created its topics, by DENYs alone.
 
-        read = operator.acls.list if self.access_rules(cluster).is_direct else on_every_broker
-        return proof.acls_present(cluster, wanted, read, clock=self.clock)
+        Where ACLs do not decide, that cannot be known without a topic.
+
+        :param denies: what has to be there
+        """
+        if self.partitions(cluster) or not self.decides_by_acls(cluster):
+            return self.writes_refused(cluster)
+        return self.denies_present(cluster, denies)
+
+    def _proofs(self, cluster: str) -> FenceProofs:
+        return FenceProofs(self, cluster, seconds=PROOF_SECONDS)
 
     def rules_in_force(self, cluster: str) -> frozenset[Acl]:
         """Return the access rules that are in force on a cluster, now; the DENYs of fences are among them."""
@@ -119,15 +127,6 @@ class GroupContext:
     def access_rules(self, cluster: str) -> AccessRules:
         """Return the access rules of a cluster, as far as the fences of this group are made of them."""
         return self.clients.access_rules(cluster, self.group, at_most_seconds=self.rules_seconds)
-
-    def _asked(self, prove: Callable[..., Check], cluster: str, by: Literal["probe", "replicator"]) -> Check:
-        return prove(
-            self.clients.cluster(cluster, by),
-            self.partitions(cluster),
-            clock=self.clock,
-            deadline_seconds=PROOF_SECONDS,
-            seen_by=self.operator(cluster),
-        )
 
     def consumer_groups(self, cluster: str) -> list[str]:
         """Return the group's consumer groups on a cluster, now."""

@@ -207,9 +207,10 @@ def test_a_pipeline_that_does_not_read_the_file_is_found_out_before_anything_is_
     pipeline = RulesPipeline(protection, "west", every=6, reads_file=False)
     protection.access_rules["west"] = pipeline.spec(apply=_applies_once(pipeline))
     before = outside_view.look(protection)
-    with pipeline.running(), protection.clients() as clients, pytest.raises(StepFailed) as refusal:
+    with pipeline.running(), protection.clients() as clients:
         pipeline.wait_for_beat()
-        adopt(protection.name, clients, "adoption")
+        with pytest.raises(StepFailed) as refusal:
+            adopt(protection.name, clients, "adoption")
     assert "a DENY of this project that was on west was removed from its brokers" in str(refusal.value)
     assert f"Let what applies the rules of west read {pipeline.file}" in str(refusal.value)
     assert outside_view.look(protection) == before

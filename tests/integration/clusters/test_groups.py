@@ -11,9 +11,20 @@ import pytest
 from confluent_kafka import Consumer
 from confluent_kafka import TopicPartition as ClientPartition
 
-from kafka_dr.clusters import AclOperation, GroupNotEmpty, KafkaCluster, NotAuthorized, TopicPartition
+from kafka_dr.clusters import (
+    Acl,
+    AclOperation,
+    AclPermission,
+    GroupNotEmpty,
+    KafkaCluster,
+    NotAuthorized,
+    PatternType,
+    ResourceType,
+    TopicPartition,
+)
 from kafka_dr.clusters.writing import NewRecord
 from kafka_dr.errors import TryAgain
+from support.waiting import eventually
 
 pytestmark = pytest.mark.kafka
 Reach = Callable[..., KafkaCluster]
@@ -123,6 +134,27 @@ def test_the_asking_principal_learns_what_it_may_do_with_a_group(reach: Reach, g
     operations = reach("probe").groups.states([group])[group].authorized_operations
     assert AclOperation.READ in operations
     assert AclOperation.DELETE not in operations
+
+
+def test_a_coordinator_says_whether_a_principal_may_read_and_nothing_of_the_group_changes(
+    reach: Reach, admin: KafkaCluster, group: str, topic: Topic
+) -> None:
+    operator, application, name = reach("dr-operator"), reach("orders-app"), topic()
+    operator.groups.set_offsets({group: {TopicPartition(name, 0): 7}})
+    before = admin.groups.states([group])[group], operator.groups.offsets([group])
+
+    def asked(cluster: KafkaCluster, *groups: str) -> set[str]:
+        return set(cluster.read_permission.ask(groups, seen_by=operator.group_coordinators).values())
+
+    assert asked(application, group, f"{group}-none") == {"allowed"}
+    assert asked(reach("billing-app"), group) == {"refused"}, "nothing allows it"
+    deny = Acl(ResourceType.GROUP, group, PatternType.LITERAL, "User:orders-app", AclOperation.READ, AclPermission.DENY)
+    admin.acls.add([deny])
+    try:
+        eventually(lambda: asked(application, group) == {"refused"})
+    finally:
+        admin.acls.remove([deny])
+    assert (admin.groups.states([group])[group], operator.groups.offsets([group])) == before
 
 
 def test_a_group_that_the_principal_has_no_right_on_is_refused_by_name(reach: Reach, topic: Topic) -> None:

@@ -26,6 +26,7 @@ from kafka_dr.errors import TryAgain
 from kafka_dr.fencing import proof
 from lab.rights import OPERATOR, PROBE
 from support.two_brokers import TwoBrokers
+from support.waiting import eventually
 
 pytestmark = pytest.mark.kafka
 CLOCK = SystemClock()
@@ -69,6 +70,16 @@ def asked(two_brokers: TwoBrokers, partitions: Iterable[TopicPartition]) -> tupl
     raise AssertionError("the client asked the hanging broker every time")
 
 
+def _is_silent(two_brokers: TwoBrokers) -> bool:
+    """Return whether the ACLs of all brokers cannot be read."""
+    with two_brokers.cluster(OPERATOR, request_seconds=2.0) as operator:
+        try:
+            operator.acls_of_brokers.list()
+        except TryAgain:
+            return True
+    return False
+
+
 def test_a_fence_is_proven_on_every_leader_and_unknown_while_one_of_them_hangs(two_brokers: TwoBrokers) -> None:
     with (
         two_brokers.cluster("admin") as admin,
@@ -89,6 +100,11 @@ def test_a_fence_is_proven_on_every_leader_and_unknown_while_one_of_them_hangs(t
         )
 
         operator.acls.add([DENY])
+        everything = admin.acls.list()
+        by_broker = patiently(operator.acls_of_brokers.list)
+        assert set(by_broker) == {1, 2}
+        eventually(lambda: set(operator.acls_of_brokers.list().values()) == {everything})
+        assert operator.acls_of_brokers.list(only_denies=True) == {1: {DENY}, 2: {DENY}}
         assert proof.acls_present(operator.name, [DENY], operator.acls.list, clock=CLOCK).outcome == "ok"
         fenced = proof.writes_refused(probe, partitions, clock=CLOCK, deadline_seconds=5)
         assert (fenced.outcome, fenced.detail) == ("ok", "4 partition leaders on east: every write refused")
@@ -97,9 +113,11 @@ def test_a_fence_is_proven_on_every_leader_and_unknown_while_one_of_them_hangs(t
         try:
             doubtful = proof.writes_refused(probe, partitions, clock=CLOCK, deadline_seconds=0.5)
             answers = asked(two_brokers, partitions)
+            silent = _is_silent(two_brokers)
         finally:
             two_brokers.resume(2)
         assert doubtful.outcome == "unknown", doubtful
+        assert silent, "a broker that hangs may decide by whatever it likes"
         verdicts = {(topic.leaders[answer.partition.partition], answer.verdict) for answer in answers}
         assert verdicts == {(1, "refused"), (2, "unknown")}, "one broker's refusal was taken for the other's"
         again = proof.writes_refused(probe, partitions, clock=CLOCK, deadline_seconds=20)

@@ -73,7 +73,14 @@ def test_a_rule_is_written_and_applied_and_the_call_returns_when_every_broker_ha
     assert set(kept.brokers.values()) == {frozenset({DENY})}
     kept.rules().remove([DENY])
     assert set(kept.brokers.values()) == {frozenset()}
-    assert kept.rules().list() == kept.rules().written() == frozenset()
+    assert kept.rules().list() == frozenset()
+
+
+def test_what_is_written_and_not_in_force_comes_and_what_is_in_force_and_not_written_leaves() -> None:
+    kept = TwoBrokersOfOthers(state={DENY}, brokers={1: frozenset({ALLOW})})
+    both = frozenset({DENY, ALLOW})
+    assert kept.rules().coming(both) == {DENY}
+    assert kept.rules().leaving(both) == {ALLOW}
 
 
 def test_what_is_written_and_in_force_needs_nothing() -> None:

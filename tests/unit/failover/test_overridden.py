@@ -73,6 +73,7 @@ def test_offsets_that_are_not_moved_are_overridden_as_well_and_the_detail_quotes
     policy = SimpleNamespace(other_topics="refuse")
     run: Any = SimpleNamespace(
         request=SimpleNamespace(override=override),
+        decides_by_acls=lambda _: True,
         group=SimpleNamespace(name="orders", groups_policy=policy),
         source="east",
     )

@@ -33,8 +33,10 @@ class HeldUpAcls:
     def list(self) -> frozenset[Acl]:
         return frozenset(self.there)
 
-    def written(self) -> frozenset[Acl]:
-        return self.list()
+    def leaving(self, _: frozenset[Acl]) -> frozenset[Acl]:
+        return frozenset()
+
+    coming = leaving
 
     def add(self, acls: Iterable[Acl], *, before_each: BeforeEach | None = None) -> None:
         if before_each:

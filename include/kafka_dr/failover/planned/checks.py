@@ -9,7 +9,7 @@ from kafka_dr import parallel
 from kafka_dr.audit import AuditKind, Verified
 from kafka_dr.checks import authorizers, change_rights, input_checks, lasting_denies, positions_topic, register_checks
 from kafka_dr.checks.audit_checks import audit_check
-from kafka_dr.checks.authorizers import authorizer_of
+from kafka_dr.checks.authorizers import authorizer_of, not_by_acls
 from kafka_dr.checks.cluster_checks import (
     active_side,
     foreign_denies_remain,
@@ -115,6 +115,10 @@ def _target_can_be_opened(run: Run) -> Check:
 
     DENYs that others added are not lifted. And applications need the same ALLOWs as on the source.
     """
+    if undecided := not_by_acls(
+        run, (run.source, run.target), "whether applications may write there when they are let in"
+    ):
+        return Check("target_can_be_opened", "excused", undecided)
     source_acls, target_acls = parallel.at_once(
         partial(run.read_cache.acls, run.source), partial(run.read_cache.acls, run.target)
     )

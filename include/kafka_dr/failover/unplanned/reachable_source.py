@@ -189,7 +189,7 @@ def fence_once_more(run: Run, phase: Phase) -> Check:
         refused, declared = parallel.at_once(
             lambda: run.writes_refused(run.source), lambda: writers_declared(run, (run.source,))
         )
-        return declared if refused.outcome == "ok" and declared.outcome != "ok" else refused.named(_LATE)
+        return declared if refused.outcome == "ok" and not declared.passes else refused.named(_LATE)
 
     try:
         late = BackgroundCall(run.source, fence).within(FENCE_SECONDS + run.rules_need_seconds(run.source))
@@ -244,8 +244,8 @@ def _fence(run: Run) -> tuple[str, str]:
     fence_source.act(run)
     found, declared = parallel.at_once(lambda: fence_source.prove(run), lambda: writers_declared(run, (run.source,)))
     proofs = [check for check in found if check.name != "all_partitions_replicated"]
-    unproven = "; ".join(check.detail for check in proofs if check.outcome != "ok")
-    return unproven, "" if declared.outcome == "ok" else declared.detail
+    unproven = "; ".join(check.detail for check in proofs if not check.passes)
+    return unproven, "" if declared.passes else declared.detail
 
 
 def _drain(run: Run) -> str:
