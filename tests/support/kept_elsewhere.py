@@ -12,7 +12,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from unittest import mock
 
+from kafka_dr.clusters.acls import Acls
 from kafka_dr.topology import AccessRulesSpec
 from support.acl_reconciler import Rule
 from support.protection import Protection
@@ -20,18 +22,37 @@ from support.protection import Protection
 _TESTS = Path(__file__).resolve().parents[1]
 
 
-def owners_config(protection: Protection, cluster: str, folder: Path) -> dict[str, object]:
-    """Return what the owners of a cluster know: a login, their own rules, and which names of ACLs are theirs."""
-    own: list[Rule] = [
+@contextmanager
+def nobody_here_changes_acls() -> Iterator[None]:
+    """Let every change of a broker's ACLs by this project fail: the operator needs no ALTER."""
+
+    def change(*_: object, **__: object) -> None:
+        raise AssertionError("the brokers' ACLs were changed past where they are kept")
+
+    with mock.patch.object(Acls, "add", change), mock.patch.object(Acls, "remove", change):
+        yield
+
+
+def rights_as_rules(protection: Protection, cluster: str) -> list[Rule]:
+    """Return the rules that the owners of a cluster have for a group's principals."""
+    return [
         (acl.resource, acl.name, acl.pattern, acl.principal, acl.host, acl.operation.lower(), acl.permission.lower())
         for acl in protection.rights_on(cluster)
     ]
+
+
+def scope_of(protection: Protection) -> tuple[str, ...]:
+    """Return how the names of ACLs begin that are a group's own."""
+    return (f"{protection.name}.", f"{protection.name}-", f"_kafka_dr.witness.{protection.name}")
+
+
+def owners_config(protection: Protection, cluster: str, folder: Path) -> dict[str, object]:
+    """Return what the owners of a cluster know: a login, their own rules, and which names of ACLs are theirs."""
     settings = folder / "settings.json"
     settings.write_text(json.dumps(protection.lab.client_settings(cluster, "admin")))
     settings.chmod(0o600)
-    (folder / "own.json").write_text(json.dumps(own))
-    names = (f"{protection.name}.", f"{protection.name}-", f"_kafka_dr.witness.{protection.name}")
-    return {"settings": str(settings), "scope": names, "own_rules": str(folder / "own.json")}
+    (folder / "own.json").write_text(json.dumps(rights_as_rules(protection, cluster)))
+    return {"settings": str(settings), "scope": scope_of(protection), "own_rules": str(folder / "own.json")}
 
 
 @dataclass

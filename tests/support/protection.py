@@ -76,6 +76,7 @@ class Protection:
     :param lab: the shared lab
     :param folder: for evidence and route
     :param evidence: what the topology says of evidence in addition
+    :param endpoints: HTTP services of the test's own, by connection id
     :param access_rules: where the rules of clusters are kept, by cluster; on the brokers if left out
     :param neighbours: names of protection groups that are declared as well, each with the prefix of its topics
     """
@@ -88,6 +89,7 @@ class Protection:
     evidence: dict[str, object] = field(default_factory=dict)
     neighbours: tuple[str, ...] = ()
     access_rules: dict[str, AccessRulesSpec] = field(default_factory=dict)
+    endpoints: dict[str, ConnectEndpoint] = field(default_factory=dict)
 
     @property
     def topic(self) -> str:
@@ -153,9 +155,7 @@ class Protection:
         return kind(
             topology,
             settings_of=self._settings_of,
-            connect_of=lambda connection: ConnectEndpoint(
-                cluster_named(connection.removeprefix("connect_")).connect_url(self.lab.settings)
-            ),
+            connect_of=self._endpoint_of,
             evidence_root=root,
             clock=SystemClock(),
             signing_key_of=lambda _: SigningKey.of(passwords_of(self.lab.home)[SIGNING_KEY]),
@@ -297,6 +297,11 @@ class Protection:
             topic = client.topics.describe([self.topic])[self.topic]
             answers = client.write_permission.ask(topic.partitions)
             return {answer.verdict for answer in answers}
+
+    def _endpoint_of(self, connection: str) -> ConnectEndpoint:
+        if connection in self.endpoints:
+            return self.endpoints[connection]
+        return ConnectEndpoint(cluster_named(connection.removeprefix("connect_")).connect_url(self.lab.settings))
 
     def _settings_of(self, connection: str) -> ClientSettings:
         _, cluster, role = connection.split("_")

@@ -14,7 +14,7 @@ from kafka_dr.access_rules.port import BeforeEach
 from kafka_dr.clock import Clock
 from kafka_dr.clusters import Acl, AclPermission, ClusterUnreachable, KafkaCluster
 from kafka_dr.errors import TryAgain
-from kafka_dr.waiting import PAUSE_SECONDS, wait_until
+from kafka_dr.waiting import wait_until
 
 
 class RuleStore(Protocol):
@@ -23,6 +23,10 @@ class RuleStore(Protocol):
     @property
     def where(self) -> str:
         """What a person looks at: a file, or resources."""
+
+    @property
+    def pause_seconds(self) -> float:
+        """How long to pause between two looks."""
 
     def read(self) -> frozenset[Acl]:
         """Return the rules that are written.
@@ -117,7 +121,7 @@ class DesiredRules:
             lambda lacking: not lacking,
             clock=self.clock,
             seconds=self.seconds,
-            pause_seconds=PAUSE_SECONDS,
+            pause_seconds=self.store.pause_seconds,
             retry=ClusterUnreachable,
         )
         if left:

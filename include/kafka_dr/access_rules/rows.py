@@ -23,19 +23,20 @@ def changed_rows(
 ) -> list[Row]:
     """Return rows after a change.
 
-    :param read: returns the rules of a row by the word of their operation
+    :param read: returns the rules of a row by the word of their operation; words that it does not know stay
     :param row_of: makes a row of rules that differ in their operation alone
     """
     kept: list[Row] = []
     there: set[Acl] = set()
     for row in rows:
         rules = read(row)
-        left = {word: acl for word, acl in rules.items() if acl not in removing}
-        there.update(left.values())
-        if len(left) == len(rules):
+        gone = {word for word, acl in rules.items() if acl in removing}
+        there.update(acl for word, acl in rules.items() if word not in gone)
+        left = [word for word in row.get("operations", ()) if word not in gone]
+        if not gone:
             kept.append(row)
         elif left:
-            kept.append({**row, "operations": list(left)})
+            kept.append({**row, "operations": left})
     return [*kept, *(row_of(same) for same in _by_resource(adding - there))]
 
 

@@ -36,6 +36,7 @@ from kafka_dr.clock import Clock
 from kafka_dr.clusters import Acl
 from kafka_dr.errors import NeedsPerson, Refused, TryAgain
 from kafka_dr.locked_file import FolderNotSynced, LockedFile
+from kafka_dr.waiting import PAUSE_SECONDS
 
 SCHEMA_VERSION = 1
 #: How often somebody else may change the file while it is being changed here.
@@ -55,6 +56,7 @@ class RulesFile:
     group: str
     clock: Clock
     apply_line: tuple[str, ...] = ()
+    pause_seconds: float = PAUSE_SECONDS
 
     @property
     def where(self) -> str:

@@ -59,6 +59,7 @@ class ByHandFacts:
     :param servers: the bootstrap servers of each cluster
     :param route_servers: what a route hands to applications, by cluster
     :param connect: the address of each cluster's Connect
+    :param kept_in: where the access rules of a cluster are kept; clusters whose brokers keep them are missing
     :param found: what each cluster answered; clusters that did not answer are missing
     :param unknown: what could not be found out, and what others have changed, in sentences
     """
@@ -69,6 +70,7 @@ class ByHandFacts:
     route_servers: Mapping[str, str]
     connect: Mapping[str, str]
     found: Mapping[str, FoundOn] = field(default_factory=dict)
+    kept_in: Mapping[str, str] = field(default_factory=dict)
     unknown: tuple[str, ...] = ()
 
     @property
@@ -129,6 +131,7 @@ def gather(group: str, clients: Clients) -> ByHandFacts:
         {name: clients.topology.cluster(name).route_bootstrap_servers for name in names},
         {name: clients.connect(name).endpoint.base_url for name in names},
         found,
+        {name: spec.where for name in names if not (spec := clients.topology.cluster(name).access_rules).is_direct},
         (*_not_known(context, answers), *_of_others(found), *_left_out(found)),
     )
 

@@ -212,6 +212,8 @@ class HandSteps:
         self._added[cluster] = self._known(cluster).adding(ours, epoch=self._after.epoch)
         reached = access(self._facts.servers, cluster)
         recorded = tools.write_register(reached, fence_records(self._group.name, cluster, self._added[cluster]))
+        if where := self._facts.kept_in.get(cluster):
+            return (*recorded, *tools.changed_by_owners(where, ours, adding=True))
         return (*recorded, *tools.add_denies(reached, ours))
 
     def _lift(self, cluster: str, denies: Collection[Acl]) -> tuple[str, ...]:
@@ -220,6 +222,8 @@ class HandSteps:
         self._added[cluster] = self._known(cluster).lifting(gone, epoch=self._after.epoch)
         reached = access(self._facts.servers, cluster)
         recorded = tools.write_register(reached, fence_records(self._group.name, cluster, self._added[cluster]))
+        if where := self._facts.kept_in.get(cluster):
+            return (*tools.changed_by_owners(where, gone, adding=False), *recorded)
         return (*tools.remove_denies(reached, gone), *recorded)
 
     def _connect(self, flow: Flow, what: str) -> str:

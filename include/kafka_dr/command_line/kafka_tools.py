@@ -81,6 +81,23 @@ def remove_denies(access: ToolAccess, denies: Collection[Acl]) -> tuple[str, ...
     return tuple(f"{access.tool('kafka-acls.sh')} --remove --force {_arguments(each)}" for each in _products(denies))
 
 
+def changed_by_owners(where: str, denies: Collection[Acl], *, adding: bool) -> tuple[str, ...]:
+    """Return commands that say which DENYs a person has to write or remove where the access rules are kept.
+
+    :param where: as it continues "kept in"
+    """
+    if not denies:
+        return ()
+    what = "WRITE THESE DENYs to" if adding else "REMOVE THESE DENYs from"
+    first = f"{what} {where}, where access rules are kept, let them be applied, and wait until brokers act on it:"
+    lines = (
+        f"  deny {' '.join(each.principals)}: {' '.join(each.operations)} on {each.resource} {' '.join(each.names)} "
+        f"({each.pattern})"
+        for each in _products(denies)
+    )
+    return tuple(f"echo {shlex.quote(line)}" for line in (first, *lines))
+
+
 def _arguments(product: _Product) -> str:
     option = _OPTIONS[product.resource]
     return " ".join(

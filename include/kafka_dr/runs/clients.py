@@ -12,7 +12,7 @@ from threading import Lock
 from types import TracebackType
 from typing import Any, Literal
 
-from kafka_dr.access_rules import AccessRules, access_rules_of
+from kafka_dr.access_rules import AccessRules, KubernetesApi, access_rules_of
 from kafka_dr.audit.content_keys import ContentKeys
 from kafka_dr.clock import Clock
 from kafka_dr.clusters import ClientSettings, KafkaCluster
@@ -91,6 +91,7 @@ class Clients:
         #: By cluster, and role or principal.
         self._clusters: dict[tuple[str, str], KafkaCluster] = {}
         self._connects: dict[str, ConnectClient] = {}
+        self._kubernetes: dict[str, KubernetesApi] = {}
         self._registers: dict[str, KafkaRegister] = {}
         self._digests: dict[str, KafkaDigests] = {}
         self._hurried: dict[str, float] = {}
@@ -207,8 +208,23 @@ class Clients:
         :param at_most_seconds: how long a change of rules that are kept elsewhere is waited for, if the topology allows
             more
         """
-        spec = self.topology.cluster(cluster).access_rules
-        return access_rules_of(spec, self.cluster(cluster, "operator"), group, self.clock, at_most_seconds)
+        return access_rules_of(
+            self.topology.cluster(cluster).access_rules,
+            self.cluster(cluster, "operator"),
+            group,
+            kubernetes=self.kubernetes,
+            clock=self.clock,
+            at_most_seconds=at_most_seconds,
+        )
+
+    def kubernetes(self, connection: str) -> KubernetesApi:
+        """Return the API of Kubernetes that a connection id names."""
+        endpoint = self.endpoint(connection)
+        with self._lock:
+            self._require_open()
+            if connection not in self._kubernetes:
+                self._kubernetes[connection] = KubernetesApi(endpoint)
+            return self._kubernetes[connection]
 
     def register(self, cluster: str) -> KafkaRegister:
         """Return a cluster's register, reached as the operator."""
@@ -350,8 +366,12 @@ class Clients:
         """Close every connection. A background call that still asks for a client gets :class:`ClientsClosed`."""
         with self._lock:
             self._closed = True
-            opened: list[KafkaCluster | ConnectClient] = [*self._clusters.values(), *self._connects.values()]
-            for clients in (self._clusters, self._connects, self._registers, self._digests):
+            opened: list[KafkaCluster | ConnectClient | KubernetesApi] = [
+                *self._clusters.values(),
+                *self._connects.values(),
+                *self._kubernetes.values(),
+            ]
+            for clients in (self._clusters, self._connects, self._kubernetes, self._registers, self._digests):
                 clients.clear()
         for client in opened:
             client.close()

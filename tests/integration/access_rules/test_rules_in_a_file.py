@@ -6,16 +6,13 @@ import json
 import sys
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import ExitStack, nullcontext
 from pathlib import Path
-from unittest import mock
 
 import pytest
 
 from kafka_dr.adoption.adopt import adopt
 from kafka_dr.clock import SystemClock
-from kafka_dr.clusters.acls import Acls
 from kafka_dr.fencing import plan
 from kafka_dr.health.health_check import check_health
 from kafka_dr.locked_file import LockedFile
@@ -24,23 +21,12 @@ from kafka_dr.runs.record import StepFailed
 from kafka_dr.runs.request import StepName
 from lab.api import Lab
 from support import outside_view
-from support.kept_elsewhere import RulesPipeline
+from support.kept_elsewhere import RulesPipeline, nobody_here_changes_acls
 from support.protection import Protection
 from support.switched_group import SwitchedGroup, failed
 
 pytestmark = pytest.mark.kafka
 CLUSTERS = ("east", "west")
-
-
-@contextmanager
-def nobody_here_changes_acls() -> Iterator[None]:
-    """Let every change of a broker's ACLs by this project fail: the operator needs no ALTER."""
-
-    def change(*_: object, **__: object) -> None:
-        raise AssertionError("the brokers' ACLs were changed past the place where they are kept")
-
-    with mock.patch.object(Acls, "add", change), mock.patch.object(Acls, "remove", change):
-        yield
 
 
 @pytest.fixture(scope="module")

@@ -79,9 +79,7 @@ def test_nothing_is_asked_for_nothing(tmp_path: Path) -> None:
 
 
 def test_what_is_not_listed_in_time_is_named(tmp_path: Path) -> None:
-    with pytest.raises(
-        TryAgain, match=r"lists 1 DENYs on north, such as DENY WRITE .* after 2 s: see what"
-    ):
+    with pytest.raises(TryAgain, match=r"lists 1 DENYs on north, such as DENY WRITE .* after 2 s: see what"):
         rules(PROGRAM, str(tmp_path), "late", seconds=2).add([DENY])
 
 

@@ -33,6 +33,7 @@ class TwoBrokersOfOthers:
     on_look: Callable[[], object] = lambda: None
     seen_denies: list[bool] = field(default_factory=list)
     where: str = "the file"
+    pause_seconds: float = 0.1
     waiting: str = ""
 
     def read(self) -> frozenset[Acl]:

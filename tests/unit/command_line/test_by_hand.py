@@ -137,3 +137,15 @@ def test_on_paper_all_but_the_commands_is_a_comment_and_files_are_written_by_the
     assert "reboot" not in text
     heredoc = ("--group=", "--topic=", "END-OF-FILE")
     assert all(not line or line.startswith((*known_words, *heredoc)) for line in text.splitlines())
+
+
+def test_where_access_rules_are_kept_elsewhere_a_person_changes_them_there_and_no_tool_does() -> None:
+    kept = facts(STABLE, kept_in={"west": "/srv/rules/west.json"})
+    (move,) = procedures(kept, NOW)
+    found = commands(move)
+    assert any("kafka-acls.sh" in each and " e:1 " in each for each in found), "east's brokers are changed themselves"
+    assert not any("kafka-acls.sh" in each and " w:1 " in each for each in found)
+    removed = first(found, "REMOVE THESE DENYs from /srv/rules/west.json")
+    assert found[removed + 1].startswith("echo '  deny User:")
+    assert first(found, "THESE DENYs to /srv/rules/west.json") < removed
+    assert "on topic orders. (prefixed)" in "\n".join(found[removed:])

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -253,3 +254,25 @@ def test_users_of_others_and_more_users_are_no_difference(planned: Any) -> None:
     more = frozenset({ScramUser("orders-app", "SCRAM-SHA-512"), ScramUser("analyst", "SCRAM-SHA-512")})
     assert planned(side("east", users=more), side("west")).items == ()
     assert planned(side("east", users=frozenset()), side("west", users=more)).items == ()
+
+
+@pytest.mark.parametrize("change", ["add", "remove"])
+def test_where_the_standbys_rules_are_kept_elsewhere_its_owners_change_them(planned: Any, change: str) -> None:
+    right = acl(operation=AclOperation.READ)
+    here, there = ([right], []) if change == "add" else ([], [right])
+    active = side("east", topic(), acls=frozenset(here))
+    standby = replace(side("west", topic(), acls=frozenset(there)), rules_in="/srv/rules/west.json")
+    (row,) = (row for row in planned(active, standby).items if row.key != REGISTER_RIGHT)
+    assert (row.verdict, row.change, row.blocks) == (ItemVerdict.NEVER, None, False)
+    assert row.reason == "the access rules of west are kept in /srv/rules/west.json: change it there"
+
+
+@pytest.mark.parametrize("undecided", ["east", "west"])
+def test_where_acls_do_not_decide_they_are_not_compared_and_the_plan_says_so(planned: Any, undecided: str) -> None:
+    sides = [side("east", topic(), acls=frozenset([acl()])), side("west", topic())]
+    active, standby = (replace(each, acls_decide=each.cluster != undecided) for each in sides)
+    plan = planned(active, standby)
+    (row,) = plan.items
+    assert (row.verdict, row.blocks) == (ItemVerdict.NOTE, False)
+    assert row.reason.startswith(f"ACLs do not decide on {undecided}: see by its own rules")
+    assert plan.access == plan.access_after == ()
