@@ -78,16 +78,25 @@ class RulesProgram:
         config = {**owners_config(self.protection, self.cluster, self.folder), **kept}
         (self.folder / "config.json").write_text(json.dumps(config))
 
+    def apply(self) -> None:
+        """Let it apply once more what it keeps."""
+        asked = {"action": "add", "group": self.protection.name, "denies": []}
+        subprocess.run(self._command, input=json.dumps(asked).encode(), check=True, stdout=subprocess.DEVNULL)
+
+    @property
+    def _command(self) -> tuple[str, ...]:
+        python = ("/usr/bin/env", f"PYTHONPATH={_TESTS}", sys.executable)
+        return (*python, "-m", "support.iam_program", str(self.folder / "config.json"))
+
     def spec(self, *principals: str) -> AccessRulesSpec:
         """Return what the topology says of this cluster.
 
         :param principals: the applications that have a connection of their own
         """
-        command = ("/usr/bin/env", f"PYTHONPATH={_TESTS}", sys.executable, "-m", "support.iam_program")
         return AccessRulesSpec.model_validate(
             {
                 "kept_by": "command",
-                "program": (*command, str(self.folder / "config.json")),
+                "program": self._command,
                 "principal_connections": {f"User:{who}": f"kafka_{self.cluster}_{who}" for who in principals},
                 "applied_within_seconds": 20,
             }

@@ -8,6 +8,7 @@ import threading
 import time
 from contextlib import ExitStack, nullcontext
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
@@ -109,6 +110,7 @@ def test_a_group_fails_over_and_a_person_who_edits_the_file_meanwhile_loses_noth
     assert json.loads(pipelines[source].file.read_text())["notes"] == notes
 
 
+@pytest.mark.long
 def test_a_run_that_was_fenced_is_rolled_back_through_the_file(group: SwitchedGroup) -> None:
     active = group.active
     with nobody_here_changes_acls():
@@ -169,10 +171,11 @@ def test_a_pipeline_that_nobody_declared_is_found_out_and_no_failover_begins(
     pipeline.reads_file = False
     pipeline.start()
     try:
-        look(group, by_hand=True)
-        pipeline.wait_for_beat()
-        pipeline.wait_for_beat()
-        said = "\n".join(look(group, by_hand=True).sentences)
+        with mock.patch("kafka_dr.runs.group_context.PROOF_SECONDS", 0.3):
+            look(group, by_hand=True)
+            pipeline.wait_for_beat()
+            pipeline.wait_for_beat()
+            said = "\n".join(look(group, by_hand=True).sentences)
         assert f"Somebody removes DENYs of this project on {standby}" in said
         assert f"Declare access_rules of {standby} in the topology" in said
         with group.protection.clients() as clients:

@@ -72,6 +72,7 @@ def test_a_standby_is_fenced_by_rules_in_the_resources_of_its_principals(kept: I
     assert EPOCHS not in users["audit"]["metadata"]["annotations"]
 
 
+@pytest.mark.long
 def test_a_person_who_changes_a_user_at_the_same_moment_loses_nothing_and_neither_does_the_fence(
     kept: InKafkaUsers,
 ) -> None:

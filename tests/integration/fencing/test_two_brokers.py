@@ -111,9 +111,10 @@ def test_a_fence_is_proven_on_every_leader_and_unknown_while_one_of_them_hangs(t
 
         two_brokers.pause(2)
         try:
+            # Before the controller counts the broker as dead.
+            silent = _is_silent(two_brokers)
             doubtful = proof.writes_refused(probe, partitions, clock=CLOCK, deadline_seconds=0.5)
             answers = asked(two_brokers, partitions)
-            silent = _is_silent(two_brokers)
         finally:
             two_brokers.resume(2)
         assert doubtful.outcome == "unknown", doubtful
