@@ -72,12 +72,12 @@ class AccessData:
         return cls(
             each(
                 [
-                    *(name for spec in clusters for name in spec.connections.model_dump().values()),
+                    *(name for spec in clusters for name in spec.kafka_connections),
                     *(name for flow in observed for name in flow.connections),
                 ],
                 settings_of,
             ),
-            each([*(spec.connect for spec in clusters), *vantages], connect_of),
+            each([*(name for spec in clusters for name in spec.http_connections), *vantages], connect_of),
             signing_pem=signed.private_pem if isinstance(signed, SigningKey) else None,
             content_keys=next(iter(each([content] if content else [], content_keys_of).values()), None),
             signing_problem=signed if isinstance(signed, str) else "",

@@ -283,13 +283,10 @@ class Clients:
         :param unreadable: errors of a connection that cannot be read; nobody can have used such a connection
         """
         for cluster in self.topology.clusters.values():
-            for connection in cluster.connections.model_dump().values():
+            for connection in cluster.kafka_connections:
                 with suppress(*unreadable):
                     self.settings_of(connection)
-            for connection in cluster.access_rules.principal_connections.values():
-                with suppress(*unreadable):
-                    self.settings_of(connection)
-            for connection in filter(None, (cluster.connect, cluster.access_rules.connection)):
+            for connection in cluster.http_connections:
                 with suppress(*unreadable):
                     self.endpoint(connection)
         for group in self.topology.protection_groups.values():

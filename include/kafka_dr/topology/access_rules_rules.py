@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from kafka_dr.topology.access_rules import AccessRulesSpec
 from kafka_dr.topology.document import Document, Path, render
 from kafka_dr.topology.mistakes import Mistake
 
@@ -44,14 +45,18 @@ def _keys(document: Document, here: Path) -> Iterator[Mistake]:
     kind = document.at(*here, "kept_by") or "broker"
     if not isinstance(kind, str) or (kind != "broker" and kind not in _NEEDED):
         return  # reported as a wrong value already
-    given = document.keys(*here)
     for key, readers in _READ_BY.items():
-        if key in given and kind not in readers:
+        # A program that writes a topology may write every key, with the values that they have anyway.
+        if document.at(*here, key) not in (None, [], {}, _default(key)) and kind not in readers:
             seen = f"{key} is given with kept_by: {kind}, which does not use it"
             yield document.mistake((*here, key), seen, f"remove it, or write kept_by: {readers[0]}")
     for key in _NEEDED.get(kind, ()):
         if not document.at(*here, key):
             yield document.mistake(here, f"kept_by is {kind}, and {key} is missing", f"add {key}")
+
+
+def _default(key: str) -> object:
+    return AccessRulesSpec.model_fields[key].default
 
 
 def _programs(document: Document, here: Path) -> Iterator[Mistake]:

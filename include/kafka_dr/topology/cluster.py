@@ -115,6 +115,16 @@ class ClusterSpec(Section):
     )
 
     @property
+    def kafka_connections(self) -> tuple[str, ...]:
+        """The connection ids by which anything reaches this cluster: of the roles, and of single principals."""
+        return (*self.connections.model_dump().values(), *self.access_rules.principal_connections.values())
+
+    @property
+    def http_connections(self) -> tuple[str, ...]:
+        """The connection ids of the services that belong to this cluster: Connect, and the API of Kubernetes."""
+        return tuple(filter(None, (self.connect, self.access_rules.connection)))
+
+    @property
     def route_bootstrap_servers(self) -> str:
         """Where applications are sent when this cluster is active."""
         return self.application_bootstrap_servers or self.replicator.bootstrap_servers

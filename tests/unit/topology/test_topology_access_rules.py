@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 
 import pytest
 
-from kafka_dr.topology import Topology
+from kafka_dr.topology import AccessRulesSpec, Topology
 
 Edit = Callable[..., str]
 Load = Callable[[str], Topology]
@@ -86,3 +87,8 @@ def test_two_clusters_do_not_share_a_file_and_two_principals_no_connection(edite
     two = ('principals: ["User:orders-app"]', 'principals: ["User:orders-app", "User:second"]')
     (only,) = mistakes_in(edited(east(both), two))
     assert "'e_app' is also the connection of 'User:orders-app'" in only
+
+
+def test_a_topology_that_a_program_wrote_with_every_key_is_as_good(edited: Edit, load_text: Load) -> None:
+    written = json.dumps(AccessRulesSpec().model_dump(mode="json"))[1:-1]
+    assert load_text(edited(east(written))).cluster("east").access_rules == AccessRulesSpec()
