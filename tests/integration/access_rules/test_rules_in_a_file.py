@@ -25,6 +25,7 @@ from support import outside_view
 from support.kept_elsewhere import RulesPipeline, nobody_here_changes_acls
 from support.protection import Protection
 from support.switched_group import SwitchedGroup, failed
+from support.waiting import eventually
 
 pytestmark = pytest.mark.kafka
 CLUSTERS = ("east", "west")
@@ -139,6 +140,14 @@ def test_health_writes_a_deny_again_that_a_person_took_out_of_the_file(
     assert "omebody removes" not in "\n".join(found.sentences), "once may be a slip"
     assert group.protection.refuses_writes(standby)
     assert look(group).outcome == "ok"
+    with group.protection.clients() as clients:
+        # What was removed has to last again, and a later look sees that it does.
+        eventually(
+            lambda: (
+                look(group).outcome == "ok"
+                and clients.register(standby).added_acls(group.name, standby).lasting.outlived is not None
+            )
+        )
 
 
 @pytest.mark.long
