@@ -31,6 +31,9 @@ TABLES = {"dr_readiness": "check", "dr_canary": "verdict", "dr_lag_audit": "find
 SHARED = {
     "*was fenced by a version that let applications change topics …*",
     "*its run would be refused before it could ask for approval*",
+    "*somebody removes DENYs of this project on …*",
+    "*broker … of … lacks … rules*, *still has … rules*",
+    "*has no connection in principal_connections of …*",
     "*the process that looked at it was ended by signal …*",
     "*does not exist, so nothing … is copied*",
 }
