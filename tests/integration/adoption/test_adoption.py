@@ -16,6 +16,7 @@ from confluent_kafka import Consumer
 
 from kafka_dr.adoption.adopt import adopt
 from kafka_dr.checks import authorizers
+from kafka_dr.clusters.acls import Acls
 from kafka_dr.fencing.change import AclChanges
 from kafka_dr.group_offsets.other_topics import NAME as READ_ONLY_OWNED
 from kafka_dr.register import KafkaRegister
@@ -97,6 +98,26 @@ def test_a_group_on_brokers_that_do_not_decide_by_acls_is_not_adopted(
 
     assert "StandardAuthorizer on broker 1 of west: only AclAuthorizer are known to decide by ACLs" in said
     assert outside_view.look(protection) == before
+
+
+def test_a_group_whose_fences_nobody_here_may_add_is_not_adopted_and_may_be_observed(
+    protection: Protection, clients: Clients
+) -> None:
+    may_change = {who: _may_change_acls(protection, who) for who in (rights.OPERATOR, rights.AUDIT)}
+    assert may_change == {rights.OPERATOR: True, rights.AUDIT: False}
+    before = outside_view.look(protection)
+
+    with mock.patch.object(Acls, "may_change", return_value=False):
+        said = refused(protection, clients).detail
+
+    assert "User:dr-operator lacks ALTER on the cluster east and west, so no DENY can be added there" in said
+    assert "With neither, this flow can only be observed: declare it under observed_flows" in said
+    assert outside_view.look(protection) == before
+
+
+def _may_change_acls(protection: Protection, principal: str) -> bool:
+    with protection.cluster("west", principal) as reached:
+        return reached.acls.may_change()
 
 
 def test_a_group_that_reads_elsewhere_is_shown_and_does_not_prevent_the_adoption(
