@@ -134,6 +134,10 @@ class ConnectClient:
         """Ask for a connector to run."""
         self._ask("PUT", _path(name, "/resume"), f"resume {name}")
 
+    def pause(self, name: str) -> None:
+        """Ask for a connector to be paused: it keeps its tasks and copies nothing."""
+        self._ask("PUT", _path(name, "/pause"), f"pause {name}")
+
     def restart_failed(self, name: str) -> None:
         """Restart the connector and those of its tasks that failed; what runs is left alone."""
         path = _path(name, "/restart?includeTasks=true&onlyFailed=true")

@@ -205,12 +205,15 @@ class Clients:
 
     def connect(self, cluster: str) -> ConnectClient:
         """Return the Connect cluster that writes to a cluster."""
+        return self.connect_at(self.topology.cluster(cluster).connect)
+
+    def connect_at(self, connection: str) -> ConnectClient:
+        """Return the Connect cluster of a connection id."""
         with self._lock:
             self._require_open()
-            if cluster not in self._connects:
-                endpoint = self.endpoint(self.topology.cluster(cluster).connect)
-                self._connects[cluster] = ConnectClient(endpoint, clock=self.clock)
-            return self._connects[cluster]
+            if connection not in self._connects:
+                self._connects[connection] = ConnectClient(self.endpoint(connection), clock=self.clock)
+            return self._connects[connection]
 
     def replicator(self, flow: Flow) -> Mm2Replicator:
         """Return what replicates a flow; it runs on the Connect cluster of the flow's target."""
@@ -253,6 +256,9 @@ class Clients:
             for connection in group.drill.connections.values() if group.drill else ():
                 with suppress(*unreadable):
                     self.settings_of(connection)
+            if (existing := group.existing_replication) is not None and existing.connect is not None:
+                with suppress(*unreadable):
+                    self.endpoint(existing.connect)
 
     def settings_of(self, connection: str) -> ClientSettings:
         """Resolve a connection; what is secret about it must never be in any evidence from then on."""

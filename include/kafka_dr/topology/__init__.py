@@ -15,6 +15,7 @@ from kafka_dr.topology.cluster import ClusterSpec, ConnectionIds, PasswordEnd, P
 from kafka_dr.topology.declared import OnlyObserved, UnknownName
 from kafka_dr.topology.drill import DrillKind, DrillSpec
 from kafka_dr.topology.evidence import EvidenceSpec, RetentionSpec
+from kafka_dr.topology.existing import ExistingReplicationSpec, ReplicatorKind
 from kafka_dr.topology.loading import load
 from kafka_dr.topology.mistakes import Mistake, TopologyError
 from kafka_dr.topology.model import (
@@ -80,6 +81,8 @@ __all__ = [
     "DrillSpec",
     "DrillKind",
     "DRILL_PREFIX",
+    "ExistingReplicationSpec",
+    "ReplicatorKind",
     "EvidenceSpec",
     "RetentionSpec",
     "is_internal_topic",

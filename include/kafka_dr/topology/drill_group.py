@@ -168,5 +168,7 @@ def _group_of(drill: Drill, real: ProtectionGroup) -> ProtectionGroup:
         "groups_policy": GroupsPolicy(start=real.groups_policy.start),
         "config_sync": ConfigSyncSpec(),
         "drill": None,
+        # A drill copies its topics by a flow of its own.
+        "existing_replication": None,
     }
     return real.model_copy(update={**names, **rules, **(people if drill.by_nobody else {})})

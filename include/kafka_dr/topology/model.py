@@ -14,6 +14,7 @@ from kafka_dr.topology.cluster import ClusterSpec
 from kafka_dr.topology.declared import OnlyObserved, declared
 from kafka_dr.topology.drill import DrillSpec
 from kafka_dr.topology.evidence import EvidenceSpec
+from kafka_dr.topology.existing import ExistingReplicationSpec
 from kafka_dr.topology.fields import (
     AbsolutePath,
     ConfigKey,
@@ -327,6 +328,9 @@ class ProtectionGroup(Section):
     )
     drill: DrillSpec | None = Field(
         default=None, description="how this group's failovers are practised, on topics that the drill makes for itself"
+    )
+    existing_replication: ExistingReplicationSpec | None = Field(
+        default=None, description="what copies these topics now, set up by somebody else; an adoption takes it over"
     )
 
     @property

@@ -14,6 +14,7 @@ from pydantic import BaseModel
 from kafka_dr.topology.addresses import address_mistakes
 from kafka_dr.topology.document import Document, Path, render
 from kafka_dr.topology.drill_rules import drill_mistakes
+from kafka_dr.topology.existing_rules import existing_mistakes
 from kafka_dr.topology.mistakes import Mistake
 from kafka_dr.topology.model import AuditsSpec, Objectives, Thresholds, Timing
 from kafka_dr.topology.names import covers
@@ -55,6 +56,7 @@ def rule_mistakes(document: Document) -> Iterator[Mistake]:
         yield from choice_mistakes(document, here)
         yield from reader_mistakes(document, here)
         yield from drill_mistakes(document, here)
+        yield from existing_mistakes(document, here)
     yield from ownership_mistakes(document)
     yield from observed_mistakes(document)
     yield from something_declared(document)

@@ -1,0 +1,15 @@
+"""Replication that somebody else has set up, and that a take over stops and replaces."""
+
+from __future__ import annotations
+
+from kafka_dr.replication.existing.mirrormaker_connect import MirrorMakerOnConnect
+from kafka_dr.replication.existing.port import Abilities, Ability, ExistingReplication, ExistingStatus, PartStatus
+
+__all__ = [
+    "Abilities",
+    "Ability",
+    "ExistingReplication",
+    "ExistingStatus",
+    "PartStatus",
+    "MirrorMakerOnConnect",
+]

@@ -1,0 +1,39 @@
+"""The existing replication of a protection group, reached as the topology declares it."""
+
+from __future__ import annotations
+
+from kafka_dr.errors import Refused
+from kafka_dr.replication import Flow
+from kafka_dr.replication.existing import ExistingReplication, MirrorMakerOnConnect
+from kafka_dr.runs.clients import Clients
+from kafka_dr.topology import ExistingReplicationSpec, ProtectionGroup
+
+
+def declared(group: ProtectionGroup) -> ExistingReplicationSpec:
+    """Return what the topology says of a group's existing replication.
+
+    :raises Refused: it says nothing
+    """
+    if group.existing_replication is None:
+        raise Refused(f"the topology declares no existing_replication of {group.name}: there is nothing to take over")
+    return group.existing_replication
+
+
+def existing_replication(clients: Clients, flow: Flow) -> ExistingReplication:
+    """Return what copies a group's topics now.
+
+    :param flow: from the cluster that applications write to, to the one that holds the copy
+    :raises Refused: the topology declares none, or one of a kind that cannot be taken over yet
+    """
+    group = clients.topology.group(flow.group)
+    spec = declared(group)
+    if spec.replicator == "mirrormaker_connect" and spec.connect is not None:
+        target = clients.topology.cluster(flow.target)
+        return MirrorMakerOnConnect(
+            clients.connect_at(spec.connect),
+            spec.connectors,
+            owns=group.owns_topic,
+            worker_group=target.connect_group_id if spec.connect == target.connect else None,
+            clock=clients.clock,
+        )
+    raise Refused(f"{spec.replicator} of {group.name} cannot be taken over yet: see existing_replication")
