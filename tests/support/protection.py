@@ -77,6 +77,7 @@ class Protection:
     :param folder: for evidence and route
     :param evidence: what the topology says of evidence in addition
     :param neighbours: names of protection groups that are declared as well, each with the prefix of its topics
+    :param connects: Connect clusters that are not the lab's, by connection id
     """
 
     lab: Lab
@@ -86,6 +87,7 @@ class Protection:
     changes: dict[str, object] = field(default_factory=dict)
     evidence: dict[str, object] = field(default_factory=dict)
     neighbours: tuple[str, ...] = ()
+    connects: dict[str, ConnectEndpoint] = field(default_factory=dict)
 
     @property
     def topic(self) -> str:
@@ -147,9 +149,7 @@ class Protection:
         return kind(
             topology,
             settings_of=self._settings_of,
-            connect_of=lambda connection: ConnectEndpoint(
-                cluster_named(connection.removeprefix("connect_")).connect_url(self.lab.settings)
-            ),
+            connect_of=self._connect_of,
             evidence_root=root,
             clock=SystemClock(),
             signing_key_of=lambda _: SigningKey.of(passwords_of(self.lab.home)[SIGNING_KEY]),
@@ -291,6 +291,11 @@ class Protection:
             topic = client.topics.describe([self.topic])[self.topic]
             answers = client.write_permission.ask(topic.partitions)
             return {answer.verdict for answer in answers}
+
+    def _connect_of(self, connection: str) -> ConnectEndpoint:
+        if connection in self.connects:
+            return self.connects[connection]
+        return ConnectEndpoint(cluster_named(connection.removeprefix("connect_")).connect_url(self.lab.settings))
 
     def _settings_of(self, connection: str) -> ClientSettings:
         _, cluster, role = connection.split("_")

@@ -1,6 +1,7 @@
 """Adopt a protection group: write its first record to the registers, fence its standby and start its first flow.
 
-This is possible only while no register has a record of the group. A rerun completes an interrupted adoption.
+This is possible only while no register has a record of the group, or the group was released. A rerun completes an
+interrupted adoption. Existing replication is taken over instead: see :mod:`kafka_dr.adoption.take_over`.
 """
 
 from __future__ import annotations
@@ -9,6 +10,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kafka_dr.adoption.adoptable import adoptable, first_flow, route_agrees
+from kafka_dr.adoption.first_route import write_first_route
+from kafka_dr.adoption.registers import create_registers
 from kafka_dr.checks.cluster_checks import right_clusters
 from kafka_dr.clusters.errors import StaleMetadata
 from kafka_dr.errors import Refused, TryAgain
@@ -17,8 +20,7 @@ from kafka_dr.fencing.change import AclChanges
 from kafka_dr.outcomes import Check
 from kafka_dr.register import Phase, RegisterState
 from kafka_dr.register.flow_seed import FLOW_SEED, FlowSeed
-from kafka_dr.register.transitions import adopted
-from kafka_dr.routing import Route
+from kafka_dr.register.transitions import adopted, way_out
 from kafka_dr.runs.attempt import Attempt
 from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.group_context import GroupContext
@@ -59,14 +61,15 @@ def _go(context: GroupContext, run_id: str, attempt: Attempt, *, dry_run: bool) 
     for name in context.group.clusters:
         wait_until_led(context, name)
     if not dry_run:
-        _create_registers(context)
+        create_registers(context)
     standing = context.read_register_state()
-    if standing is not None and not _is_adoption(standing):
-        return (
-            "passed",
-            f"{context.group.name} is adopted: {standing.phase} on {standing.active} (epoch {standing.epoch})",
-        )
-    state = standing or adopted(context.group.name, active=active, standby=standby, run=run_id, at=context.clock.now())
+    if ended := _without_adopting(context, standing):
+        return ended
+    if standing is not None and _is_adoption(standing):
+        state = standing
+    else:
+        name, now = context.group.name, context.clock.now()
+        state = adopted(name, active=active, standby=standby, run=run_id, at=now, before=standing)
     attempt.checks += tuple(adoptable(context, state))
     if forbidden := shortfall(attempt.checks, failed="refused"):
         return forbidden
@@ -78,6 +81,22 @@ def _go(context: GroupContext, run_id: str, attempt: Attempt, *, dry_run: bool) 
     attempt.proofs = tuple(_proofs(context, state))
     said = f"{context.group.name} is adopted: active on {state.active}, standby {state.standby}"
     return shortfall(attempt.proofs, failed="failed") or ("done", said)
+
+
+def _without_adopting(context: GroupContext, standing: RegisterState | None) -> tuple[StepOutcome, str] | None:
+    """Return how an adoption ends that has nothing to do, or may not; ``None`` if the group is to be adopted."""
+    name = context.group.name
+    if standing is None or standing.phase is Phase.RELEASED:
+        if context.group.existing_replication is None:
+            return None
+        said = f"the topology declares existing_replication of {name}, which is taken over: see the runbook of dr_adopt"
+        return "refused", said
+    if _is_adoption(standing):
+        return None
+    said = f"{name} is {standing.phase} on {standing.active} by run {standing.run} (epoch {standing.epoch})"
+    if not standing.is_adopted:
+        return "refused", f"{said}: {way_out(standing)}"
+    return "passed", f"{name} is adopted: {standing.phase} on {standing.active} (epoch {standing.epoch})"
 
 
 def wait_until_led(context: GroupContext, cluster: str) -> None:
@@ -103,15 +122,6 @@ def wait_until_led(context: GroupContext, cluster: str) -> None:
         ) from error
 
 
-def _create_registers(context: GroupContext) -> None:
-    for name in context.group.clusters:
-        brokers = len(context.operator(name).topics.identity().brokers)
-        register = context.clients.register(name)
-        if not register.create(replication_factor=min(3, brokers)):
-            register.correct_topic()
-        context.clients.digests(name).correct_topic()
-
-
 def _intent(context: GroupContext, state: RegisterState) -> Sequence[str]:
     """Say what an adoption does, with the DENYs that are missing now."""
     here = plan.flow_fence(context.group) - context.operator(state.active).acls.list()
@@ -127,7 +137,7 @@ def _intent(context: GroupContext, state: RegisterState) -> Sequence[str]:
 
 
 def _is_adoption(state: RegisterState) -> bool:
-    return state.verb == "adopt" and state.epoch == 1 and state.phase is Phase.STABLE
+    return state.verb == "adopt" and state.phase is Phase.STABLE
 
 
 def _complete(context: GroupContext, state: RegisterState) -> Mapping[str, Any]:
@@ -138,7 +148,7 @@ def _complete(context: GroupContext, state: RegisterState) -> Mapping[str, Any]:
     fence = context.acl_changes(state.standby, adoption_guard(context, state))
     added = fence.add(*plan.standby_in_order(context.group))
     seed = _seed_flow(context, state, fence)
-    return {"epoch": state.epoch, "denies_added": len(added), "seed": seed, "route": _write_route(context, state)}
+    return {"epoch": state.epoch, "denies_added": len(added), "seed": seed, "route": write_first_route(context, state)}
 
 
 def adoption_guard(context: GroupContext, state: RegisterState) -> RegisterGuard:
@@ -167,18 +177,6 @@ def _seed_flow(context: GroupContext, state: RegisterState, fence: AclChanges) -
     for name in (state.active, state.standby):
         context.clients.register(name).write_fact(context.group.name, state.run, FLOW_SEED, seed)
     return dict(seed)
-
-
-def _write_route(context: GroupContext, state: RegisterState) -> str:
-    """Write the route if there is none, and return the cluster that it names. The proofs compare it with the record."""
-    router = context.clients.router(context.group)
-    before = router.read()
-    if before is not None:
-        return before.active
-    servers = context.clients.topology.cluster(state.active).route_bootstrap_servers
-    route = Route(context.group.name, state.active, servers, state.epoch, context.clock.now())
-    router.switch(expected_epoch=None, route=route)
-    return state.active
 
 
 def _proofs(context: GroupContext, state: RegisterState) -> Sequence[Check]:

@@ -175,7 +175,9 @@ def _can_be_abandoned(state: RegisterState | None) -> bool | None:
         return None
     if state.phase is Phase.DIVERGED:
         return True if state.verb == "failback" else None
-    return state.phase is Phase.SWITCHING
+    if state.phase is Phase.RELEASED:
+        return None
+    return state.phase in (Phase.SWITCHING, Phase.ADOPTING, Phase.RELEASING)
 
 
 def _next_steps(group: str, state: RegisterState | None, answers: RegisterAnswers) -> tuple[str, ...]:
@@ -198,6 +200,12 @@ def _next_steps(group: str, state: RegisterState | None, answers: RegisterAnswer
     match state.phase:
         case Phase.SWITCHING:
             said.append(f"if run {state.run} is dead, finish it ({finish}) or roll it back ({abandon})")
+        case Phase.ADOPTING:
+            said.append(f"run {state.run} takes it over; if it is dead, finish it ({finish}) or give back ({abandon})")
+        case Phase.RELEASING:
+            said.append(f"run {state.run} releases it; if it is dead, finish it ({finish}) or end it ({abandon})")
+        case Phase.RELEASED:
+            said.append("it was released, and nothing protects it: adopt it with dr_adopt")
         case Phase.HANDED_OVER:
             said.append(f"run {state.run} is past its point of no return; if it is dead, finish it ({finish})")
         case Phase.UNFENCED:

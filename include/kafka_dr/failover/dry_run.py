@@ -64,8 +64,22 @@ def _failback(run: Run, facts: Facts) -> Iterable[str]:
     )
 
 
+def _take_over(run: Run, facts: Facts) -> Iterable[str]:
+    faults = by_name(facts["decision"]["findings"], named="topic", holding="records")
+    count = sum(sum(kinds.values()) for kinds in faults.values())
+    yield f"A real run would replace {facts['measurements']['existing']}; applications are not affected"
+    yield f"Its copy has {count:,} faults, which would stay" if count else "Its copy has no fault"
+
+
+def _un_adopt(run: Run, facts: Facts) -> Iterable[str]:
+    denies = sum(count for _, count in facts["measurements"]["denies"])
+    yield f"A real run would lift {denies} DENYs, and nothing would protect {run.group.name} any more"
+
+
 _COSTS: Mapping[Verb, Callable[[Run, Facts], Iterable[str]]] = {
     "planned_failover": _planned,
     "unplanned_failover": _unplanned,
     "failback": _failback,
+    "take_over": _take_over,
+    "un_adopt": _un_adopt,
 }

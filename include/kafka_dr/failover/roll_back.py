@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from kafka_dr.adoption.take_over.give_back import give_back
 from kafka_dr.clusters import Acl
 from kafka_dr.errors import KafkaDrError, Refused, TryAgain
 from kafka_dr.fencing import plan, proof
@@ -38,10 +39,12 @@ _TRIES = 10
 
 
 def roll_back(request: RunRequest, clients: Clients) -> StepRecord:
-    """Undo a run, if its point of no return is not passed.
+    """Undo a run, if its point of no return is not passed. A take over is given back.
 
     :raises StepFailed: the point of no return is passed, or a cluster did not answer; then run it again
     """
+    if request.verb == "take_over":
+        return give_back(request, clients)
     attempt = Attempt.start(
         request.protection_group, request.run, clients, "roll_back", ROLL_BACK_NUMBER, goes_forward=True
     )

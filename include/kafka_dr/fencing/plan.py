@@ -89,6 +89,24 @@ def flow_fence(group: ProtectionGroup) -> frozenset[Acl]:
     return _denies([group.replicator_principal], AclOperation.WRITE, _topics(group))
 
 
+def existing_fence(group: ProtectionGroup) -> frozenset[Acl]:
+    """Return the DENYs that stop the replication which was there before the group was adopted from writing.
+
+    It may be a process of somebody else, who can start it again at any time. So these stay until the group is released.
+    """
+    return _denies(_existing(group), AclOperation.WRITE, _topics(group))
+
+
+def existing_change_fence(group: ProtectionGroup) -> frozenset[Acl]:
+    """Return the DENYs that stop it from changing topics and their settings, and from setting offsets of groups."""
+    changes = [_denies(_existing(group), each, _topics(group)) for each in CHANGES[ResourceType.TOPIC]]
+    return frozenset().union(*changes, _denies(_existing(group), AclOperation.READ, _groups(group)))
+
+
+def _existing(group: ProtectionGroup) -> tuple[str, ...]:
+    return () if group.existing_replication is None else (group.existing_replication.principal,)
+
+
 _Resource = tuple[ResourceType, str, PatternType]
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 from kafka_dr.clusters import TopicPartition
@@ -23,8 +22,6 @@ from kafka_dr.offsets import (
     TranslationBasis,
     gather,
     offsets_of,
-    translate_by_content,
-    translate_offsets,
 )
 from kafka_dr.offsets.maps import export
 from kafka_dr.offsets.preview import (
@@ -38,6 +35,7 @@ from kafka_dr.offsets.preview import (
 from kafka_dr.offsets.translate.by_time import RecordTimes, record_times, times_of_unread
 from kafka_dr.offsets.translate.choice import Strategy, WithCheckpoint, with_checkpoint
 from kafka_dr.offsets.translate.facts import never_committed
+from kafka_dr.offsets.translate.pipeline import by_facts_first
 from kafka_dr.outcomes import Check
 from kafka_dr.positions import Committed, PartitionOffset, SeedPoint
 from kafka_dr.runs.at_rest import WatchResult, at_rest
@@ -212,8 +210,7 @@ def _proof(basis: TranslationBasis, translated: Mapping[PartitionOffset, WithChe
 def _translated(
     basis: TranslationBasis, committed: Committed, gathered: GatheredFacts
 ) -> dict[PartitionOffset, WithCheckpoint]:
-    by_content = partial(translate_by_content, basis)
-    found = translate_offsets(by_content, offsets_of(committed), facts=gathered.partitions)
+    found = by_facts_first(basis, offsets_of(committed), gathered.partitions)
     return {at: with_checkpoint(at[1], gathered.partitions[at[0]], answer) for at, answer in found.items()}
 
 

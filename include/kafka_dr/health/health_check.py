@@ -19,6 +19,7 @@ from kafka_dr.health.restore_fence import FenceRepair, restore_flow_fence, resto
 from kafka_dr.health.silence import silent, without_record
 from kafka_dr.health.stale_registers import update_stale_registers
 from kafka_dr.health.stalled_runs import check_evidence, check_run
+from kafka_dr.health.without_fences import WITHOUT_FENCES, without_fences
 from kafka_dr.outcomes import Check, Outcome, worst
 from kafka_dr.register import Phase, RegisterState
 from kafka_dr.register.flow_seed import FLOW_SEED
@@ -79,6 +80,8 @@ def _checked(group: str, clients: Clients, speed: OwnSpeed) -> WatchResult:
         return WatchResult(group, "failed", (str(conflict),), {"open_checks": {"registers": "failed"}, **heard})
     if state is None:
         return without_record(group, registers, too_slow=speed.too_slow)
+    if state.phase in WITHOUT_FENCES:
+        return without_fences(context, state, registers, too_slow=speed.too_slow)
     if _is_being_adopted(context, state, registers):
         return WatchResult(group, "left_alone", (_ADOPTING,))
     fences = _fences(context, state, registers, left)

@@ -46,9 +46,9 @@ def restore_standby_fence(
 
     :param guard: asked right before each change
     """
-    wanted = denies_of(context.group, state, cluster)
     _, probe, changes = plan.standby_in_order(context.group)
     before = context.clients.register(cluster).added_acls(context.group.name, cluster).current
+    wanted = denies_of(context.group, state, cluster) | (before & _of_existing(context))
     added = context.acl_changes(cluster, guard).add(wanted - probe - changes, wanted & probe, wanted & changes)
     completed = bool(added) and added <= changes and not before & changes
     closed = old_cluster_is_closed(state)
@@ -60,9 +60,15 @@ def restore_standby_fence(
 
 def restore_flow_fence(context: GroupContext, cluster: str, state: RegisterState, guard: RegisterGuard) -> FenceRepair:
     """Add the missing DENYs that keep flows from writing to the active cluster; applications are not affected."""
-    wanted = denies_of(context.group, state, cluster)
+    before = context.clients.register(cluster).added_acls(context.group.name, cluster).current
+    wanted = denies_of(context.group, state, cluster) | (before & _of_existing(context))
     added = context.acl_changes(cluster, guard).add(wanted)
     return FenceRepair(cluster, len(added), proofs=(_denies(context, cluster, wanted),))
+
+
+def _of_existing(context: GroupContext) -> frozenset[Acl]:
+    """Return the DENYs that keep the replication from writing that a take over has replaced, where there was one."""
+    return plan.existing_fence(context.group) | plan.existing_change_fence(context.group)
 
 
 def _denies(context: GroupContext, cluster: str, wanted: frozenset[Acl]) -> Check:

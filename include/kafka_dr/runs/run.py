@@ -11,6 +11,7 @@ from kafka_dr.errors import NeedsPerson, Refused
 from kafka_dr.outcomes import Check, Probe
 from kafka_dr.register import Phase, RegisterState, Verb, arbiter
 from kafka_dr.register.holding import Author, HeldBy
+from kafka_dr.register.transitions import way_out
 from kafka_dr.replication import Flow
 from kafka_dr.runs import inputs
 from kafka_dr.runs.clients import Clients
@@ -25,7 +26,7 @@ from kafka_dr.runs.recorded_files import (
 from kafka_dr.runs.recorded_inputs import RecordedInput, UnrecordedInput, inputs_of, unrecorded, without
 from kafka_dr.runs.register_guard import RegisterGuard
 from kafka_dr.runs.register_read import OTHERS_SECONDS, Waiting
-from kafka_dr.runs.request import RunRequest
+from kafka_dr.runs.request import STAY, RunRequest
 from kafka_dr.runs.source_policy import policy_of
 from kafka_dr.storage import DeadlinePath
 
@@ -267,6 +268,16 @@ class Run(GroupContext):
             )
         return self.journal[name]
 
+    def own_fact(self, name: str) -> Any:
+        """Return a journaled fact as the register that decides holds it now, also if this step has just written it.
+
+        :raises NeedsPerson: that register does not hold it
+        """
+        facts = self.clients.register(self._decides()).facts(self.group.name, self.request.run)
+        if name not in facts:
+            raise NeedsPerson(f"the journal of run {self.request.run} holds no {name}: run the step again")
+        return facts[name]
+
     def record(self) -> RegisterState:
         """Return the register's record, for a step that cannot be reached without one.
 
@@ -280,18 +291,31 @@ class Run(GroupContext):
 
     def _decides(self) -> str:
         """Return the cluster whose register decides now; before the claim, the one that the run will ask."""
-        state = self.record()
-        if state.run == self.request.run:
+        state = self.register_state
+        if state is not None and state.run == self.request.run:
             return arbiter(state)
         return self.source_policy.keeps_journal(source=self.source, target=self.target)
 
     def _ends(self) -> tuple[str, str]:
         state = self.register_state
-        if state is None:
-            raise Refused(f"no register has a record of {self.group.name}: adopt it with dr_adopt first")
+        if state is None or not state.is_adopted:
+            return self._ends_before_adoption(state)
         if state.run == self.request.run and state.verb != "roll_back":
             ends = (state.active, state.standby)
-            # A failback moves nothing: it brings the standby back.
-            return ends if state.phase is Phase.SWITCHING or state.verb == "failback" else (ends[1], ends[0])
+            return ends if state.phase is Phase.SWITCHING or state.verb in STAY else (ends[1], ends[0])
         source = self.request.source or state.active
         return source, self.request.target or (state.standby if source == state.active else state.active)
+
+    def _ends_before_adoption(self, state: RegisterState | None) -> tuple[str, str]:
+        """Return where a group that is not adopted is written to, and where its copy is.
+
+        :param state: of a take over that has not ended, or of a group that was released
+        """
+        if state is not None and state.run == self.request.run:
+            return state.active, state.standby
+        if self.request.verb != "take_over":
+            if state is None:
+                raise Refused(f"no register has a record of {self.group.name}: adopt it with dr_adopt first")
+            raise Refused(f"{self.group.name} is {state.phase} by run {state.run}: {way_out(state)}")
+        source = self.request.source or self.group.initial_active
+        return source, self.request.target or next(name for name in self.group.clusters if name != source)

@@ -16,7 +16,6 @@ _READ_BY = {
     "offsets_topic": ("mirrormaker",),
     "stop_command": ("mirrormaker", "external"),
     "start_command": ("mirrormaker", "external"),
-    "command_seconds": ("mirrormaker", "external"),
 }
 #: Which keys a kind cannot do without, and why.
 _NEEDED = {
