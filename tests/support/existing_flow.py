@@ -1,4 +1,4 @@
-"""Somebody else's MirrorMaker 2 on a Connect worker of its own, at least once, with a principal and faults of its own."""
+"""Somebody else's MirrorMaker 2 on a Connect worker of its own: at least once, with a principal of its own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Taking over replication that somebody else has set up, on real brokers, Connect and Spark, while an application writes.
+"""Taking over replication that somebody else has set up, on real brokers, Connect and Spark, under load.
 
 Its faults are real: its worker is killed before it commits, so that it copies again, and its position is moved past
 records, which are never copied.
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from kafka_dr.clusters import TopicPartition
+from kafka_dr.clusters import OffsetRange, TopicPartition
 from kafka_dr.failover.runner import run_step
 from kafka_dr.register import Phase
 from kafka_dr.register.flow_seed import FLOW_SEED, FlowSeed
@@ -110,10 +110,8 @@ def assert_nothing_missing_or_twice(protection: Protection, ledger: Ledger, seed
     on_west = outside_view.contents(protection, "west")
     values = Counter(value for log in on_west.values() for _, _, value, _ in log)
     assert {value for value in ledger.acknowledged if not values[value]} == set()
-    new = Counter()
+    new: Counter[bytes | None] = Counter()
     with protection.cluster("west", "admin") as admin:
-        from kafka_dr.clusters import OffsetRange
-
         ends = admin.topics.last_stable_offsets(seed.on_target)
         ranges = {p: OffsetRange(start, ends[p]) for p, start in seed.on_target.items() if start < ends[p]}
         new.update(
@@ -127,8 +125,6 @@ def assert_never_late(
     protection: Protection, resumed: dict[TopicPartition, int], before: dict[TopicPartition, int], seed: FlowSeed
 ) -> None:
     """A group that was far behind reads on west every record that it has not read on east, as far as it was copied."""
-    from kafka_dr.clusters import OffsetRange
-
     for partition, position in before.items():
         with protection.cluster("east", "admin") as east, protection.cluster("west", "admin") as west:
             unread = OffsetRange(position, east.topics.last_stable_offsets([partition])[partition])
