@@ -11,6 +11,7 @@ from kafka_dr.group_offsets import group_costs
 from kafka_dr.named_rows import by_name
 from kafka_dr.register import Verb
 from kafka_dr.runs.run import Run
+from kafka_dr.verb_words import verb_words
 
 Facts = Mapping[str, Any]
 
@@ -20,7 +21,7 @@ def sentence(run: Run, facts: Facts) -> str:
 
     :param facts: of a verb's first step: what an approver would be shown; empty for every other step
     """
-    said = f"dry run of a {run.request.verb.replace('_', ' ')} of {run.group.name}, {run.source} → {run.target}"
+    said = f"dry run of a {verb_words(run.request.verb)} of {run.group.name}, {run.source} → {run.target}"
     more = costs(run, facts) if "measurements" in facts else ()
     return ". ".join((f"{said}: nothing was changed", *more))
 
