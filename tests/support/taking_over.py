@@ -84,7 +84,7 @@ class TakingOver:
     def prepared(self, clients: Clients, request: RunRequest | None = None) -> tuple[RunRequest, str]:
         """Audit, examine, ask and approve; return the run, and what was asked."""
         request = request or self.request()
-        self.audit()
+        assert self.audit() in (0, 1), "the audit could not compare the copy"
         run_step(StepName.PREFLIGHT, request, clients)
         return request, self.approve(request, clients)
 

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from kafka_dr.errors import Refused
 from kafka_dr.replication import Flow
-from kafka_dr.replication.existing import ExistingReplication, MirrorMakerOnConnect
+from kafka_dr.replication.existing import (
+    ExistingReplication,
+    MirrorMakerOnConnect,
+    MirrorMakerProcess,
+    OwnedProcess,
+    OwnersCommands,
+)
 from kafka_dr.runs.clients import Clients
 from kafka_dr.topology import ExistingReplicationSpec, ProtectionGroup
 
@@ -36,4 +42,15 @@ def existing_replication(clients: Clients, flow: Flow) -> ExistingReplication:
             worker_group=target.connect_group_id if spec.connect == target.connect else None,
             clock=clients.clock,
         )
+    commands = OwnersCommands(spec.stop_command or (), spec.start_command or (), spec.command_seconds)
+    if spec.replicator == "mirrormaker" and spec.source_alias is not None and spec.positions_topic is not None:
+        return MirrorMakerProcess(
+            commands,
+            target=clients.cluster(flow.target, "audit"),
+            offsets_topic=spec.positions_topic,
+            source_alias=spec.source_alias,
+            owns=group.owns_topic,
+        )
+    if spec.replicator == "external":
+        return OwnedProcess("external", commands)
     raise Refused(f"{spec.replicator} of {group.name} cannot be taken over yet: see existing_replication")

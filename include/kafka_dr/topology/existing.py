@@ -44,11 +44,13 @@ class ExistingReplicationSpec(Section):
     )
     stop_command: OwnersCommand | None = Field(
         default=None,
-        description="a program and its arguments, as a list, that stops it and answers 0; without one it is stopped by "
-        "denying its principal alone",
+        description="a program and its arguments, as a list, that stops it and answers 0, also if it is stopped "
+        "already; without one it is stopped by denying its principal alone",
     )
     start_command: OwnersCommand | None = Field(
-        default=None, description="a program and its arguments, as a list, that starts it again and answers 0"
+        default=None,
+        description="a program and its arguments, as a list, that starts it again and answers 0; if it runs "
+        "already, it must not start a second one",
     )
     command_seconds: Seconds = Field(default=60, description="how long such a command may take, in seconds")
 

@@ -51,7 +51,7 @@ def existing_mistakes(document: Document, here: Path) -> Iterator[Mistake]:
 def _keys(document: Document, spec: Path, kind: str) -> Iterator[Mistake]:
     given = document.keys(*spec)
     for key, readers in _READ_BY.items():
-        if key in given and kind not in readers:
+        if key in given and document.at(*spec, key) and kind not in readers:
             seen = f"{key} is given with {kind}, which does not use it"
             yield document.mistake((*spec, key), seen, f"remove it, or write replicator: {readers[0]}")
     for key, expected in _NEEDED.get(kind, {}).items():

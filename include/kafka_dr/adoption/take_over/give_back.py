@@ -179,7 +179,7 @@ def _resume(run: Run, guard: RegisterGuard) -> str:
         return "it was not stopped"
     existing = TakeOverContext(run).existing
     if not existing.abilities().stop.can:
-        return "it was stopped by the DENY alone, which is lifted"
+        return "the DENY that stopped it is lifted; a process that ended because of it has to be started by its owner"
     if not (able := existing.abilities().resume).can:
         return f"it was stopped, and its owner has to start it again: {able.reason}"
     guard.require()

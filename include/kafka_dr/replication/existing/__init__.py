@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from kafka_dr.replication.existing.mirrormaker_connect import MirrorMakerOnConnect
+from kafka_dr.replication.existing.mirrormaker_process import MirrorMakerProcess
+from kafka_dr.replication.existing.owned_process import OwnedProcess, OwnersCommands
 from kafka_dr.replication.existing.port import Abilities, Ability, ExistingReplication, ExistingStatus, PartStatus
 
 __all__ = [
@@ -12,4 +14,7 @@ __all__ = [
     "ExistingStatus",
     "PartStatus",
     "MirrorMakerOnConnect",
+    "MirrorMakerProcess",
+    "OwnedProcess",
+    "OwnersCommands",
 ]
