@@ -1,7 +1,7 @@
 """A take over that dies anywhere is finished or given back; nobody else takes the group meanwhile; a release is undone.
 
 What was there before is compared with what is there after a take over was given back: ACLs, connectors, and a copy
-that goes on without a gap.
+that continues without a gap.
 """
 
 from __future__ import annotations
@@ -192,7 +192,7 @@ def test_of_two_take_overs_at_the_same_time_one_has_the_group(existing: Existing
     winner = requests[answers.index("won")]
     with existing.protection.clients() as clients:
         run_step(StepName.REPORT, winner, clients)
-        # What the loser is told to do changes nothing.
+        # What the loser does next changes nothing.
         roll_back(requests[1 - answers.index("won")], clients)
     assert_taken_over(existing, winner.run)
 

@@ -1,7 +1,7 @@
 """A command of the owner of a process: the only way to stop or start what no API reaches.
 
 The topology names the program and its arguments. No shell reads them. It gets no variable of the process that runs it
-but where programs are, a home and a language: that process may hold secrets in its environment.
+but where programs are, its folder and a language: that process may hold secrets in its environment.
 """
 
 from __future__ import annotations
