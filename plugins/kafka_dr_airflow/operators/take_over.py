@@ -12,7 +12,7 @@ from airflow.sdk.exceptions import AirflowException, AirflowFailException
 from kafka_dr.quoting import line
 from kafka_dr_airflow.links import AuditLink, EvidenceLink
 from kafka_dr_airflow.operators.failover_step import HANGING
-from kafka_dr_airflow.operators.flow_audit import FlowAudit, flow_name
+from kafka_dr_airflow.operators.flow_audit import FlowAudit
 from kafka_dr_airflow.operators.kept_results import LookResult
 from kafka_dr_airflow.operators.parameters import FirstTask
 from kafka_dr_airflow.operators.plain_failure import fails_plainly, plain_errors
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from kafka_dr.adoption.way import AdoptionWay
     from kafka_dr.outcomes import Check
-    from kafka_dr.replication import Flow
+    from kafka_dr.topology import AuditedFlow
 
 #: Large groups take long to read; this only ends a job that hangs.
 _LONGEST = timedelta(hours=24)
@@ -95,9 +95,9 @@ class CopyAuditOperator(SparkJobOperator):
         """Audit the copy from the beginning of the logs, and return where the report is."""
         one = FlowAudit.of(self._flow(context), "checksum", context)
         self.report_path = one.report_path
-        named = ["--topology", os.environ[TOPOLOGY], "--flow", flow_name(one.flow), "--out", one.out]
+        named = ["--topology", os.environ[TOPOLOGY], "--flow", one.name, "--out", one.out]
         self.application_args = [*named, "--full"]
-        with self.reachable((one.flow.source, one.flow.target)):
+        with self.reachable(one.connections):
             problem = self.submit(context)
         found = LookResult()
         try:
@@ -108,9 +108,11 @@ class CopyAuditOperator(SparkJobOperator):
             self.log.warning("The approvers are asked whether these faults may stay as they are.")
         return {"verdict": str(found.facts["verdict"]), "report": one.report_path}
 
-    def _flow(self, context: Any) -> Flow:
+    def _flow(self, context: Any) -> AuditedFlow:
         from kafka_dr.runs.run import Run
+        from kafka_dr.topology import audited_flow
         from kafka_dr_airflow.task_clients import open_clients
 
         with plain_errors(), open_clients() as clients:
-            return Run(run_request(context, "take_over"), clients).flow
+            flow = Run(run_request(context, "take_over"), clients).flow
+            return audited_flow(clients.topology, f"{flow.group}.{flow.source}-to-{flow.target}")
