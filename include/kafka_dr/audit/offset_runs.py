@@ -90,7 +90,8 @@ def spread(runs: Sequence[OffsetRun], most: int = MOST_SPREAD) -> list[tuple[int
     :returns: rising; the offsets of a record and of its copy
     """
     total = sum(run.length for run in runs)
-    wanted = sorted({number * total // most for number in range(min(most, total))})
+    parts = min(most, total)
+    wanted = [number * total // parts for number in range(parts)]
     found: list[tuple[int, int]] = []
     before = 0
     left = iter(runs)

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from kafka_dr.clusters import OffsetRange, TopicPartition
+from kafka_dr.clusters import AclOperation, AclPermission, OffsetRange, TopicPartition
 from kafka_dr.failover.runner import run_step
+from kafka_dr.health.health_check import check_health
 from kafka_dr.register import Phase
 from kafka_dr.register.flow_seed import FLOW_SEED, FlowSeed
 from kafka_dr.runs.request import StepName
@@ -90,6 +91,13 @@ def test_a_flow_with_faults_is_taken_over_under_load_and_then_failed_over(
         assert outside_view.connectors(protection)[f"dr.{protection.name}.east-to-west"].startswith("RUNNING")
         assert existing.connect.status(existing.name).settled == "stopped"
         assert protection.refuses_writes("west")
+        # Its principal stays denied, also if somebody lifts that.
+        denied = existing.right(AclOperation.WRITE, AclPermission.DENY)
+        with protection.cluster("west", "admin") as admin:
+            assert denied in admin.acls.list()
+            admin.acls.remove([denied])
+            check_health(protection.name, clients)
+            assert denied in admin.acls.list()
         # The audit that comes next begins at the seed, so what was approved is no finding.
         assert taking.audit() == 0
 

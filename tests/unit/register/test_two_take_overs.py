@@ -139,8 +139,8 @@ FORWARD = sum(1 for _ in take_over(Datacenters(), "a"))
 ACTORS = [(take_over, "a"), (take_over, "a"), (give_back, "a"), (give_back, "a"), (take_over, "b"), (give_back, "b")]
 
 
-@given(st.lists(st.integers(0, len(ACTORS) - 1), max_size=80))
-@settings(max_examples=100, deadline=None)
+@given(st.lists(st.integers(0, len(ACTORS) - 1), max_size=50))
+@settings(max_examples=60, deadline=None)
 def test_no_interleaving_lets_two_copy_or_adopts_what_is_given_back(turns: list[int]) -> None:
     world, names = Datacenters(), itertools.count()
 
