@@ -16,6 +16,7 @@ from kafka_dr.clusters.log import Log
 from kafka_dr.clusters.offsets_by_time import OffsetsByTime
 from kafka_dr.clusters.session import COORDINATORS, REQUEST_SECONDS, ClusterSession
 from kafka_dr.clusters.settings import ClientSettings
+from kafka_dr.clusters.streams_groups import StreamsGroups
 from kafka_dr.clusters.topics import Topics
 from kafka_dr.clusters.transactions import Transactions
 from kafka_dr.clusters.users import Quotas, ScramUsers
@@ -57,6 +58,7 @@ class KafkaCluster:
         self.groups = Groups(self._session)
         self.group_reading = GroupReading(self._session)
         self.group_kinds = GroupKinds(self._session)
+        self.streams_groups = StreamsGroups(self._session)
         self.acls = Acls(self._session)
         self.configs = Configs(self._session)
         self.quotas = Quotas(self._session)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
-from kafka_dr.command_line.kafka_tools import ToolAccess
+from kafka_dr.clusters.tool_access import ToolAccess
 from kafka_dr.errors import Refused
 from kafka_dr.replication import ConnectEndpoint
 from kafka_dr.runs.clients import Clients

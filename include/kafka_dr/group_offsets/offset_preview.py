@@ -11,10 +11,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from kafka_dr.clusters import TopicPartition
-from kafka_dr.group_offsets import other_topics, undeclared_readers
+from kafka_dr.group_offsets import left_to_do, other_topics, undeclared_readers, unmovable_groups
 from kafka_dr.group_offsets.committed_positions import read_positions
 from kafka_dr.group_offsets.translation_basis import keeping_basis_of
-from kafka_dr.group_offsets.unmovable_groups import not_moved
+from kafka_dr.group_offsets.unmovable_groups import SpecialReaders
 from kafka_dr.group_offsets.verification import checked_locally
 from kafka_dr.json_documents import write_whole
 from kafka_dr.offsets import (
@@ -127,24 +127,35 @@ def look(run: Run) -> Look:
         for group in sorted(committed)
         for p, offset in sorted(committed[group].items())
     )
-    left, others = _never_committed(committed, gathered), not_moved(run, run.source)
+    left, special = _never_committed(committed, gathered), unmovable_groups.look(run, run.source)
     report = _report(run, rows, strategies, problems=(*gathered.problems, *unread))
-    report |= {"never_committed": left, "not_moved": [each.to_json() for each in others]}
+    report |= {"never_committed": left, **_special(run, special)}
     beyond = other_topics.look(run, run.source)
     report |= {"read_elsewhere": other_topics.report_rows(run, beyond.rows)}
     undeclared = undeclared_readers.look(run, (run.source, run.target))
     report |= {"undeclared_readers": [reader.to_json() for reader in undeclared.groups]}
     shown = (other_topics.judged(run, beyond, cluster=run.source), undeclared_readers.judged(run, undeclared))
-    refused = [each.sentence for each in others if each.refused]
+    refused = [*special.refused]
     refused += [check.detail for check in shown if not check.passes]
     proof = _proof(basis, translated)
     report |= {"proof": {"state": proof.outcome, "detail": proof.detail, **proof.facts}}
     late = (proof.detail,) if proof.outcome == "failed" else ()
     blocking = (*_untranslated(report), *unread, *late)
     watched = _watched(run, report, (*blocking, *refused))
-    warned = tuple(check.detail for check in shown if check.outcome == "excused")
+    warned = (*special.accepted, *(check.detail for check in shown if check.outcome == "excused"))
     watched = replace(watched, sentences=(*watched.sentences, *warned))
     return Look(report, blocking, watched, gathered, rows)
+
+
+def _special(run: Run, found: SpecialReaders) -> dict[str, list[dict[str, Any]]]:
+    """Return the tables of the readers that need more than a moved offset, and of what is left to do for them."""
+    return {
+        "not_moved": [each.to_json() for each in found.share],
+        "streams_applications": [each.to_json() for each in found.streams],
+        "connect_sinks": [*found.sink_rows],
+        "never_joined": [*found.hint_rows],
+        "left_to_do": left_to_do.of_now(run, found),
+    }
 
 
 def offsets_check(run: Run, *, closely: bool) -> Check:

@@ -173,6 +173,11 @@ class GroupsPolicy(Section):
     left_behind: tuple[ResourceName, ...] = Field(
         default=(), description="share groups and Kafka Streams applications that are known to need more than offsets"
     )
+    streams_moved: tuple[ResourceName, ...] = Field(
+        default=(),
+        description="Kafka Streams applications that move with their state: their internal topics are this group's, "
+        "and their owners delete state.dir before they start on the other cluster",
+    )
 
     def start_for(self, group: str) -> StartStrategy:
         """Return where a consumer group resumes."""
