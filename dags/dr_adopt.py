@@ -38,6 +38,12 @@ with DAG(
             title="Reason",
             description="Shown to the approvers of a take over and kept with the evidence.",
         ),
+        "create_canary_topic": Param(
+            False,
+            type="boolean",
+            title="Create the canary topic",
+            description="If the group's canary topic is missing, create it. Otherwise a missing one is refused.",
+        ),
     },
 ) as dag:
     plan = AdoptionWayOperator(ways={"adopt": ["adopt"], "take_over": ["audit"]})

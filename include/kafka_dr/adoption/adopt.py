@@ -7,9 +7,12 @@ interrupted adoption. Existing replication is taken over instead: see :mod:`kafk
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
+from kafka_dr.adoption import canary_topic
 from kafka_dr.adoption.adoptable import adoptable, first_flow, route_agrees
+from kafka_dr.adoption.canary_topic import CanaryTopic
 from kafka_dr.adoption.first_route import write_first_route
 from kafka_dr.adoption.registers import create_registers
 from kafka_dr.checks.cluster_checks import right_clusters
@@ -34,10 +37,14 @@ _NUMBER = 1
 _LED_SECONDS = 60.0
 
 
-def adopt(group: str, clients: Clients, run: str, *, dry_run: bool = False) -> StepRecord:
+def adopt(
+    group: str, clients: Clients, run: str, *, dry_run: bool = False, create_canary_topic: bool = False
+) -> StepRecord:
     """Adopt a group, or complete an adoption that was interrupted.
 
     :param run: the run's id, Airflow's ``run_id``
+    :param create_canary_topic: whether a person said that a missing canary topic is to be created; otherwise it is
+        refused
     :param dry_run: check everything, say what would be done, and change nothing
     :raises StepFailed: the group could not be adopted; the step record says why
     """
@@ -45,14 +52,25 @@ def adopt(group: str, clients: Clients, run: str, *, dry_run: bool = False) -> S
     if dry_run:
         # Also if it is refused: the evidence has to show that nothing was meant to happen.
         attempt.facts = {"dry_run": True, "verb": "adopt"}
-    record = attempt.carry_out(clients, lambda: _go(GroupContext(group, clients), run, attempt, dry_run=dry_run))
+    context = GroupContext(group, clients)
+    asked = _Asked(run, dry_run, create_canary_topic)
+    record = attempt.carry_out(clients, lambda: _go(context, asked, attempt))
     if not dry_run:
         # A seal is journaled, and a dry run writes to no register.
         seal_run(clients, group, run)
     return record
 
 
-def _go(context: GroupContext, run_id: str, attempt: Attempt, *, dry_run: bool) -> tuple[StepOutcome, str]:
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What an adoption was asked to do: see :func:`adopt`."""
+
+    run: str
+    dry_run: bool
+    create_canary_topic: bool
+
+
+def _go(context: GroupContext, asked: _Asked, attempt: Attempt) -> tuple[StepOutcome, str]:
     active = context.group.initial_active
     standby = next(name for name in context.group.clusters if name != active)
     attempt.checks = (right_clusters(context, context.group.clusters),)
@@ -60,7 +78,7 @@ def _go(context: GroupContext, run_id: str, attempt: Attempt, *, dry_run: bool) 
         return forbidden
     for name in context.group.clusters:
         wait_until_led(context, name)
-    if not dry_run:
+    if not asked.dry_run:
         create_registers(context)
     standing = context.read_register_state()
     if ended := _without_adopting(context, standing):
@@ -69,15 +87,20 @@ def _go(context: GroupContext, run_id: str, attempt: Attempt, *, dry_run: bool) 
         state = standing
     else:
         name, now = context.group.name, context.clock.now()
-        state = adopted(name, active=active, standby=standby, run=run_id, at=now, before=standing)
-    attempt.checks += tuple(adoptable(context, state))
+        state = adopted(name, active=active, standby=standby, run=asked.run, at=now, before=standing)
+    canary = canary_topic.missing(context, active=active, standby=standby)
+    found = canary_topic.judged(canary, name=context.group.canary_topic, create=asked.create_canary_topic)
+    attempt.checks += (*adoptable(context, state), found)
     if forbidden := shortfall(attempt.checks, failed="refused"):
         return forbidden
-    if dry_run:
-        attempt.intent = tuple(_intent(context, state))
+    if asked.dry_run:
+        attempt.intent = tuple(_intent(context, state, canary))
         said = f"dry run of an adoption of {context.group.name}: nothing was changed. A real run would make {active} "
         return "would_do", f"{said}the active cluster and {standby} its fenced standby"
-    attempt.facts = _complete(context, state)
+    created = canary_topic.create(context, canary) if canary else ()
+    if created:
+        wait_until_led(context, active)
+    attempt.facts = {**_complete(context, state), "canary_topic_created_on": list(created)}
     attempt.proofs = tuple(_proofs(context, state))
     said = f"{context.group.name} is adopted: active on {state.active}, standby {state.standby}"
     return shortfall(attempt.proofs, failed="failed") or ("done", said)
@@ -122,12 +145,13 @@ def wait_until_led(context: GroupContext, cluster: str) -> None:
         ) from error
 
 
-def _intent(context: GroupContext, state: RegisterState) -> Sequence[str]:
+def _intent(context: GroupContext, state: RegisterState, canary: CanaryTopic | None) -> Sequence[str]:
     """Say what an adoption does, with the DENYs that are missing now."""
     here = plan.flow_fence(context.group) - context.operator(state.active).acls.list()
     away = plan.standby(context.group) - context.operator(state.standby).acls.list()
     topics = ", ".join(context.group.clusters)
     return (
+        *((f"create the canary topic: {canary}",) if canary else ()),
         f"create the register on {topics} where it is missing, and write that {state.active} is active (epoch 1)",
         f"deny WRITE on {state.active} to {context.group.replicator_principal} ({len(here)} DENYs are missing)",
         f"deny the applications' work and changes on {state.standby} ({len(away)} DENYs are missing)",

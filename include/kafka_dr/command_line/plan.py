@@ -58,6 +58,9 @@ def plan(
     mode: asked.Mode = "quarantine",
     rescue: asked.Rescue = "keep",
     hand_back_to: asked.HandBack = "existing",
+    create_canary_topic: Annotated[
+        bool, typer.Option(help="of an adoption: create the canary topic if it is missing")
+    ] = False,
     run: asked.Run = None,
     topology: TopologyFile = None,
     connections: ConnectionsFile = None,
@@ -75,7 +78,7 @@ def plan(
             _show_resume(plan_resume(ResumeRequest(group, "abandon", run, reason), clients), as_json=as_json)
         page = StepPage(group, asked.new_run(clients.clock.now()), as_json)
         if verb is Planned.ADOPT:
-            request = _adoption(page, reason, clients)
+            request = _adoption(page, reason, clients, create_canary_topic=create_canary_topic)
         elif verb is Planned.UN_ADOPT:
             request = RunRequest(
                 group, page.run, dry_run=True, reason=reason, verb="un_adopt", hand_back_to=hand_back_to
@@ -110,12 +113,12 @@ def _dry_run(page: StepPage, request: RunRequest, clients: Clients) -> NoReturn:
     raise page.end("a real run may begin; nothing was changed")
 
 
-def _adoption(page: StepPage, reason: str, clients: Clients) -> RunRequest:
+def _adoption(page: StepPage, reason: str, clients: Clients, *, create_canary_topic: bool) -> RunRequest:
     """Show what an adoption would do and end, or return the request of a take over."""
     if way_of(page.group, clients) == "take_over":
         return RunRequest(page.group, page.run, dry_run=True, reason=reason, verb="take_over")
     try:
-        page.show(adopt(page.group, clients, page.run, dry_run=True))
+        page.show(adopt(page.group, clients, page.run, dry_run=True, create_canary_topic=create_canary_topic))
     except StepFailed as failure:
         page.show(failure.record)
         raise page.end("the group cannot be adopted; nothing was changed") from None

@@ -39,7 +39,8 @@ class AdoptOperator(FirstTask):
         with noted(self.log, context) as note:
 
             def adopted(clients: Clients) -> StepRecord:
-                record = adopt(group, clients, run, dry_run=dry_run)
+                create = bool(context["params"].get("create_canary_topic", False))
+                record = adopt(group, clients, run, dry_run=dry_run, create_canary_topic=create)
                 note.extend((_NOTES.get(record.outcome, "ADOPTED"), inline(record.detail)))
                 return record
 
