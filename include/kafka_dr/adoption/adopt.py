@@ -76,6 +76,7 @@ def _go(context: GroupContext, asked: _Asked, attempt: Attempt) -> tuple[StepOut
     attempt.checks = (right_clusters(context, context.group.clusters),)
     if forbidden := shortfall(attempt.checks, failed="refused"):
         return forbidden
+    context.look_for_topics(*context.group.clusters)
     for name in context.group.clusters:
         wait_until_led(context, name)
     if not asked.dry_run:

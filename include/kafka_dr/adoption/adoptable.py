@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from kafka_dr.checks.authorizers import authorizers_as_declared
+from kafka_dr.checks.pattern_topics import topics_of_patterns
 from kafka_dr.checks.register_checks import register_topic, register_writers
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.errors import KafkaDrError
@@ -47,6 +48,7 @@ def adoptable(context: GroupContext, state: RegisterState) -> Sequence[Check]:
         *_standby_is_free(context, state),
         route_agrees(context, state),
         reads_only_owned_topics(context, state),
+        *topics_of_patterns(context, (state.active, state.standby)),
     )
 
 

@@ -108,6 +108,7 @@ def _undo(run: Run, state: RegisterState) -> Mapping[str, Any]:
     facts |= _open_source(run, state, guard)
     try:
         target = run.acl_changes(state.standby, guard)
+        run.look_for_topics(state.standby)
         target.add(*plan.standby_in_order(run.group))
         run.clients.register(state.standby).copy(state)
         target.lift(plan.flow_fence(run.group))
@@ -134,6 +135,7 @@ def _open_source(run: Run, state: RegisterState, guard: RegisterGuard) -> dict[s
         run.clients.require_declared(state.active)
         if decides(run, state) != state.active:
             run.clients.register(state.active).copy(state)
+        run.look_for_topics(state.active)
         return run.acl_changes(state.active, guard).lift(plan.work_denies(run.group), plan.change_fence(run.group))
 
     try:

@@ -1,5 +1,7 @@
 """The DENYs of each fence: pure functions of what a protection group declares.
 
+Topics that a pattern matches have to be looked up before: :class:`~kafka_dr.topology.NotLookedUp` is raised otherwise.
+
 No DENY names ``User:*``: it would also deny the replicator and the operator.
 """
 
@@ -119,8 +121,9 @@ def _denies(principals: Collection[str], operation: AclOperation, resources: Ite
 
 
 def _topics(group: ProtectionGroup) -> list[_Resource]:
-    literal = [*group.topics]
-    if not group.owns_topic(group.canary_topic):
+    literal = [*group.literal_topics]
+    # A pattern that matches it names it only once it exists.
+    if group.canary_topic not in literal and not group.canary_topic.startswith(tuple(group.topic_prefixes)):
         literal.append(group.canary_topic)
     return _resources(ResourceType.TOPIC, literal, group.topic_prefixes)
 

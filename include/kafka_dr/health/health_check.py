@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from kafka_dr.checks.pattern_topics import topics_of_patterns
 from kafka_dr.checks.register_checks import register_topic, register_writers
 from kafka_dr.clock import Clock
 from kafka_dr.errors import KafkaDrError, NeedsPerson
@@ -28,6 +29,7 @@ from kafka_dr.runs import background
 from kafka_dr.runs.at_rest import WatchResult
 from kafka_dr.runs.clients import Clients, wrong_cluster_id
 from kafka_dr.runs.group_context import GroupContext
+from kafka_dr.runs.record import first_few
 from kafka_dr.runs.register_guard import AsksFor, Unchanged
 
 #: A check starts every minute, and two never run at the same time: all of it, fences first, has to end before that.
@@ -38,6 +40,8 @@ FENCE_SECONDS = 25.0
 QUESTION_SECONDS = 15.0
 
 
+#: How many new topics one sentence names.
+_MOST_TOPICS = 5
 #: Of a group whose adoption has not journaled its seed.
 _ADOPTING = "its adoption has not finished: if dr_adopt does not run any more, run it again"
 
@@ -182,6 +186,7 @@ def _fences(
 
 
 def _restored(context: GroupContext, cluster: str, state: RegisterState, registers: RegisterAnswers) -> list[Check]:
+    context.look_for_topics(cluster)
     wanted = denies_of(context.group, state, cluster)
     required = AsksFor(lambda now: wanted <= denies_of(context.group, now, cluster), f"these DENYs on {cluster}")
     restore = restore_flow_fence if cluster == state.active else restore_standby_fence
@@ -198,6 +203,8 @@ def _checks_of(repair: FenceRepair, state: RegisterState) -> list[Check]:
     if repair.completed:
         said = f"{repair.cluster} was fenced by a version that let applications change topics and delete groups"
         checks.append(Check("fence", "excused", f"{said}: the {repair.added} missing DENYs were added"))
+    elif repair.new_topics:
+        checks.append(Check("fence", "excused", _of_new_topics(repair), {"denies_added": repair.added}))
     elif repair.added:
         role = "active" if repair.cluster == state.active else "not active"
         said = (
@@ -210,6 +217,14 @@ def _checks_of(repair: FenceRepair, state: RegisterState) -> list[Check]:
         said = f"open transactions on {repair.cluster} were aborted: {ended}; stop the producers that use these ids"
         checks.append(Check("fence", "failed", said))
     return checks
+
+
+def _of_new_topics(repair: FenceRepair) -> str:
+    named = ", ".join(first_few(repair.new_topics, _MOST_TOPICS))
+    return (
+        f"{len(repair.new_topics)} topics that patterns match had no DENYs on {repair.cluster}, and have them now: "
+        f"{named}. dr_flows copies them from its next look on; readiness says what else they need"
+    )
 
 
 def _foreign_records(context: GroupContext, cluster: str) -> Check:
@@ -242,6 +257,7 @@ def _other_checks(
     }
     answering = tuple(registers.states)
     questions["who may write the register"] = lambda: (register_writers(context, answering),)
+    questions["the topics that patterns match"] = lambda: topics_of_patterns(context, answering)
     questions["the register's topic"] = lambda: (register_topic(context, answering),)
     if state.active in registers.states:
         questions[f"the state on {state.active}"] = lambda: (report_only.check_active(context, state),)

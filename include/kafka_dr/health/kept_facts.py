@@ -30,6 +30,7 @@ def facts_of(state: RegisterState, checks: Sequence[Check], seen: Mapping[str, l
         "held": state.is_held,
         "open_checks": {name: _worst_of(name, checks) for name in sorted(found)},
         "denies_added": sum(check.facts.get("denies_added", 0) for check in checks),
+        "matched_topics": [row for check in checks for row in check.facts.get("matched_topics", ())],
         **seen,
     }
 

@@ -57,7 +57,8 @@ def needed_rights(group: ProtectionGroup, existing: Collection[str] = ()) -> tup
 
     :param existing: the group's topics on a cluster: a prefix may be allowed, and one topic of it denied
     """
-    topics = tuple(dict.fromkeys((*group.topics, *group.topic_prefixes, group.canary_topic, *sorted(existing))))
+    declared = (*group.literal_topics, *group.topic_prefixes, group.canary_topic)
+    topics = tuple(dict.fromkeys((*declared, *sorted(existing))))
     groups = (*group.consumer_groups, *group.consumer_group_prefixes)
     ids = (*group.transactional_ids, *group.transactional_id_prefixes)
     kept = (REGISTER_TOPIC, DIGESTS_TOPIC)

@@ -24,6 +24,7 @@ from kafka_dr.register.digests import KafkaDigests
 from kafka_dr.replication import ConnectClient, ConnectEndpoint, Flow, Mm2Replicator
 from kafka_dr.routing import FileRouter, Router
 from kafka_dr.runs.executor import Executor
+from kafka_dr.runs.known_topics import KnownTopics
 from kafka_dr.runs.silent_clusters import SilentClusters
 from kafka_dr.storage import with_deadline
 from kafka_dr.topology import ProtectionGroup, Topology
@@ -81,6 +82,8 @@ class Clients:
         self.executor = Executor.here()
         #: Which clusters do not answer this process.
         self.silent_clusters = SilentClusters(clock)
+        #: The topics that patterns match, as far as this process knows.
+        self.known_topics = KnownTopics()
         self._settings_of = settings_of
         self._connect_of = connect_of
         self._signing_key_of = signing_key_of
@@ -215,11 +218,21 @@ class Clients:
                 self._connects[connection] = ConnectClient(self.endpoint(connection), clock=self.clock)
             return self._connects[connection]
 
-    def replicator(self, flow: Flow) -> Mm2Replicator:
-        """Return what replicates a flow; it runs on the Connect cluster of the flow's target."""
+    def group(self, name: str) -> ProtectionGroup:
+        """Return a protection group, with the topics that its patterns are known to match.
+
+        :raises UnknownName: the topology declares no such group
+        """
+        return self.known_topics.of(self.topology.group(name))
+
+    def replicator(self, flow: Flow, *, group: ProtectionGroup | None = None) -> Mm2Replicator:
+        """Return what replicates a flow; it runs on the Connect cluster of the flow's target.
+
+        :param group: with the topics that are copied, if these are not all that the group is known to have
+        """
         return Mm2Replicator(
             flow,
-            group=self.topology.group(flow.group),
+            group=group or self.group(flow.group),
             source=self.topology.cluster(flow.source),
             target=self.topology.cluster(flow.target),
             connect=self.connect(flow.target),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from threading import Lock
 from typing import Any, Literal, TypeVar
 
 from kafka_dr import parallel
@@ -13,12 +14,13 @@ from kafka_dr.fencing.change import AclChanges
 from kafka_dr.fencing.required import required_now
 from kafka_dr.outcomes import Check
 from kafka_dr.register import RegisterState
-from kafka_dr.runs import register_read, unfiled
+from kafka_dr.runs import register_read, topics_of_patterns, unfiled
 from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.read_cache import ReadCache
 from kafka_dr.runs.register_guard import Condition, RegisterGuard
 from kafka_dr.runs.request import StepName
 from kafka_dr.runs.sealing import sealed_since
+from kafka_dr.topology import ProtectionGroup
 
 #: How long brokers get to act on an ACL that they have acknowledged.
 PROOF_SECONDS = 5.0
@@ -36,12 +38,37 @@ class GroupContext:
 
     def __init__(self, group: str, clients: Clients) -> None:
         self.clients = clients
-        self.group = clients.topology.group(group)
+        #: The group as the topology declares it, without the topics that its patterns match.
+        self.declared = clients.topology.group(group)
+        self._looked = False
+        self._looking = Lock()
         self.clock = clients.clock
         #: The clusters that have just not answered, each with its error: they are not waited for again.
         self.known_silent: Mapping[str, KafkaDrError] = {}
         #: What several checks read together, each cluster once.
         self.read_cache = ReadCache(topics=self.topics, acls=lambda cluster: self.operator(cluster).acls.list())
+
+    @property
+    def group(self) -> ProtectionGroup:
+        """The group, with the topics that its patterns match: looked up once, on the clusters that answer."""
+        if not self.declared.topic_patterns:
+            return self.declared
+        with self._looking:
+            if not self._looked:
+                topics_of_patterns.look_in_time(self.declared, self.clients, self.known_silent)
+                self._looked = True
+        return self.clients.group(self.declared.name)
+
+    def look_for_topics(self, *clusters: str) -> frozenset[str]:
+        """Look again on clusters that have to answer which topics the patterns match; return those that are new.
+
+        :raises KafkaDrError: a cluster does not answer
+        """
+        if not self.declared.topic_patterns:
+            return frozenset()
+        before = frozenset(self.group.matched_topics)
+        topics_of_patterns.look(self.declared, self.clients, clusters)
+        return frozenset(self.group.matched_topics) - before
 
     def operator(self, cluster: str) -> KafkaCluster:
         """Return a cluster as the operator sees it."""
@@ -108,7 +135,8 @@ class GroupContext:
         :raises NeedsPerson: the records contradict each other, or the one that decides cannot be read
         """
         return register_read.decided(
-            self.group.name, self.each_cluster(lambda cluster: self.clients.register(cluster).read(self.group.name))
+            self.declared.name,
+            self.each_cluster(lambda cluster: self.clients.register(cluster).read(self.declared.name)),
         )
 
     def journals(self, run: str) -> list[dict[str, Any]]:
@@ -134,7 +162,7 @@ class GroupContext:
 
     def each_cluster(self, ask: Callable[[str], T]) -> dict[str, T | KafkaDrError]:
         """Ask every cluster of the group at the same time; an error replaces an answer."""
-        asked = parallel.ask_each(ask, [name for name in self.group.clusters if name not in self.known_silent])
+        asked = parallel.ask_each(ask, [name for name in self.declared.clusters if name not in self.known_silent])
         return {**asked, **self.known_silent}
 
     def guard_by(self, cluster: str, condition: Condition) -> RegisterGuard:

@@ -49,7 +49,9 @@ class Run(GroupContext):
         self.probes: tuple[Probe, ...] = ()
         #: What this run does differently if its source may be dead.
         self.source_policy = policy_of(request.verb)
-        hurried = self.source_policy.short_timeouts(self.group.clusters, source=request.source, target=request.target)
+        hurried = self.source_policy.short_timeouts(
+            self.declared.clusters, source=request.source, target=request.target
+        )
         if request.verb == "unplanned_failover" and request.override:
             # The checks name these records, and the override that is approved covers them.
             clients.ignore_foreign_records()
@@ -98,11 +100,11 @@ class Run(GroupContext):
 
         def read(cluster: str) -> RegisterState | None:
             self._recognise(cluster)
-            return self.clients.register(cluster).read(self.group.name)
+            return self.clients.register(cluster).read(self.declared.name)
 
         found = self.source_policy.read_registers(
-            self.group.name,
-            self.group.clusters,
+            self.declared.name,
+            self.declared.clusters,
             read,
             self.each_cluster,
             run=self.request.run,

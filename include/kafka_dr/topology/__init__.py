@@ -12,7 +12,7 @@ from kafka_dr.topology.audited import (
     observed_audits,
 )
 from kafka_dr.topology.cluster import ClusterSpec, ConnectionIds, PasswordEnd, PasswordEnds, ReplicatorEndpoint
-from kafka_dr.topology.declared import OnlyObserved, UnknownName
+from kafka_dr.topology.declared import NotLookedUp, OnlyObserved, UnknownName
 from kafka_dr.topology.drill import DrillKind, DrillSpec
 from kafka_dr.topology.evidence import EvidenceSpec, RetentionSpec
 from kafka_dr.topology.existing import ExistingReplicationSpec, ReplicatorKind
@@ -23,7 +23,6 @@ from kafka_dr.topology.model import (
     ConfigSyncSpec,
     DisasterSpec,
     FlowSpec,
-    GroupsPolicy,
     Objectives,
     ProtectionGroup,
     RouteSpec,
@@ -40,6 +39,8 @@ from kafka_dr.topology.observed import (
     ObservedCluster,
     ObservedFlowSpec,
 )
+from kafka_dr.topology.patterns import fixed_beginning, matched
+from kafka_dr.topology.readers import GroupsPolicy
 
 __all__ = [
     "load",
@@ -47,6 +48,7 @@ __all__ = [
     "TopologyError",
     "Mistake",
     "UnknownName",
+    "NotLookedUp",
     "ClusterSpec",
     "ConnectionIds",
     "PasswordEnd",
@@ -86,4 +88,6 @@ __all__ = [
     "EvidenceSpec",
     "RetentionSpec",
     "is_internal_topic",
+    "matched",
+    "fixed_beginning",
 ]

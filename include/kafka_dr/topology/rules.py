@@ -20,6 +20,7 @@ from kafka_dr.topology.model import AuditsSpec, Objectives, Thresholds, Timing
 from kafka_dr.topology.names import covers
 from kafka_dr.topology.observed_rules import observed_mistakes, something_declared
 from kafka_dr.topology.ownership import ownership_mistakes
+from kafka_dr.topology.pattern_rules import pattern_mistakes
 
 _ROLES = ("operator", "probe", "audit", "replicator")
 _KEY_CLASSES = ("must_match", "at_least", "may_differ", "site_specific")
@@ -58,6 +59,7 @@ def rule_mistakes(document: Document) -> Iterator[Mistake]:
         yield from drill_mistakes(document, here)
         yield from existing_mistakes(document, here)
     yield from ownership_mistakes(document)
+    yield from pattern_mistakes(document)
     yield from observed_mistakes(document)
     yield from something_declared(document)
 

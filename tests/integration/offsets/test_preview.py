@@ -25,7 +25,7 @@ from kafka_dr.group_offsets.verification import checked_locally
 from kafka_dr.positions import SeedPoint
 from kafka_dr.runs.request import StepName
 from kafka_dr.runs.run import Run
-from kafka_dr.topology.model import GroupsPolicy
+from kafka_dr.topology.readers import GroupsPolicy
 from lab import rights
 from support import outside_view
 from support.outside_topics import OutsideTopics, member

@@ -11,7 +11,7 @@ from kafka_dr.adoption.canary_topic import CanaryTopic
 NAME = "orders.dr-canary"
 
 
-class Topics:
+class HeldTopics:
     """A cluster's topics; creating one says what was asked for."""
 
     def __init__(self, *names: str) -> None:
@@ -28,7 +28,7 @@ class Topics:
         return created
 
 
-def context(east: Topics, west: Topics) -> Any:
+def context(east: HeldTopics, west: HeldTopics) -> Any:
     topics = {"east": SimpleNamespace(topics=east), "west": SimpleNamespace(topics=west)}
     group = SimpleNamespace(canary_topic=NAME, flow=SimpleNamespace(tasks_max=4))
     return SimpleNamespace(group=group, operator=topics.__getitem__)
@@ -37,15 +37,15 @@ def context(east: Topics, west: Topics) -> Any:
 @pytest.mark.parametrize(
     ("east", "west", "lacking"),
     [
-        (Topics(), Topics(), ("east", "west")),
-        (Topics(), Topics(NAME), ("east",)),
+        (HeldTopics(), HeldTopics(), ("east", "west")),
+        (HeldTopics(), HeldTopics(NAME), ("east",)),
         # Replication creates the copy of a topic that the active cluster has.
-        (Topics(NAME), Topics(), None),
-        (Topics(NAME), Topics(NAME), None),
+        (HeldTopics(NAME), HeldTopics(), None),
+        (HeldTopics(NAME), HeldTopics(NAME), None),
     ],
 )
 def test_only_a_topic_that_the_active_cluster_lacks_is_missing(
-    east: Topics, west: Topics, lacking: tuple[str, ...] | None
+    east: HeldTopics, west: HeldTopics, lacking: tuple[str, ...] | None
 ) -> None:
     found = canary_topic.missing(context(east, west), active="east", standby="west")
     assert (found.clusters if found else None) == lacking
@@ -62,7 +62,7 @@ def test_it_is_refused_until_a_person_says_yes_and_the_sentence_says_how() -> No
 
 
 def test_it_is_created_where_it_is_missing_with_the_brokers_own_replicas_and_a_day_of_retention() -> None:
-    east, west = Topics(), Topics()
+    east, west = HeldTopics(), HeldTopics()
     world = context(east, west)
     wanted = canary_topic.missing(world, active="east", standby="west")
     assert wanted is not None

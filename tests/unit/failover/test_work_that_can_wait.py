@@ -57,6 +57,7 @@ def run(changes: Changes) -> Any:
         journal={"opened": {"at": AT.isoformat()}},
         guard=lambda _: lambda: None,
         acl_changes=lambda *_: changes,
+        look_for_topics=lambda *_: frozenset(),
     )
 
 

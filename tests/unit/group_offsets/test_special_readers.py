@@ -11,7 +11,7 @@ from kafka_dr.group_offsets.streams_applications import StreamsApplication, judg
 from kafka_dr.group_offsets.unmovable_groups import ShareGroup, SpecialReaders, judged, sink_of
 from kafka_dr.offsets import Translation
 from kafka_dr.positions import OffsetRange, TopicPartition
-from kafka_dr.topology.model import GroupsPolicy
+from kafka_dr.topology.readers import GroupsPolicy
 
 P = TopicPartition("orders.payments", 0)
 COPIED, ELSEWHERE = "orders.totals-counts-changelog", "totals-key-repartition"
