@@ -19,6 +19,7 @@ from kafka_dr.group_offsets.reset_commands import (
     reset_share_group,
     reset_streams_application,
 )
+from kafka_dr.group_offsets.streams_applications import StreamsApplication
 from kafka_dr.group_offsets.translation_basis import basis_of
 from kafka_dr.group_offsets.unmovable_groups import SpecialReaders
 from kafka_dr.named_rows import groups_from_json, groups_to_json
@@ -55,7 +56,8 @@ def read_share_starts(context: GroupContext, cluster: str, groups: Collection[st
 def of_now(run: Run, readers: SpecialReaders) -> list[dict[str, Any]]:
     """Return what would be left to do if the group failed over now: a row for each command."""
     starts = read_share_starts(run, run.source, [each.group for each in readers.share])
-    return rows(run, readers, translate_committed(basis_of(run), starts) if starts else ())
+    found = rows(run, readers, translate_committed(basis_of(run), starts) if starts else ())
+    return [*found, *_not_begun(run, readers)]
 
 
 def after(run: Run, drained: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -68,7 +70,8 @@ def after(run: Run, drained: Mapping[str, Any]) -> list[dict[str, Any]]:
     try:
         readers = unmovable_groups.look(run, run.source)
         starts = groups_from_json(drained.get(SHARE_STARTS, []))
-        return rows(run, readers, translate_committed(basis_of(run), starts) if starts else ())
+        found = rows(run, readers, translate_committed(basis_of(run), starts) if starts else ())
+        return [*found, *_not_begun(run, readers)]
     except KafkaDrError as error:
         return [{"reader": "", "to_do": f"whether something is left to do could not be asked: {error}", "command": ""}]
 
@@ -90,27 +93,53 @@ def rows(run: Run, readers: SpecialReaders, shared: Sequence[TranslatedOffset]) 
 
     :param shared: where the state of each share group begins, translated to the target
     """
-    commands: dict[str, tuple[str, ...]] = {}
-    access = ToolAccess(
-        run.target, run.clients.topology.cluster(run.target).route_bootstrap_servers, client_file=CLIENT_FILE
-    )
+    access, commands = _access(run), dict[str, tuple[str, ...]]()
     starts = share_starts(run, shared)
     for each in readers.share:
         commands[each.group] = reset_share_group(access, [at for at in starts if at.group == each.group])
     there = run.operator(run.target).topics.names() if readers.streams else frozenset()
     for found in readers.streams:
-        application = found.application
-        internal = [topic for topic in application.internal if topic in there]
-        commands[application.group] = (
-            reset_streams_application(
-                access,
-                application.group,
-                inputs=application.inputs,
-                internal=internal,
-                own_protocol=application.own_protocol,
-            ),
-        )
+        # A reset deletes the internal topics: it is no part of moving an application together with them.
+        if found.state != "moved" or run.request.verb == "unplanned_failover":
+            commands[found.application.group] = (_reset_command(access, found.application, there),)
     return [row for reader, todo in _said(readers) for row in _of_reader(reader, todo, commands.get(reader, ()))]
+
+
+def _access(run: Run) -> ToolAccess:
+    servers = run.clients.topology.cluster(run.target).route_bootstrap_servers
+    return ToolAccess(run.target, servers, client_file=CLIENT_FILE)
+
+
+def _reset_command(access: ToolAccess, application: StreamsApplication, there: Collection[str]) -> str:
+    """Return the command that resets an application.
+
+    :param there: the topics of the target
+    """
+    return reset_streams_application(
+        access,
+        application.group,
+        inputs=application.inputs,
+        internal=[topic for topic in application.internal if topic in there],
+        own_protocol=application.own_protocol,
+    )
+
+
+def _not_begun(run: Run, readers: SpecialReaders) -> Iterator[dict[str, Any]]:
+    """Yield a row for each share group with partitions in which it has done with nothing: no broker keeps a start."""
+    groups = [each.group for each in readers.share]
+    found = run.operator(run.source).group_reading.share_starts(groups) if groups else {}
+    for group, starts in sorted(found.items()):
+        if isinstance(starts, KafkaDrError):
+            yield {"reader": group, "to_do": f"where its state begins could not be read: {starts}", "command": ""}
+            continue
+        blank = sorted(p for p, at in starts.items() if at is None and run.group.owns_topic(p.topic))
+        if blank:
+            said = (
+                f"in {len(blank)} partitions it has not done with any record, so no broker keeps a start: it begins "
+                "there by share.auto.offset.reset. If that may skip records, run this, and it reads all of them"
+            )
+            commands = reset_share_group(_access(run), [ShareStart(group, p, None) for p in blank])
+            yield from _of_reader(group, said, commands)
 
 
 def _said(readers: SpecialReaders) -> Iterator[tuple[str, str]]:

@@ -118,8 +118,13 @@ class GroupContext:
         )
 
     def consumer_groups(self, cluster: str) -> list[str]:
-        """Return the group's consumer groups on a cluster, now."""
-        return sorted(name for name in self.operator(cluster).groups.names() if self.group.owns_group(name))
+        """Return the group's consumer groups on a cluster, now; with Kafka Streams' own groups if any of them moves."""
+        operator = self.operator(cluster)
+        names = {*operator.groups.names()}
+        if self.declared.groups_policy.streams_moved:
+            # The clients' list of consumer groups omits groups of Kafka Streams' own protocol.
+            names |= {each.group for each in operator.group_kinds.listed() if each.kind == "streams"}
+        return sorted(filter(self.declared.owns_group, names))
 
     def moved_groups(self, cluster: str) -> list[str]:
         """Return the group's consumer groups on a cluster whose offsets a failover moves.

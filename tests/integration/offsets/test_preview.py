@@ -305,9 +305,16 @@ def test_a_streams_application_is_refused_until_somebody_takes_care_of_it(group:
     refused = {check.name: check for check in record.checks}["only_offsets_to_move"]
     assert refused.outcome == "failed"
     assert f"{group.name}-slow is a Kafka Streams application" in refused.detail
+    with protection.changed(groups_policy=GroupsPolicy(streams_moved=(f"{group.name}-slow",))):
+        with protection.clients() as clients:
+            own = only_offsets_to_move(Run(protection.request("look"), clients))
+        # Its name shows it, and it is no topic of the group: its state would not be there.
+        assert (own.outcome, f"add its internal topics ({topic})" in own.detail) == ("failed", True)
     protection.changes["groups_policy"] = GroupsPolicy(left_behind=(f"{group.name}-slow",))
     with protection.clients() as clients:
-        assert only_offsets_to_move(Run(protection.request("look"), clients)).outcome == "ok"
+        left = only_offsets_to_move(Run(protection.request("look"), clients))
+    assert left.outcome == "excused", "an approver has to see it"
+    assert "its offsets are not moved" in left.detail
     moved = group.go(StepName.CUT_OVER_GROUPS)
     after = outside_view.committed(protection, "west")
     assert f"{group.name}-idle" in after
