@@ -245,3 +245,33 @@ def _right_before(at: type, method: str, happens: Callable[[], object]) -> Itera
 
     with mock.patch.object(at, method, disturbed):
         yield
+
+
+def test_a_missing_canary_topic_is_created_on_both_clusters_only_after_a_person_said_so(
+    protection: Protection, clients: Clients
+) -> None:
+    canary = protection.group.canary_topic
+    for cluster in ("east", "west"):
+        with protection.cluster(cluster, "admin") as admin:
+            admin.topics.delete([canary])
+            while canary in admin.topics.names():
+                time.sleep(0.05)
+    before = outside_view.look(protection)
+    assert f"to have it created ({canary} on east and west" in refused(protection, clients).detail.lower()
+    assert outside_view.look(protection) == before
+    planned = adopt(protection.name, clients, "plan", dry_run=True, create_canary_topic=True)
+    assert planned.intent[0].startswith(f"create the canary topic: {canary} on east and west")
+    assert outside_view.look(protection) == before
+
+    record = adopt(protection.name, clients, "adoption", create_canary_topic=True)
+
+    assert record.facts["canary_topic_created_on"] == ["east", "west"]
+    wanted = protection.group.flow.tasks_max
+    for cluster in ("east", "west"):
+        with protection.cluster(cluster, "admin") as admin:
+            assert len(admin.topics.describe([canary])[canary].partitions) == wanted
+            assert admin.topics.configs([canary])[canary]["retention.ms"] == "86400000"
+    assert protection.refuses_writes("west")
+    # What is there is not made again.
+    again = adopt(protection.name, clients, "once-more")
+    assert (again.outcome, again.facts["canary_topic_created_on"]) == ("done", [])
