@@ -35,7 +35,7 @@ class PatternedGroup(SwitchedGroup):
         return made
 
     def create(self, cluster: str, topic: str) -> str:
-        """Create a topic as somebody would whom this project does not know, and return its name."""
+        """Create a topic as somebody would that this project does not know, and return its name."""
         name = f"{self.begin}{topic}"
         with self.protection.cluster(cluster, "admin") as admin:
             admin.topics.create(name, partitions=1, replication_factor=1, config={})
@@ -71,7 +71,7 @@ class PatternedGroup(SwitchedGroup):
             time.sleep(0.2)
 
     def denied(self, cluster: str) -> dict[str, set[str]]:
-        """Return whom DENYs name, by topic of the pattern's beginning."""
+        """Return who is denied something, by topic of the pattern's beginning."""
         found: dict[str, set[str]] = {}
         with self.protection.cluster(cluster, "admin") as admin:
             acls: frozenset[Acl] = admin.acls.list()

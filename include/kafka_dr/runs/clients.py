@@ -22,6 +22,7 @@ from kafka_dr.people import Person
 from kafka_dr.register import KafkaRegister
 from kafka_dr.register.digests import KafkaDigests
 from kafka_dr.replication import ConnectClient, ConnectEndpoint, Flow, Mm2Replicator
+from kafka_dr.replication.existing import KubernetesApi
 from kafka_dr.routing import FileRouter, Router
 from kafka_dr.runs.executor import Executor
 from kafka_dr.runs.known_topics import KnownTopics
@@ -91,6 +92,7 @@ class Clients:
         self._people_of = people_of
         self._clusters: dict[tuple[str, Role], KafkaCluster] = {}
         self._connects: dict[str, ConnectClient] = {}
+        self._kubernetes: dict[str, KubernetesApi] = {}
         self._registers: dict[str, KafkaRegister] = {}
         self._digests: dict[str, KafkaDigests] = {}
         self._hurried: dict[str, float] = {}
@@ -218,6 +220,14 @@ class Clients:
                 self._connects[connection] = ConnectClient(self.endpoint(connection), clock=self.clock)
             return self._connects[connection]
 
+    def kubernetes_at(self, connection: str) -> KubernetesApi:
+        """Return the API of the Kubernetes cluster of a connection id."""
+        with self._lock:
+            self._require_open()
+            if connection not in self._kubernetes:
+                self._kubernetes[connection] = KubernetesApi(self.endpoint(connection))
+            return self._kubernetes[connection]
+
     def group(self, name: str) -> ProtectionGroup:
         """Return a protection group, with the topics that its patterns are known to match.
 
@@ -339,8 +349,12 @@ class Clients:
         """Close every connection. A background call that still asks for a client gets :class:`ClientsClosed`."""
         with self._lock:
             self._closed = True
-            opened: list[KafkaCluster | ConnectClient] = [*self._clusters.values(), *self._connects.values()]
-            for clients in (self._clusters, self._connects, self._registers, self._digests):
+            opened: list[KafkaCluster | ConnectClient | KubernetesApi] = [
+                *self._clusters.values(),
+                *self._connects.values(),
+                *self._kubernetes.values(),
+            ]
+            for clients in (self._clusters, self._connects, self._kubernetes, self._registers, self._digests):
                 clients.clear()
         for client in opened:
             client.close()

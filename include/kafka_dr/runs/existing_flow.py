@@ -5,11 +5,13 @@ from __future__ import annotations
 from kafka_dr.errors import Refused
 from kafka_dr.replication import Flow
 from kafka_dr.replication.existing import (
+    ConfluentReplicator,
     ExistingReplication,
     MirrorMakerOnConnect,
     MirrorMakerProcess,
     OwnedProcess,
     OwnersCommands,
+    StrimziMirrorMaker,
 )
 from kafka_dr.runs.clients import Clients
 from kafka_dr.topology import ExistingReplicationSpec, ProtectionGroup
@@ -53,4 +55,23 @@ def existing_replication(clients: Clients, flow: Flow) -> ExistingReplication:
         )
     if spec.replicator == "external":
         return OwnedProcess("external", commands)
+    if spec.replicator == "strimzi" and spec.kubernetes and spec.namespace and spec.resource and spec.source_alias:
+        return StrimziMirrorMaker(
+            clients.kubernetes_at(spec.kubernetes),
+            namespace=spec.namespace,
+            name=spec.resource,
+            source=spec.source_alias,
+            owns=group.owns_topic,
+            clock=clients.clock,
+        )
+    if spec.replicator == "confluent_replicator" and spec.connect is not None:
+        (name,) = spec.connectors
+        source = clients.cluster(flow.source, "operator")
+        return ConfluentReplicator(
+            clients.connect_at(spec.connect),
+            name,
+            owns=group.owns_topic,
+            committed=lambda reader: source.groups.offsets([reader], require_stable=False)[reader],
+            clock=clients.clock,
+        )
     raise Refused(f"{spec.replicator} of {group.name} cannot be taken over yet: see existing_replication")

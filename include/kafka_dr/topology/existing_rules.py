@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kafka_dr.topology.document import Document, Path
-from kafka_dr.topology.existing import NOT_YET
 from kafka_dr.topology.mistakes import Mistake
 
 #: Which keys only some kinds of replicator read.
 _READ_BY = {
-    "connect": ("mirrormaker_connect",),
-    "connectors": ("mirrormaker_connect",),
-    "source_alias": ("mirrormaker",),
+    "connect": ("mirrormaker_connect", "confluent_replicator"),
+    "connectors": ("mirrormaker_connect", "confluent_replicator"),
+    "kubernetes": ("strimzi",),
+    "namespace": ("strimzi",),
+    "resource": ("strimzi",),
+    "source_alias": ("mirrormaker", "strimzi"),
     "offsets_topic": ("mirrormaker",),
     "stop_command": ("mirrormaker", "external"),
     "start_command": ("mirrormaker", "external"),
@@ -24,6 +26,16 @@ _NEEDED = {
         "connectors": "name its connectors",
     },
     "mirrormaker": {"source_alias": "add the alias of the active cluster in its settings"},
+    "strimzi": {
+        "kubernetes": "add the connection id of the Kubernetes API",
+        "namespace": "add the namespace of the KafkaMirrorMaker2",
+        "resource": "add the name of the KafkaMirrorMaker2",
+        "source_alias": "add the alias of the active cluster in the resource",
+    },
+    "confluent_replicator": {
+        "connect": "add the connection id of its Connect workers",
+        "connectors": "name its connector",
+    },
 }
 #: A take over denies the principal of the existing replication. Each of these has to work afterwards.
 _ROLES = ("replicator_principal", "operator_principal", "probe_principal", "audit_principal")
@@ -36,15 +48,11 @@ def existing_mistakes(document: Document, here: Path) -> Iterator[Mistake]:
     if not given:
         return
     kind = document.at(*spec, "replicator")
-    if isinstance(kind, str) and kind in NOT_YET:
-        yield document.mistake(
-            (*spec, "replicator"),
-            f"{kind} cannot be taken over yet",
-            "write external, with a stop_command; or mirrormaker_connect, if these are MirrorMaker's connectors and "
-            "the REST API of their workers can be reached",
-        )
-    elif isinstance(kind, str):
+    if isinstance(kind, str):
         yield from _keys(document, spec, kind)
+    if kind == "confluent_replicator" and len(document.texts(*spec, "connectors")) > 1:
+        seen = "several connectors are given with confluent_replicator, which is one"
+        yield document.mistake((*spec, "connectors"), seen, "name the one that copies the group's topics")
     yield from _principal(document, here, spec)
 
 

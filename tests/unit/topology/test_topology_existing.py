@@ -14,6 +14,10 @@ Complain = Callable[[str], tuple[str, ...]]
 
 ROUTE = "    route: {kind: file, path: /srv/route/orders.json}\n"
 ON_CONNECT = "{replicator: mirrormaker_connect, principal: 'User:old', connect: c, connectors: [a]}"
+STRIMZI = (
+    "{replicator: strimzi, principal: 'User:old', kubernetes: k, namespace: kafka, resource: my-mm2, source_alias: E}"
+)
+REPLICATOR = "{replicator: confluent_replicator, principal: 'User:old', connect: c, connectors: [a]}"
 
 
 def existing(section: str) -> tuple[str, str]:
@@ -31,12 +35,21 @@ def test_connectors_are_declared_by_name_and_a_process_by_the_topic_of_its_posit
     assert process is not None
     assert (found.connectors, found.positions_topic) == (("a",), None)
     assert process.positions_topic == "mm2-offsets.E.internal"
+    for sound in (STRIMZI, REPLICATOR):
+        assert load_text(edited(existing(sound))).group("orders").existing_replication is not None
 
 
 @pytest.mark.parametrize(
     ("section", "said"),
     [
-        ("{replicator: strimzi, principal: 'User:old'}", "strimzi cannot be taken over yet; write external"),
+        (STRIMZI.replace("kubernetes: k, ", ""), "strimzi is given without kubernetes"),
+        (STRIMZI.replace("namespace: kafka, ", ""), "strimzi is given without namespace"),
+        (STRIMZI.replace("resource: my-mm2, ", ""), "strimzi is given without resource"),
+        (STRIMZI.replace(", source_alias: E", ""), "strimzi is given without source_alias"),
+        (STRIMZI.replace("}", ", connect: c}"), "connect is given with strimzi, which does not use it"),
+        (REPLICATOR.replace("[a]", "[a, b]"), "several connectors are given with confluent_replicator"),
+        (REPLICATOR.replace("connect: c, ", ""), "confluent_replicator is given without connect"),
+        (REPLICATOR.replace("}", ", resource: x}"), "resource is given with confluent_replicator"),
         ("{replicator: mirrormaker, principal: 'User:old'}", "mirrormaker is given without source_alias"),
         (ON_CONNECT.replace("connectors: [a]", "connectors: []"), "mirrormaker_connect is given without connectors"),
         (ON_CONNECT.replace("connect: c, ", ""), "mirrormaker_connect is given without connect"),

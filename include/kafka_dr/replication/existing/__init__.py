@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from kafka_dr.replication.existing.confluent_replicator import ConfluentReplicator
+from kafka_dr.replication.existing.kubernetes import KubernetesApi
 from kafka_dr.replication.existing.mirrormaker_connect import MirrorMakerOnConnect
 from kafka_dr.replication.existing.mirrormaker_process import MirrorMakerProcess
 from kafka_dr.replication.existing.owned_process import OwnedProcess, OwnersCommands
 from kafka_dr.replication.existing.port import Abilities, Ability, ExistingReplication, ExistingStatus, PartStatus
+from kafka_dr.replication.existing.strimzi import StrimziMirrorMaker
 
 __all__ = [
     "Abilities",
@@ -17,4 +20,7 @@ __all__ = [
     "MirrorMakerProcess",
     "OwnedProcess",
     "OwnersCommands",
+    "StrimziMirrorMaker",
+    "KubernetesApi",
+    "ConfluentReplicator",
 ]

@@ -173,27 +173,7 @@ class MirrorMakerOnConnect:
         return {n: config for n, config in found if config and config.get("connector.class") == CONNECTOR_CLASS}
 
     def _unfit(self, name: str, config: Mapping[str, str], topics: Sequence[str]) -> list[str]:
-        found = []
-        policy = config.get("replication.policy.class", _DEFAULT_POLICY)
-        if policy != IDENTITY:
-            found.append(
-                f"{name} names copies by {policy}; only copies with the names of their originals "
-                "(IdentityReplicationPolicy) can be taken over. Observe it as one of observed_flows"
-            )
-        try:
-            matched = {topic for topic in topics if copies_topic(config, topic)}
-        except re.error as error:
-            found.append(f"topics of {name} cannot be read as patterns here ({error})")
-            matched = set()
-        matched |= {partition.topic for partition in self._stored(name)} & set(topics)
-        others = sorted(topic for topic in matched if not self._owns(topic))
-        if others:
-            shown = ", ".join(others[:3]) + (f" and {len(others) - 3} more" if len(others) > 3 else "")
-            found.append(
-                f"{name} also copies {shown}, which are not the group's, and it would be stopped: let another "
-                "connector copy them, or add them to the group"
-            )
-        return found
+        return unfit_settings(name, config, topics, owns=self._owns, copied=(p.topic for p in self._stored(name)))
 
     def _copier_of(self, partition: TopicPartition, copying: Mapping[str, Mapping[str, str]]) -> str:
         for name in copying:
@@ -228,6 +208,50 @@ class MirrorMakerOnConnect:
                     f"{name} is {found.settled}, expected {state}: {found.trace}. Look at the log of its Connect worker"
                 )
         return self.status()
+
+
+def unfit_settings(
+    name: str,
+    config: Mapping[str, str],
+    topics: Sequence[str],
+    *,
+    owns: Callable[[str], bool],
+    copied: Iterable[str] = (),
+) -> list[str]:
+    """Return what of a connector's settings speaks against taking it over, a sentence each. Pure.
+
+    :param topics: all those of the source
+    :param owns: whether a topic belongs to the protection group
+    :param copied: topics in which it has a position, whatever its settings say now
+    """
+    found = []
+    policy = config.get("replication.policy.class", _DEFAULT_POLICY)
+    if policy != IDENTITY:
+        found.append(
+            f"{name} names copies by {policy}; only copies with the names of their originals "
+            "(IdentityReplicationPolicy) can be taken over. Observe it as one of observed_flows"
+        )
+    try:
+        matched = {topic for topic in topics if copies_topic(config, topic)}
+    except re.error as error:
+        found.append(f"topics of {name} cannot be read as patterns here ({error})")
+        matched = set()
+    return [*found, *not_alone(name, (matched | set(copied)) & set(topics), owns=owns)]
+
+
+def not_alone(name: str, topics: Iterable[str], *, owns: Callable[[str], bool]) -> list[str]:
+    """Return that a replicator also copies topics of others, if it does. Pure.
+
+    :param topics: that it copies
+    """
+    others = sorted(topic for topic in topics if not owns(topic))
+    if not others:
+        return []
+    shown = ", ".join(others[:3]) + (f" and {len(others) - 3} more" if len(others) > 3 else "")
+    return [
+        f"{name} also copies {shown}, which are not the group's, and it would be stopped: let another "
+        "connector copy them, or add them to the group"
+    ]
 
 
 def copies_topic(config: Mapping[str, str], topic: str) -> bool:
