@@ -6,7 +6,7 @@ health each minute or by a step of a run. So who may create topics that a patter
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from kafka_dr import parallel
@@ -17,7 +17,7 @@ from kafka_dr.runs.group_context import GroupContext
 from kafka_dr.runs.known_topics import Contested, contested
 from kafka_dr.runs.read_cache import ReadCache
 from kafka_dr.runs.record import first_few
-from kafka_dr.runs.topics_of_patterns import others_of, seen_on
+from kafka_dr.runs.topics_of_patterns import first_seen, others_of, seen_on
 from kafka_dr.topology import ProtectionGroup, fixed_beginning, matched
 
 NAME = "topics_of_patterns"
@@ -26,32 +26,43 @@ _MOST_NAMED = 5
 
 
 def topics_of_patterns(
-    context: GroupContext, clusters: Collection[str], *, seen: ReadCache | None = None
+    context: GroupContext, clusters: Collection[str], *, seen: ReadCache | None = None, dated: bool = False
 ) -> tuple[Check, ...]:
     """Return whether each topic that the patterns match is this group's alone; nothing if there is no pattern.
 
     :param clusters: each has to answer
     :param seen: ACLs that the checks of a step read once; ``None``: who may create topics is not asked
+    :param dated: also say since when health has known each topic, which reads what is kept of it
     """
     group = context.declared
     if not group.topic_patterns:
         return ()
     found = parallel.ask_all(lambda name: seen_on(group, context.clients, name), clusters)
     existing = sorted(frozenset().union(*(each.existing for each in found.values())))
+    since = first_seen(group.name, context.clients) if dated else {}
     creators = [who for name in clusters for who in _creators(group, name, seen)] if seen else []
-    return (judged(group, existing, contested(existing, others_of(group, context.clients)), creators),)
+    disputed = contested(existing, others_of(group, context.clients))
+    return (judged(group, existing, disputed, creators, since=since),)
 
 
 def judged(
-    group: ProtectionGroup, existing: Sequence[str], disputed: Sequence[Contested], creators: Sequence[str]
+    group: ProtectionGroup,
+    existing: Sequence[str],
+    disputed: Sequence[Contested],
+    creators: Sequence[str],
+    *,
+    since: Mapping[str, str] | None = None,
 ) -> Check:
     """Return what follows from what was found. Pure.
 
     :param existing: the topics that the patterns match and that exist
     :param creators: who may create more of them, a sentence each
+    :param since: when each was seen first, as far as that is known
     """
-    facts = {"matched_topics": rows(group, existing), "creators": list(creators)}
-    counted = f"{len(group.topic_patterns)} patterns of {group.name} match {len(existing)} topics"
+    facts = {"matched_topics": rows(group, existing, since or {}), "creators": list(creators)}
+    many = len(group.topic_patterns)
+    counted = f"{many} pattern{'s' if many > 1 else ''} of {group.name} match{'' if many > 1 else 'es'} "
+    counted += f"{len(existing)} topic{'' if len(existing) == 1 else 's'}"
     if disputed:
         named = "; ".join(first_few([*map(str, disputed)], _MOST_NAMED))
         said = f"{counted}, and they match {named}. Such a topic is neither fenced nor copied for {group.name}"
@@ -63,12 +74,25 @@ def judged(
     return Check(NAME, "ok", counted, facts)
 
 
-def rows(group: ProtectionGroup, topics: Iterable[str]) -> list[dict[str, Any]]:
+def rows(group: ProtectionGroup, topics: Iterable[str], since: Mapping[str, str]) -> list[dict[str, Any]]:
     """Return the topics with the pattern that matches each, as rows. Pure."""
     return [
-        {"topic": topic, "pattern": next(each for each in group.topic_patterns if matched(topic, [each]))}
+        {
+            "topic": topic,
+            "pattern": next(each for each in group.topic_patterns if matched(topic, [each])),
+            **({"since": since[topic]} if topic in since else {}),
+        }
         for topic in topics
     ]
+
+
+def in_words(found: Check) -> list[str]:
+    """Return a sentence for each pattern, from the facts of the check. Pure."""
+    by_pattern: dict[str, list[str]] = {}
+    for row in found.facts.get("matched_topics", ()):
+        since = f" (since {row['since']})" if row.get("since") else ""
+        by_pattern.setdefault(row["pattern"], []).append(f"{row['topic']}{since}")
+    return [f"{pattern} matches {', '.join(first_few(names, _MOST_NAMED))}" for pattern, names in by_pattern.items()]
 
 
 def _creators(group: ProtectionGroup, cluster: str, seen: ReadCache) -> list[str]:

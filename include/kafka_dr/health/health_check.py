@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from kafka_dr.checks.pattern_topics import topics_of_patterns
 from kafka_dr.checks.register_checks import register_topic, register_writers
@@ -13,7 +14,7 @@ from kafka_dr.health import report_only
 from kafka_dr.health.break_glass import check_break_glass
 from kafka_dr.health.connectors import check_connectors
 from kafka_dr.health.fence_on_return import record_return
-from kafka_dr.health.kept_facts import all_of, facts_of, heard_from, without_fence
+from kafka_dr.health.kept_facts import all_of, facts_of, heard_from, matched_by, without_fence
 from kafka_dr.health.own_speed import OwnSpeed
 from kafka_dr.health.registers import REGISTER_SECONDS, RegisterAnswers, guard_by_answering, newest_now, read_registers
 from kafka_dr.health.restore_fence import FenceRepair, restore_flow_fence, restore_standby_fence
@@ -97,11 +98,13 @@ def _checked(group: str, clients: Clients, speed: OwnSpeed) -> WatchResult:
     checks += [_wrong_cluster(context, name, found) for name, found in registers.wrong_ids.items()]
     if too_slow and not registers.silent and any(check.outcome == "unknown" for check in checks):
         checks.append(Check("own_speed", "unknown", too_slow))
-    said, heard = said_of(checks), heard_from(registers, too_slow=too_slow)
+    said = said_of(checks)
+    seen: dict[str, list[Any]] = matched_by(context.declared.topic_patterns, checks)
+    seen |= heard_from(registers, too_slow=too_slow)
     if moved:
         ignored = "a run began to move it during the check: ignore the result"
-        return WatchResult(group, "left_alone", (*said, ignored), facts_of(state, checks, heard))
-    return WatchResult(group, worst(checks), said, facts_of(state, checks, {**heard, **without_fence(fences)}))
+        return WatchResult(group, "left_alone", (*said, ignored), facts_of(state, checks, seen))
+    return WatchResult(group, worst(checks), said, facts_of(state, checks, {**seen, **without_fence(fences)}))
 
 
 def said_of(checks: Sequence[Check]) -> tuple[str, ...]:

@@ -7,10 +7,12 @@ from functools import partial
 
 from kafka_dr import parallel
 from kafka_dr.errors import KafkaDrError
+from kafka_dr.json_documents import DocumentDamaged
 from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.known_topics import SeenTopics
 from kafka_dr.runs.silent_clusters import FULL_SECONDS
 from kafka_dr.topology import ProtectionGroup
+from kafka_dr.watch_results import WatchResultStore
 
 
 def look(group: ProtectionGroup, clients: Clients, clusters: Collection[str]) -> None:
@@ -56,6 +58,19 @@ def seen_on(group: ProtectionGroup, clients: Clients, cluster: str) -> SeenTopic
         lambda: clients.register(cluster).added_acls(group.name, cluster).current,
     )
     return SeenTopics.of(group, names, added)
+
+
+def first_seen(group: str, clients: Clients) -> dict[str, str]:
+    """Return when health first saw each topic that a pattern matches, as it keeps that; empty if it cannot be read.
+
+    It is shown, and nothing follows from it.
+    """
+    try:
+        kept = WatchResultStore(clients.evidence_root).read(group, "health")
+    except (OSError, DocumentDamaged):
+        return {}
+    rows = kept.facts.get("matched_topics", ()) if kept else ()
+    return {str(row["topic"]): str(row["since"]) for row in rows if "topic" in row and "since" in row}
 
 
 def others_of(group: ProtectionGroup, clients: Clients) -> tuple[ProtectionGroup, ...]:

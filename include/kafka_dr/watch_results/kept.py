@@ -17,10 +17,10 @@ _REMEMBERED = timedelta(days=14)
 _MOST_PERIODS = 100
 #: Facts that count what a look did; the result also keeps their sum over all looks.
 _COUNTED = ("denies_added",)
-#: Facts that stay as they were where a look could not find them out: what they were compared with must not be lost.
-_LASTING = ("silent", "fence_missing")
 #: The topics that patterns match, a row each.
 _MATCHED = "matched_topics"
+#: Facts that stay as they were where a look could not find them out: what they were compared with must not be lost.
+_LASTING = ("silent", "fence_missing", _MATCHED)
 #: What health reads of a register. A look that could not read it keeps what was read last, apart from what is true now.
 _RECORD = ("phase", "active", "epoch", "run", "verb", "held")
 _LAST_RECORD = "last_record"

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from kafka_dr.checks.pattern_topics import creators, judged
+from kafka_dr.checks.pattern_topics import creators, in_words, judged
 from kafka_dr.clusters import Acl, AclOperation, AclPermission, PatternType, ResourceType
 from kafka_dr.runs.known_topics import Contested
 from support.pattern_group import pattern_group
@@ -21,6 +21,14 @@ def test_the_topics_are_shown_by_pattern_and_a_contested_one_stops_a_run() -> No
     disputed = judged(GROUP, ["eu.a"], [Contested("eu.b", "carts")], ["User:x may create more"])
     assert disputed.outcome == "failed"
     assert "eu.b, which belongs to the protection group carts, too" in disputed.detail
+
+
+def test_each_pattern_says_what_it_matches_and_since_when_it_is_known() -> None:
+    found = judged(GROUP, ["eu.a", "eu.b", "us.orders"], (), (), since={"eu.b": "2026-03-01T12:00:00+00:00"})
+    assert in_words(found) == [
+        r"eu\.(a|b) matches eu.a, eu.b (since 2026-03-01T12:00:00+00:00)",
+        "[a-z]+\\.orders matches us.orders",
+    ]
 
 
 def test_who_may_create_more_is_excused_and_named() -> None:

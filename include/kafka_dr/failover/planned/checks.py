@@ -208,7 +208,7 @@ _QUESTIONS: tuple[tuple[str, Question], ...] = (
     ("standby_configured", standby_configured),
     (
         pattern_topics.NAME,
-        lambda run: pattern_topics.topics_of_patterns(run, (run.source, run.target), seen=run.read_cache),
+        lambda run: pattern_topics.topics_of_patterns(run, (run.source, run.target), seen=run.read_cache, dated=True),
     ),
     ("topics_have_leaders", _topics_have_leaders),
     ("writers_declared", _writers_declared),
