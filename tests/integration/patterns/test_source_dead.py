@@ -14,7 +14,7 @@ from support.disaster import Disaster, disaster_is_over
 from support.patterned_group import PatternedGroup
 from support.protection import Protection
 
-pytestmark = [pytest.mark.kafka, pytest.mark.long]
+pytestmark = pytest.mark.kafka
 
 
 @pytest.fixture
@@ -33,6 +33,7 @@ def disaster(protection: Protection) -> Iterator[Disaster]:
     disaster_is_over(made)
 
 
+@pytest.mark.long
 def test_topics_that_only_the_dead_cluster_had_are_let_in_too_and_it_is_fenced_with_new_ones_when_it_returns(
     disaster: Disaster,
 ) -> None:
