@@ -198,7 +198,7 @@ def served(api: StrimziApi) -> Iterator[str]:
 
     lock = threading.Lock()
     server = ThreadingHTTPServer(("127.0.0.1", 0), KubernetesHandler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
     try:
         yield f"http://127.0.0.1:{server.server_address[1]}"
     finally:

@@ -60,7 +60,7 @@ def reached(connector: OneConnector, name: str = "copier") -> Iterator[Confluent
             pass
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), ReplicatorHandler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
     clock = SystemClock()
     with ConnectClient(ConnectEndpoint(f"http://127.0.0.1:{server.server_address[1]}"), clock=clock) as connect:
         yield ConfluentReplicator(
@@ -78,6 +78,9 @@ def test_it_is_stopped_and_resumed_as_it_was() -> None:
         assert existing.stop(5).at_rest
         assert existing.resume(before, 5).state_of("copier") == "running"
         assert existing.resume(ExistingStatus((PartStatus("copier", "paused"),)), 5).state_of("copier") == "paused"
+        existing.stop(5)
+        assert existing.resume(ExistingStatus((PartStatus("copier", "stopped"),)), 5).at_rest, "it was stopped before"
+        assert connector.state == "STOPPED"
 
 
 def test_it_says_how_far_it_has_read_and_takes_no_positions() -> None:

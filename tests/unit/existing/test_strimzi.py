@@ -134,6 +134,22 @@ def test_positions_are_given_to_a_stopped_connector_and_read_back() -> None:
         existing.seed({P: 50})
 
 
+def test_positions_that_are_others_when_they_are_read_back_are_left_to_a_person() -> None:
+    api = StrimziApi(mirror(**LIST, **ALTER))
+    answer = api._manage_offsets
+    with reached(api) as existing:
+        existing.stop(5)
+
+        def somebody_else_too(verb: str, name: str) -> str:
+            said = answer(verb, name)
+            api.offsets[P.topic, 0] = 60
+            return said
+
+        api._manage_offsets = somebody_else_too  # type: ignore[method-assign]
+        with pytest.raises(NeedsPerson, match=r"orders\.payments-0 was read back as 61 instead of 50"):
+            existing.seed({P: 50})
+
+
 def test_what_the_operator_refuses_is_said_in_its_words() -> None:
     api = StrimziApi(mirror(**LIST, **ALTER))
     with reached(api) as existing:
