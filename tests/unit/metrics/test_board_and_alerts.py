@@ -31,6 +31,7 @@ TABLES = {"dr_readiness": "check", "dr_canary": "verdict", "dr_lag_audit": "find
 SHARED = {
     "*was fenced by a version that let applications change topics …*",
     "*its run would be refused before it could ask for approval*",
+    "*topics that patterns match had no DENYs on …, and have them now*",
     "*the process that looked at it was ended by signal …*",
     "*does not exist, so nothing … is copied*",
 }
