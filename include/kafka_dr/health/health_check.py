@@ -189,6 +189,7 @@ def _fences(
 
 
 def _restored(context: GroupContext, cluster: str, state: RegisterState, registers: RegisterAnswers) -> list[Check]:
+    # It has to answer: a look that was too slow would leave topics out.
     context.look_for_topics(cluster)
     wanted = denies_of(context.group, state, cluster)
     required = AsksFor(lambda now: wanted <= denies_of(context.group, now, cluster), f"these DENYs on {cluster}")

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime
 
 import pytest
 
 from kafka_dr.adoption.adopt import adopt
 from kafka_dr.command_line.group_status import status_of
+from kafka_dr.failover.planned import fence_source, verify
 from kafka_dr.failover.runner import run_step
+from kafka_dr.fencing import plan
 from kafka_dr.health.health_check import check_health
 from kafka_dr.runs.at_rest import WatchResult
 from kafka_dr.runs.record import StepFailed
@@ -42,6 +45,18 @@ def look(group: PatternedGroup, *, at_flows: bool = False) -> WatchResult:
         kept = KeptResult(group.name, "health", found.outcome, found.sentences, datetime.now(UTC), facts=found.facts)
         WatchResultStore(clients.evidence_root).keep(kept)
         return found
+
+
+class Fences:
+    """The plan of a fence, at whose first use somebody creates a topic; what was looked up before lacks it."""
+
+    def __init__(self, meanwhile: Callable[[], object]) -> None:
+        self._meanwhile = [meanwhile]
+
+    def __getattr__(self, name: str) -> object:
+        while self._meanwhile:
+            self._meanwhile.pop()()
+        return getattr(plan, name)
 
 
 def shown(group: PatternedGroup) -> list[dict[str, str]]:
@@ -97,17 +112,18 @@ def test_a_topic_is_fenced_before_it_is_copied_and_moves_there_and_back(group: P
 
 @pytest.mark.long
 def test_a_topic_that_appears_in_the_middle_of_a_run_ends_it_before_the_hand_over_and_is_fenced_after_it(
-    group: PatternedGroup,
+    group: PatternedGroup, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     protection, orders = group.protection, f"{group.begin}eu.orders"
     look(group, at_flows=True)
     group.wait_copied_to("west", orders)
 
-    # Right before the fence: it is fenced with the others, and has no copy, so nothing is handed over.
+    # While the fence is built: it is fenced with the others, and has no copy, so nothing is handed over.
     request = group.go(StepName.CLAIM)
-    early = group.create("east", "us.early")
+    monkeypatch.setattr(fence_source, "plan", Fences(lambda: group.create("east", "us.early")))
     with protection.clients() as clients:
         record = failed(StepName.FENCE_SOURCE, request, clients)
+    early = f"{group.begin}us.early"
     assert f"{early}-0 on east is missing on west" in record.detail
     assert not group.is_writable("east", early)
     group.roll_back(request)
@@ -131,9 +147,10 @@ def test_a_topic_that_appears_in_the_middle_of_a_run_ends_it_before_the_hand_ove
     look(group, at_flows=True)
     group.wait_copied_to("west", late)
 
-    # After the hand-over: it is fenced by the next step, and the report names it.
+    # After the hand-over, and while verify looks: it is fenced, and the report names it.
     request = group.go(StepName.FLIP_ROUTE)
-    last = group.create("east", "us.last")
+    last, real = f"{group.begin}us.last", verify._fence_new_topics
+    monkeypatch.setattr(verify, "_fence_new_topics", lambda run: group.create("east", "us.last") and real(run))
     with protection.clients() as clients:
         verified = run_step(StepName.VERIFY, request, clients)
         assert verified.facts["topics_fenced_late"] == [last]

@@ -35,10 +35,9 @@ def act(run: Run) -> Mapping[str, Any]:
     guard = run.guard(Phase.SWITCHING)
     _journal_beginning(run)
     changes = run.acl_changes(run.source, guard)
-    run.look_for_topics(run.source)
     changes.add(plan.write_fence(run.group), plan.probe_fence(run.group))
     if run.look_for_topics(run.source):
-        # A topic that a pattern matches was created meanwhile. If there are more, the proof finds them.
+        # A topic that a pattern matches was created meanwhile. One that comes later ends the run in open_target.
         changes.add(plan.write_fence(run.group), plan.probe_fence(run.group))
     fenced_at = run.clock.now()
 
