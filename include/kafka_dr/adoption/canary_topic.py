@@ -19,7 +19,7 @@ _CONFIG: Mapping[str, str] = {"cleanup.policy": "delete", "retention.ms": str(24
 #: How many replicas the brokers give a topic for which nobody says it: their ``default.replication.factor``.
 _BY_THE_CLUSTER = -1
 #: How a person says yes: in Airflow's form, and on the command line.
-_YES = "trigger dr_adopt with create_canary_topic, or plan it with --create-canary-topic"
+_YES = "trigger dr_adopt with create_canary_topic, or python -m kafka_dr adopt with --create-canary-topic"
 
 
 @dataclass(frozen=True, slots=True)

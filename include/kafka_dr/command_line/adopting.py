@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kafka_dr.adoption.adopt import adopt as adopt_group
-from kafka_dr.adoption.way import way_of
+from kafka_dr.adoption.way import way_of, with_canary_topic
 from kafka_dr.command_line import asked
 from kafka_dr.command_line.approved_run import BreakGlass, By, Yes, answering_of, approved_run
 from kafka_dr.command_line.exit_codes import with_exit_codes
@@ -18,6 +18,7 @@ from kafka_dr.command_line.opened import (
     opened,
 )
 from kafka_dr.command_line.step_page import StepPage
+from kafka_dr.errors import Refused
 from kafka_dr.runs.record import StepFailed
 from kafka_dr.runs.request import RunRequest
 
@@ -30,6 +31,7 @@ def adopt(
     break_glass: BreakGlass = False,
     by: By = None,
     yes: Yes = False,
+    create_canary_topic: asked.CreateCanary = False,
     topology: TopologyFile = None,
     connections: ConnectionsFile = None,
     evidence: EvidenceFolder = None,
@@ -46,10 +48,13 @@ def adopt(
         run = asked.new_run(clients.clock.now())
         if way_of(group, clients) == "take_over":
             request = RunRequest(group, run, reason=reason, verb="take_over")
+            found = with_canary_topic(request, clients, create=create_canary_topic)
+            if not found.passes:
+                raise Refused(found.detail)
             raise approved_run(request, clients, answering, as_json=as_json)
         page = StepPage(group, run, as_json)
         try:
-            record = adopt_group(group, clients, run)
+            record = adopt_group(group, clients, run, create_canary_topic=create_canary_topic)
         except StepFailed as failure:
             page.show(failure.record)
             raise page.end(

@@ -58,6 +58,10 @@ HandBack = Annotated[
         help="what copies afterwards: existing, as before the adoption; own_connector, which runs unattended",
     ),
 ]
+CreateCanary = Annotated[
+    bool,
+    typer.Option("--create-canary-topic", help="of an adoption: create the group's canary topic if it is missing"),
+]
 Run = Annotated[str | None, typer.Option("--run", help="the run that died, so that no other is ended; any without it")]
 
 Confirmed = Annotated[

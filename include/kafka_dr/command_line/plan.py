@@ -11,7 +11,7 @@ import typer
 from rich.console import Console
 
 from kafka_dr.adoption.adopt import adopt
-from kafka_dr.adoption.way import way_of
+from kafka_dr.adoption.way import way_of, with_canary_topic
 from kafka_dr.command_line import asked
 from kafka_dr.command_line.exit_codes import ExitCode, with_exit_codes
 from kafka_dr.command_line.opened import (
@@ -25,6 +25,7 @@ from kafka_dr.command_line.opened import (
 )
 from kafka_dr.command_line.status_page import plain
 from kafka_dr.command_line.step_page import StepPage
+from kafka_dr.errors import Refused
 from kafka_dr.failover.resume_plan import ResumePlan, plan_resume
 from kafka_dr.failover.runner import run_step
 from kafka_dr.runs.clients import Clients
@@ -58,9 +59,7 @@ def plan(
     mode: asked.Mode = "quarantine",
     rescue: asked.Rescue = "keep",
     hand_back_to: asked.HandBack = "existing",
-    create_canary_topic: Annotated[
-        bool, typer.Option(help="of an adoption: create the canary topic if it is missing")
-    ] = False,
+    create_canary_topic: asked.CreateCanary = False,
     run: asked.Run = None,
     topology: TopologyFile = None,
     connections: ConnectionsFile = None,
@@ -116,7 +115,11 @@ def _dry_run(page: StepPage, request: RunRequest, clients: Clients) -> NoReturn:
 def _adoption(page: StepPage, reason: str, clients: Clients, *, create_canary_topic: bool) -> RunRequest:
     """Show what an adoption would do and end, or return the request of a take over."""
     if way_of(page.group, clients) == "take_over":
-        return RunRequest(page.group, page.run, dry_run=True, reason=reason, verb="take_over")
+        request = RunRequest(page.group, page.run, dry_run=True, reason=reason, verb="take_over")
+        found = with_canary_topic(request, clients, create=create_canary_topic)
+        if not found.passes:
+            raise Refused(found.detail)
+        return request
     try:
         page.show(adopt(page.group, clients, page.run, dry_run=True, create_canary_topic=create_canary_topic))
     except StepFailed as failure:

@@ -56,7 +56,8 @@ class AdoptionWayOperator(FirstTask, BaseBranchOperator):
         request = run_request(context, "take_over")
         with plain_errors(), open_clients() as clients:
             way = way_of(request.protection_group, clients)
-            checks = before_the_audit(request, clients) if way == "take_over" else ()
+            create = bool(context["params"].get("create_canary_topic", False))
+            checks = before_the_audit(request, clients, create_canary_topic=create) if way == "take_over" else ()
         self.log.info(
             "%s", "existing replication is taken over" if way == "take_over" else "there is nothing to take over"
         )

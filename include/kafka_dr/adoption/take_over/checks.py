@@ -12,6 +12,8 @@ from kafka_dr.audit.finding import FindingKind
 from kafka_dr.checks import authorizers, register_checks
 from kafka_dr.checks.authorizers import authorizer_of
 from kafka_dr.checks.cluster_checks import leaderless, right_clusters
+from kafka_dr.checks.pattern_topics import NAME as TOPICS_OF_PATTERNS
+from kafka_dr.checks.pattern_topics import topics_of_patterns
 from kafka_dr.clusters import AclOperation, ResourceType
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.fencing.authorizer import EVERYONE
@@ -36,7 +38,16 @@ def take_over_checks(context: TakeOverContext, *, audited: bool = True) -> tuple
     if worst(first) != "ok":
         return first
     questions = (*_QUESTIONS, *(_OF_THE_AUDIT if audited else ()))
-    return first + tuple(_asked(context, name, ask) for name, ask in questions)
+    found = tuple(_asked(context, name, ask) for name, ask in questions)
+    return (*first, *found, *_of_patterns(context))
+
+
+def _of_patterns(context: TakeOverContext) -> tuple[Check, ...]:
+    run = context.run
+    try:
+        return topics_of_patterns(run, (run.source, run.target), seen=run.read_cache)
+    except KafkaDrError as error:
+        return (Check(TOPICS_OF_PATTERNS, "unknown", str(error)),)
 
 
 def _asked(context: TakeOverContext, name: str, ask: Question) -> Check:

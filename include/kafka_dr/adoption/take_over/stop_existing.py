@@ -55,6 +55,7 @@ def act(run: Run) -> Mapping[str, Any]:
     if context.existing.abilities().stop.can:
         guard.require()
         context.existing.stop(seconds)
+    run.look_for_topics(run.source, run.target)
     applications, probe, changes = plan.standby_in_order(run.group)
     # The probe is denied last: a leader that refuses it applies the DENYs before it, too.
     target = run.acl_changes(run.target, guard)
