@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from kafka_dr.clock import SystemClock
 from kafka_dr.clusters import Acl, AclOperation, AclPermission, PatternType, ResourceType, TopicPartition
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.replication import ConnectClient, ConnectEndpoint, SourceOffset
+from kafka_dr.runs.group_context import GroupContext
 from lab import jars, java, rights
 from lab.api import Lab
 from lab.bootstrap import cache_folder
@@ -104,11 +106,13 @@ class ExistingFlow:
     """The replication of one group by somebody else, from east to west.
 
     :param worker: runs its connector
+    :param begins: how the topics begin that it copies besides those that begin like the group
     """
 
     protection: Protection
     worker: OldWorker
     connect: ConnectClient = field(init=False)
+    begins: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         self.connect = ConnectClient(self.worker.endpoint, clock=SystemClock())
@@ -134,7 +138,13 @@ class ExistingFlow:
         """Let its principal write the copies on west, as a replicator may."""
         operations = (AclOperation.WRITE, AclOperation.DESCRIBE, AclOperation.CREATE, AclOperation.ALTER)
         with self.protection.cluster("west", "admin") as admin:
-            admin.acls.add([self.right(each) for each in operations])
+            admin.acls.add(
+                [
+                    replace(self.right(each), name=begin)
+                    for each in operations
+                    for begin in (f"{self.protection.name}.", *self.begins)
+                ]
+            )
 
     def right(self, operation: AclOperation, permission: AclPermission = AclPermission.ALLOW) -> Acl:
         """Return a right of its principal on the group's topics."""
@@ -152,7 +162,8 @@ class ExistingFlow:
         )
         write_private(secrets, f"west.sasl.jaas.config={login}\n")
         with self.protection.clients() as clients:
-            own = clients.replicator(self.protection.flow).config()
+            group = GroupContext(self.protection.name, clients).group
+            own = clients.replicator(self.protection.flow, group=group).config()
         access = {key: value for key, value in own.items() if key.startswith(("source.cluster.", "target.cluster."))}
         producer = {
             f"producer.override.{key.removeprefix('target.cluster.')}": value
@@ -165,7 +176,7 @@ class ExistingFlow:
             "producer.override.sasl.jaas.config": f"${{file:{secrets}:west.sasl.jaas.config}}",
             "connector.class": own["connector.class"],
             "replication.policy.class": own["replication.policy.class"],
-            "topics": rf"{self.protection.name}\..*",
+            "topics": ",".join(rf"{re.escape(begin)}.*" for begin in (f"{self.protection.name}.", *self.begins)),
             "tasks.max": "1",
             "key.converter": _BYTES,
             "value.converter": _BYTES,
