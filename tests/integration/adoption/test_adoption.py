@@ -260,7 +260,7 @@ def without_canary_topic(protection: Protection) -> None:
                 time.sleep(0.05)
 
 
-def test_a_take_over_that_was_told_to_creates_a_missing_canary_topic_before_its_audit(
+def test_a_take_over_creates_a_missing_canary_topic_before_its_audit_if_a_person_said_so(
     protection: Protection, clients: Clients
 ) -> None:
     without_canary_topic(protection)
