@@ -106,7 +106,7 @@ class ExistingFlow:
     """The replication of one group by somebody else, from east to west.
 
     :param worker: runs its connector
-    :param begins: how the topics begin that it copies besides those that begin like the group
+    :param begins: how the topics begin that it copies, next to the group's own name
     """
 
     protection: Protection
