@@ -26,7 +26,7 @@ def way_of(group: str, clients: Clients) -> AdoptionWay:
     :raises NeedsPerson: the registers contradict each other, or the one that decides cannot be read
     """
     context = GroupContext(group, clients)
-    if context.group.existing_replication is None:
+    if context.declared.existing_replication is None:
         return "adopt"
     state = context.read_register_state()
     return "take_over" if state is None or state.phase is Phase.RELEASED else "adopt"
