@@ -148,6 +148,8 @@ PLAIN_ROOMS = (
     "include/kafka_dr/quoting.py",
     "include/kafka_dr/canary/*.py",
     "include/kafka_dr/replication/*.py",
+    "include/kafka_dr/replication/existing/*.py",
+    "tests/unit/existing/*.py",
     "include/kafka_dr/routing/*.py",
     "include/kafka_dr/topology/*.py",
     "include/kafka_dr/config_sync/*.py",

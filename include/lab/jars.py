@@ -23,6 +23,8 @@ KAFKA = LOCKS / "kafka-4.3.1.lock"
 FORMER_KAFKA = LOCKS / "kafka-3.9.1.lock"
 #: For a test of a Connect that asks for a login; no worker of the lab runs it.
 CONNECT_BASIC_AUTH = LOCKS / "connect-basic-auth-4.3.1.lock"
+#: For a test of an application of Kafka Streams.
+KAFKA_STREAMS = LOCKS / "kafka-streams-4.3.1.lock"
 SPARK_KAFKA = LOCKS / "spark-kafka-4.2.0.lock"
 MIRROR = "KAFKA_DR_MAVEN_MIRROR"
 NEEDED_BYTES = 512 * 1024**2

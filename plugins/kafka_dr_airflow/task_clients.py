@@ -14,7 +14,7 @@ from kafka_dr.clusters import ClientSettings
 from kafka_dr.connections.connection import Connection
 from kafka_dr.connections.meaning import content_keys, signing_key, signing_pem
 from kafka_dr.evidence.signing import SigningKey
-from kafka_dr.replication import ConnectEndpoint
+from kafka_dr.http_endpoint import HttpEndpoint
 from kafka_dr.rounds import AccessData
 from kafka_dr.runs.clients import Clients
 from kafka_dr.topology import Topology
@@ -63,7 +63,7 @@ def _settings_of(connection_id: str) -> ClientSettings:
     return KafkaClusterHook(connection_id).settings()
 
 
-def _connect_of(connection_id: str) -> ConnectEndpoint:
+def _connect_of(connection_id: str) -> HttpEndpoint:
     return ConnectHook(connection_id).endpoint()
 
 

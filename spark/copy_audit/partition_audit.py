@@ -175,6 +175,8 @@ class PartitionAudit:
             resume=(resume, self._target_end),
             runs=tuple(self.comparison.runs()),
             unverified_since=self._unverified_since(frontier[0]),
+            copied=self._copied(settled),
+            displaced=self._displaced(settled),
             digests=None
             if self.compacted
             else digests(log.below(resume), self.comparison.target.below(self._target_end)),
@@ -182,6 +184,28 @@ class PartitionAudit:
             missing=self._missing([d for d in settled if d.kind is FindingKind.LOST and d not in unread]),
             came=self.arrivals.offsets,
         )
+
+    def _copied(self, settled: Sequence[Difference]) -> tuple[int, int] | None:
+        """Return up to where there are copies, also changed ones and those in another order."""
+        arrived = [d for d in settled if d.kind in _ARRIVED and d.source_offset is not None]
+        log = self.comparison.source
+        last = _indexes(log, [(d.source_offset, d.count) for d in arrived])
+        until = [int(log.offsets[last.max()]) + 1] if len(last) else []
+        if self.comparison.matched_until is not None:
+            until.append(self.comparison.matched_until)
+        return (max(until), self._target_end) if until else None
+
+    def _displaced(self, settled: Sequence[Difference]) -> tuple[tuple[tuple[int, int], tuple[int, int]], ...]:
+        """Return where records are in another order: their ranges on the source and on the target."""
+        logs = self.comparison.source, self.comparison.target
+        found = []
+        for each in (d for d in settled if d.kind is FindingKind.REORDERED):
+            both = [
+                _span(log, at, each.count)
+                for log, at in zip(logs, (each.source_offset, each.target_offset), strict=True)
+            ]
+            found.append((both[0], both[1]))
+        return tuple(found)
 
     def _missing(self, lost: Sequence[Difference]) -> Fingerprints:
         """Return the missing records that have not come, and those that are lost now."""
@@ -344,6 +368,12 @@ def _indexes(log: Fingerprints, found: Sequence[tuple[int | None, int]]) -> Long
     first = np.searchsorted(log.offsets, [offset for offset, _ in found if offset is not None])
     parts = [np.arange(start, start + count) for start, (_, count) in zip(first.tolist(), found, strict=True)]
     return np.concatenate([np.empty(0, np.int64), *parts])
+
+
+def _span(log: Fingerprints, first: int | None, count: int) -> tuple[int, int]:
+    """Return the offset of the first of some records in a row, and the one next after the last."""
+    indexes = _indexes(log, [(first, count)])
+    return int(log.offsets[indexes[0]]), int(log.offsets[indexes[-1]]) + 1
 
 
 def _only_on_source(difference: Difference) -> bool:

@@ -63,6 +63,9 @@ class PartitionOutcome:
     :param frontier: next to verify on the source and on the target: below, every record was matched in order
     :param resume: where the next audit resumes, on the source and on the target
     :param digests: of what is settled; ``None`` if compaction removes records from one cluster that the other one has
+    :param copied: next after the last record of the source that has a copy, and next after what was read of the target:
+        above both, nothing is known to correspond; ``None`` if no record was matched
+    :param displaced: ranges of records that are in another order, on the source and on the target
     :param late: the first record that waits too long, and next after the last one; ``None`` if there is none
     :param missing: records of the source that are reported lost, by this audit and by earlier ones
     :param came: offsets of the source whose records earlier audits reported lost, and that have come since
@@ -78,6 +81,8 @@ class PartitionOutcome:
     resume: tuple[int, int]
     runs: tuple[OffsetRun, ...] = field(repr=False)
     unverified_since: int | None = None
+    copied: tuple[int, int] | None = None
+    displaced: tuple[tuple[tuple[int, int], tuple[int, int]], ...] = ()
     digests: Digests | None = field(default=None, repr=False)
     late: tuple[int, int] | None = None
     missing: Fingerprints = field(default=NOTHING, repr=False)

@@ -21,8 +21,8 @@ from kafka_dr.clock import SystemClock
 from kafka_dr.clusters import Acl, AclOperation, AclPermission, KafkaCluster, PatternType, ResourceType
 from kafka_dr.clusters.acls import Acls
 from kafka_dr.errors import Refused
+from kafka_dr.http_endpoint import HttpEndpoint
 from kafka_dr.locked_file import LockedFile
-from kafka_dr.replication import ConnectEndpoint
 from kafka_dr.topology import AccessRulesSpec
 from lab.api import Lab
 from support.kept_elsewhere import RulesPipeline, RulesProgram, rights_as_rules, scope_of
@@ -149,7 +149,7 @@ def _in_kafka_users(protection: Protection, stack: ExitStack) -> Any:
     for name, spec in users_of(set(rights_as_rules(protection, "east"))).items():
         api.put(name, spec)
     stack.enter_context(api.running())
-    protection.endpoints["kubernetes_east"] = ConnectEndpoint(api.address, token=TOKEN)
+    protection.endpoints["kubernetes_east"] = HttpEndpoint(api.address, token=TOKEN)
     declared = {"kept_by": "kafka_user", "connection": "kubernetes_east", "namespace": "kafka"}
 
     def others_add(acl: Acl) -> None:

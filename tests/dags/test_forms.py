@@ -22,6 +22,7 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     "dr_adopt": {"protection_group": "orders"},
     "dr_drill": {"kind": "planned"},
     "dr_failback": {"protection_group": "orders", "mode": "quarantine", "rescue": "keep"},
+    "dr_un_adopt": {"protection_group": "orders", "hand_back_to": "existing"},
     **{f"dr_{verb}": {"protection_group": "orders"} for verb in ("planned_failover", "unplanned_failover", "resume")},
 }
 #: Pages that a person walks through by keyboard, and what is on each of them when it is there. While it loads again by
@@ -38,6 +39,7 @@ NEEDED: dict[str, dict[str, Any]] = {
     "dr_planned_failover": {"reason": "a test"},
     "dr_unplanned_failover": {"reason": "a test"},
     "dr_failback": {"reason": "a test"},
+    "dr_un_adopt": {"reason": "a test"},
     "dr_resume": {"reason": "a test", "decision": "finish"},
 }
 #: What a person triggers when it counts. The other forms ask for no more, and are sent with ``--long``; what Airflow's
@@ -151,7 +153,7 @@ def test_a_parameter_that_no_dag_has_ends_its_run_before_anything_else(
         # The last one fails because the first one did.
         outcome = states.pop("outcome", "failed")
         (first,) = (task for task, state in states.items() if state == "failed")
-        later = {task: state for task, state in states.items() if task not in (first, "roll_back")}
+        later = {task: state for task, state in states.items() if task not in (first, "roll_back", "give_back")}
         assert (outcome, set(later.values()) <= {"upstream_failed"}) == ("failed", True), (dag, states)
         log = alice.log(dag, run, first)
         assert f"{dag} was triggered with a parameter that it does not have: 'dryrun'" in log

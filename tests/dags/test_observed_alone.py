@@ -25,7 +25,8 @@ evidence: {root: %s}
 """
 #: What changes something, and its first task.
 CHANGING = {
-    "dr_adopt": "adopt",
+    "dr_adopt": "plan",
+    "dr_un_adopt": "preflight",
     "dr_planned_failover": "preflight",
     "dr_unplanned_failover": "gather_evidence",
     "dr_failback": "stranded_records",

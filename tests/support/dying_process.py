@@ -21,7 +21,8 @@ from kafka_dr.clusters.transactions import Transactions
 from kafka_dr.clusters.writing import TransactionalWriter, Writing
 from kafka_dr.errors import TryAgain
 from kafka_dr.register import KafkaRegister
-from kafka_dr.replication import Mm2Replicator
+from kafka_dr.replication import ConnectClient, Mm2Replicator
+from kafka_dr.replication.existing import MirrorMakerOnConnect
 from kafka_dr.routing import FileRouter
 from kafka_dr.runs.background import BackgroundCall
 from kafka_dr.runs.record import StepFailed
@@ -58,6 +59,10 @@ def _of_flow(of: Any, *_: object, **__: object) -> str:
     return str(of.flow)
 
 
+def _once_existing(of: Any, *_: object) -> str:
+    return str(of.described)
+
+
 _CHANGES: tuple[tuple[type, str, Told], ...] = (
     (KafkaRegister, "write_fact", lambda of, _group, _run, fact, _payload, **_: f"{fact} on {of._cluster.name}"),
     (KafkaRegister, "compare_and_set", lambda of, _expected, new: f"{new.phase} on {of._cluster.name}"),
@@ -77,6 +82,10 @@ _CHANGES: tuple[tuple[type, str, Told], ...] = (
     (Mm2Replicator, "stop", _of_flow),
     (Mm2Replicator, "seed", _of_flow),
     (Mm2Replicator, "resume", _of_flow),
+    (MirrorMakerOnConnect, "stop", _once_existing),
+    (MirrorMakerOnConnect, "seed", _once_existing),
+    (MirrorMakerOnConnect, "resume", _once_existing),
+    (ConnectClient, "delete", lambda _, name: name),
 )
 
 

@@ -59,7 +59,7 @@ class FakeRegisters:
 
         :param more: what else they reach
         """
-        group = SimpleNamespace(name="orders", clusters=("east", "west"))
+        group = SimpleNamespace(name="orders", clusters=("east", "west"), topic_patterns=())
         reached = {
             "topology": SimpleNamespace(group=lambda _: group),
             "clock": SystemClock(),

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from confluent_kafka import Consumer
 
 from kafka_dr.clusters import TopicPartition
-from kafka_dr.topology.model import GroupsPolicy
+from kafka_dr.topology.readers import GroupsPolicy
 from support.protection import Protection
 
 

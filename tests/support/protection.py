@@ -30,8 +30,9 @@ from kafka_dr.clusters.writing import NewRecord
 from kafka_dr.evidence.signing import SigningKey
 from kafka_dr.failover.ask_approval import ask_approval
 from kafka_dr.failover.runner import run_step
+from kafka_dr.http_endpoint import HttpEndpoint
 from kafka_dr.register import RegisterState
-from kafka_dr.replication import ConnectClient, ConnectEndpoint, Flow
+from kafka_dr.replication import ConnectClient, Flow
 from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.record import StepRecord
 from kafka_dr.runs.request import RunRequest, StepName
@@ -89,7 +90,7 @@ class Protection:
     evidence: dict[str, object] = field(default_factory=dict)
     neighbours: tuple[str, ...] = ()
     access_rules: dict[str, AccessRulesSpec] = field(default_factory=dict)
-    endpoints: dict[str, ConnectEndpoint] = field(default_factory=dict)
+    endpoints: dict[str, HttpEndpoint] = field(default_factory=dict)
 
     @property
     def topic(self) -> str:
@@ -189,7 +190,7 @@ class Protection:
     def delete_flows(self) -> None:
         """Delete the connectors of this group, so that they do not run during the tests that follow."""
         for cluster in CLUSTERS:
-            endpoint = ConnectEndpoint(cluster.connect_url(self.lab.settings))
+            endpoint = HttpEndpoint(cluster.connect_url(self.lab.settings))
             with ConnectClient(endpoint, clock=SystemClock()) as connect:
                 for name in connect.connectors():
                     if name.startswith(f"dr.{self.name}."):
@@ -298,10 +299,10 @@ class Protection:
             answers = client.write_permission.ask(topic.partitions)
             return {answer.verdict for answer in answers}
 
-    def _endpoint_of(self, connection: str) -> ConnectEndpoint:
+    def _endpoint_of(self, connection: str) -> HttpEndpoint:
         if connection in self.endpoints:
             return self.endpoints[connection]
-        return ConnectEndpoint(cluster_named(connection.removeprefix("connect_")).connect_url(self.lab.settings))
+        return HttpEndpoint(cluster_named(connection.removeprefix("connect_")).connect_url(self.lab.settings))
 
     def _settings_of(self, connection: str) -> ClientSettings:
         _, cluster, role = connection.split("_")

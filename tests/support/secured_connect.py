@@ -23,7 +23,8 @@ from cryptography.hazmat.primitives.serialization import pkcs12
 
 from kafka_dr.clock import SystemClock
 from kafka_dr.errors import KafkaDrError
-from kafka_dr.replication import ConnectClient, ConnectEndpoint, TlsFiles
+from kafka_dr.http_endpoint import HttpEndpoint, TlsFiles
+from kafka_dr.replication import ConnectClient
 from lab import jars, java
 from lab.api import Lab
 from lab.bootstrap import cache_folder
@@ -108,7 +109,7 @@ def _pem(certificate: x509.Certificate) -> bytes:
 
 
 @contextmanager
-def secured_worker(lab: Lab, authority: Authority, folder: Path, port: int) -> Iterator[ConnectEndpoint]:
+def secured_worker(lab: Lab, authority: Authority, folder: Path, port: int) -> Iterator[HttpEndpoint]:
     """Run a worker of its own on the lab's eastern cluster, and lend what a client needs to reach it."""
     client = authority.signed("client")
     users, login = folder / "users.properties", folder / "login.conf"
@@ -142,7 +143,7 @@ def secured_worker(lab: Lab, authority: Authority, folder: Path, port: int) -> I
     )
     arguments[arguments.index("-cp") + 1] += f":{extension}/*"
     command = [java_command, f"-Djava.security.auth.login.config={login}", *arguments]
-    endpoint = ConnectEndpoint(
+    endpoint = HttpEndpoint(
         f"https://127.0.0.1:{port}", USER, PASSWORD, tls=TlsFiles(str(authority.ca_file), str(client))
     )
     with (folder / "worker.log").open("wb") as log, subprocess.Popen(command, stdout=log, stderr=log) as worker:
@@ -153,7 +154,7 @@ def secured_worker(lab: Lab, authority: Authority, folder: Path, port: int) -> I
             worker.kill()
 
 
-def _wait_for(endpoint: ConnectEndpoint, worker: subprocess.Popen[bytes], log: Path) -> None:
+def _wait_for(endpoint: HttpEndpoint, worker: subprocess.Popen[bytes], log: Path) -> None:
     deadline = time.monotonic() + _SECONDS
     with ConnectClient(endpoint, clock=SystemClock()) as connect:
         while True:

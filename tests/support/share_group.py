@@ -8,12 +8,31 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from kafka.protocol.admin import IncrementalAlterConfigsRequest
+
+from kafka_dr.clusters import ClientSettings
+from kafka_dr.clusters.protocol_client import ProtocolClient
 from lab import jars, java
 from lab.api import Lab
 from lab.bootstrap import cache_folder
 from lab.jvm import Jvm
 
 _SECONDS = 60
+#: The protocol's numbers for a group among the resources of configurations, and for setting a value.
+_GROUP, _SET = 32, 0
+
+
+def begin_at_the_start(lab: Lab, cluster: str, group: str) -> None:
+    """Let a share group begin at the start of its topics; by default it begins at their ends."""
+    change = ("share.auto.offset.reset", _SET, "earliest")
+    wanted = IncrementalAlterConfigsRequest(resources=[(_GROUP, group, [change])], validate_only=False)
+    settings = ClientSettings.from_librdkafka(lab.client_settings(cluster, "admin"))
+    client = ProtocolClient(**settings.kafka_python())
+    try:
+        answer = client.request(wanted)
+    finally:
+        client.close()
+    assert [row.error_code for row in answer.responses] == [0], answer
 
 
 def join_share_group(

@@ -9,11 +9,14 @@ from collections.abc import Iterator
 import pytest
 from test_architecture import CORE, FORBIDDEN, OWNERS, ROOT, SPARK_MAY, imported, python_files, room_of
 
+from kafka_dr.adoption.take_over.verify_tail import BEGINS
+from kafka_dr.adoption.un_adopt.stop_flow import FLOW_STOPPED
 from kafka_dr.approvals.journaled import ANSWERS, QUESTIONS
 from kafka_dr.register import Phase
 from kafka_dr.register.abandonment import OLD_CLUSTER_PREPARED
 from kafka_dr.register.flow_seed import FLOW_SEED
 from kafka_dr.register.quarantine import QUARANTINE
+from kafka_dr.register.taken_over import COPY, EXISTING, RELEASE_ENDS, TAIL_SEEN
 from kafka_dr.runs.request import VERBS, StepName
 from kafka_dr.runs.sealing import SEALED
 
@@ -21,7 +24,7 @@ PAGE = (CORE / "README.md").read_text("utf-8")
 #: A test on the page, and whether the page says that it is a long one.
 TESTS = re.compile(r"`([\w/]+\.py)::(\w+)`( \(long\))?")
 #: The rooms whose steps journal facts.
-JOURNALING = ("failback", "failover", "group_offsets", "runs")
+JOURNALING = ("adoption", "failback", "failover", "group_offsets", "runs")
 
 
 def rows(*heads: str) -> list[list[str]]:
@@ -67,6 +70,7 @@ def journaled() -> Iterator[str]:
                 if isinstance(first, ast.Constant):
                     yield str(first.value)
     yield from (FLOW_SEED, QUARANTINE, OLD_CLUSTER_PREPARED, SEALED)
+    yield from (COPY, EXISTING, TAIL_SEEN, BEGINS, FLOW_STOPPED, RELEASE_ENDS)
 
 
 def test_the_rooms_are_those_that_there_are_and_import_what_the_page_says() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from kafka_dr.access_rules.broker import BrokerRules
 from kafka_dr.access_rules.chosen import access_rules_of
-from kafka_dr.access_rules.kubernetes import KubernetesApi
 from kafka_dr.access_rules.port import AccessRules
 
-__all__ = ["AccessRules", "BrokerRules", "KubernetesApi", "access_rules_of"]
+__all__ = ["AccessRules", "BrokerRules", "access_rules_of"]

@@ -9,11 +9,11 @@ from kafka_dr.access_rules.broker import BrokerRules
 from kafka_dr.access_rules.command import CommandRules
 from kafka_dr.access_rules.desired import DesiredRules
 from kafka_dr.access_rules.kafka_users import KafkaUsers
-from kafka_dr.access_rules.kubernetes import KubernetesApi
 from kafka_dr.access_rules.port import AccessRules
 from kafka_dr.access_rules.rules_file import RulesFile
 from kafka_dr.clock import Clock
 from kafka_dr.clusters import KafkaCluster
+from kafka_dr.kubernetes import KubernetesApi
 from kafka_dr.topology import AccessRulesSpec, ProtectionGroup
 
 
@@ -42,12 +42,14 @@ def access_rules_of(
             file = RulesFile(Path(str(spec.path)), cluster.name, group.name, clock, spec.apply)
             return DesiredRules(cluster, file, clock, seconds)
         case "kafka_user":
+            own = (group.probe_principal, group.replicator_principal, group.operator_principal)
+            existing = () if group.existing_replication is None else (group.existing_replication.principal,)
             users = KafkaUsers(
                 kubernetes(str(spec.connection)),
                 str(spec.namespace),
                 spec.api_version,
                 group.name,
-                (*group.principals, group.probe_principal, group.replicator_principal, group.operator_principal),
+                (*group.principals, *own, *existing),
                 spec.users,
             )
             return DesiredRules(cluster, users, clock, seconds)

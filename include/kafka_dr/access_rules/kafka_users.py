@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 from kafka_dr import parallel
 from kafka_dr.access_rules import kafka_user
 from kafka_dr.access_rules.kafka_user import Resource
-from kafka_dr.access_rules.kubernetes import KubernetesApi, ResourceChanged, ResourceNotFound
 from kafka_dr.access_rules.port import BeforeEach
 from kafka_dr.clusters import Acl
 from kafka_dr.errors import NeedsPerson, Refused, TryAgain
+from kafka_dr.kubernetes import KubernetesApi, ObjectChanged, path_of
 
 #: How often somebody else may change a resource while it is being changed here.
 _TRIES = 10
@@ -97,10 +97,10 @@ class KafkaUsers:
                 )
             try:
                 new = kafka_user.with_epoch(new, self.group, epoch)
-                self._seen[principal] = self.api.replace(self._kind, name, new)
+                self._seen[principal] = self.api.replace(path_of(self._kind, name), new)
                 self._changed.add(principal)
                 return
-            except ResourceChanged:
+            except ObjectChanged:
                 continue
         raise TryAgain(
             f"the KafkaUser {name} was changed by others {_TRIES} times while it was to be changed: see who does that"
@@ -115,10 +115,7 @@ class KafkaUsers:
         return next(filter(None, map(kafka_user.not_ready, changed)), "")
 
     def _found(self, principal: str) -> Resource | None:
-        try:
-            return self.api.get(self._kind, self._name(principal))
-        except ResourceNotFound:
-            return None
+        return self.api.read(path_of(self._kind, self._name(principal)))
 
     def _rules(self, principal: str, resource: Resource) -> frozenset[Acl]:
         try:

@@ -1,15 +1,21 @@
 """Adopt a protection group: write its first record to the registers, fence its standby and start its first flow.
 
-This is possible only while no register has a record of the group. A rerun completes an interrupted adoption.
+This is possible only while no register has a record of the group, or the group was released. A rerun completes an
+interrupted adoption. Existing replication is taken over instead: see :mod:`kafka_dr.adoption.take_over`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from kafka_dr import parallel
+from kafka_dr.adoption import canary_topic
 from kafka_dr.adoption.adoptable import adoptable, first_flow, route_agrees
+from kafka_dr.adoption.canary_topic import CanaryTopic
+from kafka_dr.adoption.first_route import write_first_route
+from kafka_dr.adoption.registers import create_registers
 from kafka_dr.checks.cluster_checks import right_clusters
 from kafka_dr.checks.lasting_denies import denies_last, witness_lasts
 from kafka_dr.clusters.errors import StaleMetadata
@@ -19,8 +25,7 @@ from kafka_dr.fencing.change import AclChanges
 from kafka_dr.outcomes import Check
 from kafka_dr.register import Phase, RegisterState
 from kafka_dr.register.flow_seed import FLOW_SEED, FlowSeed
-from kafka_dr.register.transitions import adopted
-from kafka_dr.routing import Route
+from kafka_dr.register.transitions import adopted, way_out
 from kafka_dr.runs.attempt import Attempt
 from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.group_context import GroupContext
@@ -34,10 +39,14 @@ _NUMBER = 1
 _LED_SECONDS = 60.0
 
 
-def adopt(group: str, clients: Clients, run: str, *, dry_run: bool = False) -> StepRecord:
+def adopt(
+    group: str, clients: Clients, run: str, *, dry_run: bool = False, create_canary_topic: bool = False
+) -> StepRecord:
     """Adopt a group, or complete an adoption that was interrupted.
 
     :param run: the run's id, Airflow's ``run_id``
+    :param create_canary_topic: whether a person said that a missing canary topic is to be created; otherwise it is
+        refused
     :param dry_run: check everything, say what would be done, and change nothing
     :raises StepFailed: the group could not be adopted; the step record says why
     """
@@ -45,45 +54,84 @@ def adopt(group: str, clients: Clients, run: str, *, dry_run: bool = False) -> S
     if dry_run:
         # Also if it is refused: the evidence has to show that nothing was meant to happen.
         attempt.facts = {"dry_run": True, "verb": "adopt"}
-    record = attempt.carry_out(clients, lambda: _go(GroupContext(group, clients), run, attempt, dry_run=dry_run))
+    context = GroupContext(group, clients)
+    asked = _Asked(run, dry_run, create_canary_topic)
+    record = attempt.carry_out(clients, lambda: _go(context, asked, attempt))
     if not dry_run:
         # A seal is journaled, and a dry run writes to no register.
         seal_run(clients, group, run)
     return record
 
 
-def _go(context: GroupContext, run_id: str, attempt: Attempt, *, dry_run: bool) -> tuple[StepOutcome, str]:
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What an adoption was asked to do: see :func:`adopt`."""
+
+    run: str
+    dry_run: bool
+    create_canary_topic: bool
+
+
+def _go(context: GroupContext, asked: _Asked, attempt: Attempt) -> tuple[StepOutcome, str]:
     active = context.group.initial_active
     standby = next(name for name in context.group.clusters if name != active)
     attempt.checks = (right_clusters(context, context.group.clusters),)
     if forbidden := shortfall(attempt.checks, failed="refused"):
         return forbidden
+    context.look_for_topics(*context.group.clusters)
     for name in context.group.clusters:
         wait_until_led(context, name)
-    if not dry_run:
-        _create_registers(context)
+    if not asked.dry_run:
+        create_registers(context)
     standing = context.read_register_state()
-    if standing is not None and not _is_adoption(standing):
-        return (
-            "passed",
-            f"{context.group.name} is adopted: {standing.phase} on {standing.active} (epoch {standing.epoch})",
-        )
-    state = standing or adopted(context.group.name, active=active, standby=standby, run=run_id, at=context.clock.now())
-    attempt.checks += tuple(adoptable(context, state))
+    if ended := _without_adopting(context, standing):
+        return ended
+    if standing is not None and _is_adoption(standing):
+        state = standing
+    else:
+        name, now = context.group.name, context.clock.now()
+        state = adopted(name, active=active, standby=standby, run=asked.run, at=now, before=standing)
+    canary = canary_topic.missing(context, active=active, standby=standby)
+    found = canary_topic.judged(canary, name=context.group.canary_topic, create=asked.create_canary_topic)
+    attempt.checks += (*adoptable(context, state), found)
     if forbidden := shortfall(attempt.checks, failed="refused"):
         return forbidden
-    if not dry_run:
-        attempt.checks += _denies_last(context, standing)
-        if forbidden := shortfall(attempt.checks, failed="refused"):
-            return forbidden
-    if dry_run:
-        attempt.intent = tuple(_intent(context, state))
+    if asked.dry_run:
+        attempt.intent = tuple(_intent(context, state, canary))
         said = f"dry run of an adoption of {context.group.name}: nothing was changed. A real run would make {active} "
         return "would_do", f"{said}the active cluster and {standby} its fenced standby"
-    attempt.facts = _complete(context, state)
+    attempt.checks += _denies_last(context, standing)
+    if forbidden := shortfall(attempt.checks, failed="refused"):
+        return forbidden
+    return _adopt(context, state, canary, attempt)
+
+
+def _adopt(
+    context: GroupContext, state: RegisterState, canary: CanaryTopic | None, attempt: Attempt
+) -> tuple[StepOutcome, str]:
+    created = canary_topic.create(context, canary) if canary else ()
+    if created:
+        wait_until_led(context, state.active)
+    attempt.facts = {**_complete(context, state), "canary_topic_created_on": list(created)}
     attempt.proofs = tuple(_proofs(context, state))
     said = f"{context.group.name} is adopted: active on {state.active}, standby {state.standby}"
     return shortfall(attempt.proofs, failed="failed") or ("done", said)
+
+
+def _without_adopting(context: GroupContext, standing: RegisterState | None) -> tuple[StepOutcome, str] | None:
+    """Return how an adoption ends that has nothing to do, or may not; ``None`` if the group is to be adopted."""
+    name = context.group.name
+    if standing is None or standing.phase is Phase.RELEASED:
+        if context.group.existing_replication is None:
+            return None
+        said = f"the topology declares existing_replication of {name}, which is taken over: see the runbook of dr_adopt"
+        return "refused", said
+    if _is_adoption(standing):
+        return None
+    said = f"{name} is {standing.phase} on {standing.active} by run {standing.run} (epoch {standing.epoch})"
+    if not standing.is_adopted:
+        return "refused", f"{said}: {way_out(standing)}"
+    return "passed", f"{name} is adopted: {standing.phase} on {standing.active} (epoch {standing.epoch})"
 
 
 def wait_until_led(context: GroupContext, cluster: str) -> None:
@@ -109,15 +157,6 @@ def wait_until_led(context: GroupContext, cluster: str) -> None:
         ) from error
 
 
-def _create_registers(context: GroupContext) -> None:
-    for name in context.group.clusters:
-        brokers = len(context.operator(name).topics.identity().brokers)
-        register = context.clients.register(name)
-        if not register.create(replication_factor=min(3, brokers)):
-            register.correct_topic()
-        context.clients.digests(name).correct_topic()
-
-
 def _denies_last(context: GroupContext, standing: RegisterState | None) -> tuple[Check, ...]:
     """See on each cluster whose rules are kept elsewhere whether a DENY outlasts a comparison; they wait together.
 
@@ -139,7 +178,7 @@ def _denies_last(context: GroupContext, standing: RegisterState | None) -> tuple
     return tuple(check.named(f"denies_last_on_{cluster}") for cluster, check in found.items())
 
 
-def _intent(context: GroupContext, state: RegisterState) -> Sequence[str]:
+def _intent(context: GroupContext, state: RegisterState, canary: CanaryTopic | None) -> Sequence[str]:
     """Say what an adoption does, with the DENYs that are missing now."""
     here = plan.flow_fence(context.group) - context.rules_in_force(state.active)
     away = plan.standby(context.group) - context.rules_in_force(state.standby)
@@ -152,6 +191,7 @@ def _intent(context: GroupContext, state: RegisterState) -> Sequence[str]:
             for name, spec in specs.items()
             if spec.reconciles_every_seconds
         ),
+        *((f"create the canary topic: {canary}",) if canary else ()),
         f"create the register on {topics} where it is missing, and write that {state.active} is active (epoch 1)",
         f"deny WRITE on {state.active} to {context.group.replicator_principal} ({len(here)} DENYs are missing)",
         f"deny the applications' work and changes on {state.standby} ({len(away)} DENYs are missing)",
@@ -161,7 +201,7 @@ def _intent(context: GroupContext, state: RegisterState) -> Sequence[str]:
 
 
 def _is_adoption(state: RegisterState) -> bool:
-    return state.verb == "adopt" and state.epoch == 1 and state.phase is Phase.STABLE
+    return state.verb == "adopt" and state.phase is Phase.STABLE
 
 
 def _complete(context: GroupContext, state: RegisterState) -> Mapping[str, Any]:
@@ -172,7 +212,7 @@ def _complete(context: GroupContext, state: RegisterState) -> Mapping[str, Any]:
     fence = context.acl_changes(state.standby, adoption_guard(context, state))
     added = fence.add(*plan.standby_in_order(context.group))
     seed = _seed_flow(context, state, fence)
-    return {"epoch": state.epoch, "denies_added": len(added), "seed": seed, "route": _write_route(context, state)}
+    return {"epoch": state.epoch, "denies_added": len(added), "seed": seed, "route": write_first_route(context, state)}
 
 
 def adoption_guard(context: GroupContext, state: RegisterState) -> RegisterGuard:
@@ -201,18 +241,6 @@ def _seed_flow(context: GroupContext, state: RegisterState, fence: AclChanges) -
     for name in (state.active, state.standby):
         context.clients.register(name).write_fact(context.group.name, state.run, FLOW_SEED, seed)
     return dict(seed)
-
-
-def _write_route(context: GroupContext, state: RegisterState) -> str:
-    """Write the route if there is none, and return the cluster that it names. The proofs compare it with the record."""
-    router = context.clients.router(context.group)
-    before = router.read()
-    if before is not None:
-        return before.active
-    servers = context.clients.topology.cluster(state.active).route_bootstrap_servers
-    route = Route(context.group.name, state.active, servers, state.epoch, context.clock.now())
-    router.switch(expected_epoch=None, route=route)
-    return state.active
 
 
 def _proofs(context: GroupContext, state: RegisterState) -> Sequence[Check]:

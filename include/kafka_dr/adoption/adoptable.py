@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from kafka_dr.checks.authorizers import authorizers_as_declared
+from kafka_dr.checks.pattern_topics import topics_of_patterns
 from kafka_dr.checks.register_checks import register_topic, register_writers
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.errors import KafkaDrError
@@ -48,7 +49,8 @@ def adoptable(context: GroupContext, state: RegisterState) -> Sequence[Check]:
         register_topic(context, (state.active, state.standby), is_needed=False),
         *_standby_is_free(context, state),
         route_agrees(context, state),
-        _reads_only_owned_topics(context, state),
+        reads_only_owned_topics(context, state),
+        *topics_of_patterns(context, (state.active, state.standby)),
     )
 
 
@@ -135,8 +137,8 @@ def _standby_is_free(context: GroupContext, state: RegisterState) -> tuple[Check
     said = f"{state.standby} holds no records that the flow did not copy: the flow can {how}"
     return (
         Check.that("standby_holds_nothing_of_its_own", not first.problem, first.problem or said),
-        _no_members(context, state.standby),
-        _flow_back_is_still(context, state),
+        no_members(context, state.standby),
+        flow_back_is_still(context, state),
     )
 
 
@@ -158,8 +160,8 @@ def _holding_records(context: GroupContext, cluster: str) -> list[TopicPartition
     return [partition for partition in partitions if ends[partition] > starts[partition]]
 
 
-def _reads_only_owned_topics(context: GroupContext, state: RegisterState) -> Check:
-    """An adoption moves no offset. So what would refuse a later failover is only shown, and the group is protected."""
+def reads_only_owned_topics(context: GroupContext, state: RegisterState) -> Check:
+    """Return what would refuse a later failover. An adoption moves no offset, so it is shown and refuses nothing."""
     try:
         check = other_topics.judged(context, other_topics.look(context, state.active), cluster=state.active)
     except KafkaDrError as error:
@@ -171,7 +173,8 @@ def _reads_only_owned_topics(context: GroupContext, state: RegisterState) -> Che
     return replace(check, outcome="excused", detail=f"a later failover will be refused: {check.detail}")
 
 
-def _no_members(context: GroupContext, standby: str) -> Check:
+def no_members(context: GroupContext, standby: str) -> Check:
+    """Return whether nobody reads on the standby: its fence would stop such consumers."""
     states = context.operator(standby).groups.states(context.consumer_groups(standby)).values()
     reading = sorted(state.group for state in states if state.members)
     detail = f"no consumer group has members on {standby}"
@@ -183,7 +186,8 @@ def _no_members(context: GroupContext, standby: str) -> Check:
     return Check.that("nobody_reads_on_standby", not reading, detail)
 
 
-def _flow_back_is_still(context: GroupContext, state: RegisterState) -> Check:
+def flow_back_is_still(context: GroupContext, state: RegisterState) -> Check:
+    """Return whether no connector of this project copies from the standby to the active cluster."""
     back = Flow(context.group.name, state.standby, state.active)
     found = context.clients.replicator(back).status()
     detail = f"{back.connector} is {found.state}"

@@ -10,6 +10,7 @@ from kafka_dr.outcomes import Check
 from kafka_dr.runs.run import Run
 from kafka_dr.runs.sealing import SEALED
 from kafka_dr.runs.signs_of_life import FORMER_PROGRESS
+from kafka_dr.verb_words import verb_words
 
 #: What a run may have journaled that has claimed nothing: it was asked about before, or its evidence waits.
 _BEFORE_THE_CLAIM = (*QUESTIONS.values(), *ANSWERS.values(), SEALED, FORMER_PROGRESS, "unfiled")
@@ -37,11 +38,11 @@ def known_as(facts: Mapping[str, Any], verb: str) -> str:
     """
     if "claim" in facts:
         claim = facts["claim"]
-        held = str(claim.get("verb", "planned_failover")).replace("_", " ")
+        held = verb_words(str(claim.get("verb", "planned_failover")))
         return f"it is a {held} that has claimed the group (epoch {claim.get('epoch')})"
     asked = {str(fact.get("verb")) for name, fact in facts.items() if _kind(name) in QUESTIONS.values()}
     if others := asked - {verb}:
-        return f"it is a run of {', '.join(sorted(others)).replace('_', ' ')}"
+        return f"it is a run of {', '.join(map(verb_words, sorted(others)))}"
     foreign = [name for name in facts if _kind(name) not in _BEFORE_THE_CLAIM]
     return f"it has journaled {', '.join(sorted(foreign))}" if foreign else ""
 

@@ -17,7 +17,8 @@ class Coverage:
     :param expired: deleted before they were read
     :param control: transaction markers and aborted records: offsets without a record that a consumer could read
     :param compacted: replaced by a newer record of the same key, on either cluster
-    :param excluded: left out because the audit was asked to, or because a failback quarantined them
+    :param excluded: left out because the audit was asked to, because a failback quarantined them, or because a take
+        over approved them as they are
     """
 
     produced: int = 0

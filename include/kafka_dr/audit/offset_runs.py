@@ -10,6 +10,9 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from typing import NamedTuple
 
+#: Pairs of one partition that are kept where the whole map would be too much.
+MOST_SPREAD = 64
+
 
 class OffsetRun(NamedTuple):
     """``length`` records, at the offsets from ``source`` and from ``target`` on."""
@@ -77,3 +80,26 @@ def first_common(runs: Sequence[OffsetRun], position: int) -> tuple[int, int] | 
         return last
     number = bisect_right(runs, position, key=lambda run: run.source)
     return (runs[number].source, runs[number].target) if number < len(runs) else None
+
+
+def spread(runs: Sequence[OffsetRun], most: int = MOST_SPREAD) -> list[tuple[int, int]]:
+    """Return some pairs of corresponding offsets, with about as many records between each two.
+
+    :param runs: of one partition, rising on both clusters
+    :param most: how many at most
+    :returns: rising; the offsets of a record and of its copy
+    """
+    total = sum(run.length for run in runs)
+    parts = min(most, total)
+    wanted = [number * total // parts for number in range(parts)]
+    found: list[tuple[int, int]] = []
+    before = 0
+    left = iter(runs)
+    run = next(left, None)
+    for index in wanted:
+        while run is not None and index >= before + run.length:
+            before += run.length
+            run = next(left, None)
+        if run is not None:
+            found.append((run.source + index - before, run.target + index - before))
+    return found

@@ -63,7 +63,7 @@ def change_rights(authorizer: Authorizer, group: ProtectionGroup, *, topics: Col
     """
     exempt = {group.operator_principal, group.replicator_principal, *group.super_users}
     known = {
-        ResourceType.TOPIC: {*topics, *group.topics, *group.topic_prefixes},
+        ResourceType.TOPIC: {*topics, *group.literal_topics, *group.topic_prefixes},
         ResourceType.GROUP: {*group.consumer_groups, *group.consumer_group_prefixes},
     }
     owns = {ResourceType.TOPIC: group.owns_topic, ResourceType.GROUP: group.owns_group}

@@ -19,6 +19,7 @@ from kafka_dr.clusters.offsets_by_time import OffsetsByTime
 from kafka_dr.clusters.read_permission import ReadPermission
 from kafka_dr.clusters.session import COORDINATORS, REQUEST_SECONDS, ClusterSession
 from kafka_dr.clusters.settings import ClientSettings
+from kafka_dr.clusters.streams_groups import StreamsGroups
 from kafka_dr.clusters.topics import Topics
 from kafka_dr.clusters.transactions import Transactions
 from kafka_dr.clusters.users import Quotas, ScramUsers
@@ -62,6 +63,7 @@ class KafkaCluster:
         self.group_kinds = GroupKinds(self._session)
         self.group_coordinators = GroupCoordinators(self._session)
         self.read_permission = ReadPermission(self._session)
+        self.streams_groups = StreamsGroups(self._session)
         self.acls = Acls(self._session)
         self.acls_of_brokers = AclsOfBrokers(self._session)
         self.configs = Configs(self._session)

@@ -22,11 +22,14 @@ class ListedGroup:
     """A group, as the brokers list it.
 
     :param said: type and protocol, as the brokers name them
+    :param joined: whether a member has ever joined it; if not, its offsets were set by a tool, or committed by a client
+        that assigns partitions to itself
     """
 
     group: str
     kind: GroupKind
     said: str
+    joined: bool = True
 
 
 class GroupKinds:
@@ -64,6 +67,20 @@ def streams_applications(assignors: Mapping[str, str], topics: Iterable[str]) ->
     return found
 
 
+def internal_topics(application: str, topics: Iterable[str], applications: Iterable[str]) -> tuple[str, ...]:
+    """Return the internal topics of a Kafka Streams application by their names, sorted.
+
+    A topic that also fits the longer name of another application is that one's.
+
+    :param application: its id, which is also its group's name
+    :param topics: every topic of the cluster
+    :param applications: every such application of the cluster
+    """
+    longer = tuple(f"{each}-" for each in applications if each.startswith(f"{application}-"))
+    mine = (t for t in topics if t.startswith(f"{application}-") and t.endswith(_STREAMS_ENDINGS))
+    return tuple(sorted(topic for topic in mine if not topic.startswith(longer)))
+
+
 def _group(row: Mapping[str, Any]) -> ListedGroup:
     protocol = str(row.get("protocol_type") or "")
     kind = str(row.get("group_type") or "")
@@ -71,4 +88,9 @@ def _group(row: Mapping[str, Any]) -> ListedGroup:
     for word in ("share", "streams"):
         if word in (kind.lower(), protocol.lower()):
             return ListedGroup(str(row["group_id"]), "share" if word == "share" else "streams", said)
-    return ListedGroup(str(row["group_id"]), "consumer" if protocol in ("", "consumer") else "other", said)
+    return ListedGroup(
+        str(row["group_id"]),
+        "consumer" if protocol in ("", "consumer") else "other",
+        said,
+        joined=bool(protocol) or kind.lower() not in ("", "classic"),
+    )

@@ -85,15 +85,25 @@ class GroupReading:
 
     def shared(self, groups: Iterable[str]) -> dict[str, frozenset[str] | KafkaDrError]:
         """Return the topics that each share group reads, or the error of a group that could not be read."""
+        return {
+            group: found if isinstance(found, KafkaDrError) else frozenset(p.topic for p in found)
+            for group, found in self.share_starts(groups).items()
+        }
+
+    def share_starts(self, groups: Iterable[str]) -> dict[str, dict[TopicPartition, int | None] | KafkaDrError]:
+        """Return where the state of each share group begins, or the error of a group that could not be read.
+
+        Every record before that offset is done with; some of the records after it may be, too. The offset is ``None``
+        in a partition that the group has not begun to read, or of which the broker does not say it.
+        """
         part = DescribeShareGroupOffsetsRequest.DescribeShareGroupOffsetsRequestGroup
 
-        def read(coordinator: int, names: Collection[str]) -> dict[str, frozenset[str] | KafkaDrError]:
+        def read(
+            coordinator: int, names: Collection[str]
+        ) -> dict[str, dict[TopicPartition, int | None] | KafkaDrError]:
             request = DescribeShareGroupOffsetsRequest(groups=[part(group_id=name, topics=None) for name in names])
-            answer = self._session.request(request, "read the topics of share groups", broker=coordinator)
-            return {
-                row.group_id: self._error(row, "read the topics of") or frozenset(t.topic_name for t in row.topics)
-                for row in answer.groups
-            }
+            answer = self._session.request(request, "read the start of share groups", broker=coordinator)
+            return {row.group_id: self._error(row, "read the start of") or _starts(row) for row in answer.groups}
 
         return self._coordinators.ask(groups, read, is_final=lambda _: True, seconds=self._session.request_seconds)
 
@@ -118,6 +128,19 @@ class GroupReading:
 
     def _error(self, row: Any, doing: str) -> KafkaDrError | None:
         return self._session.error(row.error_code, None, f"{doing} group {row.group_id}")
+
+
+def _starts(row: Any) -> dict[TopicPartition, int | None]:
+    return {
+        TopicPartition(topic.topic_name, each.partition_index): _start(each)
+        for topic in row.topics
+        for each in topic.partitions
+    }
+
+
+def _start(partition: Any) -> int | None:
+    known = not partition.error_code and partition.start_offset >= 0
+    return int(partition.start_offset) if known else None
 
 
 def _reading(row: Any) -> LiveReading:

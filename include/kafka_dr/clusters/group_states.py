@@ -1,4 +1,4 @@
-"""What many groups do at the moment, in one request to each coordinator, and one more for groups of KIP-848.
+"""What many groups do now, in one request to each coordinator, and one more for groups of each newer protocol.
 
 librdkafka sends one request for each group, and looks up the coordinator of each.
 """
@@ -6,7 +6,7 @@ librdkafka sends one request for each group, and looks up the coordinator of eac
 from __future__ import annotations
 
 import struct
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
 from confluent_kafka import KafkaError
@@ -19,6 +19,7 @@ from kafka_dr.clusters.errors import NotFound
 from kafka_dr.clusters.group_coordinators import GroupCoordinators
 from kafka_dr.clusters.model import AclOperation, GroupState
 from kafka_dr.clusters.session import ClusterSession
+from kafka_dr.clusters.streams_groups import StreamsGroupDescribeRequest
 from kafka_dr.errors import KafkaDrError, TryAgain
 
 _MESSAGES = "kafka_dr.clusters.messages"
@@ -35,6 +36,7 @@ _STATES: Mapping[str, str] = {
     "CompletingRebalance": "COMPLETING_REBALANCING",
     "Assigning": "ASSIGNING",
     "Reconciling": "RECONCILING",
+    "NotReady": "RECONCILING",
 }
 #: By their numbers in the protocol.
 _OPERATIONS: Mapping[int, AclOperation] = {ClientOperation[each.name].value: each for each in AclOperation}
@@ -49,7 +51,7 @@ class ConsumerGroupDescribeResponse(ApiMessage, load_json=_MESSAGES):  # type: i
 
 
 class GroupStates:
-    """Describes groups of both protocols.
+    """Describes groups of all protocols that commit offsets: classic, KIP-848, KIP-1071.
 
     :param session: of one principal on one cluster
     """
@@ -73,15 +75,19 @@ class GroupStates:
         )
         answer = self._session.request(request, "describe groups", broker=coordinator)
         found = {row.group_id: self._error(row) or _classic(row) for row in answer.groups}
-        # A group of the newer protocol looks like one that does not exist.
-        dead = [name for name, state in found.items() if isinstance(state, GroupState) and state.state == _DEAD]
-        return found | (self._newer(coordinator, dead) if dead else {})
+        # A group of a newer protocol looks like one that does not exist.
+        for request, read in ((ConsumerGroupDescribeRequest, _newer), (StreamsGroupDescribeRequest, _streams)):
+            dead = [name for name, state in found.items() if isinstance(state, GroupState) and state.state == _DEAD]
+            found |= self._newer(coordinator, dead, request, read) if dead else {}
+        return found
 
-    def _newer(self, coordinator: int, names: Collection[str]) -> dict[str, GroupState | KafkaDrError]:
-        """Return those of the groups that are of the newer protocol; a broker that does not know it has none."""
-        request = ConsumerGroupDescribeRequest(group_ids=list(names), include_authorized_operations=True)
+    def _newer(
+        self, coordinator: int, names: Collection[str], request: type[ApiMessage], read: Callable[[Any], GroupState]
+    ) -> dict[str, GroupState | KafkaDrError]:
+        """Return those of the groups that are of a newer protocol; a broker that does not know it has none."""
+        wanted = request(group_ids=list(names), include_authorized_operations=True)
         try:
-            answer = self._session.request(request, "describe groups of the newer protocol", broker=coordinator)
+            answer = self._session.request(wanted, "describe groups of a newer protocol", broker=coordinator)
         except TryAgain:
             raise
         except KafkaDrError:
@@ -90,7 +96,7 @@ class GroupStates:
         for row in answer.groups:
             error = self._error(row)
             if error is None:
-                found[row.group_id] = _newer(row)
+                found[row.group_id] = read(row)
             elif not isinstance(error, NotFound) and row.error_code != KafkaError.UNSUPPORTED_VERSION:
                 found[row.group_id] = error
         return found
@@ -121,6 +127,16 @@ def _newer(row: Any) -> GroupState:
         _operations_in(row.authorized_operations),
         row.assignor_name if members else "",
         frozenset(each.topic_name for part in parts for each in part.topic_partitions),
+    )
+
+
+def _streams(row: Any) -> GroupState:
+    """Read a group of Kafka Streams' own protocol (KIP-1071), which shares out tasks and not partitions."""
+    return GroupState(
+        row.group_id,
+        _STATES.get(row.group_state, "UNKNOWN"),
+        _members(row),
+        _operations_in(row.authorized_operations),
     )
 
 

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from kafka_dr.command_line.adopting import adopt, un_adopt
 from kafka_dr.command_line.approve import approve, review
 from kafka_dr.command_line.drill import drill
 from kafka_dr.command_line.ending import abandon, resume
@@ -39,6 +40,8 @@ app.command()(resume)
 app.command()(abandon)
 app.command()(failover)
 app.command()(failback)
+app.command()(adopt)
+app.command()(un_adopt)
 app.command()(approve)
 app.command()(review)
 app.command()(keygen)

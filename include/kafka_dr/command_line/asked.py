@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from kafka_dr.register import Verb
-from kafka_dr.runs.request import FailbackMode, RescueWish, RunRequest
+from kafka_dr.runs.request import FailbackMode, HandBackTo, RescueWish, RunRequest
 
 
 class FailoverKind(StrEnum):
@@ -50,6 +50,17 @@ Rescue = Annotated[
     typer.Option(
         "--rescue", help="failback: keep the stranded records with the evidence; republish also publishes them"
     ),
+]
+HandBack = Annotated[
+    HandBackTo,
+    typer.Option(
+        "--hand-back-to",
+        help="what copies afterwards: existing, as before the adoption; own_connector, which runs unattended",
+    ),
+]
+CreateCanary = Annotated[
+    bool,
+    typer.Option("--create-canary-topic", help="of an adoption: create the group's canary topic if it is missing"),
 ]
 Run = Annotated[str | None, typer.Option("--run", help="the run that died, so that no other is ended; any without it")]
 

@@ -44,6 +44,9 @@ def procedures(facts: ByHandFacts, now: datetime) -> tuple[Procedure, ...]:
             return (_go_back(facts, now), _move(facts, now))
         case Phase.HANDED_OVER:
             return (_finish(facts),)
+        case Phase.ADOPTING | Phase.RELEASING | Phase.RELEASED:
+            # Nothing is fenced by the record, and nobody has verified the copy: there is nothing to move safely.
+            return ()
         case _:
             return (_fence_old(facts),)
 

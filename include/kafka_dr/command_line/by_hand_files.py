@@ -8,9 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
-from kafka_dr.command_line.kafka_tools import ToolAccess
+from kafka_dr.clusters.tool_access import ToolAccess
 from kafka_dr.errors import Refused
-from kafka_dr.replication import ConnectEndpoint
+from kafka_dr.http_endpoint import HttpEndpoint
 from kafka_dr.runs.clients import Clients
 from kafka_dr.topology import ProtectionGroup
 
@@ -102,11 +102,11 @@ def _properties(settings: Mapping[str, str]) -> str:
     return "".join(f"{name}={value}\n" for name, value in escaped.items())
 
 
-def _curl(endpoint: ConnectEndpoint) -> str:
+def _curl(endpoint: HttpEndpoint) -> str:
     return "".join(f"{name} = {_quoted(value)}\n" for name, value in _curl_options(endpoint))
 
 
-def _curl_options(endpoint: ConnectEndpoint) -> Iterator[tuple[str, str]]:
+def _curl_options(endpoint: HttpEndpoint) -> Iterator[tuple[str, str]]:
     if endpoint.username:
         yield "user", f"{endpoint.username}:{endpoint.password or ''}"
     if endpoint.token:

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from itertools import permutations
 from typing import Any, Literal
 
+from kafka_dr.checks import pattern_topics
 from kafka_dr.errors import NeedsPerson, Refused
 from kafka_dr.health.registers import RegisterAnswers, read_registers
 from kafka_dr.health.report_only import check_route
@@ -50,6 +51,7 @@ class GroupStatus:
     :param can_be_abandoned: whether the run that holds the group can still be rolled back; ``None`` if no run holds it
     :param facts: the names of what the run of the record has journaled, which shows how far it came
     :param next_steps: sentences for the person who reads this
+    :param patterns: which topics the group's patterns match; ``None`` if it has none
     """
 
     group: str
@@ -61,6 +63,7 @@ class GroupStatus:
     can_be_abandoned: bool | None = None
     facts: tuple[str, ...] = ()
     next_steps: tuple[str, ...] = ()
+    patterns: Check | None = None
 
     def as_json(self) -> dict[str, Any]:
         """Return the status for a program. Keys are only ever added."""
@@ -76,6 +79,7 @@ class GroupStatus:
             "flows": [_row(flow) for flow in self.flows],
             "facts": list(self.facts),
             "next_steps": list(self.next_steps),
+            **({} if self.patterns is None else {"patterns": _row(self.patterns) | dict(self.patterns.facts)}),
         }
 
 
@@ -97,12 +101,13 @@ def status_of(group: str, clients: Clients) -> GroupStatus:
         not_asked = Check("route", "unknown", "not asked: the registers contradict each other")
         return GroupStatus(group, "failed", registers, not_asked, (), next_steps=(str(conflict),))
     checks = _asked(_questions(context, state))
+    patterns = _asked(_of_patterns(context, answers)).get(pattern_topics.NAME)
     flows = tuple(check for name, check in checks.items() if name not in ("route", "journal"))
     journal = checks["journal"]
     said = _next_steps(group, state, answers)
     return GroupStatus(
         group,
-        _outcome(state, answers, (*checks.values(),)),
+        _outcome(state, answers, (*checks.values(), *((patterns,) if patterns else ()))),
         registers,
         checks["route"],
         flows,
@@ -110,7 +115,15 @@ def status_of(group: str, clients: Clients) -> GroupStatus:
         _can_be_abandoned(state),
         tuple(journal.facts.get("names", ())),
         said if journal.outcome == "ok" else (*said, journal.detail),
+        patterns,
     )
+
+
+def _of_patterns(context: GroupContext, answers: RegisterAnswers) -> Mapping[str, Callable[[], Check]]:
+    if not context.declared.topic_patterns:
+        return {}
+    clusters = tuple(answers.states)
+    return {pattern_topics.NAME: lambda: pattern_topics.topics_of_patterns(context, clusters, dated=True)[0]}
 
 
 def _register(context: GroupContext, cluster: str, answers: RegisterAnswers) -> RegisterStatus:
@@ -175,7 +188,9 @@ def _can_be_abandoned(state: RegisterState | None) -> bool | None:
         return None
     if state.phase is Phase.DIVERGED:
         return True if state.verb == "failback" else None
-    return state.phase is Phase.SWITCHING
+    if state.phase is Phase.RELEASED:
+        return None
+    return state.phase in (Phase.SWITCHING, Phase.ADOPTING, Phase.RELEASING)
 
 
 def _next_steps(group: str, state: RegisterState | None, answers: RegisterAnswers) -> tuple[str, ...]:
@@ -198,6 +213,12 @@ def _next_steps(group: str, state: RegisterState | None, answers: RegisterAnswer
     match state.phase:
         case Phase.SWITCHING:
             said.append(f"if run {state.run} is dead, finish it ({finish}) or roll it back ({abandon})")
+        case Phase.ADOPTING:
+            said.append(f"run {state.run} takes it over; if it is dead, finish it ({finish}) or give back ({abandon})")
+        case Phase.RELEASING:
+            said.append(f"run {state.run} releases it; if it is dead, finish it ({finish}) or end it ({abandon})")
+        case Phase.RELEASED:
+            said.append("it was released, and nothing protects it: adopt it with dr_adopt")
         case Phase.HANDED_OVER:
             said.append(f"run {state.run} is past its point of no return; if it is dead, finish it ({finish})")
         case Phase.UNFENCED:

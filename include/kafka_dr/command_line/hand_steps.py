@@ -89,7 +89,7 @@ class HandSteps:
             "Kafka's usual limit. Then repeat the others until the last one shows nothing, or only partitions with a "
             "few offsets left that no longer change: those are transaction markers"
         )
-        ends = f"{tools.log_ends(source, self._group.topics, self._group.topic_prefixes)} > ends.txt"
+        ends = f"{tools.log_ends(source, self._group.literal_topics, self._group.topic_prefixes)} > ends.txt"
         return HandStep(title, (tools.open_transactions(source), copied, ends, tools.LEFT_TO_COPY), state.active)
 
     def stop_flow(self) -> HandStep:
@@ -100,7 +100,7 @@ class HandSteps:
             *self._add(state.standby, plan.flow_fence(self._group)),
             _or_say(self._connect(flow, "stop"), flow),
             _WAIT,
-            tools.keep_ends(target, self._group.topics, self._group.topic_prefixes),
+            tools.keep_ends(target, self._group.literal_topics, self._group.topic_prefixes),
         )
         title = (
             f"stop the flow to {state.standby}; the DENYs are enough. ENDS keeps where its topics end: keep this shell"

@@ -15,6 +15,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from kafka_dr.clusters.model import Acl, AclOperation, ResourceType
+from kafka_dr.clusters.tool_access import ToolAccess
 from kafka_dr.positions import TopicPartition
 from kafka_dr.register.records import REGISTER_TOPIC
 
@@ -37,27 +38,6 @@ LEFT_TO_COPY = (
     """awk -F: 'FILENAME == "copied.txt" {c[$1 ":" $2] = $3; next} """
     """$3 > c[$1 ":" $2] + 0 {print $1 ":" $2 ": " $3 - c[$1 ":" $2] " left"}' copied.txt ends.txt"""
 )
-
-
-@dataclass(frozen=True, slots=True)
-class ToolAccess:
-    """How the tools reach a cluster as one principal.
-
-    :param bootstrap_servers: ``host:port`` pairs
-    :param client_file: the file with the settings of a Java client
-    """
-
-    cluster: str
-    bootstrap_servers: str
-    client_file: str
-
-    def tool(self, name: str, option: str = "--command-config") -> str:
-        """Return the beginning of a command.
-
-        :param option: by which the tool takes the client settings
-        """
-        servers, file = shlex.quote(self.bootstrap_servers), shlex.quote(self.client_file)
-        return f"{name} --bootstrap-server {servers} {option} {file}"
 
 
 @dataclass(frozen=True, slots=True, order=True)

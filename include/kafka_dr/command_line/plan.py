@@ -11,6 +11,7 @@ import typer
 from rich.console import Console
 
 from kafka_dr.adoption.adopt import adopt
+from kafka_dr.adoption.way import way_of, with_canary_topic
 from kafka_dr.command_line import asked
 from kafka_dr.command_line.exit_codes import ExitCode, with_exit_codes
 from kafka_dr.command_line.opened import (
@@ -24,6 +25,7 @@ from kafka_dr.command_line.opened import (
 )
 from kafka_dr.command_line.status_page import plain
 from kafka_dr.command_line.step_page import StepPage
+from kafka_dr.errors import Refused
 from kafka_dr.failover.resume_plan import ResumePlan, plan_resume
 from kafka_dr.failover.runner import run_step
 from kafka_dr.runs.clients import Clients
@@ -40,6 +42,7 @@ class Planned(StrEnum):
     UNPLANNED = "unplanned"
     FAILBACK = "failback"
     ADOPT = "adopt"
+    UN_ADOPT = "un-adopt"
     RESUME = "resume"
     ABANDON = "abandon"
 
@@ -55,6 +58,8 @@ def plan(
     acknowledged: asked.Acknowledged = False,
     mode: asked.Mode = "quarantine",
     rescue: asked.Rescue = "keep",
+    hand_back_to: asked.HandBack = "existing",
+    create_canary_topic: asked.CreateCanary = False,
     run: asked.Run = None,
     topology: TopologyFile = None,
     connections: ConnectionsFile = None,
@@ -72,7 +77,11 @@ def plan(
             _show_resume(plan_resume(ResumeRequest(group, "abandon", run, reason), clients), as_json=as_json)
         page = StepPage(group, asked.new_run(clients.clock.now()), as_json)
         if verb is Planned.ADOPT:
-            _adoption(page, clients)
+            request = _adoption(page, reason, clients, create_canary_topic=create_canary_topic)
+        elif verb is Planned.UN_ADOPT:
+            request = RunRequest(
+                group, page.run, dry_run=True, reason=reason, verb="un_adopt", hand_back_to=hand_back_to
+            )
         elif verb is Planned.FAILBACK:
             request = RunRequest(
                 group, page.run, dry_run=True, reason=reason, verb="failback", mode=mode, rescue=rescue
@@ -103,9 +112,16 @@ def _dry_run(page: StepPage, request: RunRequest, clients: Clients) -> NoReturn:
     raise page.end("a real run may begin; nothing was changed")
 
 
-def _adoption(page: StepPage, clients: Clients) -> NoReturn:
+def _adoption(page: StepPage, reason: str, clients: Clients, *, create_canary_topic: bool) -> RunRequest:
+    """Show what an adoption would do and end, or return the request of a take over."""
+    if way_of(page.group, clients) == "take_over":
+        request = RunRequest(page.group, page.run, dry_run=True, reason=reason, verb="take_over")
+        found = with_canary_topic(request, clients, create=create_canary_topic)
+        if not found.passes:
+            raise Refused(found.detail)
+        return request
     try:
-        page.show(adopt(page.group, clients, page.run, dry_run=True))
+        page.show(adopt(page.group, clients, page.run, dry_run=True, create_canary_topic=create_canary_topic))
     except StepFailed as failure:
         page.show(failure.record)
         raise page.end("the group cannot be adopted; nothing was changed") from None

@@ -9,6 +9,7 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
+from kafka_dr.checks.pattern_topics import in_words
 from kafka_dr.command_line.group_status import GroupStatus, RegisterStatus
 from kafka_dr.outcomes import Check
 from kafka_dr.quoting import line
@@ -36,6 +37,9 @@ def _panel(status: GroupStatus) -> Panel:
     parts: list[RenderableType] = [_headline(status), _registers(status.registers)]
     parts.extend(plain(f"{each.cluster}: {each.detail}", "yellow") for each in status.registers if each.detail)
     parts.extend(map(_line, (status.route, *status.flows)))
+    if status.patterns is not None:
+        parts.append(_line(status.patterns))
+        parts.extend(plain(f"  {said}") for said in in_words(status.patterns))
     if status.facts:
         parts.append(plain(f"journaled by the run: {', '.join(status.facts)}"))
     parts.extend(plain(f"→ {said}", "bold") for said in status.next_steps)

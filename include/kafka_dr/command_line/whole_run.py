@@ -27,6 +27,7 @@ from kafka_dr.runs.request import (
     first_step,
     switch_steps,
 )
+from kafka_dr.verb_words import verb_words
 
 _APPROVALS = (StepName.APPROVAL, StepName.SECOND_APPROVAL)
 #: How often a step is tried again that can only go forward, and a roll back; and the pause before it, in seconds.
@@ -58,7 +59,7 @@ def carry_out(request: RunRequest, clients: Clients, answering: Answering, page:
         except KafkaDrError as error:
             page.say(str(error), "bold red")
             return _failed(step, request, clients, page, ExitCode.UNKNOWN)
-    return page.end(f"the {request.verb.replace('_', ' ')} of {request.protection_group} is done")
+    return page.end(f"the {verb_words(request.verb)} of {request.protection_group} is done")
 
 
 def _approved(request: RunRequest, clients: Clients, step: StepName, answering: Answering, page: StepPage) -> bool:
@@ -95,7 +96,7 @@ class PageWatch:
     page: StepPage
 
     def begins(self, step: StepName) -> None:
-        """Show nothing: a step takes less than a second."""
+        """Show nothing: it is shown when it has ended."""
 
     def ended(self, record: StepRecord) -> None:
         """Show the record."""

@@ -8,7 +8,7 @@ from enum import Enum
 
 from kafka_dr.clusters.configuration import QuotaEntity
 from kafka_dr.clusters.model import Acl, PatternType, ResourceType
-from kafka_dr.topology import ProtectionGroup, is_internal_topic
+from kafka_dr.topology import ProtectionGroup, fixed_beginning, is_internal_topic, matched
 
 EVERYTHING = "*"
 _USER = "User:"
@@ -30,16 +30,21 @@ class Belongs(Enum):
 class _Names:
     literals: Collection[str]
     prefixes: Collection[str]
+    patterns: Collection[str] = ()
 
     def holds(self, name: str, *, prefix: bool) -> bool:
         """Return whether a name, or everything that begins with it, is inside."""
-        return name.startswith(tuple(self.prefixes)) or (not prefix and name in self.literals)
+        if name.startswith(tuple(self.prefixes)):
+            return True
+        return not prefix and (name in self.literals or matched(name, self.patterns))
 
     def meets(self, name: str, *, prefix: bool) -> bool:
-        """Return whether at least one name is covered by both."""
-        return self.holds(name, prefix=prefix) or (
-            prefix and any(own.startswith(name) for own in (*self.literals, *self.prefixes))
-        )
+        """Return whether at least one name is covered by both; a pattern may match a name that begins so."""
+        if self.holds(name, prefix=prefix):
+            return True
+        begins = tuple(map(fixed_beginning, self.patterns))
+        own = (*self.literals, *self.prefixes, *begins)
+        return prefix and (any(each.startswith(name) for each in own) or any(name.startswith(each) for each in begins))
 
 
 class Scope:
@@ -104,7 +109,7 @@ class Scope:
 
 def _names(group: ProtectionGroup) -> dict[ResourceType, _Names]:
     return {
-        ResourceType.TOPIC: _Names((*group.topics, group.canary_topic), group.topic_prefixes),
+        ResourceType.TOPIC: _Names((*group.topics, group.canary_topic), group.topic_prefixes, group.topic_patterns),
         ResourceType.GROUP: _Names(group.consumer_groups, group.consumer_group_prefixes),
         ResourceType.TRANSACTIONAL_ID: _Names(group.transactional_ids, group.transactional_id_prefixes),
     }

@@ -11,7 +11,7 @@ from kafka_dr.clusters import ClientSettings
 from kafka_dr.connections.connection import Connection
 from kafka_dr.errors import Refused
 from kafka_dr.evidence.signing import SigningKey, UnusableKey
-from kafka_dr.replication import ConnectEndpoint, TlsFiles
+from kafka_dr.http_endpoint import HttpEndpoint, TlsFiles
 
 #: What the extra of a connection to Connect may hold, in the order of the fields of :class:`TlsFiles`.
 _TLS_KEYS = ("ca_file", "certificate_file", "key_file", "key_password")
@@ -28,7 +28,7 @@ def kafka_settings(connection: Connection) -> ClientSettings:
         raise Refused(f"connection {connection.conn_id}: {error}") from error
 
 
-def connect_endpoint(connection: Connection) -> ConnectEndpoint:
+def connect_endpoint(connection: Connection) -> HttpEndpoint:
     """Return where a REST API or a vantage is, and the login, from a connection of type ``http``.
 
     The address is put together as Airflow's HTTP provider does it. The extra may hold ``ca_file``,
@@ -47,7 +47,7 @@ def connect_endpoint(connection: Connection) -> ConnectEndpoint:
     try:
         if str(extra.get("verify", "")).lower() in ("false", "0"):
             raise Refused("verify is false, and certificates are always checked: remove it, and name ca_file")
-        return ConnectEndpoint(
+        return HttpEndpoint(
             base_url,
             username=connection.login or None,
             password=connection.password or None,

@@ -16,8 +16,9 @@ from kafka_dr.disaster.disaster_rule import VANTAGE
 from kafka_dr.disaster.vantage import probe_vantage
 from kafka_dr.errors import KafkaDrError, Refused, TryAgain
 from kafka_dr.fencing import proof
+from kafka_dr.http_endpoint import HttpEndpoint
 from kafka_dr.outcomes import Outcome, Probe, worst
-from kafka_dr.replication import ConnectEndpoint, Flow
+from kafka_dr.replication import Flow
 from kafka_dr.runs import background
 from kafka_dr.runs.clients import Clients, OtherCluster, wrong_cluster_id
 from kafka_dr.topology import ProtectionGroup
@@ -70,10 +71,10 @@ def _vantages(group: ProtectionGroup, clients: Clients, source: str, seconds: fl
     }
 
 
-def _login(clients: Clients, connection: str) -> Callable[[], ConnectEndpoint]:
+def _login(clients: Clients, connection: str) -> Callable[[], HttpEndpoint]:
     """Return what reads the login of a vantage; a connection that cannot be read only makes its probe unknown."""
 
-    def read() -> ConnectEndpoint:
+    def read() -> HttpEndpoint:
         try:
             return clients.endpoint(connection)
         except KafkaDrError:

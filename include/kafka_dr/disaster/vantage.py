@@ -16,17 +16,17 @@ from urllib.request import HTTPRedirectHandler, HTTPSHandler, OpenerDirector, Re
 
 from kafka_dr.disaster.disaster_rule import VANTAGE
 from kafka_dr.errors import KafkaDrError, Refused, TryAgain
+from kafka_dr.http_endpoint import HttpEndpoint
 from kafka_dr.outcomes import Probe
 from kafka_dr.quoting import address as shown
 from kafka_dr.quoting import line
-from kafka_dr.replication import ConnectEndpoint
 
 _MAX_BYTES = 64 * 1024
 _PORTS = {"http": 80, "https": 443}
 
 
 def probe_vantage(
-    name: str, address: str, cluster: str, seconds: float, *, login: Callable[[], ConnectEndpoint] | None = None
+    name: str, address: str, cluster: str, seconds: float, *, login: Callable[[], HttpEndpoint] | None = None
 ) -> Probe:
     """Return what a vantage says about a cluster; ``unknown`` if it gives no usable answer.
 
@@ -42,7 +42,7 @@ def probe_vantage(
     return Probe(f"{VANTAGE} {name}", "ok" if up else "failed", said)
 
 
-def sees_up(address: str, cluster: str, *, seconds: float, login: ConnectEndpoint | None = None) -> bool:
+def sees_up(address: str, cluster: str, *, seconds: float, login: HttpEndpoint | None = None) -> bool:
     """Ask a vantage whether it sees a cluster up.
 
     :param address: as the topology declares it; ``{cluster}`` in it is replaced by the cluster's name
@@ -82,7 +82,7 @@ class _NoRedirect(HTTPRedirectHandler):
         return None
 
 
-def _opener(url: str, login: ConnectEndpoint | None) -> OpenerDirector:
+def _opener(url: str, login: HttpEndpoint | None) -> OpenerDirector:
     """Return what opens the address; with a login only if it is on the server that the login is for.
 
     Addresses are in Git and logins are not, so that a change of an address must not send a login to another server.
@@ -107,7 +107,7 @@ def _server(url: str) -> tuple[str, str, int | None] | None:
         return None
 
 
-def _authorization(login: ConnectEndpoint | None) -> dict[str, str]:
+def _authorization(login: HttpEndpoint | None) -> dict[str, str]:
     if login is None:
         return {}
     if login.username is None:
@@ -116,7 +116,7 @@ def _authorization(login: ConnectEndpoint | None) -> dict[str, str]:
     return {"Authorization": f"Basic {b64encode(pair).decode()}"}
 
 
-def _why(error: Exception, login: ConnectEndpoint | None) -> str:
+def _why(error: Exception, login: HttpEndpoint | None) -> str:
     """Return what went wrong. The texts of some errors hold the query of the address, or the login."""
     if isinstance(error, InvalidURL):
         return "its address cannot be used"

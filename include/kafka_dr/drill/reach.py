@@ -9,8 +9,8 @@ from dataclasses import replace
 
 from kafka_dr.clusters import ClientSettings
 from kafka_dr.drill.result import DrillResults
+from kafka_dr.http_endpoint import HttpEndpoint
 from kafka_dr.people import Person
-from kafka_dr.replication import ConnectEndpoint
 from kafka_dr.runs.clients import Clients
 from kafka_dr.topology.drill_group import Drill, topology_of
 from kafka_dr.topology.drill_rules import NOBODY
@@ -21,7 +21,7 @@ def own_clients(
     clients: Clients,
     *,
     settings_of: Callable[[str], ClientSettings] | None = None,
-    connect_of: Callable[[str], ConnectEndpoint] | None = None,
+    connect_of: Callable[[str], HttpEndpoint] | None = None,
 ) -> Clients:
     """Return the clients of a drill: they know no other group, and keep evidence in the drill's own folder.
 
@@ -55,8 +55,8 @@ def without(drill: Drill, clients: Clients, cluster: str) -> Iterator[Clients]:
             found = clients.settings_of(connection)
             return replace(found, bootstrap_servers=nowhere) if connection in lost else found
 
-        def connect_of(connection: str) -> ConnectEndpoint:
-            return ConnectEndpoint(f"http://{nowhere}") if connection == spec.connect else clients.endpoint(connection)
+        def connect_of(connection: str) -> HttpEndpoint:
+            return HttpEndpoint(f"http://{nowhere}") if connection == spec.connect else clients.endpoint(connection)
 
         with own_clients(drill, clients, settings_of=settings_of, connect_of=connect_of) as made:
             yield made

@@ -11,6 +11,11 @@ from kafka_dr.evidence.run_verdict import CONTINUED_UNPROVEN, deciding_roll_back
 from kafka_dr.evidence.view_model import RunView, StepView
 from kafka_dr.quoting import inline
 
+#: What a run did whose verb moves nothing.
+_STAYED = {
+    "take_over": "TAKEN OVER: the group is adopted, and this project replicates it",
+    "un_adopt": "RELEASED: the group is not adopted any more, and nothing of it is fenced",
+}
 #: The longest note that Airflow accepts. The evidence has what is cut off.
 MOST = 1000
 #: The note of a run without evidence.
@@ -96,6 +101,8 @@ def _finished(view: RunView) -> tuple[str, bool]:
 
 
 def _what_it_did(facts: dict[str, Any]) -> str:
+    if facts.get("verb") in _STAYED:
+        return _STAYED[str(facts["verb"])]
     if facts.get("verb") == "failback":
         kept, again = facts.get("stranded"), facts.get("rescued")
         return (

@@ -17,6 +17,8 @@ from kafka_dr.evidence.view_model import DecisionView, StepView, text_of
 CONTINUED_UNPROVEN = "unproven"
 #: How many rows a sentence names.
 _MOST_NAMED = 5
+#: How many commands of what is left to do are shown at the top.
+_MOST_TO_DO = 20
 #: Steps that may be the last one of a run, and what the run is called then.
 _LAST_STEPS = {"report": "Completed", "plan": "Planned", "apply": "Applied", "adopt": "Adopted"}
 #: What is kept with a run and does not show how the run ended.
@@ -66,6 +68,7 @@ def notes_of(steps: Sequence[StepView], facts: Mapping[str, Any]) -> Iterable[st
     yield from _loss(facts.get("predicted_loss"))
     yield from _old_cluster(facts)
     yield from _left_out(facts.get("left_out"))
+    yield from _left_to_do(facts.get("left_to_do"))
     yield from _old_flow(facts.get("old_flow"))
     for step in steps:
         for proof in step.proofs:
@@ -135,6 +138,17 @@ def _left_out(rows: object) -> Iterable[str]:
         named = ", ".join(f"{text_of(row.get('group'))} in {text_of(row.get('topic'))}" for row in found[:_MOST_NAMED])
         more = f" and {len(found) - _MOST_NAMED} more" if len(found) > _MOST_NAMED else ""
         yield f"Not moved, because the topic is outside the protection group: the offsets of {named}{more}."
+
+
+def _left_to_do(rows: object) -> Iterable[str]:
+    """Yield what owners of readers have to do that a failover does not move, with each command as it is typed."""
+    found = [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
+    for row in found[:_MOST_TO_DO]:
+        parts = (text_of(row.get(key)) for key in ("reader", "to_do", "command"))
+        said = ": ".join(filter(None, parts))
+        yield f"Left to do: {said}"
+    if len(found) > _MOST_TO_DO:
+        yield f"Left to do: {len(found) - _MOST_TO_DO} more commands, see the facts of the report."
 
 
 def _old_flow(flow: object) -> Iterable[str]:

@@ -13,6 +13,7 @@ from kafka_dr.evidence.figures import figures
 from kafka_dr.evidence.run_verdict import has_expired, is_dry, notes_of, verdict_of
 from kafka_dr.evidence.step_files import StepFile
 from kafka_dr.evidence.view_model import CheckView, DecisionView, RunView, StepView, pretty, text_of
+from kafka_dr.verb_words import verb_words
 
 
 def build_run_view(group: str, run: str, stored: Mapping[str, bytes]) -> RunView:
@@ -108,7 +109,7 @@ def _merged(steps: Iterable[StepView]) -> dict[str, Any]:
 
 
 def _title(group: str, facts: Mapping[str, Any], *, dry: bool) -> str:
-    verb = text_of(facts.get("verb")).replace("_", " ") or "run"
+    verb = verb_words(text_of(facts.get("verb"))) or "run"
     verb = f"dry run of a {verb}" if dry and verb != "run" else "dry run" if dry else verb
     verb = f"{verb[:1].upper()}{verb[1:]}"
     source, target = text_of(facts.get("source")), text_of(facts.get("target"))

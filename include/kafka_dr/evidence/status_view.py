@@ -20,6 +20,7 @@ from kafka_dr.evidence.trigger_view import FORMS
 from kafka_dr.evidence.watch_row import OUTCOME_WORDS, WatchRow, watch_row
 from kafka_dr.readiness import GroupReadiness, readiness_now
 from kafka_dr.readiness.judge import ASKED
+from kafka_dr.verb_words import verb_words
 from kafka_dr.watch_results import RunEnding, WatchedGroup, WatchStatus
 
 #: What escapes a character of Markdown, in notes on runs.
@@ -301,7 +302,7 @@ def _state(health: WatchStatus, now: datetime) -> tuple[str, str]:
 def _sentence(facts: Mapping[str, Any]) -> str:
     since = datetime.fromisoformat(facts["recorded_at"]).astimezone(UTC)
     by = f", approved by {facts['approved_by']}" if facts["approved_by"] else ""
-    verb = str(facts["verb"]).replace("_", " ")
+    verb = verb_words(str(facts["verb"]))
     moving = "A run holds the group. " if facts["held"] else ""
     phase = str(facts["phase"]).replace("_", " ")
     return (

@@ -7,6 +7,8 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
+from kafka_dr.adoption.take_over import question as take_over_question
+from kafka_dr.adoption.un_adopt import question as un_adopt_question
 from kafka_dr.approvals.approval import ApprovalQuestion
 from kafka_dr.approvals.approval_sheet import Sheet
 from kafka_dr.approvals.decision import digest_of
@@ -28,6 +30,8 @@ _SHEETS: Mapping[Verb, Callable[[Run, Mapping[str, Any]], Sheet]] = {
     "planned_failover": planned_question.sheet,
     "unplanned_failover": unplanned_question.sheet,
     "failback": failback_question.sheet,
+    "take_over": take_over_question.sheet,
+    "un_adopt": un_adopt_question.sheet,
 }
 
 

@@ -11,6 +11,7 @@ from kafka_dr.group_offsets import group_costs
 from kafka_dr.named_rows import by_name
 from kafka_dr.register import Verb
 from kafka_dr.runs.run import Run
+from kafka_dr.verb_words import verb_words
 
 Facts = Mapping[str, Any]
 
@@ -20,7 +21,7 @@ def sentence(run: Run, facts: Facts) -> str:
 
     :param facts: of a verb's first step: what an approver would be shown; empty for every other step
     """
-    said = f"dry run of a {run.request.verb.replace('_', ' ')} of {run.group.name}, {run.source} → {run.target}"
+    said = f"dry run of a {verb_words(run.request.verb)} of {run.group.name}, {run.source} → {run.target}"
     more = costs(run, facts) if "measurements" in facts else ()
     return ". ".join((f"{said}: nothing was changed", *more))
 
@@ -64,8 +65,22 @@ def _failback(run: Run, facts: Facts) -> Iterable[str]:
     )
 
 
+def _take_over(run: Run, facts: Facts) -> Iterable[str]:
+    faults = by_name(facts["decision"]["findings"], named="topic", holding="records")
+    count = sum(sum(kinds.values()) for kinds in faults.values())
+    yield f"A real run would replace {facts['measurements']['existing']}; applications are not affected"
+    yield f"Its copy has {count:,} faults, which would stay" if count else "Its copy has no fault"
+
+
+def _un_adopt(run: Run, facts: Facts) -> Iterable[str]:
+    denies = sum(count for _, count in facts["measurements"]["denies"])
+    yield f"A real run would lift {denies} DENYs, and nothing would protect {run.group.name} any more"
+
+
 _COSTS: Mapping[Verb, Callable[[Run, Facts], Iterable[str]]] = {
     "planned_failover": _planned,
     "unplanned_failover": _unplanned,
     "failback": _failback,
+    "take_over": _take_over,
+    "un_adopt": _un_adopt,
 }

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 
+from kafka_dr.adoption.un_adopt.keep import keep
 from kafka_dr.errors import Refused
 from kafka_dr.failback.abandon import abandon
 from kafka_dr.failover.roll_back import roll_back
@@ -14,7 +15,7 @@ from kafka_dr.register import Phase, RegisterState, Verb, arbiter
 from kafka_dr.runs.attempt import Attempt
 from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.record import StepFailed, StepRecord
-from kafka_dr.runs.request import RESUME_NUMBER, VERBS, ResumeRequest, RunRequest, StepName
+from kafka_dr.runs.request import RESUME_NUMBER, STAY, VERBS, ResumeRequest, RunRequest, StepName
 from kafka_dr.runs.run import Run
 from kafka_dr.runs.sealing import seal_or_later
 from kafka_dr.runs.signs_of_life import alive
@@ -66,9 +67,13 @@ def shows_life(held: RunRequest, clients: Clients) -> str:
     return alive(state, facts, now=clients.clock.now())
 
 
+#: What abandons a run that is not rolled back.
+_ABANDONED_BY: Mapping[Verb, Callable[[RunRequest, Clients], StepRecord]] = {"failback": abandon, "un_adopt": keep}
+
+
 def _steps(request: ResumeRequest, held: RunRequest) -> Iterator[Callable[[Clients], StepRecord]]:
     if request.decision == "abandon":
-        yield partial(abandon if held.verb == "failback" else roll_back, held)
+        yield partial(_ABANDONED_BY.get(held.verb, roll_back), held)
         return
     for step in steps_from_claim(held.verb):
         yield partial(run_step, step, held)
@@ -96,7 +101,9 @@ def _add_steps(attempt: Attempt, request: ResumeRequest, steps: Sequence[StepRec
 def _ending(request: ResumeRequest, held: RunRequest, last: StepRecord) -> str:
     if request.decision == "abandon":
         return f"run {held.run} is abandoned: {last.detail}"
-    active = held.source if held.verb == "failback" else held.target
+    if held.verb == "un_adopt":
+        return f"run {held.run} is finished: {last.detail}, and the group is released"
+    active = held.source if held.verb in STAY else held.target
     return f"run {held.run} is finished: {last.detail}, active on {active}"
 
 
@@ -108,7 +115,7 @@ def held_run(request: ResumeRequest, clients: Clients) -> RunRequest:
     run = Run(RunRequest(request.protection_group, request.run or ""), clients)
     state = run.register_state
     if state is None or _is_over(run, state):
-        state_words = "not adopted" if state is None else f"stable on {state.active} (epoch {state.epoch})"
+        state_words = "not adopted" if state is None else f"{state.phase} on {state.active} (epoch {state.epoch})"
         raise Refused(f"{request.protection_group} is {state_words}: no run holds it, so there is nothing to resume")
     if request.run is not None and request.run != state.run:
         raise Refused(
@@ -116,7 +123,7 @@ def held_run(request: ResumeRequest, clients: Clients) -> RunRequest:
             f"or set it to {state.run}"
         )
     verb = _verb_before(run, state) if state.verb == "roll_back" else state.verb
-    before = state.phase is Phase.SWITCHING or state.verb in ("roll_back", "failback")
+    before = state.phase is Phase.SWITCHING or state.verb == "roll_back" or verb in STAY
     source, target = (state.active, state.standby) if before else (state.standby, state.active)
     return RunRequest(
         request.protection_group, state.run, source=source, target=target, reason=request.reason, verb=verb
@@ -125,7 +132,7 @@ def held_run(request: ResumeRequest, clients: Clients) -> RunRequest:
 
 def _is_over(run: Run, state: RegisterState) -> bool:
     """Return whether the newest run is complete: the group is settled, and its evidence is sealed."""
-    if state.phase is not Phase.STABLE or run.request.run == state.run:
+    if state.phase not in (Phase.STABLE, Phase.RELEASED) or run.request.run == state.run:
         return False
     return bool(run.request.run) or not run.is_unsealed(state)
 
@@ -133,5 +140,5 @@ def _is_over(run: Run, state: RegisterState) -> bool:
 def _verb_before(run: Run, state: RegisterState) -> Verb:
     """Return the verb of a run that was rolled back, from the claim in its journal."""
     claim = run.history.get(state.run, {}).get("claim", {})
-    known: tuple[Verb, ...] = ("unplanned_failover", "failback")
+    known: tuple[Verb, ...] = ("unplanned_failover", "failback", "take_over", "un_adopt")
     return next((verb for verb in known if claim.get("verb") == verb), "planned_failover")

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from kafka_dr.adoption.take_over import give_back
+from kafka_dr.adoption.un_adopt import keep
 from kafka_dr.failover.resume import held_run, shows_life, steps_from_claim
 from kafka_dr.failover.runner import MODULES
 from kafka_dr.fencing import plan
 from kafka_dr.register import Phase, RegisterState
 from kafka_dr.runs.clients import Clients
-from kafka_dr.runs.request import ResumeRequest, RunRequest, StepName
+from kafka_dr.runs.request import STAY, ResumeRequest, RunRequest, StepName
 from kafka_dr.runs.run import Run
 from kafka_dr.runs.step_order import turn_of
 
@@ -72,8 +74,10 @@ def _finished(run: Run, state: RegisterState, held: RunRequest) -> ResumePlan:
         return ResumePlan(held.protection_group, held.run, held.verb, "finish", False, f"{said} the roll back")
     steps = tuple(_step(name, run, state) for name in steps_from_claim(held.verb))
     first = next((each.step for each in steps if each.turn != "passed"), "no step")
-    active = run.source if held.verb == "failback" else run.target
+    active = run.source if held.verb in STAY else run.target
     said = f"run {held.run} would continue at {first} and end with {active} active"
+    if held.verb == "un_adopt":
+        said = f"run {held.run} would continue at {first} and end with {held.protection_group} released"
     return ResumePlan(held.protection_group, held.run, held.verb, "finish", True, said, steps)
 
 
@@ -88,12 +92,28 @@ def _abandoned(run: Run, state: RegisterState, held: RunRequest) -> ResumePlan:
         said = f"the failback {held.run} would end: {group} stays diverged, and what it deleted stays deleted"
         stop = (f"stop the connector {run.flow.connector}", f"remove the right to delete topics on {run.target}")
         return ResumePlan(group, held.run, verb, "abandon", True, said, (PlannedStep("abandon", "runs", stop),))
+    if verb == "take_over" and (state.phase is Phase.ADOPTING or state.verb == "roll_back"):
+        said = f"run {held.run} would be given back: {group} is not adopted, and what copied it before copies it again"
+        return ResumePlan(group, held.run, verb, "abandon", True, said, _back(give_back.intent(run, state)))
+    if verb == "un_adopt":
+        return _kept(run, state, held)
     if state.phase is not Phase.SWITCHING and state.verb != "roll_back":
         said = f"{group} is {state.phase} with {state.active} active: the point of no return is passed, only finish it"
         return ResumePlan(group, held.run, verb, "abandon", False, said)
     said = f"run {held.run} would be rolled back: {group} stable on {run.source} again"
-    back = (PlannedStep("roll_back", "runs", tuple(_undo(run, state))),)
-    return ResumePlan(group, held.run, verb, "abandon", True, said, back)
+    return ResumePlan(group, held.run, verb, "abandon", True, said, _back(_undo(run, state)))
+
+
+def _kept(run: Run, state: RegisterState, held: RunRequest) -> ResumePlan:
+    group = held.protection_group
+    if why := keep.refusal(run):
+        return ResumePlan(group, held.run, held.verb, "abandon", False, why)
+    said = f"the release {held.run} would end: {group} stays adopted"
+    return ResumePlan(group, held.run, held.verb, "abandon", True, said, _back(keep.intent(run, state)))
+
+
+def _back(intent: Iterable[str]) -> tuple[PlannedStep, ...]:
+    return (PlannedStep("roll_back", "runs", tuple(intent)),)
 
 
 def _undo(run: Run, state: RegisterState) -> Iterator[str]:

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from kafka_dr.adoption.take_over.give_back import give_back
 from kafka_dr.clusters import Acl
 from kafka_dr.errors import KafkaDrError, Refused, TryAgain
 from kafka_dr.fencing import plan
@@ -37,10 +38,12 @@ _TRIES = 10
 
 
 def roll_back(request: RunRequest, clients: Clients) -> StepRecord:
-    """Undo a run, if its point of no return is not passed.
+    """Undo a run, if its point of no return is not passed. A take over is given back.
 
     :raises StepFailed: the point of no return is passed, or a cluster did not answer; then run it again
     """
+    if request.verb == "take_over":
+        return give_back(request, clients)
     attempt = Attempt.start(
         request.protection_group, request.run, clients, "roll_back", ROLL_BACK_NUMBER, goes_forward=True
     )
@@ -104,6 +107,7 @@ def _undo(run: Run, state: RegisterState) -> Mapping[str, Any]:
     facts |= _open_source(run, state, guard)
     try:
         target = run.acl_changes(state.standby, guard)
+        run.look_for_topics(state.standby)
         target.add(*plan.standby_in_order(run.group))
         run.clients.register(state.standby).copy(state)
         target.lift(plan.flow_fence(run.group))
@@ -130,6 +134,7 @@ def _open_source(run: Run, state: RegisterState, guard: RegisterGuard) -> dict[s
         run.clients.require_declared(state.active)
         if decides(run, state) != state.active:
             run.clients.register(state.active).copy(state)
+        run.look_for_topics(state.active)
         return run.acl_changes(state.active, guard).lift(plan.work_denies(run.group), plan.change_fence(run.group))
 
     try:

@@ -7,6 +7,7 @@ from contextlib import contextmanager, nullcontext
 from functools import partial
 from typing import Any, Protocol
 
+from kafka_dr.adoption import take_over, un_adopt
 from kafka_dr.approvals.run_ids import is_new
 from kafka_dr.approvals.who_may_answer import enough
 from kafka_dr.errors import KafkaDrError
@@ -106,11 +107,32 @@ UNPLANNED_STEPS: dict[StepName, StepModule] = {
     StepName.REPORT: unplanned_report,
 }
 
+TAKE_OVER_STEPS: dict[StepName, StepModule] = {
+    StepName.PREFLIGHT: take_over.preflight,
+    StepName.CLAIM: take_over.claim,
+    StepName.STOP_EXISTING: take_over.stop_existing,
+    StepName.VERIFY_TAIL: take_over.verify_tail,
+    StepName.START_FLOW: take_over.start_flow,
+    StepName.SETTLE: take_over.settle,
+    StepName.REPORT: take_over.report,
+}
+
+UN_ADOPT_STEPS: dict[StepName, StepModule] = {
+    StepName.PREFLIGHT: un_adopt.preflight,
+    StepName.CLAIM: un_adopt.claim,
+    StepName.STOP_FLOW: un_adopt.stop_flow,
+    StepName.HAND_BACK: un_adopt.hand_back,
+    StepName.SETTLE: un_adopt.settle,
+    StepName.REPORT: un_adopt.report,
+}
+
 #: The modules of each verb's steps.
 MODULES: Mapping[Verb, Mapping[StepName, StepModule]] = {
     "planned_failover": STEPS,
     "unplanned_failover": UNPLANNED_STEPS,
     "failback": FAILBACK_STEPS,
+    "take_over": TAKE_OVER_STEPS,
+    "un_adopt": UN_ADOPT_STEPS,
 }
 
 
@@ -225,8 +247,8 @@ def _go(module: StepModule, step: StepName, run: Run, attempt: Attempt) -> tuple
 @contextmanager
 def _executing(run: Run, step: StepName) -> Iterator[None]:
     """Take the run, so that no other process of it changes anything from now on. What it has settled stays as it is."""
-    state = run.record()
-    if state.run != run.request.run or not state.is_held:
+    state = run.register_state
+    if state is None or state.run != run.request.run or not state.is_held:
         yield
         return
     with showing_life(run.clients, run.take(), step):

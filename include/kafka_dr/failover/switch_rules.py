@@ -14,6 +14,9 @@ from enum import Enum
 from kafka_dr.register import Phase, RegisterState, Verb
 from kafka_dr.runs.record import StepOutcome
 
+#: The phases of a run whose point of no return is not passed.
+_BEFORE = (Phase.SWITCHING, Phase.ADOPTING)
+
 
 class Standing(Enum):
     """Where the register says that a run is.
@@ -67,7 +70,7 @@ def standing(state: RegisterState | None, run: str, *, held: RegisterState | Non
         return Standing.FREE if held is None else Standing.LOST
     if state.verb == "roll_back" or (held is not None and state.executor != held.executor):
         return Standing.LOST
-    return Standing.SWITCHING if state.phase is Phase.SWITCHING else Standing.HANDED_OVER
+    return Standing.SWITCHING if state.phase in _BEFORE else Standing.HANDED_OVER
 
 
 def at_start(verb: Verb, found: Standing) -> NextMove:

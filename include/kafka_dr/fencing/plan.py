@@ -1,5 +1,7 @@
 """The DENYs of each fence: pure functions of what a protection group declares.
 
+Topics that a pattern matches have to be looked up before: :class:`~kafka_dr.topology.NotLookedUp` is raised otherwise.
+
 No DENY names ``User:*``: it would also deny the replicator and the operator.
 """
 
@@ -97,6 +99,24 @@ def witness(group: ProtectionGroup) -> frozenset[Acl]:
     return _denies([group.probe_principal], AclOperation.WRITE, [topic])
 
 
+def existing_fence(group: ProtectionGroup) -> frozenset[Acl]:
+    """Return the DENYs that stop the replication which was there before the group was adopted from writing.
+
+    It may be a process of somebody else, who can start it again at any time. So these stay until the group is released.
+    """
+    return _denies(_existing(group), AclOperation.WRITE, _topics(group))
+
+
+def existing_change_fence(group: ProtectionGroup) -> frozenset[Acl]:
+    """Return the DENYs that stop it from changing topics and their settings, and from setting offsets of groups."""
+    changes = [_denies(_existing(group), each, _topics(group)) for each in CHANGES[ResourceType.TOPIC]]
+    return frozenset().union(*changes, _denies(_existing(group), AclOperation.READ, _groups(group)))
+
+
+def _existing(group: ProtectionGroup) -> tuple[str, ...]:
+    return () if group.existing_replication is None else (group.existing_replication.principal,)
+
+
 _Resource = tuple[ResourceType, str, PatternType]
 
 
@@ -109,8 +129,9 @@ def _denies(principals: Collection[str], operation: AclOperation, resources: Ite
 
 
 def _topics(group: ProtectionGroup) -> list[_Resource]:
-    literal = [*group.topics]
-    if not group.owns_topic(group.canary_topic):
+    literal = [*group.literal_topics]
+    # A pattern that matches it names it only once it exists.
+    if group.canary_topic not in literal and not group.canary_topic.startswith(tuple(group.topic_prefixes)):
         literal.append(group.canary_topic)
     return _resources(ResourceType.TOPIC, literal, group.topic_prefixes)
 

@@ -5,6 +5,8 @@ active cluster
 every other cluster
     application writes, transactional ids and group reads are denied; the replicator, too, while nothing may be copied
     to that cluster
+
+While a group is adopted by a take over, while it is released, and after that, its record requires none of them.
 """
 
 from __future__ import annotations
@@ -14,9 +16,14 @@ from kafka_dr.fencing import plan
 from kafka_dr.register.state import Phase, RegisterState
 from kafka_dr.topology import ProtectionGroup
 
+#: In these phases the steps of a run decide.
+_MOVING = frozenset({Phase.SWITCHING, Phase.ADOPTING, Phase.RELEASING})
+
 
 def denies_of(group: ProtectionGroup, state: RegisterState, cluster: str) -> frozenset[Acl]:
     """Return the DENYs that a cluster must have; it may have others."""
+    if state.phase in (Phase.ADOPTING, Phase.RELEASING, Phase.RELEASED):
+        return frozenset()
     if cluster == state.active:
         return plan.flow_fence(group)
     return plan.standby(group) | (plan.flow_fence(group) if old_cluster_is_closed(state) else frozenset())
@@ -29,6 +36,6 @@ def old_cluster_is_closed(state: RegisterState) -> bool:
 
 def required_now(group: ProtectionGroup, state: RegisterState | None, cluster: str) -> frozenset[Acl] | None:
     """Return the DENYs that a cluster must have; ``None`` while a run moves the group and its steps decide."""
-    if state is None or state.phase is Phase.SWITCHING:
+    if state is None or state.phase in _MOVING:
         return None
     return denies_of(group, state, cluster)

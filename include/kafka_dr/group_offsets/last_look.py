@@ -7,17 +7,19 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
 from kafka_dr.clusters import NotFound, OffsetRange, TopicPartition
 from kafka_dr.errors import KafkaDrError, NeedsPerson
-from kafka_dr.group_offsets import other_topics, remembered_positions
+from kafka_dr.group_offsets import other_topics, remembered_positions, unmovable_groups
+from kafka_dr.group_offsets.left_to_do import read_share_starts
 from kafka_dr.group_offsets.other_topics import Elsewhere, ReadElsewhere
-from kafka_dr.group_offsets.unmovable_groups import not_moved
+from kafka_dr.group_offsets.streams_applications import StreamsApplication
 from kafka_dr.json_documents import DocumentDamaged, JsonFile, Recorder, not_recorded
 from kafka_dr.named_rows import groups_from_json, groups_to_json, positions_from_json, positions_to_json
+from kafka_dr.positions import Committed
 from kafka_dr.replication import Flow, committed_positions
 from kafka_dr.runs.group_context import GroupContext
 from kafka_dr.runs.recorded_files import recorder
@@ -41,6 +43,8 @@ class LastLook:
     :param groups: what groups had committed there, next to read
     :param waiting: offsets of records that were not copied yet, by partition
     :param uncounted: partitions in which more records may wait: the flow has no offset there, or too many offsets wait
+    :param share_starts: where the state of share groups begins, next to read
+    :param streams: the group's Kafka Streams applications
     :param more_than_offsets: groups that an offset alone does not move, a sentence each
     :param elsewhere: what these groups read outside the protection group; ``None`` if nobody asked
     :param elsewhere_unknown: of which groups it is not known, and why, a sentence each
@@ -55,6 +59,8 @@ class LastLook:
     elsewhere: tuple[Elsewhere, ...] | None = None
     elsewhere_unknown: tuple[str, ...] = ()
     uncounted: frozenset[TopicPartition] = frozenset()
+    share_starts: Committed = field(default_factory=dict)
+    streams: tuple[StreamsApplication, ...] = ()
 
     def __post_init__(self) -> None:
         if self.at.tzinfo is None:
@@ -162,7 +168,7 @@ def _seen(context: GroupContext, flow: Flow, *, epoch: int) -> LastLook:
     for record in source.log.read(short):
         waiting.setdefault(record.topic_partition, []).append(record.offset)
     # Last: if the source stops answering now, what only it knows was read before.
-    beyond = _read_elsewhere(context, flow.source)
+    beyond, (more, shared, streams) = _read_elsewhere(context, flow.source), _special(context, flow.source)
     return LastLook(
         epoch=epoch,
         at=at,
@@ -172,7 +178,9 @@ def _seen(context: GroupContext, flow: Flow, *, epoch: int) -> LastLook:
             for group, offsets in groups.items()
         },
         waiting={p: tuple(offsets) for p, offsets in waiting.items()},
-        more_than_offsets=_more_than_offsets(context, flow.source),
+        more_than_offsets=more,
+        share_starts=shared,
+        streams=streams,
         elsewhere=beyond.rows,
         elsewhere_unknown=beyond.unknown,
         uncounted=frozenset(uncounted),
@@ -192,11 +200,14 @@ def _read_elsewhere(context: GroupContext, active: str) -> ReadElsewhere:
         return ReadElsewhere((), (f"what its groups read elsewhere could not be asked: {error}",))
 
 
-def _more_than_offsets(context: GroupContext, active: str) -> tuple[str, ...]:
+def _special(context: GroupContext, active: str) -> tuple[tuple[str, ...], Committed, tuple[StreamsApplication, ...]]:
+    """Return the readers that need more than a moved offset: sentences, starts of share groups, applications."""
     try:
-        return tuple(each.sentence for each in not_moved(context, active))
+        found = unmovable_groups.look(context, active)
+        shared = read_share_starts(context, active, [each.group for each in found.share])
     except KafkaDrError as error:
-        return (f"whether a group is more than its offsets could not be asked: {error}",)
+        return (f"whether a group is more than its offsets could not be asked: {error}",), {}, ()
+    return (*found.refused, *found.accepted), shared, tuple(each.application for each in found.streams)
 
 
 def _to_json(look: LastLook) -> dict[str, Any]:
@@ -207,6 +218,8 @@ def _to_json(look: LastLook) -> dict[str, Any]:
         "groups": groups_to_json(look.groups),
         "waiting": [[p.topic, p.partition, offsets] for p, offsets in sorted(look.waiting.items())],
         "more_than_offsets": look.more_than_offsets,
+        "share_starts": groups_to_json(look.share_starts),
+        "streams": [each.to_json() for each in look.streams],
         "elsewhere": None if look.elsewhere is None else [each.to_json() for each in look.elsewhere],
         "elsewhere_unknown": look.elsewhere_unknown,
         "uncounted": [[p.topic, p.partition] for p in sorted(look.uncounted)],
@@ -225,7 +238,9 @@ def _from_json(content: Any) -> LastLook:
             for topic, number, offsets in content["waiting"]
         },
         more_than_offsets=tuple(map(str, content.get("more_than_offsets", ()))),
-        # A look that a former version wrote does not contain it.
+        # A look that a former version wrote does not contain the following.
+        share_starts=groups_from_json(content.get("share_starts", ())),
+        streams=tuple(map(StreamsApplication.from_json, content.get("streams", ()))),
         elsewhere=None if elsewhere is None else tuple(map(Elsewhere.from_json, elsewhere)),
         elsewhere_unknown=tuple(map(str, content.get("elsewhere_unknown", ()))),
         uncounted=frozenset(TopicPartition(str(topic), int(number)) for topic, number in content.get("uncounted", ())),

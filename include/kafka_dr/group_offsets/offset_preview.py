@@ -8,14 +8,13 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 from kafka_dr.clusters import TopicPartition
-from kafka_dr.group_offsets import other_topics, undeclared_readers
+from kafka_dr.group_offsets import left_to_do, other_topics, undeclared_readers, unmovable_groups
 from kafka_dr.group_offsets.committed_positions import read_positions
 from kafka_dr.group_offsets.translation_basis import keeping_basis_of
-from kafka_dr.group_offsets.unmovable_groups import not_moved
+from kafka_dr.group_offsets.unmovable_groups import SpecialReaders
 from kafka_dr.group_offsets.verification import checked_locally
 from kafka_dr.json_documents import write_whole
 from kafka_dr.offsets import (
@@ -23,8 +22,6 @@ from kafka_dr.offsets import (
     TranslationBasis,
     gather,
     offsets_of,
-    translate_by_content,
-    translate_offsets,
 )
 from kafka_dr.offsets.maps import export
 from kafka_dr.offsets.preview import (
@@ -38,6 +35,7 @@ from kafka_dr.offsets.preview import (
 from kafka_dr.offsets.translate.by_time import RecordTimes, record_times, times_of_unread
 from kafka_dr.offsets.translate.choice import Strategy, WithCheckpoint, with_checkpoint
 from kafka_dr.offsets.translate.facts import never_committed
+from kafka_dr.offsets.translate.pipeline import by_facts_first
 from kafka_dr.outcomes import Check
 from kafka_dr.positions import Committed, PartitionOffset, SeedPoint
 from kafka_dr.runs.at_rest import WatchResult, at_rest
@@ -129,24 +127,35 @@ def look(run: Run) -> Look:
         for group in sorted(committed)
         for p, offset in sorted(committed[group].items())
     )
-    left, others = _never_committed(committed, gathered), not_moved(run, run.source)
+    left, special = _never_committed(committed, gathered), unmovable_groups.look(run, run.source)
     report = _report(run, rows, strategies, problems=(*gathered.problems, *unread))
-    report |= {"never_committed": left, "not_moved": [each.to_json() for each in others]}
+    report |= {"never_committed": left, **_special(run, special)}
     beyond = other_topics.look(run, run.source)
     report |= {"read_elsewhere": other_topics.report_rows(run, beyond.rows)}
     undeclared = undeclared_readers.look(run, (run.source, run.target))
     report |= {"undeclared_readers": [reader.to_json() for reader in undeclared.groups]}
     shown = (other_topics.judged(run, beyond, cluster=run.source), undeclared_readers.judged(run, undeclared))
-    refused = [each.sentence for each in others if each.refused]
+    refused = [*special.refused]
     refused += [check.detail for check in shown if not check.passes]
     proof = _proof(basis, translated)
     report |= {"proof": {"state": proof.outcome, "detail": proof.detail, **proof.facts}}
     late = (proof.detail,) if proof.outcome == "failed" else ()
     blocking = (*_untranslated(report), *unread, *late)
     watched = _watched(run, report, (*blocking, *refused))
-    warned = tuple(check.detail for check in shown if check.outcome == "excused")
+    warned = (*special.accepted, *(check.detail for check in shown if check.outcome == "excused"))
     watched = replace(watched, sentences=(*watched.sentences, *warned))
     return Look(report, blocking, watched, gathered, rows)
+
+
+def _special(run: Run, found: SpecialReaders) -> dict[str, list[dict[str, Any]]]:
+    """Return the tables of the readers that need more than a moved offset, and of what is left to do for them."""
+    return {
+        "not_moved": [each.to_json() for each in found.share],
+        "streams_applications": [each.to_json() for each in found.streams],
+        "connect_sinks": [*found.sink_rows],
+        "never_joined": [*found.hint_rows],
+        "left_to_do": left_to_do.of_now(run, found),
+    }
 
 
 def offsets_check(run: Run, *, closely: bool) -> Check:
@@ -212,8 +221,7 @@ def _proof(basis: TranslationBasis, translated: Mapping[PartitionOffset, WithChe
 def _translated(
     basis: TranslationBasis, committed: Committed, gathered: GatheredFacts
 ) -> dict[PartitionOffset, WithCheckpoint]:
-    by_content = partial(translate_by_content, basis)
-    found = translate_offsets(by_content, offsets_of(committed), facts=gathered.partitions)
+    found = by_facts_first(basis, offsets_of(committed), gathered.partitions)
     return {at: with_checkpoint(at[1], gathered.partitions[at[0]], answer) for at, answer in found.items()}
 
 

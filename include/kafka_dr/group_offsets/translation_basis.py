@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from kafka_dr.audit import FileFrontierStore
 from kafka_dr.clusters import OffsetRange, TopicPartition
+from kafka_dr.group_offsets.taken_over_copies import taken_over_copies
 from kafka_dr.offsets import AnchorCache, Ignored, MapStore, SyncLookup, TranslationBasis
 from kafka_dr.positions import SeedPoint
 from kafka_dr.register.flow_seed import FlowSeed, journaled_seeds
@@ -23,7 +24,12 @@ def basis_of(run: Run) -> TranslationBasis:
 
     What they learn is not kept, because applications may wait for them; see :func:`keeping_basis_of`.
     """
-    return replace(basis_of_facts(run), seeds=_seeds_and_frontier(run), ignored=ignored_ranges(run))
+    return replace(
+        basis_of_facts(run),
+        seeds=_seeds_and_frontier(run),
+        ignored=ignored_ranges(run),
+        taken_over=taken_over_copies(run, valid_seeds(run)),
+    )
 
 
 def basis_of_facts(run: Run) -> TranslationBasis:

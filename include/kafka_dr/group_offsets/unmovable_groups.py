@@ -1,79 +1,188 @@
-"""Groups that an offset alone does not move: named, and refused unless the topology says who takes care of them."""
+"""Readers that an offset alone does not move: named with what to do, and refused until the topology says who does it.
+
+What is recognised: share groups and Kafka Streams applications by the kind of their group, members or topics; sinks of
+Connect by their members or names. A client that keeps its offsets outside Kafka shows itself to no broker: only the
+topology can name it. A hint at it is a group that has offsets and was never joined.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from kafka_dr.clusters import KafkaCluster, NotAuthorized
-from kafka_dr.clusters.group_kinds import streams_applications
-from kafka_dr.outcomes import Check
+from kafka_dr.clusters.group_kinds import ListedGroup
+from kafka_dr.clusters.model import GroupState
+from kafka_dr.group_offsets.streams_applications import JudgedApplication, found_on, judge, states_of
+from kafka_dr.outcomes import Check, CheckOutcome
 from kafka_dr.runs.group_context import GroupContext
+from kafka_dr.runs.record import first_few
 from kafka_dr.runs.run import Run
 
-_WHY = {
-    "share": "a share group: brokers keep a state for each record, which no offset contains; it starts again by its "
-    "share.auto.offset.reset",
-    "streams": "a Kafka Streams application: its state and its position belong together, and a moved offset alone "
-    "would count records twice or never; let it rebuild its state on the target",
-}
+NAME = "only_offsets_to_move"
+#: The groups of Connect's sinks, and the client ids of their tasks, unless a worker or connector overrides them.
+_SINK_GROUP, _SINK_CLIENT = "connect-", "connector-consumer-"
+_MOST_NAMED = 4
 
 
 @dataclass(frozen=True, slots=True)
-class OtherGroup:
-    """A group that offsets alone do not move.
+class ShareGroup:
+    """A share group: brokers keep a state for each record, which no committed offset contains.
 
     :param refused: a failover stops for it; otherwise the topology says that its owners take care of it
     """
 
     group: str
-    kind: str
     said: str
     refused: bool
+    target: str
+
+    @property
+    def todo(self) -> str:
+        """What its owners have to do."""
+        later = (
+            f"keep its members stopped from the failover on, run its reset commands, then start them on {self.target}. "
+            "If it starts without that, share.auto.offset.reset decides, and its default, latest, skips records"
+        )
+        accept = "name it in groups_policy.left_behind once its owners are ready for this: " if self.refused else ""
+        return f"{accept}{later}"
 
     @property
     def sentence(self) -> str:
         """What it is, and what to do."""
-        todo = "; name it in groups_policy.left_behind once its owners take care of it" if self.refused else ""
-        return f"{self.group} is {_WHY[self.kind]} ({self.said}){todo}"
+        what = f"{self.group} is a share group ({self.said}), and brokers keep its state for each record"
+        return f"{what}: {self.todo}"
 
     def to_json(self) -> dict[str, Any]:
         """Return it as a row of a report."""
         return {
             "group": self.group,
-            "kind": self.kind,
+            "kind": "share",
             "state": "refused" if self.refused else "left_behind",
-            "reason": f"{_WHY[self.kind]} ({self.said})",
+            "to_do": self.todo,
         }
 
 
-def not_moved(context: GroupContext, cluster: str) -> tuple[OtherGroup, ...]:
-    """Return the protection group's share groups and Kafka Streams applications on a cluster."""
-    source = context.operator(cluster)
+@dataclass(frozen=True, slots=True)
+class SpecialReaders:
+    """The readers of a protection group on its active cluster that need more than a moved offset.
+
+    :param share: its share groups
+    :param streams: its Kafka Streams applications
+    :param sinks: the name of the connector, by consumer group of a Connect sink
+    :param never_joined: groups with offsets that no member has ever joined
+    :param outside: consumers that keep their offsets outside Kafka, as the topology names them
+    """
+
+    share: tuple[ShareGroup, ...] = ()
+    streams: tuple[JudgedApplication, ...] = ()
+    sinks: Mapping[str, str] | None = None
+    never_joined: tuple[str, ...] = ()
+    outside: tuple[str, ...] = ()
+
+    @property
+    def refused(self) -> tuple[str, ...]:
+        """Return a sentence for each reader that a failover stops for."""
+        return tuple(self._sentences(refused=True))
+
+    @property
+    def accepted(self) -> tuple[str, ...]:
+        """Return a sentence for each reader whose owners have something to do after a failover."""
+        return tuple(self._sentences(refused=False))
+
+    def _sentences(self, *, refused: bool) -> Iterable[str]:
+        yield from (each.sentence for each in self.share if each.refused is refused)
+        yield from (each.sentence for each in self.streams if (each.state == "refused") is refused)
+        if not refused:
+            yield from (_outside_sentence(name) for name in self.outside)
+
+    @property
+    def sink_rows(self) -> list[dict[str, str]]:
+        """Return a row for each sink of Connect."""
+        return [
+            {"group": group, "connector": connector, "to_do": _SINK_TODO}
+            for group, connector in sorted((self.sinks or {}).items())
+        ]
+
+    @property
+    def hint_rows(self) -> list[dict[str, str]]:
+        """Return a row for each group that nobody has ever joined."""
+        return [{"group": group, "hint": _NEVER_JOINED} for group in self.never_joined]
+
+
+_SINK_TODO = (
+    "its offsets are moved; point its Connect cluster at the new active cluster, or create it on one there under the "
+    "same name. If it keeps offsets of its own, as sinks of files and tables do to write exactly once, name it in "
+    "groups_policy.external_offsets, too"
+)
+_NEVER_JOINED = (
+    "no consumer has ever joined it on this cluster: its offsets were set by a tool or a failover, or are committed by "
+    "a client that assigns partitions to itself, as Flink does. If such a client resumes from offsets of its own, name "
+    "it in groups_policy.external_offsets"
+)
+
+
+def _outside_sentence(name: str) -> str:
+    return (
+        f"{name} keeps its offsets outside Kafka, as the topology says: stop it before the failover, and map its "
+        "offsets with the newest offset map of DR: offsets before it starts again"
+    )
+
+
+def look(context: GroupContext, cluster: str) -> SpecialReaders:
+    """Ask a cluster for the protection group's readers that need more than a moved offset."""
+    source, group = context.operator(cluster), context.group
+    target = next(name for name in group.clusters if name != cluster)
     # The audit may see groups that the operator may not see, which must not be left behind in silence.
     views = (source, context.clients.cluster(cluster, "audit"))
-    listed = {g.group: g for view in views for g in view.group_kinds.listed() if context.group.owns_group(g.group)}
-    consumers = [name for name, group in listed.items() if group.kind == "consumer"]
-    classic = streams_applications(_assignors(source, consumers), source.topics.names())
-    accepted = set(context.group.groups_policy.left_behind)
-    found = {name: (group.kind, group.said) for name, group in listed.items() if group.kind in _WHY}
-    found |= {group: ("streams", said) for group, said in classic.items()}
-    return tuple(OtherGroup(group, *what, group not in accepted) for group, what in sorted(found.items()))
+    listed = {g.group: g for view in views for g in view.group_kinds.listed() if group.owns_group(g.group)}
+    consumers = sorted(name for name, each in listed.items() if each.kind == "consumer")
+    states = states_of(source, consumers)
+    streams = tuple(judge(each, context, target=target) for each in found_on(context, source, listed, states))
+    apart = {each.application.group for each in streams}
+    accepted = set(group.groups_policy.left_behind)
+    share = (each for each in listed.values() if each.kind == "share")
+    return SpecialReaders(
+        tuple(ShareGroup(g.group, g.said, g.group not in accepted, target) for g in sorted(share, key=_by_name)),
+        streams,
+        {g: found for g in consumers if g not in apart and (found := sink_of(g, states.get(g)))},
+        tuple(name for name in consumers if name not in apart and not listed[name].joined),
+        tuple(sorted(group.groups_policy.external_offsets)),
+    )
 
 
-def _assignors(cluster: KafkaCluster, groups: Sequence[str]) -> dict[str, str]:
-    """Return the groups' assignors, empty where the broker does not say: another check names such groups."""
-    try:
-        return {group: state.assignor for group, state in cluster.groups.states(groups).items()}
-    except NotAuthorized:
-        if len(groups) == 1:
-            return {groups[0]: ""}
-    half = len(groups) // 2
-    return _assignors(cluster, groups[:half]) | _assignors(cluster, groups[half:])
+def sink_of(group: str, state: GroupState | None) -> str:
+    """Return the name of the sink connector whose tasks read as a consumer group; empty if it is none. Pure.
+
+    :param state: what the group does at the moment
+    """
+    for member in state.members if state is not None else ():
+        client = member.partition(" ")[0]
+        if client.startswith(_SINK_CLIENT):
+            return client.removeprefix(_SINK_CLIENT).rpartition("-")[0]
+    return group.removeprefix(_SINK_GROUP) if group.startswith(_SINK_GROUP) else ""
+
+
+def _by_name(group: ListedGroup) -> str:
+    return group.group
 
 
 def only_offsets_to_move(run: Run) -> Check:
-    """Answer for a preflight: does every group consist of offsets alone?"""
-    refused = [each.sentence for each in not_moved(run, run.source) if each.refused]
-    return Check.that("only_offsets_to_move", not refused, "; ".join(refused) or "no group is more than its offsets")
+    """Answer for a preflight: does every group consist of offsets alone, and who has something to do afterwards?"""
+    return judged(look(run, run.source))
+
+
+def judged(found: SpecialReaders) -> Check:
+    """Return what is refused, or else what the owners of readers have to do, which an approver should know. Pure."""
+    said = found.refused or found.accepted
+    outcome: CheckOutcome = "failed" if found.refused else "excused" if found.accepted else "ok"
+    facts = {
+        "share_groups": [each.to_json() for each in found.share],
+        "streams_applications": [each.to_json() for each in found.streams],
+        "connect_sinks": found.sink_rows,
+        "offsets_outside_kafka": list(found.outside),
+        "never_joined": list(found.never_joined),
+    }
+    sinks = f"; {len(found.sinks)} of them are sinks of Connect" if found.sinks else ""
+    detail = ". ".join(first_few(said, _MOST_NAMED)) or f"no group is more than its offsets{sinks}"
+    return Check(NAME, outcome, detail, facts)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
+from kafka_dr.checks.pattern_topics import topics_of_patterns
 from kafka_dr.checks.register_checks import register_topic, register_writers
 from kafka_dr.clock import Clock
 from kafka_dr.errors import KafkaDrError, NeedsPerson
@@ -12,13 +14,14 @@ from kafka_dr.health import report_only
 from kafka_dr.health.break_glass import check_break_glass
 from kafka_dr.health.connectors import check_connectors
 from kafka_dr.health.fence_on_return import record_return
-from kafka_dr.health.kept_facts import all_of, facts_of, heard_from, without_fence
+from kafka_dr.health.kept_facts import all_of, facts_of, heard_from, matched_by, without_fence
 from kafka_dr.health.own_speed import OwnSpeed
 from kafka_dr.health.registers import REGISTER_SECONDS, RegisterAnswers, guard_by_answering, newest_now, read_registers
 from kafka_dr.health.restore_fence import FenceRepair, restore_flow_fence, restore_standby_fence
 from kafka_dr.health.silence import silent, without_record
 from kafka_dr.health.stale_registers import update_stale_registers
 from kafka_dr.health.stalled_runs import check_evidence, check_run
+from kafka_dr.health.without_fences import WITHOUT_FENCES, without_fences
 from kafka_dr.outcomes import Check, Outcome, worst
 from kafka_dr.register import Phase, RegisterState
 from kafka_dr.register.flow_seed import FLOW_SEED
@@ -27,6 +30,7 @@ from kafka_dr.runs import background
 from kafka_dr.runs.at_rest import WatchResult
 from kafka_dr.runs.clients import Clients, wrong_cluster_id
 from kafka_dr.runs.group_context import GroupContext
+from kafka_dr.runs.record import first_few
 from kafka_dr.runs.register_guard import AsksFor, Unchanged
 
 #: A check starts every minute, and two never run at the same time: all of it, fences first, has to end before that.
@@ -39,6 +43,8 @@ RULES_SECONDS = 12.0
 QUESTION_SECONDS = 15.0
 
 
+#: How many new topics one sentence names.
+_MOST_TOPICS = 5
 #: Of a group whose adoption has not journaled its seed.
 _ADOPTING = "its adoption has not finished: if dr_adopt does not run any more, run it again"
 
@@ -82,6 +88,8 @@ def _checked(group: str, clients: Clients, speed: OwnSpeed) -> WatchResult:
         return WatchResult(group, "failed", (str(conflict),), {"open_checks": {"registers": "failed"}, **heard})
     if state is None:
         return without_record(group, registers, too_slow=speed.too_slow)
+    if state.phase in WITHOUT_FENCES:
+        return without_fences(context, state, registers, too_slow=speed.too_slow)
     if _is_being_adopted(context, state, registers):
         return WatchResult(group, "left_alone", (_ADOPTING,))
     fences = _fences(context, state, registers, left)
@@ -93,11 +101,13 @@ def _checked(group: str, clients: Clients, speed: OwnSpeed) -> WatchResult:
     checks += [_wrong_cluster(context, name, found) for name, found in registers.wrong_ids.items()]
     if too_slow and not registers.silent and any(check.outcome == "unknown" for check in checks):
         checks.append(Check("own_speed", "unknown", too_slow))
-    said, heard = said_of(checks), heard_from(registers, too_slow=too_slow)
+    said = said_of(checks)
+    seen: dict[str, list[Any]] = matched_by(context.declared.topic_patterns, checks)
+    seen |= heard_from(registers, too_slow=too_slow)
     if moved:
         ignored = "a run began to move it during the check: ignore the result"
-        return WatchResult(group, "left_alone", (*said, ignored), facts_of(state, checks, heard))
-    return WatchResult(group, worst(checks), said, facts_of(state, checks, {**heard, **without_fence(fences)}))
+        return WatchResult(group, "left_alone", (*said, ignored), facts_of(state, checks, seen))
+    return WatchResult(group, worst(checks), said, facts_of(state, checks, {**seen, **without_fence(fences)}))
 
 
 def said_of(checks: Sequence[Check]) -> tuple[str, ...]:
@@ -182,6 +192,8 @@ def _fences(
 
 
 def _restored(context: GroupContext, cluster: str, state: RegisterState, registers: RegisterAnswers) -> list[Check]:
+    # It has to answer: a look that was too slow would leave topics out.
+    context.look_for_topics(cluster)
     wanted = denies_of(context.group, state, cluster)
     required = AsksFor(lambda now: wanted <= denies_of(context.group, now, cluster), f"these DENYs on {cluster}")
     restore = restore_flow_fence if cluster == state.active else restore_standby_fence
@@ -198,6 +210,9 @@ def _checks_of(repair: FenceRepair, state: RegisterState) -> list[Check]:
     if repair.completed:
         said = f"{repair.cluster} was fenced by a version that let applications change topics and delete groups"
         checks.append(Check("fence", "excused", f"{said}: the {repair.added} missing DENYs were added"))
+    elif repair.new_topics:
+        # Not counted as added: that figure is of DENYs that somebody removed, and wakes people up.
+        checks.append(Check("fence", "excused", _of_new_topics(repair)))
     elif repair.added:
         role = "active" if repair.cluster == state.active else "not active"
         said = (
@@ -211,6 +226,14 @@ def _checks_of(repair: FenceRepair, state: RegisterState) -> list[Check]:
         said = f"open transactions on {repair.cluster} were aborted: {ended}; stop the producers that use these ids"
         checks.append(Check("fence", "failed", said))
     return checks
+
+
+def _of_new_topics(repair: FenceRepair) -> str:
+    named = ", ".join(first_few(repair.new_topics, _MOST_TOPICS))
+    return (
+        f"{len(repair.new_topics)} topics that patterns match had no DENYs on {repair.cluster}, and have them now: "
+        f"{named}. dr_flows copies them from its next look on; readiness says what else they need"
+    )
 
 
 def _foreign_records(context: GroupContext, cluster: str) -> Check:
@@ -243,6 +266,7 @@ def _other_checks(
     }
     answering = tuple(registers.states)
     questions["who may write the register"] = lambda: (register_writers(context, answering),)
+    questions["the topics that patterns match"] = lambda: topics_of_patterns(context, answering)
     questions["the register's topic"] = lambda: (register_topic(context, answering),)
     if state.active in registers.states:
         questions[f"the state on {state.active}"] = lambda: (report_only.check_active(context, state),)

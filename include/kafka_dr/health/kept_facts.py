@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC
 from itertools import chain
 from typing import Any
@@ -12,10 +12,10 @@ from kafka_dr.outcomes import Check, CheckOutcome
 from kafka_dr.register import RegisterState
 
 
-def facts_of(state: RegisterState, checks: Sequence[Check], seen: Mapping[str, list[str]]) -> dict[str, Any]:
+def facts_of(state: RegisterState, checks: Sequence[Check], seen: Mapping[str, list[Any]]) -> dict[str, Any]:
     """Return what the register says of a group, which checks are not ok, and what was seen of its clusters.
 
-    :param seen: the results of :func:`heard_from` and :func:`without_fence`
+    :param seen: the results of :func:`matched_by`, :func:`heard_from` and :func:`without_fence`
     """
     found = {check.name for check in checks if check.outcome != "ok"}
     return {
@@ -32,6 +32,15 @@ def facts_of(state: RegisterState, checks: Sequence[Check], seen: Mapping[str, l
         "denies_added": sum(check.facts.get("denies_added", 0) for check in checks),
         **seen,
     }
+
+
+def matched_by(patterns: Collection[str], checks: Sequence[Check]) -> dict[str, list[Any]]:
+    """Return the topics that a group's patterns match, a row each; nothing if the clusters could not be asked.
+
+    Then what was known before stays, and so does since when.
+    """
+    asked = [check.facts["matched_topics"] for check in checks if "matched_topics" in check.facts]
+    return {"matched_topics": list(chain.from_iterable(asked))} if asked or not patterns else {}
 
 
 def heard_from(registers: RegisterAnswers, *, too_slow: str) -> dict[str, list[str]]:

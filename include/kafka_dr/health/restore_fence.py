@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 
 from kafka_dr import parallel
@@ -17,6 +17,7 @@ from kafka_dr.register import Phase, RegisterState
 from kafka_dr.runs.end_transactions import end_transactions
 from kafka_dr.runs.group_context import PROOF_SECONDS, GroupContext
 from kafka_dr.runs.register_guard import RegisterGuard
+from kafka_dr.topology import ProtectionGroup
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +26,7 @@ class FenceRepair:
 
     :param added: how many DENYs were missing
     :param completed: whether all of the missing DENYs are of a kind that a former version did not add
+    :param new_topics: topics that patterns match and that had no DENY here, if all of the missing DENYs are for them
     :param ended: transactional ids whose open transactions were aborted
     :param removing: a sentence if others remove the DENYs again and again
     """
@@ -32,6 +34,7 @@ class FenceRepair:
     cluster: str
     added: int
     completed: bool = False
+    new_topics: tuple[str, ...] = ()
     ended: tuple[str, ...] = ()
     proofs: tuple[Check, ...] = field(default=())
     removing: str = ""
@@ -49,8 +52,8 @@ def restore_standby_fence(
 
     :param guard: asked right before each change
     """
-    wanted = denies_of(context.group, state, cluster)
     _, probe, changes = plan.standby_in_order(context.group)
+    wanted = denies_of(context.group, state, cluster) | _kept_out(context, cluster)
     stages = (wanted - probe - changes, wanted & probe, wanted & changes)
     added, before, removing = _added(context, cluster, state, guard, *stages)
     completed = bool(added) and added <= changes and not before & changes
@@ -58,14 +61,16 @@ def restore_standby_fence(
     # On the old cluster every transaction has to end: a process that added its DENYs may have died before that.
     ended = end_transactions(context, cluster, guard, all_of_them=closed) if added - changes or closed else ()
     proofs = _proofs(context, cluster, wanted, transactions_too=closed)
-    return FenceRepair(cluster, len(added), completed, ended, proofs, removing)
+    fresh = new_topics(context.group, added, before)
+    return FenceRepair(cluster, len(added), completed, fresh, ended, proofs, removing)
 
 
 def restore_flow_fence(context: GroupContext, cluster: str, state: RegisterState, guard: RegisterGuard) -> FenceRepair:
     """Add the missing DENYs that keep flows from writing to the active cluster; applications are not affected."""
-    wanted = denies_of(context.group, state, cluster)
-    added, _, removing = _added(context, cluster, state, guard, wanted)
-    return FenceRepair(cluster, len(added), proofs=(_denies(context, cluster, wanted),), removing=removing)
+    wanted = denies_of(context.group, state, cluster) | _kept_out(context, cluster)
+    added, before, removing = _added(context, cluster, state, guard, wanted)
+    fresh, proofs = new_topics(context.group, added, before), (_denies(context, cluster, wanted),)
+    return FenceRepair(cluster, len(added), new_topics=fresh, proofs=proofs, removing=removing)
 
 
 def _added(
@@ -88,6 +93,34 @@ def _added(
     added = changes.add(*stages)
     spec = context.clients.topology.cluster(cluster).access_rules
     return added, before.current, removed_twice(cluster, spec, register.added_acls(group, cluster).lasting, now)
+
+
+def new_topics(group: ProtectionGroup, added: Collection[Acl], before: Collection[Acl]) -> tuple[str, ...]:
+    """Return the topics that a pattern has come to match, if all DENYs that were missing are for them. Pure.
+
+    :param added: what was missing
+    :param before: what this project had added before
+    """
+    known = {acl.name for acl in before}
+    fresh = {acl.name for acl in added if acl.name in group.matched_topics and acl.name not in known}
+    return tuple(sorted(fresh)) if all(acl.name in fresh for acl in added) else ()
+
+
+def of_existing(group: ProtectionGroup, before: Collection[Acl]) -> frozenset[Acl]:
+    """Return the DENYs that keep the replication out that a take over has replaced, where there was one. Pure.
+
+    A topic that a pattern has come to match since then needs them, too.
+
+    :param before: what this project had added before
+    """
+    kinds = (plan.existing_fence(group), plan.existing_change_fence(group))
+    return frozenset().union(*(kind for kind in kinds if not kind.isdisjoint(before)))
+
+
+def _kept_out(context: GroupContext, cluster: str) -> frozenset[Acl]:
+    if context.group.existing_replication is None:
+        return frozenset()
+    return of_existing(context.group, context.clients.register(cluster).added_acls(context.group.name, cluster).current)
 
 
 def _denies(context: GroupContext, cluster: str, wanted: frozenset[Acl]) -> Check:

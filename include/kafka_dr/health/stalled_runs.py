@@ -11,6 +11,7 @@ from kafka_dr.evidence import EvidenceUnwritable
 from kafka_dr.health.refused_writes import check_refused_writes, longest_outage
 from kafka_dr.outcomes import Check
 from kafka_dr.register import Phase, RegisterState
+from kafka_dr.register.state import HOLDING
 from kafka_dr.runs import unfiled
 from kafka_dr.runs.group_context import GroupContext
 from kafka_dr.runs.request import StepName
@@ -19,7 +20,8 @@ from kafka_dr.runs.signs_of_life import last_progress
 from kafka_dr.topology.model import Timing
 
 _LAST_STEPS = (StepName.REPORT.value, "roll_back")
-_HOLDING = frozenset({Phase.SWITCHING, Phase.HANDED_OVER})
+#: Runs of these phases can be abandoned as well as finished.
+_BEFORE_THE_END = frozenset({Phase.SWITCHING, Phase.ADOPTING, Phase.RELEASING})
 
 
 def longest_step(timing: Timing) -> timedelta:
@@ -37,17 +39,23 @@ def check_progress(
     :param allowed: how long it may make none
     :param sealed: whether the evidence of a run that settled the group is sealed
     """
-    if state.phase not in _HOLDING:
+    if state.phase not in HOLDING:
         return _ended(state, last=last, now=now, allowed=allowed, sealed=sealed)
     silent = now - max(filter(None, (last, state.at)))
     held = f"{state.group} is {state.phase} by run {state.run} (epoch {state.epoch})"
     if silent <= allowed:
         return Check("run", "ok", f"{held}, which made progress {silent.total_seconds():.0f} s ago")
-    if state.phase is Phase.SWITCHING:
+    way = "finish it with dr_resume (it is past its point of no return)"
+    if state.phase in _BEFORE_THE_END:
         way = "finish or abandon it with dr_resume"
-    else:
-        way = "finish it with dr_resume (it is past its point of no return)"
-    said = f"{held} and has made no progress for {silent.total_seconds():.0f} s: check the run; if it is dead, {way}"
+    commands = " or ".join(
+        f"`python -m kafka_dr {name} --group {state.group} --run {state.run} --reason …`"
+        for name in (("resume", "abandon") if state.phase in _BEFORE_THE_END else ("resume",))
+    )
+    said = (
+        f"{held} and has made no progress for {silent.total_seconds():.0f} s: check the run; if it is dead, {way}, or "
+        f"with {commands}"
+    )
     return Check("run", "failed", said)
 
 
@@ -70,7 +78,7 @@ def check_run(context: GroupContext, state: RegisterState) -> Check:
 
     Evidence is asked only about a run of a former version, or one that no process took after its claim.
     """
-    holding = state.phase in _HOLDING
+    holding = state.phase in HOLDING
     # A failback takes hours, and another check watches the group in the meantime.
     failing_back = state.phase is Phase.DIVERGED and state.verb == "failback"
     sealed = holding or failing_back or not context.is_unsealed(state)
@@ -129,7 +137,7 @@ def _sealed_late(context: GroupContext, state: RegisterState | None) -> str:
 
     :raises EvidenceUnwritable: the storage does not take the seal
     """
-    if state is None or state.phase in _HOLDING or not context.is_unsealed(state):
+    if state is None or state.phase in HOLDING or not context.is_unsealed(state):
         return ""
     if all(context.clients.evidence.newest(state.group, state.run, last) is None for last in _LAST_STEPS):
         return ""

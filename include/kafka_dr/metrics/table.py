@@ -17,7 +17,10 @@ MetricKind = Literal["gauge", "counter"]
 #: What is not known is a value of its own, and never one of the others.
 UNKNOWN = "unknown"
 #: The phases of the register, and that it is not known.
-PHASES = ("stable", "switching", "handed_over", "unfenced", "diverged", UNKNOWN)
+PHASES = (
+    *("adopting", "stable", "switching", "handed_over", "unfenced", "diverged", "releasing", "released"),
+    UNKNOWN,
+)
 OUTCOMES: tuple[str, ...] = get_args(WatchOutcome)
 VERBS: tuple[ReadyVerb, ...] = get_args(ReadyVerb)
 ANSWERS: tuple[str, ...] = get_args(Answer)

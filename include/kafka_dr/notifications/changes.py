@@ -7,6 +7,7 @@ from typing import Any
 
 from kafka_dr.notifications.notification import Notification
 from kafka_dr.topology import SAYS_MORE, Occasion
+from kafka_dr.verb_words import verb_words
 from kafka_dr.watch_results import ALL_WATCHES, KeptResult, WatchOutcome
 
 #: While a run holds the group most watches look away; that is no change of what they know.
@@ -105,7 +106,7 @@ def _of_register(before: KeptResult | None, now: KeptResult) -> Iterator[Notific
     old, new = before.last_record if before is not None else {}, now.facts
     if not (_is_record(old) and _is_record(new)) or _state(old) == _state(new):
         return
-    run, verb = str(new["run"]), str(new["verb"]).replace("_", " ")
+    run, verb = str(new["run"]), verb_words(str(new["verb"]))
     moved = old["active"] != new["active"]
     for occasion, happened in _steps(old, new, moved=moved, said=f"{verb}, run {run}"):
         yield Notification(now.group, occasion, now.looked_at, happened, now.sentences[:1])

@@ -61,7 +61,8 @@ def needed_rights(
     :param changes_acls: whether the operator changes the brokers' ACLs itself
     """
     on_cluster = (_DESCRIBE, AclOperation.ALTER) if changes_acls else (_DESCRIBE,)
-    topics = tuple(dict.fromkeys((*group.topics, *group.topic_prefixes, group.canary_topic, *sorted(existing))))
+    declared = (*group.literal_topics, *group.topic_prefixes, group.canary_topic)
+    topics = tuple(dict.fromkeys((*declared, *sorted(existing))))
     groups = (*group.consumer_groups, *group.consumer_group_prefixes)
     ids = (*group.transactional_ids, *group.transactional_id_prefixes)
     kept = (REGISTER_TOPIC, DIGESTS_TOPIC)

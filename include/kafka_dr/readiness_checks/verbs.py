@@ -99,6 +99,8 @@ def _phase(run: Run) -> Check:
         return Check(name, "ok", said)
     if state.is_held:
         return Check(name, "failed", f"{said}: wait until that run ends; if it died, use dr_resume")
+    if state.phase is Phase.RELEASED:
+        return Check(name, "failed", f"{said}: it is not adopted, run dr_adopt")
     first = f"dr_health has to fence {state.standby} first; then " if state.phase is Phase.UNFENCED else ""
     return Check(name, "failed", f"{said}: {first}make {state.standby} a copy again with dr_failback")
 

@@ -17,8 +17,9 @@ from kafka_dr.register.state import RegisterState
 
 #: The name of the fact.
 FLOW_SEED = "flow_seed"
-#: Where an adopted flow begins: at the start of every partition, or at the offsets of a connector that already exists.
-SeedMode = Literal["start", "continue"]
+#: Where an adopted flow begins: at the start of every partition, at the offsets of a connector that already exists, or
+#: where the replication ended that was taken over.
+SeedMode = Literal["start", "continue", "take_over"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +50,11 @@ class FlowSeed:
     def keeps_offsets(self) -> bool:
         """Whether a connector that replicated before the group was adopted continues at its own offsets."""
         return self.mode == "continue"
+
+    @property
+    def takes_over(self) -> bool:
+        """Whether another replication made the copy below it, with faults that were approved."""
+        return self.mode == "take_over"
 
     @property
     def points(self) -> dict[TopicPartition, SeedPoint]:

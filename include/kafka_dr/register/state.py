@@ -18,7 +18,9 @@ SCHEMA_VERSION = 1
 #: Fields that records of former versions lack, and what that means.
 _ADDED: dict[str, Any] = {"attempt": 0, "executor": "", "attempt_at": None}
 
-Verb = Literal["adopt", "planned_failover", "unplanned_failover", "failback", "drill", "roll_back"]
+Verb = Literal[
+    "adopt", "planned_failover", "unplanned_failover", "failback", "drill", "roll_back", "take_over", "un_adopt"
+]
 
 
 _NUMBERS = ("epoch", "revision", "attempt")
@@ -30,13 +32,22 @@ class UnknownSchema(NeedsPerson):
 
 
 class Phase(StrEnum):
-    """How far a group is between two switches."""
+    """How far a group is between two switches, and before its first one."""
 
+    ADOPTING = "adopting"
     STABLE = "stable"
     SWITCHING = "switching"
     HANDED_OVER = "handed_over"
     UNFENCED = "unfenced"
     DIVERGED = "diverged"
+    RELEASING = "releasing"
+    RELEASED = "released"
+
+
+#: A run holds a group in each of these, whatever verb it follows.
+HOLDING = frozenset({Phase.ADOPTING, Phase.SWITCHING, Phase.HANDED_OVER, Phase.RELEASING})
+#: In these no cluster is fenced by the record, and nobody relies on it: what is not adopted is left alone.
+NOT_ADOPTED = frozenset({Phase.ADOPTING, Phase.RELEASED})
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +94,12 @@ class RegisterState:
     def is_held(self) -> bool:
         """Whether a run holds the group, so that nobody else may change it."""
         failing_back = self.phase is Phase.DIVERGED and self.verb == "failback"
-        return failing_back or self.phase in (Phase.SWITCHING, Phase.HANDED_OVER)
+        return failing_back or self.phase in HOLDING
+
+    @property
+    def is_adopted(self) -> bool:
+        """Whether the group is protected: a take over that has not ended, and a group that was released, are not."""
+        return self.phase not in NOT_ADOPTED
 
     def to_json(self) -> bytes:
         """Return the record's value; equal states give equal bytes."""

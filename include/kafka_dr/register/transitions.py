@@ -8,6 +8,10 @@
                                                                                  ▼                        │
                                                                unfenced ── fenced_on_return ──▶ diverged ─┘
                                                                                       failback_begun ↺
+
+    (none), released ── taking_over ──▶ adopting ── taken_over ──▶ stable ── releasing ──▶ releasing
+    (none), released ── adopted ──▶ stable            adopting ── given_back ──▶ released
+    releasing ── released ──▶ released                releasing ── kept ──▶ stable
 """
 
 from __future__ import annotations
@@ -30,12 +34,113 @@ def way_out(state: RegisterState) -> str:
     """Return what has to happen before another run may claim a group that is not stable."""
     if state.phase in (Phase.UNFENCED, Phase.DIVERGED):
         return f"{state.standby} has to become a standby again: run a failback first"
+    if state.phase is Phase.RELEASED:
+        return "it is not adopted: run dr_adopt first"
     return "wait until that run ends, or finish or abandon it with dr_resume"
 
 
-def adopted(group: str, *, active: str, standby: str, run: str, at: datetime) -> RegisterState:
-    """Return the first record of a group: epoch 1."""
-    return RegisterState(group, 1, 0, Phase.STABLE, active, standby, "adopt", run, at)
+def adopted(
+    group: str, *, active: str, standby: str, run: str, at: datetime, before: RegisterState | None = None
+) -> RegisterState:
+    """Return the first record of a group: epoch 1, or the next one of a group that was released.
+
+    :param before: the record that the registers hold; ``None`` if there is none
+    """
+    return RegisterState(group, _next_epoch(before, group), 0, Phase.STABLE, active, standby, "adopt", run, at)
+
+
+def taking_over(
+    group: str,
+    *,
+    active: str,
+    standby: str,
+    run: str,
+    evidence_sha256: str,
+    approved_by: str,
+    at: datetime,
+    before: RegisterState | None = None,
+) -> RegisterState:
+    """Return the record with which a run takes a group that is not adopted, to take over its existing replication.
+
+    :param before: the record that the registers hold; ``None`` if there is none
+    :raises Refused: the group is adopted, or another run takes it over
+    """
+    return RegisterState(
+        group,
+        _next_epoch(before, group),
+        0,
+        Phase.ADOPTING,
+        active,
+        standby,
+        "take_over",
+        run,
+        at,
+        evidence_sha256=evidence_sha256,
+        approved_by=approved_by,
+    )
+
+
+def taken_over(state: RegisterState, *, run: str, at: datetime) -> RegisterState:
+    """Return the record that ends a take over: the group is adopted."""
+    _owned(state, run, Phase.ADOPTING)
+    return replace(state, revision=state.revision + 1, phase=Phase.STABLE, at=at)
+
+
+def given_back(state: RegisterState, *, run: str, at: datetime, executor: str = "") -> RegisterState:
+    """Return the record that ends a take over before the group is adopted: what was there is restored after it.
+
+    :param executor: the process that gives it back
+    """
+    _owned(state, run, Phase.ADOPTING)
+    state = taken(state, run=run, executor=executor, at=at)
+    return replace(state, epoch=state.epoch + 1, revision=0, phase=Phase.RELEASED, verb="roll_back", at=at)
+
+
+def releasing(state: RegisterState, *, run: str, evidence_sha256: str, approved_by: str, at: datetime) -> RegisterState:
+    """Return the record with which a run takes a group to release it.
+
+    :raises Refused: a run holds the group, or its standby is no copy
+    """
+    if state.phase is not Phase.STABLE:
+        raise Refused(f"{state.group} is {state.phase} by run {state.run} (epoch {state.epoch}): {way_out(state)}")
+    return replace(
+        state,
+        epoch=state.epoch + 1,
+        revision=0,
+        phase=Phase.RELEASING,
+        verb="un_adopt",
+        run=run,
+        evidence_sha256=evidence_sha256,
+        approved_by=approved_by,
+        at=at,
+        **_NO_ATTEMPT,
+    )
+
+
+def released(state: RegisterState, *, run: str, at: datetime) -> RegisterState:
+    """Return the record that closes a group's register: the group is not adopted any more."""
+    _owned(state, run, Phase.RELEASING)
+    return replace(state, revision=state.revision + 1, phase=Phase.RELEASED, at=at)
+
+
+def kept(state: RegisterState, *, run: str, at: datetime, executor: str = "") -> RegisterState:
+    """Return the record that ends a release before anything was handed back: the group stays adopted.
+
+    :param executor: the process that abandons the release
+    """
+    _owned(state, run, Phase.RELEASING)
+    state = taken(state, run=run, executor=executor, at=at)
+    return replace(state, epoch=state.epoch + 1, revision=0, phase=Phase.STABLE, verb="roll_back", at=at)
+
+
+def _next_epoch(before: RegisterState | None, group: str) -> int:
+    """Return the epoch of a group that is adopted now: none is used twice.
+
+    :raises Refused: it is adopted already, or a run adopts it
+    """
+    if before is not None and before.phase is not Phase.RELEASED:
+        raise Refused(f"{group} is {before.phase} by run {before.run} (epoch {before.epoch}): {way_out(before)}")
+    return 1 if before is None else before.epoch + 1
 
 
 def claimed(

@@ -12,7 +12,6 @@ from kafka_dr.replication.connect import (
 from kafka_dr.replication.connect_positions import committed_positions, is_position, positions_of
 from kafka_dr.replication.connect_topic import ConnectTopic, ReadSoFar
 from kafka_dr.replication.connector_status import ConnectorStatus, TaskStatus
-from kafka_dr.replication.endpoint import ConnectEndpoint, TlsFiles
 from kafka_dr.replication.flow import Flow
 from kafka_dr.replication.mirrormaker import Mm2Replicator
 from kafka_dr.replication.moving import Moving, data_ends, flow_moves, flow_moves_in_turns
@@ -39,8 +38,6 @@ __all__ = [
     "ConnectTopic",
     "ReadSoFar",
     "ConnectClient",
-    "ConnectEndpoint",
-    "TlsFiles",
     "ConnectorStatus",
     "TaskStatus",
     "SourceOffset",

@@ -13,8 +13,8 @@ import httpx
 
 from kafka_dr.clock import Clock
 from kafka_dr.errors import KafkaDrError, OutcomeUnknown, Refused, TryAgain
+from kafka_dr.http_endpoint import HttpEndpoint
 from kafka_dr.replication.connector_status import ConnectorState, ConnectorStatus, TaskStatus, failure_in, state_in
-from kafka_dr.replication.endpoint import ConnectEndpoint
 from kafka_dr.waiting import SHORT_PAUSE_SECONDS, wait_until
 
 #: Connect's answer while its resources are not registered yet. For a missing connector the answer names it.
@@ -57,7 +57,7 @@ class ConnectClient:
     :param request_seconds: the deadline of one call
     """
 
-    def __init__(self, endpoint: ConnectEndpoint, *, clock: Clock, request_seconds: float = 10.0) -> None:
+    def __init__(self, endpoint: HttpEndpoint, *, clock: Clock, request_seconds: float = 10.0) -> None:
         self.endpoint = endpoint
         self._clock = clock
         self._seconds = request_seconds
@@ -133,6 +133,10 @@ class ConnectClient:
     def resume(self, name: str) -> None:
         """Ask for a connector to run."""
         self._ask("PUT", _path(name, "/resume"), f"resume {name}")
+
+    def pause(self, name: str) -> None:
+        """Ask for a connector to be paused: it keeps its tasks and copies nothing."""
+        self._ask("PUT", _path(name, "/pause"), f"pause {name}")
 
     def restart_failed(self, name: str) -> None:
         """Restart the connector and those of its tasks that failed; what runs is left alone."""

@@ -126,7 +126,15 @@ def _access(prefix: str, name: str, *, endpoint: ClusterSpec, reader: ClusterSpe
 
 
 def _patterns(group: ProtectionGroup) -> str:
-    """Return the topics as MirrorMaker reads them: regular expressions that match whole names."""
-    literals = [re.escape(name).replace(r"\-", "-") for name in group.topics]
-    prefixes = [re.escape(prefix).replace(r"\-", "-") + ".*" for prefix in group.topic_prefixes]
-    return ",".join((*literals, *prefixes))
+    """Return the topics as MirrorMaker reads them: regular expressions that match whole names.
+
+    A declared pattern is none of them. If it were, MirrorMaker would create a new topic on the standby before the topic
+    is fenced there, and applications could write to the copy. So the names that it matches are given one by one.
+    """
+    prefixes = [as_pattern(prefix) + ".*" for prefix in group.topic_prefixes]
+    return ",".join((*map(as_pattern, group.literal_topics), *prefixes))
+
+
+def as_pattern(name: str) -> str:
+    """Return the regular expression that matches a name of a topic and no other, as MirrorMaker's settings hold it."""
+    return re.escape(name).replace(r"\-", "-")

@@ -10,7 +10,7 @@ from kafka_dr.audit.content_keys import ContentKeys
 from kafka_dr.clusters import ClientSettings
 from kafka_dr.errors import Refused
 from kafka_dr.evidence.signing import SigningKey
-from kafka_dr.replication import ConnectEndpoint
+from kafka_dr.http_endpoint import HttpEndpoint
 from kafka_dr.topology import Topology
 
 V = TypeVar("V")
@@ -30,7 +30,7 @@ class AccessData:
     """
 
     kafka: Mapping[str, ClientSettings | Unreadable] = field(repr=False)
-    http: Mapping[str, ConnectEndpoint | Unreadable] = field(repr=False)
+    http: Mapping[str, HttpEndpoint | Unreadable] = field(repr=False)
     signing_pem: str | None = field(default=None, repr=False)
     content_keys: ContentKeys | Unreadable | None = field(default=None, repr=False)
     signing_problem: Unreadable = ""
@@ -42,7 +42,7 @@ class AccessData:
         groups: Iterable[str],
         *,
         settings_of: Callable[[str], ClientSettings],
-        connect_of: Callable[[str], ConnectEndpoint],
+        connect_of: Callable[[str], HttpEndpoint],
         signing_key_of: Callable[[str], SigningKey],
         content_keys_of: Callable[[str], ContentKeys],
         unreadable: tuple[type[Exception], ...],
@@ -90,7 +90,7 @@ class AccessData:
         """
         return _readable(self.kafka.get(connection), connection)
 
-    def connect_of(self, connection: str) -> ConnectEndpoint:
+    def connect_of(self, connection: str) -> HttpEndpoint:
         """Return where an HTTP service is.
 
         :raises Refused: the connection could not be read

@@ -35,6 +35,9 @@ def at_rest(group: str, state: RegisterState | None) -> RegisterState | WatchRes
         return WatchResult(
             group, "left_alone", ("no register has a record of it: it is not adopted, nothing is touched",)
         )
+    if state.phase is Phase.RELEASED:
+        said = f"it was released by run {state.run} (epoch {state.epoch}) and is not adopted, nothing is touched"
+        return WatchResult(group, "left_alone", (said,))
     if state.phase is not Phase.STABLE:
         held = f"it is {state.phase} by run {state.run} (epoch {state.epoch}), nothing is touched"
         return WatchResult(group, "left_alone", (held,))

@@ -12,7 +12,7 @@ from threading import Lock
 from types import TracebackType
 from typing import Any, Literal
 
-from kafka_dr.access_rules import AccessRules, KubernetesApi, access_rules_of
+from kafka_dr.access_rules import AccessRules, access_rules_of
 from kafka_dr.audit.content_keys import ContentKeys
 from kafka_dr.clock import Clock
 from kafka_dr.clusters import ClientSettings, KafkaCluster
@@ -20,12 +20,15 @@ from kafka_dr.clusters.session import REQUEST_SECONDS
 from kafka_dr.errors import KafkaDrError, Refused, TryAgain
 from kafka_dr.evidence import EvidenceStore
 from kafka_dr.evidence.signing import SigningKey
+from kafka_dr.http_endpoint import HttpEndpoint
+from kafka_dr.kubernetes import KubernetesApi
 from kafka_dr.people import Person
 from kafka_dr.register import KafkaRegister
 from kafka_dr.register.digests import KafkaDigests
-from kafka_dr.replication import ConnectClient, ConnectEndpoint, Flow, Mm2Replicator
+from kafka_dr.replication import ConnectClient, Flow, Mm2Replicator
 from kafka_dr.routing import FileRouter, Router
 from kafka_dr.runs.executor import Executor
+from kafka_dr.runs.known_topics import KnownTopics
 from kafka_dr.runs.silent_clusters import SilentClusters
 from kafka_dr.storage import with_deadline
 from kafka_dr.topology import ProtectionGroup, Topology
@@ -67,7 +70,7 @@ class Clients:
         topology: Topology,
         *,
         settings_of: Callable[[str], ClientSettings],
-        connect_of: Callable[[str], ConnectEndpoint],
+        connect_of: Callable[[str], HttpEndpoint],
         evidence_root: Any,
         clock: Clock,
         signing_key_of: Callable[[str], SigningKey] | None = None,
@@ -83,6 +86,8 @@ class Clients:
         self.executor = Executor.here()
         #: Which clusters do not answer this process.
         self.silent_clusters = SilentClusters(clock)
+        #: The topics that patterns match, as far as this process knows.
+        self.known_topics = KnownTopics()
         self._settings_of = settings_of
         self._connect_of = connect_of
         self._signing_key_of = signing_key_of
@@ -108,7 +113,7 @@ class Clients:
         *,
         evidence_root: Any,
         settings_of: Callable[[str], ClientSettings] | None = None,
-        connect_of: Callable[[str], ConnectEndpoint] | None = None,
+        connect_of: Callable[[str], HttpEndpoint] | None = None,
         people_of: Callable[[Sequence[str], Sequence[str]], tuple[Person, ...]] | None = None,
     ) -> Clients:
         """Return new clients with other declarations, and the same connections unless others are given.
@@ -212,12 +217,12 @@ class Clients:
             self.topology.cluster(cluster).access_rules,
             self.cluster(cluster, "operator"),
             group,
-            kubernetes=self.kubernetes,
+            kubernetes=self.kubernetes_at,
             clock=self.clock,
             at_most_seconds=at_most_seconds,
         )
 
-    def kubernetes(self, connection: str) -> KubernetesApi:
+    def kubernetes_at(self, connection: str) -> KubernetesApi:
         """Return the API of Kubernetes that a connection id names."""
         endpoint = self.endpoint(connection)
         with self._lock:
@@ -247,18 +252,31 @@ class Clients:
 
     def connect(self, cluster: str) -> ConnectClient:
         """Return the Connect cluster that writes to a cluster."""
+        return self.connect_at(self.topology.cluster(cluster).connect)
+
+    def connect_at(self, connection: str) -> ConnectClient:
+        """Return the Connect cluster of a connection id."""
         with self._lock:
             self._require_open()
-            if cluster not in self._connects:
-                endpoint = self.endpoint(self.topology.cluster(cluster).connect)
-                self._connects[cluster] = ConnectClient(endpoint, clock=self.clock)
-            return self._connects[cluster]
+            if connection not in self._connects:
+                self._connects[connection] = ConnectClient(self.endpoint(connection), clock=self.clock)
+            return self._connects[connection]
 
-    def replicator(self, flow: Flow) -> Mm2Replicator:
-        """Return what replicates a flow; it runs on the Connect cluster of the flow's target."""
+    def group(self, name: str) -> ProtectionGroup:
+        """Return a protection group, with the topics that its patterns are known to match.
+
+        :raises UnknownName: the topology declares no such group
+        """
+        return self.known_topics.of(self.topology.group(name))
+
+    def replicator(self, flow: Flow, *, group: ProtectionGroup | None = None) -> Mm2Replicator:
+        """Return what replicates a flow; it runs on the Connect cluster of the flow's target.
+
+        :param group: with the topics that are copied, if these are not all that the group is known to have
+        """
         return Mm2Replicator(
             flow,
-            group=self.topology.group(flow.group),
+            group=group or self.group(flow.group),
             source=self.topology.cluster(flow.source),
             target=self.topology.cluster(flow.target),
             connect=self.connect(flow.target),
@@ -296,6 +314,9 @@ class Clients:
             for connection in group.drill.connections.values() if group.drill else ():
                 with suppress(*unreadable):
                     self.settings_of(connection)
+            if (existing := group.existing_replication) is not None and existing.connect is not None:
+                with suppress(*unreadable):
+                    self.endpoint(existing.connect)
 
     def settings_of(self, connection: str) -> ClientSettings:
         """Resolve a connection; what is secret about it must never be in any evidence from then on."""
@@ -304,7 +325,7 @@ class Clients:
         self._keep_out(settings.key_password)
         return settings
 
-    def endpoint(self, connection: str) -> ConnectEndpoint:
+    def endpoint(self, connection: str) -> HttpEndpoint:
         """Return where an HTTP service is, and the login for it, which no evidence may hold from then on.
 
         :param connection: the connection id of a Connect cluster or of a vantage

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Mapping
+from threading import Lock
 from typing import Any, TypeVar
 
 from kafka_dr import parallel
@@ -14,13 +15,14 @@ from kafka_dr.fencing.change import AclChanges
 from kafka_dr.fencing.required import required_now
 from kafka_dr.outcomes import Check
 from kafka_dr.register import RegisterState
-from kafka_dr.runs import register_read, unfiled
+from kafka_dr.runs import register_read, topics_of_patterns, unfiled
 from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.fence_proofs import Asking, FenceProofs
 from kafka_dr.runs.read_cache import ReadCache
 from kafka_dr.runs.register_guard import Condition, RegisterGuard
 from kafka_dr.runs.request import StepName
 from kafka_dr.runs.sealing import sealed_since
+from kafka_dr.topology import ProtectionGroup
 
 #: How long brokers get to act on an ACL that they have acknowledged.
 PROOF_SECONDS = 5.0
@@ -38,7 +40,10 @@ class GroupContext:
 
     def __init__(self, group: str, clients: Clients) -> None:
         self.clients = clients
-        self.group = clients.topology.group(group)
+        #: The group as the topology declares it, without the topics that its patterns match.
+        self.declared = clients.topology.group(group)
+        self._looked = False
+        self._looking = Lock()
         self.clock = clients.clock
         #: The clusters that have just not answered, each with its error: they are not waited for again.
         self.known_silent: Mapping[str, KafkaDrError] = {}
@@ -46,6 +51,28 @@ class GroupContext:
         self.rules_seconds = math.inf
         #: What several checks read together, each cluster once.
         self.read_cache = ReadCache(topics=self.topics, acls=lambda cluster: self.operator(cluster).acls.list())
+
+    @property
+    def group(self) -> ProtectionGroup:
+        """The group, with the topics that its patterns match: looked up once, on the clusters that answer."""
+        if not self.declared.topic_patterns:
+            return self.declared
+        with self._looking:
+            if not self._looked:
+                topics_of_patterns.look_in_time(self.declared, self.clients, self.known_silent)
+                self._looked = True
+        return self.clients.group(self.declared.name)
+
+    def look_for_topics(self, *clusters: str) -> frozenset[str]:
+        """Look again on clusters that have to answer which topics the patterns match; return those that are new.
+
+        :raises KafkaDrError: a cluster does not answer
+        """
+        if not self.declared.topic_patterns:
+            return frozenset()
+        before = frozenset(self.group.matched_topics)
+        topics_of_patterns.look(self.declared, self.clients, clusters)
+        return frozenset(self.group.matched_topics) - before
 
     def operator(self, cluster: str) -> KafkaCluster:
         """Return a cluster as the operator sees it."""
@@ -129,8 +156,13 @@ class GroupContext:
         return self.clients.access_rules(cluster, self.group, at_most_seconds=self.rules_seconds)
 
     def consumer_groups(self, cluster: str) -> list[str]:
-        """Return the group's consumer groups on a cluster, now."""
-        return sorted(name for name in self.operator(cluster).groups.names() if self.group.owns_group(name))
+        """Return the group's consumer groups on a cluster, now; with Kafka Streams' own groups if any of them moves."""
+        operator = self.operator(cluster)
+        names = {*operator.groups.names()}
+        if self.declared.groups_policy.streams_moved:
+            # The clients' list of consumer groups omits groups of Kafka Streams' own protocol.
+            names |= {each.group for each in operator.group_kinds.listed() if each.kind == "streams"}
+        return sorted(filter(self.declared.owns_group, names))
 
     def moved_groups(self, cluster: str) -> list[str]:
         """Return the group's consumer groups on a cluster whose offsets a failover moves.
@@ -146,7 +178,8 @@ class GroupContext:
         :raises NeedsPerson: the records contradict each other, or the one that decides cannot be read
         """
         return register_read.decided(
-            self.group.name, self.each_cluster(lambda cluster: self.clients.register(cluster).read(self.group.name))
+            self.declared.name,
+            self.each_cluster(lambda cluster: self.clients.register(cluster).read(self.declared.name)),
         )
 
     def journals(self, run: str) -> list[dict[str, Any]]:
@@ -172,7 +205,7 @@ class GroupContext:
 
     def each_cluster(self, ask: Callable[[str], T]) -> dict[str, T | KafkaDrError]:
         """Ask every cluster of the group at the same time; an error replaces an answer."""
-        asked = parallel.ask_each(ask, [name for name in self.group.clusters if name not in self.known_silent])
+        asked = parallel.ask_each(ask, [name for name in self.declared.clusters if name not in self.known_silent])
         return {**asked, **self.known_silent}
 
     def guard_by(self, cluster: str, condition: Condition) -> RegisterGuard:

@@ -11,6 +11,8 @@ from kafka_dr.register import Phase, Verb
 
 #: How the old cluster becomes a copy: its topics are deleted and copied again, or its stranded records are quarantined.
 FailbackMode = Literal["rebuild", "quarantine"]
+#: What copies the topics of a group that is released: what did before it was adopted, or this project's connector.
+HandBackTo = Literal["existing", "own_connector"]
 #: What happens to the stranded records; they are kept in any case.
 RescueWish = Literal["keep", "republish"]
 
@@ -32,6 +34,10 @@ class StepName(StrEnum):
     FLIP_ROUTE = "flip_route"
     VERIFY = "verify"
     START_REVERSE_FLOW = "start_reverse_flow"
+    STOP_EXISTING = "stop_existing"
+    VERIFY_TAIL = "verify_tail"
+    START_FLOW = "start_flow"
+    HAND_BACK = "hand_back"
     RESCUE = "rescue"
     PREPARE_OLD_CLUSTER = "prepare_old_cluster"
     REVERSE_FLOW = "reverse_flow"
@@ -58,8 +64,8 @@ class StepDefinition:
 
     @property
     def goes_forward(self) -> bool:
-        """Whether a run can only be finished after it: it hands over, or comes after the hand-over."""
-        return bool(self.phases) and self.phases != _SWITCHING
+        """Whether a run can only be finished after it: it passes the point of no return, or comes after it."""
+        return self.phases not in ((), _SWITCHING, _ADOPTING)
 
 
 _SWITCHING = (Phase.SWITCHING,)
@@ -133,19 +139,81 @@ FAILBACK: tuple[StepDefinition, ...] = (
     StepDefinition(StepName.REPORT, 10, "Measure and seal the evidence", (Phase.STABLE,)),
 )
 
+_ADOPTING = (Phase.ADOPTING,)
+
+TAKE_OVER: tuple[StepDefinition, ...] = (
+    StepDefinition(StepName.PREFLIGHT, 1, "Find out whether the existing replication can be taken over"),
+    StepDefinition(StepName.APPROVAL, 2, "Ask a person"),
+    StepDefinition(StepName.CLAIM, 3, "Take the group for this run", rolls_back=True),
+    StepDefinition(
+        StepName.STOP_EXISTING,
+        4,
+        "Fence the standby, stop the existing replication, provably",
+        _ADOPTING,
+        rolls_back=True,
+    ),
+    StepDefinition(
+        StepName.VERIFY_TAIL, 5, "Compare what was copied since the audit, to its end", _ADOPTING, rolls_back=True
+    ),
+    StepDefinition(StepName.START_FLOW, 6, "Start this project's flow where the copy ends", _ADOPTING, rolls_back=True),
+    # After its own compare-and-set, one register may not hold the new record yet.
+    StepDefinition(
+        StepName.SETTLE,
+        7,
+        "Write the route, then record that the group is adopted",
+        (*_ADOPTING, Phase.STABLE),
+        rolls_back=True,
+    ),
+    StepDefinition(StepName.REPORT, 8, "Measure and seal the evidence", (Phase.STABLE,)),
+)
+
+_RELEASING = (Phase.RELEASING,)
+
+UN_ADOPT: tuple[StepDefinition, ...] = (
+    StepDefinition(StepName.PREFLIGHT, 1, "Find out whether the group can be released"),
+    StepDefinition(StepName.APPROVAL, 2, "Ask a person"),
+    StepDefinition(StepName.CLAIM, 3, "Take the group for this run"),
+    StepDefinition(StepName.STOP_FLOW, 4, "Stop this project's flow, or leave it as it is", _RELEASING),
+    StepDefinition(StepName.HAND_BACK, 5, "Hand back to the former replication, lift every fence", _RELEASING),
+    # Once settled, one register may not hold the new record yet.
+    StepDefinition(StepName.SETTLE, 6, "Close the register", (*_RELEASING, Phase.RELEASED)),
+    StepDefinition(StepName.REPORT, 7, "Seal the evidence", (Phase.RELEASED,)),
+)
+
 #: The verbs as lists of steps.
 VERBS: Mapping[Verb, tuple[StepDefinition, ...]] = {
     "planned_failover": PLANNED_FAILOVER,
     "unplanned_failover": UNPLANNED_FAILOVER,
     "failback": FAILBACK,
+    "take_over": TAKE_OVER,
+    "un_adopt": UN_ADOPT,
 }
-#: The phases from which a verb may take a group: an unplanned failover also from a run that died with its source.
+#: The phases from which a verb may take a group: an unplanned failover also from a run that died with its source. A
+#: take over also takes one of which no register has a record.
 TAKES: Mapping[Verb, tuple[Phase, ...]] = {
     "planned_failover": (Phase.STABLE,),
     "unplanned_failover": (Phase.STABLE, Phase.SWITCHING),
     "failback": (Phase.DIVERGED,),
+    "take_over": (Phase.RELEASED,),
+    "un_adopt": (Phase.STABLE,),
 }
+#: The phase in which a verb holds a group right after its claim.
+CLAIMED: Mapping[Verb, Phase] = {
+    "planned_failover": Phase.SWITCHING,
+    "unplanned_failover": Phase.SWITCHING,
+    "failback": Phase.DIVERGED,
+    "take_over": Phase.ADOPTING,
+    "un_adopt": Phase.RELEASING,
+}
+#: Verbs that move no application: the active cluster is the source before and after them.
+STAY: frozenset[Verb] = frozenset({"failback", "take_over", "un_adopt"})
 
+#: The last step that one process runs together with the claim.
+_SWITCH_ENDS: Mapping[Verb, StepName] = {
+    "planned_failover": StepName.FLIP_ROUTE,
+    "unplanned_failover": StepName.FLIP_ROUTE,
+    "take_over": StepName.SETTLE,
+}
 #: Evidence of what is no step of a verb is numbered from here on.
 ROLL_BACK_NUMBER = 90
 RESUME_NUMBER = 91
@@ -157,14 +225,15 @@ def definition(step: StepName, verb: Verb = "planned_failover") -> StepDefinitio
 
 
 def switch_steps(verb: Verb) -> tuple[StepName, ...]:
-    """Return the steps from the claim to the flipped route, in order; none for a failback, which moves nothing.
+    """Return the steps that one process runs in order, from the claim on; none for a verb that nobody waits for.
 
-    While they run a person can only wait, so one process runs all of them: see :mod:`kafka_dr.failover.switch`.
+    While they run a person can only wait: see :mod:`kafka_dr.failover.switch`. A failover ends there with the flipped
+    route; a take over with the record that the group is adopted, as nothing protects the group meanwhile.
     """
-    names = [step.name for step in VERBS[verb]]
-    if StepName.FLIP_ROUTE not in names:
+    if verb not in _SWITCH_ENDS:
         return ()
-    return tuple(names[names.index(StepName.CLAIM) : names.index(StepName.FLIP_ROUTE) + 1])
+    names = [step.name for step in VERBS[verb]]
+    return tuple(names[names.index(StepName.CLAIM) : names.index(_SWITCH_ENDS[verb]) + 1])
 
 
 def phases_of(verb: Verb) -> frozenset[Phase]:
@@ -189,6 +258,7 @@ class RunRequest:
     :param acknowledged: the person knows that the group was failed over a short while ago
     :param mode: of a failback: how the old cluster becomes a copy
     :param rescue: of a failback: what happens to the stranded records
+    :param hand_back_to: of a release: what copies the topics after it
     :param requester: the name of the person who triggered the run; empty where no person did
     """
 
@@ -203,6 +273,7 @@ class RunRequest:
     acknowledged: bool = False
     mode: FailbackMode = "quarantine"
     rescue: RescueWish = "keep"
+    hand_back_to: HandBackTo = "existing"
     requester: str = ""
 
 

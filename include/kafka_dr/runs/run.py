@@ -11,6 +11,7 @@ from kafka_dr.errors import NeedsPerson, Refused
 from kafka_dr.outcomes import Check, Probe
 from kafka_dr.register import Phase, RegisterState, Verb, arbiter
 from kafka_dr.register.holding import Author, HeldBy
+from kafka_dr.register.transitions import way_out
 from kafka_dr.replication import Flow
 from kafka_dr.runs import inputs
 from kafka_dr.runs.clients import Clients
@@ -25,7 +26,7 @@ from kafka_dr.runs.recorded_files import (
 from kafka_dr.runs.recorded_inputs import RecordedInput, UnrecordedInput, inputs_of, unrecorded, without
 from kafka_dr.runs.register_guard import RegisterGuard
 from kafka_dr.runs.register_read import OTHERS_SECONDS, Waiting
-from kafka_dr.runs.request import RunRequest
+from kafka_dr.runs.request import STAY, RunRequest
 from kafka_dr.runs.source_policy import policy_of
 from kafka_dr.storage import DeadlinePath
 
@@ -48,7 +49,9 @@ class Run(GroupContext):
         self.probes: tuple[Probe, ...] = ()
         #: What this run does differently if its source may be dead.
         self.source_policy = policy_of(request.verb)
-        hurried = self.source_policy.short_timeouts(self.group.clusters, source=request.source, target=request.target)
+        hurried = self.source_policy.short_timeouts(
+            self.declared.clusters, source=request.source, target=request.target
+        )
         if request.verb == "unplanned_failover" and request.override:
             # The checks name these records, and the override that is approved covers them.
             clients.ignore_foreign_records()
@@ -97,11 +100,11 @@ class Run(GroupContext):
 
         def read(cluster: str) -> RegisterState | None:
             self._recognise(cluster)
-            return self.clients.register(cluster).read(self.group.name)
+            return self.clients.register(cluster).read(self.declared.name)
 
         found = self.source_policy.read_registers(
-            self.group.name,
-            self.group.clusters,
+            self.declared.name,
+            self.declared.clusters,
             read,
             self.each_cluster,
             run=self.request.run,
@@ -267,6 +270,16 @@ class Run(GroupContext):
             )
         return self.journal[name]
 
+    def own_fact(self, name: str) -> Any:
+        """Return a journaled fact as the register that decides holds it now, also if this step has just written it.
+
+        :raises NeedsPerson: that register does not hold it
+        """
+        facts = self.clients.register(self._decides()).facts(self.group.name, self.request.run)
+        if name not in facts:
+            raise NeedsPerson(f"the journal of run {self.request.run} holds no {name}: run the step again")
+        return facts[name]
+
     def record(self) -> RegisterState:
         """Return the register's record, for a step that cannot be reached without one.
 
@@ -280,18 +293,31 @@ class Run(GroupContext):
 
     def _decides(self) -> str:
         """Return the cluster whose register decides now; before the claim, the one that the run will ask."""
-        state = self.record()
-        if state.run == self.request.run:
+        state = self.register_state
+        if state is not None and state.run == self.request.run:
             return arbiter(state)
         return self.source_policy.keeps_journal(source=self.source, target=self.target)
 
     def _ends(self) -> tuple[str, str]:
         state = self.register_state
-        if state is None:
-            raise Refused(f"no register has a record of {self.group.name}: adopt it with dr_adopt first")
+        if state is None or not state.is_adopted:
+            return self._ends_before_adoption(state)
         if state.run == self.request.run and state.verb != "roll_back":
             ends = (state.active, state.standby)
-            # A failback moves nothing: it brings the standby back.
-            return ends if state.phase is Phase.SWITCHING or state.verb == "failback" else (ends[1], ends[0])
+            return ends if state.phase is Phase.SWITCHING or state.verb in STAY else (ends[1], ends[0])
         source = self.request.source or state.active
         return source, self.request.target or (state.standby if source == state.active else state.active)
+
+    def _ends_before_adoption(self, state: RegisterState | None) -> tuple[str, str]:
+        """Return where a group that is not adopted is written to, and where its copy is.
+
+        :param state: of a take over that has not ended, or of a group that was released
+        """
+        if state is not None and state.run == self.request.run:
+            return state.active, state.standby
+        if self.request.verb != "take_over":
+            if state is None:
+                raise Refused(f"no register has a record of {self.group.name}: adopt it with dr_adopt first")
+            raise Refused(f"{self.group.name} is {state.phase} by run {state.run}: {way_out(state)}")
+        source = self.request.source or self.group.initial_active
+        return source, self.request.target or next(name for name in self.group.clusters if name != source)

@@ -24,6 +24,10 @@ T = TypeVar("T")
 AskEach = Callable[[Callable[[str], Any]], Mapping[str, Any]]
 
 
+#: The active cluster's register decides in these phases.
+_BEFORE_THE_HAND_OVER = frozenset({Phase.SWITCHING, Phase.ADOPTING, Phase.RELEASING})
+
+
 @dataclass(frozen=True, slots=True)
 class RegistersRead:
     """The highest record that counts for a run, and the clusters whose registers did not answer."""
@@ -142,8 +146,8 @@ class SourceRequired:
         return ()
 
     def decides(self, phase: Phase, *, source: str, target: str) -> str:
-        """Return the source until the hand-over, then the target."""
-        return source if phase is Phase.SWITCHING else target
+        """Return the source until the hand-over, then the target; where nothing is handed over, the source."""
+        return source if phase in _BEFORE_THE_HAND_OVER else target
 
     def keeps_journal(self, *, source: str, target: str) -> str:
         """Return the source."""

@@ -7,18 +7,21 @@ from typing import Literal
 
 from kafka_dr.register import Phase, RegisterState, Verb
 from kafka_dr.register.transitions import way_out
-from kafka_dr.runs.request import TAKES, StepName, definition, phases_of
+from kafka_dr.runs.request import CLAIMED, TAKES, StepName, definition, phases_of
 
 #: ``its_turn``: it is this step's turn. ``passed``: the run is further already. ``refused``: the run may not.
 TurnVerdict = Literal["its_turn", "passed", "refused"]
 
 #: How far a run is, by the phase of the group that it holds.
 _ORDER = {
+    Phase.ADOPTING: 0,
+    Phase.RELEASING: 0,
     Phase.SWITCHING: 0,
     Phase.HANDED_OVER: 1,
     Phase.UNFENCED: 2,
     Phase.DIVERGED: 2,
     Phase.STABLE: 3,
+    Phase.RELEASED: 3,
 }
 
 
@@ -38,7 +41,7 @@ def turn_of(step: StepName, run: str, state: RegisterState | None, verb: Verb = 
     :param verb: which procedure the run follows
     """
     if state is None:
-        return StepTurn("refused", "no register has a record of this group: adopt it with dr_adopt first")
+        return _without_record(step, verb)
     if state.run == run and state.verb == "roll_back":
         return StepTurn("refused", f"run {run} was rolled back (epoch {state.epoch}): trigger a new run")
     phases = definition(step, verb).phases
@@ -53,10 +56,16 @@ def turn_of(step: StepName, run: str, state: RegisterState | None, verb: Verb = 
     return StepTurn("refused", f"the group is {state.phase}: the steps before {step} have to be done first")
 
 
+def _without_record(step: StepName, verb: Verb) -> StepTurn:
+    """Only a take over begins with a group of which no register has a record."""
+    if verb == "take_over" and not definition(step, verb).phases:
+        return StepTurn("its_turn", "no register has a record of this group")
+    return StepTurn("refused", "no register has a record of this group: adopt it with dr_adopt first")
+
+
 def _before_claim(step: StepName, run: str, state: RegisterState, verb: Verb) -> StepTurn:
     if state.run == run:
-        claimed = Phase.DIVERGED if verb == "failback" else Phase.SWITCHING
-        if step is StepName.CLAIM and state.phase is claimed:
+        if step is StepName.CLAIM and state.phase is CLAIMED[verb]:
             # The process that claimed it may have died before it wrote the other register.
             return StepTurn("its_turn", f"this run has claimed the group already (epoch {state.epoch})")
         held = f"this run has claimed the group already: it is {state.phase} (epoch {state.epoch})"
@@ -67,6 +76,8 @@ def _before_claim(step: StepName, run: str, state: RegisterState, verb: Verb) ->
 
 
 def _hint(state: RegisterState, verb: Verb) -> str:
+    if verb == "take_over" and state.is_adopted:
+        return "it is adopted already; python -m kafka_dr un-adopt releases it"
     if verb != "failback":
         return way_out(state)
     if state.phase is Phase.DIVERGED:

@@ -13,9 +13,10 @@ from kafka_dr.topology.audited import (
     observed_audits,
 )
 from kafka_dr.topology.cluster import ClusterSpec, ConnectionIds, PasswordEnd, PasswordEnds, ReplicatorEndpoint
-from kafka_dr.topology.declared import OnlyObserved, UnknownName
+from kafka_dr.topology.declared import NotLookedUp, OnlyObserved, UnknownName
 from kafka_dr.topology.drill import DrillKind, DrillSpec
 from kafka_dr.topology.evidence import EvidenceSpec, RetentionSpec
+from kafka_dr.topology.existing import ExistingReplicationSpec, ReplicatorKind
 from kafka_dr.topology.loading import load
 from kafka_dr.topology.mistakes import Mistake, TopologyError
 from kafka_dr.topology.model import (
@@ -23,7 +24,6 @@ from kafka_dr.topology.model import (
     ConfigSyncSpec,
     DisasterSpec,
     FlowSpec,
-    GroupsPolicy,
     Objectives,
     ProtectionGroup,
     RouteSpec,
@@ -40,6 +40,8 @@ from kafka_dr.topology.observed import (
     ObservedCluster,
     ObservedFlowSpec,
 )
+from kafka_dr.topology.patterns import fixed_beginning, matched
+from kafka_dr.topology.readers import GroupsPolicy
 
 __all__ = [
     "load",
@@ -47,6 +49,7 @@ __all__ = [
     "TopologyError",
     "Mistake",
     "UnknownName",
+    "NotLookedUp",
     "ClusterSpec",
     "AccessRulesSpec",
     "KeptBy",
@@ -83,7 +86,11 @@ __all__ = [
     "DrillSpec",
     "DrillKind",
     "DRILL_PREFIX",
+    "ExistingReplicationSpec",
+    "ReplicatorKind",
     "EvidenceSpec",
     "RetentionSpec",
     "is_internal_topic",
+    "matched",
+    "fixed_beginning",
 ]

@@ -19,6 +19,10 @@ class OnlyObserved(Refused):
     """Something was asked of a flow that is only observed."""
 
 
+class NotLookedUp(Refused):
+    """The topics that a pattern matches are needed, and nobody has looked them up on a cluster."""
+
+
 def declared(things: Mapping[str, T], name: str, *, kind: str) -> T:
     """Return what has this name.
 

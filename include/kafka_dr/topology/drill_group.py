@@ -14,15 +14,9 @@ from pathlib import Path
 from kafka_dr.errors import Refused
 from kafka_dr.topology.drill import DrillKind, DrillSpec
 from kafka_dr.topology.drill_rules import NOBODY
-from kafka_dr.topology.model import (
-    ConfigSyncSpec,
-    DisasterSpec,
-    GroupsPolicy,
-    ProtectionGroup,
-    ReadersSpec,
-    Topology,
-)
+from kafka_dr.topology.model import ConfigSyncSpec, DisasterSpec, ProtectionGroup, Topology
 from kafka_dr.topology.names import DRILL_PREFIX, reaches
+from kafka_dr.topology.readers import GroupsPolicy, ReadersSpec
 
 #: Below the evidence root: one folder for each real group, and in it one for each drill.
 DRILLS_FOLDER = "drills"
@@ -151,6 +145,7 @@ def _group_of(drill: Drill, real: ProtectionGroup) -> ProtectionGroup:
         "initial_active": drill.active,
         "topics": (),
         "topic_prefixes": (drill.prefix,),
+        "topic_patterns": (),
         "consumer_groups": (),
         "consumer_group_prefixes": (drill.prefix,),
         "transactional_ids": (),
@@ -168,5 +163,7 @@ def _group_of(drill: Drill, real: ProtectionGroup) -> ProtectionGroup:
         "groups_policy": GroupsPolicy(start=real.groups_policy.start),
         "config_sync": ConfigSyncSpec(),
         "drill": None,
+        # A drill copies its topics by a flow of its own.
+        "existing_replication": None,
     }
     return real.model_copy(update={**names, **rules, **(people if drill.by_nobody else {})})

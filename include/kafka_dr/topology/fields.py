@@ -11,6 +11,8 @@ Count = Annotated[int, Field(ge=1, strict=True)]
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,99}$")]
 ConnectionId = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.:\\/()#-]+$")]
 TopicName = Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{1,249}$")]
+#: What a pattern may hold is in :mod:`kafka_dr.topology.patterns`. MirrorMaker puts commas between several.
+TopicPattern = Annotated[str, Field(pattern=r"^[^\s,]{1,500}$")]
 #: Kafka allows any text; a lone * is the wildcard of ACLs and blanks at the ends are slips of the pen.
 ResourceName = Annotated[str, Field(pattern=r"^[^\s*](.*[^\s])?$")]
 Principal = Annotated[str, Field(pattern=r"^User:[^\s*](.*[^\s])?$")]

@@ -6,14 +6,16 @@ DR register. Descriptions of the fields are shown to whoever wrote the file wron
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, PrivateAttr
 
 from kafka_dr.topology.cluster import ClusterSpec
-from kafka_dr.topology.declared import OnlyObserved, declared
+from kafka_dr.topology.declared import NotLookedUp, OnlyObserved, declared
 from kafka_dr.topology.drill import DrillSpec
 from kafka_dr.topology.evidence import EvidenceSpec
+from kafka_dr.topology.existing import ExistingReplicationSpec
 from kafka_dr.topology.fields import (
     AbsolutePath,
     ConfigKey,
@@ -26,12 +28,14 @@ from kafka_dr.topology.fields import (
     ResourceName,
     Seconds,
     Section,
-    StartStrategy,
     TopicName,
+    TopicPattern,
 )
-from kafka_dr.topology.names import covers, is_internal_topic
+from kafka_dr.topology.names import DRILL_PREFIX, covers, is_internal_topic
 from kafka_dr.topology.notifiers import NotifierSpec
 from kafka_dr.topology.observed import ObservedFlowSpec
+from kafka_dr.topology.patterns import matched
+from kafka_dr.topology.readers import GroupsPolicy, ReadersSpec
 
 #: What can be seen of a cluster that is down.
 Sign = Literal["unreachable", "no_active_broker", "offline_partitions", "no_controller", "writes_fail"]
@@ -140,66 +144,6 @@ class AuditsSpec(Section):
     )
 
 
-class GroupsPolicy(Section):
-    """What to do with consumer groups that cannot simply be moved."""
-
-    live_members: Literal["refuse", "wait"] = Field(
-        default="refuse", description="when a group already has live members on the target: refuse or wait"
-    )
-    unknown_offsets: Literal["refuse", "earliest", "timestamp"] = Field(
-        default="refuse",
-        description="when a position cannot be translated: refuse, earliest to read all again, or timestamp to begin "
-        "at the time of the first unread record, less timestamp_margin_seconds",
-    )
-    other_topics: Literal["refuse", "leave_out"] = Field(
-        default="refuse",
-        description="when a consumer group also reads topics that are not the protection group's: refuse, or leave_out "
-        "to move it without its positions there",
-    )
-    start: StartStrategy = Field(
-        default="exact",
-        description="where groups resume: exact, mm2_checkpoint, timestamp, earliest, or latest, which skips records",
-    )
-    start_of: dict[ResourceName, StartStrategy] = Field(
-        default_factory=dict, description="the same for single consumer groups, by their whole name"
-    )
-    timestamp_margin_seconds: Seconds = Field(
-        default=60, description="how long before the first unread record a group begins that starts by timestamp"
-    )
-    external_offsets: tuple[ResourceName, ...] = Field(
-        default=(), description="consumers that keep their positions outside Kafka: the map is exported for them"
-    )
-    left_behind: tuple[ResourceName, ...] = Field(
-        default=(), description="share groups and Kafka Streams applications that are known to need more than offsets"
-    )
-
-    def start_for(self, group: str) -> StartStrategy:
-        """Return where a consumer group resumes."""
-        return self.start_of.get(group, self.start)
-
-
-class ReadersSpec(Section):
-    """Who reads the group's topics, and neither moves with it nor is stopped by its fence."""
-
-    undeclared: Literal["warn", "refuse"] = Field(
-        default="warn",
-        description="what somebody who may read, or does, and is declared nowhere makes of a failover: warn, or refuse",
-    )
-    principals: tuple[Principal, ...] = Field(
-        default=(), description="principals that read these topics and stay where they are, such as User:lake-loader"
-    )
-    consumer_groups: tuple[ResourceName, ...] = Field(
-        default=(), description="consumer groups that read these topics and are not moved, by their whole name"
-    )
-    consumer_group_prefixes: tuple[ResourceName, ...] = Field(
-        default=(), description="such consumer groups by the beginning of their name"
-    )
-
-    def knows_group(self, name: str) -> bool:
-        """Return whether a consumer group is known to read here."""
-        return covers(name, literals=self.consumer_groups, prefixes=self.consumer_group_prefixes)
-
-
 class DisasterSpec(Section):
     """What counts as a disaster, who has to see it, and who has to say yes."""
 
@@ -271,6 +215,9 @@ class ProtectionGroup(Section):
     initial_active: str = Field(description="the cluster that is active when the group is adopted")
     topics: tuple[TopicName, ...] = Field(default=(), description="topics by their whole name")
     topic_prefixes: tuple[TopicName, ...] = Field(default=(), description="topics by the beginning of their name")
+    topic_patterns: tuple[TopicPattern, ...] = Field(
+        default=(), description="topics by regular expressions that match their whole name; looked up on the clusters"
+    )
     consumer_groups: tuple[ResourceName, ...] = Field(default=(), description="consumer groups by their whole name")
     consumer_group_prefixes: tuple[ResourceName, ...] = Field(
         default=(), description="consumer groups by the beginning of their name"
@@ -328,6 +275,42 @@ class ProtectionGroup(Section):
     drill: DrillSpec | None = Field(
         default=None, description="how this group's failovers are practised, on topics that the drill makes for itself"
     )
+    existing_replication: ExistingReplicationSpec | None = Field(
+        default=None, description="what copies these topics now, set up by somebody else; an adoption takes it over"
+    )
+    #: The topics that the patterns are known to match, which no file declares; ``None`` before they are looked up.
+    _matched_topics: tuple[str, ...] | None = PrivateAttr(default=None)
+
+    def with_matched(self, names: Iterable[str]) -> ProtectionGroup:
+        """Return this group with the topics that its patterns match, as they were looked up.
+
+        :param names: topics of any owner; those that no pattern of this group matches are left out
+        """
+        found = (name for name in names if not self._is_declared(name) and self.owns_topic(name))
+        resolved = self.model_copy()
+        resolved._matched_topics = tuple(sorted(set(found)))
+        return resolved
+
+    @property
+    def matched_topics(self) -> tuple[str, ...]:
+        """The topics that the patterns are known to match, sorted, without those that are declared in another way.
+
+        :raises NotLookedUp: nobody has looked them up, so a fence would leave them out
+        """
+        if self._matched_topics is None and self.topic_patterns:
+            raise NotLookedUp(f"which topics match the patterns of {self.name} has not been looked up")
+        return self._matched_topics or ()
+
+    @property
+    def literal_topics(self) -> tuple[str, ...]:
+        """The topics that ACLs and replication name one by one: declared ones, and those that patterns match.
+
+        :raises NotLookedUp: nobody has looked the latter up
+        """
+        return (*self.topics, *self.matched_topics)
+
+    def _is_declared(self, name: str) -> bool:
+        return covers(name, literals=self.topics, prefixes=self.topic_prefixes)
 
     @property
     def canary_topic(self) -> str:
@@ -336,7 +319,10 @@ class ProtectionGroup(Section):
 
     def owns_topic(self, name: str) -> bool:
         """Return whether a topic moves with this group; internal ones never do."""
-        return not is_internal_topic(name) and covers(name, literals=self.topics, prefixes=self.topic_prefixes)
+        if is_internal_topic(name):
+            return False
+        # The topics of drills are made for a group of their own, whatever a pattern matches.
+        return self._is_declared(name) or (not name.startswith(DRILL_PREFIX) and matched(name, self.topic_patterns))
 
     def owns_group(self, name: str) -> bool:
         """Return whether a consumer group moves with this protection group."""

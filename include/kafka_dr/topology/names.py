@@ -1,6 +1,7 @@
 """Which Kafka names a protection group may hold, and how literal names and prefixes meet.
 
-ACLs know no regular expressions, so a group names what it owns literally or by prefix, and nothing else.
+ACLs know no regular expressions, so a group names what it owns literally or by prefix; topics that it names by a
+pattern are looked up on the clusters, and then named literally: see :mod:`kafka_dr.topology.patterns`.
 """
 
 from __future__ import annotations

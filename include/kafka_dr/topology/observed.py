@@ -8,8 +8,18 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from kafka_dr.naming import AffixNaming, DefaultNaming, IdentityNaming, Naming, TableNaming
-from kafka_dr.topology.fields import ConnectionId, Count, Name, ResourceName, Seconds, Section, TopicName
-from kafka_dr.topology.names import covers
+from kafka_dr.topology.fields import (
+    ConnectionId,
+    Count,
+    Name,
+    ResourceName,
+    Seconds,
+    Section,
+    TopicName,
+    TopicPattern,
+)
+from kafka_dr.topology.names import covers, is_internal_topic
+from kafka_dr.topology.patterns import matched
 
 _NamePart = Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{1,249}$")]
 
@@ -95,6 +105,9 @@ class ObservedFlowSpec(Section):
     naming: NamingSpec = Field(default_factory=NamingSpec, description="what the copies of topics are called")
     topics: tuple[TopicName, ...] = Field(default=(), description="topics of the source by their whole name")
     topic_prefixes: tuple[TopicName, ...] = Field(default=(), description="topics by the beginning of their name")
+    topic_patterns: tuple[TopicPattern, ...] = Field(
+        default=(), description="topics by regular expressions that match their whole name"
+    )
     consumer_groups: tuple[ResourceName, ...] = Field(default=(), description="consumer groups by their whole name")
     consumer_group_prefixes: tuple[ResourceName, ...] = Field(
         default=(), description="consumer groups by the beginning of their name"
@@ -141,7 +154,8 @@ class ObservedFlowSpec(Section):
 
     def covers_topic(self, name: str) -> bool:
         """Return whether a topic of the source belongs to this flow."""
-        return covers(name, literals=self.topics, prefixes=self.topic_prefixes)
+        declared = covers(name, literals=self.topics, prefixes=self.topic_prefixes)
+        return declared or (not is_internal_topic(name) and matched(name, self.topic_patterns))
 
     def covers_group(self, name: str) -> bool:
         """Return whether a consumer group is looked at."""

@@ -58,8 +58,8 @@ def _sides(document: Document, here: Path) -> Iterator[Mistake]:
 
 
 def _topics(document: Document, here: Path) -> Iterator[Mistake]:
-    if not document.at(*here, "topics") and not document.at(*here, "topic_prefixes"):
-        yield document.mistake(here, "no topic is given", "add topics or topic_prefixes")
+    if not any(document.at(*here, key) for key in ("topics", "topic_prefixes", "topic_patterns")):
+        yield document.mistake(here, "no topic is given", "add topics, topic_prefixes or topic_patterns")
 
 
 def _naming(document: Document, here: Path) -> Iterator[Mistake]:

@@ -19,6 +19,7 @@ from kafka_dr.topology.names import (
     covers,
     reaches,
 )
+from kafka_dr.topology.patterns import matched, problem
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +88,10 @@ def _groups_without_canary(document: Document) -> Iterator[str]:
         here = ("protection_groups", group)
         topics = [name for name, _ in document.texts(*here, "topics")]
         prefixes = [name for name, _ in document.texts(*here, "topic_prefixes")]
-        if (topics or prefixes) and not covers(f"{group}.dr-canary", literals=topics, prefixes=prefixes):
+        patterns = [text for text, _ in document.texts(*here, "topic_patterns") if not problem(text)]
+        canary = f"{group}.dr-canary"
+        covered = covers(canary, literals=topics, prefixes=prefixes) or matched(canary, patterns)
+        if (topics or prefixes or patterns) and not covered:
             yield group
 
 
@@ -179,6 +183,6 @@ def _uncovered_canaries(document: Document) -> Iterator[Mistake]:
 def _without_topics(document: Document) -> Iterator[Mistake]:
     for group in document.keys("protection_groups"):
         here = ("protection_groups", group)
-        if not document.at(*here, "topics") and not document.at(*here, "topic_prefixes"):
-            seen = "the group has neither topics nor topic_prefixes, so there is nothing to protect"
-            yield document.mistake(here, seen, "add topics, topic_prefixes or both")
+        if not any(document.at(*here, key) for key in ("topics", "topic_prefixes", "topic_patterns")):
+            seen = "the group has neither topics nor topic_prefixes nor topic_patterns, so there is nothing to protect"
+            yield document.mistake(here, seen, "add topics, or one of the others")

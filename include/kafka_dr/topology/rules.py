@@ -15,11 +15,13 @@ from kafka_dr.topology.access_rules_rules import access_rules_mistakes
 from kafka_dr.topology.addresses import address_mistakes
 from kafka_dr.topology.document import Document, Path, render
 from kafka_dr.topology.drill_rules import drill_mistakes
+from kafka_dr.topology.existing_rules import existing_mistakes
 from kafka_dr.topology.mistakes import Mistake
 from kafka_dr.topology.model import AuditsSpec, Objectives, Thresholds, Timing
 from kafka_dr.topology.names import covers
 from kafka_dr.topology.observed_rules import observed_mistakes, something_declared
 from kafka_dr.topology.ownership import ownership_mistakes
+from kafka_dr.topology.pattern_rules import pattern_mistakes
 
 _ROLES = ("operator", "probe", "audit", "replicator")
 _KEY_CLASSES = ("must_match", "at_least", "may_differ", "site_specific")
@@ -57,7 +59,9 @@ def rule_mistakes(document: Document) -> Iterator[Mistake]:
         yield from choice_mistakes(document, here)
         yield from reader_mistakes(document, here)
         yield from drill_mistakes(document, here)
+        yield from existing_mistakes(document, here)
     yield from ownership_mistakes(document)
+    yield from pattern_mistakes(document)
     yield from observed_mistakes(document)
     yield from something_declared(document)
 
@@ -292,13 +296,18 @@ def choice_mistakes(document: Document, here: Path) -> Iterator[Mistake]:
     """Yield every choice for a consumer group that does not belong to the protection group at this path."""
     policy = (*here, "groups_policy")
     named = [(name, (*policy, "start_of", name)) for name in document.keys(*policy, "start_of")]
-    named += document.texts(*policy, "left_behind")
+    named += [*document.texts(*policy, "left_behind"), *document.texts(*policy, "streams_moved")]
     literals = [name for name, _ in document.texts(*here, "consumer_groups")]
     prefixes = [prefix for prefix, _ in document.texts(*here, "consumer_group_prefixes")]
     for name, path in named:
         if not covers(name, literals=literals, prefixes=prefixes):
             seen = f"{name!r} is none of this group's consumer groups, so nothing would come of it"
             yield document.mistake(path, seen, "name one of them, or add it to consumer_groups")
+    left = {name for name, _ in document.texts(*policy, "left_behind")}
+    for name, path in document.texts(*policy, "streams_moved"):
+        if name in left:
+            seen = f"{name!r} is in left_behind, so a failover does not move its offsets"
+            yield document.mistake(path, seen, "name it in one of the two lists")
 
 
 def reader_mistakes(document: Document, here: Path) -> Iterator[Mistake]:

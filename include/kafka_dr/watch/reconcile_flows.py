@@ -8,10 +8,12 @@ from kafka_dr.errors import Refused
 from kafka_dr.fencing import plan
 from kafka_dr.register import RegisterState
 from kafka_dr.register.flow_seed import FlowSeed, newest_seed
-from kafka_dr.replication import Flow, Mm2Replicator, Moving, data_ends, flow_moves_in_turns
+from kafka_dr.replication import Flow, Moving, data_ends, flow_moves_in_turns
 from kafka_dr.runs.at_rest import WatchResult, at_rest
 from kafka_dr.runs.clients import Clients
+from kafka_dr.runs.fenced_topics import group_to_copy
 from kafka_dr.runs.group_context import GroupContext
+from kafka_dr.runs.record import first_few
 from kafka_dr.runs.register_guard import RegisterGuard, Unchanged
 from kafka_dr.waiting import wait_until
 from kafka_dr.watch.flow_plan import FlowAction, FlowChange, ObservedFlow, plan_flows
@@ -22,6 +24,8 @@ _LOOK_SECONDS = 1.0
 _START_SECONDS = 20.0
 #: How long a partition may wait to be copied while others advance.
 _TURN_SECONDS = 20.0
+#: How many topics one sentence names.
+_MOST_NAMED = 5
 _OUTCOMES: dict[str, WatchOutcome] = {"moves": "ok", "idle": "ok", "stuck": "failed", "unknown": "unknown"}
 
 
@@ -36,15 +40,19 @@ def reconcile_flows(group: str, clients: Clients) -> WatchResult:
     if isinstance(state, WatchResult):
         return state
 
+    # A smaller list of topics would end the copying of those that are left out.
+    context.look_for_topics(state.active, state.standby)
     guard = context.guard_by_all(Unchanged(state))
     seed = newest_seed(clients.register(state.active).history(group), state)
-    planned = plan_flows(state, [_observe(clients, flow) for flow in _flows(context)], seed)
+    observed = [_observe(context, flow) for flow in _flows(context)]
+    planned = plan_flows(state, observed, seed)
     said = [] if planned.problem else _lift_flow_fence(context, state, guard)
     for change in planned.changes:
         if change.action is not FlowAction.LEAVE:
             guard.require()
             _carry_out(context, change, seed)
         said.append(str(change))
+    said += _waiting_to_be_fenced(context, state)
     if planned.problem:
         return WatchResult(group, "failed", tuple(said))
     moving = _progress(context, state, patience=_START_SECONDS if planned.acts else 0.0)
@@ -59,14 +67,29 @@ def _flows(context: GroupContext) -> list[Flow]:
     return [Flow(context.group.name, source, target) for source, target in permutations(context.group.clusters, 2)]
 
 
-def _observe(clients: Clients, flow: Flow) -> ObservedFlow:
-    replicator = clients.replicator(flow)
+def _observe(context: GroupContext, flow: Flow) -> ObservedFlow:
+    replicator = context.clients.replicator(flow)
     status = replicator.status()
     if status.state == "absent":
         return ObservedFlow(flow, status)
-    wanted, found = replicator.config(), clients.connect(flow.target).config(flow.connector) or {}
+    found = context.clients.connect(flow.target).config(flow.connector) or {}
+    wanted = context.clients.replicator(flow, group=group_to_copy(context, flow, found)).config()
     differing = sorted(key for key in wanted.keys() | found.keys() if wanted.get(key) != found.get(key))
     return ObservedFlow(flow, status, replicator.where().seed_epoch, tuple(differing))
+
+
+def _waiting_to_be_fenced(context: GroupContext, state: RegisterState) -> list[str]:
+    """Name the topics that are not copied yet, because applications could still write to their copies."""
+    if not context.declared.topic_patterns:
+        return []
+    flow = _wanted(state)
+    config = context.clients.connect(flow.target).config(flow.connector)
+    copied = group_to_copy(context, flow, config).matched_topics
+    waiting = sorted(set(context.group.matched_topics) - set(copied))
+    if not waiting:
+        return []
+    named = ", ".join(first_few(waiting, _MOST_NAMED))
+    return [f"{len(waiting)} topics that patterns match are not copied before dr_health has fenced them: {named}"]
 
 
 def _lift_flow_fence(context: GroupContext, state: RegisterState, guard: RegisterGuard) -> list[str]:
@@ -86,7 +109,8 @@ def _lift_flow_fence(context: GroupContext, state: RegisterState, guard: Registe
 
 
 def _carry_out(context: GroupContext, change: FlowChange, seed: FlowSeed | None) -> None:
-    replicator: Mm2Replicator = context.clients.replicator(change.flow)
+    config = context.clients.connect(change.flow.target).config(change.flow.connector)
+    replicator = context.clients.replicator(change.flow, group=group_to_copy(context, change.flow, config))
     seconds = context.group.timing.step_deadline_seconds
     match change.action:
         case FlowAction.STOP:

@@ -17,8 +17,10 @@ _REMEMBERED = timedelta(days=14)
 _MOST_PERIODS = 100
 #: Facts that count what a look did; the result also keeps their sum over all looks.
 _COUNTED = ("denies_added",)
+#: The topics that patterns match, a row each.
+_MATCHED = "matched_topics"
 #: Facts that stay as they were where a look could not find them out: what they were compared with must not be lost.
-_LASTING = ("silent", "fence_missing")
+_LASTING = ("silent", "fence_missing", _MATCHED)
 #: What health reads of a register. A look that could not read it keeps what was read last, apart from what is true now.
 _RECORD = ("phase", "active", "epoch", "run", "verb", "held")
 _LAST_RECORD = "last_record"
@@ -87,7 +89,15 @@ class KeptResult:
         lasting = {name: before[name] for name in _LASTING if name in before}
         if self._has_no_record and earlier is not None and (known := earlier.last_record):
             lasting[_LAST_RECORD] = known
-        return replace(self, totals=self._totals(earlier), facts={**lasting, **self.facts})._dated(earlier)
+        facts = {**lasting, **self.facts, **self._first_seen(before)}
+        return replace(self, totals=self._totals(earlier), facts=facts)._dated(earlier)
+
+    def _first_seen(self, before: Mapping[str, Any]) -> dict[str, list[dict[str, Any]]]:
+        """Return each topic that a pattern matches with the time of the first look that saw it."""
+        known = {row.get("topic"): row.get("since") for row in before.get(_MATCHED, ()) if isinstance(row, Mapping)}
+        now = _stamp(self.looked_at)
+        rows = [{**row, "since": known.get(row["topic"]) or now} for row in self.facts.get(_MATCHED, ())]
+        return {_MATCHED: rows} if rows else {}
 
     @property
     def last_record(self) -> Mapping[str, Any]:

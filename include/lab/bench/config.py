@@ -33,8 +33,8 @@ from kafka_dr.clusters import (
 from kafka_dr.clusters.configuration import NewTopic
 from kafka_dr.config_sync import Plan
 from kafka_dr.evidence.signing import SigningKey
+from kafka_dr.http_endpoint import HttpEndpoint
 from kafka_dr.parallel import ask_all
-from kafka_dr.replication import ConnectEndpoint
 from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.group_context import GroupContext
 from kafka_dr.topology import ConfigSyncSpec, Topology, load
@@ -259,7 +259,7 @@ class _ConfigBench:
         return Clients(
             self._topology,
             settings_of=self._settings,
-            connect_of=lambda connection: ConnectEndpoint(
+            connect_of=lambda connection: HttpEndpoint(
                 cluster_named(connection.removeprefix("connect_")).connect_url(self._lab.settings)
             ),
             evidence_root=root,

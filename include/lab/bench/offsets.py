@@ -20,6 +20,7 @@ from kafka_dr.clock import SystemClock
 from kafka_dr.clusters import ClientSettings, KafkaCluster, OffsetRange, TopicPartition
 from kafka_dr.evidence.signing import SigningKey
 from kafka_dr.group_offsets.sync_archive import archive_syncs
+from kafka_dr.http_endpoint import HttpEndpoint
 from kafka_dr.offsets import (
     AnchorCache,
     GatheredFacts,
@@ -33,7 +34,7 @@ from kafka_dr.offsets import (
     translate_offsets,
 )
 from kafka_dr.offsets.translate.choice import WithCheckpoint, with_checkpoint
-from kafka_dr.replication import ConnectEndpoint, Flow
+from kafka_dr.replication import Flow
 from kafka_dr.runs.clients import Clients
 from kafka_dr.topology import Topology, load
 from lab import credentials, rights
@@ -263,8 +264,8 @@ def lab_clients(lab: Lab, changed: Callable[[Topology], Topology] = lambda decla
         _, cluster, role = connection.split("_")
         return ClientSettings.from_librdkafka(lab.client_settings(cluster, _PRINCIPALS[role]))
 
-    def connect_of(connection: str) -> ConnectEndpoint:
-        return ConnectEndpoint(cluster_named(connection.removeprefix("connect_")).connect_url(lab.settings))
+    def connect_of(connection: str) -> HttpEndpoint:
+        return HttpEndpoint(cluster_named(connection.removeprefix("connect_")).connect_url(lab.settings))
 
     root = Path(topology.evidence.root.removeprefix("file://"))
     root.mkdir(parents=True, exist_ok=True)

@@ -7,7 +7,7 @@ from airflow.sdk.log import mask_secret
 
 from kafka_dr.connections.connection import Connection
 from kafka_dr.connections.meaning import connect_endpoint
-from kafka_dr.replication import ConnectEndpoint
+from kafka_dr.http_endpoint import HttpEndpoint
 
 
 class ConnectHook(BaseHook):
@@ -28,7 +28,7 @@ class ConnectHook(BaseHook):
         super().__init__()
         self.http_conn_id = http_conn_id
 
-    def endpoint(self) -> ConnectEndpoint:
+    def endpoint(self) -> HttpEndpoint:
         """Return where the REST API is, and the login.
 
         :raises Refused: the connection names no host

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from kafka_dr.runs.record import StepRecord
 
 
+_NOTES = {"passed": "NOTHING TO DO", "would_do": "DRY RUN"}
+
+
 class AdoptOperator(FirstTask):
     """Writes the first record of a group and fences its standby. It also completes an interrupted adoption."""
 
@@ -32,11 +35,13 @@ class AdoptOperator(FirstTask):
         from kafka_dr.adoption.adopt import adopt
 
         group, run = context["params"]["protection_group"], context["run_id"]
+        dry_run = bool(context["params"].get("dry_run"))
         with noted(self.log, context) as note:
 
             def adopted(clients: Clients) -> StepRecord:
-                record = adopt(group, clients, run)
-                note.extend(("NOTHING TO DO" if record.outcome == "passed" else "ADOPTED", inline(record.detail)))
+                create = bool(context["params"].get("create_canary_topic", False))
+                record = adopt(group, clients, run, dry_run=dry_run, create_canary_topic=create)
+                note.extend((_NOTES.get(record.outcome, "ADOPTED"), inline(record.detail)))
                 return record
 
             return perform(self.log, adopted)

@@ -11,6 +11,7 @@ from airflow.sdk.log import redact
 
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.quoting import line
+from kafka_dr.verb_words import verb_words
 from kafka_dr_airflow.topology_file import evidence_root, read_topology
 
 if TYPE_CHECKING:
@@ -48,8 +49,9 @@ def dry_run_began(logger: Any, context: Any, group: str, verb: str) -> None:
     from kafka_dr.watch_results import OpenRun
 
     ti = context["ti"]
-    article = "an" if verb[0] in "aeiou" else "a"
-    said = f"A dry run of {article} {verb.replace('_', ' ')}: it changes nothing and asks nobody."
+    said = verb_words(verb)
+    article = "an" if said[0] in "aeiou" else "a"
+    said = f"A dry run of {article} {said}: it changes nothing and asks nobody."
     _kept(logger, lambda runs: runs.ask(OpenRun.dry(group, ti.run_id, ti.dag_id, said, datetime.now(UTC))))
 
 

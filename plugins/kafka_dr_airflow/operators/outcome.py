@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from kafka_dr.evidence import Ending
 
 _FAILED = ("failed", "upstream_failed")
-_ROLL_BACK = "roll_back"
+#: The tasks that undo a run.
+_ROLL_BACKS = ("roll_back", "give_back")
 _NO_EVIDENCE = "UNKNOWN: the evidence of this run cannot be read"
 _NO_STATES = "unknown tasks"
 
@@ -107,15 +108,16 @@ class OutcomeOperator(BaseOperator):
         several = len(endings) > 1
         note = "; ".join(f"{group}: {found.note}" if several else found.note for group, found in endings)
         good = all(found.good for _, found in endings)
-        steps = [name for name in failed if name != _ROLL_BACK]
+        steps = [name for name in failed if name not in _ROLL_BACKS]
         if steps and all(found.note == NOTHING for _, found in endings):
             note = f"FAILED at {steps[0]} before anything was recorded: see its log"
         elif steps and (good or any(found.note.startswith(UNFINISHED) for _, found in endings)):
             # A task that was killed left no step in the evidence; an audit keeps its result in its own report.
             note = f"FAILED at {', '.join(steps[:3])}" + (f". {note}" if note else ": see its log")
-        if _ROLL_BACK in failed and not note.startswith(NOT_BACK):
+        undoing = next((name for name in failed if name in _ROLL_BACKS), None)
+        if undoing and not note.startswith(NOT_BACK):
             # The roll back left no evidence, or was refused: the note must not read as if the group was rolled back.
-            note = f"{NOT_BACK}: see the log of {_ROLL_BACK}. {note}"
+            note = f"{NOT_BACK}: see the log of {undoing}. {note}"
         return Ending(note or "NOTHING TO DO", good and not failed)
 
     def _failed(self, context: Any) -> list[str]:

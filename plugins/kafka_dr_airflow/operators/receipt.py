@@ -47,6 +47,7 @@ def run_request(context: Any, verb: Verb) -> RunRequest:
         acknowledged=bool(params.get("acknowledged", False)),
         mode=params.get("mode") or "quarantine",
         rescue=params.get("rescue") or "keep",
+        hand_back_to=params.get("hand_back_to") or "existing",
         requester=requester_of(context),
     )
 

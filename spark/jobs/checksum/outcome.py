@@ -78,6 +78,8 @@ def reported(
             if partition in held.hidden
         },
         runs=outcome.runs,
+        displaced=outcome.displaced,
+        copied=outcome.copied or (plan.source.start, outcome.resume[1]),
         digests=outcome.digests,
     )
 

@@ -8,9 +8,11 @@ from dataclasses import dataclass, field, replace
 from copy_audit.expired import ComparedRange
 from jobs.checksum.ranges import ResolvedRanges
 from jobs.checksum.state import AuditState, Both, PartitionState
+from kafka_dr.audit.coverage import Coverage
 from kafka_dr.audit.difference import Difference
 from kafka_dr.audit.finding import FindingKind
 from kafka_dr.clusters import OffsetRange, TopicPartition
+from kafka_dr.positions import SeedPoint
 
 _NOTHING = OffsetRange(0, 0)
 
@@ -25,7 +27,8 @@ class PartitionAuditPlan:
     :param first: whether nothing of it was compared before
     :param events: what happened to the logs since, as findings
     :param left_over: below this offset the target has copies of what the source had before its log was truncated
-    :param again: whether waiting records are read again, because their fingerprints are made in another way now
+    :param again: whether nothing of earlier scans is compared: waiting records are read again, because their
+        fingerprints are made in another way now; or comparing begins at a point of both logs
     """
 
     known: PartitionState
@@ -50,7 +53,13 @@ class AuditPlan:
     partitions: Mapping[TopicPartition, PartitionAuditPlan] = field(default_factory=dict)
 
 
-def make(state: AuditState | None, resolved: ResolvedRanges, *, full: bool) -> AuditPlan:
+#: Where comparing begins if nothing was compared before; partitions that are not in it: at the start of both logs.
+Beginnings = Mapping[TopicPartition, SeedPoint]
+
+
+def make(
+    state: AuditState | None, resolved: ResolvedRanges, *, full: bool, beginnings: Beginnings | None = None
+) -> AuditPlan:
     """Plan an audit.
 
     :param full: begin again with every partition that is audited
@@ -58,7 +67,8 @@ def make(state: AuditState | None, resolved: ResolvedRanges, *, full: bool) -> A
     identity = (resolved.source.cluster_id, resolved.target.cluster_id, resolved.epoch or 0)
     base = state if state is not None and state.identity == identity else AuditState(identity)
     ids = {topic: _ids(topic, resolved) for topic in {p.topic for p in resolved.partitions}}
-    partitions = {p: _plan(p, base, ids, resolved, full=full) for p in resolved.partitions}
+    begins = beginnings or {}
+    partitions = {p: _plan(p, base, ids, resolved, full=full, begins=begins.get(p)) for p in resolved.partitions}
     kinds = {**base.kinds, **{topic: resolved.kind(topic) for topic in ids}}
     return AuditPlan(replace(base, topic_ids={**base.topic_ids, **ids}, kinds=kinds), partitions)
 
@@ -84,6 +94,7 @@ def _plan(
     resolved: ResolvedRanges,
     *,
     full: bool,
+    begins: SeedPoint | None,
 ) -> PartitionAuditPlan:
     source, target = (held.ranges.get(partition, _NOTHING) for held in (resolved.source, resolved.target))
     known = None if full else base.partitions.get(partition)
@@ -100,12 +111,19 @@ def _plan(
         if events:
             left_over = known.scanned[1] if cut[0] and not any(changed) else 0
             known = _begun_again(known, new_source=changed[0], other_target=changed[1] or cut[1])
-    first = known is None
-    again = base.kinds.get(partition.topic, resolved.kind(partition.topic)) != resolved.kind(partition.topic)
-    start = PartitionState(first_kept=(source.start, target.start)) if known is None else known
+    first = known is None and begins is None
+    begun = known is None and begins is not None
+    again = begun or base.kinds.get(partition.topic, resolved.kind(partition.topic)) != resolved.kind(partition.topic)
+    start = known or (_begun_at(begins) if begins else PartitionState(first_kept=(source.start, target.start)))
     reach = (0, 0) if first else start.resume if again else start.scanned
     ranges = _from(source, reach[0]), _from(target, reach[1])
     return PartitionAuditPlan(start, *ranges, first or bool(events), tuple(events), left_over, again)
+
+
+def _begun_at(point: SeedPoint) -> PartitionState:
+    """Return the state of a partition of which everything below a point was decided about before, and is left out."""
+    both = (point.source, point.target)
+    return PartitionState(both, both, coverage=Coverage(produced=point.source, excluded=point.source))
 
 
 def _changed(before: tuple[str, str], now: tuple[str, str]) -> tuple[bool, bool]:

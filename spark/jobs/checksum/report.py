@@ -16,7 +16,7 @@ from kafka_dr.audit.coverage import Coverage, total
 from kafka_dr.audit.difference import REPEATED, Difference
 from kafka_dr.audit.finding import FindingKind
 from kafka_dr.audit.kept_map import MapKey
-from kafka_dr.audit.offset_runs import OffsetRun
+from kafka_dr.audit.offset_runs import OffsetRun, spread
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.json_documents import write_whole
 
@@ -35,6 +35,8 @@ class PartitionReport:
     :param end: of the source: next to be written
     :param unverified_since: the timestamp of the first unverified record, in ms; ``None`` if all are verified
     :param hidden: offsets that an open transaction hides, on the source and on the target
+    :param copied: next after the last record of the source with a copy, and next after what was read of the target
+    :param displaced: ranges of records that are in another order, on the source and on the target
     :param digests: by minute, of what this audit settled
     """
 
@@ -47,6 +49,8 @@ class PartitionReport:
     unverified_since: int | None
     hidden: Mapping[str, Mapping[str, int]]
     runs: tuple[OffsetRun, ...]
+    copied: tuple[int, int] = (0, 0)
+    displaced: tuple[tuple[tuple[int, int], tuple[int, int]], ...] = ()
     digests: Digests | None = None
 
     def verified_rpo_seconds(self, at: datetime) -> float:
@@ -65,6 +69,9 @@ class PartitionReport:
             "counts": dict(self.open),
             "coverage": self.coverage.to_json(),
             "frontier": {"source_offset": self.frontier[0], "target_offset": self.frontier[1]},
+            "copied": {"source_offset": self.copied[0], "target_offset": self.copied[1]},
+            "pairs": [list(pair) for pair in spread(self.runs)],
+            "displaced": [[list(source), list(target)] for source, target in self.displaced],
             "verified_rpo_records": self.end - self.frontier[0],
             "verified_rpo_seconds": self.verified_rpo_seconds(at),
             "held_back": dict(self.hidden),

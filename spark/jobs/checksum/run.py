@@ -35,6 +35,8 @@ from kafka_dr.clusters import KafkaCluster, OffsetRange, TopicPartition
 from kafka_dr.clusters.renamed import FlowCluster
 from kafka_dr.errors import TryAgain
 from kafka_dr.parallel import at_once
+from kafka_dr.positions import SeedPoint
+from kafka_dr.register.flow_seed import journaled_seeds, newest
 from kafka_dr.register.port import History
 from kafka_dr.topology import AuditedFlow
 from kafka_dr_spark.fingerprints import Special
@@ -147,7 +149,8 @@ class ChecksumRun:
     ) -> tuple[ResolvedRanges, AuditPlan]:
         """Plan and scan; again, if records say that a broker stamped them, and the settings of their topics do not."""
         while True:
-            plan = checksum_plan.make(kept, resolved, full=options.full or options.bounded)
+            begins = {} if options.bounded else beginnings(self.history, resolved, self.source.name, self.target.name)
+            plan = checksum_plan.make(kept, resolved, full=options.full or options.bounded, beginnings=begins)
             if options.bounded:
                 plan = self._within(plan, options, resolved)
             self._scan(scan, plan, batch, resolved)
@@ -298,6 +301,22 @@ class ChecksumRun:
         lookups = AuditLookups(payloads, nowhere)
         outcomes = audit_topic(logs, compacted=False, young_from=_NEVER_YOUNG, lookups=lookups)
         return batch.missed([d for outcome in outcomes for d in (*outcome.settled, *outcome.waiting)])
+
+
+def beginnings(history: History, resolved: ResolvedRanges, source: str, target: str) -> dict[TopicPartition, SeedPoint]:
+    """Return where comparing a flow begins that took over existing replication; nothing for any other flow.
+
+    What the existing replication had copied, with its faults, was compared and approved by the take over.
+
+    :param history: the journals of the group
+    """
+    seeds = (seed for seed in journaled_seeds(history).values() if (seed.source, seed.target) == (source, target))
+    seed = newest(each for each in seeds if each.epoch == resolved.epoch)
+    if seed is None or not seed.takes_over:
+        return {}
+    now = {name: topic.topic_id for name, topic in resolved.source.topics.items()}
+    known = seed.topic_ids or {}
+    return {p: point for p, point in seed.points.items() if p.topic in now and now[p.topic] == known.get(p.topic)}
 
 
 def _seen_below(plan: AuditPlan, partition: TopicPartition, before: datetime) -> int:

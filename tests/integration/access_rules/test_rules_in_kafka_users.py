@@ -13,7 +13,7 @@ import pytest
 from kafka_dr.access_rules.kafka_user import EPOCHS
 from kafka_dr.fencing import plan
 from kafka_dr.health.health_check import check_health
-from kafka_dr.replication import ConnectEndpoint
+from kafka_dr.http_endpoint import HttpEndpoint
 from kafka_dr.runs.request import StepName
 from kafka_dr.topology import AccessRulesSpec
 from lab.api import Lab
@@ -47,7 +47,7 @@ def kept(lab: Lab, tmp_path_factory: pytest.TempPathFactory, folder_end: ExitSta
             api.put(name, spec)
         apis[cluster] = folder_end.enter_context(api.running())
         connection = f"kubernetes_{cluster}"
-        protection.endpoints[connection] = ConnectEndpoint(api.address, token=TOKEN)
+        protection.endpoints[connection] = HttpEndpoint(api.address, token=TOKEN)
         protection.access_rules[cluster] = AccessRulesSpec.model_validate(
             {
                 "kept_by": "kafka_user",

@@ -6,6 +6,7 @@ import json
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ import pytest
 from confluent_kafka import Consumer
 
 from kafka_dr.adoption.adopt import adopt
+from kafka_dr.adoption.way import with_canary_topic
 from kafka_dr.checks import authorizers
 from kafka_dr.clusters.acls import Acls
 from kafka_dr.fencing.change import AclChanges
@@ -24,6 +26,7 @@ from kafka_dr.replication import Mm2Replicator
 from kafka_dr.routing import Route
 from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.record import StepFailed, StepRecord
+from kafka_dr.runs.request import RunRequest
 from kafka_dr.watch.reconcile_flows import reconcile_flows
 from lab import rights
 from support import outside_view
@@ -266,3 +269,52 @@ def _right_before(at: type, method: str, happens: Callable[[], object]) -> Itera
 
     with mock.patch.object(at, method, disturbed):
         yield
+
+
+def without_canary_topic(protection: Protection) -> None:
+    """Delete it on both clusters."""
+    canary = protection.group.canary_topic
+    for cluster in ("east", "west"):
+        with protection.cluster(cluster, "admin") as admin:
+            admin.topics.delete([canary])
+            while canary in admin.topics.names():
+                time.sleep(0.05)
+
+
+def test_a_take_over_creates_a_missing_canary_topic_before_its_audit_if_a_person_said_so(
+    protection: Protection, clients: Clients
+) -> None:
+    without_canary_topic(protection)
+    request = RunRequest(protection.name, "take-over", reason="a test", verb="take_over")
+    before = outside_view.look(protection)
+    assert with_canary_topic(request, clients, create=False).outcome == "failed"
+    assert with_canary_topic(replace(request, dry_run=True), clients, create=True).outcome == "ok"
+    assert outside_view.look(protection) == before
+    assert with_canary_topic(request, clients, create=True).outcome == "ok"
+    assert "exists" in with_canary_topic(request, clients, create=False).detail
+
+
+def test_a_missing_canary_topic_is_created_on_both_clusters_only_after_a_person_said_so(
+    protection: Protection, clients: Clients
+) -> None:
+    canary = protection.group.canary_topic
+    without_canary_topic(protection)
+    before = outside_view.look(protection)
+    assert f"to have it created ({canary} on east and west" in refused(protection, clients).detail.lower()
+    assert outside_view.look(protection) == before
+    planned = adopt(protection.name, clients, "plan", dry_run=True, create_canary_topic=True)
+    assert planned.intent[0].startswith(f"create the canary topic: {canary} on east and west")
+    assert outside_view.look(protection) == before
+
+    record = adopt(protection.name, clients, "adoption", create_canary_topic=True)
+
+    assert record.facts["canary_topic_created_on"] == ["east", "west"]
+    wanted = protection.group.flow.tasks_max
+    for cluster in ("east", "west"):
+        with protection.cluster(cluster, "admin") as admin:
+            assert len(admin.topics.describe([canary])[canary].partitions) == wanted
+            assert admin.topics.configs([canary])[canary]["retention.ms"] == "86400000"
+    assert protection.refuses_writes("west")
+    # What is there is not made again.
+    again = adopt(protection.name, clients, "once-more")
+    assert (again.outcome, again.facts["canary_topic_created_on"]) == ("done", [])

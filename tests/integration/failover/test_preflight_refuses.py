@@ -19,8 +19,9 @@ from kafka_dr.checks import authorizers
 from kafka_dr.clock import SystemClock
 from kafka_dr.clusters import Acl, AclOperation, AclPermission, PatternType, ResourceType
 from kafka_dr.fencing import plan
+from kafka_dr.http_endpoint import HttpEndpoint
 from kafka_dr.outcomes import Check
-from kafka_dr.replication import ConnectClient, ConnectEndpoint, Flow
+from kafka_dr.replication import ConnectClient, Flow
 from kafka_dr.runs.record import StepRecord
 from kafka_dr.runs.request import StepName
 from lab.clusters import cluster_named
@@ -73,7 +74,7 @@ class Troubled:
     @contextmanager
     def connect(self) -> Iterator[ConnectClient]:
         url = cluster_named("west").connect_url(self.protection.lab.settings)
-        with ConnectClient(ConnectEndpoint(url), clock=SystemClock()) as client:
+        with ConnectClient(HttpEndpoint(url), clock=SystemClock()) as client:
             yield client
 
     @property

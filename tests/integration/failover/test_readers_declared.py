@@ -13,7 +13,7 @@ from kafka_dr.outcomes import Check
 from kafka_dr.quoting import markdown
 from kafka_dr.runs.request import StepName
 from kafka_dr.runs.run import Run
-from kafka_dr.topology.model import ReadersSpec
+from kafka_dr.topology.readers import ReadersSpec
 from support.outside_topics import member
 from support.protection import Protection
 from support.switched_group import SwitchedGroup, failed

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from confluent_kafka import TopicPartition as ClientPartition
@@ -25,9 +23,10 @@ from kafka_dr.group_offsets.verification import checked_locally
 from kafka_dr.positions import SeedPoint
 from kafka_dr.runs.request import StepName
 from kafka_dr.runs.run import Run
-from kafka_dr.topology.model import GroupsPolicy
+from kafka_dr.topology.readers import GroupsPolicy
 from lab import rights
 from support import outside_view
+from support.kept_map import keep_map
 from support.outside_topics import OutsideTopics, member
 from support.protection import Protection
 from support.share_group import join_share_group
@@ -157,7 +156,7 @@ def test_the_map_is_exported_for_who_keeps_positions_elsewhere_and_what_it_lacks
     group.wait_equal()
     first, second = group.at(0, 0)
     folder = protection.folder / "evidence" / "audits" / group.name
-    matched(folder / "checksum" / "east-to-west", protection, {first: OffsetRun(0, 0, 20)})
+    keep_map(folder / "checksum" / "east-to-west", protection, {first: [OffsetRun(0, 0, 20)]})
     with protection.clients() as clients:
         found = preview_offsets(group.name, clients, folder=f"audits/{group.name}/offsets/east-to-west/one")
     assert isinstance(found, Preview)
@@ -169,30 +168,6 @@ def test_the_map_is_exported_for_who_keeps_positions_elsewhere_and_what_it_lacks
     place = folder / "offsets" / "east-to-west" / "one"
     assert (place / "offset_map.csv").read_text().splitlines()[1:] == [f"{first.topic},0,0,0,20"]
     assert pq.read_table(place / "offset_map.parquet").num_rows == 1
-
-
-def matched(folder: Path, protection: Protection, runs: Mapping[TopicPartition, OffsetRun]) -> None:
-    """Leave what a checksum audit leaves that matched these records."""
-    ids = {}
-    for cluster in ("east", "west"):
-        with protection.cluster(cluster, "admin") as admin:
-            ids[cluster] = admin.topics.describe([protection.topic])[protection.topic].topic_id
-    rows = [
-        {
-            "epoch": 1,
-            "source_topic_id": ids["east"],
-            "target_topic_id": ids["west"],
-            "topic": p.topic,
-            "partition": p.partition,
-            "source_start": run.source,
-            "target_start": run.target,
-            "length": run.length,
-        }
-        for p, run in runs.items()
-    ]
-    (folder / "map").mkdir(parents=True)
-    pq.write_table(pa.Table.from_pylist(rows), folder / "map" / "one.parquet")
-    (folder / "state.json").write_text(json.dumps({"identity": ["e", "w", 1], "maps": ["one"], "partitions": []}))
 
 
 def test_a_group_that_may_not_be_read_is_named(group: SwitchedGroup) -> None:
@@ -305,9 +280,16 @@ def test_a_streams_application_is_refused_until_somebody_takes_care_of_it(group:
     refused = {check.name: check for check in record.checks}["only_offsets_to_move"]
     assert refused.outcome == "failed"
     assert f"{group.name}-slow is a Kafka Streams application" in refused.detail
+    with protection.changed(groups_policy=GroupsPolicy(streams_moved=(f"{group.name}-slow",))):
+        with protection.clients() as clients:
+            own = only_offsets_to_move(Run(protection.request("look"), clients))
+        # Its name shows it, and it is no topic of the group: its state would not be there.
+        assert (own.outcome, f"add its internal topics ({topic})" in own.detail) == ("failed", True)
     protection.changes["groups_policy"] = GroupsPolicy(left_behind=(f"{group.name}-slow",))
     with protection.clients() as clients:
-        assert only_offsets_to_move(Run(protection.request("look"), clients)).outcome == "ok"
+        left = only_offsets_to_move(Run(protection.request("look"), clients))
+    assert left.outcome == "excused", "an approver has to see it"
+    assert "its offsets are not moved" in left.detail
     moved = group.go(StepName.CUT_OVER_GROUPS)
     after = outside_view.committed(protection, "west")
     assert f"{group.name}-idle" in after

@@ -11,14 +11,15 @@ from kafka_dr.clock import SystemClock
 from kafka_dr.connections.connection import Connection
 from kafka_dr.connections.meaning import connect_endpoint
 from kafka_dr.errors import Refused, TryAgain
-from kafka_dr.replication import ConnectClient, ConnectEndpoint, ConnectorStatus, ConnectRefused, TlsFiles
+from kafka_dr.http_endpoint import HttpEndpoint, TlsFiles
+from kafka_dr.replication import ConnectClient, ConnectorStatus, ConnectRefused
 from support.plain_flow import PlainFlow
 from support.secured_connect import PASSWORD, USER, Authority, secured_worker, token_proxy
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(300)]
 
 
-def asked(endpoint: ConnectEndpoint) -> ConnectorStatus:
+def asked(endpoint: HttpEndpoint) -> ConnectorStatus:
     with ConnectClient(endpoint, clock=SystemClock(), request_seconds=20) as connect:
         return connect.status("dr.nobody.east-to-west")
 
@@ -56,4 +57,4 @@ def test_a_bearer_token_is_what_a_proxy_before_connect_asks_for(flowing: PlainFl
         with pytest.raises(Refused, match="401"):
             asked(replace(endpoint, token="another"))
         with pytest.raises(Refused, match="401"):
-            asked(ConnectEndpoint(address, tls=TlsFiles(str(authority.ca_file))))
+            asked(HttpEndpoint(address, tls=TlsFiles(str(authority.ca_file))))

@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 
 from kafka_dr.access_rules import kafka_user
 from kafka_dr.access_rules.kafka_users import KafkaUsers
-from kafka_dr.access_rules.kubernetes import KubernetesApi, ResourceChanged, ResourceNotFound
 from kafka_dr.clusters import Acl, AclOperation, AclPermission, PatternType, ResourceType
 from kafka_dr.errors import NeedsPerson, Refused, TryAgain
-from kafka_dr.replication import ConnectEndpoint
+from kafka_dr.http_endpoint import HttpEndpoint
+from kafka_dr.kubernetes import KubernetesApi, ObjectChanged, ObjectNotFound, path_of
 from support.kubernetes_api import TOKEN, UsersApi, refusal
 
 WHO = "User:orders-app"
@@ -26,6 +26,7 @@ DENY = Acl(ResourceType.TOPIC, "orders.", PatternType.PREFIXED, WHO, AclOperatio
 ALLOW = replace(DENY, permission=AclPermission.ALLOW)
 NONE: frozenset[Acl] = frozenset()
 KIND = "/apis/kafka.strimzi.io/v1/namespaces/kafka/kafkausers"
+PROBE = f"{KIND}/probe"
 
 acls = st.frozensets(
     st.builds(
@@ -138,7 +139,7 @@ def served() -> Iterator[tuple[UsersApi, KafkaUsers]]:
     for name in ("orders-app", "probe"):
         api.put(name, {"authorization": {"type": "simple", "acls": []}})
     with api.running(operator=False):
-        client = KubernetesApi(ConnectEndpoint(api.address, token=TOKEN))
+        client = KubernetesApi(HttpEndpoint(api.address, token=TOKEN))
         try:
             yield api, KafkaUsers(client, "kafka", "v1", "orders", (WHO, "User:probe", "User:nobody"), {})
         finally:
@@ -223,20 +224,22 @@ def test_a_resource_that_is_not_as_its_definition_says_is_left_alone(
 def test_what_the_api_answers_becomes_what_the_caller_should_do() -> None:
     with served() as (api, users):
         client = users.api
-        found = client.get(KIND, "probe")
-        with pytest.raises(ResourceNotFound, match=r"could not read nobody: .* answered 404"):
-            client.get(KIND, "nobody")
+        found = client.read(PROBE)
+        assert found is not None
+        assert client.read(path_of(KIND, "nobody")) is None
+        with pytest.raises(ObjectNotFound, match=r"could not change .*nobody: .* answered 404"):
+            client.replace(path_of(KIND, "nobody"), found)
         with pytest.raises(Refused, match=r"answered 422 \(KafkaUser probe is invalid: spec.authorization"):
-            client.replace(KIND, "probe", {**found, "spec": {"authorization": {"type": "none"}}})
+            client.replace(PROBE, {**found, "spec": {"authorization": {"type": "none"}}})
         api.put("probe", {"authorization": {"type": "simple", "acls": []}, "quotas": {}})
-        with pytest.raises(ResourceChanged, match="answered 409"):
-            client.replace(KIND, "probe", found)
-        stranger = KubernetesApi(ConnectEndpoint(api.address, token="wrong"))
+        with pytest.raises(ObjectChanged, match="answered 409"):
+            client.replace(PROBE, found)
+        stranger = KubernetesApi(HttpEndpoint(api.address, token="wrong"))
         with pytest.raises(Refused, match=r"answered 401.*check the token in its connection"):
-            stranger.get(KIND, "probe")
+            stranger.read(PROBE)
         stranger.close()
         address = api.address
-    gone = KubernetesApi(ConnectEndpoint(address, token=TOKEN), request_seconds=1)
+    gone = KubernetesApi(HttpEndpoint(address, token=TOKEN), request_seconds=1)
     with pytest.raises(TryAgain, match="gave no answer"):
-        gone.get(KIND, "probe")
+        gone.read(PROBE)
     gone.close()

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from kafka_dr.clusters.group_kinds import _group, streams_applications
+from kafka_dr.clusters.group_kinds import _group, internal_topics, streams_applications
 
 
 @pytest.mark.parametrize(
@@ -33,3 +33,18 @@ def test_members_show_a_streams_application_without_state() -> None:
     assert streams_applications({"orders-stateless": "stream", "orders": "range"}, ["orders-x-changelog"]) == {
         "orders-stateless": "the assignor of its members shows it"
     }
+
+
+def test_a_group_that_nobody_ever_joined_is_told_from_one_that_is_empty_now() -> None:
+    never = {"group_id": "g", "protocol_type": "", "group_type": "classic"}
+    assert not _group(never).joined
+    assert _group({**never, "protocol_type": "consumer"}).joined
+    assert _group({**never, "group_type": "consumer", "protocol_type": "consumer"}).joined
+
+
+def test_an_internal_topic_belongs_to_the_application_with_the_longest_name_that_fits() -> None:
+    topics = ["orders-totals-counts-changelog", "orders-by-key-repartition", "orders-plain", "orders.x-changelog"]
+    both = ("orders", "orders-totals")
+    assert internal_topics("orders", topics, both) == ("orders-by-key-repartition",)
+    assert internal_topics("orders-totals", topics, both) == ("orders-totals-counts-changelog",)
+    assert internal_topics("orders", topics, ("orders",)) == (topics[1], topics[0])

@@ -13,10 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from kafka_dr.clusters.model import Acl, AclOperation, AclPermission, PatternType, ResourceType
+from kafka_dr.clusters.tool_access import ToolAccess
 from kafka_dr.command_line.kafka_tools import (
     COPIED_ROWS,
     LEFT_TO_COPY,
-    ToolAccess,
     add_denies,
     offsets_file,
     options_file,

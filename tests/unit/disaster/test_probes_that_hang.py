@@ -13,7 +13,7 @@ from kafka_dr.clock import SystemClock
 from kafka_dr.clusters import ClientSettings
 from kafka_dr.disaster.disaster_rule import judge
 from kafka_dr.disaster.probes import take_probes
-from kafka_dr.replication import ConnectEndpoint
+from kafka_dr.http_endpoint import HttpEndpoint
 from kafka_dr.runs.clients import Clients
 from kafka_dr.topology import Topology, load
 
@@ -81,7 +81,7 @@ def _everything_ends(hole: int, tmp_path: Path) -> None:
     clients = Clients(
         topology,
         settings_of=lambda _: settings,
-        connect_of=lambda _: ConnectEndpoint(f"http://127.0.0.1:{hole}"),
+        connect_of=lambda _: HttpEndpoint(f"http://127.0.0.1:{hole}"),
         evidence_root=tmp_path,
         clock=SystemClock(),
     )

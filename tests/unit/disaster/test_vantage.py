@@ -8,14 +8,14 @@ from kafka_dr.connections.connection import Connection
 from kafka_dr.connections.meaning import connect_endpoint
 from kafka_dr.disaster.vantage import probe_vantage, sees_up
 from kafka_dr.errors import Refused, TryAgain
-from kafka_dr.replication import ConnectEndpoint
+from kafka_dr.http_endpoint import HttpEndpoint
 from support.secured_connect import Authority
 from support.vantage import vantage
 
 SECONDS = 30.0
 
 
-def login(address: str, **stored: object) -> ConnectEndpoint:
+def login(address: str, **stored: object) -> HttpEndpoint:
     """Return what a connection of Airflow, or of the file of the command line, holds for that server."""
     host = address.removesuffix("/{cluster}")
     return connect_endpoint(Connection.of("watch_office", {"conn_type": "http", "host": host, **stored}))
@@ -118,7 +118,7 @@ def test_a_token_that_cannot_be_sent_is_in_no_message(token: str) -> None:
 
 
 def test_a_login_that_cannot_be_read_makes_only_its_vantage_unknown() -> None:
-    def unreadable() -> ConnectEndpoint:
+    def unreadable() -> HttpEndpoint:
         raise Refused("connection watch_office is not known")
 
     with vantage() as office:

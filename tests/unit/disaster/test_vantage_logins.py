@@ -11,7 +11,7 @@ from kafka_dr.connections.meaning import connect_endpoint
 from kafka_dr.connections.sources import ConnectionSource
 from kafka_dr.disaster.probes import ask_vantages
 from kafka_dr.errors import KafkaDrError, Refused
-from kafka_dr.replication import ConnectEndpoint
+from kafka_dr.http_endpoint import HttpEndpoint
 from kafka_dr.runs.clients import Clients
 from kafka_dr.topology import Topology, load
 from support.vantage import vantage
@@ -69,7 +69,7 @@ class NotFoundInAirflow(Exception):
 
 
 def test_an_error_of_airflow_about_a_connection_makes_one_probe_unknown_and_ends_no_run(tmp_path: Path) -> None:
-    def fails(connection: str) -> ConnectEndpoint:
+    def fails(connection: str) -> HttpEndpoint:
         raise NotFoundInAirflow(f"{connection}: http://me:{TOKEN}@office")
 
     topology = watched({"office": "http://127.0.0.1:9/{cluster}"}, {"office": "watch_office"})

@@ -12,9 +12,9 @@ from kafka_dr.clock import ManualClock
 from kafka_dr.clusters import ClientSettings
 from kafka_dr.drill.reach import own_clients, without
 from kafka_dr.errors import Refused
+from kafka_dr.http_endpoint import HttpEndpoint
 from kafka_dr.people import Person
 from kafka_dr.register import KafkaRegister
-from kafka_dr.replication import ConnectEndpoint
 from kafka_dr.runs.clients import Clients
 from kafka_dr.topology import UnknownName, load
 from kafka_dr.topology.drill_group import Drill
@@ -29,7 +29,7 @@ def real(tmp_path: Path) -> Clients:
     return Clients(
         load(TOPOLOGY, LAB),
         settings_of=lambda connection: ClientSettings(f"{connection}:9092"),
-        connect_of=lambda connection: ConnectEndpoint(f"http://{connection}"),
+        connect_of=lambda connection: HttpEndpoint(f"http://{connection}"),
         evidence_root=tmp_path,
         clock=ManualClock(),
     )

@@ -18,12 +18,22 @@ WITHOUT_CHECK: dict[Verb, set[StepName]] = {
     },
     "unplanned_failover": {StepName.FENCE, StepName.VERIFY, StepName.SETTLE, StepName.REPORT},
     "failback": {StepName.REVERSE_FLOW, StepName.CATCH_UP, StepName.REPORT},
+    "take_over": {
+        StepName.STOP_EXISTING,
+        StepName.VERIFY_TAIL,
+        StepName.START_FLOW,
+        StepName.SETTLE,
+        StepName.REPORT,
+    },
+    "un_adopt": {StepName.STOP_FLOW, StepName.HAND_BACK, StepName.SETTLE, StepName.REPORT},
 }
 #: These only look, and change nothing.
 WITHOUT_PROOF: dict[Verb, set[StepName]] = {
     "planned_failover": {StepName.PREFLIGHT},
     "unplanned_failover": {StepName.GATHER_EVIDENCE},
     "failback": {StepName.PREFLIGHT},
+    "take_over": {StepName.PREFLIGHT},
+    "un_adopt": {StepName.PREFLIGHT},
 }
 
 

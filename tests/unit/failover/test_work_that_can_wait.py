@@ -58,6 +58,7 @@ def run(changes: Changes) -> Any:
         guard=lambda _: lambda: None,
         acl_changes=lambda *_: changes,
         rules_need_seconds=lambda _: 0.0,
+        look_for_topics=lambda *_: frozenset(),
     )
 
 
@@ -125,7 +126,7 @@ def test_a_drain_that_is_run_again_keeps_the_first_look_at_the_topics(
     written: dict[str, Any] = {}
     run.journal = {"drained": {"layout": {"first": True}}}
     run.write_fact = lambda fact, payload: written.update({fact: payload})
-    run.group = SimpleNamespace(owns_topic=lambda _: True)
+    run.group = SimpleNamespace(owns_topic=lambda _: True, groups_policy=SimpleNamespace(left_behind=()))
     monkeypatch.setattr(drain, "_freeze", lambda _: {})
     monkeypatch.setattr(other_topics, "of_frozen", lambda *_: ())
     later = SimpleNamespace(to_json=lambda: {"first": False})

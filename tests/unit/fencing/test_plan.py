@@ -9,7 +9,7 @@ import pytest
 from kafka_dr.clusters import AclOperation, AclPermission, PatternType, ResourceType
 from kafka_dr.fencing import plan
 from kafka_dr.fencing.authorizer import EVERYONE
-from kafka_dr.topology import ProtectionGroup, load
+from kafka_dr.topology import ExistingReplicationSpec, ProtectionGroup, load
 
 TOPOLOGY = Path(__file__).resolve().parents[3] / "include" / "topology.yaml"
 ENVIRON = {**os.environ, "KAFKA_DR_LAB_HOME": "/srv/lab", "KAFKA_DR_LAB_EAST": "e:1", "KAFKA_DR_LAB_WEST": "w:1"}
@@ -112,3 +112,14 @@ def test_the_largest_group_that_was_thought_of_needs_three_times_as_many_denies_
 
     assert len(plan.work_denies(large)) == 10_841
     assert len(plan.standby(large)) == 10_841 + 101 * 4 * 30 + 150 * 30
+
+
+def test_what_was_there_before_an_adoption_is_denied_by_its_own_principal_alone(group: ProtectionGroup) -> None:
+    assert plan.existing_fence(group) == plan.existing_change_fence(group) == frozenset()
+    spec = ExistingReplicationSpec(replicator="external", principal="User:old")
+    taken_over = group.model_copy(update={"existing_replication": spec})
+    writes, changes = plan.existing_fence(taken_over), plan.existing_change_fence(taken_over)
+    assert {acl.principal for acl in writes | changes} == {"User:old"}
+    assert {(acl.operation, acl.resource) for acl in writes} == {(AclOperation.WRITE, ResourceType.TOPIC)}
+    assert AclOperation.WRITE not in {acl.operation for acl in changes}
+    assert not (writes | changes) & (plan.standby(taken_over) | plan.flow_fence(taken_over))

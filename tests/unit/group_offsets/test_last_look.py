@@ -10,6 +10,7 @@ import pytest
 from kafka_dr.errors import NeedsPerson
 from kafka_dr.group_offsets.last_look import FileLookStore, LastLook, shortened
 from kafka_dr.group_offsets.other_topics import Elsewhere
+from kafka_dr.group_offsets.streams_applications import StreamsApplication
 from kafka_dr.positions import OffsetRange, TopicPartition
 
 AT = datetime(2026, 11, 20, 3, tzinfo=UTC)
@@ -17,6 +18,8 @@ P, Q = TopicPartition("orders.payments", 0), TopicPartition("orders.payments", 1
 LOOK = LastLook(
     4, AT, {P: 12, Q: 7}, {"orders-a": {P: 9}, "orders-b": {}}, {P: (9, 11), Q: (6,)}, ("orders-c shares",),
     (Elsewhere("orders-a", "stock.items", {0: 3, 1: 0}, live=True),), ("orders-d is hidden",),
+    share_starts={"orders-s": {P: 4}},
+    streams=(StreamsApplication("orders-t", "as its members say", ("orders.payments",), ("orders-t-c-changelog",)),),
 )  # fmt: skip
 
 
@@ -33,10 +36,12 @@ def test_a_look_of_the_former_version_says_nothing_of_what_is_read_elsewhere(tmp
     store, path = FileLookStore(tmp_path, "orders"), tmp_path / "last_looks" / "orders" / "east-to-west.json"
     store.write("east-to-west", LOOK)
     kept = json.loads(path.read_text())
-    path.write_text(json.dumps({key: each for key, each in kept.items() if not key.startswith("elsewhere")}))
+    later = ("elsewhere", "elsewhere_unknown", "share_starts", "streams")
+    path.write_text(json.dumps({key: each for key, each in kept.items() if key not in later}))
     found = store.read("east-to-west")
     assert found is not None
     assert (found.groups, found.elsewhere, found.elsewhere_unknown) == (LOOK.groups, None, ())
+    assert (found.share_starts, found.streams) == ({}, ())
 
 
 @pytest.mark.parametrize("content", [b"", b"[]", b'{"schema_version": 9}', b'{"schema_version": 1}'])

@@ -14,13 +14,15 @@ from support.register_states import AT, a_state
 ALLOWED = timedelta(minutes=3)
 
 
-@pytest.mark.parametrize("phase", [Phase.SWITCHING, Phase.HANDED_OVER])
+@pytest.mark.parametrize("phase", [Phase.SWITCHING, Phase.HANDED_OVER, Phase.ADOPTING, Phase.RELEASING])
 def test_a_run_that_holds_a_group_and_makes_no_progress_is_named(phase: Phase) -> None:
     state = a_state(phase=phase, run="run-7", epoch=4)
     check = check_progress(state, last=AT + timedelta(minutes=1), now=AT + timedelta(minutes=5), allowed=ALLOWED)
     assert check.outcome == "failed"
     assert "run-7" in check.detail
     assert "dr_resume" in check.detail
+    assert "python -m kafka_dr resume --group orders --run run-7 --reason" in check.detail
+    assert ("python -m kafka_dr abandon" in check.detail) is (phase is not Phase.HANDED_OVER)
 
 
 def test_a_run_makes_progress_by_its_register_record_or_by_its_newest_step() -> None:
@@ -38,7 +40,7 @@ def test_nobody_is_advised_to_abandon_a_run_after_its_hand_over() -> None:
     assert "abandon" not in check.detail
 
 
-@pytest.mark.parametrize("phase", [Phase.STABLE, Phase.UNFENCED, Phase.DIVERGED])
+@pytest.mark.parametrize("phase", [Phase.STABLE, Phase.UNFENCED, Phase.DIVERGED, Phase.RELEASED])
 def test_a_settled_group_has_no_stalled_run(phase: Phase) -> None:
     check = check_progress(a_state(phase=phase), last=None, now=AT + timedelta(days=9), allowed=ALLOWED)
     assert check.outcome == "ok"

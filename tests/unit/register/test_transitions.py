@@ -28,12 +28,34 @@ def claim(state: RegisterState, *, source: str = "east", target: str = "west", h
     )
 
 
+def release(state: RegisterState) -> RegisterState:
+    return transitions.releasing(state, run="run-1", evidence_sha256="d1", approved_by="alice", at=LATER)
+
+
+def take_over(before: RegisterState | None) -> RegisterState:
+    return transitions.taking_over(
+        "orders",
+        active="east",
+        standby="west",
+        run="run-1",
+        evidence_sha256="d1",
+        approved_by="alice",
+        at=LATER,
+        before=before,
+    )
+
+
 MOVES: dict[str, tuple[Move, Phase, bool]] = {
     # name: the transition, the only phase that it starts from, whether the run has to own the record
     "claim": (claim, Phase.STABLE, False),
     "hand over": (lambda state: transitions.handed_over(state, run="run-1", at=LATER), Phase.SWITCHING, True),
     "settle": (lambda state: transitions.settled(state, run="run-1", at=LATER), Phase.HANDED_OVER, True),
     "roll back": (lambda state: transitions.rolled_back(state, run="run-1", at=LATER), Phase.SWITCHING, True),
+    "end a take over": (lambda state: transitions.taken_over(state, run="run-1", at=LATER), Phase.ADOPTING, True),
+    "give back": (lambda state: transitions.given_back(state, run="run-1", at=LATER), Phase.ADOPTING, True),
+    "begin a release": (release, Phase.STABLE, False),
+    "release": (lambda state: transitions.released(state, run="run-1", at=LATER), Phase.RELEASING, True),
+    "keep": (lambda state: transitions.kept(state, run="run-1", at=LATER), Phase.RELEASING, True),
 }
 EVERY_CASE = [(move, phase, run) for move, phase, run in product(MOVES, Phase, ("run-1", "run-2"))]
 
@@ -49,9 +71,27 @@ def test_each_move_starts_from_one_phase_of_its_own_run_and_raises_the_order(mov
         assert {new.active, new.standby} == {"east", "west"}
     else:
         with pytest.raises(
-            Refused, match=rf"orders is {phase} by run {run} \(epoch 4\).*(wait|failback first|may not change it)"
+            Refused,
+            match=rf"orders is {phase} by run {run} \(epoch 4\).*(wait|failback first|may not change it|run dr_adopt)",
         ):
             make(state)
+
+
+def test_a_take_over_begins_without_a_record_or_after_a_release_and_no_epoch_is_used_twice() -> None:
+    first = take_over(None)
+    assert (first.epoch, first.phase, first.is_held, first.is_adopted) == (1, Phase.ADOPTING, True, False)
+    again = take_over(a_state(phase=Phase.RELEASED, epoch=7))
+    assert (again.epoch, again.revision) == (8, 0)
+    plain = transitions.adopted(
+        "orders", active="east", standby="west", run="r", at=AT, before=a_state(phase=Phase.RELEASED, epoch=7)
+    )
+    assert (plain.epoch, plain.phase) == (8, Phase.STABLE)
+
+
+@pytest.mark.parametrize("phase", [phase for phase in Phase if phase is not Phase.RELEASED])
+def test_a_group_that_has_a_record_is_not_taken_over(phase: Phase) -> None:
+    with pytest.raises(Refused, match=f"orders is {phase} by run run-2"):
+        take_over(a_state(phase=phase, run="run-2"))
 
 
 def test_an_adopted_group_begins_with_epoch_one() -> None:

@@ -7,9 +7,9 @@ import pytest
 
 from kafka_dr.clock import SystemClock
 from kafka_dr.errors import KafkaDrError, OutcomeUnknown, Refused, TryAgain
+from kafka_dr.http_endpoint import HttpEndpoint
 from kafka_dr.replication import (
     ConnectClient,
-    ConnectEndpoint,
     ConnectorNotFound,
     ConnectorStatus,
     ConnectRefused,
@@ -51,7 +51,7 @@ def test_what_connect_answers_becomes_what_the_caller_should_do(
 )
 def test_an_address_of_connect_with_a_secret_in_it_is_refused_and_not_shown(address: str) -> None:
     with pytest.raises(Refused, match="keep logins and tokens out of it") as refused:
-        ConnectEndpoint(address)
+        HttpEndpoint(address)
     assert "hunter22" not in str(refused.value)
 
 
@@ -90,25 +90,25 @@ def test_a_connector_that_failed_is_not_waited_for_to_run_but_to_stop() -> None:
 
 def test_a_connect_cluster_that_is_not_there_is_worth_another_try() -> None:
     with (
-        ConnectClient(ConnectEndpoint("http://127.0.0.1:9"), clock=SystemClock(), request_seconds=1) as connect,
+        ConnectClient(HttpEndpoint("http://127.0.0.1:9"), clock=SystemClock(), request_seconds=1) as connect,
         pytest.raises(TryAgain, match="cannot be reached"),
     ):
         connect.connectors()
 
 
 def test_the_password_is_not_shown() -> None:
-    assert "secret" not in repr(ConnectEndpoint("http://c", username="u", password="secret"))
+    assert "secret" not in repr(HttpEndpoint("http://c", username="u", password="secret"))
 
 
 def test_an_address_without_a_scheme_is_refused() -> None:
     with pytest.raises(Refused, match="http://host:port"):
-        ConnectEndpoint("127.0.0.1:8083")
+        HttpEndpoint("127.0.0.1:8083")
 
 
 def test_without_https_no_authorities_are_loaded_and_with_it_those_of_the_system_are() -> None:
     def made(url: str) -> int:
         with mock.patch("ssl.create_default_context", wraps=ssl.create_default_context) as loaded:
-            ConnectClient(ConnectEndpoint(url), clock=SystemClock()).close()
+            ConnectClient(HttpEndpoint(url), clock=SystemClock()).close()
         return loaded.call_count
 
     assert made("http://127.0.0.1:1") == 0

@@ -10,10 +10,10 @@ import pytest
 from kafka_dr.connections.connection import Connection
 from kafka_dr.connections.meaning import connect_endpoint
 from kafka_dr.errors import Refused
-from kafka_dr.replication import ConnectEndpoint, TlsFiles
+from kafka_dr.http_endpoint import HttpEndpoint, TlsFiles
 
 
-def endpoint(host: str = "https://connect:8083", **more: Any) -> ConnectEndpoint:
+def endpoint(host: str = "https://connect:8083", **more: Any) -> HttpEndpoint:
     return connect_endpoint(Connection.of("connect_east", {"host": host, **more}))
 
 
@@ -58,4 +58,4 @@ def test_a_token_may_go_to_a_proxy_on_this_machine() -> None:
 @pytest.mark.parametrize("tls", [TlsFiles(ca_file="/nowhere/ca.pem"), TlsFiles(certificate_file="/nowhere/me.pem")])
 def test_a_file_that_cannot_be_used_is_named(tls: TlsFiles) -> None:
     with pytest.raises(Refused, match=r"the certificates in /nowhere/\w+\.pem cannot be used"):
-        ConnectEndpoint("https://c", tls=tls).tls_context()
+        HttpEndpoint("https://c", tls=tls).tls_context()

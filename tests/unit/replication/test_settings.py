@@ -7,7 +7,8 @@ import pytest
 
 from kafka_dr.clock import SystemClock
 from kafka_dr.errors import Refused
-from kafka_dr.replication import ConnectClient, ConnectEndpoint, Flow, Mm2Replicator
+from kafka_dr.http_endpoint import HttpEndpoint
+from kafka_dr.replication import ConnectClient, Flow, Mm2Replicator
 from kafka_dr.replication.settings import FIXED, flow_settings
 from kafka_dr.topology import ProtectionGroup, Topology, load
 
@@ -32,7 +33,7 @@ def replicator_of(topology: Topology, flow: Flow, group: ProtectionGroup) -> Mm2
         group=group,
         source=topology.cluster(flow.source),
         target=topology.cluster(flow.target),
-        connect=ConnectClient(ConnectEndpoint("http://127.0.0.1:9"), clock=SystemClock()),
+        connect=ConnectClient(HttpEndpoint("http://127.0.0.1:9"), clock=SystemClock()),
     )
 
 

@@ -10,8 +10,8 @@ import pytest
 from kafka_dr.clock import ManualClock
 from kafka_dr.clusters import ClientSettings
 from kafka_dr.errors import KafkaDrError, NeedsPerson, OutcomeUnknown, Refused, TryAgain
+from kafka_dr.http_endpoint import HttpEndpoint
 from kafka_dr.outcomes import Check
-from kafka_dr.replication import ConnectEndpoint
 from kafka_dr.runs.attempt import Attempt
 from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.record import EVIDENCE_IS_WHOLE, StepFailed, StepOutcome
@@ -136,8 +136,8 @@ def test_what_a_connection_hides_is_refused_from_the_moment_it_is_resolved(tmp_p
     secrets = ("password-of-operator", "password-of-key", "password-of-connect", "token-of-connect")
     settings = ClientSettings("east:9092", "SASL_SSL", "PLAIN", "operator", secrets[0], key_password=secrets[1])
     endpoints = {
-        "connect_east": ConnectEndpoint("http://east:8083", "operator", secrets[2]),
-        "connect_west": ConnectEndpoint("https://west:8083", token=secrets[3]),
+        "connect_east": HttpEndpoint("http://east:8083", "operator", secrets[2]),
+        "connect_west": HttpEndpoint("https://west:8083", token=secrets[3]),
     }
     with Clients(
         load(TOPOLOGY, LAB),

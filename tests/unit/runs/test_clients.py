@@ -10,7 +10,7 @@ import pytest
 from kafka_dr.clock import ManualClock
 from kafka_dr.clusters import ClientSettings
 from kafka_dr.errors import TryAgain
-from kafka_dr.replication import ConnectEndpoint
+from kafka_dr.http_endpoint import HttpEndpoint
 from kafka_dr.runs.clients import Clients, ClientsClosed
 from kafka_dr.topology import load
 
@@ -22,7 +22,7 @@ def lab_clients(folder: Path) -> Clients:
     return Clients(
         load(TOPOLOGY, LAB),
         settings_of=lambda connection: ClientSettings("127.0.0.1:1"),
-        connect_of=lambda connection: ConnectEndpoint("http://127.0.0.1:1"),
+        connect_of=lambda connection: HttpEndpoint("http://127.0.0.1:1"),
         evidence_root=folder,
         clock=ManualClock(),
     )

@@ -12,7 +12,7 @@ from kafka_dr.clusters import ClientSettings
 from kafka_dr.errors import Refused
 from kafka_dr.evidence.seal import PreviousSeal
 from kafka_dr.evidence.signing import SigningKey
-from kafka_dr.replication import ConnectEndpoint
+from kafka_dr.http_endpoint import HttpEndpoint
 from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.sealing import evidence_can_be_signed, newest_seal, sequence
 from kafka_dr.topology import load
@@ -42,7 +42,7 @@ def clients(tmp_path: Path, key: SigningKey | Refused | None) -> Clients:
     return Clients(
         topology,
         settings_of=ClientSettings,
-        connect_of=ConnectEndpoint,
+        connect_of=HttpEndpoint,
         evidence_root=tmp_path,
         clock=ManualClock(),
         signing_key_of=signing_key_of,

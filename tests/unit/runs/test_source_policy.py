@@ -55,7 +55,7 @@ def test_only_clusters_that_are_not_needed_get_short_timeouts() -> None:
 
 @pytest.mark.parametrize("phase", list(Phase))
 def test_which_register_decides(phase: Phase) -> None:
-    planned = "east" if phase is Phase.SWITCHING else "west"
+    planned = "east" if phase in (Phase.SWITCHING, Phase.ADOPTING, Phase.RELEASING) else "west"
     assert SourceRequired().decides(phase, source="east", target="west") == planned
     assert SourceOptional().decides(phase, source="east", target="west") == "west"
 

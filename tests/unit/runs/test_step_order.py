@@ -32,6 +32,8 @@ OWN: dict[Phase, dict[TurnVerdict, list[StepName]]] = {
     Phase.UNFENCED: {"passed": BEFORE_CLAIM, "refused": [*BEFORE_HAND_OVER, OPEN, *AFTER_HAND_OVER, REPORT]},
     Phase.DIVERGED: {"passed": BEFORE_CLAIM, "refused": [*BEFORE_HAND_OVER, OPEN, *AFTER_HAND_OVER, REPORT]},
 }  # fmt: skip
+#: Phases of other verbs: nothing of this one is ever their turn.
+OWN |= dict.fromkeys((Phase.ADOPTING, Phase.RELEASING, Phase.RELEASED), OWN[Phase.UNFENCED])
 
 
 @pytest.mark.parametrize(("step", "phase"), list(product(STEPS, Phase)))

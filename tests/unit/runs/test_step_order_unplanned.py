@@ -30,6 +30,11 @@ OWN: dict[Phase, dict[TurnVerdict, list[StepName]]] = {
     Phase.DIVERGED: {"passed": [*UP_TO_CLAIM, *TO_HAND_OVER, OPEN, *BEHIND], "its_turn": ENDS},
     Phase.STABLE: {"passed": [*UP_TO_CLAIM, *TO_HAND_OVER, OPEN, *BEHIND], "its_turn": ENDS},
 }  # fmt: skip
+#: Phases of other verbs: nothing of this one is ever their turn.
+OWN |= {
+    phase: {"passed": UP_TO_CLAIM, "refused": [*TO_HAND_OVER, OPEN, *BEHIND, *ENDS]}
+    for phase in (Phase.ADOPTING, Phase.RELEASING, Phase.RELEASED)
+}
 
 
 @pytest.mark.parametrize(("step", "phase"), list(product(STEPS, Phase)))

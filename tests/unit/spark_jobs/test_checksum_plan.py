@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 
@@ -12,10 +13,13 @@ from jobs.checksum.outcome import next_state
 from jobs.checksum.plan import compared_ranges, make, without_times
 from jobs.checksum.previous_scans import previous_scans
 from jobs.checksum.ranges import ClusterRanges, ResolvedRanges
+from jobs.checksum.run import beginnings
 from jobs.checksum.state import AuditState, PartitionState, Scan
 from kafka_dr.audit.coverage import Coverage
 from kafka_dr.audit.finding import FindingKind
 from kafka_dr.clusters import OffsetRange, Topic, TopicPartition
+from kafka_dr.positions import SeedPoint
+from kafka_dr.register.flow_seed import FLOW_SEED, FlowSeed, SeedMode
 
 P = TopicPartition("orders", 0)
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
@@ -152,3 +156,41 @@ def test_the_state_says_with_which_scan_comparing_began(full: bool, events: bool
     outcome = PartitionOutcome(0, 0, (), (), Coverage(), Coverage(), (150, 160), (150, 160), ())
     state = next_state(P, plan, outcome, asked, "now")
     assert (state.begun, state.from_start) == (begun, from_start)
+
+
+def test_what_was_decided_about_before_a_beginning_is_neither_read_nor_compared() -> None:
+    begins = {P: SeedPoint(40, 55)}
+    plan = make(None, resolved(("a", 0, 150), ("b", 0, 160)), full=False, beginnings=begins).partitions[P]
+    assert (plan.first, plan.source, plan.target) == (False, OffsetRange(40, 150), OffsetRange(55, 160))
+    here, there = compared_ranges(plan, [], (0, 0))
+    assert [(each.start, each.end, each.expired) for each in (here, there)] == [(40, 150, ()), (55, 160, ())]
+    assert (plan.known.coverage.produced, plan.known.coverage.excluded) == (40, 40)
+    assert plan.known.coverage.adds_up
+
+
+def test_a_full_audit_begins_there_again_and_what_is_kept_comes_first() -> None:
+    begins, now = {P: SeedPoint(40, 55)}, resolved(("a", 0, 150), ("b", 0, 160))
+    again = make(settled(), now, full=True, beginnings=begins).partitions[P]
+    assert (again.source.start, again.target.start) == (40, 55)
+    continued = make(settled(), now, full=False, beginnings=begins).partitions[P]
+    assert (continued.source.start, continued.target.start) == (100, 95)
+
+
+def test_only_a_flow_that_took_over_begins_at_its_seed_and_only_for_topics_that_are_still_those() -> None:
+    def journal(mode: SeedMode, *, epoch: int = 1, topic_id: str = "a") -> dict[str, dict[str, Any]]:
+        seed = FlowSeed(
+            epoch,
+            "east",
+            "west",
+            on_source={P: 40},
+            on_target={P: 55},
+            mode=mode,
+            topic_ids={"orders": topic_id},
+        )
+        return {"a run": {FLOW_SEED: seed.to_json()}}
+
+    now = resolved(("a", 0, 150), ("b", 0, 160))
+    assert beginnings(journal("take_over"), now, "east", "west") == {P: SeedPoint(40, 55)}
+    for other in (journal("start"), journal("take_over", epoch=2), journal("take_over", topic_id="z"), {}):
+        assert beginnings(other, now, "east", "west") == {}
+    assert beginnings(journal("take_over"), now, "west", "east") == {}

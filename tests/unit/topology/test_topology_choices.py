@@ -31,6 +31,20 @@ def test_a_choice_for_a_stranger_is_a_mistake(
     assert any(said in found for found in mistakes_in(edited(more=POLICY.format(name=name, left=left))))
 
 
+MOVED = "    groups_policy: {{left_behind: [{left}], streams_moved: [{moved}]}}\n"
+
+
+def test_an_application_that_moves_with_its_state_is_one_of_the_groups_and_is_not_left_behind(
+    edited: Edit, load_text: Load, mistakes_in: Complain
+) -> None:
+    policy = load_text(edited(more=MOVED.format(left="ledger", moved="orders-x"))).group("orders").groups_policy
+    assert policy.streams_moved == ("orders-x",)
+    both = mistakes_in(edited(more=MOVED.format(left="ledger", moved="ledger")))
+    assert any("groups_policy.streams_moved[0]: 'ledger' is in left_behind" in found for found in both)
+    stranger = mistakes_in(edited(more=MOVED.format(left="ledger", moved="stranger")))
+    assert any("streams_moved[0]: 'stranger' is none of this group's consumer groups" in found for found in stranger)
+
+
 def test_a_start_that_nobody_knows_is_a_mistake(edited: Edit, mistakes_in: Complain) -> None:
     assert mistakes_in(edited(more="    groups_policy: {start: yesterday}\n"))
 

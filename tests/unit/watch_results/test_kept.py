@@ -60,6 +60,20 @@ def test_what_looks_did_is_summed_over_all_looks_also_those_that_found_nothing()
     assert KeptResult.from_json(former).totals == {}
 
 
+def test_a_topic_that_a_pattern_matches_is_known_since_the_first_look_that_saw_it() -> None:
+    def seen(minute: int, *topics: str) -> KeptResult:
+        rows = [{"topic": topic, "pattern": "eu.*"} for topic in topics]
+        return replace(look("ok", NOON + minute * MINUTE), facts={"matched_topics": rows})
+
+    could_not_ask = look("unknown", NOON + 2 * MINUTE).after(seen(1, "eu.a").after(None))
+    later = seen(3, "eu.a", "eu.b").after(could_not_ask)
+    assert [(row["topic"], row["since"]) for row in later.facts["matched_topics"]] == [
+        ("eu.a", "2026-03-01T12:01:00+00:00"),
+        ("eu.b", "2026-03-01T12:03:00+00:00"),
+    ]
+    assert seen(4).after(later).facts["matched_topics"] == []
+
+
 def test_a_page_is_not_flooded_by_one_look() -> None:
     kept = look("failed", NOON, *(["x" * 5000] * 90)).after(None)
     assert len(kept.sentences) == 41

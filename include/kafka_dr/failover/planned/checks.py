@@ -7,7 +7,15 @@ from functools import partial
 
 from kafka_dr import parallel
 from kafka_dr.audit import AuditKind, Verified
-from kafka_dr.checks import authorizers, change_rights, input_checks, lasting_denies, positions_topic, register_checks
+from kafka_dr.checks import (
+    authorizers,
+    change_rights,
+    input_checks,
+    lasting_denies,
+    pattern_topics,
+    positions_topic,
+    register_checks,
+)
 from kafka_dr.checks.audit_checks import audit_check
 from kafka_dr.checks.authorizers import authorizer_of, not_by_acls
 from kafka_dr.checks.cluster_checks import (
@@ -210,6 +218,10 @@ _FIRST: tuple[tuple[str, Question], ...] = (
 )
 _QUESTIONS: tuple[tuple[str, Question], ...] = (
     ("standby_configured", standby_configured),
+    (
+        pattern_topics.NAME,
+        lambda run: pattern_topics.topics_of_patterns(run, (run.source, run.target), seen=run.read_cache, dated=True),
+    ),
     ("topics_have_leaders", _topics_have_leaders),
     ("writers_declared", _writers_declared),
     (undeclared_readers.NAME, lambda run: undeclared_readers.readers_declared(run, (run.source, run.target))),

@@ -14,7 +14,7 @@ from kafka_dr.checks.topic_layout import GroupLayout
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.errors import KafkaDrError, Refused, TryAgain
 from kafka_dr.fencing import plan
-from kafka_dr.group_offsets import other_topics, verification
+from kafka_dr.group_offsets import left_to_do, other_topics, verification
 from kafka_dr.group_offsets.other_topics import Elsewhere
 from kafka_dr.named_rows import groups_from_json, groups_to_json, positions_from_json, positions_to_json, rows_of
 from kafka_dr.outcomes import Check
@@ -111,6 +111,7 @@ def journal_frozen(
             "source_ends": positions_to_json(ends),
             "group_offsets": groups_to_json(frozen.offsets),
             "elsewhere": [row.to_json() for row in outside],
+            **left_to_do.journaled_starts(run, run.source),
             # The first look counts: a later one would hide what was changed in between.
             "layout": run.journal.get("drained", {}).get("layout") or (kept.to_json() if kept else None),
         },

@@ -38,6 +38,9 @@ def act(run: Run) -> Mapping[str, Any]:
     # Each change of rules that are kept elsewhere takes seconds of outage, so these come with the first one.
     early = () if run.access_rules(run.source).is_direct else (plan.change_fence(run.group),)
     changes.add(plan.write_fence(run.group), plan.probe_fence(run.group), *early)
+    if run.look_for_topics(run.source):
+        # A topic that a pattern matches was created meanwhile. One that comes later ends the run in open_target.
+        changes.add(plan.write_fence(run.group), plan.probe_fence(run.group))
     fenced_at = run.clock.now()
 
     partitions = run.partitions(run.source)

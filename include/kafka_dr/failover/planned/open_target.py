@@ -80,6 +80,8 @@ def lift_fence(run: Run) -> datetime:
     :raises Refused: the target holds DENYs that this project did not add
     """
     changes = run.acl_changes(run.target, run.guard(Phase.HANDED_OVER))
+    # What was fenced here by another process since this one began has to be lifted, too.
+    run.look_for_topics(run.target)
     if foreign := changes.foreign(plan.work_denies(run.group)):
         shown = "; ".join(str(acl) for acl in sorted(foreign)[:3])
         raise Refused(

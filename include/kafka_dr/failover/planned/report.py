@@ -12,7 +12,7 @@ from kafka_dr.errors import KafkaDrError
 from kafka_dr.evidence import MeasuredObjective
 from kafka_dr.failover import write_outage
 from kafka_dr.failover.planned import open_target
-from kafka_dr.group_offsets import other_topics
+from kafka_dr.group_offsets import left_to_do, other_topics
 from kafka_dr.group_offsets.translation_basis import basis_of_facts
 from kafka_dr.offsets import TranslatedOffset, gather, translations_from_json
 from kafka_dr.offsets.translate.choice import with_checkpoint
@@ -49,6 +49,7 @@ def act(run: Run) -> Mapping[str, Any]:
         "redelivered_at_most": None if None in redelivered else sum(filter(None, redelivered)),
         **_by_checkpoints(run, translated),
         **other_topics.left_out(run, other_topics.journaled(run.fact("drained")) or ()),
+        "left_to_do": left_to_do.after(run, run.fact("drained")),
         "objectives": [judged(run, name, value) for name, value in measured.items()],
         "approved_at": claim["approved_at"],
         "verified_at": verified_at,

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from kafka_dr.approvals import decision
-from kafka_dr.checks import authorizers, input_checks
+from kafka_dr.checks import authorizers, input_checks, pattern_topics
 from kafka_dr.checks.cluster_checks import (
     active_side,
     foreign_denies_remain,
@@ -47,6 +47,9 @@ def unplanned_checks(run: Run, verdict: ClusterVerdict) -> tuple[Check, ...]:
 def target_checks(run: Run) -> tuple[Check, ...]:
     """Ask everything but the disaster itself that has to hold; nothing here needs the source."""
     questions: dict[str, Callable[[], Check]] = {name: _bound(ask, run) for name, ask in _QUESTIONS.items()}
+    if run.declared.topic_patterns:
+        # Of topics that only the source has, nothing can be asked.
+        questions[pattern_topics.NAME] = lambda: pattern_topics.topics_of_patterns(run, (run.target,))[0]
     answers = background.answers_within(questions, seconds=_SECONDS)
     return tuple(a if isinstance(a, Check) else _unanswered(name, a) for name, a in answers.items())
 

@@ -76,6 +76,7 @@ def _fence_flow(run: Run) -> list[str]:
     guard = run.guard(Phase.SWITCHING)
     guard.require()
     ask_to_stop(run)
+    run.look_for_topics(run.target)
     run.acl_changes(run.target, guard).add(plan.flow_fence(run.group))
     partitions = run.partitions(run.target)
     found = open_transactions.touching(target, {p.topic for p in partitions}, owns=lambda _: False)

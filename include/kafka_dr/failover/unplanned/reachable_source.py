@@ -180,10 +180,11 @@ def fence_once_more(run: Run, phase: Phase) -> Check:
     If it does not answer, the outcome is unknown. The change fence is added only after the proof: its DENYs can be
     thousands. They would use up the time for ending transactions, and a fenced source would count as unfenced.
     """
-    *shut, changes = plan.standby_in_order(run.group)
     guard = run.guard(phase)
 
     def fence() -> Check:
+        run.look_for_topics(run.source)
+        *shut, _ = plan.standby_in_order(run.group)
         run.acl_changes(run.source, guard).add(*shut)
         end_transactions(run, run.source, guard, all_of_them=True)
         refused, declared = parallel.at_once(
@@ -198,7 +199,7 @@ def fence_once_more(run: Run, phase: Phase) -> Check:
     if late.outcome == "ok":
         # If this fails, dr_health adds the missing DENYs.
         with suppress(KafkaDrError):
-            seconds = FENCE_SECONDS + run.rules_need_seconds(run.source)
+            changes, seconds = plan.change_fence(run.group), FENCE_SECONDS + run.rules_need_seconds(run.source)
             BackgroundCall(run.source, lambda: run.acl_changes(run.source, guard).add(changes)).within(seconds)
     return late
 

@@ -9,7 +9,7 @@ from typing import Any
 from kafka_dr.checks.topic_layout import old_side_unchanged
 from kafka_dr.failover.planned import report as planned
 from kafka_dr.failover.planned.open_target import applications_let_in
-from kafka_dr.failover.unplanned import last_known
+from kafka_dr.failover.unplanned import last_known, special_readers
 from kafka_dr.failover.unplanned.cut_over_groups import left_out
 from kafka_dr.failover.unplanned.old_flow import OldFlow, look_at_old_flow
 from kafka_dr.failover.unplanned.reachable_source import SourceState
@@ -49,6 +49,7 @@ def act(run: Run) -> Mapping[str, Any]:
         "returned": run.journal.get("returned"),
         "old_flow": _old_flow(run).to_json(),
         **left_out(run),
+        "left_to_do": special_readers.rows(run),
         "override": claim["override"],
         "approved_at": claim["approved_at"],
         "verified_at": verified_at,

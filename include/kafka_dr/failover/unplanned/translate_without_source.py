@@ -9,13 +9,15 @@ from kafka_dr.clusters import KafkaCluster, OffsetRange, TopicPartition
 from kafka_dr.failover.unplanned import last_known
 from kafka_dr.failover.unplanned.last_known import KnownOffsets, Offsets
 from kafka_dr.group_offsets.sync_archive import archive_of
-from kafka_dr.group_offsets.translation_basis import seeds
+from kafka_dr.group_offsets.taken_over_copies import taken_over_copies
+from kafka_dr.group_offsets.translation_basis import seeds, valid_seeds
 from kafka_dr.offsets import AnchorCache, TranslatedOffset, translations_from_json
 from kafka_dr.offsets.syncs.archive import archived_and_newer
 from kafka_dr.offsets.syncs.history import since as since_hole
 from kafka_dr.offsets.translate.choice import start
 from kafka_dr.offsets.translate.facts import PartitionFacts
 from kafka_dr.offsets.translate.read_logs import held_by
+from kafka_dr.offsets.translate.taken_over_copy import TakenOverCopy
 from kafka_dr.offsets.translate.without_source import KnownPoints, translate_by_known_points
 from kafka_dr.positions import SeedPoint
 from kafka_dr.runs.run import Run
@@ -38,15 +40,33 @@ def translate(run: Run, copied: Offsets, positions: KnownOffsets | None = None) 
     points, begun = _points(run, wanted), seeds(run)
     for p in wanted & copied.keys():
         points.setdefault(p, []).append(SeedPoint(copied[p], held[p].end))
+    others = taken_over_copies(run, valid_seeds(run))
     # The target may hold quarantined records below a seed, which must not be counted.
-    found = {p: KnownPoints.of(points.get(p, ()), held[p], not_counted=begun.get(p, ())) for p in wanted}
+    found = {p: _known(points.get(p, ()), held[p], begun.get(p, ()), others.get(p)) for p in wanted}
     counter = _RecordCounter(run.clients.cluster(run.target, "audit"))
     return [
-        _as_chosen(run, _placed(group, p, offset, found[p], counter, positions), held[p])
+        _as_chosen(run, _not_late(_placed(group, p, offset, found[p], counter, positions), others.get(p)), held[p])
         for group, offsets in sorted(positions.groups.items())
         for p, offset in sorted(offsets.items())
         if p in on_target
     ]
+
+
+def _known(
+    points: Sequence[SeedPoint], held: OffsetRange, begun: Sequence[SeedPoint], other: TakenOverCopy | None
+) -> KnownPoints:
+    """Return what is known of a partition; of what another replication copied, only what a take over has journaled."""
+    if other is None:
+        return KnownPoints.of(points, held, not_counted=begun)
+    above = [point for point in points if point.source > other.until.source]
+    return KnownPoints.of([*other.certain, *above], held, not_counted=begun, counted_from=other.until.source)
+
+
+def _not_late(placed: TranslatedOffset, other: TakenOverCopy | None) -> TranslatedOffset:
+    if other is None:
+        return placed
+    found = other.not_late(placed)
+    return found if isinstance(found, TranslatedOffset) else placed
 
 
 def _of_earlier_run(run: Run, positions: KnownOffsets) -> list[TranslatedOffset] | None:

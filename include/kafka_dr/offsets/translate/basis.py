@@ -10,6 +10,7 @@ from kafka_dr.offsets.maps import MapStore
 from kafka_dr.offsets.syncs.archive import SyncLookup
 from kafka_dr.offsets.translate.anchor_cache import AnchorCache
 from kafka_dr.offsets.translate.read_logs import Ignored
+from kafka_dr.offsets.translate.taken_over_copy import TakenOverCopy
 from kafka_dr.positions import SeedPoint, TopicPartition
 
 
@@ -25,6 +26,7 @@ class TranslationBasis:
     :param keeps: whether what this one learns is kept there for the next one
     :param seeds: points that are known: journaled by earlier runs, or the verified frontier
     :param ignored: ranges that are neither copied nor a copy, on the source and on the target
+    :param taken_over: the parts of copies that another replication made
     """
 
     source: KafkaCluster
@@ -35,6 +37,11 @@ class TranslationBasis:
     keeps: bool = False
     seeds: Mapping[TopicPartition, Collection[SeedPoint]] = field(default_factory=dict)
     ignored: tuple[Ignored, Ignored] = ({}, {})
+    taken_over: Mapping[TopicPartition, TakenOverCopy] = field(default_factory=dict)
+
+    def made_by_another(self, partition: TopicPartition, offset: int) -> bool:
+        """Return whether another replication made the copy at an offset of the source."""
+        return partition in self.taken_over and self.taken_over[partition].covers(offset)
 
     @property
     def direction(self) -> str:

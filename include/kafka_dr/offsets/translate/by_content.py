@@ -19,6 +19,7 @@ from kafka_dr.offsets.translate.basis import TranslationBasis
 from kafka_dr.offsets.translate.matching import Anchor
 from kafka_dr.offsets.translate.read_logs import Entries, Ranges, held_by, read_both
 from kafka_dr.offsets.translate.search import OffsetSearch, RangePair, consistent, nothing_expired_early
+from kafka_dr.offsets.translate.taken_over_copy import TakenOverCopy
 from kafka_dr.parallel import at_once
 from kafka_dr.positions import OffsetPair, OffsetRange, PartitionOffset, TopicPartition
 
@@ -51,23 +52,39 @@ def translate_by_content(
     topic_ids = {topic: (source_ids[topic], target_ids[topic]) for topic in source_ids}
     anchors = _known_anchors(basis, wanted, topic_ids)
     read = partial(read_both, basis.source, basis.target, ignored=basis.ignored)
-    searches = begin(wanted, held, anchors)
+    searches = _begun(basis, wanted, held, anchors)
     # Far from all that is known too much would be read: then the offset syncs are looked up first.
     if all(search.distance <= _NEAR for found in searches.values() for search in found):
         finish(searches, read)
     unsure = {p: left for p, found in searches.items() if (left := [s.position for s in found if not s.is_exact])}
     if unsure:
-        again = begin(unsure, held, _with_syncs(basis, anchors))
+        again = _begun(basis, unsure, held, _with_syncs(basis, anchors))
         finish(again, read)
         searches = {p: [s for s in found if s.is_exact] + again.get(p, []) for p, found in searches.items()}
     if basis.keeps:
         basis.cache.learn(basis.direction, CachedPairs(topic_ids, _learned(searches)))
     return {
-        (partition, search.position): search.result
+        (partition, search.position): _not_late(basis, partition, search.result)
         for partition, found in searches.items()
         for search in found
         if search.result is not None
     }
+
+
+def _begun(
+    basis: TranslationBasis,
+    wanted: Mapping[TopicPartition, Sequence[int]],
+    held: Mapping[TopicPartition, RangePair],
+    anchors: Anchors,
+) -> dict[TopicPartition, list[OffsetSearch]]:
+    others = basis.taken_over
+    usable = {p: others[p].usable(found) if p in others else found for p, found in anchors.items()}
+    return begin(wanted, held, usable, others)
+
+
+def _not_late(basis: TranslationBasis, partition: TopicPartition, answer: Translation) -> Translation:
+    known = basis.taken_over.get(partition)
+    return answer if known is None else known.not_late(answer)
 
 
 def _look(
@@ -103,13 +120,23 @@ def _learned(
 
 
 def begin(
-    wanted: Mapping[TopicPartition, Sequence[int]], held: Mapping[TopicPartition, RangePair], anchors: Anchors
+    wanted: Mapping[TopicPartition, Sequence[int]],
+    held: Mapping[TopicPartition, RangePair],
+    anchors: Anchors,
+    taken_over: Mapping[TopicPartition, TakenOverCopy] | None = None,
 ) -> dict[TopicPartition, list[OffsetSearch]]:
-    """Begin a search for each offset."""
+    """Begin a search for each offset.
+
+    :param taken_over: the parts of copies that another replication made
+    """
+    others = taken_over or {}
     searches: dict[TopicPartition, list[OffsetSearch]] = {}
     for p, offsets in wanted.items():
         usable, whole = consistent(anchors[p], held[p]), nothing_expired_early(anchors[p], held[p])
-        searches[p] = [OffsetSearch(offset, held=held[p], anchors=usable, whole=whole) for offset in offsets]
+        known = others.get(p)
+        searches[p] = [
+            OffsetSearch(offset, held=held[p], anchors=usable, whole=whole, taken_over=known) for offset in offsets
+        ]
     return searches
 
 

@@ -45,7 +45,7 @@ def translate_committed(
     # A few offsets are read at once. Of many, audits have settled most before.
     if sum(map(len, offsets.values())) > _FEW_OFFSETS:
         facts = (on_demand or FactsOnDemand(basis)).of(offsets)
-        found = translate_offsets(partial(translate_by_content, basis), offsets, facts=facts)
+        found = by_facts_first(basis, offsets, facts)
     else:
         found = translate_by_content(basis, offsets)
     translated = for_groups(committed, found)
@@ -78,17 +78,33 @@ def for_groups(committed: Committed, found: Mapping[PartitionOffset, Translation
     ]
 
 
+def by_facts_first(basis: TranslationBasis, offsets: Offsets, facts: Facts) -> Mapping[PartitionOffset, Translation]:
+    """Translate offsets by what is known, and by content what is not: also what another replication had copied."""
+    by_content = partial(translate_by_content, basis)
+    return translate_offsets(by_content, offsets, facts=facts, only_by_content=basis.made_by_another)
+
+
 def translate_offsets(
-    by_content: ByContent, offsets: Offsets, *, facts: Facts
+    by_content: ByContent,
+    offsets: Offsets,
+    *,
+    facts: Facts,
+    only_by_content: Callable[[TopicPartition, int], bool] = lambda _partition, _offset: False,
 ) -> Mapping[PartitionOffset, Translation]:
     """Take what the facts say exactly, and compare content for the rest.
 
     :param by_content: compares content; its answer counts if it has an offset, exact or not
     :param offsets: next to read on the source, by partition
     :param facts: of every partition
+    :param only_by_content: whether the facts of a partition say nothing about an offset: another replication made the
+        copy there
     """
     facts = {p: facts.get(p, NO_FACTS) for p in offsets}
-    found = {(p, offset): translate_by_facts(offset, facts[p]) for p, wanted in offsets.items() for offset in wanted}
+    found = {
+        (p, offset): _not_by_facts(offset) if only_by_content(p, offset) else translate_by_facts(offset, facts[p])
+        for p, wanted in offsets.items()
+        for offset in wanted
+    }
     unsure = {
         p: left
         for p, wanted in offsets.items()
@@ -99,6 +115,11 @@ def translate_offsets(
     # Content is compared only up to the last stable offset. A group that reads uncommitted records may be past it, and
     # then keeps what the facts say.
     return found | {key: answer for key, answer in read.items() if answer.target_offset is not None}
+
+
+def _not_by_facts(offset: int) -> Translation:
+    reason = "another replication made the copy there, and its content was not compared"
+    return Translation(offset, None, "unknown", None, reason)
 
 
 def past_ignored(translated: TranslatedOffset, ignored: Sequence[OffsetRange]) -> TranslatedOffset:

@@ -18,6 +18,7 @@ from kafka_dr.audit import Entry
 from kafka_dr.offsets.translate.answers import Translation
 from kafka_dr.offsets.translate.local_check import check_locally
 from kafka_dr.offsets.translate.matching import Alignment, Anchor, UniqueRecords, align
+from kafka_dr.offsets.translate.taken_over_copy import TakenOverCopy
 from kafka_dr.positions import OffsetPair, OffsetRange, SeedPoint
 
 #: Records before an anchor and after an offset that are looked at to decide whether the anchor is right.
@@ -83,11 +84,19 @@ class OffsetSearch:
     :param held: what both logs hold
     :param anchors: as :func:`consistent` returns them
     :param whole: whether the target is known to hold what the source holds (:func:`nothing_expired_early`)
+    :param taken_over: what is known of the part of the copy that another replication made; ``None`` if none did
     :param stride: source offsets that are matched at once
     """
 
     def __init__(
-        self, position: int, *, held: RangePair, anchors: Sequence[Anchor], whole: bool, stride: int = STRIDE
+        self,
+        position: int,
+        *,
+        held: RangePair,
+        anchors: Sequence[Anchor],
+        whole: bool,
+        taken_over: TakenOverCopy | None = None,
+        stride: int = STRIDE,
     ) -> None:
         self.position = position
         self.result: Translation | None = None
@@ -95,6 +104,9 @@ class OffsetSearch:
         self._held = held
         self._whole = whole
         self._stride = stride
+        self._certain = taken_over.certain if taken_over else frozenset()
+        #: There a record that occurs once in either log proves no order.
+        self._without_order = taken_over is not None and taken_over.covers(position)
         source, target = held.source, held.target
         self._start = start = SeedPoint(source.start, target.start)
         #: Where the target deleted records, it is only a guess that both logs begin with the same record.
@@ -158,7 +170,8 @@ class OffsetSearch:
 
     def _begin(self, anchor: Anchor, *, matched: bool = False) -> None:
         self._anchor = anchor
-        self._trusted = matched or (anchor is self._start and anchor.source == 0 == anchor.target)
+        at_start = anchor is self._start and anchor.source == 0 == anchor.target
+        self._trusted = matched or at_start or anchor in self._certain
         self._stop = min(self.position, anchor.source + self._stride)
         # Replication may write a marker after each record. If this is not enough, more is read.
         self._reach = 2 * (self._stop + SURROUNDINGS - anchor.source) + SURROUNDINGS
@@ -187,7 +200,7 @@ class OffsetSearch:
         if self._candidates:
             self._begin(self._candidates.pop())
             return
-        if self._unique is None:
+        if self._unique is None and not self._without_order:
             self._unique = UniqueRecords(
                 self._held.source,
                 self._held.target,

@@ -30,21 +30,28 @@ class KnownPoints:
     :param held: what the target holds
     :param not_counted: points below which the target may hold records that are no copies, so that records up to them
         are not counted
+    :param counted_from: source offset below which the target may hold records twice, so that none are counted
     """
 
     points: tuple[SeedPoint, ...]
     held: OffsetRange
     not_counted: frozenset[SeedPoint] = frozenset()
+    counted_from: int = 0
 
     @classmethod
     def of(
-        cls, points: Iterable[SeedPoint], held: OffsetRange, *, not_counted: Iterable[SeedPoint] = ()
+        cls,
+        points: Iterable[SeedPoint],
+        held: OffsetRange,
+        *,
+        not_counted: Iterable[SeedPoint] = (),
+        counted_from: int = 0,
     ) -> KnownPoints:
         """Leave out what the target no longer holds, and what contradicts another point."""
         counted = set(points)
         apart = frozenset(not_counted) - counted
         usable = consistent(counted | apart, RangePair(OffsetRange(0, _NO_END), held))
-        return cls(usable, held, apart)
+        return cls(usable, held, apart, counted_from)
 
     def around(self, position: int) -> tuple[SeedPoint | None, SeedPoint | None]:
         """Return the nearest point at or below a position, and the nearest one above it."""
@@ -56,6 +63,8 @@ class KnownPoints:
         """Return the range of the target whose records have to be known to translate a position between two points."""
         below, above = self.around(position)
         if below is None or above is None or above in self.not_counted or below.source == position:
+            return None
+        if below.source < self.counted_from:
             return None
         between = OffsetRange(below.target, above.target)
         return between if 0 < len(between) <= MOST_COUNTED else None

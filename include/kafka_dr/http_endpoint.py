@@ -51,8 +51,8 @@ class TlsFiles:
 
 
 @dataclass(frozen=True, slots=True)
-class ConnectEndpoint:
-    """The address of a Connect cluster's REST API, or of another HTTP service, and the login for it.
+class HttpEndpoint:
+    """The address of an HTTP service, and the login for it.
 
     :param username: with ``password``, for basic authentication
     :param token: a bearer token instead of a login

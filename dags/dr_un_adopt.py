@@ -1,0 +1,56 @@
+"""The release of a group. What it does, and what to do when it stops, is in the runbook of the same name."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from airflow.sdk import DAG, Param, chain
+
+from kafka_dr_airflow.operators.failover_step import FailoverStepOperator
+from kafka_dr_airflow.operators.outcome import OutcomeOperator
+from kafka_dr_airflow.sensors.adoption import ReleaseApprovalSensor
+from kafka_dr_airflow.trigger_forms import declared, dry_run_param, reason_param
+
+# After the claim a release can only continue, or be abandoned by a person: it does not affect applications.
+FORWARD: dict[str, Any] = {"retries": 3, "retry_delay": timedelta(seconds=10)}
+
+with DAG(
+    dag_id="dr_un_adopt",
+    dag_display_name="DR: un-adopt",
+    description="Ends the protection of a group: lifts its fences, hands its replication back, closes its register.",
+    doc_md=str(Path(__file__).with_suffix(".md")),
+    schedule=None,
+    catchup=False,
+    max_consecutive_failed_dag_runs=0,  # a red run never pauses this DAG
+    tags=["kafka-dr", "set-up"],
+    params={
+        "protection_group": declared().group_param(),
+        "hand_back_to": Param(
+            "existing",
+            type="string",
+            enum=["existing", "own_connector"],
+            values_display={
+                "existing": "What copied it before it was adopted (existing_replication of the topology)",
+                "own_connector": "This project's connector, which nobody looks after then",
+            },
+            title="Copied afterwards by",
+            description="What copies the group's topics when it is released.",
+        ),
+        "dry_run": dry_run_param("Runs every check and shows what each step would do. Changes nothing."),
+        "reason": reason_param("Why. Shown to the approvers and kept with the evidence."),
+    },
+) as dag:
+    preflight = FailoverStepOperator(step="preflight", number=1, verb="un_adopt")
+    approval = ReleaseApprovalSensor(number=2)
+    claim = FailoverStepOperator(step="claim", number=3, verb="un_adopt")
+    stop_flow = FailoverStepOperator(step="stop_flow", number=4, verb="un_adopt", **FORWARD)
+    hand_back = FailoverStepOperator(step="hand_back", number=5, verb="un_adopt", **FORWARD)
+    settle = FailoverStepOperator(step="settle", number=6, verb="un_adopt", **FORWARD)
+    report = FailoverStepOperator(step="report", number=7, verb="un_adopt", **FORWARD)
+    outcome = OutcomeOperator()
+
+    chain(preflight, approval, claim, stop_flow, hand_back, settle, report)
+    # Whatever became of the others. Airflow judges the run by this one: a run that was rejected is not green.
+    report >> outcome

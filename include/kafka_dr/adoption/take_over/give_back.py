@@ -1,0 +1,221 @@
+"""Give back what a take over has changed: the existing replication copies again as it did, and nothing is fenced.
+
+The register decides whether that is possible. The compare-and-set comes first, with a higher epoch: only its winner
+changes anything, so a group is never adopted and given back. Then this project's flow is stopped and its connector
+removed, and only after that the existing replication may write again: the two never copy at the same time.
+
+If this project's flow has copied records, the existing replication has to continue after them. If it takes positions,
+it gets them; if not, it copies these records a second time, and how many is said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from kafka_dr.adoption.take_over.context import TakeOverContext
+from kafka_dr.clusters import TopicPartition
+from kafka_dr.errors import KafkaDrError, TryAgain
+from kafka_dr.fencing import plan
+from kafka_dr.named_rows import positions_from_json, positions_to_json
+from kafka_dr.outcomes import Check
+from kafka_dr.register import Phase, RegisterConflict, RegisterState
+from kafka_dr.register.flow_seed import FLOW_SEED, FlowSeed
+from kafka_dr.register.taken_over import EXISTING
+from kafka_dr.register.transitions import given_back
+from kafka_dr.replication.existing.port import stored_status
+from kafka_dr.runs.attempt import Attempt
+from kafka_dr.runs.clients import Clients
+from kafka_dr.runs.record import StepFailed, StepOutcome, StepRecord, shortfall
+from kafka_dr.runs.register_guard import RegisterGuard, Unchanged
+from kafka_dr.runs.request import ROLL_BACK_NUMBER, RunRequest
+from kafka_dr.runs.run import Run
+from kafka_dr.runs.sealing import seal_or_later
+from kafka_dr.runs.signs_of_life import show_end, showing_life
+
+#: The name of the fact: what this project's flow had copied when it was stopped.
+FLOW_ENDED = "flow_ended"
+#: How often other processes of the run may be faster.
+_TRIES = 10
+
+
+def give_back(request: RunRequest, clients: Clients) -> StepRecord:
+    """Undo a take over, if the group is not adopted yet.
+
+    :raises StepFailed: the group is adopted, or a cluster or Connect did not answer; then run it again
+    """
+    attempt = Attempt.start(
+        request.protection_group, request.run, clients, "roll_back", ROLL_BACK_NUMBER, goes_forward=True
+    )
+    try:
+        record = attempt.carry_out(clients, lambda: _go(Run(request, clients), attempt))
+    except StepFailed:
+        show_end(clients, request.protection_group, request.run)
+        raise
+    seal_or_later(clients, request.protection_group, request.run)
+    return record
+
+
+def intent(run: Run, state: RegisterState) -> Iterator[str]:
+    """Say what giving back means."""
+    if state.verb != "roll_back":
+        yield f"write to the register that {state.group} is not adopted (epoch {state.epoch + 1})"
+    yield f"stop and remove {run.flow.connector}; hand its positions over where the existing replication takes them"
+    yield f"lift the DENYs that this project added on {run.source} and {run.target}"
+    yield "let the existing replication run as it did before"
+
+
+def _go(run: Run, attempt: Attempt) -> tuple[StepOutcome, str]:
+    state = _take_back(run)
+    if state is None or state.run != run.request.run:
+        return "done", f"run {run.request.run} does not hold {run.group.name} in the register: there is nothing to undo"
+    if state.verb != "roll_back":
+        return (
+            "refused",
+            f"{run.group.name} is {state.phase} with {state.active} active: it is adopted, so this run can only be "
+            "finished. un-adopt releases it",
+        )
+    with showing_life(run.clients, state, "roll_back"):
+        attempt.facts = _undo(run, state)
+        attempt.proofs = _proofs(run)
+    said = f"{run.group.name} is not adopted (epoch {state.epoch}), and what copied it before copies it again"
+    return shortfall(attempt.proofs, failed="failed") or ("done", said)
+
+
+def _take_back(run: Run) -> RegisterState | None:
+    """Set the register so that no other process may change anything, and return the record that it holds then."""
+    state = run.register_state
+    for _ in range(_TRIES):
+        if state is None or state.run != run.request.run:
+            return state
+        if state.verb == "roll_back":
+            # Another process gave it back and may have died. If it only sleeps, it changes nothing from now on.
+            return run.take()
+        if state.phase is not Phase.ADOPTING:
+            return state
+        name = run.clients.executor.name
+        try:
+            return run.advance(given_back(state, run=run.request.run, at=run.clock.now(), executor=name))
+        except RegisterConflict as lost:
+            run.register_state = state = lost.found
+    raise TryAgain(
+        f"{_TRIES} times another process of run {run.request.run} wrote to the register first: stop these processes, "
+        "then run this again"
+    )
+
+
+def _undo(run: Run, state: RegisterState) -> Mapping[str, Any]:
+    guard = run.guard_by(state.active, Unchanged(state))
+    run.clients.register(state.standby).copy(state)
+    copied = _end_flow(run, guard)
+    handed = _hand_over(run, guard, copied)
+    lifted = {cluster: _lift_all(run, cluster, guard) for cluster in (state.standby, state.active)}
+    resumed = _resume(run, guard)
+    return {"epoch": state.epoch, **handed, "denies_lifted": sum(lifted.values()), "existing": resumed}
+
+
+def _end_flow(run: Run, guard: RegisterGuard) -> dict[TopicPartition, int]:
+    """Stop this project's flow, journal what it had copied, and remove its connector; return its positions.
+
+    A connector that is only stopped could be started by anybody, next to the existing replication.
+    """
+    facts = run.clients.register(run.source).facts(run.group.name, run.request.run)
+    if FLOW_SEED not in facts:
+        return {}
+    replicator, connect = run.clients.replicator(run.flow), run.clients.connect(run.target)
+    if FLOW_ENDED not in facts:
+        positions: dict[TopicPartition, int] = {}
+        if replicator.status().state != "absent":
+            guard.require()
+            replicator.stop()
+            replicator.wait_stopped(run.group.timing.step_deadline_seconds)
+            guard.require()
+            run.operator(run.target).transactions.take_over(replicator.transactional_ids())
+            found = replicator.where()
+            positions = (
+                dict(found.next_to_read) if found.seed_epoch == FlowSeed.from_json(facts[FLOW_SEED]).epoch else {}
+            )
+        run.write_fact(FLOW_ENDED, {"positions": positions_to_json(positions)})
+    guard.require()
+    connect.delete(run.flow.connector)
+    return positions_from_json(run.own_fact(FLOW_ENDED)["positions"])
+
+
+def _hand_over(run: Run, guard: RegisterGuard, copied: Mapping[TopicPartition, int]) -> dict[str, Any]:
+    """Let the existing replication continue after what this project's flow has copied.
+
+    :param copied: next to read of that flow, by partition
+    """
+    facts = run.clients.register(run.source).facts(run.group.name, run.request.run)
+    if FLOW_SEED not in facts or EXISTING not in facts:
+        return {"copied_here": 0}
+    begun = FlowSeed.from_json(facts[FLOW_SEED]).on_source
+    ahead = {p: offset for p, offset in copied.items() if offset > begun.get(p, 0)}
+    count = sum(offset - begun.get(p, 0) for p, offset in ahead.items())
+    if not ahead:
+        return {"copied_here": 0}
+    existing = TakeOverContext(run).existing
+    if not (able := existing.abilities().seed).can:
+        return {"copied_here": count, "copied_twice_at_most": count, "because": able.reason}
+    if not existing.status().at_rest:
+        # It runs again already: an earlier try of this has handed over.
+        return {"copied_here": count}
+    guard.require()
+    existing.seed({p: max(offset, begun.get(p, 0)) for p, offset in copied.items()})
+    return {"copied_here": count, "handed_over": len(copied)}
+
+
+def _lift_all(run: Run, cluster: str, guard: RegisterGuard) -> int:
+    """Lift every DENY that this project added to a cluster for this group; others stay."""
+    added = run.clients.register(cluster).added_acls(run.group.name, cluster)
+    existing = plan.existing_fence(run.group) | plan.existing_change_fence(run.group)
+    return len(run.acl_changes(cluster, guard).lift(existing, added.current - existing))
+
+
+def _resume(run: Run, guard: RegisterGuard) -> str:
+    """Let the existing replication do what it did before; say what it does."""
+    facts = run.clients.register(run.source).facts(run.group.name, run.request.run)
+    if EXISTING not in facts:
+        return "it was not stopped"
+    existing = TakeOverContext(run).existing
+    if not existing.abilities().stop.can:
+        return "the DENY that stopped it is lifted; a process that ended because of it has to be started by its owner"
+    if not (able := existing.abilities().resume).can:
+        return f"it was stopped, and its owner has to start it again: {able.reason}"
+    guard.require()
+    return str(existing.resume(stored_status(facts[EXISTING]["status"]), run.group.timing.step_deadline_seconds))
+
+
+def _proofs(run: Run) -> tuple[Check, ...]:
+    """None of this project's DENYs is left, and its connector is gone."""
+    left = []
+    for cluster in (run.source, run.target):
+        added = run.clients.register(cluster).added_acls(run.group.name, cluster).current
+        left += [f"{acl} on {cluster}" for acl in sorted(added & run.rules_in_force(cluster))]
+    said = "none of this project's DENYs is left"
+    gone = run.clients.connect(run.target).config(run.flow.connector) is None
+    return (
+        Check.that("denies_lifted", not left, f"{len(left)} DENYs are left: {'; '.join(left[:3])}" if left else said),
+        Check.that("flow_is_gone", gone, f"{run.flow.connector} {'does not exist' if gone else 'still exists'}"),
+        _existing_runs(run),
+    )
+
+
+def _existing_runs(run: Run) -> Check:
+    """Return what the existing replication does; one that cannot be asked is not known to run, and nobody waits."""
+    name = "existing_runs_again"
+    facts = run.clients.register(run.source).facts(run.group.name, run.request.run)
+    if EXISTING not in facts:
+        return Check(name, "ok", "it was not stopped")
+    try:
+        existing = TakeOverContext(run).existing
+        status = existing.status()
+    except KafkaDrError as error:
+        return Check(name, "unknown", f"the existing replication could not be asked: {error}. Run this again")
+    was = stored_status(facts[EXISTING]["status"])
+    if not status.parts or all(part.state == "unknown" for part in status.parts):
+        return Check(name, "excused", f"{existing.described} cannot be asked; look whether it copies")
+    ran = [part.name for part in was.parts if part.state == "running"]
+    still = [each for each in ran if status.state_of(each) != "running"]
+    said = f"{status}" if not still else f"{status}: {', '.join(still)} ran before, expected running"
+    return Check.that(name, not still, said)

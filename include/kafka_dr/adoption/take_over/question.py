@@ -1,0 +1,90 @@
+"""What the approver of a take over is shown."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+from kafka_dr.adoption.take_over.decision import FINDINGS
+from kafka_dr.approvals.approval_sheet import Sheet, subject
+from kafka_dr.approvals.decision import partitions_said
+from kafka_dr.named_rows import by_name
+from kafka_dr.quoting import code, markdown
+from kafka_dr.runs.run import Run
+
+#: Topics whose findings are in the question; the evidence has all of them.
+_MOST_TOPICS = 20
+#: What each ability is called, in the order in which it is shown.
+_ABILITIES = {
+    "positions": "say how far it has read",
+    "exactly_once": "be known to copy each record once",
+    "stop": "be asked to stop",
+    "resume": "be asked to run again",
+    "seed": "be given positions",
+}
+
+
+def sheet(run: Run, seen: Mapping[str, Any]) -> Sheet:
+    """Return the question and its grounds.
+
+    :param seen: the evidence of preflight
+    """
+    facts = seen["facts"]
+    decided, measured = facts["decision"], facts["measurements"]
+    group, active, standby = (markdown(name) for name in (run.group.name, run.source, run.target))
+    principal = code(decided["existing_replication"]["principal"])
+    asked = f"replace what copies {run.group.name} from {run.source} to {run.target}, and protect it?"
+    return Sheet(
+        subject=subject(run.request.verb, asked, dry_run=run.request.dry_run),
+        moves=f"no application: **{group}** stays active on **{active}**. What copies {partitions_said(decided)} to "
+        f"**{standby}** is stopped, {principal} is denied there, and this project's flow continues at the same offset",
+        lost=_faults(decided),
+        writes_stop=f"not at all: applications write to {active} all the time. From the stop of the old replication to "
+        "the start of the new flow nothing is copied",
+        read_again=f"nothing: consumers read on {active} all the time",
+        on_failure="what was there is restored: DENYs are lifted, the old replication runs again. After `settle` the "
+        "group is adopted",
+        warnings=_cannot(measured["abilities"]),
+        checks=seen["checks"],
+        seen_at=str(seen.get("finished_at", "")),
+        details=(*_examples(measured), f"The old replication: {markdown(measured['existing'])}."),
+        words=(("Reason, as the requester wrote it", run.request.reason),),
+    )
+
+
+def _faults(decided: Mapping[str, Any]) -> str:
+    """Say which faults of the copy stay: they are approved as they are, or the take over is rejected."""
+    topics = by_name(decided["findings"], **FINDINGS)
+    if not topics:
+        return "nothing: every record of the copy that the audit compared is equal"
+    total: Counter[str] = Counter()
+    for kinds in topics.values():
+        total.update(kinds)
+    said = "; ".join(f"{code(topic)}: {_counted(kinds)}" for topic, kinds in list(topics.items())[:_MOST_TOPICS])
+    more = f"; and {len(topics) - _MOST_TOPICS} more topics" if len(topics) > _MOST_TOPICS else ""
+    return (
+        f"nothing new. The old replication has left faults in its copy, which stay as they are if you approve: "
+        f"{_counted(total)} ({said}{more})"
+    )
+
+
+def _counted(kinds: Mapping[str, int]) -> str:
+    return ", ".join(f"{count:,} {markdown(kind)}" for kind, count in sorted(kinds.items()))
+
+
+def _examples(measured: Mapping[str, Any]) -> tuple[str, ...]:
+    if not measured["examples"]:
+        return ()
+    shown = "\n".join(f"* {markdown(each)}" for each in measured["examples"])
+    return (f"**What the audit found**, the first ones:\n\n{shown}",)
+
+
+def _cannot(abilities: Mapping[str, Mapping[str, Any]]) -> tuple[str, ...]:
+    """Say what the old replication cannot, and what follows from that."""
+    missing = [
+        f"{words} ({markdown(abilities[name]['reason'])})"
+        for name, words in _ABILITIES.items()
+        if not abilities[name]["can"]
+    ]
+    return (f"The old replication cannot {'; cannot '.join(missing)}.",) if missing else ()

@@ -1,0 +1,46 @@
+"""Write the route, then the record that the group is adopted: the last act, after which nothing is given back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from kafka_dr.adoption.adoptable import route_agrees
+from kafka_dr.adoption.first_route import write_first_route
+from kafka_dr.outcomes import Check
+from kafka_dr.register import Phase
+from kafka_dr.register.transitions import taken_over
+from kafka_dr.runs.record import standing_facts
+from kafka_dr.runs.run import Run
+
+
+def intent(run: Run) -> Sequence[str]:
+    """Say what acting means."""
+    return (
+        f"write a route to {run.source} if there is none",
+        f"write to the registers that {run.group.name} is adopted: active on {run.source}, standby {run.target}",
+    )
+
+
+def act(run: Run) -> Mapping[str, Any]:
+    """Write the route if there is none, compare and set the active cluster's register, copy it to the standby."""
+    state = run.record()
+    route = write_first_route(run, state)
+    if state.phase is Phase.ADOPTING:
+        state = run.advance(taken_over(state, run=run.request.run, at=run.clock.now()))
+    run.clients.register(run.target).copy(state)
+    return {**standing_facts(state), "settled_at": state.at, "route": route}
+
+
+def prove(run: Run) -> Sequence[Check]:
+    """Both registers hold the same record, the standby refuses writes, the route leads to the active cluster."""
+    states = [run.clients.register(name).read(run.group.name) for name in (run.source, run.target)]
+    stable = states[0] is not None and states[0] == states[1] and states[0].phase is Phase.STABLE
+    said = f"{run.group.name} is adopted, active on {run.source}, in both registers"
+    if not stable:
+        said = f"the registers of {run.source} and {run.target} do not both call {run.group.name} stable: run it again"
+    return (
+        Check.that("registers_agree", stable, said),
+        run.writes_refused(run.target).named("standby_refuses"),
+        route_agrees(run, run.record()),
+    )

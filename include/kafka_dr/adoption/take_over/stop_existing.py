@@ -1,0 +1,215 @@
+"""Fence the standby and stop the existing replication, provably: from now on nothing changes the copy.
+
+While it still runs, what it has copied since the audit is compared, so that little is left to compare while nothing is
+copied. Then it is asked to stop, where it can be asked, and its principal is denied in any case: a process of somebody
+else can be started again at any time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from kafka_dr.adoption.take_over.context import TakeOverContext
+from kafka_dr.adoption.take_over.copy_tail import CopyTail
+from kafka_dr.adoption.take_over.tail import unapproved
+from kafka_dr.clusters import TopicPartition
+from kafka_dr.errors import Refused, TryAgain
+from kafka_dr.fencing import open_transactions, plan
+from kafka_dr.named_rows import positions_from_json, positions_to_json
+from kafka_dr.outcomes import Check
+from kafka_dr.register import Phase
+from kafka_dr.register.taken_over import EXISTING, TAIL_SEEN, points_from_json, points_to_json
+from kafka_dr.replication.existing.port import stored_status
+from kafka_dr.runs.end_transactions import end_transactions
+from kafka_dr.runs.run import Run
+from kafka_dr.waiting import wait_until
+
+#: How long the log ends of the standby have to be still: what a broker had authorized before the DENY is written by
+#: then.
+STILL_SECONDS = 1.5
+
+
+def intent(run: Run) -> Sequence[str]:
+    """Say what acting means."""
+    context = TakeOverContext(run)
+    stops = context.existing.abilities().stop
+    asked = f"ask {context.existing.described} to stop" if stops.can else f"ask nobody to stop ({stops.reason})"
+    return (
+        f"compare what was copied to {run.target} since the audit, while the existing replication runs",
+        f"journal what its parts do and how far they have read; {asked}",
+        f"deny {context.declared.principal} WRITE, and changes, on the group's topics on {run.target}, and READ on its "
+        "consumer groups; deny the applications there what a standby denies",
+        f"end the transactions that are open on {run.target}, and see that nothing is written there any more",
+    )
+
+
+def act(run: Run) -> Mapping[str, Any]:
+    """Compare near to the head, journal what is there, stop it, deny its principal, end what is open."""
+    context, guard = TakeOverContext(run), run.guard(Phase.ADOPTING)
+    seconds = run.group.timing.step_deadline_seconds
+    compared = _compare_ahead(run, context)
+    if EXISTING not in run.journal:
+        run.write_fact(EXISTING, _seen(run, context))
+    began = run.clock.now()
+    if context.existing.abilities().stop.can:
+        guard.require()
+        context.existing.stop(seconds)
+    run.look_for_topics(run.source, run.target)
+    applications, probe, changes = plan.standby_in_order(run.group)
+    # The probe is denied last: a leader that refuses it applies the DENYs before it, too.
+    target = run.acl_changes(run.target, guard)
+    fence = (applications | plan.existing_fence(run.group), probe, changes | plan.existing_change_fence(run.group))
+    added = target.add(*fence)
+    run.acl_changes(run.source, guard).add(plan.flow_fence(run.group))
+    _end_transactions(run, context)
+    ends = _still_ends(run)
+    run.write_fact("copy_ends", {"ends": positions_to_json(ends), "stopped_at": began.isoformat()})
+    return {"denies_added": len(added), "compared_ahead": compared, "stopped_at": began}
+
+
+def prove(run: Run) -> Sequence[Check]:
+    """Every leader refuses writes, the DENYs are there, nothing is written, and what can be asked is stopped."""
+    group = run.group
+    wanted = plan.standby(group) | plan.existing_fence(group) | plan.existing_change_fence(group)
+    present = run.denies_present(run.target, wanted)
+    refused = run.writes_refused(run.target) if run.partitions(run.target) else present
+    return (
+        present.named("principal_denied"),
+        refused.named("standby_refuses"),
+        _nothing_is_written(run),
+        _is_stopped(run),
+    )
+
+
+def copy_ends(run: Run) -> dict[TopicPartition, int]:
+    """Return the log ends of the standby, by partition, as they were journaled after the fence."""
+    return positions_from_json(run.own_fact("copy_ends")["ends"])
+
+
+def tail_of(run: Run, context: TakeOverContext) -> CopyTail:
+    """Return the tail of the copy from where it was compared the last time: by the audit, or ahead of the fence."""
+    begin = dict(context.approved.compared)
+    if (seen := run.journal.get(TAIL_SEEN)) is not None:
+        begin |= {p: points[0] for p, points in points_from_json(seen["compared"]).items()}
+    source, target = (run.clients.cluster(cluster, "audit") for cluster in (run.source, run.target))
+    return CopyTail(source, target, begin)
+
+
+def _compare_ahead(run: Run, context: TakeOverContext) -> int:
+    """Compare the tail while it grows, until little is left, and return how many records were equal.
+
+    :raises Refused: it has faults that nobody approved, or too much is left; nothing is stopped then
+    """
+    if EXISTING in run.journal:
+        return 0
+    partitions, only_on_target = context.shared()
+    if only_on_target:
+        raise Refused(
+            f"{only_on_target[0]} is only on {run.target}, so it is no copy: delete it, then trigger a new run"
+        )
+    tail, limit = tail_of(run, context), run.group.thresholds.max_tail_records
+    topics = run.clients.cluster(run.target, "audit").topics
+
+    def left() -> int:
+        found = tail.advance(partitions)
+        _refuse_faults(run, tail)
+        ends = topics.last_stable_offsets(partitions)
+        return sum(max(0, ends[p] - found[p].point.target) for p in partitions)
+
+    seconds = run.group.timing.step_deadline_seconds
+    waiting = wait_until(left, lambda found: found <= limit, clock=run.clock, seconds=seconds)
+    if waiting > limit:
+        raise Refused(
+            f"{waiting:,} records of the copy are not compared after {seconds:g} s, {limit:,} are allowed "
+            "(thresholds.max_tail_records), so nothing was stopped: try again when less is copied"
+        )
+    found = tail.tails
+    run.write_fact(TAIL_SEEN, {"compared": points_to_json({p: (each.point,) for p, each in found.items()})})
+    return sum(each.records for each in found.values())
+
+
+def _refuse_faults(run: Run, tail: CopyTail) -> None:
+    if faults := unapproved(tail.tails, duplicates_pass=run.group.audits.duplicates == "report"):
+        shown = "; ".join(map(str, faults[:3])) + (f"; and {len(faults) - 3} more" if len(faults) > 3 else "")
+        raise Refused(
+            f"since the audit the copy has faults that nobody has approved: {shown}. Nothing is taken over: trigger a "
+            "new run, whose audit counts them"
+        )
+
+
+def _seen(run: Run, context: TakeOverContext) -> dict[str, Any]:
+    """Return what is there, for a take over that is given back, and for a release that hands back."""
+    existing = context.existing
+    positions = existing.positions()
+    principal = context.declared.principal
+    acls = run.operator(run.target).acls.list()
+    return {
+        "described": existing.described,
+        "principal": principal,
+        "status": existing.status().to_json(),
+        "abilities": existing.abilities().to_json(),
+        "positions": None if positions is None else positions_to_json(positions),
+        "acls_of_principal": sorted(str(acl) for acl in acls if acl.principal == principal),
+        "seen_at": run.clock.now().isoformat(),
+    }
+
+
+def _end_transactions(run: Run, context: TakeOverContext) -> None:
+    """Abort what is open on the standby; whoever opened it cannot write there any more."""
+    guard, seconds = run.guard(Phase.ADOPTING), run.group.timing.step_deadline_seconds
+    end_transactions(run, run.target, guard, all_of_them=True)
+    if ids := context.existing.transactional_ids():
+        guard.require()
+        run.operator(run.target).transactions.take_over(ids)
+    held = open_transactions.wait_until_stable(
+        run.operator(run.target), run.partitions(run.target), clock=run.clock, deadline_seconds=seconds
+    )
+    if held:
+        shown = ", ".join(map(str, sorted(held)[:3]))
+        raise TryAgain(f"open transactions on {run.target} hold back {shown} after {seconds:g} s: run the step again")
+
+
+def _still_ends(run: Run) -> dict[TopicPartition, int]:
+    """Return the log ends of the standby once they have been still for a while."""
+    topics, partitions = run.operator(run.target).topics, run.partitions(run.target)
+    seen = topics.high_watermarks(partitions)
+    since = run.clock.monotonic()
+
+    def look() -> bool:
+        nonlocal seen, since
+        now = topics.high_watermarks(partitions)
+        if now != seen:
+            seen, since = now, run.clock.monotonic()
+        return run.clock.monotonic() - since >= STILL_SECONDS
+
+    seconds = run.group.timing.step_deadline_seconds
+    if not wait_until(look, lambda still: still, clock=run.clock, seconds=seconds):
+        raise TryAgain(
+            f"the log ends of {run.target} still move {seconds:g} s after its writers were denied: find out who writes "
+            "there (perhaps a super user), stop it, then trigger a new run"
+        )
+    return seen
+
+
+def _nothing_is_written(run: Run) -> Check:
+    ends = copy_ends(run)
+    now = run.operator(run.target).topics.high_watermarks(ends)
+    moved = sorted(p for p, end in ends.items() if now[p] != end)
+    said = f"the log ends of {len(ends)} partitions on {run.target} are still"
+    if moved:
+        said = (
+            f"the log ends of {', '.join(map(str, moved[:5]))} on {run.target} moved after its writers were denied: "
+            "find out who writes there (perhaps a super user), and stop it"
+        )
+    return Check.that("copy_is_still", not moved, said)
+
+
+def _is_stopped(run: Run) -> Check:
+    """Return whether what can be asked says that it is stopped; the DENY holds whatever it says."""
+    name, context = "existing_is_stopped", TakeOverContext(run)
+    if not context.existing.abilities().stop.can:
+        return Check(name, "ok", f"{context.existing.described} cannot be asked; its principal is denied")
+    found, was = context.existing.status(), stored_status(run.own_fact(EXISTING)["status"])
+    unknown = all(part.state == "unknown" for part in was.parts)
+    return Check.that(name, found.at_rest or unknown, f"{found}" if found.parts else context.existing.described)

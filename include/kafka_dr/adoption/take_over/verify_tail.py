@@ -1,0 +1,74 @@
+"""Compare what was copied since the last comparison, to the end: nothing is written to the standby any more.
+
+The position from which this project's flow continues comes from content, never from the positions of the existing
+replication alone: an at-least-once flow may have copied records beyond them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from kafka_dr.adoption.take_over.context import TakeOverContext
+from kafka_dr.adoption.take_over.stop_existing import copy_ends, tail_of
+from kafka_dr.adoption.take_over.tail import unapproved
+from kafka_dr.clusters import TopicPartition
+from kafka_dr.errors import Refused
+from kafka_dr.named_rows import positions_from_json, positions_to_json
+from kafka_dr.outcomes import Check
+from kafka_dr.register.taken_over import EXISTING
+from kafka_dr.runs.run import Run
+
+#: The name of the fact: where this project's flow begins.
+BEGINS = "begins"
+
+
+def intent(run: Run) -> Sequence[str]:
+    """Say what acting means."""
+    return (
+        f"compare every record of {run.target} that is not compared yet, at most "
+        f"{run.group.thresholds.max_tail_records:,}, and find the last record of each partition that has a copy",
+    )
+
+
+def act(run: Run) -> Mapping[str, Any]:
+    """Compare the tail up to the ends of the fenced standby, and journal where the flow begins."""
+    context, ends = TakeOverContext(run), copy_ends(run)
+    partitions, only_on_target = context.shared()
+    if wrong := sorted(p for p in only_on_target if ends.get(p, 0)):
+        raise Refused(f"{wrong[0]} is only on {run.target}, so it is no copy: nothing is taken over")
+    tails = tail_of(run, context).advance(partitions)
+    if faults := unapproved(tails, duplicates_pass=run.group.audits.duplicates == "report"):
+        raise Refused(
+            f"the copy is not equal to its end: {'; '.join(map(str, faults[:3]))}. Nobody has approved that, so what "
+            "was there is restored: trigger a new run, whose audit counts it"
+        )
+    begins = {p: each.point.source for p, each in tails.items()}
+    run.write_fact(BEGINS, {"on_source": positions_to_json(begins), "on_target": positions_to_json(ends)})
+    return {
+        "tail_records": sum(each.records for each in tails.values()),
+        "duplicates": sum(fault.count for each in tails.values() for fault in each.faults),
+        "ahead_of_positions": _ahead(run, begins),
+        "partitions": len(begins),
+    }
+
+
+def prove(run: Run) -> Sequence[Check]:
+    """Everything that the standby holds is compared."""
+    ends = copy_ends(run)
+    compared = positions_from_json(run.own_fact(BEGINS)["on_target"])
+    now = run.operator(run.target).topics.high_watermarks(ends)
+    short = sorted(p for p, end in ends.items() if compared.get(p) != end or now[p] != end)
+    said = f"all {len(ends)} partitions of {run.target} are compared to their ends"
+    if short:
+        said = f"{', '.join(map(str, short[:5]))} on {run.target} are not compared to their ends: run the step again"
+    return (Check.that("copy_is_compared", not short, said),)
+
+
+def _ahead(run: Run, begins: Mapping[TopicPartition, int]) -> int | None:
+    """Return how many offsets the copy reaches beyond what its replication has committed; ``None`` if not known."""
+    positions = run.journal.get(EXISTING, {}).get("positions")
+    if positions is None:
+        return None
+    committed = positions_from_json(positions)
+    return sum(max(0, begins[p] - offset) for p, offset in committed.items() if p in begins)

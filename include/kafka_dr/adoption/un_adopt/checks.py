@@ -1,0 +1,70 @@
+"""Everything that has to hold before a release. The name of each check is part of the decision facts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from kafka_dr.adoption.un_adopt.context import ReleaseContext
+from kafka_dr.checks.cluster_checks import active_side, right_clusters
+from kafka_dr.errors import KafkaDrError
+from kafka_dr.outcomes import Check, worst
+from kafka_dr.runs.sealing import evidence_can_be_signed
+
+Question = Callable[[ReleaseContext], Check]
+
+
+def release_checks(context: ReleaseContext) -> tuple[Check, ...]:
+    """Ask every question; one that cannot be answered is unknown."""
+    first = tuple(_asked(context, name, ask) for name, ask in _FIRST)
+    if worst(first) != "ok":
+        return first
+    return first + tuple(_asked(context, name, ask) for name, ask in _QUESTIONS)
+
+
+def _asked(context: ReleaseContext, name: str, ask: Question) -> Check:
+    try:
+        return ask(context)
+    except KafkaDrError as error:
+        return Check(name, "unknown", str(error))
+
+
+def _can_be_handed_back(context: ReleaseContext) -> Check:
+    """Return whether there is something that copies the topics after the release."""
+    run, name = context.run, "can_be_handed_back"
+    if context.hand_back_to == "own_connector":
+        state = run.clients.replicator(run.flow).status().state
+        said = f"{run.flow.connector} is {state}, and stays as it is: nobody looks after it any more"
+        return Check.that(name, state == "running", said)
+    if context.direction != (run.source, run.target):
+        there = " to ".join(context.direction)
+        said = (
+            f"the former replication copied from {there}, and {run.source} is active now: move the group back with "
+            "dr_planned_failover first, or leave this project's connector (own_connector)"
+        )
+        return Check.that(name, False, said)
+    wrong = context.existing.unfit(sorted(run.operator(run.source).topics.names()))
+    status = context.existing.status()
+    said = "; ".join(wrong) or f"{context.existing.described}: {status}"
+    return Check.that(name, not wrong, said)
+
+
+def _former_replication_is_still(context: ReleaseContext) -> Check:
+    """Return whether the former replication is stopped: it is given positions, and must copy nothing before that."""
+    name = "former_replication_is_still"
+    if context.hand_back_to == "own_connector":
+        return Check(name, "ok", "it is not started")
+    status = context.existing.status()
+    if all(part.state == "unknown" for part in status.parts):
+        return Check(name, "ok", f"{context.existing.described} cannot be asked; its principal is denied")
+    return Check.that(name, status.at_rest, f"{status}" + ("" if status.at_rest else ", expected stopped: stop it"))
+
+
+_FIRST: tuple[tuple[str, Question], ...] = (
+    ("active_side", lambda c: active_side(c.run)),
+    ("right_clusters", lambda c: right_clusters(c.run, (c.run.source, c.run.target))),
+)
+_QUESTIONS: tuple[tuple[str, Question], ...] = (
+    ("can_be_handed_back", _can_be_handed_back),
+    ("former_replication_is_still", _former_replication_is_still),
+    ("evidence_can_be_signed", lambda c: evidence_can_be_signed(c.run.clients)),
+)

@@ -1,0 +1,85 @@
+"""What the steps of a release share: to what the group is handed back, and what is known of that."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any, Literal, cast
+
+from kafka_dr.errors import Refused
+from kafka_dr.register.flow_seed import FLOW_SEED, FlowSeed
+from kafka_dr.register.taken_over import EXISTING, RELEASE_ENDS
+from kafka_dr.replication.existing import ExistingReplication, ExistingStatus
+from kafka_dr.replication.existing.port import stored_status
+from kafka_dr.runs.existing_flow import existing_replication
+from kafka_dr.runs.request import HandBackTo
+from kafka_dr.runs.run import Run
+
+#: How a release ends: the group is handed back, or it stays adopted.
+ReleaseEnd = Literal["handed_back", "kept"]
+
+
+class ReleaseContext:
+    """The facts of a release that several of its steps need.
+
+    :param run: ``source`` is the active cluster, ``target`` the standby
+    """
+
+    def __init__(self, run: Run) -> None:
+        self.run = run
+
+    @property
+    def hand_back_to(self) -> HandBackTo:
+        """What copies the topics after the release; from the claim on: as approved."""
+        claimed: HandBackTo | None = self.run.journal.get("claim", {}).get("hand_back_to")
+        return claimed or self.run.request.hand_back_to
+
+    @cached_property
+    def existing(self) -> ExistingReplication:
+        """The replication that was there before the adoption.
+
+        :raises Refused: the topology declares none
+        """
+        return existing_replication(self.run.clients, self.run.flow)
+
+    @cached_property
+    def taken_over(self) -> Mapping[str, Any]:
+        """What the take over of the group journaled.
+
+        :raises Refused: the group was not taken over
+        """
+        overs = [
+            f
+            for f in self.run.history.values()
+            if EXISTING in f and FLOW_SEED in f and FlowSeed.from_json(f[FLOW_SEED]).takes_over
+        ]
+        if not overs:
+            raise Refused(f"no run has taken over {self.run.group.name}, so there is nothing to hand it back to")
+        return max(overs, key=lambda facts: FlowSeed.from_json(facts[FLOW_SEED]).epoch)
+
+    @property
+    def was(self) -> ExistingStatus:
+        """What the parts of that replication did before it was stopped."""
+        return stored_status(self.taken_over[EXISTING]["status"])
+
+    @property
+    def direction(self) -> tuple[str, str]:
+        """From where to where it copied."""
+        seed = FlowSeed.from_json(self.taken_over[FLOW_SEED])
+        return seed.source, seed.target
+
+    def ends_as(self, wanted: ReleaseEnd) -> ReleaseEnd:
+        """Decide how the release ends, unless that is decided, and return how it ends: of two processes one is first.
+
+        :raises OutcomeUnknown: it was not found out whether that was journaled
+        """
+        run = self.run
+        fact = {"as": wanted, "at": run.clock.now().isoformat(), "to": self.hand_back_to}
+        found = run.clients.register(run.source).add_fact(run.group.name, run.request.run, RELEASE_ENDS, fact)
+        return cast("ReleaseEnd", found["as"])
+
+    def decided_end(self) -> Mapping[str, Any] | None:
+        """Return how the release ends, as the register holds it now; ``None`` if that is not decided."""
+        run = self.run
+        found = run.clients.register(run.source).facts(run.group.name, run.request.run).get(RELEASE_ENDS)
+        return None if found is None else dict(found)

@@ -1,0 +1,95 @@
+"""Let the former replication continue after this project's flow, and lift every DENY that this project added.
+
+From here on a release can only be finished: the former replication may have copied records.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from kafka_dr.adoption.un_adopt.context import ReleaseContext
+from kafka_dr.adoption.un_adopt.stop_flow import FLOW_STOPPED
+from kafka_dr.errors import Refused
+from kafka_dr.fencing import plan
+from kafka_dr.named_rows import positions_from_json
+from kafka_dr.outcomes import Check
+from kafka_dr.register import Phase
+from kafka_dr.replication.existing import ExistingReplication
+from kafka_dr.runs.run import Run
+
+
+def intent(run: Run) -> Sequence[str]:
+    """Say what acting means."""
+    lift = f"lift every DENY that this project added for {run.group.name} on {run.source} and {run.target}"
+    context = ReleaseContext(run)
+    if context.hand_back_to == "own_connector":
+        return (lift,)
+    return (
+        f"give the positions of {run.flow.connector} to {context.existing.described}, and delete that connector",
+        f"lift the DENYs of its principal, and let it run as it did before the adoption; {lift}",
+    )
+
+
+def act(run: Run) -> Mapping[str, Any]:
+    """Hand the positions over, remove this project's connector, lift the DENYs, resume the former replication."""
+    context, guard = ReleaseContext(run), run.guard(Phase.RELEASING)
+    if context.ends_as("handed_back") != "handed_back":
+        raise Refused(f"the release of {run.group.name} was abandoned: it stays adopted, and nothing is handed back")
+    handed = _positions_handed_over(run, context) if context.hand_back_to == "existing" else "not wanted"
+    existing = plan.existing_fence(run.group) | plan.existing_change_fence(run.group)
+    lifted = 0
+    for cluster in (run.target, run.source):
+        added = run.clients.register(cluster).added_acls(run.group.name, cluster).current
+        lifted += len(run.acl_changes(cluster, guard).lift(existing, added - existing))
+    resumed = _resumed(run, context) if context.hand_back_to == "existing" else "this project's connector continues"
+    return {"positions": handed, "denies_lifted": lifted, "copies_now": resumed}
+
+
+def prove(run: Run) -> Sequence[Check]:
+    """None of this project's DENYs is left, and what copies the topics now runs."""
+    left = []
+    for cluster in (run.source, run.target):
+        added = run.clients.register(cluster).added_acls(run.group.name, cluster).current
+        left += [f"{acl} on {cluster}" for acl in sorted(added & run.rules_in_force(cluster))]
+    said = f"{len(left)} DENYs are left: {'; '.join(left[:3])}" if left else "none of this project's DENYs is left"
+    return (Check.that("denies_lifted", not left, said), _copies(run))
+
+
+def _copies(run: Run) -> Check:
+    context, name = ReleaseContext(run), "replication_runs"
+    if context.hand_back_to == "own_connector":
+        state = run.clients.replicator(run.flow).status().state
+        return Check.that(name, state == "running", f"{run.flow.connector} is {state}")
+    status, was = context.existing.status(), context.was
+    if not context.existing.abilities().resume.can or all(part.state == "unknown" for part in status.parts):
+        return Check(name, "excused", f"{context.existing.described} cannot be asked; look whether it copies")
+    ran = [part.name for part in was.parts if part.state == "running"]
+    still = [each for each in ran if status.state_of(each) != "running"]
+    return Check.that(name, not still, f"{status}" + (f"; {', '.join(still)} ran before" if still else ""))
+
+
+def _positions_handed_over(run: Run, context: ReleaseContext) -> str:
+    """Give the former replication the positions of this project's flow, then remove the connector of that flow."""
+    existing: ExistingReplication = context.existing
+    positions = positions_from_json(run.fact(FLOW_STOPPED)["positions"])
+    guard = run.guard(Phase.RELEASING)
+    able = existing.abilities().seed
+    if not able.can:
+        said = f"it takes none ({able.reason}), so it copies again what was copied since the adoption"
+    elif existing.status().at_rest:
+        guard.require()
+        existing.seed(positions)
+        said = f"{len(positions)} positions handed over"
+    else:
+        said = "handed over before: it runs again"
+    guard.require()
+    run.clients.connect(run.target).delete(run.flow.connector)
+    return said
+
+
+def _resumed(run: Run, context: ReleaseContext) -> str:
+    if not (able := context.existing.abilities().resume).can:
+        return f"its owner has to start it: {able.reason}"
+    run.guard(Phase.RELEASING).require()
+    return str(context.existing.resume(context.was, run.group.timing.step_deadline_seconds))

@@ -1,0 +1,80 @@
+"""Abandon a release before anything was handed back: the group stays adopted, and this project's flow runs again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kafka_dr.adoption.un_adopt.context import ReleaseContext
+from kafka_dr.outcomes import Check
+from kafka_dr.register import Phase, RegisterState
+from kafka_dr.register.transitions import kept
+from kafka_dr.runs.attempt import Attempt
+from kafka_dr.runs.clients import Clients
+from kafka_dr.runs.record import StepFailed, StepOutcome, StepRecord, shortfall
+from kafka_dr.runs.register_guard import Unchanged
+from kafka_dr.runs.request import ROLL_BACK_NUMBER, RunRequest
+from kafka_dr.runs.run import Run
+from kafka_dr.runs.sealing import seal_or_later
+from kafka_dr.runs.signs_of_life import show_end
+
+
+def keep(request: RunRequest, clients: Clients) -> StepRecord:
+    """Take a group away from the release that holds it, if nothing was handed back.
+
+    :raises StepFailed: something was handed back, or a cluster did not answer
+    """
+    attempt = Attempt.start(
+        request.protection_group, request.run, clients, "roll_back", ROLL_BACK_NUMBER, goes_forward=True
+    )
+    try:
+        record = attempt.carry_out(clients, lambda: _go(Run(request, clients), attempt), refusal="refused")
+    except StepFailed:
+        show_end(clients, request.protection_group, request.run)
+        raise
+    seal_or_later(clients, request.protection_group, request.run)
+    return record
+
+
+def intent(run: Run, state: RegisterState) -> Iterator[str]:
+    """Say what abandoning means."""
+    if state.verb != "roll_back":
+        yield f"write to the register that {state.group} is stable on {state.active} again (epoch {state.epoch + 1})"
+    yield f"resume {run.flow.connector}"
+
+
+def refusal(run: Run) -> str:
+    """Return why a release cannot be abandoned any more; empty if it can."""
+    if (ReleaseContext(run).decided_end() or {}).get("as") != "handed_back":
+        return ""
+    return (
+        f"run {run.request.run} has begun to hand {run.group.name} back, and the former replication may have copied "
+        "records: the run can only be finished"
+    )
+
+
+def _go(run: Run, attempt: Attempt) -> tuple[StepOutcome, str]:
+    state = run.register_state
+    if state is None or state.run != run.request.run:
+        return "done", f"run {run.request.run} does not hold {run.group.name} in the register: there is nothing to undo"
+    if state.phase is Phase.RELEASING and ReleaseContext(run).ends_as("kept") != "kept":
+        return "refused", refusal(run)
+    if state.phase is Phase.RELEASING:
+        name = run.clients.executor.name
+        state = run.advance(kept(state, run=run.request.run, at=run.clock.now(), executor=name))
+    elif state.verb == "roll_back":
+        # Another process abandoned it and may have died. If it only sleeps, it changes nothing from now on.
+        state = run.take()
+    else:
+        return "refused", f"{run.group.name} is {state.phase}: it is released, so there is nothing to abandon"
+    run.clients.register(state.standby).copy(state)
+    run.guard_by(state.active, Unchanged(state)).require()
+    replicator = run.clients.replicator(run.flow)
+    replicator.resume()
+    status = replicator.wait_running(run.group.timing.protect_wait_seconds)
+    attempt.facts = {"epoch": state.epoch}
+    attempt.proofs = (
+        Check.that("flow_runs", status.state == "running", f"{run.flow.connector} is {status.state}"),
+        run.writes_refused(state.standby).named("standby_refuses"),
+    )
+    said = f"{run.group.name} is still adopted (epoch {state.epoch}), and no run holds it"
+    return shortfall(attempt.proofs, failed="failed") or ("done", said)

@@ -1,0 +1,53 @@
+"""What the approver of a release is shown."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from kafka_dr.approvals.approval_sheet import Sheet, subject
+from kafka_dr.approvals.decision import partitions_said
+from kafka_dr.quoting import code, markdown
+from kafka_dr.runs.run import Run
+
+
+def sheet(run: Run, seen: Mapping[str, Any]) -> Sheet:
+    """Return the question and its grounds.
+
+    :param seen: the evidence of preflight
+    """
+    facts = seen["facts"]
+    decided, measured = facts["decision"], facts["measurements"]
+    group, active, standby = (markdown(name) for name in (run.group.name, run.source, run.target))
+    asked = f"stop to protect {run.group.name}, which is active on {run.source}?"
+    denies = " and ".join(f"{count} on {markdown(cluster)}" for cluster, count in measured["denies"])
+    return Sheet(
+        subject=subject(run.request.verb, asked, dry_run=run.request.dry_run),
+        moves=f"no application: **{group}** stays active on **{active}**, with {partitions_said(decided)}. "
+        f"Every DENY that this project added is lifted ({denies}): **{standby}** accepts writes of the applications "
+        "again, and nothing keeps them from writing there",
+        lost=f"nothing. {_copied_by(decided, measured)}",
+        writes_stop="not at all",
+        read_again=_twice(measured),
+        on_failure="until `hand_back` begins, `abandon` keeps the group adopted; after it the run can only be finished",
+        warnings=("**Nobody can fail over this group afterwards.** Adopt it again to protect it.",),
+        checks=seen["checks"],
+        seen_at=str(seen.get("finished_at", "")),
+        words=(("Reason, as the requester wrote it", run.request.reason),),
+    )
+
+
+def _copied_by(decided: Mapping[str, Any], measured: Mapping[str, Any]) -> str:
+    if decided["hand_back_to"] == "own_connector":
+        return "This project's connector continues to copy, and nobody looks after it"
+    return f"{markdown(measured['existing'])} copies again, as {code(decided['former_principal'])}"
+
+
+def _twice(measured: Mapping[str, Any]) -> str:
+    seed = measured["abilities"].get("seed")
+    if seed is None or seed["can"]:
+        return "nothing: it continues at the exact offset"
+    return (
+        "nothing by consumers on the active cluster. The copy gets records twice: what was copied since the adoption, "
+        f"as the former replication takes no positions ({markdown(seed['reason'])})"
+    )

@@ -1,0 +1,60 @@
+"""Stop this project's flow before the former replication gets its positions; or leave the connector as it is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from kafka_dr.adoption.un_adopt.context import ReleaseContext
+from kafka_dr.fencing import open_transactions
+from kafka_dr.named_rows import positions_to_json
+from kafka_dr.outcomes import Check
+from kafka_dr.register import Phase
+from kafka_dr.runs.run import Run
+
+#: The name of the fact: next to read of the stopped flow.
+FLOW_STOPPED = "flow_stopped"
+
+
+def intent(run: Run) -> Sequence[str]:
+    """Say what acting means."""
+    if ReleaseContext(run).hand_back_to == "own_connector":
+        return (f"leave {run.flow.connector} as it is: it continues to copy",)
+    return (f"stop {run.flow.connector}, end its transactions, and journal how far it has copied",)
+
+
+def act(run: Run) -> Mapping[str, Any]:
+    """Stop the connector and journal its positions, unless it stays."""
+    if ReleaseContext(run).hand_back_to == "own_connector":
+        return {"connector": "left running"}
+    if FLOW_STOPPED in run.journal:
+        return {"connector": "stopped before"}
+    guard, replicator = run.guard(Phase.RELEASING), run.clients.replicator(run.flow)
+    seconds = run.group.timing.step_deadline_seconds
+    guard.require()
+    replicator.stop()
+    replicator.wait_stopped(seconds)
+    guard.require()
+    run.operator(run.target).transactions.take_over(replicator.transactional_ids())
+    positions = replicator.positions()
+    run.write_fact(FLOW_STOPPED, {"positions": positions_to_json(positions)})
+    return {"connector": "stopped", "positions": len(positions)}
+
+
+def prove(run: Run) -> Sequence[Check]:
+    """The connector is stopped and nothing of it is open on the standby; or it runs, if it stays."""
+    status = run.clients.replicator(run.flow).status()
+    said = f"{run.flow.connector} is {status.state}"
+    if ReleaseContext(run).hand_back_to == "own_connector":
+        return (Check.that("flow_is_left", status.state == "running", said),)
+    held = open_transactions.wait_until_stable(
+        run.operator(run.target),
+        run.partitions(run.target),
+        clock=run.clock,
+        deadline_seconds=run.group.timing.step_deadline_seconds,
+    )
+    open_said = f"open transactions on {run.target} hold back {', '.join(map(str, sorted(held)[:3]))}"
+    return (
+        Check.that("flow_is_stopped", status.at_rest, said),
+        Check.that("nothing_open", not held, open_said if held else f"no transaction is open on {run.target}"),
+    )

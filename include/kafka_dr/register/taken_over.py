@@ -1,0 +1,113 @@
+"""What a take over has journaled of the copy that another replication made, before this project's flow began.
+
+That replication may have copied records twice, left some out, or changed their order. What is known of its copy decides
+later how the offsets of consumer groups are translated that have not read so far: only from pairs that a comparison of
+all records has found, and never past a record that was copied in another order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from kafka_dr.named_rows import ID_OF_A_TOPIC, by_name, rows_of
+from kafka_dr.positions import SeedPoint, TopicPartition
+
+#: The names of the facts: the copy as it was approved; how far it was compared before its replication was stopped; and
+#: what that replication was, for handing back.
+COPY, TAIL_SEEN, EXISTING = "copy", "tail_seen", "existing"
+#: The name of the fact that decides how a release ends: whoever journals it first, handing back or abandoning.
+RELEASE_ENDS = "release_ends"
+
+
+@dataclass(frozen=True, slots=True)
+class Displaced:
+    """Records in a row that were copied in another order than the source has them.
+
+    :param source: their offsets on the source: the first one, and next after the last one
+    :param target: the same of their copies
+    """
+
+    partition: TopicPartition
+    source: tuple[int, int]
+    target: tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class CopyMade:
+    """The copy that another replication had made up to an audit, as a person approved it.
+
+    :param at: when the audit read the ends of the logs, ISO 8601, UTC
+    :param report: the folder of the audit's report, below the evidence root
+    :param sha256: of that report and of its findings
+    :param topic_ids: of the source's topics
+    :param compared: by partition, up to where both logs were compared; next to read
+    :param pairs: by partition, some offsets of records and of their copies, rising
+    :param findings: how many records, by topic and kind
+    :param displaced: what is in another order
+    """
+
+    at: str
+    report: str
+    sha256: str
+    topic_ids: Mapping[str, str]
+    compared: Mapping[TopicPartition, SeedPoint]
+    pairs: Mapping[TopicPartition, Sequence[SeedPoint]] = field(repr=False)
+    findings: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    displaced: tuple[Displaced, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the fact."""
+        return {
+            "at": self.at,
+            "report": self.report,
+            "sha256": self.sha256,
+            "topic_ids": rows_of(self.topic_ids, **ID_OF_A_TOPIC),
+            "compared": points_to_json({p: (point,) for p, point in self.compared.items()}),
+            "pairs": points_to_json(self.pairs),
+            "findings": rows_of(self.findings, **_FINDINGS),
+            "displaced": [
+                [d.partition.topic, d.partition.partition, list(d.source), list(d.target)] for d in self.displaced
+            ],
+        }
+
+    @classmethod
+    def from_json(cls, fact: Mapping[str, Any]) -> CopyMade:
+        """Read what :meth:`to_json` returned."""
+        return cls(
+            at=str(fact["at"]),
+            report=str(fact["report"]),
+            sha256=str(fact["sha256"]),
+            topic_ids=by_name(fact["topic_ids"], **ID_OF_A_TOPIC),
+            compared={p: points[0] for p, points in points_from_json(fact["compared"]).items()},
+            pairs=points_from_json(fact["pairs"]),
+            findings=by_name(fact["findings"], **_FINDINGS),
+            displaced=tuple(
+                Displaced(TopicPartition(str(topic), int(number)), range_of(source), range_of(target))
+                for topic, number, source, target in fact["displaced"]
+            ),
+        )
+
+
+#: The findings of a topic, for :func:`~kafka_dr.named_rows.rows_of`.
+_FINDINGS = {"named": "topic", "holding": "records"}
+
+
+def range_of(stored: Any) -> tuple[int, int]:
+    """Read the two ends of a range."""
+    start, end = stored
+    return int(start), int(end)
+
+
+def points_to_json(points: Mapping[TopicPartition, Iterable[SeedPoint]]) -> list[list[Any]]:
+    """Return points by partition as JSON: ``[topic, partition, [source, target], …]`` in order."""
+    return [[p.topic, p.partition, *(list(point) for point in found)] for p, found in sorted(points.items())]
+
+
+def points_from_json(rows: Iterable[Sequence[Any]]) -> dict[TopicPartition, tuple[SeedPoint, ...]]:
+    """Read what :func:`points_to_json` wrote."""
+    return {
+        TopicPartition(str(topic), int(number)): tuple(SeedPoint(int(source), int(target)) for source, target in points)
+        for topic, number, *points in rows
+    }

@@ -1,0 +1,270 @@
+"""Connectors of MirrorMaker 2 on a Connect cluster, set up by somebody else.
+
+Connect says what they do and how far they have committed, stops and resumes them, and takes positions of stopped ones.
+Only ``MirrorSourceConnector`` copies records. The others of MirrorMaker (checkpoints, heartbeats) are stopped with it:
+one that copies checkpoints may set offsets of consumer groups on the target.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from kafka_dr.clock import Clock
+from kafka_dr.clusters import TopicPartition
+from kafka_dr.errors import NeedsPerson, Refused, TryAgain
+from kafka_dr.replication.connect import ConnectClient, SourceOffset
+from kafka_dr.replication.connector_status import ConnectorState
+from kafka_dr.replication.existing.port import Abilities, Ability, ExistingStatus, PartStatus
+from kafka_dr.replication.settings import CONNECTOR_CLASS, IDENTITY
+
+#: What MirrorMaker 2 consists of. Only the first one copies records.
+_CLASSES = (
+    CONNECTOR_CLASS,
+    "org.apache.kafka.connect.mirror.MirrorCheckpointConnector",
+    "org.apache.kafka.connect.mirror.MirrorHeartbeatConnector",
+)
+#: MirrorMaker's own default, which renames each copy.
+_DEFAULT_POLICY = "org.apache.kafka.connect.mirror.DefaultReplicationPolicy"
+#: MirrorMaker's own ``topics.exclude`` (``DefaultTopicFilter``).
+_EXCLUDED = r"mm2.*\.internal,.*\.replica,__.*"
+_RAN = ("running", "failed", "unassigned", "restarting")
+
+
+class MirrorMakerOnConnect:
+    """The connectors that copy a group's topics.
+
+    :param connect: the Connect cluster that runs them
+    :param names: of the connectors
+    :param owns: whether a topic belongs to the protection group
+    :param worker_group: the ``group.id`` of the Connect workers; ``None`` if it is not known
+    :param clock: for the deadlines that several connectors share
+    """
+
+    def __init__(
+        self,
+        connect: ConnectClient,
+        names: Sequence[str],
+        *,
+        owns: Callable[[str], bool],
+        worker_group: str | None,
+        clock: Clock,
+    ) -> None:
+        self._connect = connect
+        self._names = tuple(names)
+        self._owns = owns
+        self._worker_group = worker_group
+        self._clock = clock
+
+    @property
+    def described(self) -> str:
+        """The connectors and the address of their Connect cluster."""
+        word = "connector" if len(self._names) == 1 else "connectors"
+        return f"the {word} {', '.join(self._names)} on Connect at {self._connect.endpoint.base_url}"
+
+    def abilities(self) -> Abilities:
+        """Return what Connect can say and do; exactly once only if each connector that copies records requires it."""
+        copying = self._copying()
+        exactly = bool(copying) and all(c.get("exactly.once.support") == "required" for c in copying.values())
+        said = "exactly.once.support is required" if exactly else "exactly.once.support is not required of all of them"
+        asked = "Connect's REST API is asked"
+        return Abilities(
+            positions=Ability(bool(copying), "Connect says how far they have committed"),
+            exactly_once=Ability(exactly, said),
+            stop=Ability(True, asked),
+            resume=Ability(True, asked),
+            seed=Ability(True, "Connect takes positions of stopped connectors"),
+        )
+
+    def status(self) -> ExistingStatus:
+        """Return the state of each connector, with its tasks."""
+        found = [self._connect.status(name) for name in self._names]
+        traces = {each.name: next((t.trace for t in each.tasks if t.trace), each.trace) for each in found}
+        return ExistingStatus(tuple(PartStatus(each.name, each.settled, traces[each.name]) for each in found))
+
+    def unfit(self, topics: Iterable[str]) -> tuple[str, ...]:
+        """Return what of the connectors' settings speaks against it: class, names of copies, topics of others."""
+        found: list[str] = []
+        copying: dict[str, dict[str, str]] = {}
+        for name in self._names:
+            config = self._connect.config(name)
+            if config is None:
+                found.append(f"there is no connector {name}: correct connectors in existing_replication")
+            elif (kind := config.get("connector.class", "")) not in _CLASSES:
+                found.append(f"{name} is a {kind}, expected one of MirrorMaker 2's connectors")
+            elif kind == CONNECTOR_CLASS:
+                copying[name] = config
+        if not copying and not found:
+            found.append(f"none of {', '.join(self._names)} copies records: name the one that does")
+        known = tuple(topics)
+        for name, config in copying.items():
+            found += self._unfit(name, config, known)
+        return tuple(found)
+
+    def stop(self, deadline_seconds: float) -> ExistingStatus:
+        """Stop every connector that exists, and wait until none has a task."""
+        wanted = [part.name for part in self.status().parts if part.state not in ("absent", "stopped")]
+        for name in wanted:
+            self._connect.stop(name)
+        return self._settled(dict.fromkeys(wanted, "stopped"), deadline_seconds)
+
+    def resume(self, was: ExistingStatus, deadline_seconds: float) -> ExistingStatus:
+        """Let those run that ran, pause those that were paused, and leave the stopped ones as they are."""
+        wanted: dict[str, ConnectorState] = {}
+        for name in self._names:
+            before = was.state_of(name)
+            if before in _RAN:
+                self._connect.resume(name)
+                wanted[name] = "running"
+            elif before == "paused":
+                self._connect.pause(name)
+                wanted[name] = "paused"
+        if any(was.state_of(name) == "failed" for name in wanted):
+            # What had failed before fails again; that is what was there.
+            return self.status()
+        return self._settled(wanted, deadline_seconds)
+
+    def positions(self) -> dict[TopicPartition, int] | None:
+        """Return the positions that the connectors have committed, of the group's topics alone."""
+        found: dict[TopicPartition, int] = {}
+        for name in self._copying():
+            for partition, offset in self._stored(name).items():
+                if self._owns(partition.topic):
+                    found[partition] = max(offset, found.get(partition, 0))
+        return found
+
+    def seed(self, positions: Mapping[TopicPartition, int]) -> None:
+        """Give the stopped connectors these positions, each the partitions that it copies, and read them back.
+
+        :raises Refused: one is not stopped, or none copies a partition
+        :raises NeedsPerson: what was read back is something else
+        """
+        copying = self._copying()
+        running = [name for name in copying if self._connect.status(name).settled != "stopped"]
+        if running:
+            raise Refused(f"{running[0]} is not stopped, so it takes no positions: stop it first")
+        shared: dict[str, dict[TopicPartition, int]] = {}
+        for partition, offset in positions.items():
+            shared.setdefault(self._copier_of(partition, copying), {})[partition] = offset
+        for name, wanted in shared.items():
+            alias = copying[name].get("source.cluster.alias", "")
+            self._connect.set_offsets(name, [_entry(alias, p, offset) for p, offset in sorted(wanted.items())])
+            found = self._stored(name)
+            if wrong := [p for p, offset in wanted.items() if found.get(p, 0) != offset]:
+                raise NeedsPerson(
+                    f"{name} was given positions, and {wrong[0]} was read back as {found.get(wrong[0], 0)} "
+                    f"instead of {wanted[wrong[0]]}: somebody else sets them. Leave it stopped and find out who"
+                )
+
+    def transactional_ids(self) -> tuple[str, ...]:
+        """Return the ids of all tasks of exactly-once connectors, if the ``group.id`` of the workers is known."""
+        if self._worker_group is None:
+            return ()
+        return tuple(
+            f"{self._worker_group}-{name}-{task}"
+            for name, config in self._copying().items()
+            if config.get("exactly.once.support") == "required"
+            for task in range(int(config.get("tasks.max", "1")))
+        )
+
+    def _copying(self) -> dict[str, dict[str, str]]:
+        """Return the settings of the connectors that copy records."""
+        found = ((name, self._connect.config(name)) for name in self._names)
+        return {n: config for n, config in found if config and config.get("connector.class") == CONNECTOR_CLASS}
+
+    def _unfit(self, name: str, config: Mapping[str, str], topics: Sequence[str]) -> list[str]:
+        return unfit_settings(name, config, topics, owns=self._owns, copied=(p.topic for p in self._stored(name)))
+
+    def _copier_of(self, partition: TopicPartition, copying: Mapping[str, Mapping[str, str]]) -> str:
+        for name in copying:
+            if partition in self._stored(name):
+                return name
+        for name, config in copying.items():
+            if copies_topic(config, partition.topic):
+                return name
+        raise Refused(f"none of {', '.join(copying)} copies {partition}, so none takes its position")
+
+    def _stored(self, name: str) -> dict[TopicPartition, int]:
+        found: dict[TopicPartition, int] = {}
+        for entry in self._connect.offsets(name):
+            try:
+                partition = TopicPartition(str(entry.partition["topic"]), int(str(entry.partition["partition"])))
+                if entry.offset is not None:
+                    found[partition] = int(str(entry.offset["offset"])) + 1
+            except (KeyError, ValueError) as error:
+                raise NeedsPerson(
+                    f"{name} keeps a position that is not MirrorMaker's ({dict(entry.partition)}): find out "
+                    "what it is, or declare it as external"
+                ) from error
+        return found
+
+    def _settled(self, wanted: Mapping[str, ConnectorState], deadline_seconds: float) -> ExistingStatus:
+        deadline = self._clock.monotonic() + deadline_seconds
+        for name, state in wanted.items():
+            left = max(0.0, deadline - self._clock.monotonic())
+            found = self._connect.wait_for(name, state, deadline_seconds=left)
+            if found.settled != state:
+                raise TryAgain(
+                    f"{name} is {found.settled}, expected {state}: {found.trace}. Look at the log of its Connect worker"
+                )
+        return self.status()
+
+
+def unfit_settings(
+    name: str,
+    config: Mapping[str, str],
+    topics: Sequence[str],
+    *,
+    owns: Callable[[str], bool],
+    copied: Iterable[str] = (),
+) -> list[str]:
+    """Return what of a connector's settings speaks against taking it over, a sentence each. Pure.
+
+    :param topics: all those of the source
+    :param owns: whether a topic belongs to the protection group
+    :param copied: topics in which it has a position, whatever its settings say now
+    """
+    found = []
+    policy = config.get("replication.policy.class", _DEFAULT_POLICY)
+    if policy != IDENTITY:
+        found.append(
+            f"{name} names copies by {policy}; only copies with the names of their originals "
+            "(IdentityReplicationPolicy) can be taken over. Observe it as one of observed_flows"
+        )
+    try:
+        matched = {topic for topic in topics if copies_topic(config, topic)}
+    except re.error as error:
+        found.append(f"topics of {name} cannot be read as patterns here ({error})")
+        matched = set()
+    return [*found, *not_alone(name, (matched | set(copied)) & set(topics), owns=owns)]
+
+
+def not_alone(name: str, topics: Iterable[str], *, owns: Callable[[str], bool]) -> list[str]:
+    """Return that a replicator also copies topics of others, if it does. Pure.
+
+    :param topics: that it copies
+    """
+    others = sorted(topic for topic in topics if not owns(topic))
+    if not others:
+        return []
+    shown = ", ".join(others[:3]) + (f" and {len(others) - 3} more" if len(others) > 3 else "")
+    return [
+        f"{name} also copies {shown}, which are not the group's, and it would be stopped: let another "
+        "connector copy them, or add them to the group"
+    ]
+
+
+def copies_topic(config: Mapping[str, str], topic: str) -> bool:
+    """Return whether a connector copies a topic of its source, by its own settings."""
+    excluded = config.get("topics.exclude", _EXCLUDED)
+    return _matches(config.get("topics", ".*"), topic) and not _matches(excluded, topic)
+
+
+def _matches(patterns: str, topic: str) -> bool:
+    """Return whether one of MirrorMaker's patterns, which match whole names, matches a topic."""
+    return any(re.fullmatch(pattern.strip(), topic) for pattern in patterns.split(",") if pattern.strip())
+
+
+def _entry(alias: str, partition: TopicPartition, offset: int) -> SourceOffset:
+    key = {"cluster": alias, "partition": partition.partition, "topic": partition.topic}
+    return SourceOffset(key, {"offset": offset - 1} if offset > 0 else None)

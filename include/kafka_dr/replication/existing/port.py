@@ -1,0 +1,170 @@
+"""What a take over needs of the replication that it stops and replaces, whatever does it.
+
+Replicators differ in what they can say and in what can be asked of them. Each adapter answers that with ``abilities``,
+in words that people read before they approve. A take over trusts none of them with records: how far the copy reaches is
+found out by comparing content, and that the flow is stopped is proven by the fence of its principal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Protocol, cast
+
+from kafka_dr.clusters import TopicPartition
+from kafka_dr.errors import NeedsPerson
+from kafka_dr.replication.connector_status import ConnectorState
+
+_AT_REST = ("absent", "stopped")
+
+
+@dataclass(frozen=True, slots=True)
+class Ability:
+    """One thing that a replicator can or cannot do.
+
+    :param reason: why, as a sentence that people read before they approve
+    """
+
+    can: bool
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Abilities:
+    """What an existing replicator can say, and what can be asked of it.
+
+    :param positions: say how far it has read; at-least-once flows may have copied more than that
+    :param exactly_once: be known to copy each record once; without it records may have been copied twice
+    :param stop: be asked to stop, so that more than the DENY of its principal keeps it from writing
+    :param resume: be asked to run again, when a take over is given back
+    :param seed: be given positions, when it is handed back after this project's flow has copied records
+    """
+
+    positions: Ability
+    exactly_once: Ability
+    stop: Ability
+    resume: Ability
+    seed: Ability
+
+    def to_json(self) -> dict[str, Any]:
+        """Return them as they are journaled and kept as evidence."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class PartStatus:
+    """One part of a replicator that runs and stops by itself, such as a connector.
+
+    :param state: ``unknown`` if nobody can say
+    :param detail: what a failed one failed with, or why the state is unknown; empty otherwise
+    """
+
+    name: str
+    state: ConnectorState
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ExistingStatus:
+    """What the parts of a replicator do. It does not say that anything is copied."""
+
+    parts: tuple[PartStatus, ...]
+
+    @property
+    def at_rest(self) -> bool:
+        """Whether each part is seen to be stopped, or not to be there."""
+        return all(part.state in _AT_REST for part in self.parts)
+
+    def state_of(self, name: str) -> ConnectorState:
+        """Return the state of a part; ``unknown`` if nothing is known of it."""
+        return next((part.state for part in self.parts if part.name == name), "unknown")
+
+    def __str__(self) -> str:
+        return ", ".join(f"{part.name} is {part.state} {part.detail}".rstrip() for part in self.parts)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as it is journaled before the replicator is stopped."""
+        return {"parts": [asdict(part) for part in self.parts]}
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> ExistingStatus:
+        """Read what :meth:`to_json` returned."""
+        return cls(
+            tuple(PartStatus(**{**part, "state": cast("ConnectorState", part["state"])}) for part in stored["parts"])
+        )
+
+
+class ExistingReplication(Protocol):
+    """Replication of a protection group's topics that somebody else has set up.
+
+    Positions are next to read on the source, by source partition. Each method that waits has a deadline.
+    """
+
+    @property
+    def described(self) -> str:
+        """What it is, as it is named in sentences: ``the connectors a, b of connect_west``."""
+        ...
+
+    def abilities(self) -> Abilities:
+        """Return what it can say, and what can be asked of it, as it is set up now.
+
+        :raises TryAgain: who knows that did not answer
+        """
+        ...
+
+    def status(self) -> ExistingStatus:
+        """Return what its parts do now.
+
+        :raises TryAgain: who knows that did not answer
+        """
+        ...
+
+    def unfit(self, topics: Iterable[str]) -> tuple[str, ...]:
+        """Return why it cannot be taken over, each as a sentence; none if nothing is seen that speaks against it.
+
+        :param topics: all those of the source: it must copy none of them that is not the group's
+        """
+        ...
+
+    def stop(self, deadline_seconds: float) -> ExistingStatus:
+        """Stop all of it and wait for that; one that is stopped already stays so.
+
+        :raises Refused: it cannot be asked to stop: see ``abilities``
+        :raises TryAgain: it had not stopped when the deadline passed
+        """
+        ...
+
+    def resume(self, was: ExistingStatus, deadline_seconds: float) -> ExistingStatus:
+        """Let each part do what it did before it was stopped, and wait for that.
+
+        :param was: what :meth:`status` said before :meth:`stop`
+        :raises Refused: it cannot be asked to run again: see ``abilities``
+        :raises TryAgain: it did not run when the deadline passed
+        """
+        ...
+
+    def positions(self) -> dict[TopicPartition, int] | None:
+        """Return how far it has read; ``None`` if nobody can say."""
+        ...
+
+    def seed(self, positions: Mapping[TopicPartition, int]) -> None:
+        """Give the stopped replicator these positions; partitions that are not named keep theirs.
+
+        :raises Refused: it takes no positions, or is not stopped
+        """
+        ...
+
+    def transactional_ids(self) -> tuple[str, ...]:
+        """Return the transactional ids that it writes with; none if it writes without, or if nobody can say."""
+        ...
+
+
+def stored_status(stored: object) -> ExistingStatus:
+    """Read a status from a journal.
+
+    :raises NeedsPerson: it cannot be read
+    """
+    try:
+        return ExistingStatus.from_json(cast("Mapping[str, Any]", stored))
+    except (KeyError, TypeError) as error:
+        raise NeedsPerson(f"the journaled status of the existing replication cannot be read ({error})") from error
