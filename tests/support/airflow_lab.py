@@ -75,11 +75,11 @@ class QuickLab(Lab):
             group["disaster"] = {"auto_propose": True, "probe_seconds": 2.0, "vantages": {"office": vantage}}
             # The proposal is looked at for longer than other tests want to wait for an approval to expire.
             group["timing"] |= {"confirm_seconds": 1, "approval_expiry_seconds": 900}
-        _replace(path, yaml.safe_dump(declared))
+        replace_file(path, yaml.safe_dump(declared))
         try:
             yield
         finally:
-            _replace(path, before)
+            replace_file(path, before)
 
     def _quick_topology(self, declared: str) -> Path:
         path = self.home.root / "topology.yaml"
@@ -99,7 +99,7 @@ class QuickLab(Lab):
         return path
 
 
-def _replace(path: Path, text: str) -> None:
+def replace_file(path: Path, text: str) -> None:
     """Replace a file at once, for those who read it at any moment."""
     draft = path.with_suffix(".draft")
     draft.write_text(text, "utf-8")

@@ -228,6 +228,11 @@ class Protection:
         with self.cluster(cluster, "admin") as client:
             client.groups.set_offsets({group: offsets})
 
+    def topic_ends(self, cluster: str) -> dict[TopicPartition, int]:
+        """Return the last stable offsets of the topic of payments."""
+        with self.cluster(cluster, "admin") as client:
+            return client.topics.last_stable_offsets([TopicPartition(self.topic, n) for n in range(self.partitions)])
+
     def wait_copied(self, *, source: str = "east", target: str = "west", seconds: float = 30) -> None:
         """Wait until the flow has passed every record of the source."""
         deadline = time.monotonic() + seconds
