@@ -20,7 +20,7 @@ CORE = ROOT / "include" / "kafka_dr"
 OWNERS = {
     "confluent_kafka": {"clusters"},
     "kafka": {"clusters"},
-    "httpx": {"replication", "access_rules"},
+    "httpx": {"http_endpoint", "kubernetes", "replication"},
     "pydantic": {"topology"},
     "pydantic_core": {"topology"},
     "yaml": {"topology"},

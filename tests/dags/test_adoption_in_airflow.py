@@ -114,7 +114,7 @@ def test_a_group_is_released_and_taken_over_from_what_copies_it_by_then(
             "give_back": "skipped",
         }
         assert str(alice.note("dr_adopt", run)).startswith("TAKEN OVER")
-        assert not copier.runs
+        assert not copier.is_running()
         state = airflow.state("west", GROUP)
         assert state is not None
         assert (state.phase, state.active, state.verb) == ("stable", "east", "take_over")

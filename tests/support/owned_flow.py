@@ -83,8 +83,7 @@ class OwnedFlow:
         with suppress(FileNotFoundError, ProcessLookupError):
             os.kill(int(self._process_file.read_text()), signal.SIGKILL)
 
-    @property
-    def runs(self) -> bool:
+    def is_running(self) -> bool:
         """Whether the process is there."""
         try:
             stat = Path(f"/proc/{int(self._process_file.read_text())}/stat").read_text()

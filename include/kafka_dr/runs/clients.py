@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
@@ -31,7 +31,7 @@ from kafka_dr.runs.executor import Executor
 from kafka_dr.runs.known_topics import KnownTopics
 from kafka_dr.runs.silent_clusters import SilentClusters
 from kafka_dr.storage import with_deadline
-from kafka_dr.topology import ProtectionGroup, Topology
+from kafka_dr.topology import ClusterSpec, ProtectionGroup, Topology, texts_of
 
 Role = Literal["operator", "probe", "audit", "replicator"]
 
@@ -300,23 +300,17 @@ class Clients:
 
         :param unreadable: errors of a connection that cannot be read; nobody can have used such a connection
         """
-        for cluster in self.topology.clusters.values():
-            for connection in cluster.kafka_connections:
+        specs: tuple[ClusterSpec | ProtectionGroup, ...] = (
+            *self.topology.clusters.values(),
+            *self.topology.protection_groups.values(),
+        )
+        for spec in specs:
+            for connection in spec.kafka_connections:
                 with suppress(*unreadable):
                     self.settings_of(connection)
-            for connection in cluster.http_connections:
+            for connection in spec.http_connections:
                 with suppress(*unreadable):
                     self.endpoint(connection)
-        for group in self.topology.protection_groups.values():
-            for connection in group.disaster.vantage_connections.values():
-                with suppress(*unreadable):
-                    self.endpoint(connection)
-            for connection in group.drill.connections.values() if group.drill else ():
-                with suppress(*unreadable):
-                    self.settings_of(connection)
-            if (existing := group.existing_replication) is not None and existing.connect is not None:
-                with suppress(*unreadable):
-                    self.endpoint(existing.connect)
 
     def settings_of(self, connection: str) -> ClientSettings:
         """Resolve a connection; what is secret about it must never be in any evidence from then on."""
@@ -371,7 +365,7 @@ class Clients:
     @cached_property
     def _declared(self) -> frozenset[str]:
         """Every name that the topology declares."""
-        return frozenset(_texts(self.topology.model_dump(mode="json")))
+        return frozenset(texts_of(self.topology.model_dump(mode="json")))
 
     def _keep_out(self, secret: str | None, *, login: str | None = None) -> None:
         self.evidence.secrets.add(secret, login=login, names=self._declared)
@@ -401,16 +395,3 @@ class Clients:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
-
-
-def _texts(declared: Any) -> Iterator[str]:
-    """Yield every name and other text of a declaration."""
-    if isinstance(declared, str):
-        yield declared
-    elif isinstance(declared, dict):
-        for name, inner in declared.items():
-            yield str(name)
-            yield from _texts(inner)
-    elif isinstance(declared, list):
-        for inner in declared:
-            yield from _texts(inner)

@@ -13,7 +13,7 @@ from kafka_dr.topology.audited import (
     observed_audits,
 )
 from kafka_dr.topology.cluster import ClusterSpec, ConnectionIds, PasswordEnd, PasswordEnds, ReplicatorEndpoint
-from kafka_dr.topology.declared import NotLookedUp, OnlyObserved, UnknownName
+from kafka_dr.topology.declared import NotLookedUp, OnlyObserved, UnknownName, texts_of
 from kafka_dr.topology.drill import DrillKind, DrillSpec
 from kafka_dr.topology.evidence import EvidenceSpec, RetentionSpec
 from kafka_dr.topology.existing import ExistingReplicationSpec, ReplicatorKind
@@ -45,6 +45,7 @@ from kafka_dr.topology.readers import GroupsPolicy
 
 __all__ = [
     "load",
+    "texts_of",
     "Topology",
     "TopologyError",
     "Mistake",

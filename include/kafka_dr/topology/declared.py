@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from kafka_dr.errors import Refused
 
@@ -35,3 +35,16 @@ def declared(things: Mapping[str, T], name: str, *, kind: str) -> T:
     known = f"declared are {', '.join(sorted(things))}." if things else "none is declared."
     hint = f"did you mean {near[0]!r}?" if near else known
     raise UnknownName(f"The topology declares no {kind} {name!r}: {hint}")
+
+
+def texts_of(dumped: Any) -> Iterator[str]:
+    """Yield every name and other text of a declaration, as pydantic dumps it for JSON."""
+    if isinstance(dumped, str):
+        yield dumped
+    elif isinstance(dumped, dict):
+        for name, inner in dumped.items():
+            yield str(name)
+            yield from texts_of(inner)
+    elif isinstance(dumped, list):
+        for inner in dumped:
+            yield from texts_of(inner)

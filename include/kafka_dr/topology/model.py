@@ -313,6 +313,18 @@ class ProtectionGroup(Section):
         return covers(name, literals=self.topics, prefixes=self.topic_prefixes)
 
     @property
+    def kafka_connections(self) -> tuple[str, ...]:
+        """The connection ids that belong to this group alone by which anything reaches a cluster."""
+        return () if self.drill is None else tuple(self.drill.connections.values())
+
+    @property
+    def http_connections(self) -> tuple[str, ...]:
+        """The connection ids of the services that this group alone needs: vantages, and what copies it now."""
+        existing = self.existing_replication
+        copied_by = () if existing is None else (existing.connect, existing.kubernetes)
+        return (*self.disaster.vantage_connections.values(), *filter(None, copied_by))
+
+    @property
     def canary_topic(self) -> str:
         """The topic of numbered records that shows whether, when and in which order records are copied."""
         return f"{self.name}.dr-canary"

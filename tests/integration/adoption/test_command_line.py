@@ -19,9 +19,7 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.long]
 
 
-def test_without_airflow_a_group_is_taken_over_and_released(
-    protection: Protection, spark: SparkSession
-) -> None:
+def test_without_airflow_a_group_is_taken_over_and_released(protection: Protection, spark: SparkSession) -> None:
     line, flow = CommandLine(protection), own_copier(protection)
     files, public = line.keys("alice")
     protection.changes["approver_keys"] = public
@@ -48,7 +46,7 @@ def test_without_airflow_a_group_is_taken_over_and_released(
         assert said.code == 0, said.err + said.out
         assert f"the take over of {protection.name} is done" in said.out
         assert protection.refuses_writes("west")
-        assert not flow.runs
+        assert not flow.is_running()
         state = protection.state("west")
         assert state is not None
         assert (state.phase, state.approved_by) == (Phase.STABLE, "alice")
@@ -60,7 +58,7 @@ def test_without_airflow_a_group_is_taken_over_and_released(
         said = line.run("un-adopt", *by_alice)
         assert said.code == 0, said.err + said.out
         assert f"the release of {protection.name} is done" in said.out
-        assert flow.runs
+        assert flow.is_running()
         protection.produce("east", 20)
         flow.wait_copied(protection.topic_ends("east"))
         now = outside_view.look(protection)

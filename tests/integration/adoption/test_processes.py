@@ -84,11 +84,11 @@ def test_a_process_is_taken_over_and_nothing_is_missing_or_copied_twice(
             state = protection.state("east")
             assert state is not None
             assert (state.phase, state.verb, state.epoch) == (Phase.STABLE, "take_over", 1)
-            assert flow.runs is not commands, flow.log.read_text()[-2000:]
+            assert flow.is_running() is not commands, flow.log.read_text()[-2000:]
             assert done[-1].good
 
             # What runs again, or never ended, cannot write: the DENY holds.
-            if not flow.runs:
+            if not flow.is_running():
                 flow.start()
             protection.produce("east", 100)
             protection.wait_copied()
@@ -116,12 +116,12 @@ def test_a_process_that_is_given_back_copies_again_without_a_gap(
             request, _ = taking.prepared(clients)
             for step in (StepName.CLAIM, StepName.STOP_EXISTING):
                 run_step(step, request, clients)
-            assert flow.runs is not commands
+            assert flow.is_running() is not commands
             protection.produce("east", 20)
             record = roll_back(request, clients)
         assert record.good, record.detail
         copied(flow, 20)
-        assert flow.runs
+        assert flow.is_running()
         assert values(protection, "west") == values(protection, "east")
         assert outside_view.look(protection).acls == before.acls
 

@@ -26,7 +26,7 @@ Actor = Generator[None, None, None]
 
 
 @dataclass
-class Datacenters:
+class Replications:
     """Two registers, and what may copy; the invariants are checked after every change."""
 
     registers: dict[str, MemoryRegister] = field(
@@ -58,13 +58,13 @@ class Datacenters:
             assert (self.denied, self.flow_runs) == (True, True), "adopted before everything was proven"
 
 
-def permit(world: Datacenters, state: RegisterState) -> None:
+def permit(world: Replications, state: RegisterState) -> None:
     found = world.registers["east"].read("orders")
     if found is None or not HeldBy(state.run, state.epoch, state.phase, state.attempt).permits(found):
         raise Refused("the register says otherwise")
 
 
-def take_over(world: Datacenters, run: str, process: str = "a process") -> Actor:
+def take_over(world: Replications, run: str, process: str = "a process") -> Actor:
     """Run from the register's state of the run to its end, as a process that takes the run first."""
     executor, state = Executor(process), world.standing
     yield
@@ -99,7 +99,7 @@ def take_over(world: Datacenters, run: str, process: str = "a process") -> Actor
     world.registers["west"].copy(new)
 
 
-def give_back(world: Datacenters, run: str, process: str = "a process") -> Actor:
+def give_back(world: Replications, run: str, process: str = "a process") -> Actor:
     """Undo a take over that has not ended."""
     state = world.standing
     yield
@@ -123,7 +123,7 @@ def give_back(world: Datacenters, run: str, process: str = "a process") -> Actor
     world.registers["west"].copy(state)
 
 
-def advance(world: Datacenters, actor: Actor, *, steps: int = 1000) -> bool:
+def advance(world: Replications, actor: Actor, *, steps: int = 1000) -> bool:
     """Let an actor take so many steps, and return whether it is done."""
     for _ in range(steps):
         try:
@@ -135,14 +135,14 @@ def advance(world: Datacenters, actor: Actor, *, steps: int = 1000) -> bool:
     return False
 
 
-FORWARD = sum(1 for _ in take_over(Datacenters(), "a"))
+FORWARD = sum(1 for _ in take_over(Replications(), "a"))
 ACTORS = [(take_over, "a"), (take_over, "a"), (give_back, "a"), (give_back, "a"), (take_over, "b"), (give_back, "b")]
 
 
 @given(st.lists(st.integers(0, len(ACTORS) - 1), max_size=50))
 @settings(max_examples=60, deadline=None)
 def test_no_interleaving_lets_two_copy_or_adopts_what_is_given_back(turns: list[int]) -> None:
-    world, names = Datacenters(), itertools.count()
+    world, names = Replications(), itertools.count()
 
     def start(number: int) -> Actor:
         make, run = ACTORS[number]
@@ -156,7 +156,7 @@ def test_no_interleaving_lets_two_copy_or_adopts_what_is_given_back(turns: list[
 
 @pytest.mark.parametrize("prefix", range(FORWARD + 1))
 def test_from_every_interrupted_prefix_a_take_over_is_given_back_or_was_the_last_act(prefix: int) -> None:
-    world = Datacenters()
+    world = Replications()
     zombie = take_over(world, "a")
     advance(world, zombie, steps=prefix)
     claimed, adopted = world.owner is not None, world.owner == ("a", Phase.STABLE)
@@ -180,7 +180,7 @@ def test_from_every_interrupted_prefix_a_take_over_is_given_back_or_was_the_last
 @pytest.mark.parametrize("undone", range(7))
 @pytest.mark.parametrize("prefix", range(FORWARD + 1))
 def test_an_interrupted_give_back_is_run_again_to_the_same_end(prefix: int, undone: int) -> None:
-    world = Datacenters()
+    world = Replications()
     advance(world, take_over(world, "a"), steps=prefix)
     advance(world, give_back(world, "a"), steps=undone)
     advance(world, give_back(world, "a"))
@@ -192,7 +192,7 @@ def test_an_interrupted_give_back_is_run_again_to_the_same_end(prefix: int, undo
 
 @pytest.mark.parametrize("prefix", range(FORWARD + 1))
 def test_a_process_that_sleeps_anywhere_and_wakes_when_another_has_finished_changes_nothing(prefix: int) -> None:
-    world = Datacenters()
+    world = Replications()
     sleeper = take_over(world, "a", "sleeper")
     advance(world, sleeper, steps=prefix)
     advance(world, take_over(world, "a", "another"))
@@ -204,7 +204,7 @@ def test_a_process_that_sleeps_anywhere_and_wakes_when_another_has_finished_chan
 
 @pytest.mark.parametrize("prefix", range(FORWARD + 1))
 def test_two_runs_never_take_over_the_same_group(prefix: int) -> None:
-    world = Datacenters()
+    world = Replications()
     first = take_over(world, "a")
     advance(world, first, steps=prefix)
     held = world.owner

@@ -100,8 +100,8 @@ def _principal_writes_the_copy(context: TakeOverContext) -> Check:
     run, principal, name = context.run, context.declared.principal, "writers_of_the_copy"
     if not run.decides_by_acls(run.target):
         said = (
-            f"ACLs do not decide on {run.target}, so nothing would prove that {principal} is denied, and its owner could "
-            "resume it at any time: observe this replication as an observed flow, or stop it and adopt without it"
+            f"ACLs do not decide on {run.target}, so nothing would prove that {principal} is denied, and its owner "
+            "could resume it at any time: observe this replication as an observed flow, or stop it and adopt without it"
         )
         return Check(name, "failed", said)
     topics = run.read_cache.topics(run.target)
