@@ -114,7 +114,8 @@ def existing_change_fence(group: ProtectionGroup) -> frozenset[Acl]:
 
 
 def _existing(group: ProtectionGroup) -> tuple[str, ...]:
-    return () if group.existing_replication is None else (group.existing_replication.principal,)
+    existing = group.existing_replication
+    return () if existing is None or group.existing_is_own else (existing.principal,)
 
 
 _Resource = tuple[ResourceType, str, PatternType]

@@ -25,7 +25,7 @@ class ExistingReplicationSpec(Section):
     )
     principal: Principal = Field(
         description="the principal that it writes to the standby as; a take over denies it the group's topics there, "
-        "so it must be no principal that anything else needs"
+        "so it must be no principal that anything else needs. The replicator's own with exactly-once connectors alone"
     )
     connect: ConnectionId | None = Field(
         default=None,

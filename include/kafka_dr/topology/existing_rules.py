@@ -74,11 +74,15 @@ def _principal(document: Document, here: Path, spec: Path) -> Iterator[Mistake]:
     """A take over denies this principal: nobody else may work as it, and no ACL stops a super user."""
     path = (*spec, "principal")
     principal = document.at(*path)
+    # Exactly-once connectors can be stopped for good without a DENY: their transactional ids are taken over.
+    own = document.at(*spec, "replicator") == "mirrormaker_connect" and principal == document.at(*here, _ROLES[0])
     for group in document.keys("protection_groups"):
         other = ("protection_groups", group)
         named = [(document.at(*other, key), key) for key in _ROLES]
         named += [(name, "principals") for name, _ in document.texts(*other, "principals")]
         named.append((document.at(*other, "drill", "principal"), "drill.principal"))
+        if own:
+            named = [(name, key) for name, key in named if key != "replicator_principal"]
         for key in (key for name, key in named if isinstance(principal, str) and name == principal):
             seen = f"{principal!r} is also in {key} of {group!r}, which the take over would stop, too"
             yield document.mistake(path, seen, "let the existing replication write as a principal of its own")

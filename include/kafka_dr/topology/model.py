@@ -329,6 +329,12 @@ class ProtectionGroup(Section):
         """The topic of numbered records that shows whether, when and in which order records are copied."""
         return f"{self.name}.dr-canary"
 
+    @property
+    def existing_is_own(self) -> bool:
+        """Whether the existing replication writes as this project's replicator, so that no DENY can stop it alone."""
+        existing = self.existing_replication
+        return existing is not None and existing.principal == self.replicator_principal
+
     def owns_topic(self, name: str) -> bool:
         """Return whether a topic moves with this group; internal ones never do."""
         if is_internal_topic(name):

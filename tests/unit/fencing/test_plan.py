@@ -123,3 +123,8 @@ def test_what_was_there_before_an_adoption_is_denied_by_its_own_principal_alone(
     assert {(acl.operation, acl.resource) for acl in writes} == {(AclOperation.WRITE, ResourceType.TOPIC)}
     assert AclOperation.WRITE not in {acl.operation for acl in changes}
     assert not (writes | changes) & (plan.standby(taken_over) | plan.flow_fence(taken_over))
+    own = spec.model_copy(update={"principal": group.replicator_principal})
+    kept = group.model_copy(update={"existing_replication": own})
+    assert plan.existing_fence(kept) == plan.existing_change_fence(kept) == frozenset(), (
+        "this project's flow writes as it"
+    )

@@ -19,6 +19,8 @@ STRIMZI = (
 )
 REPLICATOR = "{replicator: confluent_replicator, principal: 'User:old', connect: c, connectors: [a]}"
 
+OURS = ON_CONNECT.replace("User:old", "User:replicator")
+
 
 def existing(section: str) -> tuple[str, str]:
     return ROUTE, f"{ROUTE}    existing_replication: {section}\n"
@@ -61,6 +63,7 @@ def test_connectors_are_declared_by_name_and_a_process_by_the_topic_of_its_posit
         ),
         ("{replicator: external, principal: 'User:old', stop_command: []}", "this list is empty"),
         ("{replicator: external, principal: 'User:replicator'}", "also in replicator_principal of 'orders'"),
+        (ON_CONNECT.replace("User:old", "User:orders-app"), "also in principals of 'orders'"),
         ("{replicator: external, principal: 'User:orders-app'}", "also in principals of 'orders'"),
         ("{replicator: external, principal: 'User:admin'}", "a super user, which no ACL can stop from writing"),
         ("{replicator: external}", "this key is missing; add principal"),
@@ -70,6 +73,13 @@ def test_what_contradicts_itself_is_named(edited: Edit, mistakes_in: Complain, s
     found = mistakes_in(edited(existing(section)))
 
     assert [each for each in found if said in each], found
+
+
+def test_connectors_that_write_as_the_projects_replicator_may_be_taken_as_they_are(
+    edited: Edit, load_text: Load
+) -> None:
+    others, ours = (load_text(edited(existing(each))).group("orders") for each in (ON_CONNECT, OURS))
+    assert (others.existing_is_own, ours.existing_is_own) == (False, True)
 
 
 def test_no_other_group_may_need_its_principal(edited: Edit, mistakes_in: Complain, second: str) -> None:

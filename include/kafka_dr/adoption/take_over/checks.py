@@ -126,6 +126,23 @@ def _principal_writes_the_copy(context: TakeOverContext) -> Check:
     return Check.that(name, not wrong, "; ".join(wrong) or f"{principal} writes the copy on {run.target}")
 
 
+def _can_be_kept_still(context: TakeOverContext) -> Check:
+    """Return whether the existing replication can be kept from writing once it is stopped."""
+    name, principal = "existing_can_be_kept_still", context.declared.principal
+    if not context.run.group.existing_is_own:
+        return Check(name, "ok", f"{principal} will be denied the group's topics on {context.run.target}")
+    said = f"it writes as this project's replicator ({principal}), which cannot be denied"
+    if not (able := context.existing.abilities().exactly_once).can or not context.existing.transactional_ids():
+        why = (
+            able.reason if not able.can else "it runs on another Connect than this project's, so its ids are not known"
+        )
+        said = f"{said}, and {why}: let it write as a principal of its own"
+        return Check(name, "failed", said)
+    return Check(
+        name, "ok", f"{said}: its transactional ids are taken over, and it is deleted when the group is adopted"
+    )
+
+
 def _own_flow_is_still(context: TakeOverContext) -> Check:
     run = context.run
     found = run.clients.replicator(run.flow).status()
@@ -227,6 +244,7 @@ _QUESTIONS: tuple[tuple[str, Question], ...] = (
         lambda c: register_checks.register_topic(c.run, (c.run.source, c.run.target), is_needed=False),
     ),
     ("writers_of_the_copy", _principal_writes_the_copy),
+    ("existing_can_be_kept_still", _can_be_kept_still),
     ("topics_correspond", _topics_correspond),
     ("own_flow_is_still", _own_flow_is_still),
     ("flow_back_is_still", lambda c: flow_back_is_still(c.run, as_adopted(c.run))),

@@ -6,6 +6,7 @@ from functools import cached_property
 
 from kafka_dr.adoption.take_over.audited_copy import AuditedCopy, audited_copy
 from kafka_dr.clusters import TopicPartition
+from kafka_dr.errors import Refused
 from kafka_dr.register.taken_over import COPY, CopyMade
 from kafka_dr.replication.existing import ExistingReplication
 from kafka_dr.runs.existing_flow import declared, existing_replication
@@ -34,6 +35,17 @@ class TakeOverContext:
         :raises Refused: the topology declares none, or one that cannot be taken over
         """
         return existing_replication(self.run.clients, self.run.flow)
+
+    def require_still(self) -> None:
+        """Ask whether the existing replication is stopped, if it writes as this project's replicator.
+
+        :raises Refused: somebody started it again, and no DENY keeps it from writing
+        """
+        if self.run.group.existing_is_own and not (found := self.existing.status()).at_rest:
+            raise Refused(
+                f"{found}: somebody started it again, and it writes as this project's replicator, so that both would "
+                "copy. Stop it, then trigger a new run"
+            )
 
     @cached_property
     def audited(self) -> AuditedCopy:

@@ -29,6 +29,7 @@ def facts(context: TakeOverContext, checks: Sequence[Check]) -> dict[str, Any]:
             "connectors": list(declared.connectors),
             "stop_command": list(declared.stop_command or ()),
             "start_command": list(declared.start_command or ()),
+            "is_deleted": context.run.group.existing_is_own,
         },
         **_of_the_audit(context),
     }

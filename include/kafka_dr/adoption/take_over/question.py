@@ -33,12 +33,14 @@ def sheet(run: Run, seen: Mapping[str, Any]) -> Sheet:
     facts = seen["facts"]
     decided, measured = facts["decision"], facts["measurements"]
     group, active, standby = (markdown(name) for name in (run.group.name, run.source, run.target))
-    principal = code(decided["existing_replication"]["principal"])
+    then = f"{code(decided['existing_replication']['principal'])} is denied there"
+    if decided["existing_replication"]["is_deleted"]:
+        then = "deleted when the group is adopted"
     asked = f"replace what copies {run.group.name} from {run.source} to {run.target}, and protect it?"
     return Sheet(
         subject=subject(run.request.verb, asked, dry_run=run.request.dry_run),
         moves=f"no application: **{group}** stays active on **{active}**. What copies {partitions_said(decided)} to "
-        f"**{standby}** is stopped, {principal} is denied there, and this project's flow continues at the same offset",
+        f"**{standby}** is stopped, {then}, and this project's flow continues at the same offset",
         lost=_faults(decided),
         writes_stop=f"not at all: applications write to {active} all the time. From the stop of the old replication to "
         "the start of the new flow nothing is copied",

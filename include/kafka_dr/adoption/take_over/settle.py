@@ -7,6 +7,8 @@ from typing import Any
 
 from kafka_dr.adoption.adoptable import route_agrees
 from kafka_dr.adoption.first_route import write_first_route
+from kafka_dr.adoption.take_over.context import TakeOverContext
+from kafka_dr.errors import NeedsPerson
 from kafka_dr.outcomes import Check
 from kafka_dr.register import Phase
 from kafka_dr.register.transitions import taken_over
@@ -16,10 +18,12 @@ from kafka_dr.runs.run import Run
 
 def intent(run: Run) -> Sequence[str]:
     """Say what acting means."""
-    return (
+    said = (
         f"write a route to {run.source} if there is none",
         f"write to the registers that {run.group.name} is adopted: active on {run.source}, standby {run.target}",
     )
+    own = f"then delete {TakeOverContext(run).existing.described}: nobody may start it again"
+    return (*said, own) if run.group.existing_is_own else said
 
 
 def act(run: Run) -> Mapping[str, Any]:
@@ -27,9 +31,29 @@ def act(run: Run) -> Mapping[str, Any]:
     state = run.record()
     route = write_first_route(run, state)
     if state.phase is Phase.ADOPTING:
+        TakeOverContext(run).require_still()
         state = run.advance(taken_over(state, run=run.request.run, at=run.clock.now()))
     run.clients.register(run.target).copy(state)
+    if run.group.existing_is_own:
+        _delete_existing(run)
     return {**standing_facts(state), "settled_at": state.at, "route": route}
+
+
+def _delete_existing(run: Run) -> None:
+    """Delete the existing replication, so that nobody starts it again: nothing denies what it writes.
+
+    :raises NeedsPerson: it did not rest any more
+    """
+    existing = TakeOverContext(run).existing
+    found = existing.status()
+    if not found.at_rest:
+        existing.stop(run.group.timing.step_deadline_seconds)
+    existing.remove()
+    if not found.at_rest:
+        raise NeedsPerson(
+            f"{found}: somebody started it again while {run.group.name} was adopted. It is deleted now; what it has "
+            "copied meanwhile may be there twice: trigger DR: checksum audit, which counts it, and run this step again"
+        )
 
 
 def prove(run: Run) -> Sequence[Check]:

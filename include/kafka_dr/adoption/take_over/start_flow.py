@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from kafka_dr.adoption.take_over.context import TakeOverContext
 from kafka_dr.adoption.take_over.verify_tail import BEGINS
 from kafka_dr.named_rows import positions_from_json
 from kafka_dr.outcomes import Check
@@ -36,6 +37,7 @@ def act(run: Run) -> Mapping[str, Any]:
     else:
         # What was journaled before is what the connector may have begun with.
         seed = FlowSeed.from_json(journaled)
+    TakeOverContext(run).require_still()
     begin(run, run.flow, lambda: seed.on_source, epoch=state.epoch, guard=run.guard(Phase.ADOPTING))
     return {"seeded": len(seed.on_source), "epoch": seed.epoch}
 

@@ -35,11 +35,17 @@ def intent(run: Run) -> Sequence[str]:
     context = TakeOverContext(run)
     stops = context.existing.abilities().stop
     asked = f"ask {context.existing.described} to stop" if stops.can else f"ask nobody to stop ({stops.reason})"
+    group, principal = run.group, context.declared.principal
+    denies = (
+        f"deny {principal} WRITE, and changes, on the group's topics on {run.target}, and READ on its consumer groups; "
+        "deny the applications there what a standby denies"
+    )
+    if group.existing_is_own:
+        denies = f"take over its transactional ids; deny the applications on {run.target} what a standby denies"
     return (
         f"compare what was copied to {run.target} since the audit, while the existing replication runs",
         f"journal what its parts do and how far they have read; {asked}",
-        f"deny {context.declared.principal} WRITE, and changes, on the group's topics on {run.target}, and READ on its "
-        "consumer groups; deny the applications there what a standby denies",
+        denies,
         f"end the transactions that are open on {run.target}, and see that nothing is written there any more",
     )
 

@@ -156,6 +156,13 @@ class MirrorMakerOnConnect:
                     f"instead of {wanted[wrong[0]]}: somebody else sets them. Leave it stopped and find out who"
                 )
 
+    def remove(self) -> None:
+        """Delete every connector; its offsets stay with Connect."""
+        if not (found := self.status()).at_rest:
+            raise Refused(f"{found}: expected stopped, so nothing was deleted")
+        for name in self._names:
+            self._connect.delete(name)
+
     def transactional_ids(self) -> tuple[str, ...]:
         """Return the ids of all tasks of exactly-once connectors, if the ``group.id`` of the workers is known."""
         if self._worker_group is None:

@@ -90,6 +90,10 @@ class OwnedProcess:
         """Refuse: it takes no positions."""
         raise Refused(f"{self.described} takes no positions")
 
+    def remove(self) -> None:
+        """Refuse: it belongs to somebody else."""
+        raise Refused(f"{self.described} cannot be deleted")
+
     def transactional_ids(self) -> tuple[str, ...]:
         """Return none: nobody can say; what is open on the target is ended by partition."""
         return ()

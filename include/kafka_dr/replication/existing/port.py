@@ -154,6 +154,13 @@ class ExistingReplication(Protocol):
         """
         ...
 
+    def remove(self) -> None:
+        """Delete the stopped replicator, so that nobody starts it again; nothing, if it is gone.
+
+        :raises Refused: it cannot be deleted, or is not stopped
+        """
+        ...
+
     def transactional_ids(self) -> tuple[str, ...]:
         """Return the transactional ids that it writes with; none if it writes without, or if nobody can say."""
         ...

@@ -1,0 +1,109 @@
+"""A connector that copies exactly once as this project's replicator is taken over with its copy, and deleted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+
+from kafka_dr.adoption.take_over.give_back import give_back
+from kafka_dr.clock import SystemClock
+from kafka_dr.clusters import TopicPartition
+from kafka_dr.failover.runner import run_step
+from kafka_dr.register import Phase
+from kafka_dr.replication import ConnectClient
+from kafka_dr.runs.group_context import GroupContext
+from kafka_dr.runs.record import StepFailed
+from kafka_dr.runs.request import StepName
+from kafka_dr.topology import ExistingReplicationSpec
+from support import outside_view
+from support.protection import Protection
+from support.taking_over import TakingOver
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.long]
+
+
+class OwnConnector:
+    """A connector of another name with the settings of this project, on the standby's own Connect."""
+
+    def __init__(self, protection: Protection) -> None:
+        self.protection = protection
+        self.name = f"team-{protection.name}"
+        topology = protection.topology
+        self.id = topology.cluster("west").connect
+        with protection.clients() as clients:
+            self.connect = ConnectClient(clients.endpoint(self.id), clock=SystemClock())
+            group = GroupContext(protection.name, clients).group
+            self._settings = clients.replicator(protection.flow, group=group).config()
+        spec = ExistingReplicationSpec(
+            replicator="mirrormaker_connect",
+            principal=topology.group(protection.name).replicator_principal,
+            connect=self.id,
+            connectors=(self.name,),
+        )
+        protection.changes.update({"existing_replication": spec, "drill": None})
+
+    def start(self) -> None:
+        settings = {key: value for key, value in self._settings.items() if key != "name"}
+        self.connect.create(self.name, settings, stopped=False)
+        assert self.connect.wait_for(self.name, "running", deadline_seconds=60).settled == "running"
+
+    def end(self) -> None:
+        self.connect.delete(self.name)
+        self.connect.close()
+
+
+@pytest.fixture
+def connector(protection: Protection) -> Iterator[OwnConnector]:
+    found = OwnConnector(protection)
+    protection.produce("east", 200)
+    found.start()
+    protection.wait_copied()
+    try:
+        yield found
+    finally:
+        found.end()
+
+
+def values(protection: Protection, cluster: str) -> dict[TopicPartition, list[bytes | None]]:
+    return {p: [value for _, _, value, _ in log] for p, log in outside_view.contents(protection, cluster).items()}
+
+
+def test_it_is_taken_over_without_a_second_copy_and_is_gone_then(connector: OwnConnector, spark: SparkSession) -> None:
+    protection = connector.protection
+    with protection.clients() as clients:
+        _, asked = TakingOver(protection, spark).take_over(clients)
+    assert "deleted when the group is adopted" in asked
+    state = protection.state("east")
+    assert state is not None
+    assert (state.phase, state.verb) == (Phase.STABLE, "take_over")
+    assert connector.connect.status(connector.name).settled == "absent"
+    protection.produce("east", 50)
+    protection.wait_copied()
+    assert values(protection, "west") == values(protection, "east")
+    assert protection.refuses_writes("west")
+
+
+def test_one_that_is_started_again_meanwhile_ends_the_take_over_and_runs_on(
+    connector: OwnConnector, spark: SparkSession
+) -> None:
+    protection = connector.protection
+    taking = TakingOver(protection, spark)
+    with protection.clients() as clients:
+        request, _ = taking.prepared(clients)
+        for step in (StepName.CLAIM, StepName.STOP_EXISTING, StepName.VERIFY_TAIL):
+            run_step(step, request, clients)
+        connector.connect.resume(connector.name)
+        connector.connect.wait_for(connector.name, "running", deadline_seconds=60)
+        with pytest.raises(StepFailed, match="somebody started it again"):
+            run_step(StepName.START_FLOW, request, clients)
+        assert outside_view.connectors(protection) == {}
+        assert give_back(request, clients).outcome == "done"
+    assert connector.connect.status(connector.name).settled == "running"
+    protection.produce("east", 50)
+    protection.wait_copied()
+    assert values(protection, "west") == values(protection, "east")
