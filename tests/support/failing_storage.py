@@ -11,7 +11,7 @@ from kafka_dr.errors import TryAgain
 from kafka_dr.register.memory_register import MemoryRegister
 from kafka_dr.runs.clients import Clients
 from kafka_dr.storage import ChildAccess, DeadlinePath, StorageSilent
-from kafka_dr.storage.access import Operation, Patience
+from kafka_dr.storage.access import AccessDeadline, Operation
 from kafka_dr.topology import load
 
 TOPOLOGY = Path(__file__).parents[2] / "include" / "topology.yaml"
@@ -30,7 +30,7 @@ class FailingStorage:
         self.asked = 0
         #: Parts of the names of files that it does not take, while it works.
         self.refuses: tuple[str, ...] = ()
-        self._real = ChildAccess(Patience(60))
+        self._real = ChildAccess(AccessDeadline(60))
 
     def do(
         self, operation: Operation, path: Any, *, other: Any = "", offset: int = 0, size: int = 0, data: bytes = b""

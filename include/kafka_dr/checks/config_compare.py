@@ -7,7 +7,7 @@ from functools import partial
 
 from kafka_dr import parallel
 from kafka_dr.clusters import Acl
-from kafka_dr.config_sync import Item, Plan, Side, gate, make_plan, read_sides
+from kafka_dr.config_sync import ComparedCluster, Item, Plan, gate, make_plan, read_clusters
 from kafka_dr.config_sync.plan import compare_connector, unknown_connector
 from kafka_dr.errors import KafkaDrError, Refused
 from kafka_dr.outcomes import Check
@@ -37,11 +37,11 @@ def plan_between(
     :raises Refused: a cluster is not the one that the topology declares
     """
 
-    def side(name: str) -> Side:
+    def compared(name: str) -> ComparedCluster:
         cluster = context.operator(name)
         fence = context.clients.register(name).added_acls(context.group.name, name).current
         audit, spec = context.clients.cluster(name, "audit"), context.clients.topology.cluster(name)
-        return Side(
+        return ComparedCluster(
             cluster,
             fence,
             acls=partial(acls, name) if acls else cluster.acls.list,
@@ -52,9 +52,9 @@ def plan_between(
         )
 
     flow = Flow(context.group.name, active, standby)
-    active_side, standby_side = parallel.at_once(lambda: side(active), lambda: side(standby))
+    active_cluster, standby_cluster = parallel.at_once(lambda: compared(active), lambda: compared(standby))
     connector, (active_now, standby_now) = parallel.at_once(
-        lambda: _connector(context, flow), lambda: read_sides(active_side, standby_side, context.group)
+        lambda: _connector(context, flow), lambda: read_clusters(active_cluster, standby_cluster, context.group)
     )
     for snapshot in (active_now, standby_now):
         require_cluster(context, snapshot.cluster, snapshot.cluster_id)

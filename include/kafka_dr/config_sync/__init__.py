@@ -6,7 +6,7 @@ from kafka_dr.config_sync.gate import StandbyReadiness
 from kafka_dr.config_sync.items import Item, ItemKind, ItemVerdict
 from kafka_dr.config_sync.plan import Plan, make_plan
 from kafka_dr.config_sync.policy import KeyClass, Policy
-from kafka_dr.config_sync.reading import Side, read_sides
+from kafka_dr.config_sync.reading import ComparedCluster, read_clusters
 from kafka_dr.config_sync.simulation import Access
 from kafka_dr.config_sync.snapshot import Snapshot, TopicConfig
 
@@ -18,10 +18,10 @@ __all__ = [
     "KeyClass",
     "Plan",
     "Policy",
-    "Side",
+    "ComparedCluster",
     "Snapshot",
     "TopicConfig",
     "ItemVerdict",
     "make_plan",
-    "read_sides",
+    "read_clusters",
 ]

@@ -117,9 +117,9 @@ def make_plan(
 
 def _sections(active: Snapshot, standby: Snapshot) -> Iterator[Item]:
     """Yield a row for each section of a cluster that could not be read and is in no other row."""
-    for side in (active, standby):
-        for section in sorted({TOPICS, NAMES, GROUPS} & side.unknown.keys()):
-            name, reason = f"{section} on {side.cluster}", side.unknown[section]
+    for snapshot in (active, standby):
+        for section in sorted({TOPICS, NAMES, GROUPS} & snapshot.unknown.keys()):
+            name, reason = f"{section} on {snapshot.cluster}", snapshot.unknown[section]
             yield Item(ItemKind.TOPIC, name, "", None, None, ItemVerdict.UNKNOWN, reason, blocks=True)
 
 

@@ -36,7 +36,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class ComparedCluster:
     """A cluster to be read.
 
     :param cluster: reached as the operator
@@ -57,14 +57,18 @@ class Side:
     open_to_all: bool = False
 
 
-def read_sides(active: Side, standby: Side, group: ProtectionGroup) -> tuple[Snapshot, Snapshot]:
+def read_clusters(
+    active: ComparedCluster, standby: ComparedCluster, group: ProtectionGroup
+) -> tuple[Snapshot, Snapshot]:
     """Read two clusters at the same time, as far as a protection group is concerned.
 
     :raises ClusterUnreachable: a cluster does not answer at all
     """
-    sides = (active, standby)
-    topics, others = at_once(lambda: _read_topics(sides, group), lambda: ask_all(_read_others, sides))
-    first, second = (_snapshot(side, read, others[side], group) for side, read in zip(sides, topics, strict=True))
+    clusters = (active, standby)
+    topics, others = at_once(lambda: _read_topics(clusters, group), lambda: ask_all(_read_others, clusters))
+    first, second = (
+        _snapshot(compared, read, others[compared], group) for compared, read in zip(clusters, topics, strict=True)
+    )
     return first, second
 
 
@@ -82,11 +86,11 @@ class _TopicsRead:
     seen_by_audit: Collection[str] | KafkaDrError
 
 
-def _read_topics(sides: Sequence[Side], group: ProtectionGroup) -> list[_TopicsRead]:
+def _read_topics(clusters: Sequence[ComparedCluster], group: ProtectionGroup) -> list[_TopicsRead]:
     """Ask both clusters about each name: a missing topic and a hidden one have different answers."""
     overviews, seen = at_once(
-        lambda: ask_all(lambda side: side.cluster.configs.overview(), sides),
-        lambda: ask_each(lambda side: side.seen_by_audit(), sides),
+        lambda: ask_all(lambda compared: compared.cluster.configs.overview(), clusters),
+        lambda: ask_each(lambda compared: compared.seen_by_audit(), clusters),
     )
     listed = [
         *(each.topics for each in overviews.values()),
@@ -95,8 +99,8 @@ def _read_topics(sides: Sequence[Side], group: ProtectionGroup) -> list[_TopicsR
     names = (
         {name for each in listed for name in each if group.owns_topic(name)} | set(group.topics) | {group.canary_topic}
     )
-    described = ask_each(lambda side: side.cluster.configs.describe(names), sides)
-    return [_TopicsRead(names, overviews[side], described[side], seen[side]) for side in sides]
+    described = ask_each(lambda compared: compared.cluster.configs.describe(names), clusters)
+    return [_TopicsRead(names, overviews[compared], described[compared], seen[compared]) for compared in clusters]
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,10 +114,10 @@ class _OthersRead:
     inherited: Mapping[str, ConfigValue] | KafkaDrError
 
 
-def _read_others(side: Side) -> _OthersRead:
-    cluster = side.cluster
+def _read_others(compared: ComparedCluster) -> _OthersRead:
+    cluster = compared.cluster
     asked: dict[str, Callable[[], Any]] = {
-        "acls": side.acls if side.acls_decide else frozenset,
+        "acls": compared.acls if compared.acls_decide else frozenset,
         "quotas": cluster.quotas.list,
         "users": cluster.scram_users.list,
         "groups": cluster.groups.names,
@@ -138,7 +142,7 @@ class _Answers:
         return answer
 
 
-def _snapshot(side: Side, read: _TopicsRead, others: _OthersRead, group: ProtectionGroup) -> Snapshot:
+def _snapshot(compared: ComparedCluster, read: _TopicsRead, others: _OthersRead, group: ProtectionGroup) -> Snapshot:
     taken = _Answers()
     no_defaults: Mapping[str, ConfigValue] = {}
     described = taken(TOPICS, read.described, Described({}, {}))
@@ -150,18 +154,18 @@ def _snapshot(side: Side, read: _TopicsRead, others: _OthersRead, group: Protect
     groups = taken(GROUPS, others.groups, frozenset[str]())
     taken(NAMES, read.seen_by_audit, ())
     return Snapshot(
-        cluster=side.cluster.name,
+        cluster=compared.cluster.name,
         cluster_id=read.overview.cluster_id,
         brokers=read.overview.brokers,
         topics=topics,
         # Where it is not known what they inherit, new topics set everything that counts.
         inherited=_Answers()("what topics inherit", others.inherited, no_defaults),
         own_topics=frozenset(name for name in read.overview.topics if name.startswith(OWN_TOPICS)),
-        acls=acls - side.fence,
-        fence=side.fence & acls,
-        rules_in=side.rules_in,
-        acls_decide=side.acls_decide,
-        open_to_all=side.open_to_all,
+        acls=acls - compared.fence,
+        fence=compared.fence & acls,
+        rules_in=compared.rules_in,
+        acls_decide=compared.acls_decide,
+        open_to_all=compared.open_to_all,
         quotas=quotas,
         users=users,
         groups=frozenset(filter(group.owns_group, groups)),

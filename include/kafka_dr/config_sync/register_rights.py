@@ -23,18 +23,18 @@ class RegisterRights:
     """
 
     def __init__(self, active: Snapshot, standby: Snapshot, groups: Collection[ProtectionGroup]) -> None:
-        self._sides = (active, standby)
-        self._wanted = {side.cluster: guarded(groups, side.own_topics) for side in self._sides}
+        self._snapshots = (active, standby)
+        self._wanted = {snapshot.cluster: guarded(groups, snapshot.own_topics) for snapshot in self._snapshots}
         self._super_users = frozenset(user for group in groups for user in group.super_users)
 
     def rows(self) -> Iterator[Item]:
         """Yield one row for each right that reaches a register on one of the clusters."""
         found: dict[Acl | None, dict[str, list[Intruder]]] = {}
-        for side in self._sides:
-            if ACLS not in side.unknown:
-                for each in self._intruders(side, side.acls):
-                    found.setdefault(each.right, {}).setdefault(side.cluster, []).append(each)
-        active, standby = (side.cluster for side in self._sides)
+        for snapshot in self._snapshots:
+            if ACLS not in snapshot.unknown:
+                for each in self._intruders(snapshot, snapshot.acls):
+                    found.setdefault(each.right, {}).setdefault(snapshot.cluster, []).append(each)
+        active, standby = (snapshot.cluster for snapshot in self._snapshots)
         for right, by_cluster in sorted(found.items(), key=lambda row: str(row[0])):
             first, *others = next(iter(by_cluster.values()))
             more = f" (and {len(others)} more such rights come from it)" if others else ""
@@ -44,7 +44,7 @@ class RegisterRights:
 
     def opened_by(self, acl: Acl) -> Intruder | None:
         """Return what an ACL would open on the standby if it were added; ``None`` if no register is reached."""
-        _, standby = self._sides
+        _, standby = self._snapshots
         reached = [each for each in self._wanted[standby.cluster] if each.is_reached_by(acl)]
         if not reached:
             return None
@@ -52,10 +52,10 @@ class RegisterRights:
         return next((each for each in able if each.principal in (acl.principal, EVERYONE)), None)
 
     def _intruders(
-        self, side: Snapshot, acls: Collection[Acl], wanted: Collection[Guarded] | None = None
+        self, snapshot: Snapshot, acls: Collection[Acl], wanted: Collection[Guarded] | None = None
     ) -> Iterator[Intruder]:
-        authorizer = Authorizer(frozenset(acls) | side.fence, allow_if_no_acl=side.open_to_all)
-        among = self._wanted[side.cluster] if wanted is None else wanted
+        authorizer = Authorizer(frozenset(acls) | snapshot.fence, allow_if_no_acl=snapshot.open_to_all)
+        among = self._wanted[snapshot.cluster] if wanted is None else wanted
         return intruders(authorizer, among, super_users=self._super_users)
 
 

@@ -59,7 +59,7 @@ def compare_acls(
 
 def _not_by_acls(active: Snapshot, standby: Snapshot) -> Item | None:
     """Return the row of clusters whose ACLs cannot be compared, as those of one decide nothing."""
-    names = " and ".join(side.cluster for side in (active, standby) if not side.acls_decide)
+    names = " and ".join(snapshot.cluster for snapshot in (active, standby) if not snapshot.acls_decide)
     if not names:
         return None
     reason = f"ACLs do not decide on {names}: see by its own rules that applications may do the same on both clusters"
@@ -176,7 +176,7 @@ def compare_users(active: Snapshot, standby: Snapshot, scope: Scope) -> Iterator
 
 
 def _unknown(kind: ItemKind, section: str, active: Snapshot, standby: Snapshot) -> Item | None:
-    reasons = [side.unknown[section] for side in (active, standby) if section in side.unknown]
+    reasons = [snapshot.unknown[section] for snapshot in (active, standby) if section in snapshot.unknown]
     if not reasons:
         return None
     return Item(kind, section, "", None, None, ItemVerdict.UNKNOWN, "; ".join(reasons), blocks=True)

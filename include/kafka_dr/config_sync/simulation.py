@@ -75,11 +75,11 @@ class _Rights:
         """Decide as the broker would, by the ACLs that cover a name."""
         if self.leaves_open(covering):
             return True
-        mine = frozenset(acl for acl in covering if acl.principal in (principal, EVERYONE))
-        key = (principal, operation, host, mine)
+        about_it = frozenset(acl for acl in covering if acl.principal in (principal, EVERYONE))
+        key = (principal, operation, host, about_it)
         if key not in self._asked:
             # All of them cover the name; one that is named "*" covers whatever name is asked for.
-            everywhere = frozenset(_anywhere(acl) for acl in mine)
+            everywhere = frozenset(_anywhere(acl) for acl in about_it)
             self._asked[key] = Authorizer(everywhere).allows(principal, operation, resource, "any", host=host)
         return self._asked[key]
 
@@ -117,13 +117,13 @@ def compare_access(
     found: dict[tuple[str, Deed, bool], list[str]] = defaultdict(list)
     for resource, asked in names.items():
         for name in sorted(asked | named[resource]):
-            here, there = now.covering(resource, name), then.covering(resource, name)
-            hosts = _hosts(here | there)
-            left_open = now.leaves_open(here), then.leaves_open(there)
-            for principal, deed, operation in _questions(principals, resource, here, there, left_open):
+            active_acls, standby_acls = now.covering(resource, name), then.covering(resource, name)
+            hosts = _hosts(active_acls | standby_acls)
+            left_open = now.leaves_open(active_acls), then.leaves_open(standby_acls)
+            for principal, deed, operation in _questions(principals, resource, active_acls, standby_acls, left_open):
                 may, would = (
-                    {host for host in hosts if side.allows(principal, operation, resource, covering, host=host)}
-                    for side, covering in ((now, here), (then, there))
+                    {host for host in hosts if rights.allows(principal, operation, resource, covering, host=host)}
+                    for rights, covering in ((now, active_acls), (then, standby_acls))
                 )
                 for lost, addresses in ((True, may - would), (False, would - may)):
                     if addresses:
@@ -164,14 +164,14 @@ def _named(acls: Iterable[Acl], group: ProtectionGroup) -> dict[ResourceType, se
 def _questions(
     principals: Iterable[str],
     resource: ResourceType,
-    here: frozenset[Acl],
-    there: frozenset[Acl],
+    active_acls: frozenset[Acl],
+    standby_acls: frozenset[Acl],
     left_open: tuple[bool, bool],
 ) -> Iterator[tuple[str, Deed, AclOperation]]:
     """Yield what has to be asked about a name: nothing if both clusters hold the same ACLs about it, or open it."""
-    if here == there and left_open[0] == left_open[1]:
+    if active_acls == standby_acls and left_open[0] == left_open[1]:
         return
-    differing = {acl.principal for acl in here ^ there}
+    differing = {acl.principal for acl in active_acls ^ standby_acls}
     for principal in principals:
         if principal in differing or EVERYONE in differing or any(left_open):
             for deed, about, operation in _DEEDS:

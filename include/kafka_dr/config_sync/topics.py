@@ -40,21 +40,21 @@ def compare_topics(active: Snapshot, standby: Snapshot, rules: TopicRules) -> It
         )
     unclassed: dict[str, str] = {}
     for name in sorted((active.topics.keys() | standby.topics.keys()) - unreadable.keys()):
-        here, there = active.topics.get(name), standby.topics.get(name)
-        if here is None:
+        on_active, on_standby = active.topics.get(name), standby.topics.get(name)
+        if on_active is None:
             reason = "exists on the standby only: it is never deleted; see whether it was forgotten"
             yield Item(ItemKind.TOPIC, name, "", None, "exists", ItemVerdict.NEVER, reason)
-        elif there is None:
-            yield _missing(here, standby, rules)
+        elif on_standby is None:
+            yield _missing(on_active, standby, rules)
         else:
-            yield from _compared(here, there, standby, rules)
-        for side in (here, there):
-            unclassed |= dict.fromkeys(_unclassed(side, rules.policy), name)
+            yield from _compared(on_active, on_standby, standby, rules)
+        for topic in (on_active, on_standby):
+            unclassed |= dict.fromkeys(_unclassed(topic, rules.policy), name)
     yield from _findings(unclassed)
 
 
-def _unclassed(side: TopicConfig | None, policy: Policy) -> list[str]:
-    return [key for key in side.configs if policy.class_of(key) is KeyClass.UNKNOWN] if side else []
+def _unclassed(topic: TopicConfig | None, policy: Policy) -> list[str]:
+    return [key for key in topic.configs if policy.class_of(key) is KeyClass.UNKNOWN] if topic else []
 
 
 def _findings(unclassed: dict[str, str]) -> Iterator[Item]:
@@ -63,20 +63,30 @@ def _findings(unclassed: dict[str, str]) -> Iterator[Item]:
         yield Item(ItemKind.CONFIG, "every topic", key, f"known, as {topic} shows", None, ItemVerdict.NEVER, reason)
 
 
-def _missing(here: TopicConfig, standby: Snapshot, rules: TopicRules) -> Item:
+def _missing(on_active: TopicConfig, standby: Snapshot, rules: TopicRules) -> Item:
     copies = max(1, min(rules.replication_factor, standby.brokers))
-    wanted = NewTopic(here.name, here.layout.partitions, copies, tuple(_pinned(here, standby, copies, rules.policy)))
-    fewer = f", with {copies} copies for the active cluster's {here.layout.replication_factor}"
-    reason = "the standby has no such topic" + (fewer if copies < here.layout.replication_factor else "")
-    shown = f"{here.layout.partitions} partitions"
+    wanted = NewTopic(
+        on_active.name, on_active.layout.partitions, copies, tuple(_pinned(on_active, standby, copies, rules.policy))
+    )
+    fewer = f", with {copies} copies for the active cluster's {on_active.layout.replication_factor}"
+    reason = "the standby has no such topic" + (fewer if copies < on_active.layout.replication_factor else "")
+    shown = f"{on_active.layout.partitions} partitions"
     return Item(
-        ItemKind.TOPIC, here.name, "", shown, None, ItemVerdict.SAFE, reason, blocks=True, change=CreateTopic(wanted)
+        ItemKind.TOPIC,
+        on_active.name,
+        "",
+        shown,
+        None,
+        ItemVerdict.SAFE,
+        reason,
+        blocks=True,
+        change=CreateTopic(wanted),
     )
 
 
-def _pinned(here: TopicConfig, standby: Snapshot, copies: int, policy: Policy) -> Iterator[tuple[str, str]]:
+def _pinned(on_active: TopicConfig, standby: Snapshot, copies: int, policy: Policy) -> Iterator[tuple[str, str]]:
     """Yield what a new topic has to set, so that it differs in nothing from the active one when it is there."""
-    for key, value in sorted(here.configs.items()):
+    for key, value in sorted(on_active.configs.items()):
         inherited = standby.inherited.get(key)
         kind = policy.class_of(key)
         if value.value is None or kind in (KeyClass.SITE_SPECIFIC, KeyClass.UNKNOWN):
@@ -90,36 +100,40 @@ def _pinned(here: TopicConfig, standby: Snapshot, copies: int, policy: Policy) -
             yield key, wanted
 
 
-def _compared(here: TopicConfig, there: TopicConfig, standby: Snapshot, rules: TopicRules) -> Iterator[Item]:
-    yield from _partitions(here, there, rules)
-    yield from _copies(here, there, standby, rules.policy)
-    for key in sorted(here.configs.keys() | there.configs.keys()):
-        mine, other = here.configs.get(key), there.configs.get(key)
-        if (mine and mine.value) != (other and other.value) or _refuses_writes(there, key, rules.policy):
-            item = _config(there, key, mine, other, rules.policy)
+def _compared(on_active: TopicConfig, on_standby: TopicConfig, standby: Snapshot, rules: TopicRules) -> Iterator[Item]:
+    yield from _partitions(on_active, on_standby, rules)
+    yield from _copies(on_active, on_standby, standby, rules.policy)
+    for key in sorted(on_active.configs.keys() | on_standby.configs.keys()):
+        active_value, standby_value = on_active.configs.get(key), on_standby.configs.get(key)
+        if (active_value and active_value.value) != (standby_value and standby_value.value) or _refuses_writes(
+            on_standby, key, rules.policy
+        ):
+            item = _config(on_standby, key, active_value, standby_value, rules.policy)
             if item is not None:
                 yield item
 
 
-def _partitions(here: TopicConfig, there: TopicConfig, rules: TopicRules) -> Iterator[Item]:
-    wanted, found = here.layout.partitions, there.layout.partitions
+def _partitions(on_active: TopicConfig, on_standby: TopicConfig, rules: TopicRules) -> Iterator[Item]:
+    wanted, found = on_active.layout.partitions, on_standby.layout.partitions
     if wanted == found:
         return
-    change: Change | None = AddPartitions(here.name, wanted)
-    verdict, reason = _adding(here, rules)
+    change: Change | None = AddPartitions(on_active.name, wanted)
+    verdict, reason = _adding(on_active, rules)
     if found > wanted:
         verdict, change = ItemVerdict.NEVER, None
         reason = "partitions are never taken away: add them on the active cluster, or make the copy again"
-    yield Item(ItemKind.PARTITIONS, here.name, "", str(wanted), str(found), verdict, reason, blocks=True, change=change)
+    yield Item(
+        ItemKind.PARTITIONS, on_active.name, "", str(wanted), str(found), verdict, reason, blocks=True, change=change
+    )
 
 
-def _adding(here: TopicConfig, rules: TopicRules) -> tuple[ItemVerdict, str]:
-    cleanup = here.configs.get(CLEANUP)
-    if rules.keyed(here.name):
+def _adding(on_active: TopicConfig, rules: TopicRules) -> tuple[ItemVerdict, str]:
+    cleanup = on_active.configs.get(CLEANUP)
+    if rules.keyed(on_active.name):
         return ItemVerdict.APPROVAL, "the topology says that its partitions are chosen by key, and keys would move"
     if cleanup is not None and "compact" in (cleanup.value or ""):
         return ItemVerdict.APPROVAL, "it is compacted, so its partitions are chosen by key, and keys would move"
-    if rules.written(here.name):
+    if rules.written(on_active.name):
         return (
             ItemVerdict.APPROVAL,
             "somebody else than replication may write to it on the standby, and keys would move",
@@ -127,8 +141,8 @@ def _adding(here: TopicConfig, rules: TopicRules) -> tuple[ItemVerdict, str]:
     return ItemVerdict.SAFE, "only replication writes to it on the standby, and names the partition of each record"
 
 
-def _copies(here: TopicConfig, there: TopicConfig, standby: Snapshot, policy: Policy) -> Iterator[Item]:
-    wanted, found = here.layout.replication_factor, there.layout.replication_factor
+def _copies(on_active: TopicConfig, on_standby: TopicConfig, standby: Snapshot, policy: Policy) -> Iterator[Item]:
+    wanted, found = on_active.layout.replication_factor, on_standby.layout.replication_factor
     kind = policy.class_of(REPLICATION_FACTOR)
     if wanted == found or kind is KeyClass.SITE_SPECIFIC:
         return
@@ -139,66 +153,74 @@ def _copies(here: TopicConfig, there: TopicConfig, standby: Snapshot, policy: Po
     elif found > wanted:
         reason = "the standby keeps more copies"
     verdict = ItemVerdict.NEVER if strict else ItemVerdict.NOTE
-    yield Item(ItemKind.CONFIG, here.name, REPLICATION_FACTOR, str(wanted), str(found), verdict, reason, blocks=strict)
+    yield Item(
+        ItemKind.CONFIG, on_active.name, REPLICATION_FACTOR, str(wanted), str(found), verdict, reason, blocks=strict
+    )
 
 
 def _config(
-    there: TopicConfig, key: str, mine: ConfigValue | None, other: ConfigValue | None, policy: Policy
+    on_standby: TopicConfig,
+    key: str,
+    active_value: ConfigValue | None,
+    standby_value: ConfigValue | None,
+    policy: Policy,
 ) -> Item | None:
     kind = policy.class_of(key)
     if kind is KeyClass.SITE_SPECIFIC:
         return None
     strict = kind in (KeyClass.MUST_MATCH, KeyClass.UNKNOWN)
-    shown = (None if mine is None else str(mine), None if other is None else str(other))
-    if mine is None or other is None or mine.value is None or other.value is None:
-        side = "active cluster" if mine is None or mine.value is None else "standby"
-        counts = strict and mine is not None and mine.origin.explicit
+    shown = (None if active_value is None else str(active_value), None if standby_value is None else str(standby_value))
+    if active_value is None or standby_value is None or active_value.value is None or standby_value.value is None:
+        where = "active cluster" if active_value is None or active_value.value is None else "standby"
+        counts = strict and active_value is not None and active_value.origin.explicit
         verdict = ItemVerdict.NEVER if counts else ItemVerdict.NOTE
         return Item(
             ItemKind.CONFIG,
-            there.name,
+            on_standby.name,
             key,
             *shown,
             verdict,
-            f"the {side}'s brokers do not tell this key",
+            f"the brokers of the {where} hide the value of this key",
             blocks=counts,
         )
     if kind is KeyClass.UNKNOWN:
         reason = "this key is in no class: put it into a list of config_sync in the topology"
-        return Item(ItemKind.CONFIG, there.name, key, *shown, ItemVerdict.NEVER, reason, blocks=True)
-    if _refuses_writes(there, key, policy):
-        copies = str(there.layout.replication_factor)
+        return Item(ItemKind.CONFIG, on_standby.name, key, *shown, ItemVerdict.NEVER, reason, blocks=True)
+    if _refuses_writes(on_standby, key, policy):
+        copies = str(on_standby.layout.replication_factor)
         reason = f"it demands more copies in sync than the {copies} that it has, so it refuses every write"
-        fix = SetConfig(there.name, key, copies)
-        return Item(ItemKind.CONFIG, there.name, key, *shown, ItemVerdict.SAFE, reason, blocks=True, change=fix)
-    verdict, reason, value = _judged(there, key, mine, other, kind)
-    change = None if verdict in (ItemVerdict.NOTE, ItemVerdict.NEVER) else SetConfig(there.name, key, value)
-    return Item(ItemKind.CONFIG, there.name, key, *shown, verdict, reason, blocks=strict, change=change)
+        fix = SetConfig(on_standby.name, key, copies)
+        return Item(ItemKind.CONFIG, on_standby.name, key, *shown, ItemVerdict.SAFE, reason, blocks=True, change=fix)
+    verdict, reason, value = _judged(on_standby, key, active_value, standby_value, kind)
+    change = None if verdict in (ItemVerdict.NOTE, ItemVerdict.NEVER) else SetConfig(on_standby.name, key, value)
+    return Item(ItemKind.CONFIG, on_standby.name, key, *shown, verdict, reason, blocks=strict, change=change)
 
 
 def _judged(
-    there: TopicConfig, key: str, mine: ConfigValue, other: ConfigValue, kind: KeyClass
+    on_standby: TopicConfig, key: str, active_value: ConfigValue, standby_value: ConfigValue, kind: KeyClass
 ) -> tuple[ItemVerdict, str, str]:
     """Return what may be done about a value that differs, why, and to which value it would be set."""
-    wanted = mine.value or ""
+    wanted = active_value.value or ""
     if kind is KeyClass.AT_LEAST:
-        wanted = _capped(key, wanted, there.layout.replication_factor)
-    verdict, reason = _by_class(key, mine, other, kind, wanted)
+        wanted = _capped(key, wanted, on_standby.layout.replication_factor)
+    verdict, reason = _by_class(key, active_value, standby_value, kind, wanted)
     # The topology says whether values have to be alike, never that records may be deleted. One approval is not enough
     # for that, so no program does it.
-    if verdict is ItemVerdict.SAFE and (loss := deletes(key, other.value, wanted)):
-        verdict, reason = ItemVerdict.NEVER, f"{reason}; {loss}. {by_hand(there.name, key, wanted, kind)}"
-    return verdict, reason + _because(mine, other, kind), wanted
+    if verdict is ItemVerdict.SAFE and (loss := deletes(key, standby_value.value, wanted)):
+        verdict, reason = ItemVerdict.NEVER, f"{reason}; {loss}. {by_hand(on_standby.name, key, wanted, kind)}"
+    return verdict, reason + _because(active_value, standby_value, kind), wanted
 
 
-def _by_class(key: str, mine: ConfigValue, other: ConfigValue, kind: KeyClass, wanted: str) -> tuple[ItemVerdict, str]:
+def _by_class(
+    key: str, active_value: ConfigValue, standby_value: ConfigValue, kind: KeyClass, wanted: str
+) -> tuple[ItemVerdict, str]:
     if kind is KeyClass.MAY_DIFFER:
-        if mine.origin.explicit and not other.origin.explicit:
+        if active_value.origin.explicit and not standby_value.origin.explicit:
             return ItemVerdict.SAFE, "the active cluster sets it, the standby does not"
         return ItemVerdict.NOTE, "the standby may differ here"
     if kind is KeyClass.AT_LEAST:
-        have, want = rank(key, other.value), rank(key, wanted)
-        if wanted == other.value:
+        have, want = rank(key, standby_value.value), rank(key, wanted)
+        if wanted == standby_value.value:
             return ItemVerdict.NOTE, "as many as the standby's copies allow"
         if have is not None and want is not None and want < have:
             return ItemVerdict.NOTE, "the standby has more, which is allowed"
@@ -206,12 +228,12 @@ def _by_class(key: str, mine: ConfigValue, other: ConfigValue, kind: KeyClass, w
     return ItemVerdict.SAFE, "must match"
 
 
-def _refuses_writes(there: TopicConfig, key: str, policy: Policy) -> bool:
+def _refuses_writes(on_standby: TopicConfig, key: str, policy: Policy) -> bool:
     """Return whether a topic demands more in-sync copies than it has: what the active cluster can, it could not."""
     if key != _MIN_ISR or policy.class_of(key) not in (KeyClass.AT_LEAST, KeyClass.MAY_DIFFER):
         return False
-    demanded = rank(key, there.configs[key].value if key in there.configs else None)
-    return demanded is not None and demanded > max(1, there.layout.replication_factor)
+    demanded = rank(key, on_standby.configs[key].value if key in on_standby.configs else None)
+    return demanded is not None and demanded > max(1, on_standby.layout.replication_factor)
 
 
 def _capped(key: str, value: str, copies: int) -> str:
@@ -219,12 +241,12 @@ def _capped(key: str, value: str, copies: int) -> str:
     return str(min(int(value), copies)) if key == _MIN_ISR and value.isdigit() else value
 
 
-def _because(mine: ConfigValue, other: ConfigValue, kind: KeyClass) -> str:
+def _because(active_value: ConfigValue, standby_value: ConfigValue, kind: KeyClass) -> str:
     """Say where inherited values come from: nobody changed the topic, and yet it differs."""
-    if mine.origin is Origin.DEFAULT and other.origin is Origin.DEFAULT:
+    if active_value.origin is Origin.DEFAULT and standby_value.origin is Origin.DEFAULT:
         return "; nobody set it: Kafka's own default differs, so the brokers are of different versions"
-    if not mine.origin.explicit and not other.origin.explicit:
-        return "; the topic sets it on neither side: the brokers' settings differ"
-    if not mine.origin.explicit and kind is not KeyClass.MAY_DIFFER:
+    if not active_value.origin.explicit and not standby_value.origin.explicit:
+        return "; the topic sets it on neither cluster: the brokers' settings differ"
+    if not active_value.origin.explicit and kind is not KeyClass.MAY_DIFFER:
         return "; the active topic inherits it, the standby's sets it"
     return ""

@@ -17,7 +17,7 @@ from typing import Protocol
 from kafka_dr.clock import Clock
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.failover.runner import try_step
-from kafka_dr.failover.switch_rules import NextMove, Standing, StepFailure, after_failure, at_start, standing
+from kafka_dr.failover.switch_rules import NextMove, RunProgress, StepFailure, after_failure, at_start, run_progress
 from kafka_dr.register import Verb
 from kafka_dr.runs.background import BackgroundCall
 from kafka_dr.runs.clients import Clients
@@ -100,7 +100,7 @@ def connect_ahead(run: Run) -> None:
         run.clients.cluster(run.target, role).write_permission.connect_ahead()
 
 
-def where_is(request: RunRequest, clients: Clients) -> Standing:
+def where_is(request: RunRequest, clients: Clients) -> RunProgress:
     """Read the registers, and return where a run is.
 
     The register that decides is enough: a claim that only another register knows is not one yet, and ``claim`` waits
@@ -108,9 +108,9 @@ def where_is(request: RunRequest, clients: Clients) -> Standing:
     """
     held = clients.executor.taken(request.protection_group, request.run)
     try:
-        return standing(Run(request, clients).read_register_state(others_seconds=0), request.run, held=held)
+        return run_progress(Run(request, clients).read_register_state(others_seconds=0), request.run, held=held)
     except KafkaDrError:
-        return Standing.UNKNOWN
+        return RunProgress.UNKNOWN
 
 
 class SwitchCourse:
@@ -126,7 +126,7 @@ class SwitchCourse:
         verb: Verb,
         *,
         execute: Callable[[StepName], StepRecord],
-        look: Callable[[], Standing],
+        look: Callable[[], RunProgress],
         clock: Clock,
         deadline_seconds: float,
         watch: SwitchWatch,
@@ -167,7 +167,7 @@ class SwitchCourse:
             )
         if move is NextMove.STOP:
             raise SwitchStopped(steps[0], move, "this run was rolled back: trigger a new run")
-        if found is Standing.HANDED_OVER:
+        if found is RunProgress.HANDED_OVER:
             return [step for step in steps if definition(step, self._verb).goes_forward]
         return steps
 
@@ -206,7 +206,7 @@ class SwitchCourse:
         asked = self._clock.monotonic()
         while True:
             found, now = self._look(), self._clock.monotonic()
-            if found is not Standing.UNKNOWN:
+            if found is not RunProgress.UNKNOWN:
                 spent.unknown += now - asked
             move = after_failure(failure, found, time_left=self._has_time(failure, found, spent, now))
             if move is not NextMove.READ_AGAIN:
@@ -214,12 +214,12 @@ class SwitchCourse:
             self._watch.says("the register that decides does not answer: it is read again")
             pauses.next()
 
-    def _has_time(self, failure: StepFailure, found: Standing, spent: _StepTime, now: float) -> bool:
+    def _has_time(self, failure: StepFailure, found: RunProgress, spent: _StepTime, now: float) -> bool:
         """Return whether a step may be tried again, or the register read again."""
-        if found is Standing.UNKNOWN and failure.may_hand_over:
+        if found is RunProgress.UNKNOWN and failure.may_hand_over:
             return now - spent.began < PATIENCE_SECONDS
         # After the hand-over, what was spent on a silent register is no reason to stop.
-        pardoned = spent.unknown if found is Standing.HANDED_OVER else 0.0
+        pardoned = spent.unknown if found is RunProgress.HANDED_OVER else 0.0
         return now - spent.began - pardoned < self._deadline_seconds
 
 

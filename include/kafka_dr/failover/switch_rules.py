@@ -18,7 +18,7 @@ from kafka_dr.runs.record import StepOutcome
 _BEFORE = (Phase.SWITCHING, Phase.ADOPTING)
 
 
-class Standing(Enum):
+class RunProgress(Enum):
     """Where the register says that a run is.
 
     ``FREE``: it holds nothing yet. ``LOST``: it was rolled back, or another run or another process of it holds the
@@ -60,45 +60,45 @@ class StepFailure:
     may_hand_over: bool
 
 
-def standing(state: RegisterState | None, run: str, *, held: RegisterState | None) -> Standing:
+def run_progress(state: RegisterState | None, run: str, *, held: RegisterState | None) -> RunProgress:
     """Return where a run is.
 
     :param state: the record that counts now
     :param held: the record with which this process took the run; ``None`` if it has not taken it
     """
     if state is None or state.run != run:
-        return Standing.FREE if held is None else Standing.LOST
+        return RunProgress.FREE if held is None else RunProgress.LOST
     if state.verb == "roll_back" or (held is not None and state.executor != held.executor):
-        return Standing.LOST
-    return Standing.SWITCHING if state.phase in _BEFORE else Standing.HANDED_OVER
+        return RunProgress.LOST
+    return RunProgress.SWITCHING if state.phase in _BEFORE else RunProgress.HANDED_OVER
 
 
-def at_start(verb: Verb, found: Standing) -> NextMove:
+def at_start(verb: Verb, found: RunProgress) -> NextMove:
     """Return what a process does that begins a switch.
 
     A run that is switching already had another process, which ended without a word. With a healthy source the run is
     rolled back, as applications wait and nobody knows why it ended. With a dead source there is nothing to go back to.
     """
-    if found is Standing.SWITCHING and verb != "unplanned_failover":
+    if found is RunProgress.SWITCHING and verb != "unplanned_failover":
         return NextMove.ROLL_BACK
     return _AT_START.get(found, NextMove.CONTINUE)
 
 
-_AT_START = {Standing.UNKNOWN: NextMove.READ_AGAIN, Standing.LOST: NextMove.STOP}
+_AT_START = {RunProgress.UNKNOWN: NextMove.READ_AGAIN, RunProgress.LOST: NextMove.STOP}
 
 
-def after_failure(failure: StepFailure, found: Standing, *, time_left: bool) -> NextMove:
+def after_failure(failure: StepFailure, found: RunProgress, *, time_left: bool) -> NextMove:
     """Return what a switch does after one of its steps failed.
 
     :param found: where the register says that the run is, read after the failure
     :param time_left: whether the step's deadline permits another try
     """
-    if found is Standing.UNKNOWN:
+    if found is RunProgress.UNKNOWN:
         return _while_unknown(failure, time_left=time_left)
-    if found is Standing.LOST:
+    if found is RunProgress.LOST:
         return NextMove.STOP
     again = time_left and failure.outcome != "refused"
-    if found is Standing.HANDED_OVER:
+    if found is RunProgress.HANDED_OVER:
         # A refusal is final: the record itself says that the step may not run.
         return NextMove.TRY_AGAIN if again else NextMove.STOP if failure.outcome == "refused" else NextMove.LATER
     return NextMove.TRY_AGAIN if again and failure.passing else NextMove.ROLL_BACK

@@ -97,11 +97,11 @@ def rows(run: Run, readers: SpecialReaders, shared: Sequence[TranslatedOffset]) 
     starts = share_starts(run, shared)
     for each in readers.share:
         commands[each.group] = reset_share_group(access, [at for at in starts if at.group == each.group])
-    there = run.operator(run.target).topics.names() if readers.streams else frozenset()
+    on_target = run.operator(run.target).topics.names() if readers.streams else frozenset()
     for found in readers.streams:
         # A reset deletes the internal topics: it is no part of moving an application together with them.
         if found.state != "moved" or run.request.verb == "unplanned_failover":
-            commands[found.application.group] = (_reset_command(access, found.application, there),)
+            commands[found.application.group] = (_reset_command(access, found.application, on_target),)
     return [row for reader, todo in _said(readers) for row in _of_reader(reader, todo, commands.get(reader, ()))]
 
 
@@ -110,16 +110,16 @@ def _access(run: Run) -> ToolAccess:
     return ToolAccess(run.target, servers, client_file=CLIENT_FILE)
 
 
-def _reset_command(access: ToolAccess, application: StreamsApplication, there: Collection[str]) -> str:
+def _reset_command(access: ToolAccess, application: StreamsApplication, on_target: Collection[str]) -> str:
     """Return the command that resets an application.
 
-    :param there: the topics of the target
+    :param on_target: the topics of the target
     """
     return reset_streams_application(
         access,
         application.group,
         inputs=application.inputs,
-        internal=[topic for topic in application.internal if topic in there],
+        internal=[topic for topic in application.internal if topic in on_target],
         own_protocol=application.own_protocol,
     )
 

@@ -94,12 +94,12 @@ def _read(
     return at_once(lambda: _logs(source, on_source, most), lambda: _logs(target, on_target, most))
 
 
-def _logs(cluster: FlowCluster, there: Mapping[TopicPartition, OffsetRange], most: int) -> _Logs:
-    ranges = {p: OffsetRange(max(each.start, each.end - most), each.end) for p, each in there.items()}
-    records: dict[TopicPartition, list[SeenRecord]] = {p: [] for p in there}
+def _logs(cluster: FlowCluster, held: Mapping[TopicPartition, OffsetRange], most: int) -> _Logs:
+    ranges = {p: OffsetRange(max(each.start, each.end - most), each.end) for p, each in held.items()}
+    records: dict[TopicPartition, list[SeenRecord]] = {p: [] for p in held}
     for record in cluster.log.read(ranges):
         records[record.topic_partition].append(SeenRecord.of(record))
-    return {p: ReadLog(records[p], ranges[p], there[p]) for p in there}
+    return {p: ReadLog(records[p], ranges[p], held[p]) for p in held}
 
 
 def _aborted(source: FlowCluster, partition: TopicPartition, log: ReadLog) -> frozenset[Parts]:

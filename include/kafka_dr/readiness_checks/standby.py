@@ -24,9 +24,9 @@ def brokers_as_many(run: Run) -> Check:
     """Return whether the target has as many brokers and racks as the source; fewer carry more load each."""
     source, target = parallel.at_once(*(partial(_brokers, run, name) for name in (run.source, run.target)))
     less = [
-        f"{run.target} has {len(there)} {what}, {run.source} has {len(here)}"
-        for what, here, there in (("brokers", source, target), ("racks", _racks(source), _racks(target)))
-        if len(there) < len(here)
+        f"{run.target} has {len(on_target)} {what}, {run.source} has {len(on_source)}"
+        for what, on_source, on_target in (("brokers", source, target), ("racks", _racks(source), _racks(target)))
+        if len(on_target) < len(on_source)
     ]
     if less:
         detail = f"{'; '.join(less)}: find out whether it can carry the load"

@@ -44,7 +44,7 @@ class StorageAccess(Protocol):
         ...
 
 
-class Patience:
+class AccessDeadline:
     """How long an access is waited for. After one that was left alone, nothing is waited for during a minute.
 
     :param seconds: of an access to a small file

@@ -16,7 +16,7 @@ from time import monotonic
 from typing import Any
 
 from kafka_dr.storage import child_process
-from kafka_dr.storage.access import Operation, Patience
+from kafka_dr.storage.access import AccessDeadline, Operation
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,11 +59,11 @@ class _Child:
 class ChildAccess:
     """Does things with a file system, one after the other, in one child process that is started when it is needed.
 
-    :param patience: how long an access may take
+    :param deadline: how long an access may take
     """
 
-    def __init__(self, patience: Patience) -> None:
-        self._patience = patience
+    def __init__(self, deadline: AccessDeadline) -> None:
+        self._deadline = deadline
         self._lock = Lock()
         self._child: _Child | None = None
         os.register_at_fork(after_in_child=self._forget)
@@ -78,17 +78,17 @@ class ChildAccess:
         self, operation: Operation, path: Any, *, other: Any = "", offset: int = 0, size: int = 0, data: bytes = b""
     ) -> bytes:
         """Do it, and return the content, or the answer as text; see :class:`~kafka_dr.storage.access.StorageAccess`."""
-        self._patience.refuse_while_silent(path)
-        seconds = self._patience.seconds_for(len(data) + size)
+        self._deadline.refuse_while_silent(path)
+        seconds = self._deadline.seconds_for(len(data) + size)
         deadline = monotonic() + seconds
         request = {"operation": operation, "path": str(path), "other": str(other), "offset": offset, "size": size}
         if not self._lock.acquire(timeout=seconds):
-            raise self._patience.left_alone(operation, path, seconds)
+            raise self._deadline.left_alone(operation, path, seconds)
         try:
             return self._asked(request, data, deadline)
         except TimeoutError:
             self._drop()
-            raise self._patience.left_alone(operation, path, seconds) from None
+            raise self._deadline.left_alone(operation, path, seconds) from None
         finally:
             self._lock.release()
 

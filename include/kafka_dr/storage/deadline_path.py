@@ -11,7 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Any
 
-from kafka_dr.storage.access import ACCESS_SECONDS, Patience, StorageAccess
+from kafka_dr.storage.access import ACCESS_SECONDS, AccessDeadline, StorageAccess
 from kafka_dr.storage.child_access import ChildAccess
 from kafka_dr.storage.thread_access import ThreadAccess
 
@@ -164,10 +164,10 @@ def with_deadline(root: Any, *, seconds: float = ACCESS_SECONDS) -> DeadlinePath
         return root
     if isinstance(root, Path):
         return DeadlinePath(root, _shared_child(seconds))
-    return DeadlinePath(root, ThreadAccess(Patience(seconds)))
+    return DeadlinePath(root, ThreadAccess(AccessDeadline(seconds)))
 
 
 @cache
 def _shared_child(seconds: float) -> ChildAccess:
     """Return the one child of this process: it stays warm between accesses."""
-    return ChildAccess(Patience(seconds))
+    return ChildAccess(AccessDeadline(seconds))

@@ -12,24 +12,24 @@ from queue import Empty, SimpleQueue
 from threading import Thread
 from typing import Any
 
-from kafka_dr.storage.access import Operation, Patience
+from kafka_dr.storage.access import AccessDeadline, Operation
 
 
 class ThreadAccess:
     """Does things with the paths of an object store.
 
-    :param patience: how long an access may take
+    :param deadline: how long an access may take
     """
 
-    def __init__(self, patience: Patience) -> None:
-        self._patience = patience
+    def __init__(self, deadline: AccessDeadline) -> None:
+        self._deadline = deadline
 
     def do(
         self, operation: Operation, path: Any, *, other: Any = "", offset: int = 0, size: int = 0, data: bytes = b""
     ) -> bytes:
         """Do it, and return the content, or the answer as text; see :class:`~kafka_dr.storage.access.StorageAccess`."""
-        self._patience.refuse_while_silent(path)
-        seconds = self._patience.seconds_for(len(data) + size)
+        self._deadline.refuse_while_silent(path)
+        seconds = self._deadline.seconds_for(len(data) + size)
         answers: SimpleQueue[tuple[bytes, Exception | None]] = SimpleQueue()
 
         def answer() -> None:
@@ -42,7 +42,7 @@ class ThreadAccess:
         try:
             found, error = answers.get(timeout=seconds)
         except Empty:
-            raise self._patience.left_alone(operation, path, seconds) from None
+            raise self._deadline.left_alone(operation, path, seconds) from None
         if error is not None:
             raise error
         return found

@@ -59,9 +59,9 @@ class RollBackOperator(BaseOperator):
     def _skip_if_handed_over(self, request: RunRequest, clients: Clients) -> None:
         """Leave a run alone that can only go forward: the task that failed is tried again, or somebody continues it."""
         from kafka_dr.failover.switch import where_is
-        from kafka_dr.failover.switch_rules import Standing
+        from kafka_dr.failover.switch_rules import RunProgress
 
-        if where_is(request, clients) is Standing.HANDED_OVER:
+        if where_is(request, clients) is RunProgress.HANDED_OVER:
             raise AirflowSkipException(
                 "the point of no return is passed, so nothing is undone: clear the failed task, or finish the run with "
                 "dr_resume"

@@ -90,8 +90,8 @@ def held_since(
     """Return the offset from which an open transaction hides each cluster's log, and since when that is known."""
     now_ms = int(resolved.at.timestamp() * 1000)
     found: list[Both | None] = []
-    for before, side in zip(known.held, (resolved.source, resolved.target), strict=True):
-        offset = side.ranges[partition].end if partition in side.hidden else None
+    for before, cluster in zip(known.held, (resolved.source, resolved.target), strict=True):
+        offset = cluster.ranges[partition].end if partition in cluster.hidden else None
         same = before is not None and before[0] == offset
         found.append(before if same else None if offset is None else (offset, now_ms))
     return found[0], found[1]
@@ -103,15 +103,15 @@ def blocked_too_long(
     """Return open transactions that an audit long enough ago found at the same offset."""
     found = []
     now_ms = int(resolved.at.timestamp() * 1000)
-    sides = (("source", resolved.source), ("target", resolved.target))
+    clusters = (("source", resolved.source), ("target", resolved.target))
     for number, held in enumerate(held_since(partition, known, resolved)):
-        name, side = sides[number]
+        name, cluster = clusters[number]
         if held is not None and now_ms - held[1] >= age.total_seconds() * 1000:
             source, target = (held[0], None) if number == 0 else (None, held[0])
             detail = (
                 f"an open transaction on the {name} has hidden the records from this offset on since an earlier audit"
             )
-            count = side.hidden[partition]
+            count = cluster.hidden[partition]
             found.append(Difference(FindingKind.UNVERIFIABLE, partition.partition, source, target, count, 0, detail))
     return found
 

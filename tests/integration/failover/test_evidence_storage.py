@@ -20,7 +20,7 @@ from kafka_dr.health.stalled_runs import check_evidence
 from kafka_dr.runs.group_context import GroupContext
 from kafka_dr.runs.request import StepName
 from kafka_dr.storage import ChildAccess
-from kafka_dr.storage.access import Patience
+from kafka_dr.storage.access import AccessDeadline
 from lab import jars, java
 from lab.bootstrap import cache_folder
 from lab.jvm import Jvm
@@ -96,7 +96,7 @@ def test_storage_that_fails_in_each_step_alone_stops_none_and_all_is_filed_when_
 @contextmanager
 def _failing(group: SwitchedGroup, broken: Callable[[Path], AbstractContextManager[None]]) -> Iterator[None]:
     """Let the evidence of a group fail, for clients that do not wait long for it."""
-    impatient = mock.patch("kafka_dr.storage.deadline_path._shared_child", return_value=ChildAccess(Patience(2)))
+    impatient = mock.patch("kafka_dr.storage.deadline_path._shared_child", return_value=ChildAccess(AccessDeadline(2)))
     with impatient, broken(group.protection.folder / "evidence"):
         yield
 

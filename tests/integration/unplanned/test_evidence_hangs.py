@@ -15,7 +15,7 @@ from kafka_dr.register import Phase
 from kafka_dr.runs.group_context import GroupContext
 from kafka_dr.runs.request import StepName
 from kafka_dr.storage import ChildAccess
-from kafka_dr.storage.access import Patience
+from kafka_dr.storage.access import AccessDeadline
 from support.disaster import STEPS, Disaster
 from support.storage_mounts import full, hanging
 
@@ -30,12 +30,12 @@ def test_a_source_is_given_up_although_the_evidence_hangs_or_is_full_from_the_cl
     evidence = group.protection.folder / "evidence"
     disaster.archive_syncs()
     disaster.produce_what_never_crosses(5)
-    before = mock.patch("kafka_dr.storage.deadline_path._shared_child", return_value=ChildAccess(Patience(2)))
+    before = mock.patch("kafka_dr.storage.deadline_path._shared_child", return_value=ChildAccess(AccessDeadline(2)))
     with before, broken(evidence), pytest.raises(EvidenceUnwritable, match=r"name another evidence\.root"):
         disaster.go(StepName.CLAIM)
     disaster.go(StepName.CLAIM)
     request = disaster.request_of(disaster.state().run)
-    after = mock.patch("kafka_dr.storage.deadline_path._shared_child", return_value=ChildAccess(Patience(2)))
+    after = mock.patch("kafka_dr.storage.deadline_path._shared_child", return_value=ChildAccess(AccessDeadline(2)))
     with after, broken(evidence):
         for step in STEPS[STEPS.index(StepName.CLAIM) + 1 :]:
             assert "not filed; the register of west keeps it" in disaster.step(step, request).evidence
@@ -60,7 +60,9 @@ def test_storage_that_fails_in_each_step_alone_stops_none_and_all_is_filed_when_
     disaster.approve(request)
 
     def failing(step: StepName) -> str:
-        impatient = mock.patch("kafka_dr.storage.deadline_path._shared_child", return_value=ChildAccess(Patience(2)))
+        impatient = mock.patch(
+            "kafka_dr.storage.deadline_path._shared_child", return_value=ChildAccess(AccessDeadline(2))
+        )
         with impatient, broken(evidence):
             return disaster.step(step, request).evidence
 

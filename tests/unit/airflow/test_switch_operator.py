@@ -12,7 +12,7 @@ from airflow.sdk.exceptions import AirflowException, AirflowSkipException, Airfl
 
 from kafka_dr.failover import roll_back, switch
 from kafka_dr.failover.switch import SwitchStopped
-from kafka_dr.failover.switch_rules import NextMove, Standing
+from kafka_dr.failover.switch_rules import NextMove, RunProgress
 from kafka_dr.outcomes import Check
 from kafka_dr.register import Verb
 from kafka_dr.runs.record import StepOutcome, StepRecord
@@ -69,15 +69,15 @@ def test_a_switch_that_can_only_go_forward_is_tried_again_by_airflow(monkeypatch
 @pytest.mark.parametrize(
     ("verb", "found", "final"),
     [
-        ("planned_failover", Standing.SWITCHING, True),
-        ("planned_failover", Standing.LOST, True),
-        ("planned_failover", Standing.HANDED_OVER, False),
-        ("planned_failover", Standing.UNKNOWN, False),
-        ("unplanned_failover", Standing.SWITCHING, False),
+        ("planned_failover", RunProgress.SWITCHING, True),
+        ("planned_failover", RunProgress.LOST, True),
+        ("planned_failover", RunProgress.HANDED_OVER, False),
+        ("planned_failover", RunProgress.UNKNOWN, False),
+        ("unplanned_failover", RunProgress.SWITCHING, False),
     ],
 )
 def test_the_time_limit_of_a_switch_is_final_where_another_try_would_only_find_what_the_register_says(
-    monkeypatch: pytest.MonkeyPatch, verb: Verb, found: Standing, final: bool
+    monkeypatch: pytest.MonkeyPatch, verb: Verb, found: RunProgress, final: bool
 ) -> None:
     def hangs(*_: object) -> None:
         raise AirflowTaskTimeout("Timeout")
@@ -120,14 +120,17 @@ def test_what_xcom_keeps_of_a_switch_is_its_last_step(monkeypatch: pytest.Monkey
 @pytest.mark.parametrize(
     ("found", "facts", "ends"),
     [
-        (Standing.HANDED_OVER, None, AirflowSkipException),
-        (Standing.FREE, {}, AirflowSkipException),
-        (Standing.SWITCHING, {"epoch": 3}, None),
-        (Standing.UNKNOWN, {"epoch": 3}, None),
+        (RunProgress.HANDED_OVER, None, AirflowSkipException),
+        (RunProgress.FREE, {}, AirflowSkipException),
+        (RunProgress.SWITCHING, {"epoch": 3}, None),
+        (RunProgress.UNKNOWN, {"epoch": 3}, None),
     ],
 )
 def test_a_roll_back_is_skipped_where_nothing_is_held_or_the_hand_over_is_passed(
-    monkeypatch: pytest.MonkeyPatch, found: Standing, facts: dict[str, Any] | None, ends: type[AirflowException] | None
+    monkeypatch: pytest.MonkeyPatch,
+    found: RunProgress,
+    facts: dict[str, Any] | None,
+    ends: type[AirflowException] | None,
 ) -> None:
     asked: list[object] = []
 

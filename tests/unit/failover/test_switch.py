@@ -12,7 +12,7 @@ import pytest
 from kafka_dr.clock import ManualClock
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.failover.switch import PATIENCE_SECONDS, SwitchCourse, SwitchStopped
-from kafka_dr.failover.switch_rules import NextMove, Standing, StepFailure, after_failure, at_start, standing
+from kafka_dr.failover.switch_rules import NextMove, RunProgress, StepFailure, after_failure, at_start, run_progress
 from kafka_dr.register import Phase, Verb
 from kafka_dr.runs.record import StepFailed, StepOutcome, StepRecord
 from kafka_dr.runs.request import StepName, definition, switch_steps
@@ -43,7 +43,7 @@ class World:
     verb: Verb
     fails: dict[StepName, tuple[KafkaDrError, int, bool]] = field(default_factory=dict)
     silent: int = 0
-    where: Standing = Standing.FREE
+    where: RunProgress = RunProgress.FREE
     ran: list[StepName] = field(default_factory=list)
     said: list[str] = field(default_factory=list)
     clock: ManualClock = field(default_factory=ManualClock)
@@ -61,14 +61,14 @@ class World:
 
     def work(self, step: StepName) -> None:
         if step is StepName.CLAIM:
-            self.where = Standing.SWITCHING
+            self.where = RunProgress.SWITCHING
         elif step is DECIDES[self.verb]:
-            self.where = Standing.HANDED_OVER
+            self.where = RunProgress.HANDED_OVER
 
-    def look(self) -> Standing:
+    def look(self) -> RunProgress:
         if self.silent and self.ran:
             self.silent -= 1
-            return Standing.UNKNOWN
+            return RunProgress.UNKNOWN
         return self.where
 
     def begins(self, step: StepName) -> None:
@@ -128,7 +128,7 @@ def test_a_process_that_finds_a_run_whose_process_was_killed_after_a_step(verb: 
         world.work(done)
         if done is step:
             break
-    handed_over = world.where is Standing.HANDED_OVER
+    handed_over = world.where is RunProgress.HANDED_OVER
     move = world.run()
     if verb != "unplanned_failover" and not handed_over:
         assert (move, world.ran) == (NextMove.ROLL_BACK, [])
@@ -155,7 +155,7 @@ def test_a_failure_that_does_not_pass_ends_with_the_deadline_of_its_step(
 ) -> None:
     world = World(verb, {step: (failing(step, "failed", passing=True), FOREVER, works)})
     move = world.run()
-    assert move is (NextMove.LATER if world.where is Standing.HANDED_OVER else NextMove.ROLL_BACK)
+    assert move is (NextMove.LATER if world.where is RunProgress.HANDED_OVER else NextMove.ROLL_BACK)
     assert DEADLINE <= world.clock.monotonic() <= DEADLINE + 10
     assert 10 < world.ran.count(step) < 40
 
@@ -168,7 +168,7 @@ def test_a_failure_that_cannot_pass_is_final_before_the_hand_over(
 ) -> None:
     world = World(verb, {step: (failing(step, outcome), 1, works)})
     move = world.run()
-    if world.where is not Standing.HANDED_OVER:
+    if world.where is not RunProgress.HANDED_OVER:
         assert (move, world.ran[-1], world.ran.count(step)) == (NextMove.ROLL_BACK, step, 1)
     else:
         assert move is (NextMove.STOP if outcome == "refused" else NextMove.CONTINUE)
@@ -199,13 +199,13 @@ def test_a_failure_is_never_rolled_back_after_the_hand_over_and_never_left_for_l
         for passing in (True, False):
             for time_left in (True, False):
                 failure = StepFailure(outcome, passing, goes_forward(verb, step))
-                on = {found: after_failure(failure, found, time_left=time_left) for found in Standing}
-                assert on[Standing.HANDED_OVER] is not NextMove.ROLL_BACK
-                assert NextMove.LATER not in (on[Standing.FREE], on[Standing.SWITCHING])
-                assert on[Standing.LOST] is NextMove.STOP
+                on = {found: after_failure(failure, found, time_left=time_left) for found in RunProgress}
+                assert on[RunProgress.HANDED_OVER] is not NextMove.ROLL_BACK
+                assert NextMove.LATER not in (on[RunProgress.FREE], on[RunProgress.SWITCHING])
+                assert on[RunProgress.LOST] is NextMove.STOP
                 assert NextMove.CONTINUE not in on.values()
                 if failure.may_hand_over:
-                    assert on[Standing.UNKNOWN] in (NextMove.READ_AGAIN, NextMove.LATER)
+                    assert on[RunProgress.UNKNOWN] in (NextMove.READ_AGAIN, NextMove.LATER)
 
 
 @pytest.mark.parametrize(("verb", "step"), EVERY_STEP)
@@ -218,28 +218,28 @@ def test_an_error_that_left_no_evidence_is_judged_by_the_register(verb: Verb, st
 @pytest.mark.parametrize("verb", VERBS)
 def test_a_register_that_does_not_answer_at_the_start_is_waited_for(verb: Verb) -> None:
     world = World(verb)
-    looks = iter([Standing.UNKNOWN] * 5)
+    looks = iter([RunProgress.UNKNOWN] * 5)
     world.look = lambda: next(looks, world.where)  # type: ignore[method-assign]
     assert world.run() is NextMove.CONTINUE
     world = World(verb)
-    world.look = lambda: Standing.UNKNOWN  # type: ignore[method-assign]
+    world.look = lambda: RunProgress.UNKNOWN  # type: ignore[method-assign]
     assert (world.run(), world.ran) == (NextMove.LATER, [])
 
 
 def test_where_a_run_is_follows_from_the_record_alone() -> None:
     other, rolled_back = replace(SWITCHING, run="other"), replace(SWITCHING, verb="roll_back", phase=Phase.STABLE)
-    assert standing(None, "r", held=None) is standing(other, "r", held=None) is Standing.FREE
+    assert run_progress(None, "r", held=None) is run_progress(other, "r", held=None) is RunProgress.FREE
     for begun in (SWITCHING, replace(SWITCHING, phase=Phase.ADOPTING)):
-        assert standing(begun, "r", held=None) is standing(begun, "r", held=begun) is Standing.SWITCHING
+        assert run_progress(begun, "r", held=None) is run_progress(begun, "r", held=begun) is RunProgress.SWITCHING
     for phase in (Phase.HANDED_OVER, Phase.UNFENCED, Phase.DIVERGED, Phase.STABLE):
-        assert standing(replace(SWITCHING, phase=phase), "r", held=SWITCHING) is Standing.HANDED_OVER
+        assert run_progress(replace(SWITCHING, phase=phase), "r", held=SWITCHING) is RunProgress.HANDED_OVER
     taken = replace(SWITCHING, executor="elsewhere", attempt=2)
     given_back = replace(rolled_back, phase=Phase.RELEASED)
     for lost in (None, other, rolled_back, taken, given_back):
-        assert standing(lost, "r", held=SWITCHING) is Standing.LOST
-    assert standing(rolled_back, "r", held=None) is Standing.LOST
+        assert run_progress(lost, "r", held=SWITCHING) is RunProgress.LOST
+    assert run_progress(rolled_back, "r", held=None) is RunProgress.LOST
 
 
 @pytest.mark.parametrize("verb", VERBS)
 def test_a_run_that_was_rolled_back_is_not_begun_again(verb: Verb) -> None:
-    assert at_start(verb, Standing.LOST) is NextMove.STOP
+    assert at_start(verb, RunProgress.LOST) is NextMove.STOP

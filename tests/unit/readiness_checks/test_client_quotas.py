@@ -17,21 +17,21 @@ def limits(*found: tuple[QuotaEntity, float]) -> Limits:
     return {(entity, RATE): limit for entity, limit in found}
 
 
-def said(here: Limits, there: Limits) -> list[str]:
-    return [str(each) for each in lower_limits(APP, here, there)]
+def said(on_source: Limits, on_target: Limits) -> list[str]:
+    return [str(each) for each in lower_limits(APP, on_source, on_target)]
 
 
 def test_a_limit_that_only_the_standby_has_is_named_with_what_there_was_before() -> None:
-    there = limits((QuotaEntity(user="app"), 1_000_000.0))
-    assert said({}, there) == [f"User:app: {RATE} 1,000,000, no limit on the active cluster"]
+    on_target = limits((QuotaEntity(user="app"), 1_000_000.0))
+    assert said({}, on_target) == [f"User:app: {RATE} 1,000,000, no limit on the active cluster"]
     higher = limits((QuotaEntity(user="app"), 2_000_000.0))
-    assert said(higher, there) == [f"User:app: {RATE} 1,000,000, 2,000,000 on the active cluster"]
+    assert said(higher, on_target) == [f"User:app: {RATE} 1,000,000, 2,000,000 on the active cluster"]
 
 
 def test_a_limit_that_is_the_same_or_higher_or_only_on_the_active_cluster_is_none() -> None:
     low, high = (limits((QuotaEntity(user="app"), limit)) for limit in (1.0, 2.0))
-    for here, there in ((low, low), (low, high), (low, {})):
-        assert said(here, there) == []
+    for on_source, on_target in ((low, low), (low, high), (low, {})):
+        assert said(on_source, on_target) == []
 
 
 def test_a_default_counts_for_an_application_without_a_limit_of_its_own() -> None:
@@ -54,8 +54,8 @@ def test_a_limit_of_somebody_else_is_none() -> None:
 
 
 def test_a_limit_of_an_address_is_named() -> None:
-    there: Limits = {(QuotaEntity(ip="10.0.0.1"), "connection_creation_rate"): 5.0}
-    assert said({}, there) == ["address 10.0.0.1: connection_creation_rate 5, no limit on the active cluster"]
+    on_target: Limits = {(QuotaEntity(ip="10.0.0.1"), "connection_creation_rate"): 5.0}
+    assert said({}, on_target) == ["address 10.0.0.1: connection_creation_rate 5, no limit on the active cluster"]
 
 
 PARTS = st.sampled_from([None, "", "app", "loader"])
@@ -64,29 +64,31 @@ LIMITS = st.dictionaries(st.tuples(ENTITIES, st.just(RATE)), st.sampled_from([1.
 
 
 @given(LIMITS, LIMITS)
-def test_equal_limits_throttle_nobody_more_and_what_is_named_is_lower(here: Limits, there: Limits) -> None:
-    assert said(there, there) == []
-    for each in lower_limits(APP, here, there):
-        assert each.there < each.here
-        assert each.there in there.values()
+def test_equal_limits_throttle_nobody_more_and_what_is_named_is_lower(on_source: Limits, on_target: Limits) -> None:
+    assert said(on_target, on_target) == []
+    for each in lower_limits(APP, on_source, on_target):
+        assert each.on_target < each.on_source
+        assert each.on_target in on_target.values()
 
 
 def test_a_lost_source_leaves_every_limit_of_the_standby_named_and_promises_nothing_of_its_own() -> None:
-    there = limits((QuotaEntity(user="app"), 1_000_000.0))
-    found = judge_quotas("east", "west", APP, None, there)
+    on_target = limits((QuotaEntity(user="app"), 1_000_000.0))
+    found = judge_quotas("east", "west", APP, None, on_target)
     assert found.outcome == "warning"
     assert f"west limits the applications: User:app: {RATE} 1,000,000. east does not answer" in found.detail
     assert "no limit on the active cluster" not in found.detail
-    assert judge_quotas("east", "west", APP, there, there).outcome == "ok"
+    assert judge_quotas("east", "west", APP, on_target, on_target).outcome == "ok"
 
 
 def test_a_standby_that_limits_nobody_is_good_whether_or_not_the_source_answers() -> None:
     others = limits((QuotaEntity(user="others"), 5.0))
-    for here in (None, {}, others):
-        assert judge_quotas("east", "west", APP, here, others).outcome == "ok"
+    for on_source in (None, {}, others):
+        assert judge_quotas("east", "west", APP, on_source, others).outcome == "ok"
 
 
 @pytest.mark.parametrize("client_id", [None, "loader", ""])
 def test_the_lowest_of_several_limits_is_not_what_counts_but_the_most_exact_one(client_id: str | None) -> None:
     exact = (QuotaEntity(user="app", client_id=client_id), 9.0)
-    assert [each.there for each in lower_limits(APP, {}, limits(exact, (QuotaEntity(user=""), 5.0)))].count(9.0) >= 1
+    assert [each.on_target for each in lower_limits(APP, {}, limits(exact, (QuotaEntity(user=""), 5.0)))].count(
+        9.0
+    ) >= 1

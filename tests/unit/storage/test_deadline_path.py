@@ -16,17 +16,17 @@ import pytest
 
 from kafka_dr.evidence.storage_path import create_file
 from kafka_dr.storage import ChildAccess, DeadlinePath, StorageSilent, ThreadAccess, with_deadline
-from kafka_dr.storage.access import Patience
+from kafka_dr.storage.access import AccessDeadline
 
 
 @pytest.fixture
 def access() -> ChildAccess:
-    return ChildAccess(Patience(60))
+    return ChildAccess(AccessDeadline(60))
 
 
 @pytest.fixture(params=["child", "thread"])
 def root(request: pytest.FixtureRequest, tmp_path: Path, access: ChildAccess) -> DeadlinePath:
-    return DeadlinePath(tmp_path, access if request.param == "child" else ThreadAccess(Patience(60)))
+    return DeadlinePath(tmp_path, access if request.param == "child" else ThreadAccess(AccessDeadline(60)))
 
 
 def test_a_file_is_written_read_listed_renamed_and_removed(root: DeadlinePath) -> None:
@@ -85,7 +85,7 @@ def test_a_folder_is_removed_with_everything_in_it(access: ChildAccess, tmp_path
 def test_what_is_written_is_for_this_user_alone_whatever_the_mask(tmp_path: Path) -> None:
     former = os.umask(0)
     try:
-        root = DeadlinePath(tmp_path, ChildAccess(Patience(60)))
+        root = DeadlinePath(tmp_path, ChildAccess(AccessDeadline(60)))
         root.joinpath("a", "b").mkdir(parents=True, exist_ok=True)
         for name, mode in (("new", "xb"), ("whole", "wb")):
             with root.joinpath("a", "b", name).open(mode) as file:
@@ -100,7 +100,7 @@ def test_what_is_written_is_for_this_user_alone_whatever_the_mask(tmp_path: Path
 @pytest.fixture
 def hanging(tmp_path: Path) -> tuple[DeadlinePath, ChildAccess]:
     """A path whose child is stopped, as one is that waits for a file system that hangs."""
-    access = ChildAccess(Patience(3.0, left_alone_seconds=0))
+    access = ChildAccess(AccessDeadline(3.0, left_alone_seconds=0))
     root = DeadlinePath(tmp_path, access)
     with root.joinpath("before").open("wb") as file:
         file.write(b"before")
@@ -119,7 +119,7 @@ def test_a_child_that_hangs_is_left_alone_and_the_next_access_has_another_one(
         root.joinpath("before").read_bytes()
     assert access.process_id is None
     # A new interpreter may take its time on a busy machine.
-    DeadlinePath(root.path, patient := ChildAccess(Patience(60))).joinpath("before").read_bytes()
+    DeadlinePath(root.path, patient := ChildAccess(AccessDeadline(60))).joinpath("before").read_bytes()
     assert patient.process_id != stopped
 
 
@@ -131,7 +131,7 @@ def test_more_than_a_pipe_holds_does_not_wait_for_a_child_that_hangs(
 
 
 def test_after_an_access_that_was_left_alone_nothing_is_waited_for(tmp_path: Path) -> None:
-    access = ChildAccess(Patience(5.0, left_alone_seconds=3600))
+    access = ChildAccess(AccessDeadline(5.0, left_alone_seconds=3600))
     root = DeadlinePath(tmp_path, access)
     list(root.iterdir())
     assert access.process_id is not None
@@ -153,7 +153,7 @@ def test_a_child_that_was_killed_is_replaced(tmp_path: Path, access: ChildAccess
 
 def test_a_fifo_without_a_writer_hangs_the_access_and_not_this_process(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "fifo")
-    access = ChildAccess(Patience(3.0, left_alone_seconds=0))
+    access = ChildAccess(AccessDeadline(3.0, left_alone_seconds=0))
     with pytest.raises(StorageSilent, match="the storage hangs"):
         DeadlinePath(tmp_path / "fifo", access).read_bytes()
 

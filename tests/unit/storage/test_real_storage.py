@@ -9,13 +9,13 @@ import pytest
 
 from kafka_dr.evidence import EvidenceStore, EvidenceUnwritable
 from kafka_dr.storage import ChildAccess, DeadlinePath, StorageSilent
-from kafka_dr.storage.access import Patience
+from kafka_dr.storage.access import AccessDeadline
 from support.storage_mounts import full, hanging
 
 
 def test_a_file_system_that_hangs_is_left_alone_and_used_again_when_it_answers(tmp_path: Path) -> None:
     (tmp_path / "before").write_bytes(b"before")
-    root = DeadlinePath(tmp_path, ChildAccess(Patience(3.0, left_alone_seconds=0)))
+    root = DeadlinePath(tmp_path, ChildAccess(AccessDeadline(3.0, left_alone_seconds=0)))
     store = EvidenceStore(root)
     with hanging(tmp_path):
         with pytest.raises(StorageSilent, match="the storage hangs"):
@@ -24,12 +24,12 @@ def test_a_file_system_that_hangs_is_left_alone_and_used_again_when_it_answers(t
             store.write("orders", "run-1", 5, "drain", {"seen": 1})
         with pytest.raises(StorageSilent):
             store.newest("orders", "run-1", "drain")
-    patient = DeadlinePath(tmp_path, ChildAccess(Patience(60)))
+    patient = DeadlinePath(tmp_path, ChildAccess(AccessDeadline(60)))
     assert patient.joinpath("before").read_bytes() == b"before"
 
 
 def test_a_disk_without_space_refuses_and_keeps_no_part_of_a_file(tmp_path: Path) -> None:
-    root = DeadlinePath(tmp_path, ChildAccess(Patience(60)))
+    root = DeadlinePath(tmp_path, ChildAccess(AccessDeadline(60)))
     with full(tmp_path):
         with pytest.raises(EvidenceUnwritable, match="No space left on device"):
             EvidenceStore(root).write("orders", "run-1", 5, "drain", {"seen": 1})
