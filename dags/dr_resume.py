@@ -24,8 +24,8 @@ with DAG(
             type="string",
             enum=["finish", "abandon"],
             values_display={
-                "finish": "Finish: continue to the target",
-                "abandon": "Abandon: go back to the source (only before the point of no return)",
+                "finish": "Finish: do the steps that are left",
+                "abandon": "Abandon: undo what was done (only before the point of no return)",
             },
             title="Decision",
             description="What to do with the run that holds the group.",

@@ -35,7 +35,7 @@ _PAUSE_SECONDS = 0.3
 
 @dataclass(frozen=True, slots=True)
 class CommandRules:
-    """The DENYs of one protection group on one cluster, behind a program.
+    """The DENYs of one protection group on one cluster, as a program lists and changes them.
 
     :param command: its path and its arguments
     :param seconds: how long a change may take until the program lists it

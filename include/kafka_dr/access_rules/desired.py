@@ -43,7 +43,7 @@ class RuleStore(Protocol):
         """
 
     def apply(self, *, seconds: float) -> None:
-        """Let what is written be applied, where somebody has to be told; it may be called again.
+        """Let what is written be applied, where a program has to be started for that; it may be called again.
 
         :param seconds: how long that may take
         :raises TryAgain: whoever applies it failed
@@ -99,7 +99,7 @@ class DesiredRules:
     def _bring_about(self, adding: frozenset[Acl], removing: frozenset[Acl], before_each: BeforeEach | None) -> None:
         if not adding and not removing:
             return
-        told: list[bool] = []
+        applied: list[bool] = []
         until = self.clock.monotonic() + self.seconds
 
         def look() -> str:
@@ -109,10 +109,10 @@ class DesiredRules:
                 # Also if it was written a moment ago: whoever wrote there since has not seen it.
                 self.store.change(adding=adding, removing=removing, before_each=before_each)
             lacking = self._lacking(adding, removing)
-            # A process that wrote it may have died before it told anybody.
-            if unwritten or (lacking and not told):
+            # A process that wrote it may have died before it let anybody apply it.
+            if unwritten or (lacking and not applied):
                 self.store.apply(seconds=max(1.0, until - self.clock.monotonic()))
-                told.append(True)
+                applied.append(True)
                 lacking = lacking or self._lacking(adding, removing)
             return lacking or self.store.waits_for()
 

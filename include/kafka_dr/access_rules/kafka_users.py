@@ -107,7 +107,7 @@ class KafkaUsers:
         )
 
     def apply(self, *, seconds: float) -> None:
-        """Nobody has to be told: Strimzi watches its resources."""
+        """Do nothing: Strimzi watches its resources."""
 
     def waits_for(self) -> str:
         """Return what Strimzi has not applied of what was changed here."""

@@ -48,7 +48,7 @@ class RulesFile:
     """The part of one protection group in the file of one cluster.
 
     :param path: of the file; it is made when the first rule is written
-    :param apply_line: the program that commits and applies the file, with its arguments; empty: nobody is told
+    :param apply_line: the program that commits and applies the file, with its arguments; empty: none is run
     """
 
     path: Path

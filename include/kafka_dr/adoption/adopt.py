@@ -192,7 +192,8 @@ def _intent(context: GroupContext, state: RegisterState, canary: CanaryTopic | N
             if spec.reconciles_every_seconds
         ),
         *((f"create the canary topic: {canary}",) if canary else ()),
-        f"create the register on {topics} where it is missing, and write that {state.active} is active (epoch 1)",
+        f"create the register on {topics} where it is missing, and write that {state.active} is active "
+        f"(epoch {state.epoch})",
         f"deny WRITE on {state.active} to {context.group.replicator_principal} ({len(here)} DENYs are missing)",
         f"deny the applications' work and changes on {state.standby} ({len(away)} DENYs are missing)",
         f"journal where the flow {state.active} → {state.standby} begins; dr_flows then starts it",

@@ -1,7 +1,7 @@
 """Whether a group can be adopted as it is declared: checked before anything is written or fenced.
 
-An adoption fences the standby, and only a failover lifts that fence. So if applications use the standby, or the route
-names it, the declaration is wrong. The adoption then ends before it has changed anything.
+An adoption fences the standby, and only a failover or a release lifts that fence. So if applications use the standby,
+or the route names it, the declaration is wrong. The adoption then ends before it has changed anything.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 A DENY on the active cluster denies the replicator, many on the standby deny the applications. So there is always one
 whose stay can be seen: ``dr_health`` looks each minute, and the register keeps what it saw. Before an adoption there is
-none: the adoption puts up a harmless one and waits.
+none: the adoption adds a harmless one and waits.
 """
 
 from __future__ import annotations
@@ -106,11 +106,11 @@ def note_outlived(context: GroupContext, cluster: str) -> None:
 
 
 def witness_lasts(context: GroupContext, cluster: str, changes: AclChanges) -> Check:
-    """Put up a DENY that stops nobody, and see whether it outlasts a comparison of all rules; then lift it.
+    """Add a DENY that stops nobody, and see whether it outlasts a comparison of all rules; then lift it.
 
     It takes as long as a change and a comparison may take.
 
-    :raises KafkaDrError: it could not be put up
+    :raises KafkaDrError: it could not be added
     """
     spec, witness = context.clients.topology.cluster(cluster).access_rules, plan.witness(context.group)
     every = spec.reconciles_every_seconds or 0.0

@@ -157,7 +157,7 @@ class _Groups:
     def read(
         cls, flow: ObservedFlowSpec, source: KafkaCluster, target: KafkaCluster, naming: Naming, problems: list[str]
     ) -> _Groups:
-        """Read what the target has first: a group that goes on reading meanwhile is never ahead of its position."""
+        """Read what the target has first: a group that continues to read meanwhile is never ahead of its position."""
         if not flow.consumer_groups and not flow.consumer_group_prefixes:
             return cls({}, {}, (), Checkpoints())
         try:

@@ -174,7 +174,7 @@ UN_ADOPT: tuple[StepDefinition, ...] = (
     StepDefinition(StepName.APPROVAL, 2, "Ask a person"),
     StepDefinition(StepName.CLAIM, 3, "Take the group for this run"),
     StepDefinition(StepName.STOP_FLOW, 4, "Stop this project's flow, or leave it as it is", _RELEASING),
-    StepDefinition(StepName.HAND_BACK, 5, "Hand back to the former replication, lift every fence", _RELEASING),
+    StepDefinition(StepName.HAND_BACK, 5, "Hand back to the existing replication, lift every fence", _RELEASING),
     # Once settled, one register may not hold the new record yet.
     StepDefinition(StepName.SETTLE, 6, "Close the register", (*_RELEASING, Phase.RELEASED)),
     StepDefinition(StepName.REPORT, 7, "Seal the evidence", (Phase.RELEASED,)),

@@ -183,6 +183,6 @@ def test_the_program_learns_what_it_is_to_apply_and_a_failure_says_why(path: Pat
         file.apply(seconds=20)
 
 
-def test_without_a_program_nobody_has_to_be_told(path: Path) -> None:
+def test_without_a_program_nothing_is_run(path: Path) -> None:
     of(path).apply(seconds=1)
     assert of(path).waits_for() == ""

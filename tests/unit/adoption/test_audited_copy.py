@@ -12,7 +12,7 @@ import pytest
 
 from kafka_dr.adoption.take_over.audited_copy import audited_copy
 from kafka_dr.audit import AuditKind, AuditResult, AuditVerdict, ResultStore
-from kafka_dr.audit.report_folders import report_folder
+from kafka_dr.audit.report_folders import is_report_folder, report_folder
 from kafka_dr.errors import NeedsPerson, Refused
 from kafka_dr.positions import SeedPoint, TopicPartition
 from kafka_dr.register.taken_over import CopyMade, Displaced
@@ -92,8 +92,11 @@ def test_what_is_approved_is_journaled_and_read_back_as_it_was(tmp_path: Path) -
 
 
 def test_without_an_audit_it_says_how_to_make_one(tmp_path: Path) -> None:
-    with pytest.raises(Refused, match=r"spark-submit spark/jobs/checksum_audit.py --flow orders.east-to-west --full"):
+    with pytest.raises(Refused, match=r"checksum_audit.py --topology FILE --flow orders.east-to-west --full") as said:
         audited_copy(tmp_path, FLOW)
+    folder, _, stamp = str(said.value).partition(" --out ")[2].rpartition("/")
+    assert folder == "EVIDENCE_ROOT/audits/orders/checksum/east-to-west"
+    assert is_report_folder(stamp)
 
 
 def test_an_audit_of_this_projects_own_flow_says_nothing_about_the_existing_one(tmp_path: Path) -> None:

@@ -109,7 +109,7 @@ def test_an_operator_that_does_not_run_leaves_everything_unknown_and_nothing_sto
     assert api.resource["metadata"].get("annotations") == {}, "nothing is asked of it any longer"
 
 
-def test_positions_are_listed_by_the_operator_and_only_if_the_resource_names_a_place() -> None:
+def test_positions_are_listed_by_the_operator_and_only_if_the_resource_names_a_config_map() -> None:
     api = StrimziApi(mirror(**LIST))
     api.offsets = {(P.topic, 0): 41, (Q.topic, 1): 7, ("stock.items", 0): 3}
     with reached(api) as existing:

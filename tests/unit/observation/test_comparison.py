@@ -44,7 +44,7 @@ def test_a_young_tail_is_in_flight_and_an_old_one_late() -> None:
     assert compared(source, target, late_before=8_000).equal_until == 7
 
 
-def test_a_changed_copy_is_neither_lost_nor_foreign_and_stays_the_place_of_its_record() -> None:
+def test_a_changed_copy_is_neither_lost_nor_foreign_and_still_is_the_copy_of_its_record() -> None:
     records = [seen(n, n, key=f"k{n}") for n in range(6)]
     changed = [seen(n, "changed" if n == 3 else n, key=f"k{n}", time=1_000 * n) for n in range(6)]
     found = compared(log(records), log(changed))
@@ -53,7 +53,7 @@ def test_a_changed_copy_is_neither_lost_nor_foreign_and_stays_the_place_of_its_r
     assert (found.copies[3], found.equal_until) == ([3], 3)
 
 
-def test_what_expired_first_on_one_cluster_is_told_from_a_loss() -> None:
+def test_what_expired_first_on_one_cluster_is_not_called_a_loss() -> None:
     whole, later = numbered(range(10)), log((seen(n, n) for n in range(4, 10)), held_from=4)
 
     assert counts(whole, later) == {"expired_on_target": 4}

@@ -27,6 +27,8 @@ from kafka_dr.replication import Flow
 _ON_ITS_WAY = (FindingKind.IN_FLIGHT, FindingKind.LATE)
 #: How many copies in another order a take over can keep apart; each is compared with every translated offset below it.
 MOST_DISPLACED = 1_000
+#: The folder of a report, as a person may call it: the time in UTC, the run, the try.
+_EXAMPLE = "20260131T120000Z.by_hand.1"
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +97,8 @@ def audited_copy(root: Any, flow: Flow) -> AuditedCopy:
     if result is None:
         raise Refused(
             f"no checksum audit has compared the copy of {flow} yet: run the task audit of dr_adopt. Without Airflow: "
-            f"spark-submit spark/jobs/checksum_audit.py --flow {flow.group}.{flow.source}-to-{flow.target} --full"
+            "KAFKA_DR_SECRETS_FILE=secrets.json spark-submit spark/jobs/checksum_audit.py --topology FILE --flow "
+            f"{flow.group}.{flow.source}-to-{flow.target} --full --out EVIDENCE_ROOT/{_folder(flow, _EXAMPLE)}"
         )
     if result.epoch is not None:
         raise Refused(
@@ -121,9 +124,12 @@ def _folder_of(flow: Flow, report: str) -> str:
     if not is_report_folder(stamp):
         raise Refused(
             f"the report of the newest checksum audit of {flow} is not where dr_adopt and dr_checksum_audit keep it "
-            f"({report}): give --out a folder of that kind, audits/{flow.group}/checksum/"
-            f"{flow.source}-to-{flow.target}/<time>.<run>.1 below the evidence root"
+            f"({report}): give --out a folder like {_folder(flow, _EXAMPLE)} below the evidence root, its time in UTC"
         )
+    return _folder(flow, stamp)
+
+
+def _folder(flow: Flow, stamp: str) -> str:
     return f"audits/{flow.group}/{AuditKind.CHECKSUM}/{flow.source}-to-{flow.target}/{stamp}"
 
 

@@ -114,7 +114,7 @@ def _principal_writes_the_copy(context: TakeOverContext) -> Check:
         wrong.append(f"an ACL on {run.target} lets everybody (User:*) write: name the principals instead")
     elif others:
         wrong.append(
-            f"{', '.join(others)} may write on {run.target}, and the topology names nobody of them: whoever writes the "
+            f"{', '.join(others)} may write on {run.target}, and the topology names none of them: whoever writes the "
             "copy has to be existing_replication.principal, and nobody else may write there. Remove these rights"
         )
     able = [t for t in topics if authorizer.allows(principal, AclOperation.WRITE, ResourceType.TOPIC, t)]
@@ -185,7 +185,7 @@ def _audit_covers_the_copy(context: TakeOverContext) -> Check:
     if found.verdict == "unknown":
         wrong.append(f"its result is unknown: {found.sentence}")
     if not found.whole:
-        wrong.append("it did not begin at the start of the logs: audit with --full")
+        wrong.append("it did not begin at the start of the logs")
     age, allowed = run.clock.now() - found.at, timedelta(seconds=run.group.audits.checksum_max_age_seconds)
     if age > allowed:
         wrong.append(
@@ -198,7 +198,8 @@ def _audit_covers_the_copy(context: TakeOverContext) -> Check:
         wrong.append(f"{', '.join(changed[:3])} was not audited, or was created again since")
     said = f"an audit of {found.at:%Y-%m-%d %H:%M:%S} UTC compared all of it: {found.sentence}"
     if wrong:
-        said = f"the newest audit of the copy cannot be relied on: {'; '.join(wrong)}. Audit again, in full"
+        again = "Audit again with --full; a new run of dr_adopt does that"
+        said = f"the newest audit of the copy cannot be relied on: {'; '.join(wrong)}. {again}"
     return Check.that(name, not wrong, said)
 
 

@@ -42,15 +42,15 @@ def sheet(run: Run, seen: Mapping[str, Any]) -> Sheet:
         moves=f"no application: **{group}** stays active on **{active}**. What copies {partitions_said(decided)} to "
         f"**{standby}** is stopped, {then}, and this project's flow continues at the same offset",
         lost=_faults(decided),
-        writes_stop=f"not at all: applications write to {active} all the time. From the stop of the old replication to "
-        "the start of the new flow nothing is copied",
+        writes_stop=f"not at all: applications write to {active} all the time. From the stop of the existing "
+        "replication to the start of this project's flow nothing is copied",
         read_again=f"nothing: consumers read on {active} all the time",
-        on_failure="what was there is restored: DENYs are lifted, the old replication runs again. After `settle` the "
-        "group is adopted",
+        on_failure="until `settle` everything is given back: DENYs are lifted, and the existing replication runs as "
+        "before. After `settle` the group is adopted",
         warnings=_cannot(measured["abilities"]),
         checks=seen["checks"],
         seen_at=str(seen.get("finished_at", "")),
-        details=(*_examples(measured), f"The old replication: {markdown(measured['existing'])}."),
+        details=(*_examples(measured), f"The existing replication: {markdown(measured['existing'])}."),
         words=(("Reason, as the requester wrote it", run.request.reason),),
     )
 
@@ -66,7 +66,7 @@ def _faults(decided: Mapping[str, Any]) -> str:
     said = "; ".join(f"{code(topic)}: {_counted(kinds)}" for topic, kinds in list(topics.items())[:_MOST_TOPICS])
     more = f"; and {len(topics) - _MOST_TOPICS} more topics" if len(topics) > _MOST_TOPICS else ""
     return (
-        f"nothing new. The old replication has left faults in its copy, which stay as they are if you approve: "
+        f"nothing new. The existing replication has left faults in its copy, which stay as they are if you approve: "
         f"{_counted(total)} ({said}{more})"
     )
 
@@ -83,10 +83,13 @@ def _examples(measured: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _cannot(abilities: Mapping[str, Mapping[str, Any]]) -> tuple[str, ...]:
-    """Say what the old replication cannot, and what follows from that."""
+    """Say what the existing replication cannot, and what follows from that."""
     missing = [
         f"{words} ({markdown(abilities[name]['reason'])})"
         for name, words in _ABILITIES.items()
         if not abilities[name]["can"]
     ]
-    return (f"The old replication cannot {'; cannot '.join(missing)}.",) if missing else ()
+    said = [f"The existing replication cannot {'; cannot '.join(missing)}."] if missing else []
+    if not abilities["seed"]["can"]:
+        said.append("If it is given back after this project's flow has copied records, it copies these a second time.")
+    return tuple(said)

@@ -40,8 +40,8 @@ def act(run: Run) -> Mapping[str, Any]:
     tails = tail_of(run, context).advance(partitions)
     if faults := unapproved(tails, duplicates_pass=run.group.audits.duplicates == "report"):
         raise Refused(
-            f"the copy is not equal to its end: {'; '.join(map(str, faults[:3]))}. Nobody has approved that, so what "
-            "was there is restored: trigger a new run, whose audit counts it"
+            f"the copy is not equal to its end: {'; '.join(map(str, faults[:3]))}. Nobody has approved that, so it "
+            "is given back: trigger a new run, whose audit counts these faults"
         )
     begins = {p: each.point.source for p, each in tails.items()}
     run.write_fact(BEGINS, {"on_source": positions_to_json(begins), "on_target": positions_to_json(ends)})

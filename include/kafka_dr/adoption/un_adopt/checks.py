@@ -38,7 +38,7 @@ def _can_be_handed_back(context: ReleaseContext) -> Check:
     if context.direction != (run.source, run.target):
         there = " to ".join(context.direction)
         said = (
-            f"the former replication copied from {there}, and {run.source} is active now: move the group back with "
+            f"the existing replication copied from {there}, and {run.source} is active now: move the group back with "
             "dr_planned_failover first, or leave this project's connector (own_connector)"
         )
         return Check.that(name, False, said)
@@ -49,7 +49,7 @@ def _can_be_handed_back(context: ReleaseContext) -> Check:
 
 
 def _former_replication_is_still(context: ReleaseContext) -> Check:
-    """Return whether the former replication is stopped: it is given positions, and must copy nothing before that."""
+    """Return whether the existing replication is stopped: it is given positions, and must copy nothing before that."""
     name = "former_replication_is_still"
     if context.hand_back_to == "own_connector":
         return Check(name, "ok", "it is not started")

@@ -1,6 +1,6 @@
-"""Let the former replication continue after this project's flow, and lift every DENY that this project added.
+"""Let the existing replication continue after this project's flow, and lift every DENY that this project added.
 
-From here on a release can only be finished: the former replication may have copied records.
+From here on a release can only be finished: the existing replication may have copied records.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def intent(run: Run) -> Sequence[str]:
 
 
 def act(run: Run) -> Mapping[str, Any]:
-    """Hand the positions over, remove this project's connector, lift the DENYs, resume the former replication."""
+    """Hand the positions over, remove this project's connector, lift the DENYs, resume the existing replication."""
     context, guard = ReleaseContext(run), run.guard(Phase.RELEASING)
     if context.ends_as("handed_back") != "handed_back":
         raise Refused(f"the release of {run.group.name} was abandoned: it stays adopted, and nothing is handed back")
@@ -70,7 +70,7 @@ def _copies(run: Run) -> Check:
 
 
 def _positions_handed_over(run: Run, context: ReleaseContext) -> str:
-    """Give the former replication the positions of this project's flow, then remove the connector of that flow."""
+    """Give the existing replication the positions of this project's flow, then remove the connector of that flow."""
     existing: ExistingReplication = context.existing
     positions = positions_from_json(run.fact(FLOW_STOPPED)["positions"])
     guard = run.guard(Phase.RELEASING)

@@ -47,7 +47,7 @@ def refusal(run: Run) -> str:
     if (ReleaseContext(run).decided_end() or {}).get("as") != "handed_back":
         return ""
     return (
-        f"run {run.request.run} has begun to hand {run.group.name} back, and the former replication may have copied "
+        f"run {run.request.run} has begun to hand {run.group.name} back, and the existing replication may have copied "
         "records: the run can only be finished"
     )
 

@@ -49,5 +49,5 @@ def _twice(measured: Mapping[str, Any]) -> str:
         return "nothing: it continues at the exact offset"
     return (
         "nothing by consumers on the active cluster. The copy gets records twice: what was copied since the adoption, "
-        f"as the former replication takes no positions ({markdown(seed['reason'])})"
+        f"as the existing replication takes no positions ({markdown(seed['reason'])})"
     )

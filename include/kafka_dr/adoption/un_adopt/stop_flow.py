@@ -1,4 +1,4 @@
-"""Stop this project's flow before the former replication gets its positions; or leave the connector as it is."""
+"""Stop this project's flow before the existing replication gets its positions; or leave the connector as it is."""
 
 from __future__ import annotations
 
