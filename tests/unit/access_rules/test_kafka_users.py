@@ -203,9 +203,12 @@ def test_several_users_are_changed_at_the_same_time_and_share_the_questions_whet
         permitted.append(1)
         return 3
 
+    def together(_: str) -> None:
+        everybody.wait()
+
     with served(*names) as (api, users):
         # An answer comes only when all of them are asked for.
-        api.on_replace = lambda _: everybody.wait()
+        api.on_replace = together
         users.change(adding=denies_of(*names), removing=NONE, before_each=before_each)
         users = replace(users, principals=tuple(f"User:{name}" for name in names))
         assert users.read() == denies_of(*names)
