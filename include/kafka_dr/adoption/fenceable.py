@@ -65,7 +65,7 @@ def known_to_last(context: GroupContext, cluster: str) -> Check:
     if found.outcome == "unknown":
         said = (
             f"nobody has seen yet whether a DENY of this project outlasts a comparison of all rules on {cluster}: that "
-            "is tried when every other check passes"
+            "is tried when nothing else is in the way"
         )
         found = replace(found, detail=said)
     return _judged(found, cluster)

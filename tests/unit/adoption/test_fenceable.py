@@ -242,6 +242,15 @@ def test_nothing_is_put_up_while_something_else_is_in_the_way_nor_in_a_dry_run()
     assert not world.created
 
 
+def test_a_missing_audit_is_not_waited_for_as_it_takes_hours() -> None:
+    world = World()
+    world.rules["west"].removed = True
+    found = world.checks(Check("audit_covers_the_copy", "unknown", "nobody has audited"))
+    assert (found[EAST].outcome, found[WEST].outcome) == ("ok", "failed")
+    dry = World().checks(Check("faults_can_be_approved", "failed", "nobody has audited"), dry_run=True)
+    assert (dry[WEST].outcome, dry["faults_can_be_approved"].outcome) == ("excused", "failed")
+
+
 def test_where_the_deny_does_not_arrive_nothing_is_known_and_the_sentence_says_why() -> None:
     world = World()
     world.rules["west"].works = False

@@ -276,3 +276,5 @@ _OF_THE_AUDIT: tuple[tuple[str, Question], ...] = (
     ("audit_covers_the_copy", _audit_covers_the_copy),
     ("faults_can_be_approved", _faults_can_be_kept),
 )
+#: The checks that only an audit of the copy can answer.
+OF_THE_AUDIT = frozenset(name for name, _ in _OF_THE_AUDIT)

@@ -11,6 +11,7 @@ from dataclasses import replace
 from kafka_dr import parallel
 from kafka_dr.adoption.fenceable import lasting_on, seen_to_last
 from kafka_dr.adoption.registers import create_registers
+from kafka_dr.adoption.take_over.checks import OF_THE_AUDIT
 from kafka_dr.adoption.take_over.context import TakeOverContext
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.outcomes import Check
@@ -18,20 +19,21 @@ from kafka_dr.runs.run import Run
 
 
 def with_lasting_seen(context: TakeOverContext, checks: Sequence[Check]) -> tuple[Check, ...]:
-    """Return the checks of a take over after it was seen whether DENYs last, if nothing else is in the way.
+    """Return the checks of a take over after it was seen whether DENYs last, if nothing but the audit is in the way.
 
-    That needs the registers, which are created. A dry run changes nothing: what it would see is excused.
+    An audit may take hours, so what would make it vain is found before it. That needs the registers, which are created.
+    A dry run changes nothing: what it would see is excused.
 
     :param checks: of the same moment
     """
     run = context.run
     clusters = {lasting_on(cluster): cluster for cluster in (run.source, run.target)}
-    stops = [check for check in checks if not check.passes]
+    stops = [check for check in checks if not check.passes and check.name not in OF_THE_AUDIT]
     unseen = [clusters[check.name] for check in stops if check.name in clusters and check.outcome == "unknown"]
     if not unseen or len(unseen) < len(stops):
         return tuple(checks)
     if run.request.dry_run:
-        return tuple(check if check.passes else _excused(check, clusters[check.name]) for check in checks)
+        return tuple(_excused(each, clusters[each.name]) if each in stops else each for each in checks)
     create_registers(run)
     found = parallel.ask_all(lambda cluster: _seen(run, cluster, context.declared.principal), unseen)
     seen = {check.name: check for check in found.values()}
