@@ -30,14 +30,14 @@ LAB = {"KAFKA_DR_LAB_HOME": "/lab", "KAFKA_DR_LAB_EAST": "127.0.0.1:1", "KAFKA_D
 TOPOLOGY = Path(__file__).parents[3] / "include" / "topology.yaml"
 IN_A_FILE = AccessRulesSpec(kept_by="file", path="/srv/rules.json", reconciles_every_seconds=60)
 BEHIND_A_PROGRAM = AccessRulesSpec(kept_by="command", program=("/opt/iam",))
-OLD, PROBE = "User:old", "User:probe"
+OLD, PROBE, REPLICATOR = "User:old", "User:probe", "User:replicator"
 EAST, WEST = lasting_on("east"), lasting_on("west")
 
 
-def declared(east: AccessRulesSpec, west: AccessRulesSpec) -> Topology:
+def declared(east: AccessRulesSpec, west: AccessRulesSpec, old: str) -> Topology:
     """Return the lab's topology with a group that somebody else replicates."""
     found = load(TOPOLOGY, LAB)
-    existing = ExistingReplicationSpec(replicator="external", principal=OLD, stop_command=("/bin/true",))
+    existing = ExistingReplicationSpec(replicator="external", principal=old, stop_command=("/bin/true",))
     orders = found.group("orders").model_copy(update={"existing_replication": existing})
     clusters = {
         name: found.cluster(name).model_copy(update={"access_rules": rules})
@@ -89,13 +89,13 @@ class KeptRules:
 class World:
     """Both clusters of the group as a take over meets them: nothing but what it asks about fences is there."""
 
-    def __init__(self, east: AccessRulesSpec = IN_A_FILE, west: AccessRulesSpec = IN_A_FILE) -> None:
+    def __init__(self, east: AccessRulesSpec = IN_A_FILE, west: AccessRulesSpec = IN_A_FILE, *, old: str = OLD) -> None:
         self.clock = ManualClock()
         self.rules = {name: KeptRules(name, self.clock) for name in ("east", "west")}
         self.registers = {name: MemoryRegister() for name in ("east", "west")}
         self.created: list[str] = []
         self.may_change = {"east": True, "west": True}
-        self._topology = declared(east, west)
+        self._topology = declared(east, west, old)
 
     def context(self, *, dry_run: bool = False) -> TakeOverContext:
         """Return a take over that begins."""
@@ -213,6 +213,12 @@ def test_nobody_on_the_source_has_to_know_the_old_principal() -> None:
     world = World(west=AccessRulesSpec())
     assert {check.outcome for check in world.checks().values()} == {"ok"}
     assert {acl.principal for acl in world.rules["east"].seen} == {PROBE}
+
+
+def test_replication_that_works_as_this_projects_replicator_gets_no_deny_so_none_has_to_last() -> None:
+    world = World(old=REPLICATOR)
+    assert {check.outcome for check in world.checks().values()} == {"ok"}
+    assert {acl.principal for acl in world.rules["west"].seen} == {PROBE}
 
 
 def test_denies_that_somebody_removes_end_the_take_over_and_the_flow_can_only_be_observed() -> None:

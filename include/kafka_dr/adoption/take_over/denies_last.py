@@ -41,8 +41,8 @@ def with_lasting_seen(context: TakeOverContext, checks: Sequence[Check]) -> tupl
 
 
 def _seen(run: Run, cluster: str, existing: str) -> Check:
-    # On the source nothing of the existing replication is denied, and perhaps nobody there knows its principal.
-    also = (existing,) if cluster == run.target else ()
+    # Elsewhere nothing of the existing replication is denied, and perhaps nobody there knows its principal.
+    also = (existing,) if cluster == run.target and not run.group.existing_is_own else ()
     try:
         return seen_to_last(run, cluster, run.register_state, also=also)
     except KafkaDrError as error:
