@@ -8,7 +8,7 @@ from pathlib import Path
 from airflow.sdk import DAG, Param, chain
 
 from kafka_dr_airflow.operators.adopt import AdoptOperator
-from kafka_dr_airflow.operators.failover_step import FailoverStepOperator
+from kafka_dr_airflow.operators.failover_step import COMPARED, FailoverStepOperator
 from kafka_dr_airflow.operators.outcome import OutcomeOperator
 from kafka_dr_airflow.operators.roll_back import RollBackOperator
 from kafka_dr_airflow.operators.switch import SwitchOperator
@@ -49,7 +49,7 @@ with DAG(
     plan = AdoptionWayOperator(ways={"adopt": ["adopt"], "take_over": ["audit"]})
     adopt = AdoptOperator()
     audit = CopyAuditOperator()
-    preflight = FailoverStepOperator(step="preflight", number=1, verb="take_over")
+    preflight = FailoverStepOperator(step="preflight", number=1, verb="take_over", execution_timeout=COMPARED)
     approval = TakeOverApprovalSensor(number=2)
     take_over = SwitchOperator(numbers=(3, 7), verb="take_over", task_id="take_over", task_display_name="3-7 take_over")
     report = FailoverStepOperator(

@@ -120,13 +120,18 @@ def _filter(rule: Rule) -> AclBindingFilter:
     )
 
 
+def compare(config: dict[str, Any], pipeline: Pipeline) -> None:
+    """Compare everything once."""
+    own = {tuple(rule) for rule in json.loads(Path(config["own_rules"]).read_text("utf-8"))}
+    pipeline.apply(own | (rules_in_file(Path(config["file"])) if config.get("file") else set()))
+
+
 def main(path: Path) -> None:
     """Reconcile until a signal ends it."""
     config = json.loads(path.read_text("utf-8"))
     pipeline = Pipeline(json.loads(Path(config["settings"]).read_text("utf-8")), tuple(config["scope"]))
     while True:
-        own = {tuple(rule) for rule in json.loads(Path(config["own_rules"]).read_text("utf-8"))}
-        pipeline.apply(own | (rules_in_file(Path(config["file"])) if config.get("file") else set()))
+        compare(config, pipeline)
         Path(config["beats"]).write_text(str(time.monotonic()), "utf-8")
         time.sleep(config["every_seconds"])
 

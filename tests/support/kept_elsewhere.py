@@ -8,15 +8,16 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from unittest import mock
 
+from kafka_dr.clusters import Acl
 from kafka_dr.clusters.acls import Acls
 from kafka_dr.topology import AccessRulesSpec
-from support.acl_reconciler import Rule
+from support.acl_reconciler import Pipeline, Rule, compare
 from support.protection import Protection
 
 _TESTS = Path(__file__).resolve().parents[1]
@@ -35,10 +36,13 @@ def nobody_here_changes_acls() -> Iterator[None]:
 
 def rights_as_rules(protection: Protection, cluster: str) -> list[Rule]:
     """Return the rules that the owners of a cluster have for a group's principals."""
-    return [
-        (acl.resource, acl.name, acl.pattern, acl.principal, acl.host, acl.operation.lower(), acl.permission.lower())
-        for acl in protection.rights_on(cluster)
-    ]
+    return [as_rule(acl) for acl in protection.rights_on(cluster)]
+
+
+def as_rule(acl: Acl) -> Rule:
+    """Return an ACL as owners write it."""
+    words = (acl.operation.lower(), acl.permission.lower())
+    return (acl.resource, acl.name, acl.pattern, acl.principal, acl.host, *words)
 
 
 def scope_of(protection: Protection) -> tuple[str, ...]:
@@ -46,12 +50,16 @@ def scope_of(protection: Protection) -> tuple[str, ...]:
     return (f"{protection.name}.", f"{protection.name}-", f"_kafka_dr.witness.{protection.name}")
 
 
-def owners_config(protection: Protection, cluster: str, folder: Path) -> dict[str, object]:
-    """Return what the owners of a cluster know: a login, their own rules, and which names of ACLs are theirs."""
+def owners_config(protection: Protection, cluster: str, folder: Path, also: Collection[Acl] = ()) -> dict[str, object]:
+    """Return what the owners of a cluster know: a login, their own rules, and which names of ACLs are theirs.
+
+    :param also: rules that are not those of the group's principals
+    """
     settings = folder / "settings.json"
     settings.write_text(json.dumps(protection.lab.client_settings(cluster, "admin")))
     settings.chmod(0o600)
-    (folder / "own.json").write_text(json.dumps(rights_as_rules(protection, cluster)))
+    own = [*rights_as_rules(protection, cluster), *map(as_rule, also)]
+    (folder / "own.json").write_text(json.dumps(own))
     return {"settings": str(settings), "scope": scope_of(protection), "own_rules": str(folder / "own.json")}
 
 
@@ -109,12 +117,14 @@ class RulesPipeline:
 
     :param every: seconds between two comparisons
     :param reads_file: whether it also applies the rules of the project under test
+    :param also: rules of its owners that are not those of the group's principals
     """
 
     protection: Protection
     cluster: str
     every: float = 0.5
     reads_file: bool = True
+    also: tuple[Acl, ...] = ()
     _process: subprocess.Popen[bytes] | None = field(default=None, init=False)
 
     @property
@@ -132,35 +142,37 @@ class RulesPipeline:
         declared = {"kept_by": "file", "path": str(self.file), "reconciles_every_seconds": self.every * 2}
         return AccessRulesSpec.model_validate({**declared, "applied_within_seconds": 20, **more})
 
-    def start(self) -> None:
-        """Start it, with the rules that the applications have on the cluster as its own."""
+    def install(self) -> None:
+        """Write what it needs to know, with the rights that the applications have on the cluster as its own rules."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        own: list[Rule] = [
-            (
-                acl.resource,
-                acl.name,
-                acl.pattern,
-                acl.principal,
-                acl.host,
-                acl.operation.lower(),
-                acl.permission.lower(),
-            )
-            for acl in self.protection.rights_on(self.cluster)
-        ]
-        settings = self.folder / "settings.json"
-        settings.write_text(json.dumps(self.protection.lab.client_settings(self.cluster, "admin")))
-        settings.chmod(0o600)
-        (self.folder / "own.json").write_text(json.dumps(own))
-        names = (f"{self.protection.name}.", f"{self.protection.name}-", f"_kafka_dr.witness.{self.protection.name}")
         config = {
-            "settings": str(settings),
-            "scope": names,
-            "own_rules": str(self.folder / "own.json"),
+            **owners_config(self.protection, self.cluster, self.folder, self.also),
             "file": str(self.file) if self.reads_file else None,
             "beats": str(self.folder / "beats"),
             "every_seconds": self.every,
         }
         (self.folder / "config.json").write_text(json.dumps(config))
+
+    def compare(self) -> None:
+        """Compare once, in this process."""
+        config = json.loads((self.folder / "config.json").read_text())
+        compare(config, Pipeline(json.loads(Path(config["settings"]).read_text()), tuple(config["scope"])))
+
+    def applies_once(self) -> tuple[str, ...]:
+        """Return a program that adds what the file names, as somebody does who forgets the job that compares."""
+        code = (
+            "import json, sys; from support.acl_reconciler import Pipeline, rules_in_file; from pathlib import Path\n"
+            "settings, file, own, scope = sys.argv[1:]\n"
+            "own = {tuple(rule) for rule in json.loads(Path(own).read_text())}\n"
+            "Pipeline(json.loads(Path(settings).read_text()), (scope,)).apply(own | rules_in_file(Path(file)))"
+        )
+        paths = (str(self.folder / "settings.json"), str(self.file), str(self.folder / "own.json"))
+        python = ("/usr/bin/env", f"PYTHONPATH={_TESTS}", sys.executable)
+        return (*python, "-c", code, *paths, f"_kafka_dr.witness.{self.protection.name}")
+
+    def start(self) -> None:
+        """Start it."""
+        self.install()
         (self.folder / "beats").unlink(missing_ok=True)
         self._process = subprocess.Popen(
             [sys.executable, "-m", "support.acl_reconciler", str(self.folder / "config.json")],

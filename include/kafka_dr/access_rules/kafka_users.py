@@ -6,14 +6,15 @@ are. An annotation holds the epoch of the last change: a process with a smaller 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from kafka_dr import parallel
 from kafka_dr.access_rules import kafka_user
 from kafka_dr.access_rules.kafka_user import Resource
 from kafka_dr.access_rules.port import BeforeEach
-from kafka_dr.clusters import Acl
+from kafka_dr.clusters import Acl, AclPermission
+from kafka_dr.clusters.shared_read import SharedRead
 from kafka_dr.errors import NeedsPerson, Refused, TryAgain
 from kafka_dr.kubernetes import KubernetesApi, ObjectChanged, path_of
 
@@ -59,13 +60,25 @@ class KafkaUsers:
         return frozenset().union(*(self._rules(who, resource) for who, resource in self._seen.items()))
 
     def change(self, *, adding: frozenset[Acl], removing: frozenset[Acl], before_each: BeforeEach | None) -> None:
-        """Change one resource after the other."""
-        for principal in sorted({acl.principal for acl in adding | removing}):
-            of_it = {acl for acl in adding | removing if acl.principal == principal}
-            self._change(principal, adding=adding & of_it, removing=removing & of_it, before_each=before_each)
+        """Change several resources at the same time, in two steps: all rights are taken away before any is given.
+
+        Threads that need ``before_each`` at the same time share a call of it, which begins after all of them need it.
+        """
+        permitted = None if before_each is None else SharedRead(before_each)
+        for added, removed in _closed_first(adding, removing):
+            self._change_all(added, removed, permitted)
+
+    def _change_all(self, adding: frozenset[Acl], removing: frozenset[Acl], before_each: BeforeEach | None) -> None:
+        added, removed = _by_principal(adding), _by_principal(removing)
+
+        def change(principal: str) -> None:
+            gets, loses = added.get(principal, frozenset()), removed.get(principal, frozenset())
+            self._change(principal, gets, loses, before_each)
+
+        parallel.ask_all(change, sorted({*added, *removed}), at_most=_AT_ONCE)
 
     def _change(
-        self, principal: str, *, adding: frozenset[Acl], removing: frozenset[Acl], before_each: BeforeEach | None
+        self, principal: str, adding: frozenset[Acl], removing: frozenset[Acl], before_each: BeforeEach | None
     ) -> None:
         name = self._name(principal)
         for _ in range(_TRIES):
@@ -128,3 +141,21 @@ class KafkaUsers:
 
     def _damaged(self, name: str, why: object) -> NeedsPerson:
         return NeedsPerson(f"the KafkaUser {name} of {self.namespace} cannot be understood: {why}. Nothing was changed")
+
+
+def _closed_first(adding: frozenset[Acl], removing: frozenset[Acl]) -> Iterator[tuple[frozenset[Acl], frozenset[Acl]]]:
+    """Yield what is to be added and removed: first what takes rights away, then what gives them."""
+    denied, given = (_with(adding, permission) for permission in (AclPermission.DENY, AclPermission.ALLOW))
+    yield denied, _with(removing, AclPermission.ALLOW)
+    yield given, _with(removing, AclPermission.DENY)
+
+
+def _with(acls: frozenset[Acl], permission: AclPermission) -> frozenset[Acl]:
+    return frozenset(acl for acl in acls if acl.permission is permission)
+
+
+def _by_principal(acls: frozenset[Acl]) -> dict[str, frozenset[Acl]]:
+    found: dict[str, set[Acl]] = {}
+    for acl in acls:
+        found.setdefault(acl.principal, set()).add(acl)
+    return {principal: frozenset(of_it) for principal, of_it in found.items()}

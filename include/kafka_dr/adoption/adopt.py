@@ -14,10 +14,10 @@ from kafka_dr import parallel
 from kafka_dr.adoption import canary_topic
 from kafka_dr.adoption.adoptable import adoptable, first_flow, route_agrees
 from kafka_dr.adoption.canary_topic import CanaryTopic
+from kafka_dr.adoption.fenceable import seen_to_last, witness_intent
 from kafka_dr.adoption.first_route import write_first_route
 from kafka_dr.adoption.registers import create_registers
 from kafka_dr.checks.cluster_checks import right_clusters
-from kafka_dr.checks.lasting_denies import denies_last, witness_lasts
 from kafka_dr.clusters.errors import StaleMetadata
 from kafka_dr.errors import Refused, TryAgain
 from kafka_dr.fencing import plan
@@ -100,7 +100,8 @@ def _go(context: GroupContext, asked: _Asked, attempt: Attempt) -> tuple[StepOut
         attempt.intent = tuple(_intent(context, state, canary))
         said = f"dry run of an adoption of {context.group.name}: nothing was changed. A real run would make {active} "
         return "would_do", f"{said}the active cluster and {standby} its fenced standby"
-    attempt.checks += _denies_last(context, standing)
+    lasting = parallel.ask_all(lambda cluster: seen_to_last(context, cluster, standing), context.group.clusters)
+    attempt.checks += tuple(lasting.values())
     if forbidden := shortfall(attempt.checks, failed="refused"):
         return forbidden
     return _adopt(context, state, canary, attempt)
@@ -157,40 +158,13 @@ def wait_until_led(context: GroupContext, cluster: str) -> None:
         ) from error
 
 
-def _denies_last(context: GroupContext, standing: RegisterState | None) -> tuple[Check, ...]:
-    """See on each cluster whose rules are kept elsewhere whether a DENY outlasts a comparison; they wait together.
-
-    :param standing: the record of this adoption if it was interrupted; ``None``: there is none
-    """
-
-    def permission() -> RegisterState | None:
-        if (found := context.read_register_state()) != standing:
-            raise Refused(f"{context.group.name} was adopted by another process meanwhile: run dr_adopt again")
-        return found
-
-    def on(cluster: str) -> Check:
-        known = denies_last(context, (cluster,))
-        if known.outcome != "unknown":
-            return known
-        return witness_lasts(context, cluster, context.acl_changes_by(cluster, permission, required=frozenset))
-
-    found = parallel.ask_all(on, context.group.clusters)
-    return tuple(check.named(f"denies_last_on_{cluster}") for cluster, check in found.items())
-
-
 def _intent(context: GroupContext, state: RegisterState, canary: CanaryTopic | None) -> Sequence[str]:
     """Say what an adoption does, with the DENYs that are missing now."""
     here = plan.flow_fence(context.group) - context.rules_in_force(state.active)
     away = plan.standby(context.group) - context.rules_in_force(state.standby)
     topics = ", ".join(context.group.clusters)
-    specs = {name: context.clients.topology.cluster(name).access_rules for name in context.group.clusters}
     return (
-        *(
-            f"write a DENY that stops nobody to {spec.where}, see whether {name} still has it after "
-            f"{spec.reconciles_every_seconds:g} s, and lift it"
-            for name, spec in specs.items()
-            if spec.reconciles_every_seconds
-        ),
+        *witness_intent(context),
         *((f"create the canary topic: {canary}",) if canary else ()),
         f"create the register on {topics} where it is missing, and write that {state.active} is active "
         f"(epoch {state.epoch})",

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from kafka_dr.adoption.fenceable import denies_can_be_added, fences_can_be_proven
 from kafka_dr.checks.authorizers import authorizers_as_declared
 from kafka_dr.checks.pattern_topics import topics_of_patterns
 from kafka_dr.checks.register_checks import register_topic, register_writers
@@ -43,8 +44,8 @@ def adoptable(context: GroupContext, state: RegisterState) -> Sequence[Check]:
     authorizers = authorizers_as_declared(context, (state.active, state.standby))
     return (
         authorizers,
-        _denies_can_be_added(context, (state.active, state.standby)),
-        _fences_can_be_proven(context, (state.active, state.standby)),
+        denies_can_be_added(context, (state.active, state.standby)),
+        fences_can_be_proven(context, (state.active, state.standby)),
         register_writers(context, (state.active, state.standby)),
         register_topic(context, (state.active, state.standby), is_needed=False),
         *_standby_is_free(context, state),
@@ -52,39 +53,6 @@ def adoptable(context: GroupContext, state: RegisterState) -> Sequence[Check]:
         reads_only_owned_topics(context, state),
         *topics_of_patterns(context, (state.active, state.standby)),
     )
-
-
-def _denies_can_be_added(context: GroupContext, clusters: Sequence[str]) -> Check:
-    """Return whether the operator may change ACLs wherever this project has to change them itself."""
-    direct = [name for name in clusters if context.clients.topology.cluster(name).access_rules.is_direct]
-    without = [name for name in direct if not context.operator(name).acls.may_change()]
-    who = context.group.operator_principal
-    if not without:
-        said = f"{who} may add DENYs on {' and '.join(direct)}" if direct else "others apply the access rules"
-        return Check("denies_can_be_added", "ok", said)
-    return Check(
-        "denies_can_be_added",
-        "failed",
-        f"{who} lacks ALTER on the cluster {' and '.join(without)}, so no DENY can be added there and no failover can "
-        "be fenced: grant it, or declare in access_rules where the rules of that cluster are kept. With neither, this "
-        "flow can only be observed: declare it under observed_flows",
-    )
-
-
-def _fences_can_be_proven(context: GroupContext, clusters: Sequence[str]) -> Check:
-    """Return whether each principal can be asked for itself where ACLs do not decide."""
-    problems, principals = [], context.group.principals
-    for name in (each for each in clusters if not context.decides_by_acls(each)):
-        connections = context.clients.topology.cluster(name).access_rules.principal_connections
-        if missing := [who for who in principals if who not in connections]:
-            problems.append(
-                f"{', '.join(missing)} has no connection on {name}, where only its own refused writes prove that it is "
-                "fenced: add principal_connections to access_rules"
-            )
-        if not context.partitions(name):
-            problems.append(f"{name} has none of the topics, so no leader can be asked there: create them first")
-    said = f"every fence of {context.group.name} can be proven on {' and '.join(clusters)}"
-    return Check.that("fences_can_be_proven", not problems, "; ".join(problems) or said)
 
 
 def seeded(context: GroupContext, state: RegisterState) -> bool:

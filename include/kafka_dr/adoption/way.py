@@ -7,6 +7,7 @@ from typing import Literal
 from kafka_dr.adoption import canary_topic
 from kafka_dr.adoption.take_over.checks import take_over_checks
 from kafka_dr.adoption.take_over.context import TakeOverContext
+from kafka_dr.adoption.take_over.denies_last import with_lasting_seen
 from kafka_dr.checks.cluster_checks import right_clusters
 from kafka_dr.outcomes import Check
 from kafka_dr.register import Phase
@@ -35,11 +36,13 @@ def way_of(group: str, clients: Clients) -> AdoptionWay:
 def before_the_audit(request: RunRequest, clients: Clients, *, create_canary_topic: bool = False) -> tuple[Check, ...]:
     """Ask what a take over needs, but for the audit of the copy, which may take hours.
 
-    Nothing is changed, but for the canary topic if a person said so and everything else is as it should be.
+    Nothing is changed, except if everything else is as it should be: where others apply access rules, a DENY that stops
+    nobody is put up and lifted again; and the canary topic is created if a person said so.
 
     :param request: of a take over
     """
-    checks = take_over_checks(TakeOverContext(Run(request, clients)), audited=False)
+    context = TakeOverContext(Run(request, clients))
+    checks = with_lasting_seen(context, take_over_checks(context, audited=False))
     if not all(each.passes for each in checks):
         return checks
     return (*checks, with_canary_topic(request, clients, create=create_canary_topic))

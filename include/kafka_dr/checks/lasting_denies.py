@@ -105,14 +105,15 @@ def note_outlived(context: GroupContext, cluster: str) -> None:
         )
 
 
-def witness_lasts(context: GroupContext, cluster: str, changes: AclChanges) -> Check:
+def witness_lasts(context: GroupContext, cluster: str, changes: AclChanges, *, also: Collection[str] = ()) -> Check:
     """Add a DENY that stops nobody, and see whether it outlasts a comparison of all rules; then lift it.
 
     It takes as long as a change and a comparison may take.
 
+    :param also: principals that get such a DENY, next to the probe
     :raises KafkaDrError: it could not be added
     """
-    spec, witness = context.clients.topology.cluster(cluster).access_rules, plan.witness(context.group)
+    spec, witness = context.clients.topology.cluster(cluster).access_rules, plan.witness(context.group, also)
     every = spec.reconciles_every_seconds or 0.0
     changes.add(witness)
     gone = wait_until(

@@ -40,8 +40,9 @@ def adopt(
     """Put a group under the DR register, and take over the replication that it has already.
 
     Without existing_replication in the topology nobody is asked. With it, an audit on Spark comes first: spark-submit
-    spark/jobs/checksum_audit.py with --flow GROUP.ACTIVE-to-STANDBY and --full, and --out as the refusal says. Then the
-    question is shown with the faults of the copy. What fails is given back: the existing replication runs as before.
+    spark/jobs/checksum_audit.py with --flow GROUP.ACTIVE-to-STANDBY and --full, and --out as the refusal says. That
+    refusal also names what else is in the way, so try it before the audit. Then the question is shown with the faults
+    of the copy. What fails is given back: the existing replication runs as before.
     """
     answering = answering_of(key, by, break_glass=break_glass, yes=yes)
     with opened(CommandFiles(topology, connections, evidence), people_of=answering.people) as clients:

@@ -93,10 +93,13 @@ def flow_fence(group: ProtectionGroup) -> frozenset[Acl]:
     return _denies([group.replicator_principal], AclOperation.WRITE, _topics(group))
 
 
-def witness(group: ProtectionGroup) -> frozenset[Acl]:
-    """Return a DENY that stops nobody, by which is seen whether DENYs last: on a topic that nobody makes or uses."""
+def witness(group: ProtectionGroup, also: Collection[str] = ()) -> frozenset[Acl]:
+    """Return a DENY that stops nobody, by which is seen whether DENYs last: on a topic that nobody makes or uses.
+
+    :param also: principals that get one, next to the probe
+    """
     topic = (ResourceType.TOPIC, f"{WITNESS_TOPIC}.{group.name}", PatternType.LITERAL)
-    return _denies([group.probe_principal], AclOperation.WRITE, [topic])
+    return _denies([group.probe_principal, *also], AclOperation.WRITE, [topic])
 
 
 def existing_fence(group: ProtectionGroup) -> frozenset[Acl]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from kafka_dr.quoting import inline
 from kafka_dr_airflow.links import EvidenceLink
-from kafka_dr_airflow.operators.failover_step import HANGING
+from kafka_dr_airflow.operators.failover_step import COMPARED
 from kafka_dr_airflow.operators.parameters import FirstTask
 from kafka_dr_airflow.operators.plain_failure import fails_plainly
 from kafka_dr_airflow.operators.receipt import Receipt, perform
@@ -27,7 +27,7 @@ class AdoptOperator(FirstTask):
     operator_extra_links = (EvidenceLink(),)
 
     def __init__(self, **kwargs: Any) -> None:
-        super().__init__(**{"task_id": "adopt", "retries": 0, "execution_timeout": HANGING, **kwargs})
+        super().__init__(**{"task_id": "adopt", "retries": 0, "execution_timeout": COMPARED, **kwargs})
 
     @fails_plainly
     def execute(self, context: Any) -> Receipt:

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 URGENT: dict[str, Any] = {"priority_weight": 1000, "weight_rule": "absolute"}
 #: Each wait inside a step has its own deadline in the topology. This one only ends a step that hangs in spite of that.
 HANGING = timedelta(minutes=15)
+#: The same where a task may wait until others have compared all access rules: some pipelines do that once an hour.
+COMPARED = timedelta(hours=3)
 
 
 def numbered(number: int, kwargs: dict[str, Any]) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
 from kafka_dr.quoting import line
 from kafka_dr_airflow.links import AuditLink, EvidenceLink
-from kafka_dr_airflow.operators.failover_step import HANGING
+from kafka_dr_airflow.operators.failover_step import COMPARED
 from kafka_dr_airflow.operators.flow_audit import FlowAudit
 from kafka_dr_airflow.operators.kept_results import LookResult
 from kafka_dr_airflow.operators.parameters import FirstTask
@@ -40,7 +40,7 @@ class AdoptionWayOperator(FirstTask, BaseBranchOperator):
     ui_color = "#dfeedd"
 
     def __init__(self, *, ways: dict[AdoptionWay, list[str]], **kwargs: Any) -> None:
-        super().__init__(**{"task_id": "plan", "retries": 0, "execution_timeout": HANGING, **kwargs})
+        super().__init__(**{"task_id": "plan", "retries": 0, "execution_timeout": COMPARED, **kwargs})
         self.ways = ways
 
     @fails_plainly

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-import sys
 import threading
 import time
 from contextlib import ExitStack, nullcontext
-from pathlib import Path
 from unittest import mock
 
 import pytest
@@ -203,7 +201,7 @@ def test_a_pipeline_that_does_not_read_the_file_is_found_out_before_anything_is_
 ) -> None:
     """Somebody else's DENYs reach the brokers, and are gone after the next comparison."""
     pipeline = RulesPipeline(protection, "west", every=6, reads_file=False)
-    protection.access_rules["west"] = pipeline.spec(apply=_applies_once(pipeline))
+    protection.access_rules["west"] = pipeline.spec(apply=pipeline.applies_once())
     before = outside_view.look(protection)
     with pipeline.running(), protection.clients() as clients:
         pipeline.wait_for_beat()
@@ -212,17 +210,3 @@ def test_a_pipeline_that_does_not_read_the_file_is_found_out_before_anything_is_
     assert "a DENY of this project that was on west was removed from its brokers" in str(refusal.value)
     assert f"Let what applies the rules of west read {pipeline.file}" in str(refusal.value)
     assert outside_view.look(protection) == before
-
-
-def _applies_once(pipeline: RulesPipeline) -> tuple[str, ...]:
-    """Return a program that adds what the file names, as somebody does who forgets the job that compares."""
-    code = (
-        "import json, sys; from support.acl_reconciler import Pipeline, rules_in_file; from pathlib import Path\n"
-        "settings, file, own, scope = sys.argv[1:]\n"
-        "own = {tuple(rule) for rule in json.loads(Path(own).read_text())}\n"
-        "Pipeline(json.loads(Path(settings).read_text()), (scope,)).apply(own | rules_in_file(Path(file)))"
-    )
-    folder = pipeline.folder
-    paths = (str(folder / "settings.json"), str(pipeline.file), str(folder / "own.json"))
-    python = ("/usr/bin/env", f"PYTHONPATH={Path(__file__).parents[2]}", sys.executable)
-    return (*python, "-c", code, *paths, f"_kafka_dr.witness.{pipeline.protection.name}")

@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from threading import Barrier
 from typing import Any
 
 import pytest
@@ -133,10 +134,10 @@ def test_a_user_is_applied_when_strimzi_has_seen_it_as_it_is_now_and_it_is_ready
 
 
 @contextmanager
-def served() -> Iterator[tuple[UsersApi, KafkaUsers]]:
-    """Serve the users of two principals, without an operator that applies them."""
+def served(*more: str) -> Iterator[tuple[UsersApi, KafkaUsers]]:
+    """Serve the users of two principals and more, without an operator that applies them."""
     api = UsersApi(lambda _: None)
-    for name in ("orders-app", "probe"):
+    for name in ("orders-app", "probe", *more):
         api.put(name, {"authorization": {"type": "simple", "acls": []}})
     with api.running(operator=False):
         client = KubernetesApi(HttpEndpoint(api.address, token=TOKEN))
@@ -187,6 +188,63 @@ def test_somebody_who_is_faster_is_read_again_and_nothing_of_it_is_lost() -> Non
         api.on_replace = lambda name: api.put(name, {**api.resources[name]["spec"], "quotas": {"n": len(api.asked)}})
         with pytest.raises(TryAgain, match="the KafkaUser orders-app was changed by others 10 times"):
             users.change(adding=NONE, removing=frozenset({DENY}), before_each=lambda: 1)
+
+
+def denies_of(*names: str) -> frozenset[Acl]:
+    return frozenset(replace(DENY, principal=f"User:{name}") for name in names)
+
+
+def test_several_users_are_changed_at_the_same_time_and_share_the_questions_whether_they_may_be() -> None:
+    names = ("app-1", "app-2", "app-3", "app-4")
+    everybody = Barrier(len(names), timeout=20)
+    permitted: list[int] = []
+
+    def before_each() -> int:
+        permitted.append(1)
+        return 3
+
+    def together(_: str) -> None:
+        everybody.wait()
+
+    with served(*names) as (api, users):
+        # An answer comes only when all of them are asked for.
+        api.on_replace = together
+        users.change(adding=denies_of(*names), removing=NONE, before_each=before_each)
+        users = replace(users, principals=tuple(f"User:{name}" for name in names))
+        assert users.read() == denies_of(*names)
+        assert not everybody.broken
+        assert 1 <= len(permitted) <= len(names)
+        epochs = {name: kafka_user.epoch_of(api.resources[name], "orders") for name in names}
+        assert epochs == dict.fromkeys(names, 3)
+
+
+def test_every_right_is_taken_away_before_one_is_given_whatever_the_names_are() -> None:
+    names = ("app-1", "app-2", "app-3")
+    given = frozenset(replace(acl, permission=AclPermission.ALLOW) for acl in denies_of("a-first", "app-1"))
+    with served("a-first", *names) as (api, users):
+        users.change(adding=denies_of(*names) | given, removing=NONE, before_each=lambda: 1)
+        changed = [name for method, name in api.asked if method == "PUT"]
+        assert (set(changed[:3]), set(changed[3:])) == (set(names), {"a-first", "app-1"})
+        api.asked.clear()
+        # To lift a DENY gives a right, and to remove an ALLOW takes one away.
+        users.change(adding=NONE, removing=denies_of(*names) | given, before_each=lambda: 1)
+        changed = [name for method, name in api.asked if method == "PUT"]
+        assert (set(changed[:2]), set(changed[2:])) == ({"a-first", "app-1"}, set(names))
+
+
+def test_no_right_is_given_if_one_could_not_be_taken_away() -> None:
+    def refused() -> int:
+        raise Refused("the register says otherwise")
+
+    changes = denies_of("app-1", "app-2") | {replace(ALLOW, principal="User:a-first")}
+    with served("a-first", "app-1", "app-2") as (api, users):
+        with pytest.raises(Refused, match="the register says otherwise"):
+            users.change(adding=changes, removing=NONE, before_each=refused)
+        assert "PUT" not in {method for method, _ in api.asked}
+        assert "a-first" not in {name for _, name in api.asked}
+        with pytest.raises(Refused, match="there is no KafkaUser nobody"):
+            users.change(adding=changes | denies_of("nobody"), removing=NONE, before_each=lambda: 1)
+        assert "a-first" not in {name for _, name in api.asked}
 
 
 def test_an_older_epoch_a_missing_user_and_a_user_of_somebody_else_are_refused() -> None:

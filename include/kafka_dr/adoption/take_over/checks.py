@@ -6,6 +6,14 @@ from collections.abc import Callable
 from datetime import timedelta
 
 from kafka_dr.adoption.adoptable import flow_back_is_still, no_members, reads_only_owned_topics, route_agrees
+from kafka_dr.adoption.fenceable import (
+    CAN_BE_ADDED,
+    CAN_BE_PROVEN,
+    denies_can_be_added,
+    fences_can_be_proven,
+    known_to_last,
+    lasting_on,
+)
 from kafka_dr.adoption.take_over.audited_copy import MOST_DISPLACED
 from kafka_dr.adoption.take_over.context import TakeOverContext
 from kafka_dr.audit.finding import FindingKind
@@ -39,7 +47,16 @@ def take_over_checks(context: TakeOverContext, *, audited: bool = True) -> tuple
         return first
     questions = (*_QUESTIONS, *(_OF_THE_AUDIT if audited else ()))
     found = tuple(_asked(context, name, ask) for name, ask in questions)
-    return (*first, *found, *_of_patterns(context))
+    return (*first, *found, *_lasting(context), *_of_patterns(context))
+
+
+def _lasting(context: TakeOverContext) -> tuple[Check, ...]:
+    """Return for each cluster whether DENYs last there, as far as its register knows it."""
+
+    def known(cluster: str) -> Check:
+        return _asked(context, lasting_on(cluster), lambda c: known_to_last(c.run, cluster))
+
+    return known(context.run.source), known(context.run.target)
 
 
 def _of_patterns(context: TakeOverContext) -> tuple[Check, ...]:
@@ -239,6 +256,8 @@ _FIRST: tuple[tuple[str, Question], ...] = (
 )
 _QUESTIONS: tuple[tuple[str, Question], ...] = (
     (authorizers.NAME, lambda c: authorizers.authorizers_as_declared(c.run, (c.run.source, c.run.target))),
+    (CAN_BE_ADDED, lambda c: denies_can_be_added(c.run, (c.run.source, c.run.target))),
+    (CAN_BE_PROVEN, lambda c: fences_can_be_proven(c.run, (c.run.source, c.run.target))),
     (register_checks.WRITERS, lambda c: register_checks.register_writers(c.run, (c.run.source, c.run.target))),
     (
         register_checks.TOPIC,
@@ -258,3 +277,5 @@ _OF_THE_AUDIT: tuple[tuple[str, Question], ...] = (
     ("audit_covers_the_copy", _audit_covers_the_copy),
     ("faults_can_be_approved", _faults_can_be_kept),
 )
+#: The checks that only an audit of the copy can answer.
+OF_THE_AUDIT = frozenset(name for name, _ in _OF_THE_AUDIT)
