@@ -1,0 +1,67 @@
+"""A task process whose supervisor is gone says in the register that it has ended, and ends."""
+
+from __future__ import annotations
+
+from threading import Event
+from typing import Any
+
+import pytest
+
+from kafka_dr.clock import ManualClock
+from kafka_dr.errors import TryAgain
+from kafka_dr.register import Phase
+from kafka_dr.runs.executor import Executor
+from kafka_dr.runs.request import RunRequest
+from kafka_dr.runs.run import Run
+from kafka_dr.runs.signs_of_life import ALIVE
+from kafka_dr_airflow.operators.supervised import ends_with_supervisor
+from support.fake_registers import FakeRegisters
+from support.register_states import a_state
+
+CLAIMED = a_state(epoch=2, phase=Phase.SWITCHING, verb="planned_failover", run="run-1")
+_LOOK_SECONDS = 0.001
+
+
+def test_it_says_so_and_ends_while_its_task_waits_and_changes_nothing_more() -> None:
+    clock, registers = ManualClock(), FakeRegisters(east=CLAIMED, west=CLAIMED)
+    clients = registers.clients(executor=Executor.here(), clock=clock)
+    run = Run(RunRequest("orders", "run-1"), clients)
+    run.take()
+    guard = run.guard(Phase.SWITCHING)
+    guard.require()
+    parents, ended, at_end = [42], Event(), list[Any]()
+
+    def end(code: int) -> None:
+        at_end.append((code, registers.by_cluster["east"].facts("orders", "run-1")[ALIVE]["ended"]))
+        ended.set()
+
+    began = clock.monotonic()
+    with ends_with_supervisor(clients, parent=lambda: parents[-1], end=end, look_seconds=_LOOK_SECONDS):
+        assert not ended.wait(20 * _LOOK_SECONDS)
+        parents.append(1)
+        assert ended.wait(30)
+        assert at_end == [(1, True)]
+        assert clock.monotonic() - began >= 1, "what was permitted may still be sent"
+        with pytest.raises(TryAgain, match="is about to end, so it changes nothing more"):
+            guard.require()
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_it_ends_also_if_it_cannot_say_so() -> None:
+    ended = Event()
+    parents = iter([42])
+    clients: Any = "none that could be used"
+    with ends_with_supervisor(
+        clients, parent=lambda: next(parents, 1), end=lambda _: ended.set(), look_seconds=_LOOK_SECONDS
+    ):
+        assert ended.wait(30)
+
+
+def test_a_task_that_is_over_no_longer_looks() -> None:
+    ended = Event()
+    parents = [42]
+    clients: Any = None
+    with ends_with_supervisor(clients, parent=lambda: parents[-1], end=lambda _: ended.set(), look_seconds=0.05):
+        pass
+    parents.append(1)
+    assert not ended.wait(0.2)
