@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from threading import Event
 from typing import Any
 
 import pytest
 
 from kafka_dr.clock import ManualClock
-from kafka_dr.errors import TryAgain
+from kafka_dr.errors import Refused, TryAgain
+from kafka_dr.failover import runner, switch
 from kafka_dr.register import Phase
 from kafka_dr.runs.executor import Executor
 from kafka_dr.runs.request import RunRequest
 from kafka_dr.runs.run import Run
 from kafka_dr.runs.signs_of_life import ALIVE
+from kafka_dr_airflow.operators import receipt
+from kafka_dr_airflow.operators import switch as switch_task
+from kafka_dr_airflow.operators.failover_step import FailoverStepOperator
 from kafka_dr_airflow.operators.supervised import ends_with_supervisor
 from support.fake_registers import FakeRegisters
 from support.register_states import a_state
@@ -65,3 +71,38 @@ def test_a_task_that_is_over_no_longer_looks() -> None:
         pass
     parents.append(1)
     assert not ended.wait(0.2)
+
+
+@pytest.mark.parametrize("operator", ["switch", "verify"])
+def test_every_task_that_may_hold_a_run_looks_after_its_supervisor_as_long_as_it_works(
+    monkeypatch: pytest.MonkeyPatch, operator: str
+) -> None:
+    seen: list[str] = []
+
+    @contextmanager
+    def looking(_: object) -> Iterator[None]:
+        seen.append("begins")
+        try:
+            yield
+        finally:
+            seen.append("ends")
+
+    def work(*_: object) -> None:
+        seen.append("works")
+        raise Refused("the sentence")
+
+    monkeypatch.setattr("kafka_dr_airflow.task_clients.open_clients", nullcontext)
+    for module, name, put in (
+        (switch_task, "ends_with_supervisor", looking),
+        (receipt, "ends_with_supervisor", looking),
+        (switch, "switch", work),
+        (runner, "run_step", work),
+    ):
+        monkeypatch.setattr(module, name, put)
+    made: Any = {
+        "switch": lambda: switch_task.SwitchOperator(numbers=(3, 9)),
+        "verify": lambda: FailoverStepOperator(step="verify", number=10),
+    }[operator]()
+    with pytest.raises(SystemExit, match=r"^the sentence$"):
+        made.execute({"params": {"protection_group": "orders"}, "run_id": "r1"})
+    assert seen == ["begins", "works", "ends"]
