@@ -99,10 +99,11 @@ def test_every_task_that_may_hold_a_run_looks_after_its_supervisor_as_long_as_it
         (runner, "run_step", work),
     ):
         monkeypatch.setattr(module, name, put)
-    made: Any = {
-        "switch": lambda: switch_task.SwitchOperator(numbers=(3, 9)),
-        "verify": lambda: FailoverStepOperator(step="verify", number=10),
-    }[operator]()
+    made: Any = (
+        switch_task.SwitchOperator(numbers=(3, 9))
+        if operator == "switch"
+        else FailoverStepOperator(step="verify", number=10)
+    )
     with pytest.raises(SystemExit, match=r"^the sentence$"):
         made.execute({"params": {"protection_group": "orders"}, "run_id": "r1"})
     assert seen == ["begins", "works", "ends"]
