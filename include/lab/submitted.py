@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 import re
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
@@ -10,7 +12,12 @@ from pathlib import Path
 
 import psutil
 
+from lab import credentials
+from lab.api import Lab
+from lab.clusters import CLUSTERS
 from lab.errors import LabError
+from lab.layout import PROJECT
+from lab.rights import AUDIT
 
 #: How long a job may take.
 SECONDS = 1_800.0
@@ -21,6 +28,29 @@ def spark_submit() -> Path:
     import pyspark
 
     return Path(pyspark.__file__).parent / "bin" / "spark-submit"
+
+
+def audit_environ(lab: Lab) -> dict[str, str]:
+    """Return the environment in which an audit of the lab runs. It names a private file of connections."""
+    entries = {f"kafka_{cluster.name}_audit": lab.client_settings(cluster.name, AUDIT) for cluster in CLUSTERS}
+    path = lab.home.root / "spark" / "connections.json"
+    credentials.write_private(path, json.dumps(entries))
+    return os.environ | lab.spark_environ() | {"KAFKA_DR_SECRETS_FILE": str(path)}
+
+
+def audit_argv(
+    lab: Lab, *arguments: str, job: str = "checksum_audit", topology: Path | None = None, conf: Mapping[str, str] = {}
+) -> list[str]:
+    """Return the command line of an audit.
+
+    :param arguments: of the job, without the topology
+    :param topology: by default the lab's own
+    :param conf: settings of Spark for this application alone
+    """
+    settings = [part for name, value in conf.items() for part in ("--conf", f"{name}={value}")]
+    declared = str(topology or lab.environ["KAFKA_DR_TOPOLOGY"])
+    script = str(PROJECT / "spark" / "jobs" / f"{job}.py")
+    return [str(spark_submit()), *settings, script, "--topology", declared, *arguments]
 
 
 def done(
@@ -45,10 +75,25 @@ def done(
     except BaseException as error:
         _end(process)
         if isinstance(error, subprocess.TimeoutExpired):
-            raise LabError(f"{Path(argv[1]).name} did not end within {seconds:g} s") from error
+            raise LabError(f"{_job(argv)} did not end within {seconds:g} s") from error
         raise
     if process.returncode not in expected:
-        raise LabError(f"{Path(argv[1]).name} ended with {process.returncode}: {complaint(said, complained)}")
+        raise LabError(f"{_job(argv)} ended with {process.returncode}: {complaint(said, complained)}")
+
+
+def _job(argv: Sequence[str]) -> str:
+    """Return the script of a job; its settings come before it. A job of Java has none."""
+    return next((Path(part).name for part in argv if part.endswith(".py")), Path(argv[1]).name)
+
+
+def spark_audit(lab: Lab, flow: str, *, topics: Sequence[str]) -> None:
+    """Let the checksum audit match topics, as somebody would by hand.
+
+    :param flow: as ``group.source-to-target``
+    """
+    out = str(lab.home.root / "spark" / "by-hand")
+    argv = audit_argv(lab, "--flow", flow, "--out", out, "--topics", *topics)
+    done(argv, audit_environ(lab), expected=(0,))
 
 
 def complaint(said: str, complained: str) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import psutil
 import pytest
 
 if TYPE_CHECKING:
@@ -117,11 +116,12 @@ def test_a_switch_whose_worker_is_lost_is_rolled_back_after_airflows_heartbeat_t
                 process.suspend()
             if not sleepers:
                 supervisor.kill()
+                plain_application.assert_ends_itself(airflow, way["source"], GROUP, task)
             assert alice.ended(DAG, run) == "failed"
         finally:
             for process in sleepers:
                 process.resume()
-    psutil.wait_procs([task], timeout=60)
+    plain_application.assert_gone(task, seconds=60)
     assert_rolled_back(airflow, alice, run, way, switch="failed", verify="upstream_failed")
 
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import psutil
 import pytest
 
 if TYPE_CHECKING:
@@ -66,11 +65,12 @@ def test_a_switch_whose_worker_is_lost_continues_after_airflows_heartbeat_timeou
                 process.suspend()
             if not sleepers:
                 supervisor.kill()
+                plain_application.assert_ends_itself(airflow, way["target"], GROUP, task)
             assert_moved(airflow, alice, DAG, run, way)
         finally:
             for process in sleepers:
                 process.resume()
-    psutil.wait_procs([task], timeout=60)
+    plain_application.assert_gone(task, seconds=60)
     plain_application.assert_works_only_on(airflow, GROUP, way["target"])
 
 

@@ -51,9 +51,19 @@ class QuickLab(Lab):
 
     def state(self, cluster: str, group: str) -> RegisterState | None:
         """Read a cluster's register."""
+        with self._register(cluster) as register:
+            return register.read(group)
+
+    def facts(self, cluster: str, group: str, run: str) -> dict[str, Any]:
+        """Return what a run has journaled in a cluster's register."""
+        with self._register(cluster) as register:
+            return register.facts(group, run)
+
+    @contextmanager
+    def _register(self, cluster: str) -> Iterator[KafkaRegister]:
         settings = ClientSettings.from_librdkafka(self.client_settings(cluster, rights.OPERATOR))
         with KafkaCluster(cluster, settings) as reached:
-            return KafkaRegister(reached, SystemClock()).read(group)
+            yield KafkaRegister(reached, SystemClock())
 
     def lose_airflow(self) -> None:
         """Let the scheduler die with the tasks that it runs, then the rest of Airflow and all that it remembers."""

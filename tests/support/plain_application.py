@@ -20,6 +20,8 @@ _INVOICES = "orders.invoices"
 _SECONDS = 30.0
 #: From an approval to the fence: five processes start one after the other, on a machine that runs other labs, too.
 _FENCED_SECONDS = 240.0
+#: Shorter than an open transaction holds a switch up.
+_ENDS_SECONDS = 20.0
 
 
 def refusal(lab: Lab, cluster: str) -> str | None:
@@ -105,6 +107,28 @@ def executor(lab: QuickLab, cluster: str, group: str) -> psutil.Process:
     assert state is not None, f"{cluster} knows nothing of {group}"
     assert state.executor, f"no process took {state}"
     return psutil.Process(int(state.executor.split(":")[1]))
+
+
+def assert_ends_itself(lab: QuickLab, cluster: str, group: str, task: psutil.Process) -> None:
+    """The process that executes the run of a group ends while a transaction holds it up, and says so in the register.
+
+    :param cluster: whose register decides
+    """
+    state = lab.state(cluster, group)
+    assert state is not None, f"{cluster} knows nothing of {group}"
+    assert_gone(task, seconds=_ENDS_SECONDS)
+    said = lab.facts(cluster, group, str(state.run)).get("alive")
+    assert said is not None, f"{task} did not say that it ended"
+    assert (said["attempt"], said["ended"]) == (state.attempt, True), said
+
+
+def assert_gone(process: psutil.Process, *, seconds: float) -> None:
+    """A process has ended, or does so in time."""
+    deadline = time.monotonic() + seconds
+    with suppress(psutil.NoSuchProcess):
+        while process.is_running() and process.status() != psutil.STATUS_ZOMBIE:
+            assert time.monotonic() < deadline, f"{process} still runs after {seconds:g} s"
+            time.sleep(0.1)
 
 
 def _producer(lab: Lab, cluster: str, principal: str) -> Producer:

@@ -10,9 +10,10 @@ import os
 import socket
 from collections.abc import Callable
 from datetime import datetime
+from threading import Event
 from uuid import uuid4
 
-from kafka_dr.errors import Refused
+from kafka_dr.errors import Refused, TryAgain
 from kafka_dr.register import Register, RegisterConflict, RegisterState
 from kafka_dr.register.holding import said
 from kafka_dr.register.transitions import taken
@@ -28,6 +29,7 @@ class Executor:
         self.name = name
         self._took: dict[tuple[str, str], RegisterState] = {}
         self._signs: dict[tuple[str, str], datetime] = {}
+        self._leaving = Event()
 
     @classmethod
     def here(cls) -> Executor:
@@ -62,6 +64,25 @@ class Executor:
             register.compare_and_set(state, new)
         self.remember(new)
         return new
+
+    @property
+    def runs(self) -> tuple[tuple[str, str], ...]:
+        """The runs that this process took, each with its group."""
+        return tuple(self._took)
+
+    def leave(self) -> None:
+        """Permit no further change: this process is about to end."""
+        self._leaving.set()
+
+    def require_staying(self) -> None:
+        """Be asked before each change of a run.
+
+        :raises TryAgain: this process is about to end. It is not refused: it has the run, and corrects nothing
+        """
+        if self._leaving.is_set():
+            raise TryAgain(
+                f"this process ({self.name}) is about to end, so it changes nothing more: run the step again"
+            )
 
     def taken(self, group: str, run: str) -> RegisterState | None:
         """Return the record with which this process took a run, or advanced it last; ``None`` if it never took it."""

@@ -210,9 +210,9 @@ class GroupContext:
 
     def guard_by(self, cluster: str, condition: Condition) -> RegisterGuard:
         """Return a guard that reads the register of one cluster."""
-        name = self.group.name
+        name, first = self.group.name, (self.clients.executor.require_staying,)
         return RegisterGuard(
-            name, f"the register of {cluster}", lambda: self.clients.register(cluster).read(name), condition
+            name, f"the register of {cluster}", lambda: self.clients.register(cluster).read(name), condition, first
         )
 
     def guard_by_all(self, condition: Condition, *, first: tuple[Callable[[], None], ...] = ()) -> RegisterGuard:
@@ -220,7 +220,8 @@ class GroupContext:
 
         :param first: see :class:`RegisterGuard`
         """
-        return RegisterGuard(self.group.name, "the register", self.read_register_state, condition, first)
+        asked = (*first, self.clients.executor.require_staying)
+        return RegisterGuard(self.group.name, "the register", self.read_register_state, condition, asked)
 
     def acl_changes(self, cluster: str, guard: RegisterGuard) -> AclChanges:
         """Return what changes the group's ACLs on a cluster.

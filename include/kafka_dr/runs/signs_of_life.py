@@ -14,6 +14,7 @@ from functools import partial
 from threading import Event, Thread
 from typing import Any
 
+from kafka_dr.fencing.change import FRESH_SECONDS
 from kafka_dr.register import RegisterState
 from kafka_dr.register.holding import Author
 from kafka_dr.runs.background import BackgroundCall, answers_within
@@ -104,6 +105,18 @@ def show_end(clients: Clients, group: str, run: str) -> None:
         {name: partial(_show, clients, name, state, ended=True) for name in clusters},
         seconds=_END_SECONDS,
     )
+
+
+def leave(clients: Clients) -> None:
+    """Change nothing more in this process, and say that it has ended; its caller ends it at once.
+
+    A change that the register has permitted may still be sent for a second. Only after that another process may
+    continue.
+    """
+    clients.executor.leave()
+    clients.clock.sleep(FRESH_SECONDS)
+    for group, run in clients.executor.runs:
+        show_end(clients, group, run)
 
 
 def _show(

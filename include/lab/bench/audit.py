@@ -10,7 +10,7 @@ import statistics
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -20,14 +20,12 @@ from rich.console import Console
 
 from lab import credentials, jars, java
 from lab.api import Lab
-from lab.bench import logs
+from lab.bench import audit_cores, logs, quiet_audits
 from lab.bootstrap import cache_folder
 from lab.clusters import CLUSTERS
 from lab.errors import LabError
 from lab.jvm import Jvm
-from lab.layout import PROJECT
-from lab.rights import AUDIT
-from lab.submitted import done, spark_submit
+from lab.submitted import audit_argv, audit_environ, done, spark_submit
 
 FLOW = "orders.east-to-west"
 _WARM = Path(__file__).with_name("warm.py")
@@ -39,26 +37,37 @@ _LIMITS = {
     "cold_over_consumers": ("at most", 3.0),
     "memory_gb": ("at most", 3.0),
     "incremental_seconds": ("at most", 15.0),
+    "shared_quiet_seconds": ("at most", 8.0),
 }
 
 
 def run(options: argparse.Namespace, console: Console) -> int:
     """Bring a lab up, measure, write the report, and take the lab down unless it was up before.
 
-    :returns: 0 if every figure is within its limit, else 1
+    :returns: 0 if every figure is within its limit, else 1; by cores there is no limit
+    :raises LabError: there are too few records or too many cores
     """
     if options.records < 100 * logs.FAULTS:
         raise LabError(f"--records is {options.records}: {logs.FAULTS} faults need at least {100 * logs.FAULTS}")
-    lab = Lab(options.home, port_base=options.port_base)
+    cores = audit_cores.numbers(options.cores)
+    lab = Lab(options.home, port_base=options.port_base, spark_cluster=bool(cores))
     was_up = lab.status().in_use
     lab.up(airflow=False)
     try:
-        report = _AuditBench(lab, options.records, console).measure()
+        if cores:
+            report = audit_cores.measure(lab, options.records, cores, console)
+        else:
+            report = _AuditBench(lab, options.records, console).measure()
     finally:
         if not was_up:
             lab.down(delete=True)
     options.report.parent.mkdir(parents=True, exist_ok=True)
     options.report.write_text(json.dumps(report, indent=1) + "\n")
+    return 0 if cores else _judged(report, console)
+
+
+def _judged(report: Mapping[str, Any], console: Console) -> int:
+    """Print each figure that has a limit; return 0 if all are within theirs, else 1."""
     missed = 0
     for name, (side, limit) in _LIMITS.items():
         good = report[name] <= limit if side == "at most" else report[name] >= limit
@@ -81,7 +90,7 @@ class _AuditBench:
         self._equal = [shape.topic for shape in self._shapes if not shape.faults]
         self._faulty = [shape.topic for shape in self._shapes if shape.faults]
         self._out = lab.home.root / "spark" / "bench"
-        self._environ = os.environ | lab.spark_environ() | {"KAFKA_DR_SECRETS_FILE": str(_secrets(lab))}
+        self._environ = audit_environ(lab)
 
     def measure(self) -> dict[str, Any]:
         """Write the logs, measure, and return the report."""
@@ -90,6 +99,7 @@ class _AuditBench:
         peaks: list[float] = []
         cold = [self._timed("audit, cold", lambda: peaks.append(self._audit("--full"))) for _ in range(_COLD_ROUNDS)]
         incremental = self._timed("audit of a quiet flow, cold", self._audit)
+        shared = quiet_audits.measure(self._lab, self._console)
         laps = {"quiet, cold": self._laps("cold")}
         found = self._faults_found()
         measured = self._warm()
@@ -106,6 +116,8 @@ class _AuditBench:
             "cold_over_consumers": round(min(cold) / min(consumers), 2),
             "memory_gb": round(max(peaks), 2),
             "incremental_seconds": round(incremental, 2),
+            "shared_quiet_seconds": shared["seconds_of_one"],
+            "shared_quiet": shared,
             "records": 2 * sum(shape.records for shape in self._shapes if not shape.faults),
             "bytes_per_fingerprint": self._bytes_per_fingerprint(),
             "faults_made": logs.FAULTS,
@@ -144,21 +156,14 @@ class _AuditBench:
 
     def _audit(self, *more: str) -> float:
         """Audit by hand, in a process of its own, and return the most memory that it and its children had, in GB."""
-        argv = [
-            *(str(spark_submit()), str(PROJECT / "spark" / "jobs" / "checksum_audit.py")),
-            *("--topology", self._lab.environ["KAFKA_DR_TOPOLOGY"], "--flow", FLOW),
-            *("--out", str(self._out / "cold"), "--topics", *self._equal, *more),
-        ]
+        out = str(self._out / "cold")
+        argv = audit_argv(self._lab, "--flow", FLOW, "--out", out, "--topics", *self._equal, *more)
         with PeakMemory() as memory:
             done(argv, self._environ, expected=(0,), started=memory.watch)
         return memory.peak_gb
 
     def _faults_found(self) -> int:
-        argv = [
-            *(str(spark_submit()), str(PROJECT / "spark" / "jobs" / "checksum_audit.py")),
-            *("--topology", self._lab.environ["KAFKA_DR_TOPOLOGY"], "--flow", FLOW),
-            *("--out", str(self._out / "faults"), "--topics", *self._faulty),
-        ]
+        argv = audit_argv(self._lab, "--flow", FLOW, "--out", str(self._out / "faults"), "--topics", *self._faulty)
         self._timed("audit of the faulty topics, cold", lambda: done(argv, self._environ, expected=(1,)))
         return len((self._out / "faults" / "findings.jsonl").read_text().splitlines())
 
@@ -194,29 +199,6 @@ class _AuditBench:
         seconds = time.monotonic() - began
         self._console.print(f"{what}: {seconds:.1f} s")
         return seconds
-
-
-def spark_audit(lab: Lab, flow: str, *, topics: Sequence[str]) -> None:
-    """Let the checksum audit match topics, as somebody would by hand.
-
-    :param flow: as ``group.source-to-target``
-    """
-    argv = [
-        *(str(spark_submit()), str(PROJECT / "spark" / "jobs" / "checksum_audit.py")),
-        *("--topology", lab.environ["KAFKA_DR_TOPOLOGY"], "--flow", flow),
-        *("--out", str(lab.home.root / "spark" / "by-hand"), "--topics", *topics),
-    ]
-    environ = os.environ | lab.spark_environ() | {"KAFKA_DR_SECRETS_FILE": str(_secrets(lab))}
-    done(argv, environ, expected=(0,))
-
-
-def _secrets(lab: Lab) -> Path:
-    entries: dict[str, Mapping[str, str]] = {}
-    for cluster in CLUSTERS:
-        entries[f"kafka_{cluster.name}_audit"] = lab.client_settings(cluster.name, AUDIT)
-    path = lab.home.root / "spark" / "connections.json"
-    credentials.write_private(path, json.dumps(entries))
-    return path
 
 
 class PeakMemory:

@@ -21,6 +21,11 @@ def configure(parser: argparse.ArgumentParser, *, options: Sequence[argparse.Arg
     of_audit.add_argument(
         "--records", type=int, default=3_000_000, metavar="N", help="of 200 B on each cluster; a tenth as many of 2 KB"
     )
+    of_audit.add_argument(
+        "--cores",
+        metavar="N,N…",
+        help="only an audit on a Spark cluster, with each of these numbers of cores, and its throughput",
+    )
     of_audit.add_argument("--report", type=Path, required=True, metavar="FILE", help="where the figures go, as JSON")
     of_audit.set_defaults(run=audit.run)
     of_offsets = benches.add_parser(

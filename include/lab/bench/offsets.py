@@ -39,10 +39,10 @@ from kafka_dr.runs.clients import Clients
 from kafka_dr.topology import Topology, load
 from lab import credentials, rights
 from lab.api import Lab
-from lab.bench.audit import spark_audit
 from lab.clusters import cluster_named
 from lab.credentials import SIGNING_KEY, passwords_of
 from lab.errors import LabError
+from lab.submitted import spark_audit
 
 GROUP, TOPIC = "orders", "orders.bench-offsets"
 SOURCE, TARGET = "east", "west"

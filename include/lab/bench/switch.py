@@ -37,6 +37,7 @@ from lab.api import Lab
 from lab.bench.offsets import lab_clients
 from lab.clusters import CLUSTERS, PROTECTION_GROUP
 from lab.credentials import ADMIN
+from lab.demo.switch_times import Spread, SwitchTimes, spread
 from lab.errors import LabError
 from lab.invariants.check import check_invariants
 from lab.invariants.model import ActivePeriod, InvariantReport
@@ -55,7 +56,7 @@ def configure(benches: Any, *, options: Sequence[argparse.ArgumentParser]) -> No
     """
     parser = benches.add_parser("switch", parents=list(options), help="planned failovers under load without Airflow")
     parser.add_argument("--switches", type=int, default=3, metavar="N", help="there and back again, N in all")
-    parser.add_argument("--demo", type=Path, metavar="FILE", help="a demo's report, for the ratio between the two")
+    parser.add_argument("--demo", type=Path, metavar="FILE", help="a demo's report, for the ratio of the medians")
     parser.add_argument("--report", type=Path, required=True, metavar="FILE", help="where the figures go, as JSON")
     parser.set_defaults(run=run)
 
@@ -83,8 +84,10 @@ def run(options: argparse.Namespace, console: Console) -> int:
     """Bring a lab up, measure, write the report, and leave the lab as it was: up, stopped with its state, or not there.
 
     :returns: 0 if every invariant held, else 1
-    :raises LabError: the lab holds what a disaster left behind, which this benchmark cannot judge
+    :raises LabError: the lab holds what a disaster left behind, which this benchmark cannot judge, or the report of
+        the demo cannot be read
     """
+    demo = _times_of(options.demo) if options.demo else None
     lab = Lab(options.home, port_base=options.port_base)
     was_up, was_there = lab.status().in_use, lab.home.settings.exists()
     lab.up(airflow=False)
@@ -97,12 +100,18 @@ def run(options: argparse.Namespace, console: Console) -> int:
         traffic.stop()
         if not was_up:
             lab.down(delete=not was_there)
-    demo = json.loads(options.demo.read_text()) if options.demo else None
     report = as_json(switches, verdict, demo)
     options.report.parent.mkdir(parents=True, exist_ok=True)
     options.report.write_text(json.dumps(report, indent=1) + "\n")
     _show(report, console)
     return 0 if verdict.held else 1
+
+
+def _times_of(demo: Path) -> SwitchTimes:
+    try:
+        return SwitchTimes.planned_of(json.loads(demo.read_text()), called=str(demo))
+    except (OSError, ValueError) as error:
+        raise LabError(f"--demo {demo} cannot be read: {error}") from error
 
 
 def _switches(lab: Lab, traffic: Traffic, count: int, console: Console) -> tuple[float, tuple[MeasuredSwitch, ...]]:
@@ -193,17 +202,14 @@ def _judged(lab: Lab, traffic: Traffic, began: float, switches: Sequence[Measure
     return check_invariants(observe(traffic.logs, settings), periods)
 
 
-def as_json(
-    switches: Sequence[MeasuredSwitch], verdict: InvariantReport, demo: dict[str, Any] | None
-) -> dict[str, Any]:
-    """Return the figures; times are medians over all switches.
+def as_json(switches: Sequence[MeasuredSwitch], verdict: InvariantReport, demo: SwitchTimes | None) -> dict[str, Any]:
+    """Return the figures; times are medians over all switches, and the ratios are those of medians.
 
-    :param demo: the report of a demo on the same machine
+    :param demo: the times of a demo on the same machine
     """
     outages = [each.write_outage_seconds for each in verdict.switches]
-    known = [each for each in outages if each is not None]
     verified = [each.approved_to_verified_seconds for each in switches]
-    outage = round(statistics.median(known), 3) if known and len(known) == len(outages) else None
+    outage, to_verified = spread(outages), spread(verified)
     names = [step.step for step in switches[0].steps]
     seconds = {
         name: round(
@@ -211,16 +217,16 @@ def as_json(
         )
         for name in names
     }
-    there = demo["write_outage_seconds"] if demo else None
     return {
         "switches": len(switches),
-        "write_outage_seconds": outage,
+        "write_outage_seconds": outage and outage.median,
         "write_outages": [each if each is None else round(each, 3) for each in outages],
-        "approved_to_verified_seconds": round(statistics.median(verified), 3),
+        "approved_to_verified_seconds": to_verified and to_verified.median,
         "approved_to_verified": [round(each, 3) for each in verified],
         "steps": seconds,
-        "demo_write_outage_seconds": there,
-        "ratio": round(there / outage, 2) if there and outage else None,
+        "demo": demo and demo.to_json(),
+        "ratio": _ratio(demo.write_outage if demo else None, outage),
+        "ratio_approved_to_verified": _ratio(demo.approved_to_verified if demo else None, to_verified),
         "invariants": {each.invariant: each.outcome for each in verdict.findings},
         "violated": [
             {"invariant": each.invariant, "sentence": each.sentence, "examples": list(each.examples)}
@@ -232,6 +238,26 @@ def as_json(
     }
 
 
+def _ratio(demo: Spread | None, here: Spread | None) -> float | None:
+    """Return how many times as long the demo's median is; ``None`` where one of the two is unknown."""
+    return round(demo.median / here.median, 2) if demo and here and here.median else None
+
+
+def _show_ratios(report: dict[str, Any], console: Console) -> None:
+    demo = report["demo"]
+    for what, name, ratio in (
+        ("write outage", "write_outage_seconds", report["ratio"]),
+        ("approval → verified", "approved_to_verified_seconds", report["ratio_approved_to_verified"]),
+    ):
+        if ratio is None:
+            console.print(f"[yellow]unknown[/] {what}: one of the two medians is unknown, so there is no ratio")
+            continue
+        console.print(
+            f"{what}: the median of {demo['switches']} switches of the demo ({demo[name]['median']:g} s) is {ratio:g} "
+            f"times the median of {report['switches']} here ({report[name]:g} s)"
+        )
+
+
 def _show(report: dict[str, Any], console: Console) -> None:
     for name, seconds in report["steps"].items():
         console.print(f"{name:16} {seconds:6.3f} s")
@@ -239,8 +265,8 @@ def _show(report: dict[str, Any], console: Console) -> None:
         f"write outage {report['write_outage_seconds']} s (each: {report['write_outages']}), approval → verified "
         f"{report['approved_to_verified_seconds']} s (each: {report['approved_to_verified']})"
     )
-    if report["ratio"] is not None:
-        console.print(f"the demo's outage was {report['demo_write_outage_seconds']} s: {report['ratio']} times as long")
+    if report["demo"] is not None:
+        _show_ratios(report, console)
     for each in report["violated"]:
         lines = "\n".join([each["sentence"], *(f"  {example}" for example in each["examples"])])
         console.print(f"[red]{each['invariant']} violated[/] {escape(lines)}")

@@ -35,6 +35,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="a disaster instead: kill the active cluster, fail over, fence it on return, rescue, fail back, return",
     )
     parser.add_argument(
+        "--hang", action="store_true", help="with --unplanned: the active cluster hangs instead, its connections open"
+    )
+    parser.add_argument(
         "--observe",
         action="store_true",
         help="somebody else's MirrorMaker with real faults instead: `kafka_dr observe` has to find each of them",
@@ -62,6 +65,8 @@ def run(options: argparse.Namespace, console: Console) -> int:
         return _observe(options, console)
     if options.switches < 1:
         raise LabError(f"--switches is {options.switches}, and must be at least 1")
+    if options.hang and not options.unplanned:
+        raise LabError("--hang is only for --unplanned")
     _check_folder(options.report)
     sabotage = Sabotage(options.sabotage) if options.sabotage else None
     if sabotage is not None and sabotage.is_about_a_disaster is not options.unplanned:
@@ -71,6 +76,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
         switches=options.switches,
         sabotage=sabotage,
         unplanned=options.unplanned,
+        hang=options.hang,
         keep=options.keep,
         warm_up_seconds=options.warm_up,
         rates=Rates(payments_per_second=options.payments_per_second),
@@ -88,8 +94,8 @@ def _observe(options: argparse.Namespace, console: Console) -> int:
     from lab.demo.observed import screen
     from lab.demo.observed.rehearsal import ObservedRehearsal, ObservedWishes
 
-    if options.unplanned or options.sabotage or options.switches != 1:
-        raise LabError("--observe fails nothing over: leave --unplanned, --sabotage and --switches out")
+    if options.unplanned or options.hang or options.sabotage or options.switches != 1:
+        raise LabError("--observe fails nothing over: leave --unplanned, --hang, --sabotage and --switches out")
     _check_folder(options.report)
     wishes = ObservedWishes(
         page=options.report.absolute() if options.report else None,

@@ -1,9 +1,10 @@
-"""The disaster: the active cluster dies under load, the group fails over, and the old cluster is fenced and rebuilt."""
+"""The disaster: the active cluster is lost under load, the group fails over, the old cluster is fenced and rebuilt."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from types import MappingProxyType
@@ -33,7 +34,7 @@ from lab.rights import ORDERS_APP
 
 UNPLANNED, HEALTH, FAILBACK, CANARY = "dr_unplanned_failover", "dr_health", "dr_failback", "dr_canary"
 #: Why the switch is asked for although nobody elsewhere sees the cluster down: the lab has no elsewhere.
-OVERRIDE = "the demonstration killed it, and there is no other vantage on one machine"
+OVERRIDE = "the demonstration {done} it, and there is no other vantage on one machine"
 BACK_SECONDS = 90.0
 #: A health period, and what a look may take on a machine that does ten things at a time.
 FENCED_SECONDS = 90.0
@@ -66,9 +67,11 @@ class DisasterRehearsal(Rehearsal):
         saboteur = self._saboteur()
         self._watch(operator)
         self._before = topic_ids(self._settings(ADMIN), prefix=OWNED)
-        runs = [self._leave(runner, source, target, saboteur)]
+        with self._lost(source):
+            runs = [self._leave(runner, source, target, saboteur)]
+            if runs[-1].through:
+                self._welcome(runs[0])
         if runs[-1].through:
-            self._welcome(runs[0])
             runs.append(self._bring_home(runner, runs[0]))
         if runs[-1].through:
             runs.append(self._go_home(runner, source=target, target=source))
@@ -81,22 +84,47 @@ class DisasterRehearsal(Rehearsal):
         state = operator.wait_for_end(CANARY, run, seconds=PATIENCE_SECONDS)
         self._did(f"{CANARY} [dim]{state}[/]")
 
+    @contextmanager
+    def _lost(self, source: str) -> Iterator[None]:
+        """Lose a cluster with its Connect. Whatever happens meanwhile, afterwards none of its processes hangs."""
+        names = self._processes_of(source)
+        try:
+            if self._wishes.hang:
+                self._say(f"{source} hangs: its brokers and its Connect are stopped under load, their connections open")
+                for name in names:
+                    self._lab.pause(name)
+            else:
+                self._say(f"{source} dies: its brokers and its Connect are killed under load")
+                for name in names:
+                    self._lab.kill(name)
+            yield
+        finally:
+            if self._wishes.hang:
+                self._wake(names)
+
+    def _wake(self, names: Sequence[str]) -> None:
+        """Let processes continue. One that ended meanwhile is none that hangs."""
+        for name in names:
+            with suppress(LabError):
+                self._lab.resume(name)
+
     def _leave(self, runner: FailoverRunner, source: str, target: str, saboteur: Saboteur | None) -> FailoverRun:
-        self._say(f"{source} dies: its brokers and its Connect are killed under load")
-        for name in self._processes_of(source):
-            self._lab.kill(name)
         self._say(f"Unplanned failover {source} → {target}")
-        order = RunParameters(source, target, dag=UNPLANNED, conf={"override": OVERRIDE})
+        override = OVERRIDE.format(done="stopped" if self._wishes.hang else "killed")
+        order = RunParameters(source, target, dag=UNPLANNED, conf={"override": override})
         run = runner.run(order, meanwhile=watching(saboteur, source, target))
         self._let_work(run)
         return run
 
     def _welcome(self, run: FailoverRun) -> None:
-        """Restart the dead cluster, with an application that does not know of the failover."""
+        """Let the lost cluster run again, with an application that does not know of the failover."""
         source = run.source
         self._say(f"{source} comes back, and a forgotten application with it")
-        for name in self._processes_of(source):
-            self._lab.restart(name)
+        if self._wishes.hang:
+            self._wake(self._processes_of(source))
+        else:
+            for name in self._processes_of(source):
+                self._lab.restart(name)
         reachable = self._wait_until_back(source)
         forgotten = StrayProducer(source, self._settings(ORDERS_APP)[source], logs=self._traffic.logs)
         written, fenced = 0, None

@@ -13,9 +13,10 @@ from typing import Any
 from lab.clusters import PROTECTION_GROUP
 from lab.demo.airflow_rest import ENDED, PARKED, AirflowApi, PendingApproval
 from lab.demo.run_evidence import RunEvidence, StepEvidence
+from lab.demo.switch_times import PLANNED
 from lab.errors import LabError
 
-DAG = "dr_planned_failover"
+DAG = f"dr_{PLANNED}"
 ASK_SECONDS = 180.0
 END_SECONDS = 300.0
 #: Airflow fails a task that is answered before its scheduler has noticed that it waits: the task's process has to be
@@ -40,6 +41,11 @@ class RunParameters:
     moves: bool = True
     conf: Mapping[str, Any] = field(default_factory=dict)
 
+    @property
+    def verb(self) -> str:
+        """The procedure that the DAG follows."""
+        return self.dag.removeprefix("dr_")
+
 
 @dataclass(frozen=True, slots=True)
 class FailoverRun:
@@ -49,6 +55,7 @@ class FailoverRun:
     :param state: Airflow's word about it
     :param moves: whether its verb makes the target the active cluster
     :param approved_by: who answered its questions, as Airflow has it
+    :param verb: the procedure that it followed
     """
 
     run: str
@@ -59,6 +66,7 @@ class FailoverRun:
     evidence: RunEvidence
     moves: bool = True
     approved_by: tuple[str, ...] = ()
+    verb: str = PLANNED
 
     @property
     def through(self) -> bool:
@@ -140,6 +148,7 @@ class FailoverRunner:
             evidence,
             order.moves,
             tuple(each.responder for each in answers if each.responder is not None),
+            order.verb,
         )
 
     def _answer_all(self, dag: str, run: str, look: Callable[[], None]) -> list[PendingApproval]:

@@ -39,7 +39,8 @@ class DemoOptions:
     :param yes: answer the approval without asking
     :param switches: how often to fail over, there and back again
     :param sabotage: what to break in the last failover
-    :param unplanned: kill the active cluster, fail over without it, fail back, and move the group back to it
+    :param unplanned: the active cluster is lost: fail over without it, fail back, and move the group back to it
+    :param hang: it is lost because it hangs; else it is killed
     :param keep: leave the lab running
     :param warm_up_seconds: how long applications work before the first failover, and between two
     :param settle_seconds: how long they continue after each
@@ -50,6 +51,7 @@ class DemoOptions:
     sabotage: Sabotage | None = None
     keep: bool = False
     unplanned: bool = False
+    hang: bool = False
     warm_up_seconds: float = 8.0
     settle_seconds: float = 3.0
     rates: Rates = field(default_factory=Rates)

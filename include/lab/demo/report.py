@@ -8,6 +8,7 @@ from typing import Any
 
 from lab.demo.failover_run import FailoverRun
 from lab.demo.run_evidence import RunEvidence
+from lab.demo.switch_times import SwitchTimes, times_by_verb
 from lab.invariants.model import InvariantReport, Losses, Switch
 
 
@@ -35,7 +36,8 @@ class DemoOutcome:
 def as_json(outcome: DemoOutcome) -> dict[str, Any]:
     """Times are the longest over all switches; steps, groups and evidence are those of the last run.
 
-    Each switch has its own steps and evidence as well, and so has the failback between two of them.
+    ``times`` has the median, the shortest and the longest, of each verb by itself. Each switch has its own steps and
+    evidence as well, and so has the failback between two of them.
     """
     figures, last = outcome.verdict.figures, outcome.runs[-1]
     moves = [run for run in outcome.runs if run.moves]
@@ -44,6 +46,7 @@ def as_json(outcome: DemoOutcome) -> dict[str, Any]:
         "ready_seconds": outcome.ready_seconds,
         "approved_to_verified_seconds": longest([run.approved_to_verified_seconds for run in moves]),
         "write_outage_seconds": longest([switch.write_outage_seconds for switch in outcome.verdict.switches]),
+        "times": {verb: times.to_json() for verb, times in switch_times(outcome).items()},
         "acknowledged": figures.acknowledged,
         "lost": figures.lost,
         "reordered": figures.reordered,
@@ -80,6 +83,23 @@ def as_json(outcome: DemoOutcome) -> dict[str, Any]:
         "switches": [_switch(run, outcome.verdict.switches) for run in moves],
         **({"failback": _failback(back)} if back else {}),
     }
+
+
+def switch_times(outcome: DemoOutcome) -> dict[str, SwitchTimes]:
+    """Return how long the switches took, by verb."""
+    moves = [run for run in outcome.runs if run.moves]
+    lived = [_lived(run, outcome.verdict.switches) for run in moves]
+    return times_by_verb(
+        [
+            (run.verb, switch.write_outage_seconds if switch else None, run.approved_to_verified_seconds)
+            for run, switch in zip(moves, lived, strict=True)
+        ]
+    )
+
+
+def _lived(run: FailoverRun, switches: Sequence[Switch]) -> Switch | None:
+    """Return how the applications lived through a run; ``None`` if it changed nothing for them."""
+    return next((each for each in switches if run.approved_at and each.since == run.approved_at.timestamp()), None)
 
 
 def _losses(losses: Losses | None) -> dict[str, Any]:
@@ -136,9 +156,10 @@ def _failback(run: FailoverRun) -> dict[str, Any]:
 
 
 def _switch(run: FailoverRun, switches: Sequence[Switch]) -> dict[str, Any]:
-    lived = next((each for each in switches if run.approved_at and each.since == run.approved_at.timestamp()), None)
+    lived = _lived(run, switches)
     return {
         "run": run.run,
+        "verb": run.verb,
         "source": run.source,
         "target": run.target,
         "state": run.state,

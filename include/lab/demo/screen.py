@@ -9,7 +9,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from lab.demo.failover_run import FailoverRun
-from lab.demo.report import DemoOutcome, as_json
+from lab.demo.report import DemoOutcome, as_json, switch_times
 from lab.demo.run_evidence import StepEvidence
 from lab.invariants.model import InvariantReport
 
@@ -38,6 +38,7 @@ def show(outcome: DemoOutcome, console: Console) -> None:
     if outcome.runs[-1].evidence.groups():
         console.print(_groups(outcome.runs[-1]))
     console.print(_figures(outcome))
+    console.print(_times(outcome))
     console.print(_invariants(outcome.verdict))
     if outcome.sabotage is not None:
         console.print(f"The saboteur {escape(outcome.sabotage)}.")
@@ -131,6 +132,15 @@ def _figures(outcome: DemoOutcome) -> Table:
         by_group = {"redelivered": figures.redelivered_by_group, "uncommitted_at_freeze": figures.uncommitted_by_group}
         parts = ", ".join(f"{group} {count}" for group, count in by_group.get(name, {}).items())
         table.add_row(name.replace("_", " "), f"{shown} ({parts})" if parts else shown)
+    return table
+
+
+def _times(outcome: DemoOutcome) -> Table:
+    table = Table("verb", "switches", "write outage", "approval → verified", title="times", title_justify="left")
+    unknown = "[yellow]unknown[/]"
+    for verb, times in switch_times(outcome).items():
+        shown = [str(each) if each else unknown for each in (times.write_outage, times.approved_to_verified)]
+        table.add_row(verb.replace("_", " "), str(times.switches), *shown)
     return table
 
 

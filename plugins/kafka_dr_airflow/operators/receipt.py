@@ -9,6 +9,7 @@ from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
 from kafka_dr.quoting import line
 from kafka_dr_airflow.operators.plain_failure import plain_errors
+from kafka_dr_airflow.operators.supervised import ends_with_supervisor
 from kafka_dr_airflow.sent_metrics import send_step
 
 if TYPE_CHECKING:
@@ -76,7 +77,7 @@ def perform(log: Any, action: Callable[[Clients], StepRecord]) -> Receipt:
     from kafka_dr.runs.record import StepFailed
     from kafka_dr_airflow.task_clients import open_clients
 
-    with plain_errors(), open_clients() as clients:
+    with plain_errors(), open_clients() as clients, ends_with_supervisor(clients):
         try:
             record = action(clients)
         except StepFailed as failure:

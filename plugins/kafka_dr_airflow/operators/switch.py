@@ -13,6 +13,7 @@ from kafka_dr_airflow.links import EvidenceLink
 from kafka_dr_airflow.operators.failover_step import HANGING, URGENT
 from kafka_dr_airflow.operators.plain_failure import NeverAgain, fails_plainly, plain_errors
 from kafka_dr_airflow.operators.receipt import Receipt, receipt_of, run_request, show
+from kafka_dr_airflow.operators.supervised import ends_with_supervisor
 from kafka_dr_airflow.sent_metrics import send_step
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ class SwitchOperator(BaseOperator):
     So is a second try that finds that the first one was killed while it was switching; an unplanned failover continues
     instead. A failure after the hand-over, or one that leaves it unknown, is tried again by Airflow. The time limit of
     the task counts as such a death of the process, and the register is read at once: no second try has to find it.
+    If Airflow's supervisor of the task dies, the process says in the register that it has ended, and ends, too.
 
     :param numbers: the first and the last of its steps in the verb
     :param verb: the procedure that it is part of
@@ -57,7 +59,7 @@ class SwitchOperator(BaseOperator):
         from kafka_dr_airflow.task_clients import open_clients
 
         request = run_request(context, self.verb)
-        with plain_errors(), open_clients() as clients:
+        with plain_errors(), open_clients() as clients, ends_with_supervisor(clients):
             try:
                 records = switch(request, clients, LogWatch(self.log))
             except SwitchStopped as stopped:

@@ -40,15 +40,47 @@ def test_a_size_has_as_many_partitions_and_offsets_as_it_says() -> None:
     assert Size(topics=3, partitions=3, groups=1, committed=30).offsets.keys() == {"orders-bench-0000"}
 
 
-def measured(seconds: float, *, lost: int = 0, outage: float | None = 2.0) -> dict[str, Any]:
+def measured(
+    seconds: float, *, lost: int = 0, again: int = 0, outage: float | None = 2.0, memory_mb: int = 400
+) -> dict[str, Any]:
     one = {"write_outage_seconds": outage, "approved_to_verified_seconds": seconds}
-    return {"planned": [one, one], "unplanned": one, "held": True, "planned_records": {"lost": lost}}
+    records = {"lost": lost, "redelivered": again, "duplicated": 0}
+    return {
+        "planned": [one, one],
+        "unplanned": one,
+        "held": True,
+        "planned_records": records,
+        "peak_memory_mb": memory_mb,
+    }
 
 
-def test_the_report_says_how_many_times_as_long_the_large_group_takes_and_holds_only_without_losses() -> None:
+def test_the_report_says_how_many_times_as_long_the_large_group_takes() -> None:
     report = as_json({"demo": measured(2.0), "company": measured(5.0, outage=4.0)}, brokers=3)
-    assert report["ratios"] == {"planned_outage": 2.0, "planned_verified": 2.5, "unplanned_verified": 2.5}
+    assert report["ratios"] == {
+        "planned_outage": 2.0,
+        "planned_verified": 2.5,
+        "unplanned_outage": 2.0,
+        "unplanned_verified": 2.5,
+    }
     assert report["held"]
-    assert not as_json({"demo": measured(2.0), "company": measured(5.0, lost=1)}, brokers=3)["held"]
-    unknown = as_json({"demo": measured(2.0, outage=None), "company": measured(5.0)}, brokers=3)
-    assert unknown["ratios"]["planned_outage"] is None
+    assert report["reached"]
+    assert report["goals"]["planned_outage_ratio"] == {"measured": 2.0, "at_most": 3.0}
+
+
+@pytest.mark.parametrize(
+    ("company", "missed"),
+    [
+        (measured(5.0, lost=1), {"planned_lost"}),
+        (measured(5.0, again=1), {"planned_again"}),
+        (measured(5.0, memory_mb=1_600), {"peak_memory_gb"}),
+        (measured(5.0, outage=6.2), {"planned_outage_ratio", "unplanned_outage_ratio"}),
+        (measured(5.0, outage=None), {"planned_outage_ratio", "unplanned_outage_ratio"}),
+    ],
+)
+def test_a_goal_that_is_missed_or_unknown_is_not_reached(company: dict[str, Any], missed: set[str]) -> None:
+    report = as_json({"demo": measured(2.0), "company": company}, brokers=3)
+    assert not report["reached"]
+    found = {
+        name for name, goal in report["goals"].items() if goal["measured"] is None or goal["measured"] > goal["at_most"]
+    }
+    assert found == missed

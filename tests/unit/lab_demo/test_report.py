@@ -11,6 +11,7 @@ from lab.demo.failover_run import FailoverRun
 from lab.demo.report import DemoOutcome, as_json, longest, mirrormaker
 from lab.demo.run_evidence import RunEvidence
 from lab.demo.screen import closing
+from lab.demo.switch_times import Spread, SwitchTimes, times_by_verb
 from lab.invariants.check import check_invariants, not_judged
 from support.healthy_switch import PERIODS, SWITCH_AT, healthy
 from support.written_evidence import RUN, evidence, wrote
@@ -54,6 +55,9 @@ def test_a_good_demo_reports_every_figure(tmp_path: Path) -> None:
     assert report.keys() >= ASKED_FOR
     assert report["approved_to_verified_seconds"] == 6.5
     assert report["write_outage_seconds"] == report["switches"][0]["write_outage_seconds"] == 102.0
+    same = {"median": 6.5, "shortest": 6.5, "longest": 6.5}
+    assert report["times"]["planned_failover"]["approved_to_verified_seconds"] == same
+    assert report["times"]["planned_failover"]["switches"] == 1
     assert report["steps"][0] == {"name": "open_target", "seconds": 1.5, "outcome": "done"}
     assert report["evidence"] == str(evidence(tmp_path).folder)
     assert closing(outcome) == "Every invariant held."
@@ -127,6 +131,23 @@ def test_what_was_not_judged_is_named_in_the_last_line(tmp_path: Path) -> None:
     partly = replace(outcome, verdict=outcome.verdict.also([not_judged("I6", "nothing was interrupted")]))
     assert partly.good
     assert closing(partly) == "Every invariant that was judged held; I6 was not judged."
+
+
+def test_the_times_of_each_verb_are_kept_apart_and_read_again() -> None:
+    home, lost = "planned_failover", "unplanned_failover"
+    times = times_by_verb([(home, 1.0, 3.0), (lost, 9.0, 8.0), (home, 5.0, 4.0), (home, 2.0, 3.5)])
+    assert times[home] == SwitchTimes(3, Spread(2.0, 1.0, 5.0), Spread(3.5, 3.0, 4.0))
+    assert times[lost] == SwitchTimes(1, Spread(9.0, 9.0, 9.0), Spread(8.0, 8.0, 8.0))
+    assert str(times[home].write_outage) == "median 2 s, shortest 1 s, longest 5 s"
+    written = json.loads(json.dumps({"times": {verb: each.to_json() for verb, each in times.items()}}))
+    assert SwitchTimes.planned_of(written, called="a") == times[home]
+
+
+def test_one_unknown_time_leaves_all_of_them_unknown() -> None:
+    times = times_by_verb([("planned_failover", 1.0, 3.0), ("planned_failover", None, 4.0)])["planned_failover"]
+    assert (times.write_outage, times.approved_to_verified) == (None, Spread(3.5, 3.0, 4.0))
+    assert times.to_json()["write_outage_seconds"] is None
+    assert SwitchTimes.planned_of({"times": {"planned_failover": times.to_json()}}, called="a") == times
 
 
 def test_an_unknown_time_makes_the_longest_unknown() -> None:
