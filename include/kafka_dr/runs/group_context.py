@@ -244,6 +244,10 @@ class GroupContext:
             self._replaced[known] = found
         return found
 
+    def kept_out(self, state: RegisterState, cluster: str) -> frozenset[Acl]:
+        """Return the DENYs of replication that a take over has replaced; none where there was none."""
+        return frozenset() if self.replaced(state, cluster) is None else plan.existing_denies(self.group)
+
     def required_denies(self, state: RegisterState, cluster: str) -> frozenset[Acl]:
         """Return the DENYs that a record requires of a cluster; it may have others."""
         return denies_of(self.group, state, cluster, replaced=self.replaced(state, cluster) is not None)
