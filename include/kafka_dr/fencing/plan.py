@@ -116,6 +116,11 @@ def existing_change_fence(group: ProtectionGroup) -> frozenset[Acl]:
     return frozenset().union(*changes, _denies(_existing(group), AclOperation.READ, _groups(group)))
 
 
+def existing_denies(group: ProtectionGroup) -> frozenset[Acl]:
+    """Return both: everything that is denied to that replication."""
+    return existing_fence(group) | existing_change_fence(group)
+
+
 def _existing(group: ProtectionGroup) -> tuple[str, ...]:
     existing = group.existing_replication
     return () if existing is None or group.existing_is_own else (existing.principal,)

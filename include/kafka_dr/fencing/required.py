@@ -5,6 +5,8 @@ active cluster
 every other cluster
     application writes, transactional ids and group reads are denied; the replicator, too, while nothing may be copied
     to that cluster
+the cluster to which another replication has copied, if the group was adopted by a take over
+    that replication is denied, too, whatever the roles are now: its owner can start it again at any time
 
 While a group is adopted by a take over, while it is released, and after that, its record requires none of them.
 """
@@ -20,13 +22,18 @@ from kafka_dr.topology import ProtectionGroup
 _MOVING = frozenset({Phase.SWITCHING, Phase.ADOPTING, Phase.RELEASING})
 
 
-def denies_of(group: ProtectionGroup, state: RegisterState, cluster: str) -> frozenset[Acl]:
-    """Return the DENYs that a cluster must have; it may have others."""
+def denies_of(group: ProtectionGroup, state: RegisterState, cluster: str, *, replaced: bool) -> frozenset[Acl]:
+    """Return the DENYs that a cluster must have; it may have others.
+
+    :param replaced: whether the take over by which the group was adopted has replaced replication to this cluster
+    """
     if state.phase in (Phase.ADOPTING, Phase.RELEASING, Phase.RELEASED):
         return frozenset()
+    kept_out = plan.existing_denies(group) if replaced else frozenset[Acl]()
     if cluster == state.active:
-        return plan.flow_fence(group)
-    return plan.standby(group) | (plan.flow_fence(group) if old_cluster_is_closed(state) else frozenset())
+        return plan.flow_fence(group) | kept_out
+    closed = plan.flow_fence(group) if old_cluster_is_closed(state) else frozenset[Acl]()
+    return plan.standby(group) | closed | kept_out
 
 
 def old_cluster_is_closed(state: RegisterState) -> bool:
@@ -34,8 +41,13 @@ def old_cluster_is_closed(state: RegisterState) -> bool:
     return state.phase is Phase.UNFENCED or (state.phase is Phase.DIVERGED and state.verb != "failback")
 
 
-def required_now(group: ProtectionGroup, state: RegisterState | None, cluster: str) -> frozenset[Acl] | None:
-    """Return the DENYs that a cluster must have; ``None`` while a run moves the group and its steps decide."""
+def required_now(
+    group: ProtectionGroup, state: RegisterState | None, cluster: str, *, replaced: bool
+) -> frozenset[Acl] | None:
+    """Return the DENYs that a cluster must have; ``None`` while a run moves the group and its steps decide.
+
+    :param replaced: see :func:`denies_of`
+    """
     if state is None or state.phase in _MOVING:
         return None
-    return denies_of(group, state, cluster)
+    return denies_of(group, state, cluster, replaced=replaced)

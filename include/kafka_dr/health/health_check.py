@@ -9,7 +9,7 @@ from kafka_dr.checks.pattern_topics import topics_of_patterns
 from kafka_dr.checks.register_checks import register_topic, register_writers
 from kafka_dr.clock import Clock
 from kafka_dr.errors import KafkaDrError, NeedsPerson
-from kafka_dr.fencing.required import denies_of, old_cluster_is_closed
+from kafka_dr.fencing.required import old_cluster_is_closed
 from kafka_dr.health import report_only
 from kafka_dr.health.break_glass import check_break_glass
 from kafka_dr.health.connectors import check_connectors
@@ -194,8 +194,8 @@ def _fences(
 def _restored(context: GroupContext, cluster: str, state: RegisterState, registers: RegisterAnswers) -> list[Check]:
     # It has to answer: a look that was too slow would leave topics out.
     context.look_for_topics(cluster)
-    wanted = denies_of(context.group, state, cluster)
-    required = AsksFor(lambda now: wanted <= denies_of(context.group, now, cluster), f"these DENYs on {cluster}")
+    wanted = context.required_denies(state, cluster)
+    required = AsksFor(lambda now: wanted <= context.required_denies(now, cluster), f"these DENYs on {cluster}")
     restore = restore_flow_fence if cluster == state.active else restore_standby_fence
     repair = restore(context, cluster, state, guard_by_answering(context, registers, required))
     checks = _checks_of(repair, state)

@@ -10,8 +10,8 @@ from kafka_dr.checks.change_rights import changes_refused
 from kafka_dr.checks.cluster_checks import writers_declared
 from kafka_dr.checks.lasting_denies import note_outlived, removed_twice
 from kafka_dr.clusters import Acl
-from kafka_dr.fencing import open_transactions, plan
-from kafka_dr.fencing.required import denies_of, old_cluster_is_closed
+from kafka_dr.fencing import open_transactions
+from kafka_dr.fencing.required import old_cluster_is_closed
 from kafka_dr.outcomes import Check, worst
 from kafka_dr.register import Phase, RegisterState
 from kafka_dr.runs.end_transactions import end_transactions
@@ -52,9 +52,8 @@ def restore_standby_fence(
 
     :param guard: asked right before each change
     """
-    _, probe, changes = plan.standby_in_order(context.group)
-    wanted = denies_of(context.group, state, cluster) | _kept_out(context, cluster)
-    stages = (wanted - probe - changes, wanted & probe, wanted & changes)
+    stages = context.standby_fence_in_order(state, cluster)
+    wanted, changes = frozenset[Acl]().union(*stages), stages[-1]
     added, before, removing = _added(context, cluster, state, guard, *stages)
     completed = bool(added) and added <= changes and not before & changes
     closed = old_cluster_is_closed(state)
@@ -67,7 +66,7 @@ def restore_standby_fence(
 
 def restore_flow_fence(context: GroupContext, cluster: str, state: RegisterState, guard: RegisterGuard) -> FenceRepair:
     """Add the missing DENYs that keep flows from writing to the active cluster; applications are not affected."""
-    wanted = denies_of(context.group, state, cluster) | _kept_out(context, cluster)
+    wanted = context.required_denies(state, cluster)
     added, before, removing = _added(context, cluster, state, guard, wanted)
     fresh, proofs = new_topics(context.group, added, before), (_denies(context, cluster, wanted),)
     return FenceRepair(cluster, len(added), new_topics=fresh, proofs=proofs, removing=removing)
@@ -104,23 +103,6 @@ def new_topics(group: ProtectionGroup, added: Collection[Acl], before: Collectio
     known = {acl.name for acl in before}
     fresh = {acl.name for acl in added if acl.name in group.matched_topics and acl.name not in known}
     return tuple(sorted(fresh)) if all(acl.name in fresh for acl in added) else ()
-
-
-def of_existing(group: ProtectionGroup, before: Collection[Acl]) -> frozenset[Acl]:
-    """Return the DENYs that keep the replication out that a take over has replaced, where there was one. Pure.
-
-    A topic that a pattern has come to match since then needs them, too.
-
-    :param before: what this project had added before
-    """
-    kinds = (plan.existing_fence(group), plan.existing_change_fence(group))
-    return frozenset().union(*(kind for kind in kinds if not kind.isdisjoint(before)))
-
-
-def _kept_out(context: GroupContext, cluster: str) -> frozenset[Acl]:
-    if context.group.existing_replication is None:
-        return frozenset()
-    return of_existing(context.group, context.clients.register(cluster).added_acls(context.group.name, cluster).current)
 
 
 def _denies(context: GroupContext, cluster: str, wanted: frozenset[Acl]) -> Check:

@@ -13,12 +13,30 @@ from typing import Any
 
 from kafka_dr.named_rows import ID_OF_A_TOPIC, by_name, rows_of
 from kafka_dr.positions import SeedPoint, TopicPartition
+from kafka_dr.register.flow_seed import FlowSeed, journaled_seeds, newest
+from kafka_dr.register.port import History
+from kafka_dr.register.state import Phase, RegisterState
 
 #: The names of the facts: the copy as it was approved; how far it was compared before its replication was stopped; and
 #: what that replication was, for handing back.
 COPY, TAIL_SEEN, EXISTING = "copy", "tail_seen", "existing"
 #: The name of the fact that decides how a release ends: whoever journals it first, handing back or abandoning.
 RELEASE_ENDS = "release_ends"
+
+
+def taken_over_by(history: History, state: RegisterState) -> FlowSeed | None:
+    """Return the seed of the take over by which a group was adopted; ``None`` if it was adopted in another way. Pure.
+
+    An adoption of any kind journals such a seed, and its mode; a later one counts for the group instead. So a take over
+    counts no more once the group was released and adopted again.
+
+    :param history: everything journaled about the group, in a register of the clusters that it was taken over on
+    """
+    if state.phase is Phase.RELEASED or state.verb == "adopt":
+        return None
+    seeds = journaled_seeds(history).values()
+    found = newest(seed for seed in seeds if seed.mode is not None and seed.epoch <= state.epoch)
+    return found if found is not None and found.takes_over else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,10 +11,13 @@ from kafka_dr import parallel
 from kafka_dr.access_rules import AccessRules
 from kafka_dr.clusters import Acl, KafkaCluster, Topic, TopicPartition
 from kafka_dr.errors import KafkaDrError
+from kafka_dr.fencing import plan
 from kafka_dr.fencing.change import AclChanges
-from kafka_dr.fencing.required import required_now
+from kafka_dr.fencing.required import denies_of, required_now
 from kafka_dr.outcomes import Check
-from kafka_dr.register import RegisterState
+from kafka_dr.register import Phase, RegisterState
+from kafka_dr.register.flow_seed import FlowSeed
+from kafka_dr.register.taken_over import taken_over_by
 from kafka_dr.runs import register_read, topics_of_patterns, unfiled
 from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.fence_proofs import Asking, FenceProofs
@@ -42,6 +45,8 @@ class GroupContext:
         self.clients = clients
         #: The group as the topology declares it, without the topics that its patterns match.
         self.declared = clients.topology.group(group)
+        #: By cluster and epoch: which take over has replaced replication to it.
+        self._replaced: dict[tuple[str, int], FlowSeed | None] = {}
         self._looked = False
         self._looking = Lock()
         self.clock = clients.clock
@@ -223,15 +228,51 @@ class GroupContext:
         asked = (*first, self.clients.executor.require_staying)
         return RegisterGuard(self.group.name, "the register", self.read_register_state, condition, asked)
 
+    def replaced(self, state: RegisterState, cluster: str) -> FlowSeed | None:
+        """Return the seed of the take over that has replaced replication to a cluster; ``None`` if there was none.
+
+        The register of that cluster knows: a take over journals its seed on both clusters.
+        """
+        if self.declared.existing_replication is None:
+            return None
+        known = cluster, state.epoch
+        if known in self._replaced:
+            return self._replaced[known]
+        seed = taken_over_by(self.clients.register(cluster).history(self.declared.name), state)
+        found = seed if seed is not None and seed.target == cluster else None
+        # While it is taken over, its seed may not have been journaled yet.
+        if state.phase is not Phase.ADOPTING:
+            self._replaced[known] = found
+        return found
+
+    def kept_out(self, state: RegisterState, cluster: str) -> frozenset[Acl]:
+        """Return the DENYs of replication that a take over has replaced; none where there was none."""
+        return frozenset() if self.replaced(state, cluster) is None else plan.existing_denies(self.group)
+
+    def required_denies(self, state: RegisterState, cluster: str) -> frozenset[Acl]:
+        """Return the DENYs that a record requires of a cluster; it may have others."""
+        return denies_of(self.group, state, cluster, replaced=self.replaced(state, cluster) is not None)
+
+    def standby_fence_in_order(self, state: RegisterState, cluster: str) -> tuple[frozenset[Acl], ...]:
+        """Return what a record requires of a cluster that is not active, in the order of adding.
+
+        The probe's refusal proves what was added before it.
+        """
+        wanted = self.required_denies(state, cluster)
+        _, probe, changes = plan.standby_in_order(self.group)
+        return wanted - probe - changes, wanted & probe, wanted & changes
+
+    def _required_now(self, state: RegisterState | None, cluster: str) -> frozenset[Acl] | None:
+        replaced = state is not None and self.replaced(state, cluster) is not None
+        return required_now(self.group, state, cluster, replaced=replaced)
+
     def acl_changes(self, cluster: str, guard: RegisterGuard) -> AclChanges:
         """Return what changes the group's ACLs on a cluster.
 
         :param guard: asked right before each change
         """
 
-        return self.acl_changes_by(
-            cluster, guard.require, required=lambda: required_now(self.group, guard.read(), cluster)
-        )
+        return self.acl_changes_by(cluster, guard.require, required=lambda: self._required_now(guard.read(), cluster))
 
     def acl_changes_by(
         self,

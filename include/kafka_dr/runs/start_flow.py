@@ -8,7 +8,7 @@ from kafka_dr.clusters import TopicPartition
 from kafka_dr.fencing import plan
 from kafka_dr.register.flow_seed import FlowSeed
 from kafka_dr.replication import Flow
-from kafka_dr.runs import fenced_topics
+from kafka_dr.runs.fenced_topics import topics_to_copy
 from kafka_dr.runs.register_guard import RegisterGuard
 from kafka_dr.runs.run import Run
 
@@ -40,7 +40,7 @@ def begin(
     seconds = run.group.timing.step_deadline_seconds
     run.look_for_topics(flow.target)
     run.acl_changes(flow.target, guard).lift(plan.flow_fence(run.group))
-    replicator = run.clients.replicator(flow, group=fenced_topics.group_to_copy(run, flow))
+    replicator = run.clients.replicator(flow, group=topics_to_copy(run, flow, run.record()).group)
     if replicator.ensure(stopped=True) == "created":
         replicator.wait_stopped(seconds)
     # A flow that was seeded for this epoch may have copied since: seeding it again would copy that twice.

@@ -17,7 +17,6 @@ from kafka_dr.config_sync import Item, ItemKind, ItemVerdict, Plan
 from kafka_dr.config_sync.applying import Applying, Failure
 from kafka_dr.config_sync.lock import HeldLock, held
 from kafka_dr.errors import Refused
-from kafka_dr.fencing import plan as fences
 from kafka_dr.outcomes import Check, worst
 from kafka_dr.register import RegisterState
 from kafka_dr.runs.at_rest import WatchResult, at_rest
@@ -133,7 +132,7 @@ def _missing(wanted: Collection[Item], failures: Collection[Failure], left: Plan
 
 def _applying(run: ConfigSyncRun, state: RegisterState, guard: RegisterGuard) -> Applying:
     def ensure_fence() -> None:
-        run.acl_changes(state.standby, guard).add(*fences.standby_in_order(run.group))
+        run.acl_changes(state.standby, guard).add(*run.standby_fence_in_order(state, state.standby))
 
     return Applying(
         run.operator(state.standby),

@@ -11,7 +11,7 @@ from kafka_dr.register.flow_seed import FlowSeed, newest_seed
 from kafka_dr.replication import Flow, Moving, data_ends, flow_moves_in_turns
 from kafka_dr.runs.at_rest import WatchResult, at_rest
 from kafka_dr.runs.clients import Clients
-from kafka_dr.runs.fenced_topics import group_to_copy
+from kafka_dr.runs.fenced_topics import TopicsToCopy, topics_to_copy
 from kafka_dr.runs.group_context import GroupContext
 from kafka_dr.runs.record import first_few
 from kafka_dr.runs.register_guard import RegisterGuard, Unchanged
@@ -44,19 +44,21 @@ def reconcile_flows(group: str, clients: Clients) -> WatchResult:
     context.look_for_topics(state.active, state.standby)
     guard = context.guard_by_all(Unchanged(state))
     seed = newest_seed(clients.register(state.active).history(group), state)
-    observed = [_observe(context, flow) for flow in _flows(context)]
+    observed = [_observe(context, flow, state) for flow in _flows(context)]
     planned = plan_flows(state, observed, seed)
     said = [] if planned.problem else _lift_flow_fence(context, state, guard)
     for change in planned.changes:
         if change.action is not FlowAction.LEAVE:
             guard.require()
-            _carry_out(context, change, seed)
+            _carry_out(context, change, seed, state)
         said.append(str(change))
-    said += _waiting_to_be_fenced(context, state)
+    left_out = _left_out(context, state)
+    said += _sentences(left_out, _wanted(state))
     if planned.problem:
         return WatchResult(group, "failed", tuple(said))
     moving = _progress(context, state, patience=_START_SECONDS if planned.acts else 0.0)
-    return WatchResult(group, _OUTCOMES[moving.verdict], (*said, f"{_wanted(state)} {moving.verdict}: {moving.detail}"))
+    outcome = "failed" if left_out.filled else _OUTCOMES[moving.verdict]
+    return WatchResult(group, outcome, (*said, f"{_wanted(state)} {moving.verdict}: {moving.detail}"))
 
 
 def _wanted(state: RegisterState) -> Flow:
@@ -67,29 +69,40 @@ def _flows(context: GroupContext) -> list[Flow]:
     return [Flow(context.group.name, source, target) for source, target in permutations(context.group.clusters, 2)]
 
 
-def _observe(context: GroupContext, flow: Flow) -> ObservedFlow:
+def _observe(context: GroupContext, flow: Flow, state: RegisterState) -> ObservedFlow:
     replicator = context.clients.replicator(flow)
     status = replicator.status()
     if status.state == "absent":
         return ObservedFlow(flow, status)
     found = context.clients.connect(flow.target).config(flow.connector) or {}
-    wanted = context.clients.replicator(flow, group=group_to_copy(context, flow, found)).config()
+    wanted = context.clients.replicator(flow, group=topics_to_copy(context, flow, state, found).group).config()
     differing = sorted(key for key in wanted.keys() | found.keys() if wanted.get(key) != found.get(key))
     return ObservedFlow(flow, status, replicator.where().seed_epoch, tuple(differing))
 
 
-def _waiting_to_be_fenced(context: GroupContext, state: RegisterState) -> list[str]:
-    """Name the topics that are not copied yet, because applications could still write to their copies."""
-    if not context.declared.topic_patterns:
-        return []
+def _left_out(context: GroupContext, state: RegisterState) -> TopicsToCopy:
+    """Return which topics are not copied, as the connector is now."""
     flow = _wanted(state)
-    config = context.clients.connect(flow.target).config(flow.connector)
-    copied = group_to_copy(context, flow, config).matched_topics
-    waiting = sorted(set(context.group.matched_topics) - set(copied))
-    if not waiting:
-        return []
-    named = ", ".join(first_few(waiting, _MOST_NAMED))
-    return [f"{len(waiting)} topics that patterns match are not copied before dr_health has fenced them: {named}"]
+    return topics_to_copy(context, flow, state, context.clients.connect(flow.target).config(flow.connector))
+
+
+def _sentences(found: TopicsToCopy, flow: Flow) -> list[str]:
+    """Name the topics that are not copied, and why."""
+    said = []
+    if found.unfenced:
+        named = ", ".join(first_few(found.unfenced, _MOST_NAMED))
+        said.append(
+            f"{len(found.unfenced)} topics that patterns match are not copied before dr_health has fenced them: {named}"
+        )
+    if found.filled:
+        named = ", ".join(first_few(found.filled, _MOST_NAMED))
+        said.append(
+            f"{len(found.filled)} topics that patterns match are not copied, because they hold records on "
+            f"{flow.target} that {flow.connector} has not copied, perhaps copies by the replication that was taken "
+            f"over: {named}. Copied from their start they would be there twice. If nobody needs what {flow.target} "
+            "holds of them, delete them there; dr_flows then copies them"
+        )
+    return said
 
 
 def _lift_flow_fence(context: GroupContext, state: RegisterState, guard: RegisterGuard) -> list[str]:
@@ -98,7 +111,7 @@ def _lift_flow_fence(context: GroupContext, state: RegisterState, guard: Registe
     found = context.rules_in_force(state.standby)
     if not unwanted & found:
         return []
-    if missing := plan.work_denies(context.group) - found:
+    if missing := (plan.work_denies(context.group) | context.kept_out(state, state.standby)) - found:
         raise Refused(
             f"{state.standby} lacks {len(missing)} DENYs of a standby, so no flow may write there: dr_health adds them"
         )
@@ -108,9 +121,10 @@ def _lift_flow_fence(context: GroupContext, state: RegisterState, guard: Registe
     )
 
 
-def _carry_out(context: GroupContext, change: FlowChange, seed: FlowSeed | None) -> None:
+def _carry_out(context: GroupContext, change: FlowChange, seed: FlowSeed | None, state: RegisterState) -> None:
     config = context.clients.connect(change.flow.target).config(change.flow.connector)
-    replicator = context.clients.replicator(change.flow, group=group_to_copy(context, change.flow, config))
+    copied = topics_to_copy(context, change.flow, state, config)
+    replicator = context.clients.replicator(change.flow, group=copied.group)
     seconds = context.group.timing.step_deadline_seconds
     match change.action:
         case FlowAction.STOP:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -51,6 +54,43 @@ def test_one_that_hangs_is_killed_with_everything_that_it_started(tmp_path: Path
     child = int((tmp_path / "child").read_text())
     state = Path(f"/proc/{child}/stat")
     assert not state.exists() or state.read_text().split()[2] == "Z"
+
+
+@pytest.fixture
+def left(tmp_path: Path) -> Iterator[Path]:
+    """Where a program says which process it leaves; that one is ended."""
+    said = tmp_path / "left"
+    yield said
+    with suppress(ProcessLookupError):
+        os.kill(int(said.read_text()), signal.SIGKILL)
+
+
+def leaving(said: Path, then: str) -> tuple[str, ...]:
+    """Return a program that leaves a process in a session of its own, which holds what the program writes to."""
+    code = (
+        "import subprocess, sys, time\n"
+        "left = [sys.executable, '-c', 'import time; time.sleep(60)']\n"
+        "left = subprocess.Popen(left, start_new_session=True)\n"
+        "open(sys.argv[1], 'w').write(str(left.pid))\n"
+    )
+    return python(code + then, str(said))
+
+
+def runs(said: Path) -> bool:
+    state = Path(f"/proc/{said.read_text()}/stat")
+    return state.exists() and state.read_text().split()[2] != "Z"
+
+
+def test_what_it_leaves_in_a_session_of_its_own_is_not_waited_for_and_what_it_said_is_known(left: Path) -> None:
+    answer = run_program(leaving(left, "print('added'); sys.stderr.write('fine')"), seconds=20)
+    assert runs(left), "it holds the output open, and nobody has ended it"
+    assert (answer.code, answer.stdout, answer.stderr) == (0, b"added\n", b"fine")
+
+
+def test_one_that_hangs_is_given_up_although_what_it_left_holds_its_output(left: Path) -> None:
+    with pytest.raises(OutcomeUnknown, match="did not end within 2 s and was killed"):
+        run_program(leaving(left, "time.sleep(60)"), seconds=2)
+    assert runs(left)
 
 
 def test_one_that_cannot_be_started_is_named() -> None:

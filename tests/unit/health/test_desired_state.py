@@ -7,12 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from kafka_dr.clusters import Acl
 from kafka_dr.fencing import plan
 from kafka_dr.fencing.required import denies_of, required_now
 from kafka_dr.health.desired_state import may_run, must_run, stale_registers
 from kafka_dr.register import Phase, RegisterState
 from kafka_dr.replication import Flow
-from kafka_dr.topology import ProtectionGroup, load
+from kafka_dr.topology import ExistingReplicationSpec, ProtectionGroup, load
 from lab.layout import PROJECT
 from support.register_states import a_state
 
@@ -38,27 +39,44 @@ FENCED = [phase for phase in Phase if phase not in WITHOUT_FENCES]
 @pytest.mark.parametrize("phase", WITHOUT_FENCES)
 def test_a_group_that_is_not_adopted_needs_no_fence_and_health_adds_none(group: ProtectionGroup, phase: Phase) -> None:
     state = a_state(phase=phase, active="east", standby="west")
-    assert denies_of(group, state, "east") == denies_of(group, state, "west") == frozenset()
-    # A change that was held up is taken back in a group that was released; while a run holds it, its steps decide.
-    assert required_now(group, state, "west") == (frozenset() if phase is Phase.RELEASED else None)
+    for replaced in (False, True):
+        assert not denies_of(group, state, "east", replaced=replaced) | denies_of(
+            group, state, "west", replaced=replaced
+        )
+        # A change that was held up is taken back in a group that was released; while a run holds it, its steps decide.
+        expected = frozenset[Acl]() if phase is Phase.RELEASED else None
+        assert required_now(group, state, "west", replaced=replaced) == expected
 
 
 @pytest.mark.parametrize("phase", FENCED)
 def test_the_active_cluster_is_never_denied_to_applications(group: ProtectionGroup, phase: Phase) -> None:
     state = a_state(phase=phase, active="east", standby="west")
-    assert denies_of(group, state, "east") == plan.flow_fence(group)
+    assert denies_of(group, state, "east", replaced=False) == plan.flow_fence(group)
 
 
 @pytest.mark.parametrize("phase", FENCED)
 def test_a_cluster_that_is_not_active_refuses_in_every_phase(group: ProtectionGroup, phase: Phase) -> None:
     state = a_state(phase=phase, active="west", standby="east")
     for cluster in ("east", "a third one"):
-        assert plan.standby(group) <= denies_of(group, state, cluster)
+        assert plan.standby(group) <= denies_of(group, state, cluster, replaced=False)
+
+
+@pytest.mark.parametrize("phase", FENCED)
+def test_replication_that_a_take_over_has_replaced_is_kept_out_in_every_phase_and_role(
+    group: ProtectionGroup, phase: Phase
+) -> None:
+    existing = ExistingReplicationSpec(replicator="external", principal="User:old")
+    group = group.model_copy(update={"existing_replication": existing})
+    state = a_state(phase=phase, active="east", standby="west")
+    for cluster in ("east", "west"):
+        without, wanted = (denies_of(group, state, cluster, replaced=replaced) for replaced in (False, True))
+        assert wanted - without == plan.existing_denies(group)
+        assert {acl.principal for acl in wanted - without} == {"User:old"}
 
 
 @pytest.mark.parametrize("state", OLD_CLUSTER_CLOSED, ids=lambda state: str(state.phase))
 def test_nothing_is_copied_to_the_old_cluster_before_a_failback(group: ProtectionGroup, state: RegisterState) -> None:
-    assert plan.flow_fence(group) <= denies_of(group, state, "east")
+    assert plan.flow_fence(group) <= denies_of(group, state, "east", replaced=False)
     assert not may_run(state, REVERSE)
     assert not may_run(state, FORWARD)
 
@@ -66,7 +84,7 @@ def test_nothing_is_copied_to_the_old_cluster_before_a_failback(group: Protectio
 def test_a_failback_may_copy_to_the_old_cluster_and_health_does_not_stop_it(
     group: ProtectionGroup,
 ) -> None:
-    assert not plan.flow_fence(group) & denies_of(group, FAILING_BACK, "east")
+    assert not plan.flow_fence(group) & denies_of(group, FAILING_BACK, "east", replaced=False)
     assert may_run(FAILING_BACK, REVERSE)
     assert not must_run(FAILING_BACK, REVERSE)
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from kafka_dr.clusters import Acl
 from kafka_dr.fencing import plan
-from kafka_dr.health.restore_fence import new_topics, of_existing
+from kafka_dr.fencing.required import denies_of
+from kafka_dr.health.restore_fence import new_topics
 from kafka_dr.topology import ExistingReplicationSpec
 from support.pattern_group import pattern_group
+from support.register_states import a_state
 
 GROUP = pattern_group(r"eu\.(a|b)").with_matched(["eu.a", "eu.b"])
 
@@ -25,12 +27,11 @@ def test_where_another_deny_was_missing_as_well_somebody_removed_a_part_of_the_f
     assert new_topics(GROUP, [*denies("eu.b"), *denies("payments")], denies("eu.a")) == ()
 
 
-def test_a_new_topic_is_closed_to_the_replication_that_was_taken_over_only_where_it_was_closed_out() -> None:
+def test_a_new_topic_is_closed_to_the_replication_that_was_taken_over_only_where_it_was_replaced() -> None:
     existing = ExistingReplicationSpec(replicator="external", principal="User:old", stop_command=("/bin/true",))
     group = pattern_group(r"eu\.(a|b)", existing_replication=existing)
     first, now = group.with_matched(["eu.a"]), group.with_matched(["eu.a", "eu.b"])
-    taken_over = plan.existing_fence(first) | plan.existing_change_fence(first)
-    added = of_existing(now, taken_over) - taken_over
-    assert {acl.name for acl in added} == {"eu.b"}
-    assert {acl.principal for acl in added} == {"User:old"}
-    assert of_existing(now, plan.standby(first)) == frozenset()
+    before, wanted = (denies_of(each, a_state(), "west", replaced=True) for each in (first, now))
+    assert new_topics(now, wanted - before, before) == ("eu.b",)
+    assert {acl.name for acl in wanted - before if acl.principal == "User:old"} == {"eu.b"}
+    assert denies_of(now, a_state(), "west", replaced=False) == plan.standby(now)

@@ -1,29 +1,156 @@
+"""Which topics of patterns a flow may copy: fenced ones, and after a take over only what nothing else has copied."""
+
 from __future__ import annotations
+
+import itertools
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
+from kafka_dr.clusters import Acl, Topic, TopicPartition
 from kafka_dr.fencing import plan
 from kafka_dr.health.restore_fence import new_topics
-from kafka_dr.replication import Flow
-from kafka_dr.replication.settings import flow_settings
-from kafka_dr.runs.fenced_topics import fenced
-from kafka_dr.topology import NotLookedUp, load
+from kafka_dr.outcomes import Check
+from kafka_dr.register.flow_seed import FLOW_SEED, FlowSeed
+from kafka_dr.replication import Flow, Positions
+from kafka_dr.replication.settings import as_pattern, flow_settings
+from kafka_dr.runs.fenced_topics import TopicsToCopy, already_copied, fenced, topics_to_copy
+from kafka_dr.topology import ExistingReplicationSpec, NotLookedUp, load
 from lab.layout import PROJECT
 from support.pattern_group import _ENVIRON, pattern_group
+from support.register_states import a_state
 
 GROUP = pattern_group(r"eu\.[a-z]+").with_matched(["eu.a", "eu.b"])
 OF_A = plan.standby(pattern_group(r"eu\.[a-z]+").with_matched(["eu.a"]))
 
 
-def test_a_topic_is_copied_when_all_of_its_denys_are_there_and_not_before() -> None:
-    assert fenced(GROUP, OF_A, copied=()).matched_topics == ("eu.a",)
-    assert fenced(GROUP, plan.standby(GROUP), copied=()).matched_topics == ("eu.a", "eu.b")
+def test_a_topic_is_fenced_when_all_of_its_denys_are_there_and_not_before() -> None:
+    wanted = plan.standby(GROUP)
+    assert fenced(GROUP, wanted, OF_A) == {"eu.a"}
+    assert fenced(GROUP, wanted, wanted) == {"eu.a", "eu.b"}
     one_missing = OF_A - {min(acl for acl in OF_A if acl.name == "eu.a")}
-    assert fenced(GROUP, one_missing, copied=()).matched_topics == ()
+    assert fenced(GROUP, wanted, one_missing) == frozenset()
 
 
 def test_a_topic_that_is_copied_stays_copied_whatever_somebody_removes() -> None:
-    assert fenced(GROUP, (), copied=(r"payments", r"eu\.b")).matched_topics == ("eu.b",)
+    assert already_copied(GROUP, (r"payments", r"eu\.b")) == {"eu.b"}
+    group = WithOldReplication(taken_over=False)
+    group.config = {"topics": r"payments,eu\.a"}
+    group.denied = frozenset()
+    found = group.look()
+    assert (found.group.matched_topics, found.unfenced, found.filled) == (("eu.a",), ("eu.b",), ())
+
+
+class WithOldReplication:
+    """A group whose replication was taken over, or not, and its new topics; in memory.
+
+    :param taken_over: the old replication is denied on each topic by name, and its process still runs
+    """
+
+    def __init__(self, *, taken_over: bool) -> None:
+        existing = ExistingReplicationSpec(replicator="external", principal="User:old")
+        self.group = GROUP.model_copy(update={"existing_replication": existing}).with_matched(["eu.a", "eu.b"])
+        self.seed = FlowSeed(1, "east", "west", {TopicPartition("eu.a", 0): 7}, mode="take_over")
+        self.taken_over = taken_over
+        self.denied: frozenset[Acl] = OF_A | {acl for acl in self.kept_out() if acl.name != "eu.b"}
+        #: Log ends on west; the topics of the flow's connector; what it has copied itself.
+        self.ends = {"eu.a": 9}
+        self.config: dict[str, str] | None = None
+        self.own: dict[TopicPartition, int] = {}
+        self.proven = True
+
+    def kept_out(self) -> frozenset[Acl]:
+        return plan.existing_denies(self.group) if self.taken_over else frozenset()
+
+    def old_copies(self) -> None:
+        if not plan.existing_fence(self.group) <= self.denied:
+            self.ends["eu.b"] = self.ends.get("eu.b", 0) + 5
+
+    def health_looks(self) -> None:
+        self.denied |= plan.standby(self.group) | self.kept_out()
+
+    def flows_looks(self) -> None:
+        self.config = {"topics": ",".join(as_pattern(name) for name in self.look().group.matched_topics)}
+
+    @property
+    def copies_twice(self) -> bool:
+        return self.config is not None and r"eu\.b" in self.config["topics"].split(",") and self.ends.get("eu.b", 0) > 0
+
+    def look(self) -> TopicsToCopy:
+        topics = {name: Topic(name, f"id-{name}", (1,)) for name in self.ends}
+        on_west = SimpleNamespace(
+            names=lambda: frozenset(topics),
+            describe=lambda names: {name: topics[name] for name in names},
+            high_watermarks=lambda partitions: {p: self.ends[p.topic] for p in partitions},
+        )
+        flow = SimpleNamespace(
+            status=lambda: SimpleNamespace(state="running"),
+            where=lambda: Positions(self.own, 1),
+        )
+        history = {"run": {FLOW_SEED: self.seed.to_json()}}
+        clients = SimpleNamespace(
+            register=lambda _: SimpleNamespace(history=lambda _: history), replicator=lambda _: flow
+        )
+        context = SimpleNamespace(
+            group=self.group,
+            replaced=lambda *_: self.seed if self.taken_over else None,
+            kept_out=lambda *_: self.kept_out(),
+            rules_in_force=lambda _: frozenset(self.denied),
+            operator=lambda _: SimpleNamespace(topics=on_west),
+            writes_refused=lambda _: Check.that("writes_refused", self.proven, "asked"),
+            clients=clients,
+        )
+        return topics_to_copy(cast("Any", context), Flow("orders", "east", "west"), a_state(), self.config)
+
+
+EVENTS = (WithOldReplication.old_copies, WithOldReplication.health_looks, WithOldReplication.flows_looks)
+
+
+def test_no_order_of_looks_lets_the_old_and_the_new_flow_copy_the_same_topic() -> None:
+    for events in itertools.product(EVENTS, repeat=4):
+        group = WithOldReplication(taken_over=True)
+        for event in events:
+            event(group)
+            assert not group.copies_twice, events
+        found = group.look()
+        assert "eu.a" in found.group.matched_topics, "the flow was seeded there, so what west held is known"
+        is_fenced = WithOldReplication.health_looks in events
+        if group.ends.get("eu.b"):
+            assert (found.filled if is_fenced else found.unfenced) == ("eu.b",), "it is named, and why"
+        else:
+            assert ("eu.b" in found.group.matched_topics) is is_fenced
+
+
+def test_a_topic_that_is_closed_to_applications_alone_waits_until_the_old_replication_is_kept_out_too() -> None:
+    group = WithOldReplication(taken_over=True)
+    group.denied |= plan.standby(group.group)
+    assert group.look().unfenced == ("eu.b",)
+
+
+def test_a_topic_of_which_a_leader_does_not_apply_the_fence_yet_waits() -> None:
+    group = WithOldReplication(taken_over=True)
+    group.health_looks()
+    group.ends["eu.b"], group.proven = 0, False
+    assert group.look().unfenced == ("eu.b",)
+    group.proven = True
+    assert group.look().group.matched_topics == ("eu.a", "eu.b")
+
+
+def test_what_the_flow_has_copied_itself_is_copied_again_after_somebody_deleted_its_connector() -> None:
+    group = WithOldReplication(taken_over=True)
+    group.health_looks()
+    group.ends["eu.b"] = 5
+    assert group.look().filled == ("eu.b",)
+    group.own = {TopicPartition("eu.b", 0): 5}
+    assert group.look().group.matched_topics == ("eu.a", "eu.b")
+
+
+def test_of_a_group_that_was_not_taken_over_a_new_topic_is_only_fenced_first() -> None:
+    group = WithOldReplication(taken_over=False)
+    group.health_looks()
+    group.ends["eu.b"] = 5
+    assert group.look().group.matched_topics == ("eu.a", "eu.b")
 
 
 def test_replication_gets_names_and_never_the_pattern() -> None:

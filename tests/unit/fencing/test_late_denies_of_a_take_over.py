@@ -1,0 +1,297 @@
+"""A process of a take over that is held up, wherever, while others end that take over and go on with the group.
+
+The DENYs that keep the replaced replication out have to be there afterwards exactly if the group is adopted by a take
+over. Nobody can stop that replication otherwise: both would copy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from kafka_dr.access_rules.port import BeforeEach
+from kafka_dr.clock import ManualClock
+from kafka_dr.clusters import Acl
+from kafka_dr.errors import Refused
+from kafka_dr.fencing import plan
+from kafka_dr.fencing.change import AclChanges
+from kafka_dr.register import MemoryRegister, Phase, RegisterState
+from kafka_dr.register.flow_seed import FLOW_SEED, FlowSeed, SeedMode
+from kafka_dr.register.holding import HeldBy
+from kafka_dr.register.transitions import (
+    adopted,
+    claimed,
+    given_back,
+    handed_over,
+    kept,
+    released,
+    releasing,
+    settled,
+    taken,
+    taken_over,
+    taking_over,
+)
+from kafka_dr.runs.group_context import GroupContext
+from kafka_dr.runs.register_guard import Unchanged
+from kafka_dr.topology import ExistingReplicationSpec
+from support.pattern_group import pattern_group
+from support.register_states import AT
+
+GROUP = pattern_group(existing_replication=ExistingReplicationSpec(replicator="external", principal="User:old"))
+STANDBY, EXISTING = plan.standby(GROUP), plan.existing_fence(GROUP) | plan.existing_change_fence(GROUP)
+
+
+class LateRules:
+    """The access rules of west. A process is held up right before or right after one of its requests."""
+
+    cluster, is_direct = "west", True
+
+    def __init__(self) -> None:
+        self.there: frozenset[Acl] = frozenset()
+        self._held_up: tuple[int, Callable[[], object]] | None = None
+
+    def hold_up(self, at: int, meanwhile: Callable[[], object]) -> None:
+        """Let something happen at a point, counted from now: 0 before the first request, 1 after it, and so on."""
+        self._held_up = at, meanwhile
+
+    def _point(self) -> None:
+        at, meanwhile = self._held_up or (0, lambda: None)
+        self._held_up = (at - 1, meanwhile) if self._held_up and at else None
+        if not at:
+            meanwhile()
+
+    def list(self) -> frozenset[Acl]:
+        return self.there
+
+    def leaving(self, _: frozenset[Acl]) -> frozenset[Acl]:
+        return frozenset()
+
+    coming = leaving
+
+    def add(self, acls: Iterable[Acl], *, before_each: BeforeEach | None = None) -> None:
+        self._request(lambda: self.there | {*acls}, before_each)
+
+    def remove(self, acls: Iterable[Acl], *, before_each: BeforeEach | None = None) -> None:
+        self._request(lambda: self.there - {*acls}, before_each)
+
+    def _request(self, after: Callable[[], frozenset[Acl]], before_each: BeforeEach | None) -> None:
+        if before_each:
+            before_each()
+        self._point()
+        self.there = after()
+        self._point()
+
+
+class TakenOverGroup:
+    """A group on two clusters, and whoever changes it."""
+
+    def __init__(self) -> None:
+        self.registers = {name: MemoryRegister() for name in ("east", "west")}
+        self.rules = LateRules()
+
+    @property
+    def state(self) -> RegisterState:
+        states = [found for each in self.registers.values() if (found := each.read("orders")) is not None]
+        return max(states, key=lambda state: state.order)
+
+    @property
+    def recorded(self) -> frozenset[Acl]:
+        return self.registers["west"].added_acls("orders", "west").current
+
+    def changes(self, guard: Callable[[GroupContext, RegisterState], Any]) -> AclChanges:
+        """Return what a process of its own changes west by, as long as the record is the one of now."""
+        context = self.context()
+        return context.acl_changes("west", guard(context, self.state))
+
+    def context(self) -> GroupContext:
+        """Return what a process of its own knows."""
+        reached = {
+            "topology": SimpleNamespace(group=lambda _: GROUP),
+            "clock": ManualClock(),
+            "register": lambda cluster: self.registers[cluster],
+            "access_rules": lambda *_, **__: self.rules,
+            "require_declared": lambda _: None,
+        }
+        return GroupContext("orders", cast("Any", SimpleNamespace(**reached)))
+
+    def holding(self) -> AclChanges:
+        """Return the same of a process that has taken the run."""
+        return self.changes(
+            lambda context, now: context.guard_by_all(HeldBy(now.run, now.epoch, now.phase, now.attempt))
+        )
+
+    def unchanged(self) -> AclChanges:
+        return self.changes(lambda context, now: context.guard_by_all(Unchanged(now)))
+
+    def goes_on(self, state: RegisterState) -> None:
+        for register in self.registers.values():
+            register.compare_and_set(register.read("orders"), state)
+
+    def seeded(self, mode: SeedMode) -> None:
+        now = self.state
+        seed = FlowSeed(now.epoch, now.active, now.standby, {}, mode=mode)
+        for register in self.registers.values():
+            register.write_fact("orders", now.run, FLOW_SEED, seed.to_json())
+
+
+def fence() -> tuple[frozenset[Acl], ...]:
+    """Return what a take over adds, as it does."""
+    applications, probe, changes = plan.standby_in_order(GROUP)
+    return applications | plan.existing_fence(GROUP), probe, changes | plan.existing_change_fence(GROUP)
+
+
+def claims(group: TakenOverGroup, run: str = "first") -> None:
+    before = group.registers["east"].read("orders")
+    state = taking_over(
+        "orders",
+        active="east",
+        standby="west",
+        run=run,
+        evidence_sha256="",
+        approved_by="alice",
+        at=AT,
+        before=before,
+    )
+    group.goes_on(taken(state, run=run, executor="a", at=AT))
+
+
+def is_held_by_another(group: TakenOverGroup) -> None:
+    group.goes_on(taken(group.state, run=group.state.run, executor="b", at=AT))
+
+
+def settles(group: TakenOverGroup) -> None:
+    is_held_by_another(group)
+    group.holding().add(*fence())
+    group.seeded("take_over")
+    group.goes_on(taken_over(group.state, run=group.state.run, at=AT))
+
+
+def is_given_back(group: TakenOverGroup) -> None:
+    is_held_by_another(group)
+    group.holding().add(*fence())
+    group.seeded("take_over")
+    group.goes_on(given_back(group.state, run=group.state.run, at=AT))
+    group.unchanged().lift(group.recorded)
+
+
+def fails_over(group: TakenOverGroup) -> None:
+    now, run = group.state, f"failover {group.state.epoch}"
+    state = claimed(
+        now,
+        run=run,
+        verb="planned_failover",
+        source=now.active,
+        target=now.standby,
+        highest_epoch=now.epoch,
+        evidence_sha256="",
+        approved_by="alice",
+        at=AT,
+    )
+    group.goes_on(state)
+    if group.state.active == "west":
+        group.holding().add(*plan.standby_in_order(GROUP))
+    group.goes_on(handed_over(group.state, run=run, at=AT))
+    if group.state.active == "west":
+        group.holding().lift(plan.standby(GROUP))
+    group.goes_on(settled(group.state, run=run, at=AT))
+
+
+def is_released(group: TakenOverGroup) -> None:
+    group.goes_on(releasing(group.state, run="release", evidence_sha256="", approved_by="alice", at=AT))
+    group.holding().lift(group.recorded)
+    group.goes_on(released(group.state, run="release", at=AT))
+
+
+def is_kept(group: TakenOverGroup) -> None:
+    group.goes_on(releasing(group.state, run="release", evidence_sha256="", approved_by="alice", at=AT))
+    group.goes_on(kept(group.state, run="release", at=AT))
+
+
+def is_adopted(group: TakenOverGroup) -> None:
+    group.goes_on(adopted("orders", active="east", standby="west", run="adopt", at=AT, before=group.state))
+    group.unchanged().add(*plan.standby_in_order(GROUP))
+    group.seeded("start")
+
+
+def is_taken_over_again(group: TakenOverGroup) -> None:
+    claims(group, "second")
+    settles(group)
+
+
+#: What others do while a process is held up; what has to be denied on west then: applications, the old replication.
+Course = tuple[str, tuple[Callable[[TakenOverGroup], None], ...], bool, bool]
+COURSES: tuple[Course, ...] = (
+    ("it is taken over", (settles,), True, True),
+    ("it is failed over", (settles, fails_over), False, True),
+    ("it is failed over and back", (settles, fails_over, fails_over), True, True),
+    ("its release is abandoned", (settles, is_kept), True, True),
+    ("it is given back", (is_given_back,), False, False),
+    ("it is released", (settles, is_released), False, False),
+    ("it is given back and adopted", (is_given_back, is_adopted), True, False),
+    ("it is adopted and moved there and back", (settles, is_released, is_adopted, fails_over, fails_over), True, False),
+    ("it is taken over again", (is_given_back, is_taken_over_again), True, True),
+)
+
+
+@pytest.mark.parametrize("at", range(6))
+@pytest.mark.parametrize("course", COURSES, ids=lambda course: str(course[0]))
+def test_a_late_deny_of_a_take_over_leaves_what_the_group_needs_now(course: Course, at: int) -> None:
+    _, steps, applications, existing = course
+    group = TakenOverGroup()
+    claims(group)
+    group.rules.hold_up(at, lambda: [step(group) for step in steps])
+    with pytest.raises(Refused):
+        group.holding().add(*fence())
+
+    wanted = (STANDBY if applications else frozenset()) | (EXISTING if existing else frozenset())
+    assert group.rules.there == wanted
+    assert group.recorded == wanted, "what is recorded can be restored, and lifted later"
+
+
+@pytest.mark.parametrize("at", range(6))
+def test_while_another_process_holds_the_take_over_what_was_added_late_stays_and_can_be_lifted(at: int) -> None:
+    group = TakenOverGroup()
+    claims(group)
+    group.rules.hold_up(at, lambda: is_held_by_another(group))
+    with pytest.raises(Refused):
+        group.holding().add(*fence())
+    assert group.rules.there <= group.recorded
+    group.goes_on(given_back(group.state, run="first", at=AT))
+    group.unchanged().lift(group.recorded)
+    assert not group.rules.there
+
+
+@pytest.mark.parametrize("at", range(2))
+@pytest.mark.parametrize("then", [(is_taken_over_again,), (is_taken_over_again, fails_over), (is_adopted,)])
+def test_a_late_lift_of_a_give_back_opens_nothing_that_was_taken_over_since(
+    then: tuple[Callable[[TakenOverGroup], None], ...], at: int
+) -> None:
+    group = TakenOverGroup()
+    claims(group)
+    group.holding().add(*fence())
+    group.goes_on(given_back(group.state, run="first", at=AT))
+    group.rules.hold_up(at, lambda: [group.unchanged().lift(group.recorded), *(step(group) for step in then)])
+    with pytest.raises(Refused):
+        group.unchanged().lift(group.recorded)
+
+    standby = frozenset() if fails_over in then else STANDBY
+    wanted = standby | (EXISTING if is_taken_over_again in then else frozenset())
+    assert group.rules.there == group.recorded == wanted
+
+
+@pytest.mark.parametrize("active", ["east", "west"])
+def test_health_restores_them_also_where_the_record_of_added_acls_has_lost_all_of_them(active: str) -> None:
+    group = TakenOverGroup()
+    claims(group)
+    settles(group)
+    now = replace(group.state, active=active, standby="west" if active == "east" else "east")
+    lost = group.registers["west"].added_acls("orders", "west")
+    group.registers["west"].change_added_acls("orders", "west", lambda _: replace(lost, current=STANDBY))
+    group.goes_on(replace(now, epoch=now.epoch + 1, phase=Phase.STABLE))
+    found = group.context().required_denies(group.state, "west")
+    assert found == EXISTING | (STANDBY if active == "east" else plan.flow_fence(GROUP))
+    assert not EXISTING & group.context().required_denies(group.state, "east")
