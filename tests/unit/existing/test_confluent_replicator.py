@@ -92,6 +92,8 @@ def test_it_says_how_far_it_has_read_and_takes_no_positions() -> None:
         assert existing.positions() == {P: 9}
         with pytest.raises(Refused, match="takes no positions"):
             existing.seed({P: 1})
+        with pytest.raises(Refused, match="cannot be deleted: its principal is denied"):
+            existing.remove()
     with reached(OneConnector({**CONFIG, "offset.topic.commit": "false"})) as existing:
         assert existing.positions() is None
         assert existing.abilities().positions.reason == "offset.topic.commit is false"

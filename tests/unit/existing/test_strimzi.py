@@ -211,6 +211,11 @@ def test_a_wrong_token_or_name_is_one_sentence_without_the_token() -> None:
             existing.stop(1)
 
 
+def test_its_owner_deletes_it() -> None:
+    with reached(StrimziApi(mirror())) as existing, pytest.raises(Refused, match="owner removes the mirror from the"):
+        existing.remove()
+
+
 def test_a_server_that_does_not_answer_is_tried_again() -> None:
     endpoint = HttpEndpoint("http://127.0.0.1:9", token=TOKEN)
     with KubernetesSession(endpoint) as kubernetes:

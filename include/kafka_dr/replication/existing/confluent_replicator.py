@@ -115,6 +115,10 @@ class ConfluentReplicator:
         """
         raise Refused(f"{self._name} takes no positions: {self.abilities().seed.reason}")
 
+    def remove(self) -> None:
+        """Refuse: it is denied, so nobody has to delete it."""
+        raise Refused(f"{self.described} cannot be deleted: its principal is denied instead")
+
     def transactional_ids(self) -> tuple[str, ...]:
         """Return none: it writes without transactions."""
         return ()

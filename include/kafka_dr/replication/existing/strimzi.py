@@ -150,6 +150,10 @@ class StrimziMirrorMaker:
                 f"{positions[wrong[0]]}: leave it stopped and find out who sets them"
             )
 
+    def remove(self) -> None:
+        """Refuse: its operator would create it again, as long as the resource declares it."""
+        raise Refused(f"{self.described} cannot be deleted: its owner removes the mirror from the resource")
+
     def transactional_ids(self) -> tuple[str, ...]:
         """Return the ids of all tasks, if the connector is exactly-once."""
         resource = self._resource()
