@@ -90,6 +90,7 @@ def test_it_says_how_far_it_has_read_and_takes_no_positions() -> None:
         assert (able.positions.can, able.exactly_once.can, able.seed.can) == (True, False, False)
         assert "as copier" in able.positions.reason
         assert existing.positions() == {P: 9}
+        assert existing.uncopied([P, Q]) == (Q,)
         with pytest.raises(Refused, match="takes no positions"):
             existing.seed({P: 1})
         with pytest.raises(Refused, match="cannot be deleted: its principal is denied"):

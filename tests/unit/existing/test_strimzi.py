@@ -135,6 +135,16 @@ def test_positions_are_given_to_a_stopped_connector_and_read_back() -> None:
         existing.seed({P: 50})
 
 
+def test_positions_of_topics_that_the_mirror_does_not_match_are_left_out() -> None:
+    api = StrimziApi(mirror(topics="orders.payments", **LIST, **ALTER))
+    canary = TopicPartition("orders.dr-canary", 0)
+    with reached(api) as existing:
+        assert existing.uncopied([P, canary]) == (canary,)
+        existing.stop(5)
+        assert existing.seed({P: 50, canary: 3}) == (canary,)
+    assert api.offsets == {(P.topic, 0): 49}
+
+
 def test_positions_that_are_others_when_they_are_read_back_are_left_to_a_person() -> None:
     api = StrimziApi(mirror(**LIST, **ALTER))
     answer = api._manage_offsets

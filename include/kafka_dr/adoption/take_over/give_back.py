@@ -161,8 +161,8 @@ def _hand_over(run: Run, guard: RegisterGuard, copied: Mapping[TopicPartition, i
         # It runs again already: an earlier try of this has handed over.
         return {"copied_here": count}
     guard.require()
-    existing.seed({p: max(offset, begun.get(p, 0)) for p, offset in copied.items()})
-    return {"copied_here": count, "handed_over": len(copied)}
+    left = existing.seed({p: max(offset, begun.get(p, 0)) for p, offset in copied.items()})
+    return {"copied_here": count, "handed_over": len(copied) - len(left)}
 
 
 def _lift_all(run: Run, cluster: str, guard: RegisterGuard) -> int:

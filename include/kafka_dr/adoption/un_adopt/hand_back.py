@@ -79,8 +79,8 @@ def _positions_handed_over(run: Run, context: ReleaseContext) -> str:
         said = f"it takes none ({able.reason}), so it copies again what was copied since the adoption"
     elif existing.status().at_rest:
         guard.require()
-        existing.seed(positions)
-        said = f"{len(positions)} positions handed over"
+        left = existing.seed(positions)
+        said = f"{len(positions) - len(left)} positions handed over" + (f"; not copied: {len(left)}" if left else "")
     else:
         said = "handed over before: it runs again"
     guard.require()

@@ -15,7 +15,7 @@ from kafka_dr.clusters import TopicPartition
 from kafka_dr.errors import Refused, TryAgain
 from kafka_dr.replication.connect import ConnectClient
 from kafka_dr.replication.connector_status import ConnectorState
-from kafka_dr.replication.existing.mirrormaker_connect import not_alone
+from kafka_dr.replication.existing.mirrormaker_connect import left_out, not_alone
 from kafka_dr.replication.existing.port import Abilities, Ability, ExistingStatus, PartStatus
 
 CONNECTOR_CLASS = "io.confluent.connect.replicator.ReplicatorSourceConnector"
@@ -108,7 +108,12 @@ class ConfluentReplicator:
         found = self._committed(group_of(self._name, config))
         return {partition: offset for partition, offset in found.items() if self._owns(partition.topic)}
 
-    def seed(self, positions: Mapping[TopicPartition, int]) -> None:
+    def uncopied(self, partitions: Iterable[TopicPartition]) -> tuple[TopicPartition, ...]:
+        """Return the partitions of topics that its settings do not name."""
+        config = self._connect.config(self._name) or {}
+        return left_out(partitions, lambda topic: copies_topic(config, topic))
+
+    def seed(self, positions: Mapping[TopicPartition, int]) -> tuple[TopicPartition, ...]:
         """Refuse.
 
         :raises Refused: it takes no positions

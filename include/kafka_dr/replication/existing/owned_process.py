@@ -86,7 +86,11 @@ class OwnedProcess:
         """Return ``None``: nobody can say."""
         return None
 
-    def seed(self, positions: Mapping[TopicPartition, int]) -> None:
+    def uncopied(self, partitions: Iterable[TopicPartition]) -> tuple[TopicPartition, ...]:
+        """Return none: nobody can say."""
+        return ()
+
+    def seed(self, positions: Mapping[TopicPartition, int]) -> tuple[TopicPartition, ...]:
         """Refuse: it takes no positions."""
         raise Refused(f"{self.described} takes no positions")
 

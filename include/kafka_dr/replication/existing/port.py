@@ -147,9 +147,14 @@ class ExistingReplication(Protocol):
         """Return how far it has read; ``None`` if nobody can say."""
         ...
 
-    def seed(self, positions: Mapping[TopicPartition, int]) -> None:
-        """Give the stopped replicator these positions; partitions that are not named keep theirs.
+    def uncopied(self, partitions: Iterable[TopicPartition]) -> tuple[TopicPartition, ...]:
+        """Return those of the partitions that it does not copy, as it is set up now; none, if nobody can say."""
+        ...
 
+    def seed(self, positions: Mapping[TopicPartition, int]) -> tuple[TopicPartition, ...]:
+        """Give the stopped replicator these positions, and read them back; partitions that are not named keep theirs.
+
+        :returns: those of the partitions that it does not copy
         :raises Refused: it takes no positions, or is not stopped
         """
         ...

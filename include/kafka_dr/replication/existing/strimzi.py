@@ -14,7 +14,7 @@ from kafka_dr.clusters import TopicPartition
 from kafka_dr.errors import NeedsPerson, Refused, TryAgain
 from kafka_dr.kubernetes import Document, KubernetesApi
 from kafka_dr.replication.existing import strimzi_resource as declared
-from kafka_dr.replication.existing.mirrormaker_connect import unfit_settings
+from kafka_dr.replication.existing.mirrormaker_connect import copies_topic, left_out, unfit_settings
 from kafka_dr.replication.existing.port import Abilities, Ability, ExistingStatus, PartStatus
 from kafka_dr.replication.existing.strimzi_resource import DeclaredMirror
 from kafka_dr.waiting import PAUSE_SECONDS, wait_until
@@ -123,7 +123,11 @@ class StrimziMirrorMaker:
             raise TryAgain(f"the operator has listed no offsets into the ConfigMap {name}: try again")
         return {p: at for p, at in declared.positions_in(found, mirror).items() if self._owns(p.topic)}
 
-    def seed(self, positions: Mapping[TopicPartition, int]) -> None:
+    def uncopied(self, partitions: Iterable[TopicPartition]) -> tuple[TopicPartition, ...]:
+        """Return the partitions of topics that the mirror's patterns do not match."""
+        return self._left_out(self._mirror(self._resource()), partitions)
+
+    def seed(self, positions: Mapping[TopicPartition, int]) -> tuple[TopicPartition, ...]:
         """Give the stopped connector these positions, and read them back if the resource lets offsets be listed.
 
         :raises Refused: it is not stopped, or the resource names no ConfigMap for it
@@ -136,19 +140,21 @@ class StrimziMirrorMaker:
             raise Refused(f"{name} takes no positions: {able.reason}")
         if declared.connector_status(resource, name).settled != "stopped":
             raise Refused(f"{name} is not stopped, so it takes no positions: stop it first")
-        content = declared.offsets_document(mirror, positions.items())
+        uncopied = self._left_out(mirror, positions)
+        wanted = {p: positions[p] for p in positions.keys() - frozenset(uncopied)}
+        content = declared.offsets_document(mirror, wanted.items())
         config_map = {"apiVersion": "v1", "kind": "ConfigMap", "data": {mirror.entry: content}}
         self._api.put(self._config_maps, mirror.config_map("alterOffsets"), config_map)
         self._ask_for_offsets(mirror, "alter")
         found = self.positions()
         if found is None:
-            return
-        wrong = [p for p, at in positions.items() if self._owns(p.topic) and found.get(p, 0) != at]
-        if wrong:
+            return uncopied
+        if wrong := [p for p, at in wanted.items() if self._owns(p.topic) and found.get(p, 0) != at]:
             raise NeedsPerson(
                 f"{name} was given positions, and {wrong[0]} was read back as {found.get(wrong[0], 0)} instead of "
-                f"{positions[wrong[0]]}: leave it stopped and find out who sets them"
+                f"{wanted[wrong[0]]}: leave it stopped and find out who sets them"
             )
+        return uncopied
 
     def remove(self) -> None:
         """Refuse: its operator would create it again, as long as the resource declares it."""
@@ -163,6 +169,9 @@ class StrimziMirrorMaker:
         tasks = int((mirror.spec.get(declared.SOURCE) or {}).get("tasksMax") or 1)
         begin = f"{declared.worker_group(resource, mirror)}-{mirror.connector(declared.SOURCE)}"
         return tuple(f"{begin}-{number}" for number in range(tasks))
+
+    def _left_out(self, mirror: DeclaredMirror, partitions: Iterable[TopicPartition]) -> tuple[TopicPartition, ...]:
+        return left_out(partitions, lambda topic: copies_topic(mirror.config, topic))
 
     def _declare(
         self, states: Callable[[DeclaredMirror], Mapping[str, declared.WantedState]], deadline_seconds: float
