@@ -119,3 +119,28 @@ def test_one_that_is_started_again_meanwhile_ends_the_take_over_and_runs_on(
     assert connector.connect.status(connector.name).settled == "running"
     protection.produce("east", 50)
     connector.wait_copied()
+
+
+@pytest.mark.parametrize("deleted", [False, True])
+def test_it_is_given_back_after_this_projects_flow_has_copied_also_if_somebody_has_deleted_it(
+    connector: OwnConnector, spark: SparkSession, deleted: bool
+) -> None:
+    protection = connector.protection
+    before = outside_view.look(protection)
+    with protection.clients() as clients:
+        request, _ = TakingOver(protection, spark).prepared(clients)
+        for step in (StepName.CLAIM, StepName.STOP_EXISTING, StepName.VERIFY_TAIL, StepName.START_FLOW):
+            run_step(step, request, clients)
+        protection.produce("east", 50)
+        protection.wait_copied()
+        if deleted:
+            connector.connect.delete(connector.name)
+        record = give_back(request, clients)
+    assert record.outcome == "done"
+    assert ("is absent" in record.facts.get("because", "")) is deleted
+    now = outside_view.look(protection)
+    assert (now.acls, now.connectors) == (before.acls, before.connectors)
+    if not deleted:
+        protection.produce("east", 50)
+        connector.wait_copied()
+    assert values(protection, "west") == values(protection, "east")

@@ -10,7 +10,7 @@ import pytest
 from kafka_dr.clock import SystemClock
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.errors import Refused
-from kafka_dr.replication.existing import MirrorMakerOnConnect
+from kafka_dr.replication.existing import ExistingStatus, MirrorMakerOnConnect, PartStatus
 from kafka_dr.replication.settings import CONNECTOR_CLASS, IDENTITY
 from support.connect_api import ConnectApi, reached_connect
 
@@ -63,6 +63,18 @@ def test_patterns_that_cannot_be_read_here_leave_nothing_out() -> None:
         existing.stop(5)
         assert existing.seed({P: 11}) == ()
     assert api.offsets == {"a": {(P.topic, 0): 10}}
+
+
+def test_one_that_has_failed_since_runs_again_and_one_that_is_gone_stays_so() -> None:
+    api = ConnectApi({"a": copying("orders.payments"), "b": copying("orders.refunds")})
+    with reached(api) as existing:
+        was = existing.status()
+        api.failed.add("a")
+        del api.configs["b"]
+        assert str(existing.resume(was, 5)) == "a is running, b is absent"
+        failed = ExistingStatus((PartStatus("a", "failed"), PartStatus("b", "running")))
+        api.failed.add("a")
+        assert existing.resume(failed, 5).state_of("a") == "failed", "that is what was there"
 
 
 def test_one_that_runs_takes_no_positions() -> None:

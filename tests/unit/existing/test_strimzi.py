@@ -221,6 +221,15 @@ def test_a_wrong_token_or_name_is_one_sentence_without_the_token() -> None:
             existing.stop(1)
 
 
+def test_a_resource_or_a_mirror_that_somebody_deleted_is_absent() -> None:
+    api = StrimziApi(mirror())
+    with reached(api, name="other") as existing:
+        assert str(existing.status()) == "the mirror of east in kafka/other is absent"
+        assert existing.status().is_gone
+    with reached(api, source="north") as existing:
+        assert existing.status().is_gone
+
+
 def test_its_owner_deletes_it() -> None:
     with reached(StrimziApi(mirror())) as existing, pytest.raises(Refused, match="owner removes the mirror from the"):
         existing.remove()

@@ -90,12 +90,15 @@ class ConfluentReplicator:
 
     def resume(self, was: ExistingStatus, deadline_seconds: float) -> ExistingStatus:
         """Let it run if it ran, pause it if it was paused, and leave it stopped if it was."""
-        before = was.state_of(self._name)
+        before, now = was.state_of(self._name), self.status()
+        if now.is_gone or before not in (*_RAN, "paused"):
+            return now
         if before == "paused":
             self._connect.pause(self._name)
             return self._settled("paused", deadline_seconds)
-        if before not in _RAN:
-            return self.status()
+        if now.state_of(self._name) == "failed" and before != "failed":
+            # Connect lets a task that failed stay so when its connector is resumed.
+            self.stop(deadline_seconds)
         self._connect.resume(self._name)
         # What had failed before fails again; that is what was there.
         return self.status() if before == "failed" else self._settled("running", deadline_seconds)

@@ -109,9 +109,17 @@ class MirrorMakerOnConnect:
         return self._settled(dict.fromkeys(wanted, "stopped"), deadline_seconds)
 
     def resume(self, was: ExistingStatus, deadline_seconds: float) -> ExistingStatus:
-        """Let those run that ran, pause those that were paused, and leave the stopped ones as they are."""
+        """Let those run that ran, pause those that were paused, and leave the stopped and the deleted as they are."""
+        deadline = self._clock.monotonic() + deadline_seconds
+        now = self.status()
+        there = [name for name in self._names if now.state_of(name) != "absent"]
+        # Connect lets a task that failed stay so when its connector is resumed; one that was stopped has no task.
+        broken = [name for name in there if now.state_of(name) == "failed" and was.state_of(name) != "failed"]
+        for name in broken:
+            self._connect.stop(name)
+        self._settled(dict.fromkeys(broken, "stopped"), deadline_seconds)
         wanted: dict[str, ConnectorState] = {}
-        for name in self._names:
+        for name in there:
             before = was.state_of(name)
             if before in _RAN:
                 self._connect.resume(name)
@@ -122,7 +130,7 @@ class MirrorMakerOnConnect:
         if any(was.state_of(name) == "failed" for name in wanted):
             # What had failed before fails again; that is what was there.
             return self.status()
-        return self._settled(wanted, deadline_seconds)
+        return self._settled(wanted, deadline - self._clock.monotonic())
 
     def positions(self) -> dict[TopicPartition, int] | None:
         """Return the positions that the connectors have committed, of the group's topics alone."""

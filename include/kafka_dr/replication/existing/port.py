@@ -75,6 +75,11 @@ class ExistingStatus:
         """Whether each part is seen to be stopped, or not to be there."""
         return all(part.state in _AT_REST for part in self.parts)
 
+    @property
+    def is_gone(self) -> bool:
+        """Whether each part is seen not to be there: somebody has deleted it."""
+        return bool(self.parts) and all(part.state == "absent" for part in self.parts)
+
     def state_of(self, name: str) -> ConnectorState:
         """Return the state of a part; ``unknown`` if nothing is known of it."""
         return next((part.state for part in self.parts if part.name == name), "unknown")
@@ -135,7 +140,9 @@ class ExistingReplication(Protocol):
         ...
 
     def resume(self, was: ExistingStatus, deadline_seconds: float) -> ExistingStatus:
-        """Let each part do what it did before it was stopped, and wait for that.
+        """Let each part do what it did before it was stopped, and wait for that; one that is gone stays so.
+
+        One that ran and has failed since, because it was denied, is stopped first: as it is, it would never run.
 
         :param was: what :meth:`status` said before :meth:`stop`
         :raises Refused: it cannot be asked to run again: see ``abilities``

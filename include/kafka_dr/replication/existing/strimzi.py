@@ -79,9 +79,13 @@ class StrimziMirrorMaker:
         )
 
     def status(self) -> ExistingStatus:
-        """Return what the operator last saw of each connector."""
-        resource = self._resource()
-        return _status(resource, self._mirror(resource))
+        """Return what the operator last saw of each connector; a mirror that nobody declares any more is absent."""
+        resource = self._read()
+        mirror = None if resource is None else declared.mirror_of(resource, self._source)
+        if resource is None or mirror is None:
+            name = f"the mirror of {self._source} in {self._namespace}/{self._name}"
+            return ExistingStatus((PartStatus(name, "absent"),))
+        return _status(resource, mirror)
 
     def unfit(self, topics: Iterable[str]) -> tuple[str, ...]:
         """Return what of the resource speaks against it."""
