@@ -110,13 +110,16 @@ def runs_again(name: str, existing: ExistingReplication, was: ExistingStatus) ->
         status = existing.status()
         if status.is_gone:
             return _gone(name, status, [part.name for part in status.parts])
+        if not existing.abilities().state.can:
+            return Check(name, "excused", f"{existing.described} cannot be asked; look whether it copies")
     except KafkaDrError as error:
         return Check(name, "unknown", f"the existing replication could not be asked: {error}. Run this again")
-    if not status.parts or all(part.state == "unknown" for part in status.parts):
-        return Check(name, "excused", f"{existing.described} cannot be asked; look whether it copies")
-    ran = [part.name for part in was.parts if part.state == "running"]
+    ran = [part.name for part in was.parts if part.state in ("running", "unassigned", "restarting")]
     if still := [each for each in ran if status.state_of(each) not in ("running", "absent")]:
         return Check(name, "failed", f"{status}: {', '.join(still)} ran before, expected running")
+    if unsure := [each for each in was.unknown if status.state_of(each) not in ("running", "absent")]:
+        said = f"{status}: nobody knew what {', '.join(unsure)} did before. If it ran, start it, then run this again"
+        return Check(name, "unknown", said)
     if gone := [each for each in ran if status.state_of(each) == "absent"]:
         return _gone(name, status, gone)
     return Check(name, "ok", f"{status}")

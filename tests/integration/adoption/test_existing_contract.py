@@ -86,6 +86,7 @@ def test_what_it_says_of_itself_can_be_read_journaled_and_holds(
     was = adapter.status()
     assert was.parts
     assert not was.at_rest, "it runs"
+    assert bool(was.unknown) is not able.state.can
     assert stored_status(was.to_json()) == was
     positions = adapter.positions()
     assert (positions is not None) is able.positions.can

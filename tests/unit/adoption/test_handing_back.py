@@ -12,7 +12,7 @@ from kafka_dr.adoption.handing_back import POSITIONS_GIVEN, hand_over, let_run, 
 from kafka_dr.clock import SystemClock
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.errors import Refused
-from kafka_dr.replication.existing import ExistingStatus, MirrorMakerOnConnect, PartStatus
+from kafka_dr.replication.existing import ExistingStatus, MirrorMakerOnConnect, OwnedProcess, OwnersCommands, PartStatus
 from kafka_dr.replication.settings import CONNECTOR_CLASS, IDENTITY
 from support.connect_api import ConnectApi, reached_connect
 from support.fake_registers import FakeRegisters
@@ -117,6 +117,20 @@ def test_a_process_that_lost_the_run_gives_nothing_and_stops_nothing(handing: Ha
     with pytest.raises(Refused, match="another process"):
         handing.hand_over(payments=30)
     assert (handing.position, handing.api.states["old"], handing.is_journaled) == (None, "RUNNING", False)
+
+
+def test_what_was_unknown_before_is_not_called_good_until_it_runs(handing: Handing) -> None:
+    was = ExistingStatus((PartStatus("old", "unknown"),))
+    handing.existing.stop(5)
+    found = runs_again("existing_runs_again", handing.existing, was)
+    assert (found.outcome, "nobody knew what old did before" in found.detail) == ("unknown", True)
+    handing.api.states["old"] = "RUNNING"
+    assert runs_again("existing_runs_again", handing.existing, was).outcome == "ok"
+
+
+def test_a_process_that_nobody_can_ask_is_left_to_a_look_of_a_person() -> None:
+    process = OwnedProcess("external", OwnersCommands())
+    assert runs_again("existing_runs_again", process, process.status()).outcome == "excused"
 
 
 def test_one_that_failed_after_it_was_let_run_is_not_called_good(handing: Handing) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from kafka_dr.adoption.take_over.stop_existing import known_status
 from kafka_dr.clock import SystemClock
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.errors import NeedsPerson, Refused, TryAgain
@@ -107,6 +108,19 @@ def test_an_operator_that_does_not_run_leaves_everything_unknown_and_nothing_sto
         with pytest.raises(TryAgain, match=r"the operator did not list offsets .*it said nothing"):
             existing.positions()
     assert api.resource["metadata"].get("annotations") == {}, "nothing is asked of it any longer"
+
+
+def test_what_it_does_is_waited_for_before_it_is_journaled_and_not_made_up() -> None:
+    api = StrimziApi(mirror())
+    with reached(api) as existing:
+        api.operator_runs = False
+        api.resource["metadata"]["generation"] += 1
+        with pytest.raises(TryAgain, match=f"it is not known what {SOURCE}, {CHECKPOINT} does, .*nothing was stopped"):
+            known_status(existing, SystemClock(), 0.2)
+        assert state(api, "sourceConnector") is None
+        api.operator_runs = True
+        api.reconcile()
+        assert known_status(existing, SystemClock(), 5).state_of(SOURCE) == "running"
 
 
 def test_positions_are_listed_by_the_operator_and_only_if_the_resource_names_a_place() -> None:

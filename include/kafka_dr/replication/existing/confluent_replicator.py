@@ -60,6 +60,7 @@ class ConfluentReplicator:
         said = f"it commits them on the source as {group}" if commits else "offset.topic.commit is false"
         asked = "Connect's REST API is asked; its offset translator, which sets groups' offsets, stops with it"
         return Abilities(
+            state=Ability(True, "Connect says what it does"),
             positions=Ability(bool(config) and commits, said),
             exactly_once=Ability(False, "Replicator copies at least once"),
             stop=Ability(True, asked),

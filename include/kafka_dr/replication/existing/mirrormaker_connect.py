@@ -69,6 +69,7 @@ class MirrorMakerOnConnect:
         said = "exactly.once.support is required" if exactly else "exactly.once.support is not required of all of them"
         asked = "Connect's REST API is asked"
         return Abilities(
+            state=Ability(True, "Connect says what they do"),
             positions=Ability(bool(copying), "Connect says how far they have committed"),
             exactly_once=Ability(exactly, said),
             stop=Ability(True, asked),

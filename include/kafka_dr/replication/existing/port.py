@@ -33,6 +33,7 @@ class Ability:
 class Abilities:
     """What an existing replicator can say, and what can be asked of it.
 
+    :param state: say what its parts do: whether they run or are stopped
     :param positions: say how far it has read; at-least-once flows may have copied more than that
     :param exactly_once: be known to copy each record once; without it records may have been copied twice
     :param stop: be asked to stop, so that more than the DENY of its principal keeps it from writing
@@ -40,6 +41,7 @@ class Abilities:
     :param seed: be given positions, when it is handed back after this project's flow has copied records
     """
 
+    state: Ability
     positions: Ability
     exactly_once: Ability
     stop: Ability
@@ -74,6 +76,11 @@ class ExistingStatus:
     def at_rest(self) -> bool:
         """Whether each part is seen to be stopped, or not to be there."""
         return all(part.state in _AT_REST for part in self.parts)
+
+    @property
+    def unknown(self) -> tuple[str, ...]:
+        """The parts of which nobody can say at the moment what they do."""
+        return tuple(part.name for part in self.parts if part.state == "unknown")
 
     @property
     def is_gone(self) -> bool:

@@ -71,6 +71,7 @@ class StrimziMirrorMaker:
         asked = "state is declared in the resource, and its operator carries it out; whoever applies the resource from "
         asked += "a repository must not take that back"
         return Abilities(
+            state=Ability(True, "its operator shows that in the resource"),
             positions=_by_config_map(mirror, "listOffsets"),
             exactly_once=Ability(exactly, said),
             stop=Ability(True, asked),
