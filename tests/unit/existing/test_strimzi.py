@@ -86,6 +86,25 @@ def test_what_was_paused_or_stopped_before_is_so_again_also_by_the_key_of_former
         assert (state(api, "sourceConnector"), state(api, "checkpointConnector")) == ("stopped", "running")
 
 
+def test_what_had_failed_before_may_fail_again_and_what_has_failed_since_may_not() -> None:
+    api = StrimziApi(mirror())
+    with reached(api) as existing:
+        ran = existing.status()
+        api.failing = {CHECKPOINT}
+        api.reconcile()
+        before = existing.status()
+        assert (before.state_of(SOURCE), before.state_of(CHECKPOINT)) == ("running", "failed")
+        existing.stop(5)
+        found = existing.resume(before, 5)
+        assert (found.state_of(SOURCE), found.state_of(CHECKPOINT)) == ("running", "failed"), "as it was"
+        with pytest.raises(TryAgain, match=f"{CHECKPOINT} is failed, expected running"):
+            existing.resume(ran, 5)
+        api.failing, api.failed = set(), {CHECKPOINT}
+        api.reconcile()
+        assert existing.status().state_of(CHECKPOINT) == "failed"
+        assert existing.resume(ran, 5).state_of(CHECKPOINT) == "running", "its failed task is not left as it is"
+
+
 def test_a_change_of_somebody_else_is_not_overwritten_and_not_lost() -> None:
     api = StrimziApi(mirror())
     api.faster = 2

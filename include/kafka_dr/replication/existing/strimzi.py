@@ -6,7 +6,7 @@ Tested against answers built from the resource's published schema, not on a Kube
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from urllib.parse import quote
 
 from kafka_dr.clock import Clock
@@ -108,13 +108,26 @@ class StrimziMirrorMaker:
 
     def resume(self, was: ExistingStatus, deadline_seconds: float) -> ExistingStatus:
         """Declare each connector as what it did, and wait until the operator shows that."""
+        if (now := self.status()).is_gone:
+            return now
+        deadline = self._clock.monotonic() + deadline_seconds
+        failed = {part.name for part in was.parts if part.state == "failed"}
+        # The operator lets a task that failed stay so; one that was stopped has no task.
+        broken = {part.name for part in now.parts if part.state == "failed"} - failed
+        if broken:
+            self._declare(
+                lambda mirror: {key: "stopped" for key, name in mirror.names.items() if name in broken},
+                deadline_seconds,
+            )
         return self._declare(
             lambda mirror: {
                 key: declared.wanted_state(was.state_of(name))
                 for key, name in mirror.names.items()
                 if was.state_of(name) not in ("unknown", "absent")
             },
-            deadline_seconds,
+            deadline - self._clock.monotonic(),
+            # What had failed before fails again; that is what was there.
+            may_fail=failed,
         )
 
     def positions(self) -> dict[TopicPartition, int] | None:
@@ -179,8 +192,18 @@ class StrimziMirrorMaker:
         return left_out(partitions, lambda topic: copies_topic(mirror.config, topic))
 
     def _declare(
-        self, states: Callable[[DeclaredMirror], Mapping[str, declared.WantedState]], deadline_seconds: float
+        self,
+        states: Callable[[DeclaredMirror], Mapping[str, declared.WantedState]],
+        deadline_seconds: float,
+        *,
+        may_fail: Collection[str] = (),
     ) -> ExistingStatus:
+        """Declare states by key of the connector, and wait until the operator shows them.
+
+        :param may_fail: the connectors that failed before
+        :raises TryAgain: it does not show them, or a connector that has to run has failed
+        """
+
         def changed(resource: Document) -> Document:
             mirror = self._mirror(resource)
             return declared.with_states(resource, mirror, states(mirror))
@@ -189,13 +212,18 @@ class StrimziMirrorMaker:
         wanted = {mirror.connector(key): state for key, state in states(mirror).items()}
         found = wait_until(
             self.status,
-            lambda seen: all(seen.state_of(name) in (state, "failed") for name, state in wanted.items()),
+            # One that failed does not run by itself, but it can still be stopped.
+            lambda seen: all(
+                seen.state_of(name) in ((state, "failed") if state == "running" else (state,))
+                for name, state in wanted.items()
+            ),
             clock=self._clock,
             seconds=deadline_seconds,
             pause_seconds=PAUSE_SECONDS,
             retry=TryAgain,
         )
-        if left := [name for name, state in wanted.items() if found.state_of(name) != state]:
+        failed = {name for name in may_fail if found.state_of(name) == "failed"}
+        if left := [name for name, state in wanted.items() if found.state_of(name) != state and name not in failed]:
             raise TryAgain(
                 f"{left[0]} is {found.state_of(left[0])}, expected {wanted[left[0]]}: look at the status of "
                 f"{self._namespace}/{self._name}, and whether its operator runs"
