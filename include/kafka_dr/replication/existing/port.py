@@ -134,6 +134,8 @@ class ExistingReplication(Protocol):
     def unfit(self, topics: Iterable[str]) -> tuple[str, ...]:
         """Return why it cannot be taken over, each as a sentence; none if nothing is seen that speaks against it.
 
+        That nobody can say something which its adapter relies on speaks against it, too.
+
         :param topics: all those of the source: it must copy none of them that is not the group's
         """
         ...
