@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from kafka_dr.adoption.take_over.stop_existing import known_status
+from kafka_dr.adoption.take_over import decision
+from kafka_dr.adoption.take_over.stop_existing import known_status, positions_if_said
 from kafka_dr.clock import SystemClock
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.errors import NeedsPerson, Refused, TryAgain
@@ -140,6 +143,26 @@ def test_what_it_does_is_waited_for_before_it_is_journaled_and_not_made_up() -> 
         api.operator_runs = True
         api.reconcile()
         assert known_status(existing, SystemClock(), 5).state_of(SOURCE) == "running"
+
+
+def test_what_is_shown_before_the_approval_changes_nothing_on_kubernetes() -> None:
+    api = StrimziApi(mirror(**LIST, **ALTER))
+    audited: Any = SimpleNamespace(at=datetime(2026, 1, 1, tzinfo=UTC), sentence="", examples=())
+    with reached(api) as existing:
+        run: Any = SimpleNamespace(source="east", partitions=lambda _: (P, Q))
+        context: Any = SimpleNamespace(run=run, existing=existing, audited=audited)
+        assert decision.measured(context)["abilities"]["positions"]["can"]
+        existing.unfit(["orders.payments"])
+        existing.uncopied([P])
+    assert {method for method, _ in api.requests} == {"GET"}
+
+
+def test_an_operator_that_lists_no_positions_keeps_nobody_from_stopping_it() -> None:
+    api = StrimziApi(mirror(**LIST))
+    with reached(api) as existing:
+        assert positions_if_said(existing) == {}
+        api.operator_runs = False
+        assert positions_if_said(existing) is None
 
 
 def test_positions_are_listed_by_the_operator_and_only_if_the_resource_names_a_place() -> None:

@@ -15,7 +15,7 @@ from kafka_dr.adoption.take_over.copy_tail import CopyTail
 from kafka_dr.adoption.take_over.tail import unapproved
 from kafka_dr.clock import Clock
 from kafka_dr.clusters import TopicPartition
-from kafka_dr.errors import Refused, TryAgain
+from kafka_dr.errors import KafkaDrError, Refused, TryAgain
 from kafka_dr.fencing import open_transactions, plan
 from kafka_dr.named_rows import positions_from_json, positions_to_json
 from kafka_dr.outcomes import Check
@@ -57,6 +57,7 @@ def act(run: Run) -> Mapping[str, Any]:
     seconds = run.group.timing.step_deadline_seconds
     compared = _compare_ahead(run, context)
     if EXISTING not in run.journal:
+        guard.require()
         run.write_fact(EXISTING, _seen(run, context))
     began = run.clock.now()
     if context.existing.abilities().stop.can:
@@ -148,7 +149,7 @@ def _refuse_faults(run: Run, tail: CopyTail) -> None:
 def _seen(run: Run, context: TakeOverContext) -> dict[str, Any]:
     """Return what is there, for a take over that is given back, and for a release that hands back."""
     existing = context.existing
-    positions = existing.positions()
+    positions = positions_if_said(existing)
     principal = context.declared.principal
     acls = run.operator(run.target).acls.list()
     return {
@@ -160,6 +161,17 @@ def _seen(run: Run, context: TakeOverContext) -> dict[str, Any]:
         "acls_of_principal": sorted(str(acl) for acl in acls if acl.principal == principal),
         "seen_at": run.clock.now().isoformat(),
     }
+
+
+def positions_if_said(existing: ExistingReplication) -> dict[TopicPartition, int] | None:
+    """Return how far the existing replication has read; ``None`` if nobody can say, or does not answer.
+
+    They are only kept as what was seen: where the copy ends is found out by content.
+    """
+    try:
+        return existing.positions()
+    except KafkaDrError:
+        return None
 
 
 def known_status(existing: ExistingReplication, clock: Clock, seconds: float) -> ExistingStatus:

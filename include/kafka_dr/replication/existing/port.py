@@ -160,7 +160,12 @@ class ExistingReplication(Protocol):
         ...
 
     def positions(self) -> dict[TopicPartition, int] | None:
-        """Return how far it has read; ``None`` if nobody can say."""
+        """Return how far it has read; ``None`` if nobody can say.
+
+        Asking may change something where the replicator is declared, so only a run that holds the group asks.
+
+        :raises KafkaDrError: who knows that did not answer
+        """
         ...
 
     def uncopied(self, partitions: Iterable[TopicPartition]) -> tuple[TopicPartition, ...]:
