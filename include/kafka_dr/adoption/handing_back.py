@@ -1,4 +1,4 @@
-"""The replication that was there before an adoption copies again: it gets its positions, then it runs as it did.
+"""The replication that was there before an adoption copies again: it gets its positions, no DENY is left, and it runs.
 
 That its positions were handed over is journaled, and nothing else says so: whether it runs does not. Its owner may have
 started it again at any time, and by its DENY it has failed since. A later try of the same run hands nothing over again,
@@ -15,8 +15,10 @@ from kafka_dr.clusters import TopicPartition
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.outcomes import Check
 from kafka_dr.replication.existing import ExistingReplication, ExistingStatus
+from kafka_dr.runs.group_context import PROOF_SECONDS
 from kafka_dr.runs.register_guard import RegisterGuard
 from kafka_dr.runs.run import Run
+from kafka_dr.waiting import wait_until
 
 #: The name of the fact: the old replication has the positions of this project's flow, or takes none.
 POSITIONS_GIVEN = "positions_given"
@@ -123,6 +125,25 @@ def runs_again(name: str, existing: ExistingReplication, was: ExistingStatus) ->
     if gone := [each for each in ran if status.state_of(each) == "absent"]:
         return _gone(name, status, gone)
     return Check(name, "ok", f"{status}")
+
+
+def denies_lifted(run: Run) -> Check:
+    """Return whether none of the DENYs is in force that this project had added on either cluster.
+
+    A lift empties the list of what is added, whether or not it worked. So what it was to lift is compared, too.
+    """
+    left = wait_until(lambda: _in_force(run), lambda found: not found, clock=run.clock, seconds=PROOF_SECONDS)
+    said = f"{len(left)} DENYs are left: {'; '.join(left[:3])}" if left else "none of this project's DENYs is left"
+    return Check.that("denies_lifted", not left, said)
+
+
+def _in_force(run: Run) -> list[str]:
+    found = []
+    for cluster in (run.source, run.target):
+        added = run.clients.register(cluster).added_acls(run.group.name, cluster)
+        ours = added.current | added.remembered(run.epoch)
+        found += [f"{acl} on {cluster}" for acl in sorted(ours & run.rules_in_force(cluster))]
+    return found
 
 
 def _gone(name: str, status: ExistingStatus, gone: list[str]) -> Check:

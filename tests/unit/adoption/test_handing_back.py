@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from kafka_dr.adoption.handing_back import POSITIONS_GIVEN, hand_over, let_run, runs_again
-from kafka_dr.clock import SystemClock
-from kafka_dr.clusters import TopicPartition
+from kafka_dr.adoption.handing_back import POSITIONS_GIVEN, denies_lifted, hand_over, let_run, runs_again
+from kafka_dr.clock import ManualClock, SystemClock
+from kafka_dr.clusters import Acl, AclOperation, AclPermission, PatternType, ResourceType, TopicPartition
 from kafka_dr.errors import Refused
 from kafka_dr.replication.existing import ExistingStatus, MirrorMakerOnConnect, OwnedProcess, OwnersCommands, PartStatus
 from kafka_dr.replication.settings import CONNECTOR_CLASS, IDENTITY
@@ -131,6 +132,33 @@ def test_what_was_unknown_before_is_not_called_good_until_it_runs(handing: Handi
 def test_a_process_that_nobody_can_ask_is_left_to_a_look_of_a_person() -> None:
     process = OwnedProcess("external", OwnersCommands())
     assert runs_again("existing_runs_again", process, process.status()).outcome == "excused"
+
+
+@pytest.mark.parametrize("in_force", [False, True])
+def test_a_deny_that_was_lifted_and_is_still_in_force_is_named(in_force: bool) -> None:
+    """A lift takes it from the list of what is added, whether or not the cluster has followed."""
+    deny = Acl(
+        ResourceType.TOPIC, "orders.", PatternType.PREFIXED, "User:app", AclOperation.WRITE, AclPermission.DENY
+    )  # fmt: skip
+    others = replace(deny, principal="User:others")
+    registers = FakeRegisters().by_cluster
+    registers["west"].change_added_acls(
+        "orders", "west", lambda found: found.adding({deny}, epoch=2).lifting({deny}, epoch=2)
+    )
+    run: Any = SimpleNamespace(
+        source="east",
+        target="west",
+        epoch=2,
+        clock=ManualClock(),
+        group=SimpleNamespace(name="orders"),
+        clients=SimpleNamespace(register=registers.__getitem__),
+        rules_in_force=lambda cluster: {deny, others} if in_force and cluster == "west" else {others},
+    )
+
+    found = denies_lifted(run)
+
+    assert found.outcome == ("failed" if in_force else "ok")
+    assert found.detail == (f"1 DENYs are left: {deny} on west" if in_force else "none of this project's DENYs is left")
 
 
 def test_one_that_failed_after_it_was_let_run_is_not_called_good(handing: Handing) -> None:

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from kafka_dr.adoption.handing_back import hand_over, let_run, runs_again
+from kafka_dr.adoption.handing_back import denies_lifted, hand_over, let_run, runs_again
 from kafka_dr.adoption.take_over.context import TakeOverContext
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.errors import TryAgain
@@ -181,14 +181,9 @@ def _resume(run: Run, guard: RegisterGuard) -> str:
 
 def _proofs(run: Run) -> tuple[Check, ...]:
     """None of this project's DENYs is left, and its connector is gone."""
-    left = []
-    for cluster in (run.source, run.target):
-        added = run.clients.register(cluster).added_acls(run.group.name, cluster).current
-        left += [f"{acl} on {cluster}" for acl in sorted(added & run.rules_in_force(cluster))]
-    said = "none of this project's DENYs is left"
     gone = run.clients.connect(run.target).config(run.flow.connector) is None
     return (
-        Check.that("denies_lifted", not left, f"{len(left)} DENYs are left: {'; '.join(left[:3])}" if left else said),
+        denies_lifted(run),
         Check.that("flow_is_gone", gone, f"{run.flow.connector} {'does not exist' if gone else 'still exists'}"),
         _existing_runs(run),
     )
