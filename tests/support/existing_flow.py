@@ -108,12 +108,14 @@ class ExistingFlow:
 
     :param worker: runs its connector
     :param begins: how the topics begin that it copies, next to the group's own name
+    :param only: the one topic that it copies, if that is not all of the group
     """
 
     protection: Protection
     worker: OldWorker
     connect: ConnectClient = field(init=False)
     begins: tuple[str, ...] = ()
+    only: str = ""
 
     def __post_init__(self) -> None:
         self.connect = ConnectClient(self.worker.endpoint, clock=SystemClock())
@@ -154,7 +156,7 @@ class ExistingFlow:
 
     def config(self) -> dict[str, str]:
         """Return the connector's settings: those of its own principal are a reference."""
-        lab = self.protection.lab
+        lab, begins = self.protection.lab, (f"{self.protection.name}.", *self.begins)
         secrets = lab.home.connect("west") / "old.properties"
         settings = lab.client_settings("west", PRINCIPAL)
         login = (
@@ -177,7 +179,7 @@ class ExistingFlow:
             "producer.override.sasl.jaas.config": f"${{file:{secrets}:west.sasl.jaas.config}}",
             "connector.class": own["connector.class"],
             "replication.policy.class": own["replication.policy.class"],
-            "topics": ",".join(rf"{re.escape(begin)}.*" for begin in (f"{self.protection.name}.", *self.begins)),
+            "topics": self.only or ",".join(rf"{re.escape(begin)}.*" for begin in begins),
             "tasks.max": "1",
             "key.converter": _BYTES,
             "value.converter": _BYTES,

@@ -54,6 +54,9 @@ class StrimziApi:
         self.operator_runs = True
         #: How many replacements of the resource somebody else is faster than.
         self.faster = 0
+        #: The connectors whose tasks fail whenever they run, and those whose tasks have failed until they are stopped.
+        self.failing: set[str] = set()
+        self.failed: set[str] = set()
         self.requests: list[tuple[str, str]] = []
         self.reconcile()
 
@@ -74,9 +77,17 @@ class StrimziApi:
         self.resource["status"] = {
             "observedGeneration": metadata["generation"],
             "conditions": conditions,
-            "connectors": [_shown(name, spec) for name, spec in self._connectors().items()],
+            "connectors": [self._shown(name, spec) for name, spec in self._connectors().items()],
         }
         metadata["resourceVersion"] = str(int(metadata["resourceVersion"]) + 1)
+
+    def _shown(self, name: str, spec: dict[str, Any]) -> dict[str, Any]:
+        state = spec.get("state", "paused" if spec.get("pause") else "running").upper()
+        if state == "STOPPED":
+            self.failed.discard(name)
+        task = "FAILED" if state == "RUNNING" and name in self.failing | self.failed else state
+        tasks = [] if state == "STOPPED" else [{"id": n, "state": task} for n in range(spec.get("tasksMax", 1))]
+        return {"name": name, "type": "source", "connector": {"state": state, "worker_id": "w"}, "tasks": tasks}
 
     def _connectors(self) -> dict[str, dict[str, Any]]:
         (mirror,) = self.resource["spec"]["mirrors"]
@@ -149,12 +160,6 @@ class StrimziApi:
 def _as_v1(mirror: dict[str, Any]) -> dict[str, Any]:
     found = {key: value for key, value in mirror.items() if key not in ("sourceCluster", "targetCluster")}
     return {"source": {"alias": mirror["sourceCluster"]}, **found}
-
-
-def _shown(name: str, spec: dict[str, Any]) -> dict[str, Any]:
-    state = spec.get("state", "paused" if spec.get("pause") else "running").upper()
-    tasks = [] if state == "STOPPED" else [{"id": n, "state": state} for n in range(spec.get("tasksMax", 1))]
-    return {"name": name, "type": "source", "connector": {"state": state, "worker_id": "w"}, "tasks": tasks}
 
 
 def _unknown_keys(spec: dict[str, Any]) -> str:

@@ -15,6 +15,7 @@ from kafka_dr.runs.existing_flow import existing_replication
 from support.existing_flow import CONNECTION, ExistingFlow, OldWorker
 from support.owned_flow import OwnedFlow, dedicated, own_copier, owned
 from support.protection import Protection
+from support.waiting import eventually
 
 pytestmark = [pytest.mark.kafka, pytest.mark.long]
 
@@ -86,6 +87,7 @@ def test_what_it_says_of_itself_can_be_read_journaled_and_holds(
     was = adapter.status()
     assert was.parts
     assert not was.at_rest, "it runs"
+    assert bool(was.unknown) is not able.state.can
     assert stored_status(was.to_json()) == was
     positions = adapter.positions()
     assert (positions is not None) is able.positions.can
@@ -93,7 +95,9 @@ def test_what_it_says_of_itself_can_be_read_journaled_and_holds(
     ends = _ends(flow.protection, "east")
     assert all(offset <= ends.get(p, 0) for p, offset in (positions or {}).items())
     with flow.protection.cluster("east", "admin") as east:
-        assert adapter.unfit(sorted(east.topics.names())) == ()
+        topics = sorted(east.topics.names())
+    # A process is known by what it has committed.
+    eventually(lambda: adapter.unfit(topics) == (), seconds=30)
 
 
 def test_it_stops_and_runs_again_as_often_as_it_is_asked_without_a_gap_or_refuses_to(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -52,6 +53,13 @@ class OwnConnector:
         self.connect.create(self.name, settings, stopped=False)
         assert self.connect.wait_for(self.name, "running", deadline_seconds=60).settled == "running"
 
+    def wait_copied(self, seconds: float = 60) -> None:
+        """Wait until west holds every value of east; no flow of this project could say that."""
+        deadline = time.monotonic() + seconds
+        while (on_west := values(self.protection, "west")) != (on_east := values(self.protection, "east")):
+            assert time.monotonic() < deadline, (_counts(on_west), _counts(on_east))
+            time.sleep(0.2)
+
     def end(self) -> None:
         self.connect.delete(self.name)
         self.connect.close()
@@ -61,16 +69,21 @@ class OwnConnector:
 def connector(protection: Protection) -> Iterator[OwnConnector]:
     found = OwnConnector(protection)
     protection.produce("east", 200)
-    found.start()
-    protection.wait_copied()
     try:
+        found.start()
+        found.wait_copied()
         yield found
     finally:
         found.end()
 
 
 def values(protection: Protection, cluster: str) -> dict[TopicPartition, list[bytes | None]]:
-    return {p: [value for _, _, value, _ in log] for p, log in outside_view.contents(protection, cluster).items()}
+    found = outside_view.contents(protection, cluster)
+    return {p: [value for _, _, value, _ in log] for p, log in found.items() if log}
+
+
+def _counts(found: dict[TopicPartition, list[bytes | None]]) -> dict[str, int]:
+    return {str(p): len(log) for p, log in found.items()}
 
 
 def test_it_is_taken_over_without_a_second_copy_and_is_gone_then(connector: OwnConnector, spark: SparkSession) -> None:
@@ -105,5 +118,29 @@ def test_one_that_is_started_again_meanwhile_ends_the_take_over_and_runs_on(
         assert give_back(request, clients).outcome == "done"
     assert connector.connect.status(connector.name).settled == "running"
     protection.produce("east", 50)
-    protection.wait_copied()
+    connector.wait_copied()
+
+
+@pytest.mark.parametrize("deleted", [False, True])
+def test_it_is_given_back_after_this_projects_flow_has_copied_also_if_somebody_has_deleted_it(
+    connector: OwnConnector, spark: SparkSession, deleted: bool
+) -> None:
+    protection = connector.protection
+    before = outside_view.look(protection)
+    with protection.clients() as clients:
+        request, _ = TakingOver(protection, spark).prepared(clients)
+        for step in (StepName.CLAIM, StepName.STOP_EXISTING, StepName.VERIFY_TAIL, StepName.START_FLOW):
+            run_step(step, request, clients)
+        protection.produce("east", 50)
+        protection.wait_copied()
+        if deleted:
+            connector.connect.delete(connector.name)
+        record = give_back(request, clients)
+    assert record.outcome == "done"
+    assert ("is absent" in record.facts.get("because", "")) is deleted
+    now = outside_view.look(protection)
+    assert (now.acls, now.connectors) == (before.acls, before.connectors)
+    if not deleted:
+        protection.produce("east", 50)
+        connector.wait_copied()
     assert values(protection, "west") == values(protection, "east")

@@ -28,17 +28,20 @@ class OneConnector:
 
     def __init__(self, config: dict[str, str]) -> None:
         self.config, self.state = config, "RUNNING"
+        #: What its task does, if that is something else; until it is stopped.
+        self.task = ""
 
     def answer(self, method: str, path: str) -> tuple[int, Any]:
         if not path.startswith("/connectors/copier"):
             return 404, {"message": "Connector x not found"}
         verb = path.removeprefix("/connectors/copier").strip("/")
         if method == "PUT" and verb in ("stop", "pause", "resume"):
+            self.task = "" if verb == "stop" else self.task
             self.state = {"stop": "STOPPED", "pause": "PAUSED", "resume": "RUNNING"}[verb]
             return 202, None
         if verb == "config":
             return 200, self.config
-        tasks = [] if self.state == "STOPPED" else [{"id": 0, "state": self.state, "worker_id": "w"}]
+        tasks = [] if self.state == "STOPPED" else [{"id": 0, "state": self.task or self.state, "worker_id": "w"}]
         status = {"name": "copier", "connector": {"state": self.state, "worker_id": "w"}, "tasks": tasks}
         return (200, status) if verb == "status" else (200, {"name": "copier", "config": self.config, "tasks": []})
 
@@ -84,14 +87,27 @@ def test_it_is_stopped_and_resumed_as_it_was() -> None:
         assert connector.state == "STOPPED"
 
 
+def test_one_that_has_failed_since_runs_again_and_one_that_is_gone_stays_so() -> None:
+    connector = OneConnector(CONFIG)
+    with reached(connector) as existing:
+        was = existing.status()
+        connector.task = "FAILED"
+        assert existing.resume(was, 5).state_of("copier") == "running"
+    with reached(connector, "other") as existing:
+        assert existing.resume(ExistingStatus((PartStatus("other", "running"),)), 5).is_gone
+
+
 def test_it_says_how_far_it_has_read_and_takes_no_positions() -> None:
     with reached(OneConnector(CONFIG)) as existing:
         able = existing.abilities()
         assert (able.positions.can, able.exactly_once.can, able.seed.can) == (True, False, False)
         assert "as copier" in able.positions.reason
         assert existing.positions() == {P: 9}
+        assert existing.uncopied([P, Q]) == (Q,)
         with pytest.raises(Refused, match="takes no positions"):
             existing.seed({P: 1})
+        with pytest.raises(Refused, match="cannot be deleted: its principal is denied"):
+            existing.remove()
     with reached(OneConnector({**CONFIG, "offset.topic.commit": "false"})) as existing:
         assert existing.positions() is None
         assert existing.abilities().positions.reason == "offset.topic.commit is false"

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from kafka_dr.adoption.take_over import decision
+from kafka_dr.adoption.take_over.stop_existing import known_status, positions_if_said
 from kafka_dr.clock import SystemClock
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.errors import NeedsPerson, Refused, TryAgain
@@ -85,6 +89,25 @@ def test_what_was_paused_or_stopped_before_is_so_again_also_by_the_key_of_former
         assert (state(api, "sourceConnector"), state(api, "checkpointConnector")) == ("stopped", "running")
 
 
+def test_what_had_failed_before_may_fail_again_and_what_has_failed_since_may_not() -> None:
+    api = StrimziApi(mirror())
+    with reached(api) as existing:
+        ran = existing.status()
+        api.failing = {CHECKPOINT}
+        api.reconcile()
+        before = existing.status()
+        assert (before.state_of(SOURCE), before.state_of(CHECKPOINT)) == ("running", "failed")
+        existing.stop(5)
+        found = existing.resume(before, 5)
+        assert (found.state_of(SOURCE), found.state_of(CHECKPOINT)) == ("running", "failed"), "as it was"
+        with pytest.raises(TryAgain, match=f"{CHECKPOINT} is failed, expected running"):
+            existing.resume(ran, 5)
+        api.failing, api.failed = set(), {CHECKPOINT}
+        api.reconcile()
+        assert existing.status().state_of(CHECKPOINT) == "failed"
+        assert existing.resume(ran, 5).state_of(CHECKPOINT) == "running", "its failed task is not left as it is"
+
+
 def test_a_change_of_somebody_else_is_not_overwritten_and_not_lost() -> None:
     api = StrimziApi(mirror())
     api.faster = 2
@@ -107,6 +130,39 @@ def test_an_operator_that_does_not_run_leaves_everything_unknown_and_nothing_sto
         with pytest.raises(TryAgain, match=r"the operator did not list offsets .*it said nothing"):
             existing.positions()
     assert api.resource["metadata"].get("annotations") == {}, "nothing is asked of it any longer"
+
+
+def test_what_it_does_is_waited_for_before_it_is_journaled_and_not_made_up() -> None:
+    api = StrimziApi(mirror())
+    with reached(api) as existing:
+        api.operator_runs = False
+        api.resource["metadata"]["generation"] += 1
+        with pytest.raises(TryAgain, match=f"it is not known what {SOURCE}, {CHECKPOINT} does, .*nothing was stopped"):
+            known_status(existing, SystemClock(), 0.2)
+        assert state(api, "sourceConnector") is None
+        api.operator_runs = True
+        api.reconcile()
+        assert known_status(existing, SystemClock(), 5).state_of(SOURCE) == "running"
+
+
+def test_what_is_shown_before_the_approval_changes_nothing_on_kubernetes() -> None:
+    api = StrimziApi(mirror(**LIST, **ALTER))
+    audited: Any = SimpleNamespace(at=datetime(2026, 1, 1, tzinfo=UTC), sentence="", examples=())
+    with reached(api) as existing:
+        run: Any = SimpleNamespace(source="east", partitions=lambda _: (P, Q))
+        context: Any = SimpleNamespace(run=run, existing=existing, audited=audited)
+        assert decision.measured(context)["abilities"]["positions"]["can"]
+        existing.unfit(["orders.payments"])
+        existing.uncopied([P])
+    assert {method for method, _ in api.requests} == {"GET"}
+
+
+def test_an_operator_that_lists_no_positions_keeps_nobody_from_stopping_it() -> None:
+    api = StrimziApi(mirror(**LIST))
+    with reached(api) as existing:
+        assert positions_if_said(existing) == {}
+        api.operator_runs = False
+        assert positions_if_said(existing) is None
 
 
 def test_positions_are_listed_by_the_operator_and_only_if_the_resource_names_a_config_map() -> None:
@@ -133,6 +189,16 @@ def test_positions_are_given_to_a_stopped_connector_and_read_back() -> None:
     assert api.offsets == {(P.topic, 0): 49}, "the last record that it has copied"
     with reached(StrimziApi(mirror(**LIST))) as existing, pytest.raises(Refused, match=r"alterOffsets\.fromConfigMap"):
         existing.seed({P: 50})
+
+
+def test_positions_of_topics_that_the_mirror_does_not_match_are_left_out() -> None:
+    api = StrimziApi(mirror(topics="orders.payments", **LIST, **ALTER))
+    canary = TopicPartition("orders.dr-canary", 0)
+    with reached(api) as existing:
+        assert existing.uncopied([P, canary]) == (canary,)
+        existing.stop(5)
+        assert existing.seed({P: 50, canary: 3}) == (canary,)
+    assert api.offsets == {(P.topic, 0): 49}
 
 
 def test_positions_that_are_others_when_they_are_read_back_are_left_to_a_person() -> None:
@@ -209,6 +275,20 @@ def test_a_wrong_token_or_name_is_one_sentence_without_the_token() -> None:
         assert existing.unfit([]) == ("there is no kafka/other: correct namespace and resource",)
         with pytest.raises(Refused, match="there is no kafka/other"):
             existing.stop(1)
+
+
+def test_a_resource_or_a_mirror_that_somebody_deleted_is_absent() -> None:
+    api = StrimziApi(mirror())
+    with reached(api, name="other") as existing:
+        assert str(existing.status()) == "the mirror of east in kafka/other is absent"
+        assert existing.status().is_gone
+    with reached(api, source="north") as existing:
+        assert existing.status().is_gone
+
+
+def test_its_owner_deletes_it() -> None:
+    with reached(StrimziApi(mirror())) as existing, pytest.raises(Refused, match="owner removes the mirror from the"):
+        existing.remove()
 
 
 def test_a_server_that_does_not_answer_is_tried_again() -> None:

@@ -5,7 +5,8 @@ changes anything, so a group is never adopted and given back. Then this project'
 removed, and only after that the existing replication may write again: the two never copy at the same time.
 
 If this project's flow has copied records, the existing replication has to continue after them. If it takes positions,
-it gets them; if not, it copies these records a second time, and how many is said.
+it gets them, whatever its owner has made of it meanwhile; if not, it copies these records a second time, and how many
+is said. If somebody has deleted it, the rest is undone all the same.
 """
 
 from __future__ import annotations
@@ -13,9 +14,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from kafka_dr.adoption.handing_back import denies_lifted, hand_over, let_run, runs_again
 from kafka_dr.adoption.take_over.context import TakeOverContext
 from kafka_dr.clusters import TopicPartition
-from kafka_dr.errors import KafkaDrError, TryAgain
+from kafka_dr.errors import TryAgain
 from kafka_dr.fencing import plan
 from kafka_dr.named_rows import positions_from_json, positions_to_json
 from kafka_dr.outcomes import Check
@@ -154,15 +156,12 @@ def _hand_over(run: Run, guard: RegisterGuard, copied: Mapping[TopicPartition, i
     count = sum(offset - begun.get(p, 0) for p, offset in ahead.items())
     if not ahead:
         return {"copied_here": 0}
-    existing = TakeOverContext(run).existing
-    if not (able := existing.abilities().seed).can:
-        return {"copied_here": count, "copied_twice_at_most": count, "because": able.reason}
-    if not existing.status().at_rest:
-        # It runs again already: an earlier try of this has handed over.
-        return {"copied_here": count}
-    guard.require()
-    existing.seed({p: max(offset, begun.get(p, 0)) for p, offset in copied.items()})
-    return {"copied_here": count, "handed_over": len(copied)}
+    found = hand_over(
+        run, guard, TakeOverContext(run).existing, {p: max(offset, begun.get(p, 0)) for p, offset in copied.items()}
+    )
+    if found.because:
+        return {"copied_here": count, "copied_twice_at_most": count, "because": found.because}
+    return {"copied_here": count, "handed_over": found.positions, "uncopied": list(found.uncopied)}
 
 
 def _lift_all(run: Run, cluster: str, guard: RegisterGuard) -> int:
@@ -177,45 +176,23 @@ def _resume(run: Run, guard: RegisterGuard) -> str:
     facts = run.clients.register(run.source).facts(run.group.name, run.request.run)
     if EXISTING not in facts:
         return "it was not stopped"
-    existing = TakeOverContext(run).existing
-    if not existing.abilities().stop.can:
-        return "the DENY that stopped it is lifted; a process that ended because of it has to be started by its owner"
-    if not (able := existing.abilities().resume).can:
-        return f"it was stopped, and its owner has to start it again: {able.reason}"
-    guard.require()
-    return str(existing.resume(stored_status(facts[EXISTING]["status"]), run.group.timing.step_deadline_seconds))
+    return let_run(run, guard, TakeOverContext(run).existing, stored_status(facts[EXISTING]["status"]))
 
 
 def _proofs(run: Run) -> tuple[Check, ...]:
     """None of this project's DENYs is left, and its connector is gone."""
-    left = []
-    for cluster in (run.source, run.target):
-        added = run.clients.register(cluster).added_acls(run.group.name, cluster).current
-        left += [f"{acl} on {cluster}" for acl in sorted(added & run.rules_in_force(cluster))]
-    said = "none of this project's DENYs is left"
     gone = run.clients.connect(run.target).config(run.flow.connector) is None
     return (
-        Check.that("denies_lifted", not left, f"{len(left)} DENYs are left: {'; '.join(left[:3])}" if left else said),
+        denies_lifted(run),
         Check.that("flow_is_gone", gone, f"{run.flow.connector} {'does not exist' if gone else 'still exists'}"),
         _existing_runs(run),
     )
 
 
 def _existing_runs(run: Run) -> Check:
-    """Return what the existing replication does; one that cannot be asked is not known to run, and nobody waits."""
+    """Return what the existing replication does."""
     name = "existing_runs_again"
     facts = run.clients.register(run.source).facts(run.group.name, run.request.run)
     if EXISTING not in facts:
         return Check(name, "ok", "it was not stopped")
-    try:
-        existing = TakeOverContext(run).existing
-        status = existing.status()
-    except KafkaDrError as error:
-        return Check(name, "unknown", f"the existing replication could not be asked: {error}. Run this again")
-    was = stored_status(facts[EXISTING]["status"])
-    if not status.parts or all(part.state == "unknown" for part in status.parts):
-        return Check(name, "excused", f"{existing.described} cannot be asked; look whether it copies")
-    ran = [part.name for part in was.parts if part.state == "running"]
-    still = [each for each in ran if status.state_of(each) != "running"]
-    said = f"{status}" if not still else f"{status}: {', '.join(still)} ran before, expected running"
-    return Check.that(name, not still, said)
+    return runs_again(name, TakeOverContext(run).existing, stored_status(facts[EXISTING]["status"]))

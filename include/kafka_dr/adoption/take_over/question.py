@@ -17,6 +17,7 @@ from kafka_dr.runs.run import Run
 _MOST_TOPICS = 20
 #: What each ability is called, in the order in which it is shown.
 _ABILITIES = {
+    "state": "say what it does",
     "positions": "say how far it has read",
     "exactly_once": "be known to copy each record once",
     "stop": "be asked to stop",
@@ -87,7 +88,7 @@ def _cannot(abilities: Mapping[str, Mapping[str, Any]]) -> tuple[str, ...]:
     missing = [
         f"{words} ({markdown(abilities[name]['reason'])})"
         for name, words in _ABILITIES.items()
-        if not abilities[name]["can"]
+        if name in abilities and not abilities[name]["can"]
     ]
     said = [f"The existing replication cannot {'; cannot '.join(missing)}."] if missing else []
     if not abilities["seed"]["can"]:

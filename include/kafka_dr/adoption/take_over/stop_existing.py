@@ -13,14 +13,15 @@ from typing import Any
 from kafka_dr.adoption.take_over.context import TakeOverContext
 from kafka_dr.adoption.take_over.copy_tail import CopyTail
 from kafka_dr.adoption.take_over.tail import unapproved
+from kafka_dr.clock import Clock
 from kafka_dr.clusters import TopicPartition
-from kafka_dr.errors import Refused, TryAgain
+from kafka_dr.errors import KafkaDrError, Refused, TryAgain
 from kafka_dr.fencing import open_transactions, plan
 from kafka_dr.named_rows import positions_from_json, positions_to_json
 from kafka_dr.outcomes import Check
 from kafka_dr.register import Phase
 from kafka_dr.register.taken_over import EXISTING, TAIL_SEEN, points_from_json, points_to_json
-from kafka_dr.replication.existing.port import stored_status
+from kafka_dr.replication.existing import ExistingReplication, ExistingStatus
 from kafka_dr.runs.end_transactions import end_transactions
 from kafka_dr.runs.run import Run
 from kafka_dr.waiting import wait_until
@@ -56,6 +57,7 @@ def act(run: Run) -> Mapping[str, Any]:
     seconds = run.group.timing.step_deadline_seconds
     compared = _compare_ahead(run, context)
     if EXISTING not in run.journal:
+        guard.require()
         run.write_fact(EXISTING, _seen(run, context))
     began = run.clock.now()
     if context.existing.abilities().stop.can:
@@ -147,18 +149,48 @@ def _refuse_faults(run: Run, tail: CopyTail) -> None:
 def _seen(run: Run, context: TakeOverContext) -> dict[str, Any]:
     """Return what is there, for a take over that is given back, and for a release that hands back."""
     existing = context.existing
-    positions = existing.positions()
+    positions = positions_if_said(existing)
     principal = context.declared.principal
     acls = run.operator(run.target).acls.list()
     return {
         "described": existing.described,
         "principal": principal,
-        "status": existing.status().to_json(),
+        "status": known_status(existing, run.clock, run.group.timing.step_deadline_seconds).to_json(),
         "abilities": existing.abilities().to_json(),
         "positions": None if positions is None else positions_to_json(positions),
         "acls_of_principal": sorted(str(acl) for acl in acls if acl.principal == principal),
         "seen_at": run.clock.now().isoformat(),
     }
+
+
+def positions_if_said(existing: ExistingReplication) -> dict[TopicPartition, int] | None:
+    """Return how far the existing replication has read; ``None`` if nobody can say, or does not answer.
+
+    They are only kept as what was seen: where the copy ends is found out by content.
+    """
+    try:
+        return existing.positions()
+    except KafkaDrError:
+        return None
+
+
+def known_status(existing: ExistingReplication, clock: Clock, seconds: float) -> ExistingStatus:
+    """Return what the parts of the existing replication do; where that can be asked, once it is known of each.
+
+    What is journaled as unknown could not be restored.
+
+    :param seconds: how long to wait for that
+    :raises TryAgain: it was not known by then
+    """
+    if not existing.abilities().state.can:
+        return existing.status()
+    found = wait_until(existing.status, lambda seen: not seen.unknown, clock=clock, seconds=seconds)
+    if found.unknown:
+        raise TryAgain(
+            f"after {seconds:g} s it is not known what {', '.join(found.unknown)} does, so it could not be restored, "
+            f"and nothing was stopped ({found}): look at its Connect worker or operator"
+        )
+    return found
 
 
 def _end_transactions(run: Run, context: TakeOverContext) -> None:
@@ -214,8 +246,7 @@ def _nothing_is_written(run: Run) -> Check:
 def _is_stopped(run: Run) -> Check:
     """Return whether what can be asked says that it is stopped; the DENY holds whatever it says."""
     name, context = "existing_is_stopped", TakeOverContext(run)
-    if not context.existing.abilities().stop.can:
+    if not context.existing.abilities().state.can:
         return Check(name, "ok", f"{context.existing.described} cannot be asked; its principal is denied")
-    found, was = context.existing.status(), stored_status(run.own_fact(EXISTING)["status"])
-    unknown = all(part.state == "unknown" for part in was.parts)
-    return Check.that(name, found.at_rest or unknown, f"{found}" if found.parts else context.existing.described)
+    found = context.existing.status()
+    return Check.that(name, found.at_rest, f"{found}")

@@ -48,13 +48,27 @@ def _can_be_handed_back(context: ReleaseContext) -> Check:
     return Check.that(name, not wrong, said)
 
 
+def all_topics_are_copied(context: ReleaseContext) -> Check:
+    """Return whether each topic is copied after the release: some may have joined the group since its adoption."""
+    name = "all_topics_are_copied"
+    left = context.uncopied_topics()
+    if not left:
+        return Check(name, "ok", "every topic of the group is copied after the release, as far as settings say")
+    shown = ", ".join(left[:5]) + (f" and {len(left) - 5} more" if len(left) > 5 else "")
+    said = (
+        f"{context.existing.described} does not copy {shown}, so nothing copies that after the release: add it to the "
+        "topics of that replication first, or release the group without it"
+    )
+    return Check(name, "warning", said)
+
+
 def _former_replication_is_still(context: ReleaseContext) -> Check:
     """Return whether the existing replication is stopped: it is given positions, and must copy nothing before that."""
     name = "former_replication_is_still"
     if context.hand_back_to == "own_connector":
         return Check(name, "ok", "it is not started")
     status = context.existing.status()
-    if all(part.state == "unknown" for part in status.parts):
+    if not context.existing.abilities().state.can:
         return Check(name, "ok", f"{context.existing.described} cannot be asked; its principal is denied")
     return Check.that(name, status.at_rest, f"{status}" + ("" if status.at_rest else ", expected stopped: stop it"))
 
@@ -65,6 +79,7 @@ _FIRST: tuple[tuple[str, Question], ...] = (
 )
 _QUESTIONS: tuple[tuple[str, Question], ...] = (
     ("can_be_handed_back", _can_be_handed_back),
+    ("all_topics_are_copied", all_topics_are_copied),
     ("former_replication_is_still", _former_replication_is_still),
     ("evidence_can_be_signed", lambda c: evidence_can_be_signed(c.run.clients)),
 )

@@ -68,6 +68,16 @@ class ReleaseContext:
         seed = FlowSeed.from_json(self.taken_over[FLOW_SEED])
         return seed.source, seed.target
 
+    def uncopied_topics(self) -> tuple[str, ...]:
+        """Return the group's topics that nothing copies after the release; the canary topic then has no use.
+
+        :raises Refused: the topology declares no replication to hand back to
+        """
+        if self.hand_back_to == "own_connector":
+            return ()
+        left = {p.topic for p in self.existing.uncopied(self.run.partitions(self.run.source))}
+        return tuple(sorted(left - {self.run.group.canary_topic}))
+
     def ends_as(self, wanted: ReleaseEnd) -> ReleaseEnd:
         """Decide how the release ends, unless that is decided, and return how it ends: of two processes one is first.
 

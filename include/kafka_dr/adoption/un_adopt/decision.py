@@ -21,7 +21,17 @@ def facts(context: ReleaseContext, checks: Sequence[Check]) -> dict[str, Any]:
         **of_switch(context.run, checks, seen_on=context.run.source),
         "hand_back_to": context.hand_back_to,
         "former_principal": declared.principal if declared else None,
+        "uncopied_topics": uncopied(context),
     }
+
+
+def uncopied(context: ReleaseContext) -> list[str]:
+    """Return the topics that nothing copies after the release; none if that cannot be asked."""
+    try:
+        return list(context.uncopied_topics())
+    except KafkaDrError:
+        # A check says what is wrong.
+        return []
 
 
 def measured(context: ReleaseContext) -> dict[str, Any]:

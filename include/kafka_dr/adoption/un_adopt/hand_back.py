@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from kafka_dr.adoption.handing_back import denies_lifted, hand_over, let_run, runs_again
 from kafka_dr.adoption.un_adopt.context import ReleaseContext
 from kafka_dr.adoption.un_adopt.stop_flow import FLOW_STOPPED
 from kafka_dr.errors import Refused
@@ -15,7 +16,6 @@ from kafka_dr.fencing import plan
 from kafka_dr.named_rows import positions_from_json
 from kafka_dr.outcomes import Check
 from kafka_dr.register import Phase
-from kafka_dr.replication.existing import ExistingReplication
 from kafka_dr.runs.run import Run
 
 
@@ -42,18 +42,15 @@ def act(run: Run) -> Mapping[str, Any]:
     for cluster in (run.target, run.source):
         added = run.clients.register(cluster).added_acls(run.group.name, cluster).current
         lifted += len(run.acl_changes(cluster, guard).lift(existing, added - existing))
-    resumed = _resumed(run, context) if context.hand_back_to == "existing" else "this project's connector continues"
+    resumed = "this project's connector continues"
+    if context.hand_back_to == "existing":
+        resumed = let_run(run, guard, context.existing, context.was)
     return {"positions": handed, "denies_lifted": lifted, "copies_now": resumed}
 
 
 def prove(run: Run) -> Sequence[Check]:
     """None of this project's DENYs is left, and what copies the topics now runs."""
-    left = []
-    for cluster in (run.source, run.target):
-        added = run.clients.register(cluster).added_acls(run.group.name, cluster).current
-        left += [f"{acl} on {cluster}" for acl in sorted(added & run.rules_in_force(cluster))]
-    said = f"{len(left)} DENYs are left: {'; '.join(left[:3])}" if left else "none of this project's DENYs is left"
-    return (Check.that("denies_lifted", not left, said), _copies(run))
+    return (denies_lifted(run), _copies(run))
 
 
 def _copies(run: Run) -> Check:
@@ -61,35 +58,14 @@ def _copies(run: Run) -> Check:
     if context.hand_back_to == "own_connector":
         state = run.clients.replicator(run.flow).status().state
         return Check.that(name, state == "running", f"{run.flow.connector} is {state}")
-    status, was = context.existing.status(), context.was
-    if not context.existing.abilities().resume.can or all(part.state == "unknown" for part in status.parts):
-        return Check(name, "excused", f"{context.existing.described} cannot be asked; look whether it copies")
-    ran = [part.name for part in was.parts if part.state == "running"]
-    still = [each for each in ran if status.state_of(each) != "running"]
-    return Check.that(name, not still, f"{status}" + (f"; {', '.join(still)} ran before" if still else ""))
+    return runs_again(name, context.existing, context.was)
 
 
 def _positions_handed_over(run: Run, context: ReleaseContext) -> str:
     """Give the existing replication the positions of this project's flow, then remove the connector of that flow."""
-    existing: ExistingReplication = context.existing
     positions = positions_from_json(run.fact(FLOW_STOPPED)["positions"])
     guard = run.guard(Phase.RELEASING)
-    able = existing.abilities().seed
-    if not able.can:
-        said = f"it takes none ({able.reason}), so it copies again what was copied since the adoption"
-    elif existing.status().at_rest:
-        guard.require()
-        existing.seed(positions)
-        said = f"{len(positions)} positions handed over"
-    else:
-        said = "handed over before: it runs again"
+    found = hand_over(run, guard, context.existing, positions)
     guard.require()
     run.clients.connect(run.target).delete(run.flow.connector)
-    return said
-
-
-def _resumed(run: Run, context: ReleaseContext) -> str:
-    if not (able := context.existing.abilities().resume).can:
-        return f"its owner has to start it: {able.reason}"
-    run.guard(Phase.RELEASING).require()
-    return str(context.existing.resume(context.was, run.group.timing.step_deadline_seconds))
+    return str(found)

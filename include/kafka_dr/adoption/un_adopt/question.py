@@ -10,6 +10,9 @@ from kafka_dr.approvals.decision import partitions_said
 from kafka_dr.quoting import code, markdown
 from kafka_dr.runs.run import Run
 
+#: Topics that are named in the question; the evidence has all of them.
+_MOST_TOPICS = 20
+
 
 def sheet(run: Run, seen: Mapping[str, Any]) -> Sheet:
     """Return the question and its grounds.
@@ -26,7 +29,7 @@ def sheet(run: Run, seen: Mapping[str, Any]) -> Sheet:
         moves=f"no application: **{group}** stays active on **{active}**, with {partitions_said(decided)}. "
         f"Every DENY that this project added is lifted ({denies}): **{standby}** accepts writes of the applications "
         "again, and nothing keeps them from writing there",
-        lost=f"nothing. {_copied_by(decided, measured)}",
+        lost=f"nothing. {copied_by(decided, measured)}",
         writes_stop="not at all",
         read_again=_twice(measured),
         on_failure="until `hand_back` begins, `abandon` keeps the group adopted; after it the run can only be finished",
@@ -37,10 +40,16 @@ def sheet(run: Run, seen: Mapping[str, Any]) -> Sheet:
     )
 
 
-def _copied_by(decided: Mapping[str, Any], measured: Mapping[str, Any]) -> str:
+def copied_by(decided: Mapping[str, Any], measured: Mapping[str, Any]) -> str:
+    """Say what copies the topics after the release, and which of them nothing copies."""
     if decided["hand_back_to"] == "own_connector":
         return "This project's connector continues to copy, and nobody looks after it"
-    return f"{markdown(measured['existing'])} copies again, as {code(decided['former_principal'])}"
+    said = f"{markdown(measured['existing'])} copies again, as {code(decided['former_principal'])}"
+    left = decided.get("uncopied_topics", ())
+    if not left:
+        return said
+    more = f" and {len(left) - _MOST_TOPICS} more" if len(left) > _MOST_TOPICS else ""
+    return f"{said}. **Nothing copies** {', '.join(code(topic) for topic in left[:_MOST_TOPICS])}{more}"
 
 
 def _twice(measured: Mapping[str, Any]) -> str:

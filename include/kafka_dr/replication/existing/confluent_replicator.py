@@ -15,7 +15,7 @@ from kafka_dr.clusters import TopicPartition
 from kafka_dr.errors import Refused, TryAgain
 from kafka_dr.replication.connect import ConnectClient
 from kafka_dr.replication.connector_status import ConnectorState
-from kafka_dr.replication.existing.mirrormaker_connect import not_alone
+from kafka_dr.replication.existing.mirrormaker_connect import left_out, not_alone
 from kafka_dr.replication.existing.port import Abilities, Ability, ExistingStatus, PartStatus
 
 CONNECTOR_CLASS = "io.confluent.connect.replicator.ReplicatorSourceConnector"
@@ -60,6 +60,7 @@ class ConfluentReplicator:
         said = f"it commits them on the source as {group}" if commits else "offset.topic.commit is false"
         asked = "Connect's REST API is asked; its offset translator, which sets groups' offsets, stops with it"
         return Abilities(
+            state=Ability(True, "Connect says what it does"),
             positions=Ability(bool(config) and commits, said),
             exactly_once=Ability(False, "Replicator copies at least once"),
             stop=Ability(True, asked),
@@ -90,12 +91,15 @@ class ConfluentReplicator:
 
     def resume(self, was: ExistingStatus, deadline_seconds: float) -> ExistingStatus:
         """Let it run if it ran, pause it if it was paused, and leave it stopped if it was."""
-        before = was.state_of(self._name)
+        before, now = was.state_of(self._name), self.status()
+        if now.is_gone or before not in (*_RAN, "paused"):
+            return now
         if before == "paused":
             self._connect.pause(self._name)
             return self._settled("paused", deadline_seconds)
-        if before not in _RAN:
-            return self.status()
+        if now.state_of(self._name) == "failed" and before != "failed":
+            # Connect lets a task that failed stay so when its connector is resumed.
+            self.stop(deadline_seconds)
         self._connect.resume(self._name)
         # What had failed before fails again; that is what was there.
         return self.status() if before == "failed" else self._settled("running", deadline_seconds)
@@ -108,12 +112,21 @@ class ConfluentReplicator:
         found = self._committed(group_of(self._name, config))
         return {partition: offset for partition, offset in found.items() if self._owns(partition.topic)}
 
-    def seed(self, positions: Mapping[TopicPartition, int]) -> None:
+    def uncopied(self, partitions: Iterable[TopicPartition]) -> tuple[TopicPartition, ...]:
+        """Return the partitions of topics that its settings do not name."""
+        config = self._connect.config(self._name) or {}
+        return left_out(partitions, lambda topic: copies_topic(config, topic))
+
+    def seed(self, positions: Mapping[TopicPartition, int]) -> tuple[TopicPartition, ...]:
         """Refuse.
 
         :raises Refused: it takes no positions
         """
         raise Refused(f"{self._name} takes no positions: {self.abilities().seed.reason}")
+
+    def remove(self) -> None:
+        """Refuse: it is denied, so nobody has to delete it."""
+        raise Refused(f"{self.described} cannot be deleted: its principal is denied instead")
 
     def transactional_ids(self) -> tuple[str, ...]:
         """Return none: it writes without transactions."""

@@ -69,6 +69,7 @@ class MirrorMakerOnConnect:
         said = "exactly.once.support is required" if exactly else "exactly.once.support is not required of all of them"
         asked = "Connect's REST API is asked"
         return Abilities(
+            state=Ability(True, "Connect says what they do"),
             positions=Ability(bool(copying), "Connect says how far they have committed"),
             exactly_once=Ability(exactly, said),
             stop=Ability(True, asked),
@@ -109,9 +110,17 @@ class MirrorMakerOnConnect:
         return self._settled(dict.fromkeys(wanted, "stopped"), deadline_seconds)
 
     def resume(self, was: ExistingStatus, deadline_seconds: float) -> ExistingStatus:
-        """Let those run that ran, pause those that were paused, and leave the stopped ones as they are."""
+        """Let those run that ran, pause those that were paused, and leave the stopped and the deleted as they are."""
+        deadline = self._clock.monotonic() + deadline_seconds
+        now = self.status()
+        there = [name for name in self._names if now.state_of(name) != "absent"]
+        # Connect lets a task that failed stay so when its connector is resumed; one that was stopped has no task.
+        broken = [name for name in there if now.state_of(name) == "failed" and was.state_of(name) != "failed"]
+        for name in broken:
+            self._connect.stop(name)
+        self._settled(dict.fromkeys(broken, "stopped"), deadline_seconds)
         wanted: dict[str, ConnectorState] = {}
-        for name in self._names:
+        for name in there:
             before = was.state_of(name)
             if before in _RAN:
                 self._connect.resume(name)
@@ -122,7 +131,7 @@ class MirrorMakerOnConnect:
         if any(was.state_of(name) == "failed" for name in wanted):
             # What had failed before fails again; that is what was there.
             return self.status()
-        return self._settled(wanted, deadline_seconds)
+        return self._settled(wanted, deadline - self._clock.monotonic())
 
     def positions(self) -> dict[TopicPartition, int] | None:
         """Return the positions that the connectors have committed, of the group's topics alone."""
@@ -133,28 +142,38 @@ class MirrorMakerOnConnect:
                     found[partition] = max(offset, found.get(partition, 0))
         return found
 
-    def seed(self, positions: Mapping[TopicPartition, int]) -> None:
+    def uncopied(self, partitions: Iterable[TopicPartition]) -> tuple[TopicPartition, ...]:
+        """Return the partitions of topics that no connector's settings match."""
+        copying = self._copying().values()
+        return left_out(partitions, lambda topic: any(copies_topic(config, topic) for config in copying))
+
+    def seed(self, positions: Mapping[TopicPartition, int]) -> tuple[TopicPartition, ...]:
         """Give the stopped connectors these positions, each the partitions that it copies, and read them back.
 
-        :raises Refused: one is not stopped, or none copies a partition
+        :raises Refused: one is not stopped
         :raises NeedsPerson: what was read back is something else
         """
         copying = self._copying()
         running = [name for name in copying if self._connect.status(name).settled != "stopped"]
         if running:
             raise Refused(f"{running[0]} is not stopped, so it takes no positions: stop it first")
-        shared: dict[str, dict[TopicPartition, int]] = {}
-        for partition, offset in positions.items():
-            shared.setdefault(self._copier_of(partition, copying), {})[partition] = offset
-        for name, wanted in shared.items():
-            alias = copying[name].get("source.cluster.alias", "")
-            self._connect.set_offsets(name, [_entry(alias, p, offset) for p, offset in sorted(wanted.items())])
-            found = self._stored(name)
-            if wrong := [p for p, offset in wanted.items() if found.get(p, 0) != offset]:
-                raise NeedsPerson(
-                    f"{name} was given positions, and {wrong[0]} was read back as {found.get(wrong[0], 0)} "
-                    f"instead of {wanted[wrong[0]]}: somebody else sets them. Leave it stopped and find out who"
-                )
+        for name, config in copying.items():
+            self._seed(name, config, positions)
+        return self.uncopied(positions)
+
+    def _seed(self, name: str, config: Mapping[str, str], positions: Mapping[TopicPartition, int]) -> None:
+        stored = self._stored(name)
+        unmatched = frozenset(left_out(positions, lambda topic: copies_topic(config, topic)))
+        # It may have a position of what its settings do not match now: wherever it begins, it begins after that.
+        wanted = {p: offset for p, offset in positions.items() if p in stored or p not in unmatched}
+        alias = config.get("source.cluster.alias", "")
+        self._connect.set_offsets(name, [_entry(alias, p, offset) for p, offset in sorted(wanted.items())])
+        found = self._stored(name)
+        if wrong := [p for p, offset in wanted.items() if found.get(p, 0) != offset]:
+            raise NeedsPerson(
+                f"{name} was given positions, and {wrong[0]} was read back as {found.get(wrong[0], 0)} "
+                f"instead of {wanted[wrong[0]]}: somebody else sets them. Leave it stopped and find out who"
+            )
 
     def remove(self) -> None:
         """Delete every connector; its offsets stay with Connect."""
@@ -181,15 +200,6 @@ class MirrorMakerOnConnect:
 
     def _unfit(self, name: str, config: Mapping[str, str], topics: Sequence[str]) -> list[str]:
         return unfit_settings(name, config, topics, owns=self._owns, copied=(p.topic for p in self._stored(name)))
-
-    def _copier_of(self, partition: TopicPartition, copying: Mapping[str, Mapping[str, str]]) -> str:
-        for name in copying:
-            if partition in self._stored(name):
-                return name
-        for name, config in copying.items():
-            if copies_topic(config, partition.topic):
-                return name
-        raise Refused(f"none of {', '.join(copying)} copies {partition}, so none takes its position")
 
     def _stored(self, name: str) -> dict[TopicPartition, int]:
         found: dict[TopicPartition, int] = {}
@@ -259,6 +269,20 @@ def not_alone(name: str, topics: Iterable[str], *, owns: Callable[[str], bool]) 
         f"{name} also copies {shown}, which are not the group's, and it would be stopped: let another "
         "connector copy them, or add them to the group"
     ]
+
+
+def left_out(partitions: Iterable[TopicPartition], copies: Callable[[str], bool]) -> tuple[TopicPartition, ...]:
+    """Return the partitions of topics that are not copied, in order. Pure.
+
+    :param copies: whether a topic is copied; if its patterns cannot be read here, nobody can say, and it counts as
+        copied: a position does no harm
+    """
+    found = tuple(partitions)
+    try:
+        copied = {topic for topic in {p.topic for p in found} if copies(topic)}
+    except re.error:
+        return ()
+    return tuple(sorted(p for p in found if p.topic not in copied))
 
 
 def copies_topic(config: Mapping[str, str], topic: str) -> bool:

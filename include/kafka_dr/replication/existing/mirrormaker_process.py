@@ -59,17 +59,25 @@ class MirrorMakerProcess(OwnedProcess):
         )
 
     def unfit(self, topics: Iterable[str]) -> tuple[str, ...]:
-        """Return whether it also copies topics that are not the group's: stopping it would stop those."""
+        """Return whether it also copies topics that are not the group's, or that nobody can say that.
+
+        Without a ``stop_command`` the same holds: the DENY ends whole tasks, whatever else they copy.
+        """
         found = self._stored()
-        if isinstance(found, str):
-            return ()
+        if isinstance(found, str) or not found:
+            reason = found or f"{self._offsets_topic} on {self._target.name} holds no position of {self._source_alias}"
+            return (
+                f"{reason}, so nobody can say which topics {self.described} copies, and those of others would be "
+                "stopped with it: correct offsets_topic or source_alias, let the audit principal read that topic, or "
+                "wait until it has committed (offset.flush.interval.ms)",
+            )
         others = sorted({p.topic for p in found if not self._owns(p.topic)} & set(topics))
         if not others:
             return ()
         shown = ", ".join(others[:3]) + (f" and {len(others) - 3} more" if len(others) > 3 else "")
         return (
-            f"{self.described} also copies {shown}, which are not the group's, and it would be stopped: let another "
-            "process copy them, or add them to the group",
+            f"{self.described} also copies {shown}, which are not the group's, and would be stopped with it: let "
+            "another process copy them, or add them to the group",
         )
 
     def positions(self) -> dict[TopicPartition, int] | None:

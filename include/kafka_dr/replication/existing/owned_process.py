@@ -53,6 +53,7 @@ class OwnedProcess:
         """Return what its owner's commands can; nothing else is known of it."""
         stop, start = self._commands.stop, self._commands.start
         return Abilities(
+            state=Ability(False, _ASKS_NOBODY),
             positions=Ability(False, "nobody can be asked how far it has read: the copy itself is compared"),
             exactly_once=Ability(False, "nothing says that it copies each record once"),
             stop=Ability(bool(stop), _by(stop) if stop else "there is no stop_command: the DENY stops it"),
@@ -86,7 +87,11 @@ class OwnedProcess:
         """Return ``None``: nobody can say."""
         return None
 
-    def seed(self, positions: Mapping[TopicPartition, int]) -> None:
+    def uncopied(self, partitions: Iterable[TopicPartition]) -> tuple[TopicPartition, ...]:
+        """Return none: nobody can say."""
+        return ()
+
+    def seed(self, positions: Mapping[TopicPartition, int]) -> tuple[TopicPartition, ...]:
         """Refuse: it takes no positions."""
         raise Refused(f"{self.described} takes no positions")
 

@@ -33,6 +33,7 @@ class Ability:
 class Abilities:
     """What an existing replicator can say, and what can be asked of it.
 
+    :param state: say what its parts do: whether they run or are stopped
     :param positions: say how far it has read; at-least-once flows may have copied more than that
     :param exactly_once: be known to copy each record once; without it records may have been copied twice
     :param stop: be asked to stop, so that more than the DENY of its principal keeps it from writing
@@ -40,6 +41,7 @@ class Abilities:
     :param seed: be given positions, when it is handed back after this project's flow has copied records
     """
 
+    state: Ability
     positions: Ability
     exactly_once: Ability
     stop: Ability
@@ -74,6 +76,16 @@ class ExistingStatus:
     def at_rest(self) -> bool:
         """Whether each part is seen to be stopped, or not to be there."""
         return all(part.state in _AT_REST for part in self.parts)
+
+    @property
+    def unknown(self) -> tuple[str, ...]:
+        """The parts of which nobody can say at the moment what they do."""
+        return tuple(part.name for part in self.parts if part.state == "unknown")
+
+    @property
+    def is_gone(self) -> bool:
+        """Whether each part is seen not to be there: somebody has deleted it."""
+        return bool(self.parts) and all(part.state == "absent" for part in self.parts)
 
     def state_of(self, name: str) -> ConnectorState:
         """Return the state of a part; ``unknown`` if nothing is known of it."""
@@ -122,6 +134,8 @@ class ExistingReplication(Protocol):
     def unfit(self, topics: Iterable[str]) -> tuple[str, ...]:
         """Return why it cannot be taken over, each as a sentence; none if nothing is seen that speaks against it.
 
+        That nobody can say something which its adapter relies on speaks against it, too.
+
         :param topics: all those of the source: it must copy none of them that is not the group's
         """
         ...
@@ -135,7 +149,9 @@ class ExistingReplication(Protocol):
         ...
 
     def resume(self, was: ExistingStatus, deadline_seconds: float) -> ExistingStatus:
-        """Let each part do what it did before it was stopped, and wait for that.
+        """Let each part do what it did before it was stopped, and wait for that; one that is gone stays so.
+
+        One that ran and has failed since, because it was denied, is stopped first: as it is, it would never run.
 
         :param was: what :meth:`status` said before :meth:`stop`
         :raises Refused: it cannot be asked to run again: see ``abilities``
@@ -144,12 +160,22 @@ class ExistingReplication(Protocol):
         ...
 
     def positions(self) -> dict[TopicPartition, int] | None:
-        """Return how far it has read; ``None`` if nobody can say."""
+        """Return how far it has read; ``None`` if nobody can say.
+
+        Asking may change something where the replicator is declared, so only a run that holds the group asks.
+
+        :raises KafkaDrError: who knows that did not answer
+        """
         ...
 
-    def seed(self, positions: Mapping[TopicPartition, int]) -> None:
-        """Give the stopped replicator these positions; partitions that are not named keep theirs.
+    def uncopied(self, partitions: Iterable[TopicPartition]) -> tuple[TopicPartition, ...]:
+        """Return those of the partitions that it does not copy, as it is set up now; none, if nobody can say."""
+        ...
 
+    def seed(self, positions: Mapping[TopicPartition, int]) -> tuple[TopicPartition, ...]:
+        """Give the stopped replicator these positions, and read them back; partitions that are not named keep theirs.
+
+        :returns: those of the partitions that it does not copy
         :raises Refused: it takes no positions, or is not stopped
         """
         ...

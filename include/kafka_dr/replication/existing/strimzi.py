@@ -6,7 +6,7 @@ Tested against answers built from the resource's published schema, not on a Kube
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from urllib.parse import quote
 
 from kafka_dr.clock import Clock
@@ -14,7 +14,7 @@ from kafka_dr.clusters import TopicPartition
 from kafka_dr.errors import NeedsPerson, Refused, TryAgain
 from kafka_dr.kubernetes import Document, KubernetesApi
 from kafka_dr.replication.existing import strimzi_resource as declared
-from kafka_dr.replication.existing.mirrormaker_connect import unfit_settings
+from kafka_dr.replication.existing.mirrormaker_connect import copies_topic, left_out, unfit_settings
 from kafka_dr.replication.existing.port import Abilities, Ability, ExistingStatus, PartStatus
 from kafka_dr.replication.existing.strimzi_resource import DeclaredMirror
 from kafka_dr.waiting import PAUSE_SECONDS, wait_until
@@ -71,6 +71,7 @@ class StrimziMirrorMaker:
         asked = "state is declared in the resource, and its operator carries it out; whoever applies the resource from "
         asked += "a repository must not take that back"
         return Abilities(
+            state=Ability(True, "its operator shows that in the resource"),
             positions=_by_config_map(mirror, "listOffsets"),
             exactly_once=Ability(exactly, said),
             stop=Ability(True, asked),
@@ -79,9 +80,13 @@ class StrimziMirrorMaker:
         )
 
     def status(self) -> ExistingStatus:
-        """Return what the operator last saw of each connector."""
-        resource = self._resource()
-        return _status(resource, self._mirror(resource))
+        """Return what the operator last saw of each connector; a mirror that nobody declares any more is absent."""
+        resource = self._read()
+        mirror = None if resource is None else declared.mirror_of(resource, self._source)
+        if resource is None or mirror is None:
+            name = f"the mirror of {self._source} in {self._namespace}/{self._name}"
+            return ExistingStatus((PartStatus(name, "absent"),))
+        return _status(resource, mirror)
 
     def unfit(self, topics: Iterable[str]) -> tuple[str, ...]:
         """Return what of the resource speaks against it."""
@@ -103,13 +108,26 @@ class StrimziMirrorMaker:
 
     def resume(self, was: ExistingStatus, deadline_seconds: float) -> ExistingStatus:
         """Declare each connector as what it did, and wait until the operator shows that."""
+        if (now := self.status()).is_gone:
+            return now
+        deadline = self._clock.monotonic() + deadline_seconds
+        failed = {part.name for part in was.parts if part.state == "failed"}
+        # The operator lets a task that failed stay so; one that was stopped has no task.
+        broken = {part.name for part in now.parts if part.state == "failed"} - failed
+        if broken:
+            self._declare(
+                lambda mirror: {key: "stopped" for key, name in mirror.names.items() if name in broken},
+                deadline_seconds,
+            )
         return self._declare(
             lambda mirror: {
                 key: declared.wanted_state(was.state_of(name))
                 for key, name in mirror.names.items()
                 if was.state_of(name) not in ("unknown", "absent")
             },
-            deadline_seconds,
+            deadline - self._clock.monotonic(),
+            # What had failed before fails again; that is what was there.
+            may_fail=failed,
         )
 
     def positions(self) -> dict[TopicPartition, int] | None:
@@ -123,7 +141,11 @@ class StrimziMirrorMaker:
             raise TryAgain(f"the operator has listed no offsets into the ConfigMap {name}: try again")
         return {p: at for p, at in declared.positions_in(found, mirror).items() if self._owns(p.topic)}
 
-    def seed(self, positions: Mapping[TopicPartition, int]) -> None:
+    def uncopied(self, partitions: Iterable[TopicPartition]) -> tuple[TopicPartition, ...]:
+        """Return the partitions of topics that the mirror's patterns do not match."""
+        return self._left_out(self._mirror(self._resource()), partitions)
+
+    def seed(self, positions: Mapping[TopicPartition, int]) -> tuple[TopicPartition, ...]:
         """Give the stopped connector these positions, and read them back if the resource lets offsets be listed.
 
         :raises Refused: it is not stopped, or the resource names no ConfigMap for it
@@ -136,19 +158,25 @@ class StrimziMirrorMaker:
             raise Refused(f"{name} takes no positions: {able.reason}")
         if declared.connector_status(resource, name).settled != "stopped":
             raise Refused(f"{name} is not stopped, so it takes no positions: stop it first")
-        content = declared.offsets_document(mirror, positions.items())
+        uncopied = self._left_out(mirror, positions)
+        wanted = {p: positions[p] for p in positions.keys() - frozenset(uncopied)}
+        content = declared.offsets_document(mirror, wanted.items())
         config_map = {"apiVersion": "v1", "kind": "ConfigMap", "data": {mirror.entry: content}}
         self._api.put(self._config_maps, mirror.config_map("alterOffsets"), config_map)
         self._ask_for_offsets(mirror, "alter")
         found = self.positions()
         if found is None:
-            return
-        wrong = [p for p, at in positions.items() if self._owns(p.topic) and found.get(p, 0) != at]
-        if wrong:
+            return uncopied
+        if wrong := [p for p, at in wanted.items() if self._owns(p.topic) and found.get(p, 0) != at]:
             raise NeedsPerson(
                 f"{name} was given positions, and {wrong[0]} was read back as {found.get(wrong[0], 0)} instead of "
-                f"{positions[wrong[0]]}: leave it stopped and find out who sets them"
+                f"{wanted[wrong[0]]}: leave it stopped and find out who sets them"
             )
+        return uncopied
+
+    def remove(self) -> None:
+        """Refuse: its operator would create it again, as long as the resource declares it."""
+        raise Refused(f"{self.described} cannot be deleted: its owner removes the mirror from the resource")
 
     def transactional_ids(self) -> tuple[str, ...]:
         """Return the ids of all tasks, if the connector is exactly-once."""
@@ -160,9 +188,22 @@ class StrimziMirrorMaker:
         begin = f"{declared.worker_group(resource, mirror)}-{mirror.connector(declared.SOURCE)}"
         return tuple(f"{begin}-{number}" for number in range(tasks))
 
+    def _left_out(self, mirror: DeclaredMirror, partitions: Iterable[TopicPartition]) -> tuple[TopicPartition, ...]:
+        return left_out(partitions, lambda topic: copies_topic(mirror.config, topic))
+
     def _declare(
-        self, states: Callable[[DeclaredMirror], Mapping[str, declared.WantedState]], deadline_seconds: float
+        self,
+        states: Callable[[DeclaredMirror], Mapping[str, declared.WantedState]],
+        deadline_seconds: float,
+        *,
+        may_fail: Collection[str] = (),
     ) -> ExistingStatus:
+        """Declare states by key of the connector, and wait until the operator shows them.
+
+        :param may_fail: the connectors that failed before
+        :raises TryAgain: it does not show them, or a connector that has to run has failed
+        """
+
         def changed(resource: Document) -> Document:
             mirror = self._mirror(resource)
             return declared.with_states(resource, mirror, states(mirror))
@@ -171,13 +212,18 @@ class StrimziMirrorMaker:
         wanted = {mirror.connector(key): state for key, state in states(mirror).items()}
         found = wait_until(
             self.status,
-            lambda seen: all(seen.state_of(name) in (state, "failed") for name, state in wanted.items()),
+            # One that failed does not run by itself, but it can still be stopped.
+            lambda seen: all(
+                seen.state_of(name) in ((state, "failed") if state == "running" else (state,))
+                for name, state in wanted.items()
+            ),
             clock=self._clock,
             seconds=deadline_seconds,
             pause_seconds=PAUSE_SECONDS,
             retry=TryAgain,
         )
-        if left := [name for name, state in wanted.items() if found.state_of(name) != state]:
+        failed = {name for name in may_fail if found.state_of(name) == "failed"}
+        if left := [name for name, state in wanted.items() if found.state_of(name) != state and name not in failed]:
             raise TryAgain(
                 f"{left[0]} is {found.state_of(left[0])}, expected {wanted[left[0]]}: look at the status of "
                 f"{self._namespace}/{self._name}, and whether its operator runs"
