@@ -1,4 +1,4 @@
-"""Every group that is more than its offsets is recognised, by whatever the principal may see; what it may not is said."""
+"""Every group that is more than its offsets is recognised by what the principal may see; what it may not is said."""
 
 from __future__ import annotations
 
