@@ -170,5 +170,6 @@ def test_applications_are_recognised_and_what_may_not_be_seen_of_them_is_said(
         assert readers[name]["internal_topics"].startswith(f"{name}-")
         assert "run its reset command, and delete its state.dir" in readers[name]["to_do"]
     assert readers[company.classic]["shown_by"] == "the assignor of its members shows it"
-    assert {each.group for each in measured.seen} | {each.group for each in measured.unjudged} == {company.ledger, *readers}
+    named = {each.group for each in measured.seen} | {each.group for each in measured.unjudged}
+    assert named == {company.ledger, *readers}
     assert measured.refused == {}
