@@ -66,6 +66,8 @@ SPARK_MAY = {
         *("kafka_dr.audit", "kafka_dr.topology", "kafka_dr.clusters", "kafka_dr.replication", "kafka_dr.waiting"),
         "kafka_dr.parallel",
         "kafka_dr.json_documents",
+        # A lag report calls a group by its kind, and says what its owners do, in the words of every other report.
+        "kafka_dr.readers",
         *("kafka_dr.lag", "kafka_dr.errors", "kafka_dr.clock", "kafka_dr.named_rows", "kafka_dr.positions"),
         # Read only: what is stranded, or stays aside, is decided by what was journaled.
         "kafka_dr.register",

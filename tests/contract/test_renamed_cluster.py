@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from kafka_dr.clusters import ClientSettings, KafkaCluster, NotFound, OffsetRange, TopicPartition
+from kafka_dr.clusters import ClientSettings, GroupState, KafkaCluster, NotFound, OffsetRange, TopicPartition
 from kafka_dr.clusters.renamed import RenamedCluster
 from kafka_dr.clusters.writing import NewRecord
 from kafka_dr.naming import AffixNaming, DefaultNaming, IdentityNaming, Naming, TableNaming
@@ -28,11 +28,13 @@ class Copied:
     """A copy with two partitions, the first of which holds records, and a group that has read two of them.
 
     :param topic: on the source; no other test uses the name
+    :param cluster: that holds the copy
     """
 
     topic: str
     target: RenamedCluster
     group: str
+    cluster: KafkaCluster
 
     @property
     def first(self) -> TopicPartition:
@@ -53,7 +55,7 @@ def naming_of(kind: str, topic: str) -> Naming:
     return namings[kind]
 
 
-def in_memory(topic: str, naming: Naming) -> RenamedCluster:
+def in_memory(topic: str, naming: Naming) -> KafkaCluster:
     own = naming.copy_of(topic)
     assert own is not None
     made = MemoryCluster(
@@ -62,7 +64,7 @@ def in_memory(topic: str, naming: Naming) -> RenamedCluster:
         {own: [numbered(own, range(RECORDS)), []], "__own": [[]]},
         {GROUP: {TopicPartition(own, 0): 2, TopicPartition("__own", 0): 1}},
     )
-    return RenamedCluster(made.as_kafka, naming)
+    return made.as_kafka
 
 
 def real(lab: Lab, topic: str, naming: Naming, group: str) -> KafkaCluster:
@@ -96,11 +98,12 @@ def copied(request: pytest.FixtureRequest, naming: str) -> Iterator[Copied]:
     topic = f"invoices.{uuid.uuid4().hex[:8]}"
     rule = naming_of(naming, topic)
     if request.param == "memory":
-        yield Copied(topic, in_memory(topic, rule), GROUP)
+        made = in_memory(topic, rule)
+        yield Copied(topic, RenamedCluster(made, rule), GROUP, made)
         return
     group = f"{GROUP}-{topic}"
     with real(request.getfixturevalue("lab"), topic, rule, group) as cluster:
-        yield Copied(topic, RenamedCluster(cluster, rule), group)
+        yield Copied(topic, RenamedCluster(cluster, rule), group, cluster)
 
 
 @pytest.mark.parametrize("naming", ["identity", "default", "affix", "table"])
@@ -124,6 +127,12 @@ def test_whatever_is_asked_is_asked_and_answered_under_the_names_of_the_source(c
     assert (set(settings.configs), settings.errors) == ({topic}, {})
     assert target.group_reading.committed([copied.group]) == {copied.group: {first: 2}}
 
+    (listed,) = (each for each in copied.cluster.group_kinds.listed() if each.group == copied.group)
+    assert listed.kind == "consumer"
+    state = copied.cluster.group_reading.states([copied.group])[copied.group]
+    assert isinstance(state, GroupState)
+    assert (state.state, state.members, state.assignor) == ("EMPTY", (), "")
+
 
 @pytest.mark.parametrize("naming", ["identity", "default", "affix", "table"])
 def test_a_copy_that_is_not_there_is_not_found(copied: Copied) -> None:
@@ -134,7 +143,8 @@ def test_a_copy_that_is_not_there_is_not_found(copied: Copied) -> None:
 
 
 def test_what_is_never_copied_is_not_found_and_no_topic_of_the_same_name_is_read() -> None:
-    target = in_memory("invoices", TableNaming({"invoices": "other"}))
+    naming = TableNaming({"invoices": "other"})
+    target = RenamedCluster(in_memory("invoices", naming), naming)
     for ask in (
         lambda: target.topics.describe(["__own"]),
         lambda: target.topics.log_starts([TopicPartition("__own", 0)]),

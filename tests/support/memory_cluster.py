@@ -20,6 +20,9 @@ from kafka_dr.clusters import (
 )
 from kafka_dr.clusters.configs import Described, Overview
 from kafka_dr.clusters.configuration import ConfigValue, Origin, TopicLayout
+from kafka_dr.clusters.group_kinds import ListedGroup
+from kafka_dr.clusters.streams_groups import StreamsTopology
+from kafka_dr.errors import KafkaDrError
 
 
 @dataclass
@@ -30,6 +33,9 @@ class MemoryCluster:
     :param hidden: topics that the principal may not see
     :param settings_hidden: whether it may not see settings
     :param open_from: by partition, the offset from which an open transaction hides the log
+    :param kinds: of the groups that are none of consumers
+    :param members: by group, its assignor and its members, each as client id and host
+    :param groups_hidden: groups whose offsets, members and topics the principal may not see
     """
 
     name: str
@@ -40,6 +46,9 @@ class MemoryCluster:
     hidden: Collection[str] = ()
     settings_hidden: bool = False
     open_from: Mapping[TopicPartition, int] = field(default_factory=dict)
+    kinds: Mapping[str, ListedGroup] = field(default_factory=dict)
+    members: Mapping[str, tuple[str, tuple[str, ...]]] = field(default_factory=dict)
+    groups_hidden: Collection[str] = ()
 
     @property
     def settings(self) -> ClientSettings:
@@ -72,6 +81,14 @@ class MemoryCluster:
 
     @property
     def groups(self) -> MemoryGroups:
+        return MemoryGroups(self)
+
+    @property
+    def group_kinds(self) -> MemoryGroups:
+        return MemoryGroups(self)
+
+    @property
+    def streams_groups(self) -> MemoryGroups:
         return MemoryGroups(self)
 
     def identity(self) -> ClusterIdentity:
@@ -132,18 +149,35 @@ class MemoryConfigs:
 
 @dataclass(frozen=True)
 class MemoryGroups:
-    """Consumer groups of such a cluster."""
+    """Groups of such a cluster."""
 
     cluster: MemoryCluster
 
     def names(self) -> frozenset[str]:
-        return frozenset(self.cluster.committed_offsets)
+        return frozenset(self.cluster.committed_offsets) - self.cluster.kinds.keys()
 
-    def committed(self, groups: Iterable[str]) -> dict[str, dict[TopicPartition, int]]:
-        return {group: dict(self.cluster.committed_offsets.get(group, {})) for group in groups}
+    def listed(self) -> tuple[ListedGroup, ...]:
+        every = sorted(self.cluster.committed_offsets.keys() | self.cluster.kinds.keys())
+        return tuple(
+            self.cluster.kinds.get(name) or ListedGroup(name, "consumer", "classic consumer") for name in every
+        )
 
-    def states(self, groups: Iterable[str]) -> dict[str, GroupState]:
-        return {group: GroupState(group, "EMPTY", (), frozenset()) for group in groups}
+    def committed(self, groups: Iterable[str]) -> dict[str, dict[TopicPartition, int] | KafkaDrError]:
+        return {g: self._refused(g) or dict(self.cluster.committed_offsets.get(g, {})) for g in groups}
+
+    def states(self, groups: Iterable[str]) -> dict[str, GroupState | KafkaDrError]:
+        return {group: self._refused(group) or self._state(group) for group in groups}
+
+    def topologies(self, groups: Iterable[str]) -> dict[str, StreamsTopology | KafkaDrError]:
+        return {group: self._refused(group) or StreamsTopology() for group in groups}
+
+    def _refused(self, group: str) -> KafkaDrError | None:
+        hidden = group in self.cluster.groups_hidden
+        return NotAuthorized(f"{self.cluster.name}: {group}: GROUP_AUTHORIZATION_FAILED") if hidden else None
+
+    def _state(self, group: str) -> GroupState:
+        assignor, members = self.cluster.members.get(group, ("", ()))
+        return GroupState(group, "STABLE" if members else "EMPTY", members, frozenset(), assignor)
 
 
 def numbered(topic: str, numbers: Iterable[int], *, partition: int = 0, first_ms: int = 1_000) -> list[Record]:

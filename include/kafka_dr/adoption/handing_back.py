@@ -103,7 +103,7 @@ def let_run(run: Run, guard: RegisterGuard, existing: ExistingReplication, was: 
 
 
 def runs_again(name: str, existing: ExistingReplication, was: ExistingStatus) -> Check:
-    """Return whether the existing replication does what it did; one that cannot be asked is not known to, and nobody waits.
+    """Return whether the existing replication does what it did; of one that cannot be asked nothing is known.
 
     :param name: of the check
     :param was: what its parts did before it was stopped

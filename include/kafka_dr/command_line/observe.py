@@ -38,6 +38,7 @@ _STYLES = {"ok": "green", "warning": "yellow", "failed": "bold red", "unknown": 
 #: The columns of the table of groups, with their keys in the report.
 _COLUMNS = {
     "group": "group",
+    "kind": "kind",
     "verdict": "verdict",
     "again": "delivered again",
     "skipped": "unread, skipped",
@@ -109,3 +110,5 @@ def _show(found: FlowObservation, answer: Mapping[str, object], console: Console
         for row in groups:
             table.add_row(*(plain("unknown" if row[key] is None else row[key]) for key in _COLUMNS))
         console.print(table)
+    for reader in found.readers:
+        console.print(plain(reader.sentence, "" if reader.best == "ok" else "yellow"))

@@ -74,7 +74,11 @@ def build_audit_view(audit: str, flow: str, report: Mapping[str, Any]) -> AuditV
     :param report: plain JSON values
     """
     verdict = str(report.get("verdict", "unknown"))
-    apart = {"findings": "Findings", "groups_late": "Consumer groups that make no progress"}
+    apart = {
+        "findings": "Findings",
+        "groups_late": "Consumer groups that make no progress",
+        "groups_unknown": "Groups whose lag cannot be judged",
+    }
     body = {key: value for key, value in report.items() if key not in (*_IN_THE_HEAD, *apart)}
     return AuditView(
         title=f"{audit.capitalize()} audit of {flow}",

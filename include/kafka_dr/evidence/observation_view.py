@@ -19,7 +19,8 @@ _WORDS = {
 #: The sections of a report, in the order in which a person asks for them.
 _SECTIONS = {
     "not_looked_at": "Not looked at",
-    "groups": "Consumer groups: what a failover by the existing positions would do",
+    "groups": "Groups: what a failover by the existing positions would do",
+    "readers": "Readers that need more than a moved offset, and what their owners do",
     "configuration": "Settings that differ",
     "findings": "Records that differ",
     "partitions": "Partitions",
@@ -27,6 +28,7 @@ _SECTIONS = {
     "retention": "For how long the source keeps what is not copied",
     "group_positions": "Positions of the consumer groups",
     "totals": "Records by what became of them",
+    "groups_by_kind": "Groups that were looked at",
 }
 #: Columns of the tables about groups, for who reads them for the first time.
 _GROUP_COLUMNS = {"again": "delivered_again", "skipped": "unread_and_skipped"}
@@ -160,7 +162,7 @@ def _figures(report: Mapping[str, Any]) -> tuple[ObservationFigure, ...]:
     at_least = "at least " if bound else ""
     losing: StatusColour = "bad" if lost else "unknown" if bound or not counts else "good"
     skipping = sum(bool(row.get("skipped")) or bool(row.get("partitions_without_position")) for row in groups)
-    unsure = not groups or any(row.get("skipped") is None for row in groups)
+    unsure = not groups or any(row.get("skipped") is None or row.get("verdict") == "unknown" for row in groups)
     again = [row.get("again") for row in groups]
     repeated = "unknown" if not again or None in again else f"{sum(each or 0 for each in again):,}"
     return (

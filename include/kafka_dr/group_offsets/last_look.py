@@ -16,10 +16,10 @@ from kafka_dr.errors import KafkaDrError, NeedsPerson
 from kafka_dr.group_offsets import other_topics, remembered_positions, unmovable_groups
 from kafka_dr.group_offsets.left_to_do import read_share_starts
 from kafka_dr.group_offsets.other_topics import Elsewhere, ReadElsewhere
-from kafka_dr.group_offsets.streams_applications import StreamsApplication
 from kafka_dr.json_documents import DocumentDamaged, JsonFile, Recorder, not_recorded
 from kafka_dr.named_rows import groups_from_json, groups_to_json, positions_from_json, positions_to_json
 from kafka_dr.positions import Committed
+from kafka_dr.readers import StreamsApplication
 from kafka_dr.replication import Flow, committed_positions
 from kafka_dr.runs.group_context import GroupContext
 from kafka_dr.runs.recorded_files import recorder

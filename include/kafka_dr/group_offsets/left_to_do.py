@@ -19,7 +19,6 @@ from kafka_dr.group_offsets.reset_commands import (
     reset_share_group,
     reset_streams_application,
 )
-from kafka_dr.group_offsets.streams_applications import StreamsApplication
 from kafka_dr.group_offsets.translation_basis import basis_of
 from kafka_dr.group_offsets.unmovable_groups import SpecialReaders
 from kafka_dr.named_rows import groups_from_json, groups_to_json
@@ -27,6 +26,7 @@ from kafka_dr.offsets import TranslatedOffset, translate_committed
 from kafka_dr.offsets.translate.by_time import record_times
 from kafka_dr.offsets.translate.read_logs import held_by
 from kafka_dr.positions import Committed, OffsetRange
+from kafka_dr.readers import StreamsApplication
 from kafka_dr.runs.group_context import GroupContext
 from kafka_dr.runs.run import Run
 

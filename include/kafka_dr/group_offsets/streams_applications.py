@@ -8,14 +8,12 @@ to be deleted before the application starts on the other cluster.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from kafka_dr.clusters import KafkaCluster, NotAuthorized
-from kafka_dr.clusters.group_kinds import ListedGroup, internal_topics, streams_applications
 from kafka_dr.clusters.model import GroupState
-from kafka_dr.errors import KafkaDrError
+from kafka_dr.readers import StreamsApplication, reset_application
 from kafka_dr.runs.group_context import GroupContext
 from kafka_dr.runs.record import first_few
 
@@ -23,47 +21,6 @@ from kafka_dr.runs.record import first_few
 #: take care of it.
 StreamsState = Literal["moved", "refused", "left_behind"]
 _MOST_NAMED = 4
-
-
-@dataclass(frozen=True, slots=True)
-class StreamsApplication:
-    """A Kafka Streams application, as a cluster shows it.
-
-    :param group: its id, which is also its group's name
-    :param said: what shows that it is one
-    :param inputs: the topics that it reads and does not make, as far as they are known
-    :param internal: the topics that it makes for itself
-    :param own_protocol: whether its group is of Kafka Streams' own protocol (KIP-1071)
-    """
-
-    group: str
-    said: str
-    inputs: tuple[str, ...] = ()
-    internal: tuple[str, ...] = ()
-    own_protocol: bool = False
-
-    def not_copied(self, owns: Callable[[str], bool]) -> tuple[str, ...]:
-        """Return the internal topics that do not move with the protection group.
-
-        :param owns: whether a topic belongs to the protection group
-        """
-        return tuple(topic for topic in self.internal if not owns(topic))
-
-    def to_json(self) -> dict[str, Any]:
-        """Return it as a row, as a last look keeps it."""
-        return {
-            "group": self.group,
-            "said": self.said,
-            "inputs": list(self.inputs),
-            "internal": list(self.internal),
-            "own_protocol": self.own_protocol,
-        }
-
-    @classmethod
-    def from_json(cls, row: Mapping[str, Any]) -> StreamsApplication:
-        """Read what :meth:`to_json` wrote."""
-        inputs, internal = (tuple(map(str, row[name])) for name in ("inputs", "internal"))
-        return cls(str(row["group"]), str(row["said"]), inputs, internal, bool(row["own_protocol"]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +60,8 @@ def judge(application: StreamsApplication, context: GroupContext, *, target: str
     group, name = context.group, application.group
     missing = application.not_copied(group.owns_topic)
     if name in group.groups_policy.left_behind:
-        return JudgedApplication(application, "left_behind", missing, _reset(target))
+        todo = f"its offsets are not moved. {reset_application(target)}"
+        return JudgedApplication(application, "left_behind", missing, todo)
     if missing:
         named = ", ".join(first_few(missing, _MOST_NAMED))
         todo = (
@@ -134,45 +92,6 @@ def _restored(target: str) -> str:
         "state is restored from the copied changelogs. After an unplanned failover state and offsets are of different "
         "moments: where its results have to be exact, reset it instead"
     )
-
-
-def _reset(target: str) -> str:
-    return (
-        f"its offsets are not moved. Before it starts on {target}: stop it everywhere, run its reset command, and "
-        "delete its state.dir on every instance. It then reads its input topics from their start, so its state lacks "
-        "what has expired there"
-    )
-
-
-def found_on(
-    context: GroupContext, cluster: KafkaCluster, listed: Mapping[str, ListedGroup], states: Mapping[str, GroupState]
-) -> tuple[StreamsApplication, ...]:
-    """Return the protection group's Kafka Streams applications on a cluster.
-
-    :param listed: the groups of the protection group there
-    :param states: what those of the consumer protocols do at the moment
-    """
-    topics = cluster.topics.names()
-    classic = streams_applications({name: state.assignor for name, state in states.items()}, topics)
-    newer = sorted(name for name, group in listed.items() if group.kind == "streams")
-    known = cluster.streams_groups.topologies(newer) if newer else {}
-    every = (*classic, *newer)
-    found = []
-    for name in sorted(every):
-        told = known.get(name)
-        topology = None if told is None or isinstance(told, KafkaDrError) else told
-        internal = {*internal_topics(name, topics, every), *(topology.internal if topology else ())}
-        inputs = topology.inputs if topology else tuple(sorted(_read_by(cluster, name, states.get(name)) - internal))
-        said = classic.get(name) or f"a group of its own protocol ({listed[name].said})"
-        found.append(StreamsApplication(name, said, inputs, tuple(sorted(internal)), own_protocol=name in newer))
-    return tuple(found)
-
-
-def _read_by(cluster: KafkaCluster, group: str, state: GroupState | None) -> set[str]:
-    """Return the topics that its members have, or that it has committed to."""
-    committed = cluster.group_reading.committed([group])[group]
-    topics = set() if isinstance(committed, KafkaDrError) else {p.topic for p in committed}
-    return topics | (state.assigned if state is not None else frozenset())
 
 
 def states_of(cluster: KafkaCluster, groups: list[str]) -> dict[str, GroupState]:

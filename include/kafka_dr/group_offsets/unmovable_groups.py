@@ -12,16 +12,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from kafka_dr.clusters.group_kinds import ListedGroup
-from kafka_dr.clusters.model import GroupState
-from kafka_dr.group_offsets.streams_applications import JudgedApplication, found_on, judge, states_of
+from kafka_dr.group_offsets.streams_applications import JudgedApplication, judge, states_of
 from kafka_dr.outcomes import Check, CheckOutcome
+from kafka_dr.readers import SINK_MOVE, SINK_OWN_OFFSETS, found_on, restart_share_group, sink_of
 from kafka_dr.runs.group_context import GroupContext
 from kafka_dr.runs.record import first_few
 from kafka_dr.runs.run import Run
 
 NAME = "only_offsets_to_move"
-#: The groups of Connect's sinks, and the client ids of their tasks, unless a worker or connector overrides them.
-_SINK_GROUP, _SINK_CLIENT = "connect-", "connector-consumer-"
 _MOST_NAMED = 4
 
 
@@ -40,12 +38,8 @@ class ShareGroup:
     @property
     def todo(self) -> str:
         """What its owners have to do."""
-        later = (
-            f"keep its members stopped from the failover on, run its reset commands, then start them on {self.target}. "
-            "If it starts without that, share.auto.offset.reset decides, and its default, latest, skips records"
-        )
         accept = "name it in groups_policy.left_behind once its owners are ready for this: " if self.refused else ""
-        return f"{accept}{later}"
+        return f"{accept}{restart_share_group(self.target)}"
 
     @property
     def sentence(self) -> str:
@@ -110,11 +104,7 @@ class SpecialReaders:
         return [{"group": group, "hint": _NEVER_JOINED} for group in self.never_joined]
 
 
-_SINK_TODO = (
-    "its offsets are moved; point its Connect cluster at the new active cluster, or create it on one there under the "
-    "same name. If it keeps offsets of its own, as sinks of files and tables do to write exactly once, name it in "
-    "groups_policy.external_offsets, too"
-)
+_SINK_TODO = f"its offsets are moved; {SINK_MOVE}. {SINK_OWN_OFFSETS}, name it in groups_policy.external_offsets, too"
 _NEVER_JOINED = (
     "no consumer has ever joined it on this cluster: its offsets were set by a tool or a failover, or are committed by "
     "a client that assigns partitions to itself, as Flink does. If such a client resumes from offsets of its own, name "
@@ -138,7 +128,7 @@ def look(context: GroupContext, cluster: str) -> SpecialReaders:
     listed = {g.group: g for view in views for g in view.group_kinds.listed() if group.owns_group(g.group)}
     consumers = sorted(name for name, each in listed.items() if each.kind == "consumer")
     states = states_of(source, consumers)
-    streams = tuple(judge(each, context, target=target) for each in found_on(context, source, listed, states))
+    streams = tuple(judge(each, context, target=target) for each in found_on(source, listed, states))
     apart = {each.application.group for each in streams}
     accepted = set(group.groups_policy.left_behind)
     share = (each for each in listed.values() if each.kind == "share")
@@ -149,18 +139,6 @@ def look(context: GroupContext, cluster: str) -> SpecialReaders:
         tuple(name for name in consumers if name not in apart and not listed[name].joined),
         tuple(sorted(group.groups_policy.external_offsets)),
     )
-
-
-def sink_of(group: str, state: GroupState | None) -> str:
-    """Return the name of the sink connector whose tasks read as a consumer group; empty if it is none. Pure.
-
-    :param state: what the group does at the moment
-    """
-    for member in state.members if state is not None else ():
-        client = member.partition(" ")[0]
-        if client.startswith(_SINK_CLIENT):
-            return client.removeprefix(_SINK_CLIENT).rpartition("-")[0]
-    return group.removeprefix(_SINK_GROUP) if group.startswith(_SINK_GROUP) else ""
 
 
 def _by_name(group: ListedGroup) -> str:

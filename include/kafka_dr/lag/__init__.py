@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kafka_dr.lag.assessment import Assessment, GroupSeen, LagLook, Latency, PartitionSeen, assess
 from kafka_dr.lag.findings import LagFinding, LagFindingKind, LagLimits, find
-from kafka_dr.lag.report import Subject, behind_seconds, report
+from kafka_dr.lag.report import Subject, UnjudgedGroup, behind_seconds, report
 from kafka_dr.lag.retention import Retention
 from kafka_dr.lag.unread import Stretch, StretchContent, cut
 from kafka_dr.lag.verdict import LagVerdict, Sample, judge
@@ -23,6 +23,7 @@ __all__ = [
     "report",
     "behind_seconds",
     "Subject",
+    "UnjudgedGroup",
     "judge",
     "LagVerdict",
     "Sample",

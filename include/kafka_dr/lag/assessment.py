@@ -54,11 +54,13 @@ class GroupSeen:
 
     :param state: as its coordinator calls it
     :param positions: next to read, by topic and partition
+    :param kind: for people
     """
 
     group: str
     state: str
     positions: Mapping[tuple[str, int], int]
+    kind: str = "consumer group"
 
     @property
     def active(self) -> bool | None:
@@ -118,6 +120,7 @@ class GroupLag:
     state: str
     partitions: tuple[ReaderLag, ...]
     ahead_seconds: float | None
+    kind: str = "consumer group"
 
     @property
     def verdict(self) -> LagVerdict:
@@ -236,7 +239,7 @@ def _group_lag(group: GroupSeen, partitions: Mapping[tuple[str, int], PartitionS
             ahead.append(age_seconds(missing.first_timestamp_ms, position=copied, now=readers.look.at))
     known = [seconds for seconds in ahead if seconds is not None]
     oldest = max(known, default=0.0) if len(known) == len(ahead) else None
-    return GroupLag(group.group, group.state, tuple(lags), oldest)
+    return GroupLag(group.group, group.state, tuple(lags), oldest, group.kind)
 
 
 @dataclass(frozen=True, slots=True)

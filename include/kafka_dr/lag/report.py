@@ -24,6 +24,23 @@ _LATE = frozenset(_MEANS)
 
 
 @dataclass(frozen=True, slots=True)
+class UnjudgedGroup:
+    """A group of the source whose lag cannot be judged: no committed offset says where it is. It is never OK.
+
+    :param kind: for people
+    :param said: what shows the kind, or why it cannot be judged
+    :param todo: what its owners have to do
+    :param no_reader: whether it is known to read nothing as a group, so that there is no lag to judge
+    """
+
+    group: str
+    kind: str
+    said: str
+    todo: str
+    no_reader: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Subject:
     """What was audited, when, and how much was read.
 
@@ -36,6 +53,7 @@ class Subject:
     :param latency_from: how the time of arrival is known, or why it is not
     :param not_looked_at: a sentence for each thing that was not looked at; while there is one, nothing is ok
     :param cautions: a sentence for each thing that is not known of what was looked at
+    :param unjudged: the groups whose lag cannot be judged
     """
 
     flow: str
@@ -47,20 +65,28 @@ class Subject:
     latency_from: str
     not_looked_at: Sequence[str] = ()
     cautions: Sequence[str] = ()
+    unjudged: Sequence[UnjudgedGroup] = ()
+
+    @property
+    def unknown_groups(self) -> tuple[UnjudgedGroup, ...]:
+        """The groups that may read, and nobody knows how far they are."""
+        return tuple(each for each in self.unjudged if not each.no_reader)
 
 
-def verdict(assessment: Assessment, findings: Sequence[LagFinding], not_looked_at: Sequence[str] = ()) -> str:
+def verdict(subject: Subject, assessment: Assessment, findings: Sequence[LagFinding]) -> str:
     """Return the verdict on everything that the report shows.
 
-    A group that does not keep up is no finding, but a report that shows one is not ok.
+    A group that does not keep up, or cannot be judged, is no finding, but a report that shows one is not ok.
     """
     if findings:
         return "findings"
-    if not_looked_at:
+    if subject.not_looked_at:
         return "unknown"
     seen = {group.verdict for group in assessment.groups}
     if seen & _LATE:
         return "groups late"
+    if subject.unknown_groups:
+        return "groups unknown"
     return "groups not judged yet" if LagVerdict.NOT_ENOUGH_DATA in seen else "ok"
 
 
@@ -73,7 +99,14 @@ def sentence(subject: Subject, assessment: Assessment, findings: Sequence[LagFin
     if left_out := subject.not_looked_at:
         more = f" (and {len(left_out) - 1} more)" if len(left_out) > 1 else ""
         unknown.append(f"Not looked at: {left_out[0]}{more}.")
-    return " ".join((_of_flow(assessment, findings), *_of_groups(assessment), *unknown))
+    return " ".join((_of_flow(assessment, findings), *_of_groups(assessment), *_of_unjudged(subject), *unknown))
+
+
+def _of_unjudged(subject: Subject) -> Iterator[str]:
+    if found := subject.unknown_groups:
+        shown = ", ".join(f"{each.group} ({each.kind})" for each in found[:_NAMED])
+        more = f" and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
+        yield f"How far these groups are is not known: {shown}{more}."
 
 
 def _of_groups(assessment: Assessment) -> Iterator[str]:
@@ -139,7 +172,7 @@ def report(
         "audit": "lag",
         "flow": subject.flow,
         "epoch": subject.epoch,
-        "verdict": verdict(assessment, findings, subject.not_looked_at),
+        "verdict": verdict(subject, assessment, findings),
         "sentence": sentence(subject, assessment, findings),
         "at": subject.at.astimezone(UTC).isoformat(),
         "seconds": round(subject.seconds, 1),
@@ -148,6 +181,7 @@ def report(
         "findings": [{**asdict(finding), "kind": str(finding.kind)} for finding in findings],
         **({"not_looked_at": list(subject.not_looked_at)} if subject.not_looked_at else {}),
         "groups_late": [{"group": each.group, "sentence": _in_words(each)} for each in late_groups(assessment)],
+        "groups_unknown": [_unjudged(each) for each in subject.unjudged],
         "replication": {
             "state": subject.flow_state,
             "verdict": str(assessment.verdict),
@@ -201,9 +235,15 @@ def _flow(flow: FlowLag) -> dict[str, Any]:
     }
 
 
+def _unjudged(group: UnjudgedGroup) -> dict[str, Any]:
+    word = "no reader" if group.no_reader else "unknown"
+    return {"group": group.group, "kind": group.kind, "verdict": word, "shown_by": group.said, "to_do": group.todo}
+
+
 def _group(group: GroupLag) -> dict[str, Any]:
     return {
         "group": group.group,
+        "kind": group.kind,
         "state": group.state,
         "verdict": str(group.verdict),
         **_sums(group.partitions),

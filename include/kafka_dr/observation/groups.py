@@ -1,4 +1,7 @@
-"""Where a group's committed offset is on the target, and what another position there would cost it. Pure."""
+"""Where a group's committed offset is on the target, and what another position there would cost it. Pure.
+
+A reader that needs more than a moved offset is never good by its offset alone, and is listed if it has none.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ from typing import Any, Literal
 
 from kafka_dr.observation.comparison import PartitionComparison
 from kafka_dr.positions import Committed, TopicPartition
+from kafka_dr.readers import CoveredReader
 
 #: What a failover would use: what the group has committed on the target, or else MirrorMaker's checkpoint. ``unknown``:
 #: neither was seen, and not everything could be read. ``any``: the target never held a record, and
@@ -30,6 +34,9 @@ class PositionCost:
 
 
 UNKNOWN_COST = PositionCost(None, None)
+#: What a group that is its offsets alone is called in a table of all kinds.
+PLAIN = "consumer group"
+_ORDER = ("ok", "warning", "unknown", "failed")
 
 
 @dataclass(frozen=True)
@@ -181,24 +188,39 @@ def positions_of(
     return tuple(found)
 
 
-def by_group(positions: Sequence[GroupPosition]) -> list[dict[str, Any]]:
-    """Return one row for each group, as JSON: the worst of its partitions, and sums."""
-    order = ("ok", "warning", "unknown", "failed")
-    rows = []
-    for group in dict.fromkeys(each.group for each in positions):
-        of = [each for each in positions if each.group == group]
-        placed = [each for each in of if each.used != "nothing"]
-        rows.append(
-            {
-                "group": group,
-                "verdict": max((each.verdict for each in of), key=order.index),
-                "partitions": len(of),
-                "again": _total([each.cost.again for each in placed]),
-                "skipped": _total([each.cost.skipped for each in placed]),
-                "partitions_without_position": len(of) - len(placed),
-            }
-        )
-    return rows
+def by_group(positions: Sequence[GroupPosition], readers: Sequence[CoveredReader] = ()) -> list[dict[str, Any]]:
+    """Return one row for each group, as JSON: the worst of its partitions, and sums.
+
+    :param readers: what needs more than a moved offset. One that may read and has committed no offset has a row, too:
+        nobody knows what it would read again or skip
+    """
+    of: dict[str, list[GroupPosition]] = {}
+    for each in positions:
+        of.setdefault(each.group, []).append(each)
+    known = {reader.group: reader for reader in readers}
+    without = {name for name, reader in known.items() if reader.best == "unknown" and name not in of}
+    return [_group_row(name, of.get(name, ()), known.get(name)) for name in sorted(of.keys() | without)]
+
+
+def at_best(verdict: str, reader: CoveredReader | None) -> str:
+    """Return a verdict that is no better than a reader may get.
+
+    :param reader: ``None`` for a group that is its offsets alone
+    """
+    return verdict if reader is None else max(verdict, reader.best, key=_ORDER.index)
+
+
+def _group_row(group: str, of: Sequence[GroupPosition], reader: CoveredReader | None) -> dict[str, Any]:
+    placed = [each for each in of if each.used != "nothing"]
+    return {
+        "group": group,
+        "kind": reader.called if reader else PLAIN,
+        "verdict": at_best(max((each.verdict for each in of), key=_ORDER.index, default="ok"), reader),
+        "partitions": len(of),
+        "again": _total([each.cost.again for each in placed]) if of else None,
+        "skipped": _total([each.cost.skipped for each in placed]) if of else None,
+        "partitions_without_position": len(of) - len(placed),
+    }
 
 
 def _total(values: Sequence[int | None]) -> int | None:

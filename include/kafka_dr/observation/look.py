@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from kafka_dr.audit.settled import SettledFlow
@@ -23,6 +23,7 @@ from kafka_dr.observation.reading import ReadingLimits, compare_all
 from kafka_dr.observation.result import FlowObservation
 from kafka_dr.parallel import at_once
 from kafka_dr.positions import Committed, OffsetRange, TopicPartition
+from kafka_dr.readers import CoveredReader, covered_readers
 from kafka_dr.topology import ObservedFlowSpec
 
 
@@ -88,6 +89,7 @@ def look_at(
         settled,
         kept.settled.at if kept.settled else None,
         kept.rows,
+        groups.readers,
     )
 
 
@@ -138,12 +140,14 @@ class _Groups:
     :param committed: on the source, in topics of the flow
     :param on_target: on the target
     :param unread: groups whose offsets on the target could not be read
+    :param readers: what needs more than a moved offset
     """
 
     committed: Committed
     on_target: Committed
     unread: Collection[str]
     checkpoints: Checkpoints
+    readers: Sequence[CoveredReader]
 
     def existing(self, hidden: Collection[str]) -> ExistingPositions:
         """Return what there is on the target.
@@ -159,14 +163,15 @@ class _Groups:
     ) -> _Groups:
         """Read what the target has first: a group that continues to read meanwhile is never ahead of its position."""
         if not flow.consumer_groups and not flow.consumer_group_prefixes:
-            return cls({}, {}, (), Checkpoints())
+            return cls({}, {}, (), Checkpoints(), ())
         try:
-            names = [name for name in source.groups.names() if flow.covers_group(name)]
+            listed = [each for each in source.group_kinds.listed() if flow.covers_group(each.group)]
         except KafkaDrError as error:
             problems.append(f"consumer groups were not looked at: {error}")
-            names = []
-        unseen = sorted(set(flow.consumer_groups) - set(names))
+            listed = []
+        unseen = sorted(set(flow.consumer_groups) - {each.group for each in listed})
         problems += [f"group {name} was not looked at: {flow.source.name} does not show it" for name in unseen]
+        names = [each.group for each in listed if each.kind != "share"]
         checkpoints = _checkpoints(flow, target, naming)
         if checkpoints.problem:
             problems.append(checkpoints.problem)
@@ -174,7 +179,9 @@ class _Groups:
             problems.append(f"{checkpoints.unreadable} records of {flow.checkpoints} are no checkpoints that are known")
         on_target, unread = _committed(flow, RenamedCluster(target, naming), names, problems)
         committed, _ = _committed(flow, source, names, problems)
-        return cls(committed, on_target, unread, checkpoints)
+        known = covered_readers(source, listed, target=flow.target.name)
+        problems += known.problems
+        return cls(committed, on_target, unread, checkpoints, known.readers)
 
 
 def _committed(

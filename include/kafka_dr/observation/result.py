@@ -12,9 +12,10 @@ from kafka_dr.audit.difference import Difference
 from kafka_dr.audit.settled import SettledPartition
 from kafka_dr.observation.audited import JoinedPartition
 from kafka_dr.observation.comparison import PartitionComparison
-from kafka_dr.observation.groups import GroupPosition, by_group
+from kafka_dr.observation.groups import PLAIN, GroupPosition, at_best, by_group
 from kafka_dr.observation.meaning import counted_as
 from kafka_dr.positions import TopicPartition
+from kafka_dr.readers import CoveredReader
 
 ObservationVerdict = Literal["ok", "warning", "failed", "unknown"]
 #: Kinds of records that make a copy bad, doubtful, or unknown.
@@ -50,6 +51,7 @@ class FlowObservation:
     :param settled: what checksum audits have settled of partitions
     :param audited_at: when the newest of them read the ends of the logs; ``None`` if there was none
     :param audits: the newest result of each audit and canary, as JSON
+    :param readers: the groups of the flow that need more than a moved offset
     """
 
     flow: str
@@ -65,6 +67,18 @@ class FlowObservation:
     settled: Mapping[TopicPartition, SettledPartition] = field(default_factory=dict)
     audited_at: datetime | None = None
     audits: Sequence[Mapping[str, Any]] = ()
+    readers: Sequence[CoveredReader] = ()
+
+    @property
+    def groups(self) -> list[dict[str, Any]]:
+        """One row for each group, as JSON."""
+        return by_group(self.positions, self.readers)
+
+    @property
+    def reader_rows(self) -> list[dict[str, Any]]:
+        """One row for each group that needs more than a moved offset, as JSON, with what its owners have to do."""
+        verdicts = {row["group"]: row["verdict"] for row in self.groups}
+        return [_reader_row(each, verdicts.get(each.group)) for each in self.readers]
 
     @property
     def joined(self) -> Mapping[TopicPartition, JoinedPartition]:
@@ -85,7 +99,8 @@ class FlowObservation:
         """``failed`` if anything is wrong; else ``unknown`` if anything is; else ``warning`` or ``ok``."""
         said = {
             *(_partition_verdict(each) for p, each in self.joined.items() if p in self.compared),
-            *(row["verdict"] for row in (*by_group(self.positions), *self.configuration, *self.retention)),
+            *(row["verdict"] for row in (*self.groups, *self.configuration, *self.retention)),
+            *(row["verdict"] for row in self.reader_rows),
         }
         if "failed" in said or any(self.counts[kind] for kind in _BAD):
             return "failed"
@@ -96,7 +111,7 @@ class FlowObservation:
     @property
     def sentence(self) -> str:
         """What a failover by the existing copy and positions would cost now."""
-        counts, groups = self.counts, by_group(self.positions)
+        counts, groups = self.counts, self.groups
         lost = counts["lost"] + counts["late"] + counts["in_flight"]
         least = "at least " if self._loss_is_a_bound else ""
         again = sum(row["again"] or 0 for row in groups)
@@ -139,6 +154,8 @@ class FlowObservation:
         lost = [row["group"] for row in groups if row["partitions_without_position"]]
         if lost:
             sentences.append(f"{_named(lost)} would find no position there, and auto.offset.reset would decide")
+        if more := [f"{each.group} ({each.called})" for each in self.readers if each.best == "unknown"]:
+            sentences.append(f"An offset alone does not say whether these can go on: {_named(more)}")
         return sentences
 
     def to_json(self) -> dict[str, Any]:
@@ -146,6 +163,7 @@ class FlowObservation:
         partitions = [_partition_row(each, self.joined[p]) for p, each in sorted(self.compared.items())]
         findings = [row for _, each in sorted(self.compared.items()) for row in _findings(each)]
         findings.sort(key=lambda row: _ORDER.index(row["kind"]))
+        groups, readers = self.groups, {each.group: each for each in self.readers}
         return {
             "schema_version": 1,
             "flow": self.flow,
@@ -157,7 +175,9 @@ class FlowObservation:
             "not_looked_at": list(self.not_looked_at),
             "audits": [dict(row) for row in self.audits],
             "totals": {"records_read_on_source": sum(row["read"] for row in partitions), **_all_counts(self.counts)},
-            "groups": by_group(self.positions),
+            "groups": groups,
+            "readers": self.reader_rows,
+            "groups_by_kind": _by_kind(groups, self.readers),
             "partitions": partitions,
             "partitions_left_out": [
                 {
@@ -173,7 +193,9 @@ class FlowObservation:
             "findings_not_shown": len(findings[_MOST_FINDINGS:]),
             "configuration": [dict(row) for row in self.configuration],
             "retention": [dict(row) for row in self.retention],
-            "group_positions": [each.to_json() for each in self.positions],
+            "group_positions": [
+                each.to_json() | {"verdict": at_best(each.verdict, readers.get(each.group))} for each in self.positions
+            ],
         }
 
 
@@ -206,6 +228,21 @@ def _partition_row(compared: PartitionComparison, joined: JoinedPartition) -> di
         **_audited(joined),
         **{kind: count for kind, count in _all_counts(joined.counts).items() if kind != "not_read"},
     }
+
+
+def _reader_row(reader: CoveredReader, verdict: str | None) -> dict[str, Any]:
+    """Return a reader as a row.
+
+    :param verdict: on its positions; ``None`` if it has none, which is never good
+    """
+    row = reader.to_json()
+    return {"group": row["group"], "verdict": verdict or at_best("warning", reader), **row}
+
+
+def _by_kind(groups: Sequence[Mapping[str, Any]], readers: Sequence[CoveredReader]) -> dict[str, int]:
+    """Return how many groups of each kind were looked at."""
+    kinds = {each.group: each.called for each in readers} | {row["group"]: row["kind"] for row in groups}
+    return dict(sorted(Counter(kinds.values()).items(), key=lambda each: (each[0] != PLAIN, each[0])))
 
 
 def _audited(joined: JoinedPartition) -> dict[str, int]:

@@ -83,8 +83,10 @@ class ObserveOperator(BaseOperator):
                 report = self._looked()
             verdict, sentence = str(report["verdict"]), str(report["sentence"])
             kept.outcome = _OUTCOMES[verdict]
-            kept.sentences = (sentence, *(f"not looked at: {each}" for each in report["not_looked_at"]))
-            kept.facts = {**report["totals"], "verdict": verdict}
+            readers = (f"{row['group']}, {row['kind']}: {row['to_do']}" for row in report["readers"])
+            not_seen = (f"not looked at: {each}" for each in report["not_looked_at"])
+            kept.sentences = (sentence, *not_seen, *readers)
+            kept.facts = {**report["totals"], "groups": report["groups_by_kind"], "verdict": verdict}
             self._file(report, context)
             kept.facts = {**kept.facts, "report": self.report_path}
             self.log.info("%s: %s: %s", line(self.flow), verdict, line(sentence))

@@ -8,12 +8,12 @@ from datetime import datetime
 from typing import Literal
 
 from jobs.flows import ReachedFlow, flow_of
+from jobs.lag.groups import seen_groups
 from kafka_dr.clock import Clock
 from kafka_dr.clusters import ClusterError, KafkaCluster, OffsetRange, Topic, TopicPartition
 from kafka_dr.clusters.renamed import FlowCluster
-from kafka_dr.lag import GroupSeen, PartitionSeen, Retention
+from kafka_dr.lag import GroupSeen, PartitionSeen, Retention, UnjudgedGroup
 from kafka_dr.replication import Flow, FlowState, WatchedFlow
-from kafka_dr.topology import AuditedFlow
 
 #: The partition of MirrorMaker's topic of offset syncs; it has no other.
 SYNCS = 0
@@ -29,6 +29,7 @@ class LagFacts:
     :param epoch: of the flow's seed; ``None`` for a flow that was never seeded
     :param at: when the ends were read: after the positions, so that no lag is reported too small
     :param partitions: of the source, without what has to be read
+    :param unjudged: the groups of which no committed offset says where they are
     :param syncs: the newest offset syncs on the target; ``None`` if they cannot be read
     :param syncs_missing: why not; empty if they can
     :param left_out: a sentence for each thing that was not looked at
@@ -40,6 +41,7 @@ class LagFacts:
     at: datetime
     partitions: tuple[PartitionSeen, ...]
     groups: tuple[GroupSeen, ...]
+    unjudged: tuple[UnjudgedGroup, ...]
     syncs: tuple[TopicPartition, OffsetRange] | None
     syncs_missing: str
     left_out: tuple[str, ...] = ()
@@ -58,13 +60,15 @@ def ask(found: ReachedFlow, watched: WatchedFlow, *, clock: Clock) -> LagFacts:
     """
     flow, source = found.declared, found.source
     state, where = watched.status().state, watched.where()
-    groups = _groups(flow, source)
+    groups = seen_groups(flow, source)
+    if groups.refused:
+        raise groups.refused[min(groups.refused)]
     topics = source.topics.describe(name for name in source.topics.names() if flow.covers_topic(name))
     ids = {name: topic.topic_id for name, topic in topics.items()}
     partitions = partitions_seen(topics, source, source.topics.configs(topics), ids, where.next_to_read)
     at = clock.now()
     syncs, missing = _syncs(flow_of(flow), found.target)
-    return LagFacts(state, where.seed_epoch, at, partitions, groups, syncs, missing)
+    return LagFacts(state, where.seed_epoch, at, partitions, groups.seen, groups.unjudged, syncs, missing)
 
 
 def partitions_seen(
@@ -95,15 +99,6 @@ def partitions_seen(
             retention=Retention.of(configs[p.topic]) if p.topic in configs else Retention(),
         )
         for p in sorted(wanted)
-    )
-
-
-def _groups(flow: AuditedFlow, source: KafkaCluster) -> tuple[GroupSeen, ...]:
-    names = [name for name in source.groups.names() if flow.covers_group(name)]
-    states, offsets = source.groups.states(names), source.groups.offsets(names, require_stable=False)
-    return tuple(
-        GroupSeen(name, states[name].state, {(p.topic, p.partition): offset for p, offset in offsets[name].items()})
-        for name in sorted(names)
     )
 
 

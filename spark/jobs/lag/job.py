@@ -190,6 +190,7 @@ def _subject(flow: AuditedFlow, facts: LagFacts, reading: LagReading, *, seconds
         latency_from=reading.latency_from,
         not_looked_at=facts.left_out,
         cautions=facts.cautions,
+        unjudged=facts.unjudged,
     )
 
 

@@ -14,6 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from jobs.checksum.state import AuditState
 from jobs.flows import ReachedFlow
 from jobs.lag.facts import LagFacts, partitions_seen
+from jobs.lag.groups import SeenGroups, seen_groups
 from jobs.seen_settings import NOT_GRANTED, SeenSettings, seen_settings
 from kafka_dr.audit import stamped_topics
 from kafka_dr.clock import Clock
@@ -21,7 +22,7 @@ from kafka_dr.clusters import ClientSettings, KafkaCluster, OffsetRange, TopicPa
 from kafka_dr.clusters.flow_ends import held, hidden
 from kafka_dr.clusters.renamed import FlowCluster
 from kafka_dr.errors import KafkaDrError
-from kafka_dr.lag import GroupSeen, PartitionSeen, Series, Window
+from kafka_dr.lag import PartitionSeen, Series, Window
 from kafka_dr.topology import AuditedFlow
 from kafka_dr_spark.fingerprints import Special, fingerprints
 from kafka_dr_spark.kafka_ranges import read_ranges
@@ -102,7 +103,8 @@ def ask_observed(
         None,
         clock.now(),
         seen,
-        groups,
+        groups.seen,
+        groups.unjudged,
         None,
         _NOT_MEASURED,
         (*left_out, *(f"{topic}, its copy is hidden: {why}" for topic, why in unseen.items())),
@@ -204,23 +206,13 @@ def _anchors(
     return {p: known.resume for p, known in state.partitions.items() if p.topic in same}
 
 
-def _groups(flow: AuditedFlow, source: KafkaCluster) -> tuple[tuple[GroupSeen, ...], list[str]]:
-    """Return the consumer groups that could be read, and a sentence for each thing that could not."""
+def _groups(flow: AuditedFlow, source: KafkaCluster) -> tuple[SeenGroups, list[str]]:
+    """Return the groups that could be looked at, and a sentence for each thing that could not."""
     try:
-        names = sorted(name for name in source.groups.names() if flow.covers_group(name))
+        found = seen_groups(flow, source)
     except KafkaDrError as error:
-        return (), [f"consumer groups: {error}"]
-    states, offsets = source.group_reading.states(names), source.group_reading.committed(names)
-    seen, problems = [], []
-    for name in names:
-        state, committed = states[name], offsets[name]
-        if isinstance(committed, KafkaDrError):
-            problems.append(f"group {name}: {committed}")
-            continue
-        doing = "UNKNOWN" if isinstance(state, KafkaDrError) else state.state
-        positions = {(p.topic, p.partition): offset for p, offset in committed.items()}
-        seen.append(GroupSeen(name, doing, positions))
-    return tuple(seen), problems
+        return SeenGroups(), [f"consumer groups: {error}"]
+    return found, [f"group {name}: {error}" for name, error in sorted(found.refused.items())]
 
 
 def _cautions(source: KafkaCluster, settings: SeenSettings) -> tuple[str, ...]:

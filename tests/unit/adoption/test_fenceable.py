@@ -86,7 +86,7 @@ class KeptRules:
             self._added.pop(acl, None)
 
 
-class World:
+class FencedClusters:
     """Both clusters of the group as a take over meets them: nothing but what it asks about fences is there."""
 
     def __init__(self, east: AccessRulesSpec = IN_A_FILE, west: AccessRulesSpec = IN_A_FILE, *, old: str = OLD) -> None:
@@ -149,7 +149,7 @@ class World:
         return SimpleNamespace(topics=topics, acls=acls, configs=SimpleNamespace(describe=silent, of_brokers=silent))
 
 
-def fences(world: World, monkeypatch: pytest.MonkeyPatch) -> dict[str, Check]:
+def fences(world: FencedClusters, monkeypatch: pytest.MonkeyPatch) -> dict[str, Check]:
     """Return what a take over finds about fences before the audit; the other questions are not asked."""
     monkeypatch.setattr(asked, "_FIRST", ())
     ours = tuple(each for each in asked._QUESTIONS if each[0] in ("denies_can_be_added", "fences_can_be_proven"))
@@ -161,7 +161,7 @@ def fences(world: World, monkeypatch: pytest.MonkeyPatch) -> dict[str, Check]:
 def test_without_the_right_to_add_denies_a_take_over_says_before_the_audit_that_the_flow_can_only_be_observed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    world = World(AccessRulesSpec(), AccessRulesSpec())
+    world = FencedClusters(AccessRulesSpec(), AccessRulesSpec())
     assert {check.outcome for check in fences(world, monkeypatch).values()} == {"ok"}
     world.may_change["west"] = False
 
@@ -173,7 +173,7 @@ def test_without_the_right_to_add_denies_a_take_over_says_before_the_audit_that_
 
 
 def test_where_acls_do_not_decide_each_application_has_to_be_asked_for_itself(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = fences(World(west=BEHIND_A_PROGRAM), monkeypatch)["fences_can_be_proven"]
+    found = fences(FencedClusters(west=BEHIND_A_PROGRAM), monkeypatch)["fences_can_be_proven"]
 
     assert found.outcome == "failed"
     assert "User:orders-app, User:billing-app has no connection on west" in found.detail
@@ -181,7 +181,7 @@ def test_where_acls_do_not_decide_each_application_has_to_be_asked_for_itself(mo
 
 
 def test_whether_denies_last_is_asked_by_claim_too_and_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    world = World()
+    world = FencedClusters()
     found = fences(world, monkeypatch)
     assert (found[EAST].outcome, found[WEST].outcome) == ("unknown", "unknown")
     assert "nobody has seen yet whether a DENY of this project outlasts a comparison" in found[WEST].detail
@@ -193,7 +193,7 @@ def test_whether_denies_last_is_asked_by_claim_too_and_changes_nothing(monkeypat
 
 
 def test_a_deny_that_stops_nobody_is_put_up_for_the_old_principal_too_and_lifted_again() -> None:
-    world = World()
+    world = FencedClusters()
     world.outlived("east", hours=1)
 
     found = world.checks()
@@ -210,19 +210,19 @@ def test_a_deny_that_stops_nobody_is_put_up_for_the_old_principal_too_and_lifted
 
 
 def test_nobody_on_the_source_has_to_know_the_old_principal() -> None:
-    world = World(west=AccessRulesSpec())
+    world = FencedClusters(west=AccessRulesSpec())
     assert {check.outcome for check in world.checks().values()} == {"ok"}
     assert {acl.principal for acl in world.rules["east"].seen} == {PROBE}
 
 
 def test_replication_that_works_as_this_projects_replicator_gets_no_deny_so_none_has_to_last() -> None:
-    world = World(old=REPLICATOR)
+    world = FencedClusters(old=REPLICATOR)
     assert {check.outcome for check in world.checks().values()} == {"ok"}
     assert {acl.principal for acl in world.rules["west"].seen} == {PROBE}
 
 
 def test_denies_that_somebody_removes_end_the_take_over_and_the_flow_can_only_be_observed() -> None:
-    world = World()
+    world = FencedClusters()
     world.rules["west"].removed = True
 
     found = world.checks()
@@ -234,7 +234,7 @@ def test_denies_that_somebody_removes_end_the_take_over_and_the_flow_can_only_be
 
 
 def test_nothing_is_put_up_while_something_else_is_in_the_way_nor_in_a_dry_run() -> None:
-    world = World()
+    world = FencedClusters()
     found = world.checks(Check("writers_of_the_copy", "failed", "somebody else may write"))
     assert found[WEST].outcome == "unknown"
     found = world.checks(Check("route_agrees", "warning", "it may"), dry_run=True)
@@ -249,16 +249,16 @@ def test_nothing_is_put_up_while_something_else_is_in_the_way_nor_in_a_dry_run()
 
 
 def test_a_missing_audit_is_not_waited_for_as_it_takes_hours() -> None:
-    world = World()
+    world = FencedClusters()
     world.rules["west"].removed = True
     found = world.checks(Check("audit_covers_the_copy", "unknown", "nobody has audited"))
     assert (found[EAST].outcome, found[WEST].outcome) == ("ok", "failed")
-    dry = World().checks(Check("faults_can_be_approved", "failed", "nobody has audited"), dry_run=True)
+    dry = FencedClusters().checks(Check("faults_can_be_approved", "failed", "nobody has audited"), dry_run=True)
     assert (dry[WEST].outcome, dry["faults_can_be_approved"].outcome) == ("excused", "failed")
 
 
 def test_where_the_deny_does_not_arrive_nothing_is_known_and_the_sentence_says_why() -> None:
-    world = World()
+    world = FencedClusters()
     world.rules["west"].works = False
 
     found = world.checks()

@@ -40,6 +40,8 @@ def seen(verdict: str, *, not_looked_at: tuple[str, ...] = ()) -> dict[str, Any]
         "not_looked_at": list(not_looked_at),
         "totals": {"records_read_on_source": 10, "lost": 3},
         "groups": [],
+        "readers": [],
+        "groups_by_kind": {},
         "partitions": [],
     }
 
@@ -85,6 +87,18 @@ def test_a_look_is_kept_whatever_it_found_and_only_what_is_known_and_good_is_gre
     assert kept.sentences[1:] == (("not looked at: settings of berlin",) if verdict == "unknown" else ())
     assert json.loads((root / look.report_path).read_text()) == report
     assert "you would lose 3 records" in (root / look.report_path).with_name("report.html").read_text()
+
+
+def test_a_reader_that_needs_more_than_an_offset_is_named_with_what_to_do(
+    look: ObserveOperator, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    row = {"group": "workers", "kind": "share group", "verdict": "unknown", "to_do": "start them on hamburg"}
+    with pytest.raises(SystemExit, match="invoices: unknown"):
+        looked(look, {**seen("unknown"), "readers": [row], "groups_by_kind": {"share group": 1}}, monkeypatch)
+    kept = WatchResultStore(root).read("invoices", OBSERVATION.name)
+    assert kept is not None
+    assert kept.sentences[1:] == ("workers, share group: start them on hamburg",)
+    assert kept.facts["groups"] == {"share group": 1}
 
 
 def test_a_cluster_that_does_not_answer_makes_the_flow_unknown(

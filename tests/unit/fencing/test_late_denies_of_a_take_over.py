@@ -35,6 +35,7 @@ from kafka_dr.register.transitions import (
     taken_over,
     taking_over,
 )
+from kafka_dr.runs.executor import Executor
 from kafka_dr.runs.group_context import GroupContext
 from kafka_dr.runs.register_guard import Unchanged
 from kafka_dr.topology import ExistingReplicationSpec
@@ -110,6 +111,7 @@ class TakenOverGroup:
     def context(self) -> GroupContext:
         """Return what a process of its own knows."""
         reached = {
+            "executor": Executor("a process"),
             "topology": SimpleNamespace(group=lambda _: GROUP),
             "clock": ManualClock(),
             "register": lambda cluster: self.registers[cluster],

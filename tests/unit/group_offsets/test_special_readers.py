@@ -7,10 +7,11 @@ import pytest
 
 from kafka_dr.clusters.model import GroupState
 from kafka_dr.group_offsets.left_to_do import _time
-from kafka_dr.group_offsets.streams_applications import StreamsApplication, judge
-from kafka_dr.group_offsets.unmovable_groups import ShareGroup, SpecialReaders, judged, sink_of
+from kafka_dr.group_offsets.streams_applications import judge
+from kafka_dr.group_offsets.unmovable_groups import ShareGroup, SpecialReaders, judged
 from kafka_dr.offsets import Translation
 from kafka_dr.positions import OffsetRange, TopicPartition
+from kafka_dr.readers import StreamsApplication, sink_of
 from kafka_dr.topology.readers import GroupsPolicy
 
 P = TopicPartition("orders.payments", 0)

@@ -1,6 +1,7 @@
 """Whether the DENYs of a take over will stay where they are put: seen before the audit, at the latest by preflight.
 
-If something removed them, the existing replication could write to the copy again, after everybody believes it is denied.
+If something removed them, the existing replication could write to the copy again, and everybody would believe that it
+is denied.
 """
 
 from __future__ import annotations
