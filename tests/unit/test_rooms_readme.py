@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import pytest
 from test_architecture import CORE, FORBIDDEN, OWNERS, ROOT, SPARK_MAY, imported, python_files, room_of
 
+from kafka_dr.adoption.handing_back import POSITIONS_GIVEN
 from kafka_dr.adoption.take_over.verify_tail import BEGINS
 from kafka_dr.adoption.un_adopt.stop_flow import FLOW_STOPPED
 from kafka_dr.approvals.journaled import ANSWERS, QUESTIONS
@@ -70,7 +71,7 @@ def journaled() -> Iterator[str]:
                 if isinstance(first, ast.Constant):
                     yield str(first.value)
     yield from (FLOW_SEED, QUARANTINE, OLD_CLUSTER_PREPARED, SEALED)
-    yield from (COPY, EXISTING, TAIL_SEEN, BEGINS, FLOW_STOPPED, RELEASE_ENDS)
+    yield from (COPY, EXISTING, TAIL_SEEN, BEGINS, FLOW_STOPPED, RELEASE_ENDS, POSITIONS_GIVEN)
 
 
 def test_the_rooms_are_those_that_there_are_and_import_what_the_page_says() -> None:
