@@ -11,7 +11,7 @@ from typing import Any
 
 from kafka_dr.adoption.take_over.context import TakeOverContext
 from kafka_dr.adoption.take_over.stop_existing import copy_ends, tail_of
-from kafka_dr.adoption.take_over.tail import unapproved
+from kafka_dr.adoption.take_over.tail import PartitionTail, unapproved
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.errors import Refused
 from kafka_dr.named_rows import positions_from_json, positions_to_json
@@ -44,7 +44,7 @@ def act(run: Run) -> Mapping[str, Any]:
             "is given back: trigger a new run, whose audit counts these faults"
         )
     begins = {p: each.point.source for p, each in tails.items()}
-    run.write_fact(BEGINS, {"on_source": positions_to_json(begins), "on_target": positions_to_json(ends)})
+    run.write_fact(BEGINS, where_the_copy_ends(tails))
     return {
         "tail_records": sum(each.records for each in tails.values()),
         "duplicates": sum(fault.count for each in tails.values() for fault in each.faults),
@@ -53,16 +53,40 @@ def act(run: Run) -> Mapping[str, Any]:
     }
 
 
+def where_the_copy_ends(tails: Mapping[TopicPartition, PartitionTail]) -> dict[str, Any]:
+    """Return what is journaled: where the flow begins, and up to where the standby was compared."""
+    return {
+        "on_source": positions_to_json({p: each.point.source for p, each in tails.items()}),
+        "on_target": positions_to_json({p: each.point.target for p, each in tails.items()}),
+    }
+
+
 def prove(run: Run) -> Sequence[Check]:
     """Everything that the standby holds is compared."""
     ends = copy_ends(run)
-    compared = positions_from_json(run.own_fact(BEGINS)["on_target"])
     now = run.operator(run.target).topics.high_watermarks(ends)
-    short = sorted(p for p, end in ends.items() if compared.get(p) != end or now[p] != end)
-    said = f"all {len(ends)} partitions of {run.target} are compared to their ends"
+    return (copy_is_compared(run.own_fact(BEGINS), ends, now, cluster=run.target),)
+
+
+def copy_is_compared(
+    begins: Mapping[str, Any],
+    ends: Mapping[TopicPartition, int],
+    now: Mapping[TopicPartition, int],
+    *,
+    cluster: str,
+) -> Check:
+    """Return whether the comparison has reached the ends of the standby.
+
+    :param begins: what :func:`where_the_copy_ends` returned
+    :param ends: as they were journaled when nothing could write there any more
+    :param now: the ends of now
+    """
+    compared = positions_from_json(begins["on_target"])
+    short = sorted(p for p, end in ends.items() if compared.get(p, 0) != end or now[p] != end)
+    said = f"all {len(ends)} partitions of {cluster} are compared to their ends"
     if short:
-        said = f"{', '.join(map(str, short[:5]))} on {run.target} are not compared to their ends: run the step again"
-    return (Check.that("copy_is_compared", not short, said),)
+        said = f"{', '.join(map(str, short[:5]))} on {cluster} are not compared to their ends: run the step again"
+    return Check.that("copy_is_compared", not short, said)
 
 
 def _ahead(run: Run, begins: Mapping[TopicPartition, int]) -> int | None:
