@@ -1,4 +1,4 @@
-"""A cluster in memory, as who only reads it sees it; tests/contract/test_renamed_cluster.py holds it to a real one."""
+"""A cluster in memory, as who only reads it sees it; tests/contract holds it to a real one."""
 
 from __future__ import annotations
 
