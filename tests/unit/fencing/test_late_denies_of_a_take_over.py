@@ -1,4 +1,4 @@
-"""A process of a take over that is held up, wherever, while others end that take over and go on with the group.
+"""A process of a take over that is held up, wherever, while others end that take over and continue.
 
 The DENYs that keep the replaced replication out have to be there afterwards exactly if the group is adopted by a take
 over. Nobody can stop that replication otherwise: both would copy.
@@ -129,7 +129,7 @@ class TakenOverGroup:
     def unchanged(self) -> AclChanges:
         return self.changes(lambda context, now: context.guard_by_all(Unchanged(now)))
 
-    def goes_on(self, state: RegisterState) -> None:
+    def moves_to(self, state: RegisterState) -> None:
         for register in self.registers.values():
             register.compare_and_set(register.read("orders"), state)
 
@@ -158,25 +158,25 @@ def claims(group: TakenOverGroup, run: str = "first") -> None:
         at=AT,
         before=before,
     )
-    group.goes_on(taken(state, run=run, executor="a", at=AT))
+    group.moves_to(taken(state, run=run, executor="a", at=AT))
 
 
 def is_held_by_another(group: TakenOverGroup) -> None:
-    group.goes_on(taken(group.state, run=group.state.run, executor="b", at=AT))
+    group.moves_to(taken(group.state, run=group.state.run, executor="b", at=AT))
 
 
 def settles(group: TakenOverGroup) -> None:
     is_held_by_another(group)
     group.holding().add(*fence())
     group.seeded("take_over")
-    group.goes_on(taken_over(group.state, run=group.state.run, at=AT))
+    group.moves_to(taken_over(group.state, run=group.state.run, at=AT))
 
 
 def is_given_back(group: TakenOverGroup) -> None:
     is_held_by_another(group)
     group.holding().add(*fence())
     group.seeded("take_over")
-    group.goes_on(given_back(group.state, run=group.state.run, at=AT))
+    group.moves_to(given_back(group.state, run=group.state.run, at=AT))
     group.unchanged().lift(group.recorded)
 
 
@@ -193,28 +193,28 @@ def fails_over(group: TakenOverGroup) -> None:
         approved_by="alice",
         at=AT,
     )
-    group.goes_on(state)
+    group.moves_to(state)
     if group.state.active == "west":
         group.holding().add(*plan.standby_in_order(GROUP))
-    group.goes_on(handed_over(group.state, run=run, at=AT))
+    group.moves_to(handed_over(group.state, run=run, at=AT))
     if group.state.active == "west":
         group.holding().lift(plan.standby(GROUP))
-    group.goes_on(settled(group.state, run=run, at=AT))
+    group.moves_to(settled(group.state, run=run, at=AT))
 
 
 def is_released(group: TakenOverGroup) -> None:
-    group.goes_on(releasing(group.state, run="release", evidence_sha256="", approved_by="alice", at=AT))
+    group.moves_to(releasing(group.state, run="release", evidence_sha256="", approved_by="alice", at=AT))
     group.holding().lift(group.recorded)
-    group.goes_on(released(group.state, run="release", at=AT))
+    group.moves_to(released(group.state, run="release", at=AT))
 
 
 def is_kept(group: TakenOverGroup) -> None:
-    group.goes_on(releasing(group.state, run="release", evidence_sha256="", approved_by="alice", at=AT))
-    group.goes_on(kept(group.state, run="release", at=AT))
+    group.moves_to(releasing(group.state, run="release", evidence_sha256="", approved_by="alice", at=AT))
+    group.moves_to(kept(group.state, run="release", at=AT))
 
 
 def is_adopted(group: TakenOverGroup) -> None:
-    group.goes_on(adopted("orders", active="east", standby="west", run="adopt", at=AT, before=group.state))
+    group.moves_to(adopted("orders", active="east", standby="west", run="adopt", at=AT, before=group.state))
     group.unchanged().add(*plan.standby_in_order(GROUP))
     group.seeded("start")
 
@@ -262,7 +262,7 @@ def test_while_another_process_holds_the_take_over_what_was_added_late_stays_and
     with pytest.raises(Refused):
         group.holding().add(*fence())
     assert group.rules.there <= group.recorded
-    group.goes_on(given_back(group.state, run="first", at=AT))
+    group.moves_to(given_back(group.state, run="first", at=AT))
     group.unchanged().lift(group.recorded)
     assert not group.rules.there
 
@@ -275,7 +275,7 @@ def test_a_late_lift_of_a_give_back_opens_nothing_that_was_taken_over_since(
     group = TakenOverGroup()
     claims(group)
     group.holding().add(*fence())
-    group.goes_on(given_back(group.state, run="first", at=AT))
+    group.moves_to(given_back(group.state, run="first", at=AT))
     group.rules.hold_up(at, lambda: [group.unchanged().lift(group.recorded), *(step(group) for step in then)])
     with pytest.raises(Refused):
         group.unchanged().lift(group.recorded)
@@ -293,7 +293,7 @@ def test_health_restores_them_also_where_the_record_of_added_acls_has_lost_all_o
     now = replace(group.state, active=active, standby="west" if active == "east" else "east")
     lost = group.registers["west"].added_acls("orders", "west")
     group.registers["west"].change_added_acls("orders", "west", lambda _: replace(lost, current=STANDBY))
-    group.goes_on(replace(now, epoch=now.epoch + 1, phase=Phase.STABLE))
+    group.moves_to(replace(now, epoch=now.epoch + 1, phase=Phase.STABLE))
     found = group.context().required_denies(group.state, "west")
     assert found == EXISTING | (STANDBY if active == "east" else plan.flow_fence(GROUP))
     assert not EXISTING & group.context().required_denies(group.state, "east")
