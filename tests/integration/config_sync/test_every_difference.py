@@ -161,7 +161,7 @@ def test_what_topics_inherit_is_told_by_where_it_comes_from(configured: Configur
     seen = {key: (rows[old, key].active, rows[old, key].standby) for key in _INHERITED}
     assert seen == _INHERITED
     for key in ("delete.retention.ms", "max.message.bytes"):
-        assert "the topic sets it on neither side: the brokers' settings differ" in rows[old, key].reason
+        assert "the topic sets it on neither cluster: the brokers' settings differ" in rows[old, key].reason
     created = rows[new, ""].change
     assert isinstance(created, CreateTopic)
     assert dict(created.topic.configs) == {"delete.retention.ms": HOUR, "max.message.bytes": "1048588"}
