@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, cast
@@ -27,10 +28,12 @@ MADE = CopyMade(
 )
 
 
-def copies(*, made: CopyMade = MADE, source: str = "east", **facts: Any) -> dict[TopicPartition, TakenOverCopy]:
+def copies(
+    facts: Mapping[str, Any] | None = None, *, made: CopyMade = MADE, source: str = "east"
+) -> dict[TopicPartition, TakenOverCopy]:
     run = SimpleNamespace(
         source=source,
-        history={"adopt": {COPY: made.to_json(), FLOW_SEED: SEED.to_json(), **facts}},
+        history={"adopt": {COPY: made.to_json(), FLOW_SEED: SEED.to_json(), **(facts or {})}},
         topic_ids=lambda _cluster: {"orders": "id"},
     )
     return taken_over_copies(cast("Run", run), [SEED])
@@ -41,7 +44,7 @@ def test_second_copies_are_those_of_the_audit_and_of_both_parts_of_the_tail() ->
         TAIL_SEEN: {"second_copies": ranges_to_json({ONE: (CountedRange(70, 75, 2),)})},
         BEGINS: {"second_copies": ranges_to_json({ONE: (CountedRange(76, 80, 1),), TWO: ()})},
     }
-    found = copies(**tail)
+    found = copies(tail)
     assert found[ONE].second_copies == (CountedRange(30, 50, 17), CountedRange(70, 75, 2), CountedRange(76, 80, 1))
     assert found[TWO].second_copies == ()
 
