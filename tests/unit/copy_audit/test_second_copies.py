@@ -78,5 +78,5 @@ def test_what_only_the_target_has_may_be_a_second_copy_of_what_the_source_delete
 def test_a_second_copy_of_a_value_that_was_replaced_on_the_source_is_counted(
     source: str, target: str, found: list[CountedRange]
 ) -> None:
-    """A later value of its key took the place of ``a`` on the source; the target has not been compacted."""
+    """A later value of its key replaced ``a`` on the source; the target has not been compacted."""
     assert twice(source, target, compacted=True) == found

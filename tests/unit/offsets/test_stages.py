@@ -165,7 +165,7 @@ def test_second_copies_are_counted_however_many_offsets_there_are(monkeypatch: p
     slow, slower = found["slow", PARTITIONS[0]], found["slower", PARTITIONS[0]]
     assert (slow.target_offset, slow.kind, slow.redelivered_at_most, slow.second_copies) == (47, "bounded", 9, 9)
     assert found["slow", PARTITIONS[1]].kind == "exact"
-    # From the start on it reads 46 records before its own place, and then the second copies.
+    # From the start on it reads 46 records before its own position, and then the second copies.
     assert (slower.target_offset, slower.redelivered_at_most, slower.second_copies) == (1, 55, 9)
     assert target.asked[0] == {PARTITIONS[0]}
 

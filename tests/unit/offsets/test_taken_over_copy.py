@@ -56,10 +56,13 @@ class OldCopy:
         return [n for n, origin in enumerate(self.origins) if origin == offset and n >= self.starts[1]]
 
     def late(self, position: int, answer: int) -> list[int]:
-        """Return the unread records that the target holds and that nobody reads from the answer on."""
-        there = set(self.target[answer:])
+        """Return the unread records that the target holds and that nobody reads from the answer on.
+
+        An equal record that was read before is left out: if only one of both was copied, nothing shows which.
+        """
+        known = {*self.target[answer:], *self.source[:position]}
         unread = range(position, len(self.source))
-        return [r for r in unread if self.copies(r) and self.source[r] not in there]
+        return [r for r in unread if self.copies(r) and self.source[r] not in known]
 
     def again(self, position: int, answer: int) -> int:
         """Return how many records are read once more from the answer on: read before, or twice there."""
