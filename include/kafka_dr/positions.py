@@ -1,5 +1,6 @@
-"""The words for offsets: a partition, a range of it, and the two ways in which an offset of the source and one of the
-target belong together. Every room that works with offsets uses these classes, so that one name has one meaning.
+"""The words for offsets: a partition, a range of it, records that are counted in a range, and the two ways in which an
+offset of the source and one of the target belong together. Every room that works with offsets uses these classes, so
+that one name has one meaning.
 """
 
 from __future__ import annotations
@@ -45,6 +46,23 @@ class OffsetRange:
 
     def __contains__(self, offset: int) -> bool:
         return self.start <= offset < self.end
+
+
+class CountedRange(NamedTuple):
+    """Some records in a range of offsets of a partition: at most how many they are, and not which ones.
+
+    :param start: of the range
+    :param end: next after the range
+    :param records: how many of its records are meant, at most
+    """
+
+    start: int
+    end: int
+    records: int
+
+    def from_on(self, offset: int) -> int:
+        """Return how many of the records are at an offset or after it, at most."""
+        return min(self.records, max(0, self.end - max(offset, self.start)))
 
 
 class OffsetPair(NamedTuple):

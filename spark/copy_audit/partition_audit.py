@@ -15,6 +15,7 @@ from copy_audit.fingerprints import Fingerprints, Longs, runs
 from copy_audit.in_flight import InFlightRecords
 from copy_audit.matching import AlignedPartition, compare
 from copy_audit.partitions import AuditLookups, PartitionLogs, PartitionOutcome
+from copy_audit.second_copies import second_copies
 from copy_audit.unmatched import UnmatchedRecords
 from kafka_dr.audit.circumstances import PartitionCircumstances
 from kafka_dr.audit.coverage import Coverage
@@ -177,6 +178,12 @@ class PartitionAudit:
             unverified_since=self._unverified_since(frontier[0]),
             copied=self._copied(settled),
             displaced=self._displaced(settled),
+            second_copies=second_copies(
+                self.comparison.target,
+                settled,
+                self.gone.target,
+                deleted=self.compacted or self.unread.headless or bool(self.circumstances.expired_on_source),
+            ),
             digests=None
             if self.compacted
             else digests(log.below(resume), self.comparison.target.below(self._target_end)),

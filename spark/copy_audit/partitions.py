@@ -16,6 +16,7 @@ from kafka_dr.audit.coverage import Coverage
 from kafka_dr.audit.difference import Difference, Suspects
 from kafka_dr.audit.finding import FindingKind
 from kafka_dr.audit.offset_runs import OffsetRun
+from kafka_dr.positions import CountedRange
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -66,6 +67,7 @@ class PartitionOutcome:
     :param copied: next after the last record of the source that has a copy, and next after what was read of the target:
         above both, nothing is known to correspond; ``None`` if no record was matched
     :param displaced: ranges of records that are in another order, on the source and on the target
+    :param second_copies: ranges of the target with records that it holds a second time
     :param late: the first record that waits too long, and next after the last one; ``None`` if there is none
     :param missing: records of the source that are reported lost, by this audit and by earlier ones
     :param came: offsets of the source whose records earlier audits reported lost, and that have come since
@@ -83,6 +85,7 @@ class PartitionOutcome:
     unverified_since: int | None = None
     copied: tuple[int, int] | None = None
     displaced: tuple[tuple[tuple[int, int], tuple[int, int]], ...] = ()
+    second_copies: tuple[CountedRange, ...] = ()
     digests: Digests | None = field(default=None, repr=False)
     late: tuple[int, int] | None = None
     missing: Fingerprints = field(default=NOTHING, repr=False)

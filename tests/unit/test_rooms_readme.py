@@ -10,14 +10,13 @@ import pytest
 from test_architecture import CORE, FORBIDDEN, OWNERS, ROOT, SPARK_MAY, imported, python_files, room_of
 
 from kafka_dr.adoption.handing_back import POSITIONS_GIVEN
-from kafka_dr.adoption.take_over.verify_tail import BEGINS
 from kafka_dr.adoption.un_adopt.stop_flow import FLOW_STOPPED
 from kafka_dr.approvals.journaled import ANSWERS, QUESTIONS
 from kafka_dr.register import Phase
 from kafka_dr.register.abandonment import OLD_CLUSTER_PREPARED
 from kafka_dr.register.flow_seed import FLOW_SEED
 from kafka_dr.register.quarantine import QUARANTINE
-from kafka_dr.register.taken_over import COPY, EXISTING, RELEASE_ENDS, TAIL_SEEN
+from kafka_dr.register.taken_over import BEGINS, COPY, EXISTING, RELEASE_ENDS, TAIL_SEEN
 from kafka_dr.runs.request import VERBS, StepName
 from kafka_dr.runs.sealing import SEALED
 

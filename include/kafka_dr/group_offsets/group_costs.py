@@ -19,6 +19,8 @@ CLASSES = {"named": "group", "holding": "class"}
 #: Such rows, or what former versions kept: a mapping by group.
 Classes = Mapping[str, str] | Rows
 
+#: What the copies are that a consumer group reads twice although its offset is exact.
+SECOND_COPIES = "second copies, made before the take over"
 #: How many groups are named where there is room for one sentence.
 _SHOWN = 4
 
@@ -27,7 +29,8 @@ def costs(classes: Classes, measured: Iterable[Mapping[str, Any]]) -> list[dict[
     """Return one row for each group, in order; rows and not keys, as a group may have any name.
 
     :param classes: how sure each group's offset is by the decision
-    :param measured: rows with ``group``, ``class``, ``redelivered_at_most`` and ``skipped_at_most``
+    :param measured: rows with ``group``, ``class``, ``redelivered_at_most`` and ``skipped_at_most``; ``second_copies``,
+        if there are some among the records that are read again
     """
     decided = by_name(classes, **CLASSES)
     found: dict[str, dict[str, Any]] = {
@@ -39,6 +42,7 @@ def costs(classes: Classes, measured: Iterable[Mapping[str, Any]]) -> list[dict[
             "class": max(kind, decided.get(group, kind), key=badness),
             "redelivered_at_most": row.get("redelivered_at_most"),
             "skipped_at_most": row.get("skipped_at_most"),
+            **({"second_copies": second} if (second := row.get("second_copies")) else {}),
         }
     return [{"group": group, **row} for group, row in sorted(found.items())]
 
@@ -100,6 +104,8 @@ def _most_first(row: Mapping[str, Any]) -> tuple[int, str]:
 def _cost(row: Mapping[str, Any]) -> str:
     again, skipped = row.get("redelivered_at_most"), row.get("skipped_at_most")
     read = "how much is read again is not known" if again is None else f"at most {again:,} records read again"
+    if again and (second := row.get("second_copies")):
+        read += f" ({second:,} are {SECOND_COPIES})"
     # A row that a former version wrote says nothing about skipped records.
     passed = f", at most {skipped:,} unread records skipped" if skipped else ""
     if row["class"] == "declared" and skipped is None:

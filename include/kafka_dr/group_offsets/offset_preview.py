@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from kafka_dr.clusters import TopicPartition
-from kafka_dr.group_offsets import left_to_do, other_topics, undeclared_readers, unmovable_groups
+from kafka_dr.group_offsets import group_costs, left_to_do, other_topics, undeclared_readers, unmovable_groups
 from kafka_dr.group_offsets.committed_positions import read_positions
 from kafka_dr.group_offsets.translation_basis import keeping_basis_of
 from kafka_dr.group_offsets.unmovable_groups import SpecialReaders
@@ -253,16 +253,19 @@ def _report(
     again = total(row.chosen.redelivered_at_most for row in rows)
     by_checkpoints = total(row.mirrormaker_again for row in rows if row.mirrormaker is not None)
     without = sum(row.mirrormaker is None for row in rows)
+    second = sum(row.chosen.second_copies for row in rows)
+    twice = f" ({second:,} are {group_costs.SECOND_COPIES})" if second else ""
     return {
         "schema_version": 1,
         "audit": "offsets",
         "flow": f"{run.group.name}.{run.source}-to-{run.target}",
         "at": run.clock.now().isoformat(),
         "verdict": verdict,
-        "sentence": f"{_records(again)} would be delivered again on {run.target}; by MirrorMaker's own checkpoints "
-        f"{_records(by_checkpoints)}, and {without} of {len(rows)} positions would have none",
+        "sentence": f"{_records(again)} would be delivered again on {run.target}{twice}; by MirrorMaker's own "
+        f"checkpoints {_records(by_checkpoints)}, and {without} of {len(rows)} positions would have none",
         "findings": [{"sentence": problem} for problem in problems],
         "redelivered": again,
+        "second_copies": second,
         "mm2_redelivered": by_checkpoints,
         "mm2_without_checkpoint": without,
         "classes": {kind: kinds.count(kind) for kind in sorted(set(kinds))},

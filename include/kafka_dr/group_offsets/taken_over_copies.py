@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from kafka_dr.audit.difference import REPEATED
 from kafka_dr.clusters import OffsetRange, TopicPartition
 from kafka_dr.errors import TryAgain
 from kafka_dr.offsets.translate.taken_over_copy import DisplacedRange, TakenOverCopy
-from kafka_dr.positions import SeedPoint
+from kafka_dr.positions import CountedRange, SeedPoint
 from kafka_dr.register.flow_seed import FLOW_SEED, FlowSeed
-from kafka_dr.register.taken_over import COPY, CopyMade
+from kafka_dr.register.taken_over import BEGINS, COPY, SECOND_COPIES, TAIL_SEEN, CopyMade, ranges_from_json
 from kafka_dr.runs.run import Run
 
 
@@ -27,7 +28,7 @@ def taken_over_copies(run: Run, seeds: Iterable[FlowSeed]) -> dict[TopicPartitio
     for facts in sorted(overs, key=_epoch_of):
         seed, copy = FlowSeed.from_json(facts[FLOW_SEED]), CopyMade.from_json(facts[COPY])
         same = _same_topics(run, seed)
-        parts = {p: each for p, each in _parts(seed, copy).items() if same is None or p.topic in same}
+        parts = {p: each for p, each in _parts(seed, copy, facts).items() if same is None or p.topic in same}
         found |= {p: each if seed.source == run.source else each.reversed for p, each in parts.items()}
     return found
 
@@ -36,13 +37,36 @@ def _epoch_of(facts: Mapping[str, Any]) -> int:
     return FlowSeed.from_json(facts[FLOW_SEED]).epoch if FLOW_SEED in facts else -1
 
 
-def _parts(seed: FlowSeed, copy: CopyMade) -> dict[TopicPartition, TakenOverCopy]:
+def _parts(seed: FlowSeed, copy: CopyMade, facts: Mapping[str, Any]) -> dict[TopicPartition, TakenOverCopy]:
     displaced: dict[TopicPartition, list[DisplacedRange]] = {}
     for each in copy.displaced:
         displaced.setdefault(each.partition, []).append(
             DisplacedRange(OffsetRange(*each.source), OffsetRange(*each.target))
         )
-    return {p: TakenOverCopy(until, _pairs(p, copy), tuple(displaced.get(p, ()))) for p, until in seed.points.items()}
+    in_tail = [ranges_from_json(facts.get(name, {}).get(SECOND_COPIES, ())) for name in (TAIL_SEEN, BEGINS)]
+    return {
+        p: TakenOverCopy(
+            until,
+            _pairs(p, copy),
+            tuple(displaced.get(p, ())),
+            (*_second_copies(p, copy, until), *(each for found in in_tail for each in found.get(p, ()))),
+        )
+        for p, until in seed.points.items()
+    }
+
+
+def _second_copies(partition: TopicPartition, copy: CopyMade, until: SeedPoint) -> Sequence[CountedRange]:
+    """Return where the audit found second copies.
+
+    A former version journaled how many a topic has, and nothing of the tail: they may be anywhere, and all of the tail
+    may be second copies.
+    """
+    if copy.second_copies is not None:
+        return copy.second_copies.get(partition, ())
+    compared = copy.compared.get(partition, SeedPoint(0, 0))
+    counted = sum(copy.findings.get(partition.topic, {}).get(kind, 0) for kind in REPEATED)
+    tail = max(0, until.target - compared.target)
+    return (CountedRange(0, compared.target, counted), CountedRange(compared.target, until.target, tail))
 
 
 def _pairs(partition: TopicPartition, copy: CopyMade) -> tuple[SeedPoint, ...]:

@@ -52,6 +52,8 @@ def position_row(
     chosen = starts[STRATEGIES.index(strategy)]
     if chosen.target_offset is None and otherwise is not None:
         chosen = starts[STRATEGIES.index(otherwise)]
+    # A second copy may be of a record of any time.
+    twice = found.translation.second_copies
     return PositionRow(
         group,
         *at,
@@ -59,8 +61,8 @@ def position_row(
         starts,
         found.mirrormaker,
         found.mirrormaker_again,
-        _seconds(at, chosen.target_offset, chosen.redelivered_at_most, times),
-        _seconds(at, found.mirrormaker, found.mirrormaker_again, times),
+        None if chosen.second_copies else _seconds(at, chosen.target_offset, chosen.redelivered_at_most, times),
+        None if twice else _seconds(at, found.mirrormaker, found.mirrormaker_again, times),
     )
 
 
@@ -93,6 +95,7 @@ def _group_row(group: str, rows: Sequence[PositionRow], strategy: Strategy) -> d
         "verdict": worst.kind,
         "partitions": len(rows),
         "redelivered_at_most": total(row.chosen.redelivered_at_most for row in rows),
+        "second_copies": sum(row.chosen.second_copies for row in rows),
         "redelivered_seconds": longest(row.seconds for row in rows),
         "skipped_at_most": total(row.chosen.skipped_at_most for row in rows),
         "mm2_redelivered_at_most": total(row.mirrormaker_again for row in rows if row.mirrormaker is not None),
@@ -126,6 +129,7 @@ def position_rows(rows: Iterable[PositionRow]) -> list[dict[str, Any]]:
             "target_offset": row.chosen.target_offset,
             "verdict": row.chosen.kind,
             "redelivered_at_most": row.chosen.redelivered_at_most,
+            "second_copies": row.chosen.second_copies,
             "redelivered_seconds": row.seconds,
             "skipped_at_most": row.chosen.skipped_at_most,
             "mm2_offset": row.mirrormaker,

@@ -12,14 +12,16 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kafka_dr.named_rows import ID_OF_A_TOPIC, by_name, rows_of
-from kafka_dr.positions import SeedPoint, TopicPartition
+from kafka_dr.positions import CountedRange, SeedPoint, TopicPartition
 from kafka_dr.register.flow_seed import FlowSeed, journaled_seeds, newest
 from kafka_dr.register.port import History
 from kafka_dr.register.state import Phase, RegisterState
 
-#: The names of the facts: the copy as it was approved; how far it was compared before its replication was stopped; and
-#: what that replication was, for handing back.
-COPY, TAIL_SEEN, EXISTING = "copy", "tail_seen", "existing"
+#: The names of the facts: the copy as it was approved; how far it was compared before its replication was stopped;
+#: where this project's flow begins after it; and what that replication was, for handing back.
+COPY, TAIL_SEEN, BEGINS, EXISTING = "copy", "tail_seen", "begins", "existing"
+#: In the facts of a copy and of its tail: where the target holds records a second time.
+SECOND_COPIES = "second_copies"
 #: The name of the fact that decides how a release ends: whoever journals it first, handing back or abandoning.
 RELEASE_ENDS = "release_ends"
 
@@ -64,6 +66,8 @@ class CopyMade:
     :param pairs: by partition, some offsets of records and of their copies, rising
     :param findings: how many records, by topic and kind
     :param displaced: what is in another order
+    :param second_copies: by partition, where the target holds records a second time, in a few ranges of its offsets;
+        ``None`` if a former version journaled the copy, which only counted them by topic
     """
 
     at: str
@@ -74,9 +78,11 @@ class CopyMade:
     pairs: Mapping[TopicPartition, Sequence[SeedPoint]] = field(repr=False)
     findings: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     displaced: tuple[Displaced, ...] = ()
+    second_copies: Mapping[TopicPartition, Sequence[CountedRange]] | None = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
         """Return the fact."""
+        found = self.second_copies
         return {
             "at": self.at,
             "report": self.report,
@@ -88,6 +94,7 @@ class CopyMade:
             "displaced": [
                 [d.partition.topic, d.partition.partition, list(d.source), list(d.target)] for d in self.displaced
             ],
+            **({} if found is None else {SECOND_COPIES: ranges_to_json(found)}),
         }
 
     @classmethod
@@ -105,6 +112,7 @@ class CopyMade:
                 Displaced(TopicPartition(str(topic), int(number)), range_of(source), range_of(target))
                 for topic, number, source, target in fact["displaced"]
             ),
+            second_copies=ranges_from_json(fact[SECOND_COPIES]) if SECOND_COPIES in fact else None,
         )
 
 
@@ -128,4 +136,17 @@ def points_from_json(rows: Iterable[Sequence[Any]]) -> dict[TopicPartition, tupl
     return {
         TopicPartition(str(topic), int(number)): tuple(SeedPoint(int(source), int(target)) for source, target in points)
         for topic, number, *points in rows
+    }
+
+
+def ranges_to_json(ranges: Mapping[TopicPartition, Sequence[CountedRange]]) -> list[list[Any]]:
+    """Return counted ranges by partition as JSON: ``[topic, partition, [start, end, count], …]`` in order."""
+    return [[p.topic, p.partition, *(list(each) for each in found)] for p, found in sorted(ranges.items()) if found]
+
+
+def ranges_from_json(rows: Iterable[Sequence[Any]]) -> dict[TopicPartition, tuple[CountedRange, ...]]:
+    """Read what :func:`ranges_to_json` wrote."""
+    return {
+        TopicPartition(str(topic), int(number)): tuple(CountedRange(*map(int, each)) for each in found)
+        for topic, number, *found in rows
     }

@@ -79,6 +79,7 @@ def reported(
         },
         runs=outcome.runs,
         displaced=outcome.displaced,
+        second_copies=outcome.second_copies,
         copied=outcome.copied or (plan.source.start, outcome.resume[1]),
         digests=outcome.digests,
     )

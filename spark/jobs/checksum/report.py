@@ -19,6 +19,7 @@ from kafka_dr.audit.kept_map import MapKey
 from kafka_dr.audit.offset_runs import OffsetRun, spread
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.json_documents import write_whole
+from kafka_dr.positions import CountedRange
 
 SCHEMA_VERSION = 1
 #: Findings that ``report.json`` has in words; ``findings.jsonl`` has all of them.
@@ -37,6 +38,7 @@ class PartitionReport:
     :param hidden: offsets that an open transaction hides, on the source and on the target
     :param copied: next after the last record of the source with a copy, and next after what was read of the target
     :param displaced: ranges of records that are in another order, on the source and on the target
+    :param second_copies: ranges of the target with records that it holds a second time
     :param digests: by minute, of what this audit settled
     """
 
@@ -51,6 +53,7 @@ class PartitionReport:
     runs: tuple[OffsetRun, ...]
     copied: tuple[int, int] = (0, 0)
     displaced: tuple[tuple[tuple[int, int], tuple[int, int]], ...] = ()
+    second_copies: tuple[CountedRange, ...] = ()
     digests: Digests | None = None
 
     def verified_rpo_seconds(self, at: datetime) -> float:
@@ -72,6 +75,7 @@ class PartitionReport:
             "copied": {"source_offset": self.copied[0], "target_offset": self.copied[1]},
             "pairs": [list(pair) for pair in spread(self.runs)],
             "displaced": [[list(source), list(target)] for source, target in self.displaced],
+            "second_copies": [list(each) for each in self.second_copies],
             "verified_rpo_records": self.end - self.frontier[0],
             "verified_rpo_seconds": self.verified_rpo_seconds(at),
             "held_back": dict(self.hidden),

@@ -15,10 +15,16 @@ import pytest
 
 from kafka_dr.clusters import AclOperation, AclPermission, OffsetRange, TopicPartition
 from kafka_dr.failover.runner import run_step
+from kafka_dr.failover.unplanned import translate_without_source
+from kafka_dr.failover.unplanned.last_known import KnownOffsets
 from kafka_dr.health.health_check import check_health
+from kafka_dr.offsets import to_commit
 from kafka_dr.register import Phase
 from kafka_dr.register.flow_seed import FLOW_SEED, FlowSeed
+from kafka_dr.register.taken_over import BEGINS, COPY, CopyMade
+from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.request import StepName
+from kafka_dr.runs.run import Run
 from lab import rights
 from support import outside_view
 from support.acknowledged_writes import Ledger, WritingApplication
@@ -87,7 +93,12 @@ def test_a_flow_with_faults_is_taken_over_under_load_and_then_failed_over(
         assert state is not None
         assert (state.phase, state.active, state.verb, state.epoch) == (Phase.STABLE, "east", "take_over", 1)
         assert state == protection.state("west")
-        seed = FlowSeed.from_json(clients.register("east").facts(protection.name, state.run)[FLOW_SEED])
+        journal = clients.register("east").facts(protection.name, state.run)
+        seed = FlowSeed.from_json(journal[FLOW_SEED])
+        assert journal[BEGINS]["second_copies"] == []
+        ranges = CopyMade.from_json(journal[COPY]).second_copies or {}
+        found = {p: [each.records for each in each_range] for p, each_range in ranges.items()}
+        assert found == {p: [100] for p in at(protection, 0, 0)}
         assert outside_view.connectors(protection)[f"dr.{protection.name}.east-to-west"].startswith("RUNNING")
         assert existing.connect.status(existing.name).settled == "stopped"
         assert protection.refuses_writes("west")
@@ -102,15 +113,46 @@ def test_a_flow_with_faults_is_taken_over_under_load_and_then_failed_over(
         assert taking.audit() == 0
 
         request = protection.request("failover")
-        run_step(StepName.PREFLIGHT, request, clients)
-        protection.approve(request, clients)
+        seen = run_step(StepName.PREFLIGHT, request, clients).facts
+        question = taking.approve(request, clients)
+        without_source = placed_without_source(protection, clients)
         for step in STEPS_AFTER_APPROVAL:
             run_step(step, request, clients)
 
     assert_nothing_missing_or_twice(protection, ledger, seed)
     slow = outside_view.committed(protection, "west")[f"{protection.name}-slow"]
     assert_never_late(protection, slow, at(protection, 17, 33), seed)
+    [promised] = [row for row in seen["measurements"]["groups"] if row["group"] == f"{protection.name}-slow"]
+    assert_promise_kept(protection, slow, promised["redelivered_at_most"], seed)
+    assert (promised["class"], promised["second_copies"]) == ("bounded", 200)
+    assert {"group": f"{protection.name}-slow", "class": "bounded"} in seen["decision"]["offset_classes"]
+    assert r"at most 200 records read again \(200 are second copies" in question
+    assert_promise_kept(protection, *without_source, seed)
     assert records[-1].facts["seconds_until_adopted"] < 60
+
+
+def placed_without_source(protection: Protection, clients: Clients) -> tuple[dict[TopicPartition, int], int]:
+    """Return where the group that is far behind would resume if east were gone, and what it is said to read again."""
+    run = Run(protection.request("unplanned_failover"), clients)
+    known = KnownOffsets({f"{protection.name}-slow": at(protection, 17, 33)}, final=True)
+    placed = translate_without_source.translate(run, {}, known)
+    again = [each.redelivered_at_most for each in placed]
+    return to_commit(placed)[f"{protection.name}-slow"], sum(count for count in again if count is not None)
+
+
+def assert_promise_kept(
+    protection: Protection, resumed: dict[TopicPartition, int], promised: int, seed: FlowSeed
+) -> None:
+    """The group reads as many records twice on west, from where it resumes, as was said, or a few less."""
+    twice = 0
+    for partition, position in at(protection, 17, 33).items():
+        with protection.cluster("east", "admin") as east, protection.cluster("west", "admin") as west:
+            unread = {r.value for r in east.log.read({partition: OffsetRange(position, seed.on_source[partition])})}
+            old = OffsetRange(resumed[partition], seed.on_target[partition])
+            delivered = Counter(record.value for record in west.log.read({partition: old}))
+        twice += sum(count - (value in unread) for value, count in delivered.items())
+    assert twice <= promised <= twice + 20
+    assert twice >= 200
 
 
 def assert_nothing_missing_or_twice(protection: Protection, ledger: Ledger, seed: FlowSeed) -> None:

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from kafka_dr.adoption.take_over.audited_copy import audited_copy
+from kafka_dr.adoption.take_over.audited_copy import MOST_JOURNALED, audited_copy
 from kafka_dr.audit import AuditKind, AuditResult, AuditVerdict, ResultStore
 from kafka_dr.audit.report_folders import is_report_folder, report_folder
 from kafka_dr.errors import NeedsPerson, Refused
-from kafka_dr.positions import SeedPoint, TopicPartition
+from kafka_dr.positions import CountedRange, SeedPoint, TopicPartition
 from kafka_dr.register.taken_over import CopyMade, Displaced
 from kafka_dr.replication import Flow
 
@@ -30,6 +30,7 @@ def report(**changes: Any) -> dict[str, Any]:
         "copied": {"source_offset": 110, "target_offset": 130},
         "pairs": [[0, 0], [60, 70]],
         "displaced": [[[40, 42], [45, 47]]],
+        "second_copies": [[100, 118, 15]],
     }
     topic = {"topic": "orders.payments", "topic_ids": {"source": "a", "target": "b"}, "partitions": [partition]}
     return {
@@ -88,7 +89,43 @@ def test_what_is_approved_is_journaled_and_read_back_as_it_was(tmp_path: Path) -
     assert made.pairs == {P: (SeedPoint(0, 0), SeedPoint(60, 70))}
     assert made.displaced == (Displaced(P, (40, 42), (45, 47)),)
     assert made.topic_ids == {"orders.payments": "a"}
+    assert made.second_copies == {P: (CountedRange(100, 118, 15),)}
     assert CopyMade.from_json(json.loads(json.dumps(made.to_json()))) == made
+
+
+def test_what_a_former_version_journaled_is_read_and_says_that_it_does_not_know_where_second_copies_are(
+    tmp_path: Path,
+) -> None:
+    filed(tmp_path, report(), finding("REPLAY", 3, 100, 15))
+    fact = audited_copy(tmp_path, FLOW).as_approved().to_json()
+    del fact["second_copies"]
+    read = CopyMade.from_json(json.loads(json.dumps(fact)))
+    assert (read.second_copies, read.findings) == (None, {"orders.payments": {"REPLAY": 15}})
+    assert read.to_json() == fact
+
+
+def test_of_a_report_of_a_former_version_each_finding_may_go_on_to_the_end(tmp_path: Path) -> None:
+    said = report()
+    del said["topics"][0]["partitions"][0]["second_copies"]
+    filed(tmp_path, said, finding("REPLAY", 3, 100, 15), finding("DUPLICATE", 4, 20, 1), finding("LOST", 80, None, 5))
+    assert audited_copy(tmp_path, FLOW).as_approved().second_copies == {
+        P: (CountedRange(20, 130, 1), CountedRange(100, 130, 15))
+    }
+
+
+def test_however_many_partitions_hold_records_twice_the_fact_stays_small_and_counts_all(tmp_path: Path) -> None:
+    said = report()
+    [of_one] = said["topics"][0]["partitions"]
+    ranges = [[4 * n, 4 * n + 2, 2] for n in range(64)]
+    said["topics"][0]["partitions"] = [
+        {**of_one, "partition": n, "displaced": [], "second_copies": ranges} for n in range(500)
+    ]
+    filed(tmp_path, said)
+    made = audited_copy(tmp_path, FLOW).as_approved().second_copies
+    assert made is not None
+    assert sum(map(len, made.values())) <= MOST_JOURNALED
+    assert {sum(each.records for each in found) for found in made.values()} == {128}
+    assert len(made) == 500
 
 
 def test_without_an_audit_it_says_how_to_make_one(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kafka_dr.adoption.take_over.tail import OtherRecords, PartitionTail, judged, strangers, unapproved, up_to_last_copy
-from kafka_dr.positions import OffsetRange, SeedPoint
+from kafka_dr.positions import CountedRange, OffsetRange, SeedPoint
 from support.seen_logs import PARTITION, log, numbered, seen
 
 BEGIN = SeedPoint(10, 12)
@@ -118,3 +118,11 @@ def test_records_that_the_targets_broker_stamped_are_compared_without_their_time
     target = log((seen(12 + n, content, time=77, stamped=True) for n, content in enumerate([0, 8, 7])), held_from=12)
     others = OtherRecords({seen(0, 8, time=2).parts}, {seen(0, 7, time=3).parts})
     assert kinds(judged(PARTITION, source, target, BEGIN, others)) == {"duplicated": 1, "aborted": 1}
+
+
+def test_second_copies_of_a_tail_are_counted_from_the_first_one_on() -> None:
+    assert tail([0, 1], [8, 9, 0, 1, 0], before=(8, 9)).second_copies == (
+        CountedRange(12, 17, 2),
+        CountedRange(16, 17, 1),
+    )
+    assert tail([0, 1, 2], [0, 77, 2]).second_copies == ()

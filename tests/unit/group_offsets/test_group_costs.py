@@ -66,3 +66,10 @@ def test_in_short_many_groups_of_which_nothing_is_known_are_never_said_to_cost_l
 def test_in_short_an_exact_position_that_skips_or_reads_again_is_named() -> None:
     assert "a: exact, at most 1 records" in in_short([measured("a", "exact", 1)])
     assert "a: exact, at most 0 records read again, at most 2 unread" in in_short([measured("a", "exact", 0, 2)])
+
+
+def test_second_copies_are_said_with_what_is_read_again() -> None:
+    rows = costs({}, [{**measured("a", "bounded", 1_250), "second_copies": 1_200}, measured("b", "exact")])
+    said = "a: bounded, at most 1,250 records read again (1,200 are second copies, made before the take over)"
+    assert in_words(rows) == f"{said}; b: exact, at most 0 records read again"
+    assert in_short(rows) == f"{said}; the other 1 resume exactly and read nothing again"

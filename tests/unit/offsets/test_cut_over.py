@@ -1,6 +1,16 @@
 from __future__ import annotations
 
-from kafka_dr.offsets import decreased, for_groups, not_read_back, offsets_of, past_end
+import json
+
+from kafka_dr.offsets import (
+    decreased,
+    for_groups,
+    not_read_back,
+    offsets_of,
+    past_end,
+    translations_from_json,
+    translations_to_json,
+)
 from kafka_dr.offsets.translate.answers import Translation
 from kafka_dr.positions import TopicPartition
 
@@ -41,3 +51,12 @@ def test_a_position_that_groups_share_is_looked_up_once() -> None:
     answers = {(p, o): Translation(o, 2 * o, "exact", 0, "") for p, offsets in asked.items() for o in offsets}
     found = for_groups(committed, answers)
     assert [(f.group, f.partition, f.target_offset) for f in found] == [("a", ONE, 6), ("a", TWO, 2), ("b", ONE, 6)]
+
+
+def test_what_is_journaled_of_an_offset_is_read_back_also_without_what_former_versions_did_not_know() -> None:
+    placed = Translation(3, 7, "bounded", 5, "said", 2, "right", 4).of("g", ONE)
+    fact = json.loads(json.dumps(translations_to_json([placed])))
+    assert translations_from_json(fact) == [placed]
+    for name in ("skipped_at_most", "proof", "second_copies"):
+        del fact["positions"][0][name]
+    assert translations_from_json(fact) == [Translation(3, 7, "bounded", 5, "said").of("g", ONE)]

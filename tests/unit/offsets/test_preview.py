@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from kafka_dr.audit.offset_runs import OffsetRun
 from kafka_dr.offsets.maps import composed_runs
 from kafka_dr.offsets.preview import choice_rows, group_rows, position_row, position_rows
@@ -75,3 +77,14 @@ def test_an_unknown_offset_is_not_a_sum() -> None:
     assert (found["verdict"], found["redelivered_at_most"]) == ("unknown", None)
     assert "past the source's end 20" in found["reason"]
     assert [each["target_offset"] for each in position_rows(rows)] == [12, None]
+
+
+def test_second_copies_are_summed_and_no_time_is_said_of_them() -> None:
+    exact = translate_by_facts(12, MATCHED)
+    answer = replace(exact, kind="bounded", redelivered_at_most=5, second_copies=5)
+    placed = with_checkpoint(12, MATCHED, answer)
+    rows = [position_row("orders-a", (p, 12), placed, MATCHED, strategy="exact", times=TIMES) for p in (ONE, TWO)]
+    [found] = group_rows(rows, strategy_of={"orders-a": "exact"})
+    assert (found["verdict"], found["redelivered_at_most"], found["second_copies"]) == ("bounded", 10, 10)
+    assert (found["redelivered_seconds"], found["mm2_redelivered_seconds"]) == (None, None)
+    assert [each["second_copies"] for each in position_rows(rows)] == [5, 5]

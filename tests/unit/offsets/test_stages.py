@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import cast
 
@@ -16,7 +17,8 @@ from kafka_dr.offsets.translate.anchor_cache import AnchorCache
 from kafka_dr.offsets.translate.answers import TranslatedOffset, Translation
 from kafka_dr.offsets.translate.basis import TranslationBasis
 from kafka_dr.offsets.translate.facts import FactsOnDemand, GatheredFacts, PartitionFacts
-from kafka_dr.positions import OffsetRange, PartitionOffset, TopicPartition
+from kafka_dr.offsets.translate.taken_over_copy import TakenOverCopy
+from kafka_dr.positions import CountedRange, OffsetRange, PartitionOffset, SeedPoint, TopicPartition
 from kafka_dr.topology import GroupsPolicy
 
 PARTITIONS = tuple(TopicPartition("orders", number) for number in range(4))
@@ -53,13 +55,18 @@ class Target:
     """A target without records, as far as the stages ask it."""
 
     def __init__(self) -> None:
+        self.asked: list[set[TopicPartition]] = []
         self.topics = SimpleNamespace(
             configs=lambda topics: {topic: {} for topic in topics},
             log_starts=lambda partitions: dict.fromkeys(partitions, 0),
-            high_watermarks=lambda partitions: dict.fromkeys(partitions, 90),
+            high_watermarks=self._ends,
         )
         self.offsets_by_time = SimpleNamespace(at_each=lambda asked: {})
         self.log = SimpleNamespace(read=lambda ranges: [])
+
+    def _ends(self, partitions: Collection[TopicPartition]) -> dict[TopicPartition, int]:
+        self.asked.append(set(partitions))
+        return dict.fromkeys(partitions, 90)
 
 
 BASIS = TranslationBasis(
@@ -75,11 +82,12 @@ def translated(
     monkeypatch: pytest.MonkeyPatch,
     stages: Gathered,
     committed: Mapping[str, Mapping[TopicPartition, int]],
+    basis: TranslationBasis = BASIS,
     **policy: object,
 ) -> dict[tuple[str, TopicPartition], TranslatedOffset]:
     monkeypatch.setattr(facts, "gather", stages.gather)
     monkeypatch.setattr(pipeline, "translate_by_content", stages.compare)
-    found = pipeline.translate(BASIS, committed, GroupsPolicy.model_validate(policy))
+    found = pipeline.translate(basis, committed, GroupsPolicy.model_validate(policy))
     return {(each.group, each.partition): each for each in found}
 
 
@@ -141,3 +149,29 @@ def test_an_unknown_offset_becomes_what_the_policy_says_and_only_its_partition_i
     assert (lost.target_offset, lost.kind) == (offset, kind)
     assert found["slow", PARTITIONS[0]].kind == "exact"
     assert stages.gathered == asked
+
+
+#: Another replication had copied the first partition up to 20, and some of it twice.
+TAKEN_OVER = {PARTITIONS[0]: TakenOverCopy(SeedPoint(20, 60), second_copies=(CountedRange(50, 60, 9),))}
+
+
+@pytest.mark.parametrize("more", [0, 1_000])
+def test_second_copies_are_counted_however_many_offsets_there_are(monkeypatch: pytest.MonkeyPatch, more: int) -> None:
+    target = Target()
+    basis = replace(BASIS, target=cast("KafkaCluster", target), taken_over=TAKEN_OVER)
+    many = {f"more-{number}": {TopicPartition("many", number): 7} for number in range(more)}
+    groups = {"slow": {PARTITIONS[0]: 7, PARTITIONS[1]: 7}, "slower": {PARTITIONS[0]: 7}, **many}
+    found = translated(monkeypatch, Gathered(), groups, basis, start_of={"slower": "earliest"})
+    slow, slower = found["slow", PARTITIONS[0]], found["slower", PARTITIONS[0]]
+    assert (slow.target_offset, slow.kind, slow.redelivered_at_most, slow.second_copies) == (47, "bounded", 9, 9)
+    assert found["slow", PARTITIONS[1]].kind == "exact"
+    # From the start on it reads 46 records before its own position, and then the second copies.
+    assert (slower.target_offset, slower.redelivered_at_most, slower.second_copies) == (1, 55, 9)
+    assert target.asked[0] == {PARTITIONS[0]}
+
+
+def test_past_the_take_over_nothing_is_counted_and_nothing_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    target = Target()
+    basis = replace(BASIS, target=cast("KafkaCluster", target), taken_over=TAKEN_OVER)
+    found = translated(monkeypatch, Gathered(), {"fast": {PARTITIONS[0]: 20}}, basis)
+    assert (found["fast", PARTITIONS[0]].kind, target.asked) == ("exact", [])

@@ -6,7 +6,7 @@ The generator knows which copies each record has. The audit aligns both logs as 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pytest
 from hypothesis import given, settings
@@ -14,6 +14,8 @@ from hypothesis import strategies as st
 
 from kafka_dr.audit import Entry
 from kafka_dr.audit.alignment import aligned
+from kafka_dr.audit.counted_ranges import gathered
+from kafka_dr.audit.difference import REPEATED
 from kafka_dr.audit.finding import FindingKind
 from kafka_dr.audit.offset_runs import OffsetRun, spread
 from kafka_dr.observation.records import NumberedPair
@@ -23,7 +25,7 @@ from kafka_dr.offsets.translate.matching import Anchor
 from kafka_dr.offsets.translate.search import RangePair
 from kafka_dr.offsets.translate.taken_over_copy import DisplacedRange, TakenOverCopy
 from kafka_dr.offsets.translate.without_source import KnownPoints, translate_by_known_points
-from kafka_dr.positions import OffsetPair, OffsetRange, SeedPoint
+from kafka_dr.positions import CountedRange, OffsetPair, OffsetRange, SeedPoint
 from support.search_logs import PARTITION
 from support.seen_logs import compared, log, seen
 
@@ -54,10 +56,18 @@ class OldCopy:
         return [n for n, origin in enumerate(self.origins) if origin == offset and n >= self.starts[1]]
 
     def late(self, position: int, answer: int) -> list[int]:
-        """Return the unread records that the target holds and that nobody reads from the answer on."""
-        there = set(self.target[answer:])
+        """Return the unread records that the target holds and that nobody reads from the answer on.
+
+        An equal record that was read before is left out: if only one of both was copied, nothing shows which.
+        """
+        known = {*self.target[answer:], *self.source[:position]}
         unread = range(position, len(self.source))
-        return [r for r in unread if self.copies(r) and self.source[r] not in there]
+        return [r for r in unread if self.copies(r) and self.source[r] not in known]
+
+    def again(self, position: int, answer: int) -> int:
+        """Return how many records are read once more from the answer on: read before, or twice there."""
+        read = [origin for origin in self.origins[answer:] if origin >= 0]
+        return len(read) - len({origin for origin in read if origin >= position})
 
     def audited(self, most: int) -> TakenOverCopy:
         """Return what the audit of a take over journals."""
@@ -66,12 +76,15 @@ class OldCopy:
             for contents in (self.source[: self.until.source], self.target[: self.until.target])
         )
         runs = [OffsetRun(*block) for block in aligned(NumberedPair(source, target))]
+        found = compared(source, target).differences
         displaced = tuple(
             DisplacedRange(_range(each.source_offset, each.count), _range(each.target_offset, each.count))
-            for each in compared(source, target).differences
+            for each in found
             if each.kind is FindingKind.REORDERED
         )
-        return TakenOverCopy(self.until, tuple(SeedPoint(*pair) for pair in spread(runs, most)), displaced)
+        ranges = (_range(each.target_offset, each.count) for each in found if each.kind in REPEATED)
+        twice = gathered((CountedRange(each.start, each.end, len(each)) for each in ranges), most)
+        return TakenOverCopy(self.until, tuple(SeedPoint(*pair) for pair in spread(runs, most)), displaced, twice)
 
 
 def _range(start: int | None, count: int) -> OffsetRange:
@@ -125,7 +138,18 @@ def translated(
     )
     (search,) = searches[PARTITION]
     assert search.result is not None
-    return known.not_late(search.result)
+    return known.counted(known.not_late(search.result), len(copy.target))
+
+
+def assert_true_of(copy: OldCopy, position: int, answer: Translation) -> None:
+    """No unread record is skipped, and no more is read again than was said."""
+    if answer.target_offset is None:
+        return
+    assert not copy.late(position, answer.target_offset), answer
+    assert answer.redelivered_at_most is not None
+    assert copy.again(position, answer.target_offset) <= answer.redelivered_at_most, answer
+    assert answer.kind == "bounded" or answer.redelivered_at_most == 0
+    assert answer.second_copies <= answer.redelivered_at_most <= len(copy.target) - answer.target_offset
 
 
 @given(old_copies(), st.integers(1, 12), st.data())
@@ -136,7 +160,7 @@ def test_whatever_an_old_flow_did_no_group_is_late(copy: OldCopy, most: int, dat
     pairs = [OffsetPair(r, found) for r in range(len(copy.source)) for found in copy.copies(r)]
     anchors = data.draw(st.lists(st.sampled_from(pairs), unique=True)) if pairs else []
     answer = translated(copy, copy.audited(most), position, anchors)
-    assert answer.target_offset is None or not copy.late(position, answer.target_offset), answer
+    assert_true_of(copy, position, answer)
 
 
 @given(old_copies(contents=st.integers(0, 3)), st.integers(1, 12), st.data())
@@ -158,8 +182,8 @@ def test_without_the_source_no_group_is_late_either(copy: OldCopy, most: int, da
     points = KnownPoints.of([*known.certain, *above], held, counted_from=known.until.source)
     stretch = points.to_count(position)
     records = None if stretch is None else list(range(stretch.start, stretch.end))
-    answer = known.not_late(translate_by_known_points(position, points, records))
-    assert answer.target_offset is None or not copy.late(position, answer.target_offset), answer
+    answer = known.counted(known.not_late(translate_by_known_points(position, points, records)), len(copy.target))
+    assert_true_of(copy, position, answer)
 
 
 @given(st.integers(0, MOST), st.integers(0, MOST), st.integers(1, 5))
@@ -191,6 +215,7 @@ def test_the_known_points_are_the_same_seen_from_the_other_cluster() -> None:
         SeedPoint(14, 10), (SeedPoint(2, 0),), (DisplacedRange(OffsetRange(7, 8), OffsetRange(3, 4)),)
     )
     assert known.reversed.reversed == known
+    assert replace(known, second_copies=(CountedRange(8, 10, 2),)).reversed == known.reversed
     assert (known.covers(10), known.covers(11)) == (True, False)
 
 
@@ -217,3 +242,35 @@ def test_an_answer_after_an_unread_record_in_another_order_is_set_back(
     kind, offset, again = answer
     found = known.not_late(Translation(position, offset, kind, again, "said"))  # type: ignore[arg-type]
     assert (found.kind, found.target_offset, found.redelivered_at_most) == wanted
+
+
+@pytest.mark.parametrize(
+    ("position", "answer", "end", "wanted"),
+    [
+        # All second copies, some of them, none.
+        (3, ("exact", 3, 0), 90, ("bounded", 20, 20)),
+        (3, ("exact", 45, 0), 90, ("bounded", 5, 5)),
+        (3, ("exact", 50, 0), 90, ("exact", 0, 0)),
+        # What a group has read and the target has in another order, at 60 and 61, comes again, too.
+        (25, ("exact", 50, 0), 90, ("bounded", 2, 0)),
+        (21, ("exact", 50, 0), 90, ("bounded", 1, 0)),
+        (25, ("exact", 61, 0), 90, ("bounded", 1, 0)),
+        # No more than there is.
+        (3, ("bounded", 3, 80), 90, ("bounded", 87, 20)),
+        (3, ("bounded", 3, 87), 90, ("bounded", 87, 20)),
+        (3, ("unknown", None, None), 90, ("unknown", None, 0)),
+        (3, ("declared", 3, None), 90, ("declared", None, 0)),
+    ],
+)
+def test_what_comes_twice_is_counted_with_the_answer(
+    position: int, answer: tuple[str, int | None, int | None], end: int, wanted: tuple[str, int | None, int]
+) -> None:
+    known = TakenOverCopy(
+        SeedPoint(70, 70),
+        displaced=(DisplacedRange(OffsetRange(20, 22), OffsetRange(60, 62)),),
+        second_copies=(CountedRange(30, 50, 20),),
+    )
+    kind, offset, again = answer
+    found = known.counted(Translation(position, offset, kind, again, "said"), end)  # type: ignore[arg-type]
+    assert (found.kind, found.redelivered_at_most, found.second_copies) == wanted
+    assert ("holds at most" in found.reason) == bool(found.second_copies)

@@ -13,7 +13,15 @@ from kafka_dr.adoption.take_over.open_on_source import waits_for
 from kafka_dr.adoption.take_over.tail import TailFault, unapproved
 from kafka_dr.audit.finding import FindingKind
 from kafka_dr.errors import Refused
-from kafka_dr.register.taken_over import EXISTING, TAIL_SEEN, points_from_json, points_to_json
+from kafka_dr.register.taken_over import (
+    EXISTING,
+    SECOND_COPIES,
+    TAIL_SEEN,
+    points_from_json,
+    points_to_json,
+    ranges_from_json,
+    ranges_to_json,
+)
 from kafka_dr.runs.run import Run
 from kafka_dr.waiting import wait_until
 
@@ -56,6 +64,8 @@ def compare_ahead(run: Run, context: TakeOverContext) -> int:
             f"{only_on_target[0]} is only on {run.target}, so it is no copy: delete it, then trigger a new run"
         )
     tail, limit = tail_of(run, context), run.group.thresholds.max_tail_records
+    # What a process that died had compared is not compared again.
+    earlier = ranges_from_json(run.journal.get(TAIL_SEEN, {}).get(SECOND_COPIES, ()))
     seen = None
 
     def look() -> int:
@@ -64,7 +74,9 @@ def compare_ahead(run: Run, context: TakeOverContext) -> int:
         _refuse_faults(run, context, tail)
         points = {p: each.point for p, each in tail.tails.items()}
         if points != seen:
-            run.write_fact(TAIL_SEEN, {"compared": points_to_json({p: (point,) for p, point in points.items()})})
+            twice = {p: (*earlier.get(p, ()), *each.second_copies) for p, each in tail.tails.items()}
+            compared = points_to_json({p: (point,) for p, point in points.items()})
+            run.write_fact(TAIL_SEEN, {"compared": compared, SECOND_COPIES: ranges_to_json(twice)})
             seen = points
         return sum(tail.left.values())
 

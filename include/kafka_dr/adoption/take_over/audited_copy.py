@@ -16,11 +16,13 @@ from datetime import datetime
 from typing import Any
 
 from kafka_dr.audit import AuditKind, ResultStore, ResultUnreadable
+from kafka_dr.audit.counted_ranges import MOST_RANGES, gathered
+from kafka_dr.audit.difference import REPEATED
 from kafka_dr.audit.finding import FindingKind
 from kafka_dr.audit.report_folders import is_report_folder
 from kafka_dr.errors import NeedsPerson, Refused
-from kafka_dr.positions import SeedPoint, TopicPartition
-from kafka_dr.register.taken_over import CopyMade, Displaced, range_of
+from kafka_dr.positions import CountedRange, SeedPoint, TopicPartition
+from kafka_dr.register.taken_over import SECOND_COPIES, CopyMade, Displaced, range_of
 from kafka_dr.replication import Flow
 
 #: What is on its way to the target, which is no fault of the copy.
@@ -29,6 +31,8 @@ _ON_ITS_WAY = (FindingKind.IN_FLIGHT, FindingKind.LATE)
 MOST_DISPLACED = 1_000
 #: The folder of a report, as a person may call it: the time in UTC, the run, the try.
 _EXAMPLE = "20260131T120000Z.by_hand.1"
+#: Ranges with second copies that are journaled, of all partitions together: a fact of the register is read whole.
+MOST_JOURNALED = 4_096
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +50,7 @@ class AuditedCopy:
     :param findings: how many records, by topic and kind
     :param examples: a sentence for each of the first findings
     :param displaced: what is in another order
+    :param second_copies: by partition, where the target holds records a second time
     """
 
     at: datetime
@@ -60,9 +65,11 @@ class AuditedCopy:
     findings: Mapping[str, Mapping[str, int]]
     examples: tuple[str, ...] = ()
     displaced: tuple[Displaced, ...] = ()
+    second_copies: Mapping[TopicPartition, Sequence[CountedRange]] = field(default_factory=dict)
 
     def as_approved(self) -> CopyMade:
         """Return what is journaled of it when it is approved."""
+        most = max(1, min(MOST_RANGES, MOST_JOURNALED // max(1, len(self.second_copies))))
         return CopyMade(
             at=self.at.isoformat(),
             report=self.report,
@@ -72,6 +79,7 @@ class AuditedCopy:
             pairs=self.pairs,
             findings=self.findings,
             displaced=self.displaced,
+            second_copies={p: gathered(found, most) for p, found in self.second_copies.items()},
         )
 
     @property
@@ -148,6 +156,7 @@ def _read(folder: str, report: bytes, lines: bytes) -> AuditedCopy:
                 Displaced(partition, range_of(source), range_of(target)) for source, target in each["displaced"]
             )
     found = list(_findings(lines, copied))
+    repeated = _second_copies(said, found, copied)
     counts: dict[str, Counter[str]] = {}
     for each in found:
         counts.setdefault(each["topic"], Counter())[each["kind"]] += int(each["count"])
@@ -164,7 +173,32 @@ def _read(folder: str, report: bytes, lines: bytes) -> AuditedCopy:
         findings={topic: dict(sorted(kinds.items())) for topic, kinds in sorted(counts.items())},
         examples=tuple(_in_words(each) for each in found[:_MOST_EXAMPLES]),
         displaced=tuple(displaced),
+        second_copies={p: ranges for p, ranges in repeated.items() if ranges},
     )
+
+
+def _second_copies(
+    said: Mapping[str, Any], found: Sequence[Mapping[str, Any]], copied: Mapping[TopicPartition, SeedPoint]
+) -> dict[TopicPartition, list[CountedRange]]:
+    """Return where the target holds records a second time.
+
+    A report that a former version wrote does not have it. Of its findings only the first offset is known, so each may
+    go on to the end of what was read.
+    """
+    ranges: dict[TopicPartition, list[CountedRange]] = {}
+    former = set()
+    for topic in said["topics"]:
+        for each in topic["partitions"]:
+            partition = TopicPartition(str(topic["topic"]), int(each["partition"]))
+            ranges[partition] = [CountedRange(*map(int, row)) for row in each.get(SECOND_COPIES, ())]
+            former |= set() if SECOND_COPIES in each else {partition}
+    for each in found:
+        partition = TopicPartition(str(each["topic"]), int(each["partition"]))
+        if partition in former and each["kind"] in REPEATED:
+            ranges[partition].append(
+                CountedRange(int(each["target_offset"]), copied[partition].target, int(each["count"]))
+            )
+    return ranges
 
 
 #: Findings that are shown in words; the report has all of them.

@@ -7,11 +7,11 @@ from dataclasses import replace
 from typing import Any
 
 from kafka_dr.adoption.take_over.context import TakeOverContext
-from kafka_dr.adoption.take_over.verify_tail import BEGINS
 from kafka_dr.named_rows import positions_from_json
 from kafka_dr.outcomes import Check
 from kafka_dr.register import Phase
 from kafka_dr.register.flow_seed import FLOW_SEED, FlowSeed
+from kafka_dr.register.taken_over import BEGINS
 from kafka_dr.replication import data_ends, flow_moves
 from kafka_dr.runs.run import Run
 from kafka_dr.runs.start_flow import begin, seed_of

@@ -17,14 +17,16 @@ from itertools import groupby
 
 from kafka_dr.audit.alignment import Block, aligned
 from kafka_dr.audit.corruption import Parts
+from kafka_dr.audit.counted_ranges import gathered
 from kafka_dr.audit.difference import Difference
 from kafka_dr.observation.comparison import PartitionComparison, compare
 from kafka_dr.observation.meaning import Circumstances, counted_as
 from kafka_dr.observation.records import NumberedPair, ReadLog, SeenRecord
-from kafka_dr.positions import OffsetRange, SeedPoint, TopicPartition
+from kafka_dr.positions import CountedRange, OffsetRange, SeedPoint, TopicPartition
 
 #: Differences that are no fault of the copy: compaction has removed the counterpart.
 _HARMLESS = ("compacted",)
+_DUPLICATED = "duplicated"
 #: Kinds that say why a comparison of two whole logs cannot know; of a tail everything is known that could explain them.
 _SAID = dict.fromkeys(("not_read", "expired_on_source", "expired_on_target", "unexplained"), "unexplained")
 
@@ -68,6 +70,15 @@ class PartitionTail:
     def explained(self) -> bool:
         """Whether it is known of every record of the target what it is a copy of."""
         return not any(fault.kind in ("foreign", "unexplained") for fault in self.faults)
+
+    @property
+    def second_copies(self) -> tuple[CountedRange, ...]:
+        """Where the target holds records a second time; of each only the first offset is known."""
+        return gathered(
+            CountedRange(each.target_offset, self.point.target, each.count)
+            for each in self.faults
+            if each.kind == _DUPLICATED and each.target_offset is not None
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +182,7 @@ def _fault(each: Difference, found: PartitionComparison, before: Collection[Part
         first = bisect_left(found.target.records, each.target_offset, key=lambda record: record.offset)
         records = found.target.records[first : first + each.count]
         if all(_parts(record, timeless=timeless) in before for record in records):
-            kind = "duplicated"
+            kind = _DUPLICATED
     return TailFault(_SAID.get(kind, kind), found.partition, each.source_offset, each.target_offset, each.count)
 
 
@@ -189,5 +200,5 @@ def unapproved(
     :param duplicates_pass: whether the topology says that records which were copied twice are only reported
     :param aborted_pass: whether the approver has seen that this replication copies records of aborted transactions
     """
-    passing = {kind for kind, passes in (("duplicated", duplicates_pass), ("aborted", aborted_pass)) if passes}
+    passing = {kind for kind, passes in ((_DUPLICATED, duplicates_pass), ("aborted", aborted_pass)) if passes}
     return tuple(fault for _, tail in sorted(tails.items()) for fault in tail.faults if fault.kind not in passing)

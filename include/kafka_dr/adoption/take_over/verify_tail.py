@@ -20,12 +20,9 @@ from kafka_dr.clusters import TopicPartition
 from kafka_dr.errors import Refused, TryAgain
 from kafka_dr.named_rows import positions_from_json, positions_to_json
 from kafka_dr.outcomes import Check
-from kafka_dr.register.taken_over import EXISTING
+from kafka_dr.register.taken_over import BEGINS, EXISTING, SECOND_COPIES, ranges_to_json
 from kafka_dr.runs.run import Run
 from kafka_dr.waiting import wait_until
-
-#: The name of the fact: where this project's flow begins.
-BEGINS = "begins"
 
 
 def intent(run: Run) -> Sequence[str]:
@@ -69,6 +66,7 @@ def where_the_copy_ends(tails: Mapping[TopicPartition, PartitionTail]) -> dict[s
     return {
         "on_source": positions_to_json({p: each.point.source for p, each in tails.items()}),
         "on_target": positions_to_json({p: each.point.target for p, each in tails.items()}),
+        SECOND_COPIES: ranges_to_json({p: each.second_copies for p, each in tails.items()}),
     }
 
 

@@ -80,6 +80,7 @@ def _by_group(translated: Sequence[TranslatedOffset]) -> Iterator[dict[str, Any]
             "class": max((row.kind for row in rows), key=badness),
             "redelivered_at_most": total(row.redelivered_at_most for row in rows),
             "skipped_at_most": total(row.skipped_at_most for row in rows),
+            "second_copies": sum(row.second_copies for row in rows),
         }
 
 

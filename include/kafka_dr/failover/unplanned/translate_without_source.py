@@ -44,8 +44,13 @@ def translate(run: Run, copied: Offsets, positions: KnownOffsets | None = None) 
     # The target may hold quarantined records below a seed, which must not be counted.
     found = {p: _known(points.get(p, ()), held[p], begun.get(p, ()), others.get(p)) for p in wanted}
     counter = _RecordCounter(run.clients.cluster(run.target, "audit"))
+
+    def answer(group: str, p: TopicPartition, offset: int) -> TranslatedOffset:
+        placed = _placed(group, p, offset, found[p], counter, positions)
+        return _as_chosen(run, _counted(placed, others.get(p), held[p]), held[p])
+
     return [
-        _as_chosen(run, _not_late(_placed(group, p, offset, found[p], counter, positions), others.get(p)), held[p])
+        answer(group, p, offset)
         for group, offsets in sorted(positions.groups.items())
         for p, offset in sorted(offsets.items())
         if p in on_target
@@ -62,11 +67,9 @@ def _known(
     return KnownPoints.of([*other.certain, *above], held, not_counted=begun, counted_from=other.until.source)
 
 
-def _not_late(placed: TranslatedOffset, other: TakenOverCopy | None) -> TranslatedOffset:
-    if other is None:
-        return placed
-    found = other.not_late(placed)
-    return found if isinstance(found, TranslatedOffset) else placed
+def _counted(placed: TranslatedOffset, other: TakenOverCopy | None, held: OffsetRange) -> TranslatedOffset:
+    """Return what is after no unread record, and counts what another replication copied twice or in another order."""
+    return placed if other is None else other.counted(other.not_late(placed), held.end)
 
 
 def _of_earlier_run(run: Run, positions: KnownOffsets) -> list[TranslatedOffset] | None:

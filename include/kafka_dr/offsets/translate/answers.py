@@ -29,6 +29,8 @@ class Translation:
     :param skipped_at_most: unread records that it skips by its owners' choice; 0 if they chose nothing, ``None`` if
         that is not known
     :param proof: what the records around it say, whatever led to it
+    :param second_copies: how many of the records that are delivered again are second copies, at most: another
+        replication made them, before a take over
     """
 
     source_offset: int
@@ -38,6 +40,7 @@ class Translation:
     reason: str
     skipped_at_most: int | None = 0
     proof: LocalVerdict = "unknown"
+    second_copies: int = 0
 
     def of(self, group: str, partition: TopicPartition) -> TranslatedOffset:
         """Return the same, as the offset that a group has committed."""
@@ -49,6 +52,7 @@ class Translation:
             self.reason,
             self.skipped_at_most,
             self.proof,
+            self.second_copies,
             group=group,
             partition=partition,
         )
@@ -81,6 +85,7 @@ def translations_to_json(translated: Iterable[TranslatedOffset]) -> dict[str, li
             "reason": each.reason,
             "skipped_at_most": each.skipped_at_most,
             "proof": each.proof,
+            "second_copies": each.second_copies,
         }
         for each in translated
     ]
@@ -100,6 +105,7 @@ def translations_from_json(fact: Mapping[str, Any]) -> list[TranslatedOffset]:
             reason=row["reason"],
             skipped_at_most=row.get("skipped_at_most", 0),
             proof=row.get("proof", "unknown"),
+            second_copies=row.get("second_copies", 0),
         )
         for row in fact.get("positions", ())
     ]

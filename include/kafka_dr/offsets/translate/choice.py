@@ -80,7 +80,8 @@ def start(strategy: Strategy, exact: Translation, facts: PartitionFacts, *, by_t
         kind, why = "declared", f"{why}, by choice of its owners"
     # The local check of the exact offset holds for no other one.
     proof = exact.proof if chosen == exact.target_offset else "unknown"
-    return Translation(exact.source_offset, chosen, kind, again, why, skipped, proof)
+    second = min(exact.second_copies, again or 0)
+    return Translation(exact.source_offset, chosen, kind, again, why, skipped, proof, second)
 
 
 def chosen_starts(

@@ -1,4 +1,4 @@
-"""The stages of a translation, called one after the other: facts, then content, then the owners' choice."""
+"""The stages of a translation, called one after the other: facts, content, what is there twice, the owners' choice."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def translate_committed(
         facts = (on_demand or FactsOnDemand(basis)).of(offsets)
         found = by_facts_first(basis, offsets, facts)
     else:
-        found = translate_by_content(basis, offsets)
+        found = counted(basis, translate_by_content(basis, offsets))
     translated = for_groups(committed, found)
     ignored = basis.ignored[1]
     if not ignored:
@@ -81,7 +81,23 @@ def for_groups(committed: Committed, found: Mapping[PartitionOffset, Translation
 def by_facts_first(basis: TranslationBasis, offsets: Offsets, facts: Facts) -> Mapping[PartitionOffset, Translation]:
     """Translate offsets by what is known, and by content what is not: also what another replication had copied."""
     by_content = partial(translate_by_content, basis)
-    return translate_offsets(by_content, offsets, facts=facts, only_by_content=basis.made_by_another)
+    found = translate_offsets(by_content, offsets, facts=facts, only_by_content=basis.made_by_another)
+    return counted(basis, found)
+
+
+def counted(
+    basis: TranslationBasis, found: Mapping[PartitionOffset, Translation]
+) -> Mapping[PartitionOffset, Translation]:
+    """Add what a group reads twice because another replication copied it twice, before a take over."""
+    copies = basis.taken_over
+    faulty = {p for (p, _), each in found.items() if p in copies and copies[p].repeats_after(each.target_offset)}
+    if not faulty:
+        return found
+    ends = basis.target.topics.high_watermarks(faulty)
+    return {
+        (p, offset): copies[p].counted(answer, ends[p]) if p in faulty else answer
+        for (p, offset), answer in found.items()
+    }
 
 
 def translate_offsets(
@@ -134,7 +150,9 @@ def past_ignored(translated: TranslatedOffset, ignored: Sequence[OffsetRange]) -
             return translated
         why = f"{translated.reason}; offsets {each.start} to {each.end} of the target are quarantined"
         if translated.target_offset < each.start:
-            return replace(translated, target_offset=None, kind="unknown", redelivered_at_most=None, reason=why)
+            return replace(
+                translated, target_offset=None, kind="unknown", redelivered_at_most=None, reason=why, second_copies=0
+            )
         if translated.target_offset < each.end:
             translated = replace(translated, target_offset=each.end, reason=why)
     return translated
