@@ -79,7 +79,7 @@ def test_a_tail_of_any_length_is_compared_to_its_end_part_by_part() -> None:
 
 
 @pytest.mark.usefixtures("small_parts")
-def test_a_part_that_shows_nothing_to_go_on_grows() -> None:
+def test_a_part_without_any_copy_grows() -> None:
     copy = Copy(60)
     copy.copy(*range(30), *range(12, 30), *range(30, 60))
     tail = copy.tail()
