@@ -158,7 +158,7 @@ def test_copies_of_an_open_transaction_are_not_judged_before_it_ends_and_its_com
     assert (found_in(tail), tail.held_back) == ((SeedPoint(15, 15), 15, {}), {})
 
 
-def test_copies_of_a_transaction_that_aborts_are_named_and_are_no_place_to_begin_after() -> None:
+def test_copies_of_a_transaction_that_aborts_are_named_and_the_flow_begins_before_them() -> None:
     copy = Copy(18)
     copy.copy(*range(15))
     copy.source = replace(copy.source, open_from={P: 10})
