@@ -79,7 +79,7 @@ def test_a_tail_of_any_length_is_compared_to_its_end_part_by_part() -> None:
 
 
 @pytest.mark.usefixtures("small_parts")
-def test_a_part_without_a_record_that_both_logs_have_grows() -> None:
+def test_a_part_without_any_copy_grows() -> None:
     copy = Copy(60)
     copy.copy(*range(30), *range(12, 30), *range(30, 60))
     tail = copy.tail()
@@ -158,7 +158,7 @@ def test_copies_of_an_open_transaction_are_not_judged_before_it_ends_and_its_com
     assert (found_in(tail), tail.held_back) == ((SeedPoint(15, 15), 15, {}), {})
 
 
-def test_copies_of_a_transaction_that_aborts_are_named_and_nothing_begins_after_them() -> None:
+def test_copies_of_a_transaction_that_aborts_are_named_and_the_flow_begins_before_them() -> None:
     copy = Copy(18)
     copy.copy(*range(15))
     copy.source = replace(copy.source, open_from={P: 10})

@@ -79,7 +79,7 @@ def test_what_follows_the_last_copy_is_not_judged_while_it_may_be_a_copy_of_an_o
     assert (known.read, len(known.records)) == (OffsetRange(0, 10), 10)
     found = judged(PARTITION, originals, known, SeedPoint(0, 0))
     assert (found.point, found.records, found.faults) == (SeedPoint(10, 10), 10, ())
-    # Without a copy there is nothing to go on; and offsets without a record need no judgement.
+    # Without a copy nothing is judged; and offsets without a record need no judgement.
     assert [each.read for each in up_to_last_copy(numbered([]), target)] == [OffsetRange(0, 0)] * 2
     markers = log((seen(n, n) for n in range(3)), end=8)
     assert [each.read.end for each in up_to_last_copy(numbered(range(5)), markers)] == [3, 8]

@@ -116,7 +116,7 @@ class CopyTail:
         if part.complete or known[1].read.end > before.point.target:
             found = self._judged(p, *known, compacted=compacted)
         if found is None or (compacted and found.faults and not part.complete):
-            # No record is in both logs; or it seems to be lost, and the later record that replaced it was not read.
+            # No copy was found. Or a record seems to be lost, and the later one that replaced it was not read.
             if part.grows:
                 self._sizes[p] = self._sizes.get(p, 1) * GROWTH
                 return

@@ -83,7 +83,7 @@ class PartitionTail:
 
 @dataclass(frozen=True, slots=True)
 class OtherRecords:
-    """Records of the source that a record of the target may be a copy of, next to the committed ones of the tail.
+    """Records of the source that a record of the target may be a copy of, other than the committed ones of the tail.
 
     :param before: committed records right before the tail: a second copy of one of them is a duplicate, and not foreign
     :param aborted: records whose transactions were aborted, of the tail and from right before it
@@ -142,7 +142,7 @@ def judged(
     """
     timeless = any(record.stamped for record in target.records)
     before, void = (_comparable(each, timeless=timeless) for each in (others.before, others.aborted))
-    # They are taken out first: next to a record that is not copied yet they would look like changed copies of it.
+    # They are taken out first: they would look like changed copies of a record that is not copied yet.
     aborted = [r for r in strangers(source, target) if _parts(r, timeless=timeless) in void] if void else []
     offsets = {record.offset for record in aborted}
     rest = replace(target, records=[record for record in target.records if record.offset not in offsets])

@@ -1,7 +1,7 @@
 """Which part of the tail of a copy is compared next. Pure.
 
 A tail may hold more records than fit into memory, and more are copied while it is compared. So each partition advances
-part by part. A part without a record that both logs have is read again with more records.
+part by part. A part without any copy is read again with more records.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ MOST_OFFSETS = 500_000
 _OFFSETS = 20_000
 #: How many more offsets of the source are in it: each transaction takes one for its marker.
 _MORE_ON_SOURCE = 1_000
-#: By how much a part grows in which no record is in both logs.
+#: By how much a part grows in which no copy was found.
 GROWTH = 4
 
 
