@@ -118,7 +118,7 @@ class TakenOverCopy:
         begin, read = (below.target, 0) if exact else (offset, position - below.source)
         twice = sum(each.from_on(begin) for each in self.second_copies)
         moved = sum(each.read_again(position, begin) for each in self.displaced)
-        again = max(known, min(read + twice + moved, end - offset))
+        again = max(0, min(max(known, read + twice + moved), end - offset))
         if not again or not twice + moved:
             return answer
         holds = f"the copy that was taken over holds at most {twice:,} records a second time from there on"
