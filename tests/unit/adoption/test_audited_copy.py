@@ -104,7 +104,7 @@ def test_what_a_former_version_journaled_is_read_and_says_that_it_does_not_know_
     assert read.to_json() == fact
 
 
-def test_of_a_report_of_a_former_version_each_finding_may_go_on_to_the_end(tmp_path: Path) -> None:
+def test_of_a_report_of_a_former_version_each_finding_may_reach_to_the_end(tmp_path: Path) -> None:
     said = report()
     del said["topics"][0]["partitions"][0]["second_copies"]
     filed(tmp_path, said, finding("REPLAY", 3, 100, 15), finding("DUPLICATE", 4, 20, 1), finding("LOST", 80, None, 5))

@@ -83,7 +83,8 @@ def test_second_copies_are_summed_and_no_time_is_said_of_them() -> None:
     exact = translate_by_facts(12, MATCHED)
     answer = replace(exact, kind="bounded", redelivered_at_most=5, second_copies=5)
     placed = with_checkpoint(12, MATCHED, answer)
-    rows = [position_row("orders-a", (p, 12), placed, MATCHED, strategy="exact", times=TIMES) for p in (ONE, TWO)]
+    times = replace(TIMES, copies={**TIMES.copies, (ONE, 12): 5_000, (TWO, 12): 6_000})
+    rows = [position_row("orders-a", (p, 12), placed, MATCHED, strategy="exact", times=times) for p in (ONE, TWO)]
     [found] = group_rows(rows, strategy_of={"orders-a": "exact"})
     assert (found["verdict"], found["redelivered_at_most"], found["second_copies"]) == ("bounded", 10, 10)
     assert (found["redelivered_seconds"], found["mm2_redelivered_seconds"]) == (None, None)

@@ -183,7 +183,7 @@ def _second_copies(
     """Return where the target holds records a second time.
 
     A report that a former version wrote does not have it. Of its findings only the first offset is known, so each may
-    go on to the end of what was read.
+    reach to the end of what was read.
     """
     ranges: dict[TopicPartition, list[CountedRange]] = {}
     former = set()

@@ -20,6 +20,7 @@ from kafka_dr.offsets.translate.answers import Translation
 from kafka_dr.offsets.translate.matching import Anchor
 from kafka_dr.positions import CountedRange, OffsetRange, SeedPoint
 
+_START = SeedPoint(0, 0)
 #: An answer, or the answer for a group.
 T = TypeVar("T", bound=Translation)
 
@@ -110,18 +111,22 @@ class TakenOverCopy:
         offset, known = answer.target_offset, answer.redelivered_at_most
         if offset is None or known is None:
             return answer
-        twice = sum(each.from_on(offset) for each in self.second_copies)
-        moved = sum(each.read_again(answer.source_offset, offset) for each in self.displaced)
-        again = max(known, min(known + twice + moved, end - offset))
+        position, exact = answer.source_offset, answer.kind == "exact"
+        aligned = [each for each in self.certain if each.source <= position and each.target <= offset]
+        below = max(aligned, default=_START)
+        # Of several copies the audit aligned one. If the answer follows another one, the aligned one comes again.
+        begin, read = (below.target, 0) if exact else (offset, position - below.source)
+        twice = sum(each.from_on(begin) for each in self.second_copies)
+        moved = sum(each.read_again(position, begin) for each in self.displaced)
+        again = max(0, min(max(known, read + twice + moved), end - offset))
         if not again or not twice + moved:
             return answer
-        said = [f"the copy that was taken over holds at most {twice:,} records a second time from there on"] * bool(
-            twice
-        )
+        holds = f"the copy that was taken over holds at most {twice:,} records a second time from there on"
+        said = [holds] if twice else []
         said += [f"at most {moved:,} records that it has read were copied in another order"] * bool(moved)
         return replace(
             answer,
-            kind="bounded" if answer.kind == "exact" else answer.kind,
+            kind="bounded" if exact else answer.kind,
             redelivered_at_most=again,
             reason="; ".join((answer.reason, *said)),
             second_copies=min(twice, again),
