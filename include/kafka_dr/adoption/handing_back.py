@@ -13,6 +13,7 @@ from typing import Any
 
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.errors import KafkaDrError
+from kafka_dr.fencing import plan
 from kafka_dr.outcomes import Check
 from kafka_dr.replication.existing import ExistingReplication, ExistingStatus
 from kafka_dr.runs.group_context import PROOF_SECONDS
@@ -125,6 +126,17 @@ def runs_again(name: str, existing: ExistingReplication, was: ExistingStatus) ->
     if gone := [each for each in ran if status.state_of(each) == "absent"]:
         return _gone(name, status, gone)
     return Check(name, "ok", f"{status}")
+
+
+def lift_all(run: Run, cluster: str, guard: RegisterGuard) -> int:
+    """Lift every DENY that this project added to a cluster for this group; others stay.
+
+    What an earlier try has lifted is lifted again if it is in force: a request that was held up may have added it.
+    """
+    added = run.clients.register(cluster).added_acls(run.group.name, cluster)
+    existing = plan.existing_fence(run.group) | plan.existing_change_fence(run.group)
+    ours = added.current | added.remembered(run.epoch)
+    return len(run.acl_changes(cluster, guard).lift(existing, ours - existing))
 
 
 def denies_lifted(run: Run) -> Check:

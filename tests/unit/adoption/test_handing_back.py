@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from kafka_dr.adoption.handing_back import POSITIONS_GIVEN, denies_lifted, hand_over, let_run, runs_again
+from kafka_dr.adoption.handing_back import POSITIONS_GIVEN, denies_lifted, hand_over, let_run, lift_all, runs_again
 from kafka_dr.clock import ManualClock, SystemClock
 from kafka_dr.clusters import Acl, AclOperation, AclPermission, PatternType, ResourceType, TopicPartition
 from kafka_dr.errors import Refused
@@ -157,6 +157,17 @@ def test_a_deny_that_was_lifted_and_is_still_in_force_is_named(in_force: bool) -
 
     found = denies_lifted(run)
 
+    again: list[frozenset[Acl]] = []
+    none = dict.fromkeys(("literal_topics", "topic_prefixes", "consumer_groups", "consumer_group_prefixes"), ())
+    run.group = SimpleNamespace(name="orders", canary_topic="orders.dr-canary", existing_replication=None, **none)
+
+    def lift(*stages: frozenset[Acl]) -> frozenset[Acl]:
+        again.extend(stages)
+        return stages[-1]
+
+    run.acl_changes = lambda *_: SimpleNamespace(lift=lift)
+    assert lift_all(run, "west", Guard()) == 1  # type: ignore[arg-type]
+    assert again[-1] == {deny}, "the next try lifts it again, and nothing of others"
     assert found.outcome == ("failed" if in_force else "ok")
     assert found.detail == (f"1 DENYs are left: {deny} on west" if in_force else "none of this project's DENYs is left")
 

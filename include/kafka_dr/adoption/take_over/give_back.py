@@ -14,11 +14,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from kafka_dr.adoption.handing_back import denies_lifted, hand_over, let_run, runs_again
+from kafka_dr.adoption.handing_back import denies_lifted, hand_over, let_run, lift_all, runs_again
 from kafka_dr.adoption.take_over.context import TakeOverContext
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.errors import TryAgain
-from kafka_dr.fencing import plan
 from kafka_dr.named_rows import positions_from_json, positions_to_json
 from kafka_dr.outcomes import Check
 from kafka_dr.register import Phase, RegisterConflict, RegisterState
@@ -111,7 +110,7 @@ def _undo(run: Run, state: RegisterState) -> Mapping[str, Any]:
     run.clients.register(state.standby).copy(state)
     copied = _end_flow(run, guard)
     handed = _hand_over(run, guard, copied)
-    lifted = {cluster: _lift_all(run, cluster, guard) for cluster in (state.standby, state.active)}
+    lifted = {cluster: lift_all(run, cluster, guard) for cluster in (state.standby, state.active)}
     resumed = _resume(run, guard)
     return {"epoch": state.epoch, **handed, "denies_lifted": sum(lifted.values()), "existing": resumed}
 
@@ -162,13 +161,6 @@ def _hand_over(run: Run, guard: RegisterGuard, copied: Mapping[TopicPartition, i
     if found.because:
         return {"copied_here": count, "copied_twice_at_most": count, "because": found.because}
     return {"copied_here": count, "handed_over": found.positions, "uncopied": list(found.uncopied)}
-
-
-def _lift_all(run: Run, cluster: str, guard: RegisterGuard) -> int:
-    """Lift every DENY that this project added to a cluster for this group; others stay."""
-    added = run.clients.register(cluster).added_acls(run.group.name, cluster)
-    existing = plan.existing_fence(run.group) | plan.existing_change_fence(run.group)
-    return len(run.acl_changes(cluster, guard).lift(existing, added.current - existing))
 
 
 def _resume(run: Run, guard: RegisterGuard) -> str:

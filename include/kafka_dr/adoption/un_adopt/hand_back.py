@@ -8,11 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from kafka_dr.adoption.handing_back import denies_lifted, hand_over, let_run, runs_again
+from kafka_dr.adoption.handing_back import denies_lifted, hand_over, let_run, lift_all, runs_again
 from kafka_dr.adoption.un_adopt.context import ReleaseContext
 from kafka_dr.adoption.un_adopt.stop_flow import FLOW_STOPPED
 from kafka_dr.errors import Refused
-from kafka_dr.fencing import plan
 from kafka_dr.named_rows import positions_from_json
 from kafka_dr.outcomes import Check
 from kafka_dr.register import Phase
@@ -37,11 +36,7 @@ def act(run: Run) -> Mapping[str, Any]:
     if context.ends_as("handed_back") != "handed_back":
         raise Refused(f"the release of {run.group.name} was abandoned: it stays adopted, and nothing is handed back")
     handed = _positions_handed_over(run, context) if context.hand_back_to == "existing" else "not wanted"
-    existing = plan.existing_fence(run.group) | plan.existing_change_fence(run.group)
-    lifted = 0
-    for cluster in (run.target, run.source):
-        added = run.clients.register(cluster).added_acls(run.group.name, cluster).current
-        lifted += len(run.acl_changes(cluster, guard).lift(existing, added - existing))
+    lifted = sum(lift_all(run, cluster, guard) for cluster in (run.target, run.source))
     resumed = "this project's connector continues"
     if context.hand_back_to == "existing":
         resumed = let_run(run, guard, context.existing, context.was)
