@@ -337,7 +337,6 @@ QUOTED: dict[str, tuple[str, ...]] = {
     "include/kafka_dr/audit/stranded.py": ("had crossed are gone there", "never crossed to"),
     # Reasons of rows: the digest of a plan that was approved before covers them.
     "include/kafka_dr/config_sync/rights.py": ("fence lies on top",),
-    "include/kafka_dr/config_sync/topics.py": ("on neither side", "do not tell this key"),
     "tests/unit/audit/test_stranded.py": ("had crossed are gone there", "never crossed to"),
 }
 

@@ -74,13 +74,13 @@ def known_to_last(context: GroupContext, cluster: str) -> Check:
 def seen_to_last(
     context: GroupContext, cluster: str, standing: RegisterState | None, *, also: Collection[str] = ()
 ) -> Check:
-    """Return the same; where it is unknown, put up a DENY that stops nobody, look whether it lasts, and lift it.
+    """Return the same; where it is unknown, add a DENY that stops nobody, look whether it lasts, and lift it.
 
     The cluster's register has to exist.
 
     :param standing: the record that the registers hold; ``None``: there is none
     :param also: principals whose DENYs have to last, next to those of the group's own
-    :raises KafkaDrError: the DENY could not be put up or lifted
+    :raises KafkaDrError: the DENY could not be added or lifted
     """
 
     def permission() -> RegisterState | None:

@@ -37,7 +37,7 @@ def before_the_audit(request: RunRequest, clients: Clients, *, create_canary_top
     """Ask what a take over needs, but for the audit of the copy, which may take hours.
 
     Nothing is changed, except if everything else is as it should be: where others apply access rules, a DENY that stops
-    nobody is put up and lifted again; and the canary topic is created if a person said so.
+    nobody is added and lifted again; and the canary topic is created if a person said so.
 
     :param request: of a take over
     """

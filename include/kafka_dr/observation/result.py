@@ -155,7 +155,7 @@ class FlowObservation:
         if lost:
             sentences.append(f"{_named(lost)} would find no position there, and auto.offset.reset would decide")
         if more := [f"{each.group} ({each.called})" for each in self.readers if each.best == "unknown"]:
-            sentences.append(f"An offset alone does not say whether these can go on: {_named(more)}")
+            sentences.append(f"An offset alone does not say whether these can resume: {_named(more)}")
         return sentences
 
     def to_json(self) -> dict[str, Any]:

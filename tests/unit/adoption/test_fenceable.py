@@ -192,7 +192,7 @@ def test_whether_denies_last_is_asked_by_claim_too_and_changes_nothing(monkeypat
     assert (found[EAST].outcome, found[WEST].outcome) == ("ok", "unknown")
 
 
-def test_a_deny_that_stops_nobody_is_put_up_for_the_old_principal_too_and_lifted_again() -> None:
+def test_a_deny_that_stops_nobody_is_added_for_the_old_principal_too_and_lifted_again() -> None:
     world = FencedClusters()
     world.outlived("east", hours=1)
 
@@ -233,7 +233,7 @@ def test_denies_that_somebody_removes_end_the_take_over_and_the_flow_can_only_be
     assert not world.registers["west"].added_acls("orders", "west").current
 
 
-def test_nothing_is_put_up_while_something_else_is_in_the_way_nor_in_a_dry_run() -> None:
+def test_nothing_is_added_while_something_else_is_in_the_way_nor_in_a_dry_run() -> None:
     world = FencedClusters()
     found = world.checks(Check("writers_of_the_copy", "failed", "somebody else may write"))
     assert found[WEST].outcome == "unknown"
@@ -243,7 +243,7 @@ def test_nothing_is_put_up_while_something_else_is_in_the_way_nor_in_a_dry_run()
         "excused",
         "warning",
     )
-    assert "a dry run puts up no DENY" in found[WEST].detail
+    assert "a dry run adds no DENY" in found[WEST].detail
     assert not world.rules["west"].seen | world.rules["east"].seen
     assert not world.created
 

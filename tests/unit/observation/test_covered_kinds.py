@@ -79,7 +79,7 @@ def test_the_sentence_names_them_and_counts_nothing_as_nothing() -> None:
     said = observed(SHARE, STREAMS).sentence
 
     assert "deliver at least 0 records again; no group is known to skip unread records; of workers it is not" in said
-    assert "these can go on: workers (share group), ledger (Kafka Streams application)." in said
+    assert "these can resume: workers (share group), ledger (Kafka Streams application)." in said
     assert "An offset alone" not in observed(SINK, CONNECT).sentence
 
 

@@ -50,7 +50,7 @@ def _of_the_audit(context: TakeOverContext) -> dict[str, Any]:
 def measured(context: TakeOverContext) -> dict[str, Any]:
     """Measure what the approvers are shown and what is no part of what is approved.
 
-    Positions are not asked for: to list them, Strimzi's operator has to be told to, which is a change.
+    Positions are not asked for: to list them, Strimzi's resource has to ask its operator, which is a change.
     """
     run, existing = context.run, context.existing
     return {

@@ -51,5 +51,5 @@ def _seen(run: Run, cluster: str, existing: str) -> Check:
 
 
 def _excused(check: Check, cluster: str) -> Check:
-    said = f"a dry run puts up no DENY, so nobody sees whether one outlasts a comparison of all rules on {cluster}"
+    said = f"a dry run adds no DENY, so nobody sees whether one outlasts a comparison of all rules on {cluster}"
     return replace(check, outcome="excused", detail=said)

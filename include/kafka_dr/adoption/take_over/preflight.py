@@ -1,7 +1,7 @@
 """Find out whether the existing replication can be taken over, and which faults of its copy there are.
 
 Nothing is changed on either cluster, except that the topics of the registers are created: the question is asked there.
-Where others apply access rules, and nobody has seen yet whether a DENY lasts, one that stops nobody is put up and then
+Where others apply access rules, and nobody has seen yet whether a DENY lasts, one that stops nobody is added and then
 lifted.
 """
 
