@@ -64,7 +64,7 @@ class PartitionAudit:
         follows the last copy on the target may be copies of what cannot be read.
         """
         end, (_, after) = self.logs.target_range.end, self.comparison.tail_indexes
-        waits = self.logs.observed and self.logs.more_on_source and after < len(self.logs.target)
+        waits = self.logs.more_on_source and after < len(self.logs.target)
         return int(self.logs.target.offsets[after]) if waits else end
 
     def take_arrivals(self, other: PartitionAudit) -> None:

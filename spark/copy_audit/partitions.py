@@ -31,8 +31,8 @@ class PartitionLogs:
     :param missing: records of the source that earlier audits reported lost, and that have not come
     :param observed: whether nobody can be asked how far the flow is, ever: all that follows the last copy may still
         come, and is late when it is too old
-    :param more_on_source: whether an open transaction hides the end of the source's log, so that the target may already
-        have copies of what cannot be read there
+    :param more_on_source: whether an open transaction hides the end of the source's log, and somebody else copies, so
+        that the target may already have copies of what cannot be read there
     """
 
     partition: int

@@ -1,4 +1,4 @@
-"""A cluster in memory, as who only reads it sees it; tests/contract/test_renamed_cluster.py holds it to a real one."""
+"""A cluster in memory, as who only reads it sees it; tests/contract holds it to a real one."""
 
 from __future__ import annotations
 
@@ -36,6 +36,7 @@ class MemoryCluster:
     :param kinds: of the groups that are none of consumers
     :param members: by group, its assignor and its members, each as client id and host
     :param groups_hidden: groups whose offsets, members and topics the principal may not see
+    :param aborted: by partition, the offsets of records whose transactions were aborted
     """
 
     name: str
@@ -49,6 +50,7 @@ class MemoryCluster:
     kinds: Mapping[str, ListedGroup] = field(default_factory=dict)
     members: Mapping[str, tuple[str, tuple[str, ...]]] = field(default_factory=dict)
     groups_hidden: Collection[str] = ()
+    aborted: Mapping[TopicPartition, Collection[int]] = field(default_factory=dict)
 
     @property
     def settings(self) -> ClientSettings:
@@ -116,9 +118,12 @@ class MemoryCluster:
     def last_stable_offsets(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
         return {p: min(end, self.open_from.get(p, end)) for p, end in self.high_watermarks(partitions).items()}
 
-    def read(self, ranges: Mapping[TopicPartition, OffsetRange], **_: Any) -> Iterator[Record]:
-        for partition, wanted in ranges.items():
-            yield from (r for r in self._records(partition) if wanted.start <= r.offset < wanted.end)
+    def read(
+        self, ranges: Mapping[TopicPartition, OffsetRange], *, isolation: str = "read_committed", **_: Any
+    ) -> Iterator[Record]:
+        for p, wanted in ranges.items():
+            hidden = self.aborted.get(p, ()) if isolation == "read_committed" else ()
+            yield from (r for r in self._records(p) if r.offset in wanted and r.offset not in hidden)
 
     def at(self, partitions: Iterable[TopicPartition], timestamp_ms: int) -> dict[TopicPartition, int | None]:
         return {

@@ -193,8 +193,8 @@ def dedicated(protection: Protection, *, commands: bool = True) -> OwnedFlow:
             "sync.topic.configs.enabled": "false",
             "offset-syncs.topic.location": "target",
             "refresh.topics.interval.seconds": 2,
-            # Which topics it copies is known by what it has committed.
-            "offset.flush.interval.ms": 500,
+            # Which topics it copies is known by what it has committed. Its worker gets what is said of its target.
+            f"{target}.offset.flush.interval.ms": 500,
         },
     )
     command = prepare(flow, protection.folder / "mm2", jvm=Jvm(java.java_home(os.environ), kafka))

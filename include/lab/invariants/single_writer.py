@@ -128,22 +128,20 @@ def _switch(observation: Observation, old: ActivePeriod, new: ActivePeriod, *, u
         before = write.at <= first.get(write.partition, until)
         if write.cluster == old.cluster and old.since <= write.at and before:
             last[write.partition] = max(write.at, last.get(write.partition, write.at))
-    unknown = [f"no write of {each} was acknowledged on {new.cluster}" for each in sorted(last) if each not in first]
+    silent = [f"no write of {each} was acknowledged on {new.cluster}" for each in sorted(last) if each not in first]
     gaps = {each: first[each] - last[each] for each in last if each in first}
     longest = max(gaps, key=lambda each: gaps[each], default=None)
     working = _first_by_group(observation.deliveries, new, until=until)
-    unknown += [
-        f"group {group} processed nothing on {new.cluster}" for group in observation.groups if group not in working
-    ]
+    idle = [f"group {group} processed nothing on {new.cluster}" for group in observation.groups if group not in working]
     restored = max([*first.values(), *working.values()], default=new.since) - new.since
     return Switch(
         source=old.cluster,
         target=new.cluster,
         since=new.since,
-        write_outage_seconds=None if unknown or longest is None else gaps[longest],
+        write_outage_seconds=None if silent or longest is None else gaps[longest],
         longest_at=longest,
-        restored_seconds=None if unknown else restored,
-        unknown=tuple(unknown),
+        restored_seconds=None if silent or idle else restored,
+        unknown=(*silent, *idle),
     )
 
 

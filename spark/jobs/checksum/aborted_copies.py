@@ -1,4 +1,4 @@
-"""Looks whether what seems foreign on the target of an observed flow was copied from transactions that were aborted.
+"""Looks whether what seems foreign on the target was copied from transactions that were aborted.
 
 Only somebody else's replicator may copy such records: this project's flows read committed records alone.
 """

@@ -75,7 +75,7 @@ class ComparedLogs:
                     quarantined=tuple(left_out["source"].get(partition, ())),
                     missing=_missing(each),
                     observed=resolved.observed,
-                    more_on_source=partition in resolved.source.hidden,
+                    more_on_source=resolved.by_others and partition in resolved.source.hidden,
                 )
             )
         return found

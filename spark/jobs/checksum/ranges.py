@@ -62,6 +62,11 @@ class ResolvedRanges:
     cautions: tuple[str, ...] = ()
 
     @property
+    def by_others(self) -> bool:
+        """Whether somebody else copies, who may read what is not committed: this project's flows do not."""
+        return self.observed or self.positions is None
+
+    @property
     def partitions(self) -> list[TopicPartition]:
         """Every partition that either cluster has."""
         return sorted(self.source.ranges.keys() | self.target.ranges.keys())

@@ -239,7 +239,7 @@ class ChecksumRun:
                 lookups=lookups,
                 late_before=int(late_before.timestamp() * 1000),
             )
-            if resolved.observed:
+            if resolved.by_others:
                 special = Special(resolved.compacted, resolved.restamped)
                 found = aborted_named(
                     self.store.log, topic, (logs, found), source=self.source.settings, special=special

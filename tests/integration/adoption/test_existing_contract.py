@@ -97,7 +97,7 @@ def test_what_it_says_of_itself_can_be_read_journaled_and_holds(
     with flow.protection.cluster("east", "admin") as east:
         topics = sorted(east.topics.names())
     # A process is known by what it has committed.
-    eventually(lambda: adapter.unfit(topics) == (), seconds=30)
+    eventually(lambda: adapter.unfit(topics) == ())
 
 
 def test_it_stops_and_runs_again_as_often_as_it_is_asked_without_a_gap_or_refuses_to(

@@ -263,6 +263,9 @@ def test_a_group_that_does_not_work_on_the_new_cluster_is_not_good() -> None:
     verdict = check_invariants(replace(world, deliveries=east_only), PERIODS)
     assert verdict.unknown == (f"group {GROUP} processed nothing on west",)
     assert not verdict.held
+    (lived,) = verdict.switches
+    assert lived.restored_seconds is None
+    assert lived.write_outage_seconds == 102.0, "those who write do not wait for a group"
 
 
 def test_nothing_acknowledged_at_all_is_unknown() -> None:

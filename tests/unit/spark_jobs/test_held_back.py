@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from jobs.checksum.outcome import blocked_too_long, held_since
@@ -45,3 +46,13 @@ def test_another_transaction_begins_to_count_again_and_none_ends_it() -> None:
     seen = PartitionState(held=held_since(P, PartitionState(), resolved(AT, hidden_from=30)))
     assert blocked_too_long(P, seen, resolved(AT + 2 * MINUTE, hidden_from=40), MINUTE) == []
     assert held_since(P, seen, resolved(AT, hidden_from=None)) == (None, None)
+
+
+def test_only_this_projects_flows_are_known_to_read_what_is_committed() -> None:
+    """Of a flow that nobody can ask how far it is, and of one that is going to be taken over, that is not known."""
+    own = resolved(AT, hidden_from=None)
+    assert [each.by_others for each in (own, replace(own, positions=None), replace(own, observed=True))] == [
+        False,
+        True,
+        True,
+    ]

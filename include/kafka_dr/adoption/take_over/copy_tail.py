@@ -1,37 +1,31 @@
-"""Compares the tail of a copy on both clusters: again and again while it grows, and once more when it does not."""
+"""Compares the tail of a copy on both clusters, part by part: while it grows, and to its end when it does not."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import replace
 
-from kafka_dr.adoption.take_over.tail import PartitionTail, TailFault, judged, unexplained
+from kafka_dr.adoption.take_over.tail import (
+    OtherRecords,
+    PartitionTail,
+    TailFault,
+    judged,
+    up_to_last_copy,
+)
+from kafka_dr.adoption.take_over.tail_parts import GROWTH, MOST_OFFSETS, HeldTail, TailPart, batch_of, part_from
 from kafka_dr.audit.corruption import Parts
 from kafka_dr.clusters import KafkaCluster
-from kafka_dr.errors import Refused
-from kafka_dr.observation.comparison import compare
-from kafka_dr.observation.meaning import Circumstances
+from kafka_dr.clusters.flow_ends import held
+from kafka_dr.clusters.log import Isolation
 from kafka_dr.observation.records import ReadLog, SeenRecord
-from kafka_dr.offsets.translate.read_logs import held_by
 from kafka_dr.parallel import at_once
 from kafka_dr.positions import OffsetRange, SeedPoint, TopicPartition
 
-#: Offsets that are compared at once; more are left to the audit.
-MOST_OFFSETS = 500_000
-#: Offsets of the source before a tail in which the original of a second copy is looked for.
-_BEFORE = 50_000
+#: Offsets of the source before a tail in which the original of a second copy is looked for; the more distant ones only
+#: if it is not among the nearer ones.
+_LOOK_BACK = (50_000, MOST_OFFSETS // 2)
 
 Ranges = Mapping[TopicPartition, OffsetRange]
-
-
-@dataclass(frozen=True, slots=True)
-class _TailRanges:
-    """What is compared of each partition now, and what both clusters hold."""
-
-    source: Ranges
-    target: Ranges
-    source_held: Ranges
-    target_held: Ranges
 
 
 class CopyTail:
@@ -45,87 +39,138 @@ class CopyTail:
     def __init__(self, source: KafkaCluster, target: KafkaCluster, begin: Mapping[TopicPartition, SeedPoint]) -> None:
         self._source = source
         self._target = target
-        self._points = dict(begin)
-        self._tails: dict[TopicPartition, PartitionTail] = {}
+        self._tails = {p: PartitionTail(point, 0) for p, point in begin.items()}
+        #: What the clusters held at the first look, and at the last one.
+        self._first: dict[TopicPartition, HeldTail] = {}
+        self._held: dict[TopicPartition, HeldTail] = {}
+        self._sizes: dict[TopicPartition, int] = {}
+        #: By partition whose next records may be copies of what is not committed: up to where that was decided.
+        self._waiting: dict[TopicPartition, int] = {}
 
     @property
     def tails(self) -> dict[TopicPartition, PartitionTail]:
-        """What was found of each partition until now."""
-        return dict(self._tails)
+        """What was found of each partition until now, of those that were asked for."""
+        return {p: self._tails[p] for p in self._held}
 
-    def advance(self, partitions: Collection[TopicPartition]) -> dict[TopicPartition, PartitionTail]:
-        """Compare what was copied since the last time, and return what was found of each partition until now.
+    @property
+    def left(self) -> dict[TopicPartition, int]:
+        """How many offsets of the target were not compared yet at the last look, where there are any."""
+        left = {p: each.target.end - self._tails[p].point.target for p, each in self._held.items()}
+        return {p: count for p, count in left.items() if count > 0}
+
+    @property
+    def held_back(self) -> dict[TopicPartition, int]:
+        """Where transactions of the source are still open that were open at the first look.
+
+        By partition of which something is left: the offset from which on nobody knows what will be committed.
+        """
+        return {p: self._held[p].stable for p in self.left if self._held[p].stable < self._first[p].written}
+
+    def advance(self, partitions: Collection[TopicPartition]) -> None:
+        """Compare the next part of what was copied; of several partitions at once, if they fit.
 
         :param partitions: of the target
-        :raises Refused: there is too much to compare
         """
-        ranges = self._ranges(partitions)
-        count = sum(len(each) for each in (*ranges.source.values(), *ranges.target.values()))
-        if count > MOST_OFFSETS:
-            raise Refused(
-                f"{count:,} offsets are to be compared since the audit, and {MOST_OFFSETS:,} are compared at once: the "
-                "audit is too old, so audit again"
-            )
+        self._look(partitions)
+        left = self.left
+        parts = {p: self._part(p) for p in left if self._waiting.get(p) != self._held[p].stable}
+        if not parts:
+            return
+        batch = batch_of(parts, left)
         on_source, on_target = at_once(
-            lambda: _read(self._source, ranges.source), lambda: _read(self._target, ranges.target)
+            lambda: _read(self._source, {p: parts[p].source for p in batch}),
+            lambda: _read(self._target, {p: parts[p].target for p in batch}),
         )
-        compacted = self._compacted({p.topic for p in partitions})
-        for p in partitions:
-            source = ReadLog(on_source[p], ranges.source[p], ranges.source_held[p])
-            target = ReadLog(on_target[p], ranges.target[p], ranges.target_held[p])
-            self._compare(p, source, target, compacted=p.topic in compacted)
-        return self.tails
+        compacted = self._compacted({p.topic for p in batch})
+        for p in batch:
+            source = ReadLog(on_source[p], parts[p].source, self._held[p].source)
+            target = ReadLog(on_target[p], parts[p].target, self._held[p].target)
+            self._compare(p, parts[p], source, target, compacted=p.topic in compacted)
 
-    def _ranges(self, partitions: Collection[TopicPartition]) -> _TailRanges:
-        # In this order: what the target has by then, the source has, too.
-        target = held_by(self._target, partitions)
-        source = held_by(self._source, partitions)
-        for p in partitions:
-            self._points.setdefault(p, SeedPoint(source[p].start, target[p].start))
-        return _TailRanges(
-            {p: _from(self._points[p].source, source[p]) for p in partitions},
-            {p: _from(self._points[p].target, target[p]) for p in partitions},
-            source,
-            target,
-        )
+    def _look(self, partitions: Collection[TopicPartition]) -> None:
+        # In this order: what the target has by then, the source has, too; and what is decided is asked last.
+        target = held(self._target, partitions)
+        written = self._source.topics.high_watermarks(partitions)
+        source = held(self._source, partitions)
+        self._held = {p: HeldTail(source[p], target[p], written[p]) for p in partitions}
+        self._first = self._held | self._first
+        for p, each in self._held.items():
+            found = self._tails.setdefault(p, PartitionTail(SeedPoint(each.source.start, each.target.start), 0))
+            count = each.source.start - found.point.source
+            # A log that is empty now holds nothing to copy.
+            if count > 0 and len(each.source):
+                fault = TailFault("deleted", p, found.point.source, None, count)
+                point = found.point._replace(source=each.source.start)
+                self._tails[p] = replace(found, point=point, faults=(*found.faults, fault))
 
-    def _compare(self, p: TopicPartition, source: ReadLog, target: ReadLog, *, compacted: bool) -> None:
-        begin, earlier = self._points[p], self._tails.get(p)
-        found = compare(p, source, target, Circumstances(late_before=0, compacted=compacted))
-        before = self._before(p, begin, source.held) if unexplained(found) else frozenset()
-        tail = judged(found, SeedPoint(max(begin.source, source.read.start), begin.target), before)
-        faults = (*(earlier.faults if earlier else ()), *_deleted(p, begin, source), *tail.faults)
-        self._tails[p] = PartitionTail(tail.point, tail.records + (earlier.records if earlier else 0), faults)
-        self._points[p] = tail.point
+    def _part(self, p: TopicPartition) -> TailPart:
+        now, first = self._held[p], self._first[p]
+        same_copy = now.target.end == first.target.end and now.stable >= first.written
+        decided = now.stable >= now.written or same_copy
+        return part_from(self._tails[p].point, now, decided=decided, size=self._sizes.get(p, 1))
 
-    def _before(self, p: TopicPartition, begin: SeedPoint, held: OffsetRange) -> frozenset[Parts]:
-        """Return the records of the source right before what is compared."""
-        start = max(held.start, begin.source - _BEFORE)
-        wanted = OffsetRange(start, max(start, begin.source))
-        return frozenset(record.parts for record in _read(self._source, {p: wanted})[p])
+    def _compare(self, p: TopicPartition, part: TailPart, source: ReadLog, target: ReadLog, *, compacted: bool) -> None:
+        before = self._tails[p]
+        known = (source, target) if part.complete else up_to_last_copy(source, target)
+        found = None
+        if part.complete or known[1].read.end > before.point.target:
+            found = self._judged(p, *known, compacted=compacted)
+        if found is None or (compacted and found.faults and not part.complete):
+            # Nothing follows from it; or it seems to be lost, and the later record that replaced it was not read.
+            if part.grows:
+                self._sizes[p] = self._sizes.get(p, 1) * GROWTH
+                return
+            if part.waits:
+                self._waiting[p] = self._held[p].stable
+                return
+            found = self._judged(p, source, target, compacted=compacted)
+        self._sizes.pop(p, None)
+        self._tails[p] = PartitionTail(found.point, before.records + found.records, (*before.faults, *found.faults))
+
+    def _judged(self, p: TopicPartition, source: ReadLog, target: ReadLog, *, compacted: bool) -> PartitionTail:
+        point = self._tails[p].point
+        begin = SeedPoint(max(point.source, source.read.start), point.target)
+        found = judged(p, source, target, begin, compacted=compacted)
+        if found.records == len(target.records):
+            return found
+        for count in _LOOK_BACK:
+            others = self._others(p, source, count)
+            found = judged(p, source, target, begin, others, compacted=compacted)
+            if found.explained or source.read.start - count <= source.held.start:
+                break
+        return found
+
+    def _others(self, p: TopicPartition, source: ReadLog, count: int) -> OtherRecords:
+        """Read what else of the source the target may have copies of.
+
+        :param count: how many offsets before what was read
+        """
+        begin = source.read.start
+        wanted = OffsetRange(max(min(source.held.start, begin), begin - count), source.read.end)
+        before = _read(self._source, {p: OffsetRange(wanted.start, begin)})[p]
+        committed = {record.offset for record in (*before, *source.records)}
+        aborted: frozenset[Parts] = frozenset()
+        if len(committed) < len(wanted):
+            every = _read(self._source, {p: wanted}, "read_uncommitted")[p]
+            aborted = frozenset(record.parts for record in every if record.offset not in committed)
+        return OtherRecords(frozenset(record.parts for record in before), aborted)
 
     def _compacted(self, topics: Collection[str]) -> frozenset[str]:
-        both = at_once(lambda: self._source.topics.configs(topics), lambda: self._target.topics.configs(topics))
+        both = at_once(lambda: self._source.configs.describe(topics), lambda: self._target.configs.describe(topics))
+        for error in (error for found in both for error in found.errors.values()):
+            raise error
         return frozenset(
-            topic for found in both for topic, config in found.items() if "compact" in config.get("cleanup.policy", "")
+            topic
+            for found in both
+            for topic, config in found.configs.items()
+            if "compact" in (config["cleanup.policy"].value or "")
         )
 
 
-def _from(start: int, held: OffsetRange) -> OffsetRange:
-    begin = max(start, held.start)
-    return OffsetRange(begin, max(begin, held.end))
-
-
-def _read(cluster: KafkaCluster, ranges: Ranges) -> dict[TopicPartition, list[SeenRecord]]:
+def _read(
+    cluster: KafkaCluster, ranges: Ranges, isolation: Isolation = "read_committed"
+) -> dict[TopicPartition, list[SeenRecord]]:
     found: dict[TopicPartition, list[SeenRecord]] = {p: [] for p in ranges}
-    for record in cluster.log.read({p: each for p, each in ranges.items() if len(each)}):
+    for record in cluster.log.read({p: each for p, each in ranges.items() if len(each)}, isolation=isolation):
         found[record.topic_partition].append(SeenRecord.of(record))
     return found
-
-
-def _deleted(p: TopicPartition, begin: SeedPoint, source: ReadLog) -> tuple[TailFault, ...]:
-    """Name what the source has deleted before it was compared; a log that is empty now holds nothing to copy."""
-    count = source.held.start - begin.source
-    if count <= 0 or not len(source.held):
-        return ()
-    return (TailFault("deleted", p, begin.source, None, count),)

@@ -10,17 +10,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from kafka_dr.adoption.take_over.ahead import compare_ahead
 from kafka_dr.adoption.take_over.context import TakeOverContext
-from kafka_dr.adoption.take_over.copy_tail import CopyTail
-from kafka_dr.adoption.take_over.tail import unapproved
 from kafka_dr.clock import Clock
 from kafka_dr.clusters import TopicPartition
-from kafka_dr.errors import KafkaDrError, Refused, TryAgain
+from kafka_dr.errors import KafkaDrError, TryAgain
 from kafka_dr.fencing import open_transactions, plan
 from kafka_dr.named_rows import positions_from_json, positions_to_json
 from kafka_dr.outcomes import Check
 from kafka_dr.register import Phase
-from kafka_dr.register.taken_over import EXISTING, TAIL_SEEN, points_from_json, points_to_json
+from kafka_dr.register.taken_over import EXISTING
 from kafka_dr.replication.existing import ExistingReplication, ExistingStatus
 from kafka_dr.runs.end_transactions import end_transactions
 from kafka_dr.runs.run import Run
@@ -55,7 +54,7 @@ def act(run: Run) -> Mapping[str, Any]:
     """Compare near to the head, journal what is there, stop it, deny its principal, end what is open."""
     context, guard = TakeOverContext(run), run.guard(Phase.ADOPTING)
     seconds = run.group.timing.step_deadline_seconds
-    compared = _compare_ahead(run, context)
+    compared = compare_ahead(run, context)
     if EXISTING not in run.journal:
         guard.require()
         run.write_fact(EXISTING, _seen(run, context))
@@ -93,57 +92,6 @@ def prove(run: Run) -> Sequence[Check]:
 def copy_ends(run: Run) -> dict[TopicPartition, int]:
     """Return the log ends of the standby, by partition, as they were journaled after the fence."""
     return positions_from_json(run.own_fact("copy_ends")["ends"])
-
-
-def tail_of(run: Run, context: TakeOverContext) -> CopyTail:
-    """Return the tail of the copy from where it was compared the last time: by the audit, or ahead of the fence."""
-    begin = dict(context.approved.compared)
-    if (seen := run.journal.get(TAIL_SEEN)) is not None:
-        begin |= {p: points[0] for p, points in points_from_json(seen["compared"]).items()}
-    source, target = (run.clients.cluster(cluster, "audit") for cluster in (run.source, run.target))
-    return CopyTail(source, target, begin)
-
-
-def _compare_ahead(run: Run, context: TakeOverContext) -> int:
-    """Compare the tail while it grows, until little is left, and return how many records were equal.
-
-    :raises Refused: it has faults that nobody approved, or too much is left; nothing is stopped then
-    """
-    if EXISTING in run.journal:
-        return 0
-    partitions, only_on_target = context.shared()
-    if only_on_target:
-        raise Refused(
-            f"{only_on_target[0]} is only on {run.target}, so it is no copy: delete it, then trigger a new run"
-        )
-    tail, limit = tail_of(run, context), run.group.thresholds.max_tail_records
-    topics = run.clients.cluster(run.target, "audit").topics
-
-    def left() -> int:
-        found = tail.advance(partitions)
-        _refuse_faults(run, tail)
-        ends = topics.last_stable_offsets(partitions)
-        return sum(max(0, ends[p] - found[p].point.target) for p in partitions)
-
-    seconds = run.group.timing.step_deadline_seconds
-    waiting = wait_until(left, lambda found: found <= limit, clock=run.clock, seconds=seconds)
-    if waiting > limit:
-        raise Refused(
-            f"{waiting:,} records of the copy are not compared after {seconds:g} s, {limit:,} are allowed "
-            "(thresholds.max_tail_records), so nothing was stopped: try again when less is copied"
-        )
-    found = tail.tails
-    run.write_fact(TAIL_SEEN, {"compared": points_to_json({p: (each.point,) for p, each in found.items()})})
-    return sum(each.records for each in found.values())
-
-
-def _refuse_faults(run: Run, tail: CopyTail) -> None:
-    if faults := unapproved(tail.tails, duplicates_pass=run.group.audits.duplicates == "report"):
-        shown = "; ".join(map(str, faults[:3])) + (f"; and {len(faults) - 3} more" if len(faults) > 3 else "")
-        raise Refused(
-            f"since the audit the copy has faults that nobody has approved: {shown}. Nothing is taken over: trigger a "
-            "new run, whose audit counts them"
-        )
 
 
 def _seen(run: Run, context: TakeOverContext) -> dict[str, Any]:
