@@ -85,7 +85,7 @@ def _go(context: GroupContext, asked: _Asked, attempt: Attempt) -> tuple[StepOut
         create_registers(context)
     standing = context.read_register_state()
     if ended := _without_adopting(context, standing):
-        return ended
+        return _with_its_route(context, standing, ended, dry_run=asked.dry_run)
     if standing is not None and _is_adoption(standing):
         state = standing
     else:
@@ -133,6 +133,19 @@ def _without_adopting(context: GroupContext, standing: RegisterState | None) -> 
     if not standing.is_adopted:
         return "refused", f"{said}: {way_out(standing)}"
     return "passed", f"{name} is adopted: {standing.phase} on {standing.active} (epoch {standing.epoch})"
+
+
+def _with_its_route(
+    context: GroupContext, found: RegisterState | None, ended: tuple[StepOutcome, str], *, dry_run: bool
+) -> tuple[StepOutcome, str]:
+    """Write the route of an adopted group if somebody has removed it: applications would find no cluster."""
+    lost = found is not None and found.phase is Phase.STABLE and context.clients.router(context.group).read() is None
+    if found is None or ended[0] != "passed" or not lost:
+        return ended
+    said = f"{ended[1]}; it had no route"
+    if dry_run:
+        return "would_do", f"{said}: a real run writes one to {found.active}"
+    return "done", f"{said}, and has one to {write_first_route(context, found)} now"
 
 
 def wait_until_led(context: GroupContext, cluster: str) -> None:

@@ -8,6 +8,7 @@ from kafka_dr.adoption import canary_topic
 from kafka_dr.adoption.take_over.checks import take_over_checks
 from kafka_dr.adoption.take_over.context import TakeOverContext
 from kafka_dr.adoption.take_over.denies_last import with_lasting_seen
+from kafka_dr.approvals.who_may_answer import enough
 from kafka_dr.checks.cluster_checks import right_clusters
 from kafka_dr.outcomes import Check
 from kafka_dr.register import Phase
@@ -41,8 +42,9 @@ def before_the_audit(request: RunRequest, clients: Clients, *, create_canary_top
 
     :param request: of a take over
     """
-    context = TakeOverContext(Run(request, clients))
-    checks = with_lasting_seen(context, take_over_checks(context, audited=False))
+    run = Run(request, clients)
+    context = TakeOverContext(run)
+    checks = (enough(run), *with_lasting_seen(context, take_over_checks(context, audited=False)))
     if not all(each.passes for each in checks):
         return checks
     return (*checks, with_canary_topic(request, clients, create=create_canary_topic))

@@ -106,9 +106,8 @@ class ManualApprovalSensor(ApprovalOperator):
         if request.dry_run:
             with plain_errors():
                 group = read_topology(os.environ).group(request.protection_group)
-            self.log.info(
-                "Dry run: nobody is asked. In a real run these people may answer: %s.", ", ".join(group.approvers)
-            )
+            allowed = (*group.approvers, *(f"whoever has the role {role}" for role in group.approver_roles))
+            self.log.info("Dry run: nobody is asked. In a real run these may answer: %s.", ", ".join(allowed))
             return None
         with plain_errors(), open_clients() as clients:
             return ask_approval(request, clients, page=self.page(context))

@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from kafka_dr.adoption.adopt import adopt
 from kafka_dr.clusters import AclOperation, AclPermission, OffsetRange, TopicPartition
 from kafka_dr.failover.runner import run_step
 from kafka_dr.failover.unplanned import translate_without_source
@@ -138,6 +140,8 @@ def placed_without_source(protection: Protection, clients: Clients) -> tuple[dic
     placed = translate_without_source.translate(run, {}, known)
     again = [each.redelivered_at_most for each in placed]
     return to_commit(placed)[f"{protection.name}-slow"], sum(count for count in again if count is not None)
+    with protection.clients() as clients:
+        assert_a_lost_route_is_written_again(protection, clients)
 
 
 def assert_promise_kept(
@@ -153,6 +157,20 @@ def assert_promise_kept(
         twice += sum(count - (value in unread) for value, count in delivered.items())
     assert twice <= promised <= twice + 20
     assert twice >= 200
+
+
+def assert_a_lost_route_is_written_again(protection: Protection, clients: Clients) -> None:
+    """A group that a run has moved is adopted again by nothing but its route, if somebody has removed that."""
+    router = clients.router(protection.group)
+    assert adopt(protection.name, clients, "nothing-to-do").outcome == "passed"
+    Path(protection.group.route.path).unlink()
+    assert adopt(protection.name, clients, "try", dry_run=True).outcome == "would_do"
+    assert router.read() is None
+    assert adopt(protection.name, clients, "again").outcome == "done"
+    route, state = router.read(), protection.state("west")
+    assert route is not None
+    assert state is not None
+    assert (route.active, route.epoch) == (state.active, state.epoch)
 
 
 def assert_nothing_missing_or_twice(protection: Protection, ledger: Ledger, seed: FlowSeed) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -77,9 +77,15 @@ def test_faults_are_counted_by_topic_and_kind_and_what_may_still_come_is_none(tm
         "REPLAY: 15 records of orders.payments-0 from target offset 100 on",
         "LOST: 5 records of orders.payments-0 from source offset 80 on",
     )
-    assert (found.at, found.whole, found.report) == (AT, True, FOLDER)
+    assert (found.at, found.ended_at, found.whole, found.report) == (AT, AT, True, FOLDER)
     written = (tmp_path / FOLDER / "report.json").read_bytes() + (tmp_path / FOLDER / "findings.jsonl").read_bytes()
     assert found.sha256 == hashlib.sha256(written).hexdigest()
+
+
+def test_its_age_begins_when_it_has_compared_everything_which_may_take_hours(tmp_path: Path) -> None:
+    filed(tmp_path, report(seconds={"read": 7000.5, "total": 7200.0}))
+    found = audited_copy(tmp_path, FLOW)
+    assert (found.at, found.ended_at) == (AT, AT + timedelta(hours=2))
 
 
 def test_what_is_approved_is_journaled_and_read_back_as_it_was(tmp_path: Path) -> None:

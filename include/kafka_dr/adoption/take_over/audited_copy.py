@@ -12,7 +12,7 @@ import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from kafka_dr.audit import AuditKind, ResultStore, ResultUnreadable
@@ -40,6 +40,7 @@ class AuditedCopy:
     """The copy, as one audit of all of it found it.
 
     :param at: when the ends of the logs were read
+    :param ended_at: when it had compared them
     :param report: the folder of its report, below the evidence root
     :param sha256: of the report and of its findings
     :param verdict: ``equal``, ``findings`` or ``unknown``
@@ -54,6 +55,7 @@ class AuditedCopy:
     """
 
     at: datetime
+    ended_at: datetime
     report: str
     sha256: str
     verdict: str
@@ -143,6 +145,7 @@ def _folder(flow: Flow, stamp: str) -> str:
 
 def _read(folder: str, report: bytes, lines: bytes) -> AuditedCopy:
     said = json.loads(report)
+    at = datetime.fromisoformat(said["at"])
     copied: dict[TopicPartition, SeedPoint] = {}
     pairs: dict[TopicPartition, Sequence[SeedPoint]] = {}
     displaced: list[Displaced] = []
@@ -161,7 +164,8 @@ def _read(folder: str, report: bytes, lines: bytes) -> AuditedCopy:
     for each in found:
         counts.setdefault(each["topic"], Counter())[each["kind"]] += int(each["count"])
     return AuditedCopy(
-        at=datetime.fromisoformat(said["at"]),
+        at=at,
+        ended_at=at + timedelta(seconds=float(said.get("seconds", {}).get("total", 0.0))),
         report=folder,
         sha256=hashlib.sha256(report + lines).hexdigest(),
         verdict=str(said["verdict"]),

@@ -203,10 +203,10 @@ def _audit_covers_the_copy(context: TakeOverContext) -> Check:
         wrong.append(f"its result is unknown: {found.sentence}")
     if not found.whole:
         wrong.append("it did not begin at the start of the logs")
-    age, allowed = run.clock.now() - found.at, timedelta(seconds=run.group.audits.checksum_max_age_seconds)
+    age, allowed = run.clock.now() - found.ended_at, timedelta(seconds=run.group.audits.checksum_max_age_seconds)
     if age > allowed:
         wrong.append(
-            f"it is {age.total_seconds():.0f} s old, {allowed.total_seconds():g} s are allowed "
+            f"it ended {age.total_seconds():.0f} s ago, {allowed.total_seconds():g} s are allowed "
             "(audits.checksum_max_age_seconds)"
         )
     now = _topic_ids(run)
