@@ -131,6 +131,8 @@ def test_a_flow_with_faults_is_taken_over_under_load_and_then_failed_over(
     assert r"at most 200 records read again \(200 are second copies" in question
     assert_promise_kept(protection, *without_source, seed)
     assert records[-1].facts["seconds_until_adopted"] < 60
+    with protection.clients() as clients:
+        assert_a_lost_route_is_written_again(protection, clients)
 
 
 def placed_without_source(protection: Protection, clients: Clients) -> tuple[dict[TopicPartition, int], int]:
@@ -140,8 +142,6 @@ def placed_without_source(protection: Protection, clients: Clients) -> tuple[dic
     placed = translate_without_source.translate(run, {}, known)
     again = [each.redelivered_at_most for each in placed]
     return to_commit(placed)[f"{protection.name}-slow"], sum(count for count in again if count is not None)
-    with protection.clients() as clients:
-        assert_a_lost_route_is_written_again(protection, clients)
 
 
 def assert_promise_kept(
