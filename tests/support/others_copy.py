@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import json
-import os
 import struct
 import subprocess
-import sys
 import time
 import uuid
 from collections.abc import Iterable, Iterator
@@ -15,7 +12,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import yaml
 from confluent_kafka import Producer
 
 from kafka_dr.clock import SystemClock
@@ -33,8 +29,8 @@ from kafka_dr.positions import TopicPartition
 from kafka_dr.waiting import wait_until
 from lab import rights
 from lab.api import Lab
+from support.observed_command import FROM_EAST_TO_WEST, run_observing
 
-_INCLUDE = Path(__file__).resolve().parents[2] / "include"
 _OPERATIONS = (AclOperation.READ, AclOperation.DESCRIBE, AclOperation.DESCRIBE_CONFIGS)
 
 
@@ -154,8 +150,7 @@ class OthersCopy:
     def declared(self, **more: Any) -> dict[str, Any]:
         """Return the flow as the topology declares it."""
         return {
-            "source": {"name": "east", "connection": "kafka_east_observer"},
-            "target": {"name": "west", "connection": "kafka_west_observer"},
+            **FROM_EAST_TO_WEST,
             "naming": {"policy": "default", "source_alias": self.alias},
             "topics": [self.topic],
             "consumer_group_prefixes": [f"orders-{self.alias}-"],
@@ -164,28 +159,4 @@ class OthersCopy:
 
     def run(self, *arguments: str, **more: Any) -> subprocess.CompletedProcess[str]:
         """Run a command with a topology of this flow alone, as a person does on the first day."""
-        topology, connections = self.folder / "observed.yaml", self.folder / "observed.json"
-        stored = {"evidence": {"root": str(self.folder)}, "observed_flows": {"theirs": self.declared(**more)}}
-        topology.write_text(yaml.safe_dump(stored))
-        connections.touch(mode=0o600)
-        connections.write_text(
-            json.dumps(
-                {
-                    f"kafka_{name}_observer": {
-                        "conn_type": "kafka",
-                        "extra": self.lab.client_settings(name, rights.AUDIT),
-                    }
-                    for name in ("east", "west")
-                }
-            )
-        )
-        kept = {name: value for name, value in os.environ.items() if not name.startswith(("AIRFLOW", "KAFKA_DR"))}
-        files = {"KAFKA_DR_TOPOLOGY": str(topology), "KAFKA_DR_CONNECTIONS": str(connections)}
-        return subprocess.run(
-            [sys.executable, "-m", "kafka_dr", *arguments],
-            env={**kept, **files, "PYTHONPATH": str(_INCLUDE), "COLUMNS": "200"},
-            capture_output=True,
-            text=True,
-            timeout=180,
-            check=False,
-        )
+        return run_observing(self.lab, self.folder, {"theirs": self.declared(**more)}, *arguments)

@@ -9,12 +9,13 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from kafka_dr.clusters import Acl, AclOperation, AclPermission, PatternType, ResourceType, TopicPartition
+from kafka_dr.clusters.writing import NewRecord
 from kafka_dr.topology import ExistingReplicationSpec
 from lab import jars, java, rights
 from lab.bootstrap import cache_folder
@@ -22,11 +23,14 @@ from lab.credentials import write_private
 from lab.jvm import Jvm
 from lab.mirrormaker import MirroredFlow, prepare
 from support.protection import Protection
+from support.waiting import eventually
 
 #: Writes the copy. No group of these tests uses it otherwise.
 PRINCIPAL = rights.DRILL
 _COPIER = Path(__file__).with_name("record_copier.py")
 _SECONDS = 120.0
+#: No process of a test runs as long: it commits nothing.
+_NEVER_MILLISECONDS = 3_600_000
 #: For a shell: the state of the process P. One that has ended may not be reaped yet.
 _STATE = "$(cut -d ' ' -f 3 /proc/$P/stat 2>/dev/null)"
 _WRITES = (AclOperation.WRITE, AclOperation.DESCRIBE, AclOperation.CREATE, AclOperation.ALTER)
@@ -37,14 +41,18 @@ class OwnedFlow:
     """Such a process for one group, from east to west.
 
     :param argv: starts it
+    :param without_commits: starts it so that it commits nothing before it is killed
     :param says: what the topology says of it
+    :param begin_at: makes it begin at these offsets, next to read; before it has run
     :param commands: whether its owner's commands are declared
     :param others: what else it needs on west
     """
 
     protection: Protection
     argv: Sequence[str]
+    without_commits: Sequence[str]
     says: Mapping[str, object]
+    begin_at: Callable[[Mapping[TopicPartition, int]], None]
     commands: bool = True
     others: Sequence[Acl] = ()
     log: Path = field(init=False)
@@ -75,19 +83,24 @@ class OwnedFlow:
             admin.acls.add([*acls, *self.others])
 
     def start(self) -> None:
-        """Start it as its owner does."""
+        """Start it as its owner does, unless it runs."""
         subprocess.run(["/bin/sh", str(self._start())], check=True)
 
+    def start_without_commits(self) -> None:
+        """Start it so that it commits nothing before it is killed, and copies all of that again when it runs next."""
+        subprocess.run(["/bin/sh", str(self._start("start-without-commits.sh", self.without_commits))], check=True)
+
     def kill(self) -> None:
-        """End it without any time to commit."""
+        """End it without any time to commit, and wait until it has ended."""
         with suppress(FileNotFoundError, ProcessLookupError):
             os.kill(int(self._process_file.read_text()), signal.SIGKILL)
+        eventually(lambda: not self.is_running())
 
     def is_running(self) -> bool:
         """Whether the process is there."""
         try:
             stat = Path(f"/proc/{int(self._process_file.read_text())}/stat").read_text()
-        except FileNotFoundError:
+        except (FileNotFoundError, ProcessLookupError):
             return False
         return stat.rsplit(")", 1)[1].split()[0] != "Z"
 
@@ -108,16 +121,21 @@ class OwnedFlow:
         with self.protection.cluster("west", "admin") as admin:
             admin.acls.remove(self.others)
 
-    def _start(self) -> Path:
-        """Start it, unless it runs."""
-        file = self.protection.folder / "start.sh"
+    def _start(self, name: str = "start.sh", argv: Sequence[str] | None = None) -> Path:
+        """Return a program that starts it, unless it runs.
+
+        :param argv: other than its owner uses
+        """
+        file = self.protection.folder / name
         log, pid = shlex.quote(str(self.log)), shlex.quote(str(self._process_file))
         runs = f"P=$(cat {pid} 2>/dev/null || echo none)\ncase {_STATE} in Z|'') ;; *) exit 0;; esac"
-        file.write_text(f"{runs}\nsetsid {shlex.join(self.argv)} >> {log} 2>&1 < /dev/null &\necho $! > {pid}\n")
+        file.write_text(
+            f"{runs}\nsetsid {shlex.join(argv or self.argv)} >> {log} 2>&1 < /dev/null &\necho $! > {pid}\n"
+        )
         return file
 
     def _stop(self) -> Path:
-        """Ask it to end, and wait for that; one that has ended is stopped."""
+        """Return a program that asks it to end, and waits for that; one that has ended is stopped."""
         file = self.protection.folder / "stop.sh"
         pid = f"$(cat {shlex.quote(str(self._process_file))})"
         ended = f"case {_STATE} in Z|'') exit 0;; esac"
@@ -138,17 +156,21 @@ def owned(flow: OwnedFlow) -> Iterator[OwnedFlow]:
 
 def own_copier(protection: Protection, *, commands: bool = True) -> OwnedFlow:
     """Return a program that somebody wrote: it consumes and produces."""
-    lab, settings = protection.lab, protection.folder / "copier.json"
-    given = {
-        "group": f"copier-{protection.name}",
-        "topic": protection.topic,
-        "partitions": protection.partitions,
-        "source": lab.client_settings("east", "admin"),
-        "target": lab.client_settings("west", PRINCIPAL),
-    }
-    write_private(settings, json.dumps(given))
-    argv = (sys.executable, str(_COPIER), str(settings))
-    return OwnedFlow(protection, argv, {"replicator": "external"}, commands)
+
+    def started(name: str, *, commits: bool) -> Sequence[str]:
+        given = {
+            "group": _group(protection),
+            "topic": protection.topic,
+            "partitions": protection.partitions,
+            "commits": commits,
+            "source": protection.lab.client_settings("east", "admin"),
+            "target": protection.lab.client_settings("west", PRINCIPAL),
+        }
+        write_private(protection.folder / name, json.dumps(given))
+        return sys.executable, str(_COPIER), str(protection.folder / name)
+
+    argv, without = started("copier.json", commits=True), started("copier-without-commits.json", commits=False)
+    return OwnedFlow(protection, argv, without, {"replicator": "external"}, _as_a_group(protection), commands)
 
 
 def former_mirrormaker(protection: Protection, *, commands: bool = True) -> OwnedFlow:
@@ -156,50 +178,90 @@ def former_mirrormaker(protection: Protection, *, commands: bool = True) -> Owne
     assert protection.partitions == 1
     kafka = jars.obtain(jars.FORMER_KAFKA, cache=cache_folder(os.environ), environ=os.environ, progress=lambda *_: None)
     files = {name: protection.folder / f"{name}.properties" for name in ("consumer", "producer")}
-    own = {"group.id": f"copier-{protection.name}", "auto.offset.reset": "earliest", "enable.auto.commit": "false"}
+    own = {"group.id": _group(protection), "auto.offset.reset": "earliest", "enable.auto.commit": "false"}
+    # So long the group waits for a process that was killed.
+    own["session.timeout.ms"] = "6000"
     for name, cluster, principal, more in (("consumer", "east", "admin", own), ("producer", "west", PRINCIPAL, {})):
         values = {**java_properties(protection, cluster, principal), **more}
         write_private(files[name], "".join(f"{key}={value}\n" for key, value in values.items()))
-    arguments = ("--consumer.config", str(files["consumer"]), "--producer.config", str(files["producer"]))
-    argv = Jvm(java.java_home(os.environ), kafka).argv(
-        "kafka.tools.MirrorMaker",
-        *arguments,
-        "--include",
-        protection.topic.replace(".", r"\."),
-        "--offset.commit.interval.ms",
-        "60000",
-        heap_megabytes=256,
-        folder=protection.folder,
-    )
-    return OwnedFlow(protection, argv, {"replicator": "external"}, commands)
+    jvm = Jvm(java.java_home(os.environ), kafka)
+
+    def started(commit_milliseconds: int) -> Sequence[str]:
+        named = {
+            "--consumer.config": str(files["consumer"]),
+            "--producer.config": str(files["producer"]),
+            "--include": protection.topic.replace(".", r"\."),
+            "--offset.commit.interval.ms": str(commit_milliseconds),
+        }
+        arguments = (each for pair in named.items() for each in pair)
+        return jvm.argv("kafka.tools.MirrorMaker", *arguments, heap_megabytes=256, folder=protection.folder)
+
+    argv, without = started(60_000), started(_NEVER_MILLISECONDS)
+    return OwnedFlow(protection, argv, without, {"replicator": "external"}, _as_a_group(protection), commands)
 
 
 def dedicated(protection: Protection, *, commands: bool = True) -> OwnedFlow:
     """Return a MirrorMaker 2 as a process of its own, with the names of the originals."""
     kafka = jars.obtain(jars.KAFKA, cache=cache_folder(os.environ), environ=os.environ, progress=lambda *_: None)
+    jvm = Jvm(java.java_home(os.environ), kafka)
     source, target = f"{protection.name}e", f"{protection.name}w"
     access = {source: java_properties(protection, "east", "admin")}
-    flow = MirroredFlow(
-        source,
-        target,
-        topics=rf"{protection.name}\..*",
-        groups="none",
-        access={**access, target: java_properties(protection, "west", PRINCIPAL)},
-        settings={
-            "replication.policy.class": "org.apache.kafka.connect.mirror.IdentityReplicationPolicy",
-            "emit.heartbeats.enabled": "false",
-            "emit.checkpoints.enabled": "false",
-            "sync.topic.acls.enabled": "false",
-            "sync.topic.configs.enabled": "false",
-            "offset-syncs.topic.location": "target",
-            "refresh.topics.interval.seconds": 2,
-            # Which topics it copies is known by what it has committed. Its worker gets what is said of its target.
-            f"{target}.offset.flush.interval.ms": 500,
-        },
-    )
-    command = prepare(flow, protection.folder / "mm2", jvm=Jvm(java.java_home(os.environ), kafka))
-    says = {"replicator": "mirrormaker", "source_alias": source}
-    return OwnedFlow(protection, command.argv, says, commands, _of_a_dedicated(source, target))
+
+    def started(folder: str, commit_milliseconds: int) -> Sequence[str]:
+        flow = MirroredFlow(
+            source,
+            target,
+            topics=rf"{protection.name}\..*",
+            groups="none",
+            access={**access, target: java_properties(protection, "west", PRINCIPAL)},
+            settings={
+                "replication.policy.class": "org.apache.kafka.connect.mirror.IdentityReplicationPolicy",
+                "emit.heartbeats.enabled": "false",
+                "emit.checkpoints.enabled": "false",
+                "sync.topic.acls.enabled": "false",
+                "sync.topic.configs.enabled": "false",
+                "offset-syncs.topic.location": "target",
+                "refresh.topics.interval.seconds": 2,
+                # Which topics it copies is known by what it has committed. Its worker gets what is said of its target.
+                f"{target}.offset.flush.interval.ms": commit_milliseconds,
+            },
+        )
+        return prepare(flow, protection.folder / folder, jvm=jvm).argv
+
+    argv, without = started("mm2", 500), started("mm2-without-commits", _NEVER_MILLISECONDS)
+    says, rights_of_it = {"replicator": "mirrormaker", "source_alias": source}, _of_a_dedicated(source, target)
+    return OwnedFlow(protection, argv, without, says, _in_offsets_topic(protection, source), commands, rights_of_it)
+
+
+def _group(protection: Protection) -> str:
+    """Return the group on east of a process that keeps its positions as consumers do."""
+    return f"copier-{protection.name}"
+
+
+def _as_a_group(protection: Protection) -> Callable[[Mapping[TopicPartition, int]], None]:
+    """Return what moves the positions of such a process."""
+    return lambda offsets: protection.commit("east", _group(protection), dict(offsets))
+
+
+def _in_offsets_topic(protection: Protection, source: str) -> Callable[[Mapping[TopicPartition, int]], None]:
+    """Return what writes the positions of a dedicated MirrorMaker 2 where and as it keeps them."""
+    topic = f"mm2-offsets.{source}.internal"
+
+    def position(partition: TopicPartition, offset: int) -> NewRecord:
+        # Connect compares the bytes of the key: the order of the names, and no spaces.
+        of = {"cluster": source, "partition": partition.partition, "topic": partition.topic}
+        key, value = (
+            json.dumps(each, separators=(",", ":")).encode()
+            for each in (["MirrorSourceConnector", of], {"offset": offset - 1})
+        )
+        return NewRecord(TopicPartition(topic, 0), key, value)
+
+    def begin_at(offsets: Mapping[TopicPartition, int]) -> None:
+        with protection.cluster("west", "admin") as admin:
+            admin.topics.create(topic, partitions=1, replication_factor=1, config={"cleanup.policy": "compact"})
+            admin.writing.append([position(partition, offset) for partition, offset in offsets.items()])
+
+    return begin_at
 
 
 def _of_a_dedicated(source: str, target: str) -> list[Acl]:

@@ -2,7 +2,8 @@
 
     python record_copier.py SETTINGS.json
 
-A write that is refused is tried again for ever, as its supervisor would do. SIGTERM ends it when it has committed.
+With ``"commits": false`` in its settings it commits nothing. A write that is refused is tried again for ever, as its
+supervisor would do. SIGTERM ends it when it has committed.
 """
 
 from __future__ import annotations
@@ -41,11 +42,11 @@ def main(settings: Path) -> None:
         messages = [each for each in consumer.consume(_BATCH, _WAIT_SECONDS) if each.error() is None]
         if not messages:
             continue
-        if _written(producer, messages):
-            consumer.commit(offsets=_next_to_read(messages), asynchronous=False)
-        else:
+        if not _written(producer, messages):
             _begin_at_the_committed(consumer, partitions)
             time.sleep(_REFUSED_SECONDS)
+        elif given["commits"]:
+            consumer.commit(offsets=_next_to_read(messages), asynchronous=False)
     consumer.close()
 
 

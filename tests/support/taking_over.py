@@ -16,11 +16,13 @@ from kafka_dr.audit.report_folders import report_folder
 from kafka_dr.failover.ask_approval import ask_approval
 from kafka_dr.failover.runner import run_step
 from kafka_dr.failover.switch import switch
+from kafka_dr.register.flow_seed import FLOW_SEED, FlowSeed
 from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.record import StepRecord
 from kafka_dr.runs.request import RunRequest, StepName
 from support.auditing import job_environ, topology_file
-from support.protection import Protection
+from support.protection import STEPS_AFTER_APPROVAL, Protection
+from support.slow_group import Announced, SlowGroup
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -93,3 +95,18 @@ class TakingOver:
         request, asked = self.prepared(clients)
         done = switch(request, clients, SilentWatch())
         return (*done, run_step(StepName.REPORT, request, clients)), asked
+
+    def seed(self, clients: Clients) -> FlowSeed:
+        """Return where the flow began that replaced what was taken over."""
+        state = clients.register("east").read(self.group)
+        assert state is not None
+        return FlowSeed.from_json(clients.register("east").facts(self.group, state.run)[FLOW_SEED])
+
+    def fail_over(self, slow: SlowGroup, clients: Clients) -> Announced:
+        """Fail over to west as planned, and return what was said of a group beforehand."""
+        request = self.protection.request("failover")
+        seen = run_step(StepName.PREFLIGHT, request, clients).facts
+        announced = slow.announced(seen, self.approve(request, clients), clients)
+        for step in STEPS_AFTER_APPROVAL:
+            run_step(step, request, clients)
+        return announced

@@ -1,6 +1,7 @@
 """Processes that no API reaches are taken over: a program of somebody's own, MirrorMaker 2 alone, MirrorMaker 1.
 
-How far they have copied is found by content. They are stopped by a command of their owner, or by the DENY alone.
+How far they have copied is found by content. They are stopped by a command of their owner, or by the DENY alone. Their
+faults are real: a process leaves records out that are before its position, and copies again what it has not committed.
 """
 
 from __future__ import annotations
@@ -8,11 +9,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from kafka_dr.clusters import OffsetRange, TopicPartition
 from kafka_dr.failover.roll_back import roll_back
 from kafka_dr.failover.runner import run_step
 from kafka_dr.failover.switch import SwitchStopped, switch
@@ -21,35 +21,27 @@ from kafka_dr.runs.request import StepName
 from kafka_dr.topology import ExistingReplicationSpec
 from lab.api import Lab
 from support import outside_view
+from support.observed_command import observed
 from support.owned_flow import OwnedFlow, dedicated, former_mirrormaker, own_copier, owned
 from support.protection import STEPS_AFTER_APPROVAL, Protection
+from support.slow_group import SlowGroup
 from support.taking_over import SilentWatch, TakingOver
+from support.under_load import assert_nothing_missing_or_twice, values, writing
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.long]
 
+#: How many records a process leaves out, and how many it copies twice.
+LEFT_OUT, TWICE = 20, 180
 MAKERS = {"own copier": own_copier, "mirrormaker 2": dedicated, "mirrormaker 1": former_mirrormaker}
-
-
-def ends(protection: Protection, cluster: str) -> dict[TopicPartition, int]:
-    partitions = [TopicPartition(protection.topic, number) for number in range(protection.partitions)]
-    with protection.cluster(cluster, "admin") as admin:
-        return admin.topics.last_stable_offsets(partitions)
-
-
-def values(protection: Protection, cluster: str) -> Counter[bytes | None]:
-    """Return the values of the payments on a cluster, and how often each is there."""
-    with protection.cluster(cluster, "admin") as admin:
-        ranges = {p: OffsetRange(0, end) for p, end in ends(protection, cluster).items() if end}
-        return Counter(record.value for record in admin.log.read(ranges))
 
 
 def copied(flow: OwnedFlow, count: int) -> None:
     """Write records on east, and wait until they are on west."""
     flow.protection.produce("east", count)
-    flow.wait_copied(ends(flow.protection, "east"))
+    flow.wait_copied(flow.protection.topic_ends("east"))
 
 
 @pytest.fixture
@@ -74,7 +66,7 @@ def test_a_process_is_taken_over_and_nothing_is_missing_or_copied_twice(
     with owned(flow):
         flow.start()
         copied(flow, 100)
-        protection.commit("east", f"{protection.name}-slow", dict.fromkeys(ends(protection, "east"), 17))
+        protection.commit("east", f"{protection.name}-slow", dict.fromkeys(protection.topic_ends("east"), 17))
         with protection.clients() as clients:
             request, asked = taking.prepared(clients)
             assert ("be asked to stop" in asked) is not commands
@@ -100,7 +92,71 @@ def test_a_process_is_taken_over_and_nothing_is_missing_or_copied_twice(
                 run_step(step, failover, clients)
         assert values(protection, "west") == values(protection, "east")
         slow = outside_view.committed(protection, "west")[f"{protection.name}-slow"]
-        assert slow == dict.fromkeys(ends(protection, "east"), 17)
+        assert slow == dict.fromkeys(protection.topic_ends("east"), 17)
+
+
+@pytest.mark.parametrize("maker", MAKERS.values(), ids=MAKERS)
+def test_a_process_with_faults_is_observed_and_taken_over_and_failed_over_under_load(
+    protection: Protection, spark: SparkSession, maker: Callable[..., OwnedFlow]
+) -> None:
+    flow, taking = maker(protection), TakingOver(protection, spark)
+    slow = SlowGroup(protection, dict.fromkeys(protection.topic_ends("east"), 40))
+    with owned(flow):
+        faults = make_faults(flow)
+        slow.commit()
+        with writing(protection) as ledger, protection.clients() as clients:
+            flow.wait_copied({p: end + 5 for p, end in protection.topic_ends("west").items()})
+            assert_found(observed(protection))
+            assert flow.is_running()
+
+            _, asked = taking.take_over(clients)
+            assert f"{LEFT_OUT} LOST, {TWICE} REPLAY" in asked
+            assert not flow.is_running()
+            seed = taking.seed(clients)
+            # What runs again cannot write, also not after the failover: the DENY holds.
+            flow.start()
+            assert taking.audit() == 0
+            announced = taking.fail_over(slow, clients)
+
+    assert_nothing_missing_or_twice(protection, ledger, seed)
+    slow.assert_kept(announced, seed, second_copies=TWICE)
+    # Every record is on west as often as on east, but for the faults that were approved.
+    on_east, on_west = values(protection, "east"), values(protection, "west")
+    sure = on_east.keys() - ledger.attempts.keys()
+    other = {value: (on_east[value], on_west[value]) for value in sure if on_west[value] != on_east[value]}
+    assert other == {value: (1, 1 + more) for value, more in faults.items()}
+
+
+def make_faults(flow: OwnedFlow) -> dict[bytes | None, int]:
+    """Let it leave out some records, and copy all others twice, as it is killed before it commits.
+
+    :returns: by value, how many copies too many a plain client sees
+    """
+    protection = flow.protection
+    left_out, twice = (count // protection.partitions for count in (LEFT_OUT, TWICE))
+    protection.produce("east", LEFT_OUT + TWICE)
+    partitions = protection.topic_ends("east")
+    flow.begin_at(dict.fromkeys(partitions, left_out))
+    flow.start_without_commits()
+    flow.wait_copied(dict.fromkeys(partitions, twice))
+    flow.kill()
+    flow.start()
+    flow.wait_copied(dict.fromkeys(partitions, 2 * twice))
+    on_east, on_west = values(protection, "east"), values(protection, "west")
+    faults = {value: on_west[value] - count for value, count in on_east.items()}
+    assert Counter(faults.values()) == {-1: LEFT_OUT, 1: TWICE}
+    return faults
+
+
+def assert_found(report: dict[str, Any]) -> None:
+    """The report names the faults, each as often as it is there, and nothing else; the copy goes forward meanwhile."""
+    found = {kind: count for kind, count in report["totals"].items() if count}
+    # How much is on its way differs from moment to moment.
+    read = found.pop("records_read_on_source") - found.pop("in_flight", 0)
+    assert found == {"lost": LEFT_OUT, "duplicated": TWICE}
+    assert sum(row["equal"] for row in report["partitions"]) == read - LEFT_OUT > TWICE
+    assert (report["verdict"], report["not_looked_at"], report["partitions_left_out"]) == ("failed", [], [])
+    assert f"there are also: {TWICE} second copies" in report["sentence"]
 
 
 @pytest.mark.parametrize("commands", [True, False], ids=["by its owner's command", "by DENY alone"])
@@ -140,7 +196,7 @@ def test_what_a_process_cannot_take_back_is_counted_and_copied_twice(
             for step in (StepName.CLAIM, StepName.STOP_EXISTING, StepName.VERIFY_TAIL, StepName.START_FLOW):
                 run_step(step, request, clients)
             protection.produce("east", 20)
-            flow.wait_copied(ends(protection, "east"))
+            flow.wait_copied(protection.topic_ends("east"))
             record = roll_back(request, clients)
         assert record.facts["copied_twice_at_most"] == 20
         copied(flow, 10)
