@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kafka_dr.access_rules.port import BeforeEach
-from kafka_dr.access_rules.program import run_program
+from kafka_dr.access_rules.program import run_program, said_by
 from kafka_dr.access_rules.rows import rows_of_rules, rules_of_row
 from kafka_dr.clock import Clock
 from kafka_dr.clusters import Acl, AclPermission
@@ -111,7 +111,7 @@ class CommandRules:
         if answer.code:
             raise TryAgain(
                 f"{self.command[0]} was asked to {action} DENYs on {self.cluster} and ended with code {answer.code}: "
-                f"{answer.said}"
+                f"{said_by(answer)}"
             )
         try:
             found = json.loads(answer.stdout)

@@ -30,7 +30,7 @@ from pathlib import Path
 from typing import Any
 
 from kafka_dr.access_rules.port import BeforeEach
-from kafka_dr.access_rules.program import run_program
+from kafka_dr.access_rules.program import run_program, said_by
 from kafka_dr.access_rules.rows import changed_rows, row_of_rules, rules_of_row
 from kafka_dr.clock import Clock
 from kafka_dr.clusters import Acl
@@ -132,7 +132,7 @@ class RulesFile:
             answer = run_program(self.apply_line, seconds=seconds, folder=self.path.parent, more=more)
         if answer.code:
             raise TryAgain(
-                f"{self.apply_line[0]} ended with code {answer.code} and did not apply {self.path}: {answer.said}"
+                f"{self.apply_line[0]} ended with code {answer.code} and did not apply {self.path}: {said_by(answer)}"
             )
 
     def waits_for(self) -> str:

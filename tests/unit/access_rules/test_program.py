@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from kafka_dr.access_rules.program import run_program
+from kafka_dr.access_rules.program import run_program, said_by
 from kafka_dr.errors import OutcomeUnknown, Refused
 
 
@@ -35,11 +35,11 @@ def test_it_does_not_get_what_airflow_keeps_in_its_environment(monkeypatch: pyte
 
 def test_what_it_complains_of_is_shown_in_one_line() -> None:
     code = "import sys; print('fine'); sys.stderr.write('no\\x1b[31m\\nway' + 'x' * 500); sys.exit(1)"
-    said = run_program(python(code), seconds=20).said
+    said = said_by(run_program(python(code), seconds=20))
     assert "\n" not in said
     assert "\x1b" not in said
     assert len(said) <= 300
-    assert run_program(python("import sys; sys.exit(1)"), seconds=20).said == "it wrote nothing"
+    assert said_by(run_program(python("import sys; sys.exit(1)"), seconds=20)) == "it wrote nothing"
 
 
 def test_one_that_hangs_is_killed_with_everything_that_it_started(tmp_path: Path) -> None:
