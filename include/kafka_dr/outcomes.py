@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
+
+from kafka_dr.errors import KafkaDrError
 
 Outcome = Literal["ok", "failed", "unknown"]
 #: ``warning``: good enough to continue, and not clean: something was found that a person should know.
@@ -41,6 +43,17 @@ class Check:
     def that(cls, name: str, holds: bool, detail: str, **facts: Any) -> Check:
         """Return a check that is ok or failed."""
         return cls(name, "ok" if holds else "failed", detail, facts)
+
+
+def asked(name: str, ask: Callable[[], Check]) -> Check:
+    """Ask a question; one that cannot be answered is unknown, and does not keep others from being asked.
+
+    :param name: of the check, where there is no answer
+    """
+    try:
+        return ask()
+    except KafkaDrError as error:
+        return Check(name, "unknown", str(error))
 
 
 def worst(checks: Iterable[Check]) -> Outcome:

@@ -94,9 +94,12 @@ def _rule(found: AclBinding) -> Rule:
     )
 
 
-def _binding(rule: Rule) -> AclBinding:
+_Parts = tuple[ResourceType, str, ResourcePatternType, str, str, AclOperation, AclPermissionType]
+
+
+def _parts(rule: Rule) -> _Parts:
     kind, name, pattern, principal, host, operation, permission = rule
-    return AclBinding(
+    return (
         ResourceType[kind.upper()],
         name,
         ResourcePatternType[pattern.upper()],
@@ -105,19 +108,14 @@ def _binding(rule: Rule) -> AclBinding:
         AclOperation[operation.upper()],
         AclPermissionType[permission.upper()],
     )
+
+
+def _binding(rule: Rule) -> AclBinding:
+    return AclBinding(*_parts(rule))
 
 
 def _filter(rule: Rule) -> AclBindingFilter:
-    kind, name, pattern, principal, host, operation, permission = rule
-    return AclBindingFilter(
-        ResourceType[kind.upper()],
-        name,
-        ResourcePatternType[pattern.upper()],
-        principal,
-        host,
-        AclOperation[operation.upper()],
-        AclPermissionType[permission.upper()],
-    )
+    return AclBindingFilter(*_parts(rule))
 
 
 def compare(config: dict[str, Any], pipeline: Pipeline) -> None:

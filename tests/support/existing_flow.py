@@ -200,14 +200,7 @@ class ExistingFlow:
 
     def wait_copied(self, records: Mapping[TopicPartition, int], seconds: float = 30) -> None:
         """Wait until the copies on west end at or after these offsets."""
-        deadline = time.monotonic() + seconds
-        with self.protection.cluster("west", "admin") as admin:
-            while True:
-                ends = admin.topics.high_watermarks(records)
-                if all(ends[p] >= end for p, end in records.items()):
-                    return
-                assert time.monotonic() < deadline, (ends, records)
-                time.sleep(0.1)
+        self.protection.wait_for_ends("west", records, seconds)
 
     def die_and_come_back(self) -> None:
         """Kill the worker before it commits what it has copied: after it is back, it copies that again."""

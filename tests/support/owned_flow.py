@@ -8,7 +8,6 @@ import shlex
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -106,14 +105,7 @@ class OwnedFlow:
 
     def wait_copied(self, records: Mapping[TopicPartition, int], seconds: float = _SECONDS) -> None:
         """Wait until the copies on west end at or after these offsets."""
-        deadline = time.monotonic() + seconds
-        with self.protection.cluster("west", "admin") as admin:
-            while True:
-                ends = admin.topics.high_watermarks(records)
-                if all(ends[p] >= end for p, end in records.items()):
-                    return
-                assert time.monotonic() < deadline, (ends, records, self.log.read_text()[-3000:])
-                time.sleep(0.1)
+        self.protection.wait_for_ends("west", records, seconds, shown=lambda: self.log.read_text()[-3000:])
 
     def end(self) -> None:
         """End it, and take its rights away."""

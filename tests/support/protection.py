@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -247,6 +247,22 @@ class Protection:
                 if not left:
                     return
                 assert time.monotonic() < deadline, f"not copied within {seconds} s: {left}"
+                time.sleep(0.1)
+
+    def wait_for_ends(
+        self, cluster: str, wanted: Mapping[TopicPartition, int], seconds: float, *, shown: Callable[[], str] = str
+    ) -> None:
+        """Wait until partitions end at or after these offsets.
+
+        :param shown: what is shown of whoever writes, if they do not
+        """
+        deadline = time.monotonic() + seconds
+        with self.cluster(cluster, "admin") as admin:
+            while True:
+                ends = admin.topics.high_watermarks(wanted)
+                if all(ends[p] >= end for p, end in wanted.items()):
+                    return
+                assert time.monotonic() < deadline, (ends, wanted, shown())
                 time.sleep(0.1)
 
     def state(self, cluster: str) -> RegisterState | None:

@@ -139,8 +139,7 @@ def _with_its_route(
     context: GroupContext, found: RegisterState | None, ended: tuple[StepOutcome, str], *, dry_run: bool
 ) -> tuple[StepOutcome, str]:
     """Write the route of an adopted group if somebody has removed it: applications would find no cluster."""
-    lost = found is not None and found.phase is Phase.STABLE and context.clients.router(context.group).read() is None
-    if found is None or ended[0] != "passed" or not lost:
+    if found is None or found.phase is not Phase.STABLE or context.clients.router(context.group).read() is not None:
         return ended
     said = f"{ended[1]}; it had no route"
     if dry_run:

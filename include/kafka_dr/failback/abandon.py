@@ -7,14 +7,12 @@ from __future__ import annotations
 
 from kafka_dr.failback.prepare_old_cluster import approved_deletes, take_right_back
 from kafka_dr.register.transitions import failback_abandoned
-from kafka_dr.runs.attempt import Attempt
 from kafka_dr.runs.clients import Clients
-from kafka_dr.runs.record import StepFailed, StepOutcome, StepRecord
+from kafka_dr.runs.record import StepOutcome, StepRecord
 from kafka_dr.runs.register_guard import Unchanged
-from kafka_dr.runs.request import ROLL_BACK_NUMBER, RunRequest
+from kafka_dr.runs.request import RunRequest
 from kafka_dr.runs.run import Run
-from kafka_dr.runs.sealing import seal_or_later
-from kafka_dr.runs.signs_of_life import show_end
+from kafka_dr.runs.undoing import carry_out_undoing
 
 
 def abandon(request: RunRequest, clients: Clients) -> StepRecord:
@@ -23,16 +21,7 @@ def abandon(request: RunRequest, clients: Clients) -> StepRecord:
     :param request: the failback to abandon
     :raises StepFailed: another run holds the group, or a cluster did not answer; then run it again
     """
-    attempt = Attempt.start(
-        request.protection_group, request.run, clients, "roll_back", ROLL_BACK_NUMBER, goes_forward=True
-    )
-    try:
-        record = attempt.carry_out(clients, lambda: _go(Run(request, clients)), refusal="refused")
-    except StepFailed:
-        show_end(clients, request.protection_group, request.run)
-        raise
-    seal_or_later(clients, request.protection_group, request.run)
-    return record
+    return carry_out_undoing(request, clients, lambda run, _: _go(run), refusal="refused")
 
 
 def _go(run: Run) -> tuple[StepOutcome, str]:

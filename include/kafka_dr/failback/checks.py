@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from kafka_dr.checks import authorizers, register_checks
 from kafka_dr.checks.cluster_checks import right_clusters, writers_declared
-from kafka_dr.errors import KafkaDrError
 from kafka_dr.failback.context import FailbackContext, ends_of_old_cluster
 from kafka_dr.failback.quarantine import ranges_of, reasons_against
 from kafka_dr.fencing import plan
 from kafka_dr.group_offsets import committed_positions, undeclared_readers
 from kafka_dr.group_offsets.translation_basis import keeping_basis_of
 from kafka_dr.offsets import TranslatedOffset, translate_committed
-from kafka_dr.outcomes import Check, worst
+from kafka_dr.outcomes import Check, asked, worst
 from kafka_dr.register import Phase
 from kafka_dr.runs.sealing import evidence_can_be_signed
 
@@ -25,17 +25,10 @@ def failback_checks(context: FailbackContext) -> tuple[Check, ...]:
 
     If the group or the clusters are not the right ones, the other answers would mislead, so they are not asked for.
     """
-    first = tuple(_asked(context, name, ask) for name, ask in _FIRST)
+    first = tuple(asked(name, partial(ask, context)) for name, ask in _FIRST)
     if worst(first) != "ok":
         return first
-    return first + tuple(_asked(context, name, ask) for name, ask in _QUESTIONS)
-
-
-def _asked(context: FailbackContext, name: str, ask: Question) -> Check:
-    try:
-        return ask(context)
-    except KafkaDrError as error:
-        return Check(name, "unknown", str(error))
+    return first + tuple(asked(name, partial(ask, context)) for name, ask in _QUESTIONS)
 
 
 def _group_is_diverged(context: FailbackContext) -> Check:

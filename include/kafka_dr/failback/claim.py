@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kafka_dr.approvals.approval import grounds_gone, judge, not_answered, not_used
-from kafka_dr.approvals.decision import digest_of, unchanged
+from kafka_dr.approvals.claiming import approved_facts, claim_fact
+from kafka_dr.approvals.decision import unchanged
 from kafka_dr.approvals.journaled import Answer, journal_of
 from kafka_dr.approvals.signed import verified
 from kafka_dr.checks.cluster_checks import registers_name_this_run
@@ -69,20 +70,11 @@ def _fact(context: FailbackContext, state: RegisterState, answers: Sequence[Answ
         "verb": "failback",
         "mode": context.mode,
         "rescue": context.rescue,
-        "source": run.source,
-        "target": run.target,
+        **claim_fact(run, state, answers),
         "left_by": context.failover.run,
         # Exactly these may be deleted: the approvers saw them, and they are named by their ids.
         "deletes": approved["deletes"],
         "list_sha256": approved["stranded"]["list_sha256"],
-        "epoch": state.epoch,
-        "reason": run.request.reason,
-        "requested_by": run.request.requester,
-        "approved_by": state.approved_by,
-        "approved_at": max(answer.responded_at for answer in answers).isoformat(),
-        "digest": state.evidence_sha256,
-        "answers": [answer.own_digest for answer in answers],
-        "claimed_at": state.at.isoformat(),
     }
 
 
@@ -111,9 +103,8 @@ def _judged_answers(context: FailbackContext) -> tuple[tuple[Check, ...], tuple[
 
 def _approved(run: Run, digest: str) -> Mapping[str, Any]:
     """Return the decision facts that were approved."""
-    kept = run.clients.evidence.newest(run.group.name, run.request.run, StepName.PREFLIGHT.value)
-    decided: Mapping[str, Any] = (kept or {}).get("facts", {}).get("decision", {})
-    if digest_of(decided) != digest:
+    decided = approved_facts(run, digest)
+    if decided is None:
         raise NeedsPerson(
             f"the evidence of preflight of run {run.request.run} has another digest than the one that was approved: "
             "trigger a new run"

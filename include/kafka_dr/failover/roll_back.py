@@ -15,26 +15,24 @@ from typing import Any
 
 from kafka_dr.adoption.take_over.give_back import give_back
 from kafka_dr.clusters import Acl
-from kafka_dr.errors import KafkaDrError, Refused, TryAgain
+from kafka_dr.errors import KafkaDrError, Refused
 from kafka_dr.fencing import plan
 from kafka_dr.outcomes import Check
-from kafka_dr.register import Phase, RegisterConflict, RegisterState
+from kafka_dr.register import Phase, RegisterState
 from kafka_dr.register.transitions import rolled_back
 from kafka_dr.replication import Flow
 from kafka_dr.runs import background
 from kafka_dr.runs.attempt import Attempt
 from kafka_dr.runs.clients import Clients
-from kafka_dr.runs.record import StepFailed, StepOutcome, StepRecord, shortfall
+from kafka_dr.runs.record import StepOutcome, StepRecord, shortfall
 from kafka_dr.runs.register_guard import RegisterGuard, Unchanged
-from kafka_dr.runs.request import ROLL_BACK_NUMBER, RunRequest
+from kafka_dr.runs.request import RunRequest
 from kafka_dr.runs.run import Run
-from kafka_dr.runs.sealing import seal_or_later
-from kafka_dr.runs.signs_of_life import show_end, showing_life
+from kafka_dr.runs.signs_of_life import showing_life
+from kafka_dr.runs.undoing import carry_out_undoing, take_back
 
 #: How long a source that may be dead gets to answer, in seconds.
 SOURCE_SECONDS = 5.0
-#: How often other processes of the run may be faster.
-_TRIES = 10
 
 
 def roll_back(request: RunRequest, clients: Clients) -> StepRecord:
@@ -44,16 +42,7 @@ def roll_back(request: RunRequest, clients: Clients) -> StepRecord:
     """
     if request.verb == "take_over":
         return give_back(request, clients)
-    attempt = Attempt.start(
-        request.protection_group, request.run, clients, "roll_back", ROLL_BACK_NUMBER, goes_forward=True
-    )
-    try:
-        record = attempt.carry_out(clients, lambda: _go(Run(request, clients), attempt))
-    except StepFailed:
-        show_end(clients, request.protection_group, request.run)
-        raise
-    seal_or_later(clients, request.protection_group, request.run)
-    return record
+    return carry_out_undoing(request, clients, _go)
 
 
 def is_undone(record: StepRecord) -> bool:
@@ -79,25 +68,13 @@ def _go(run: Run, attempt: Attempt) -> tuple[StepOutcome, str]:
 
 
 def _take_back(run: Run) -> RegisterState | None:
-    """Set the register so that no other process may change anything, and return the record that it holds then."""
-    state = run.register_state
-    for _ in range(_TRIES):
-        if state is None or state.run != run.request.run:
-            return state
-        if state.verb == "roll_back":
-            # Another process rolled it back and may have died. If it only sleeps, it changes nothing from now on.
-            return run.take(at=decides(run, state))
-        if state.phase is not Phase.SWITCHING:
-            return state
-        new = rolled_back(state, run=run.request.run, at=run.clock.now(), executor=run.clients.executor.name)
-        try:
-            return run.advance(new)
-        except RegisterConflict as lost:
-            # A step of the run that is still alive, or another roll back, was faster. Its record decides.
-            run.register_state = state = lost.found
-    raise TryAgain(
-        f"{_TRIES} times another process of run {run.request.run} wrote to the register first: stop these processes, "
-        "then run the roll back again"
+    name = run.clients.executor.name
+    return take_back(
+        run,
+        Phase.SWITCHING,
+        undone=lambda state: rolled_back(state, run=run.request.run, at=run.clock.now(), executor=name),
+        taken=lambda state: run.take(at=decides(run, state)),
+        again="the roll back",
     )
 
 

@@ -12,7 +12,7 @@ from kafka_dr.errors import Refused
 from kafka_dr.replication.existing import ExistingReplication
 from kafka_dr.replication.existing.port import stored_status
 from kafka_dr.runs.existing_flow import existing_replication
-from support.existing_flow import CONNECTION, ExistingFlow, OldWorker
+from support.existing_flow import ExistingFlow
 from support.owned_flow import OwnedFlow, dedicated, own_copier, owned
 from support.protection import Protection
 from support.waiting import eventually
@@ -23,16 +23,9 @@ _SECONDS = 60.0
 Begin = Callable[[Protection, pytest.FixtureRequest], Iterator[ExistingFlow | OwnedFlow]]
 
 
-def _connectors(protection: Protection, request: pytest.FixtureRequest) -> Iterator[ExistingFlow | OwnedFlow]:
-    worker: OldWorker = request.getfixturevalue("worker")
-    found = ExistingFlow(protection, worker)
-    protection.endpoints[CONNECTION] = worker.endpoint
-    protection.changes.update(found.declared())
-    found.allow()
-    try:
-        yield found
-    finally:
-        found.end()
+def _connectors(_: Protection, request: pytest.FixtureRequest) -> Iterator[ExistingFlow | OwnedFlow]:
+    existing: ExistingFlow = request.getfixturevalue("existing")
+    yield existing
 
 
 def _process(make: Callable[..., OwnedFlow], *, commands: bool = True) -> Begin:

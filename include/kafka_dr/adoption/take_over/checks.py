@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import timedelta
+from functools import partial
 
 from kafka_dr.adoption.adoptable import flow_back_is_still, no_members, reads_only_owned_topics, route_agrees
 from kafka_dr.adoption.fenceable import (
@@ -25,7 +26,7 @@ from kafka_dr.checks.pattern_topics import topics_of_patterns
 from kafka_dr.clusters import AclOperation, ResourceType
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.fencing.authorizer import EVERYONE
-from kafka_dr.outcomes import Check, worst
+from kafka_dr.outcomes import Check, asked, worst
 from kafka_dr.register import RegisterState
 from kafka_dr.register.transitions import taking_over
 from kafka_dr.runs.run import Run
@@ -42,11 +43,11 @@ def take_over_checks(context: TakeOverContext, *, audited: bool = True) -> tuple
 
     :param audited: whether the audit of the copy has to be there already
     """
-    first = tuple(_asked(context, name, ask) for name, ask in _FIRST)
+    first = tuple(asked(name, partial(ask, context)) for name, ask in _FIRST)
     if worst(first) != "ok":
         return first
     questions = (*_QUESTIONS, *(_OF_THE_AUDIT if audited else ()))
-    found = tuple(_asked(context, name, ask) for name, ask in questions)
+    found = tuple(asked(name, partial(ask, context)) for name, ask in questions)
     return (*first, *found, *_lasting(context), *_of_patterns(context))
 
 
@@ -54,7 +55,7 @@ def _lasting(context: TakeOverContext) -> tuple[Check, ...]:
     """Return for each cluster whether DENYs last there, as far as its register knows it."""
 
     def known(cluster: str) -> Check:
-        return _asked(context, lasting_on(cluster), lambda c: known_to_last(c.run, cluster))
+        return asked(lasting_on(cluster), lambda: known_to_last(context.run, cluster))
 
     return known(context.run.source), known(context.run.target)
 
@@ -65,13 +66,6 @@ def _of_patterns(context: TakeOverContext) -> tuple[Check, ...]:
         return topics_of_patterns(run, (run.source, run.target), seen=run.read_cache)
     except KafkaDrError as error:
         return (Check(TOPICS_OF_PATTERNS, "unknown", str(error)),)
-
-
-def _asked(context: TakeOverContext, name: str, ask: Question) -> Check:
-    try:
-        return ask(context)
-    except KafkaDrError as error:
-        return Check(name, "unknown", str(error))
 
 
 def as_adopted(run: Run) -> RegisterState:

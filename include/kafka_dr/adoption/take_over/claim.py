@@ -11,12 +11,12 @@ from typing import Any
 from kafka_dr.adoption.take_over import decision
 from kafka_dr.adoption.take_over.checks import take_over_checks
 from kafka_dr.adoption.take_over.context import TakeOverContext
-from kafka_dr.approvals import approval, signed
-from kafka_dr.approvals.decision import digest_of, unchanged
-from kafka_dr.approvals.journaled import Answer, journal_of
+from kafka_dr.approvals import approval
+from kafka_dr.approvals.claiming import answer_permits, approved_facts, claim_fact
+from kafka_dr.approvals.journaled import journal_of
 from kafka_dr.checks.cluster_checks import registers_name_this_run
 from kafka_dr.outcomes import Check
-from kafka_dr.register import Phase, RegisterState
+from kafka_dr.register import Phase
 from kafka_dr.register.taken_over import COPY
 from kafka_dr.register.transitions import taking_over
 from kafka_dr.runs.record import claimed_facts
@@ -28,17 +28,8 @@ def check(run: Run) -> Sequence[Check]:
     """The answer is fresh, is given by an approver, and is about the facts that hold now."""
     if run.request.dry_run or _is_claimed(run):
         return ()
-    journal = journal_of(run)
-    if (answer := journal.answered(StepName.APPROVAL)) is None:
-        return (approval.not_answered(journal, [StepName.APPROVAL]),)
     context = TakeOverContext(run)
-    facts = decision.facts(context, take_over_checks(context))
-    return (
-        *approval.judge(run, answer),
-        signed.verified(answer, run.group, run.request.run),
-        approval.not_used(run),
-        unchanged(run, facts, approved=(answer.digest,)),
-    )
+    return answer_permits(run, lambda: decision.facts(context, take_over_checks(context)))
 
 
 def intent(run: Run) -> Sequence[str]:
@@ -65,7 +56,8 @@ def act(run: Run) -> Mapping[str, Any]:
         at=run.clock.now(),
         before=before,
     )
-    facts = {COPY: audited.as_approved().to_json(), "claim": _fact(run, state, answer)}
+    grounds = {"verb": run.request.verb, **claim_fact(run, state, [answer])}
+    facts = {COPY: audited.as_approved().to_json(), "claim": grounds}
     for cluster in (run.source, run.target):
         for name, fact in facts.items():
             run.clients.register(cluster).write_fact(run.group.name, run.request.run, name, fact)
@@ -80,27 +72,9 @@ def act(run: Run) -> Mapping[str, Any]:
 prove = registers_name_this_run
 
 
-def _fact(run: Run, state: RegisterState, answer: Answer) -> dict[str, Any]:
-    return {
-        "verb": run.request.verb,
-        "source": run.source,
-        "target": run.target,
-        "epoch": state.epoch,
-        "reason": run.request.reason,
-        "requested_by": run.request.requester,
-        "approved_by": answer.responder,
-        "approved_at": answer.responded_at.isoformat(),
-        "digest": answer.digest,
-        "answers": [answer.own_digest],
-        "claimed_at": state.at.isoformat(),
-    }
-
-
 def _approved_audit(run: Run, digest: str) -> str:
     """Return the digest of the audit that was approved; empty if the evidence is not what was approved."""
-    kept = run.clients.evidence.newest(run.group.name, run.request.run, StepName.PREFLIGHT.value)
-    decided: Mapping[str, Any] = (kept or {}).get("facts", {}).get("decision", {})
-    audit = decided.get("audit") if digest_of(decided) == digest else None
+    audit = (approved_facts(run, digest) or {}).get("audit")
     return str(audit["sha256"]) if audit else ""
 
 

@@ -17,27 +17,24 @@ from typing import Any
 from kafka_dr.adoption.handing_back import denies_lifted, hand_over, let_run, lift_all, runs_again
 from kafka_dr.adoption.take_over.context import TakeOverContext
 from kafka_dr.clusters import TopicPartition
-from kafka_dr.errors import TryAgain
 from kafka_dr.named_rows import positions_from_json, positions_to_json
 from kafka_dr.outcomes import Check
-from kafka_dr.register import Phase, RegisterConflict, RegisterState
+from kafka_dr.register import Phase, RegisterState
 from kafka_dr.register.flow_seed import FLOW_SEED, FlowSeed
 from kafka_dr.register.taken_over import EXISTING
 from kafka_dr.register.transitions import given_back
 from kafka_dr.replication.existing.port import stored_status
 from kafka_dr.runs.attempt import Attempt
 from kafka_dr.runs.clients import Clients
-from kafka_dr.runs.record import StepFailed, StepOutcome, StepRecord, shortfall
+from kafka_dr.runs.record import StepOutcome, StepRecord, shortfall
 from kafka_dr.runs.register_guard import RegisterGuard, Unchanged
-from kafka_dr.runs.request import ROLL_BACK_NUMBER, RunRequest
+from kafka_dr.runs.request import RunRequest
 from kafka_dr.runs.run import Run
-from kafka_dr.runs.sealing import seal_or_later
-from kafka_dr.runs.signs_of_life import show_end, showing_life
+from kafka_dr.runs.signs_of_life import showing_life
+from kafka_dr.runs.undoing import carry_out_undoing, take_back
 
 #: The name of the fact: what this project's flow had copied when it was stopped.
 FLOW_ENDED = "flow_ended"
-#: How often other processes of the run may be faster.
-_TRIES = 10
 
 
 def give_back(request: RunRequest, clients: Clients) -> StepRecord:
@@ -45,16 +42,7 @@ def give_back(request: RunRequest, clients: Clients) -> StepRecord:
 
     :raises StepFailed: the group is adopted, or a cluster or Connect did not answer; then run it again
     """
-    attempt = Attempt.start(
-        request.protection_group, request.run, clients, "roll_back", ROLL_BACK_NUMBER, goes_forward=True
-    )
-    try:
-        record = attempt.carry_out(clients, lambda: _go(Run(request, clients), attempt))
-    except StepFailed:
-        show_end(clients, request.protection_group, request.run)
-        raise
-    seal_or_later(clients, request.protection_group, request.run)
-    return record
+    return carry_out_undoing(request, clients, _go)
 
 
 def intent(run: Run, state: RegisterState) -> Iterator[str]:
@@ -84,24 +72,13 @@ def _go(run: Run, attempt: Attempt) -> tuple[StepOutcome, str]:
 
 
 def _take_back(run: Run) -> RegisterState | None:
-    """Set the register so that no other process may change anything, and return the record that it holds then."""
-    state = run.register_state
-    for _ in range(_TRIES):
-        if state is None or state.run != run.request.run:
-            return state
-        if state.verb == "roll_back":
-            # Another process gave it back and may have died. If it only sleeps, it changes nothing from now on.
-            return run.take()
-        if state.phase is not Phase.ADOPTING:
-            return state
-        name = run.clients.executor.name
-        try:
-            return run.advance(given_back(state, run=run.request.run, at=run.clock.now(), executor=name))
-        except RegisterConflict as lost:
-            run.register_state = state = lost.found
-    raise TryAgain(
-        f"{_TRIES} times another process of run {run.request.run} wrote to the register first: stop these processes, "
-        "then run this again"
+    name = run.clients.executor.name
+    return take_back(
+        run,
+        Phase.ADOPTING,
+        undone=lambda state: given_back(state, run=run.request.run, at=run.clock.now(), executor=name),
+        taken=lambda _: run.take(),
+        again="this",
     )
 
 

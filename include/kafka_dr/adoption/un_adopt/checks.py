@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from kafka_dr.adoption.un_adopt.context import ReleaseContext
 from kafka_dr.checks.cluster_checks import active_side, right_clusters
-from kafka_dr.errors import KafkaDrError
-from kafka_dr.outcomes import Check, worst
+from kafka_dr.outcomes import Check, asked, worst
 from kafka_dr.runs.sealing import evidence_can_be_signed
 
 Question = Callable[[ReleaseContext], Check]
@@ -15,17 +15,10 @@ Question = Callable[[ReleaseContext], Check]
 
 def release_checks(context: ReleaseContext) -> tuple[Check, ...]:
     """Ask every question; one that cannot be answered is unknown."""
-    first = tuple(_asked(context, name, ask) for name, ask in _FIRST)
+    first = tuple(asked(name, partial(ask, context)) for name, ask in _FIRST)
     if worst(first) != "ok":
         return first
-    return first + tuple(_asked(context, name, ask) for name, ask in _QUESTIONS)
-
-
-def _asked(context: ReleaseContext, name: str, ask: Question) -> Check:
-    try:
-        return ask(context)
-    except KafkaDrError as error:
-        return Check(name, "unknown", str(error))
+    return first + tuple(asked(name, partial(ask, context)) for name, ask in _QUESTIONS)
 
 
 def _can_be_handed_back(context: ReleaseContext) -> Check:

@@ -8,12 +8,12 @@ from typing import Any
 from kafka_dr.adoption.un_adopt import decision
 from kafka_dr.adoption.un_adopt.checks import release_checks
 from kafka_dr.adoption.un_adopt.context import ReleaseContext
-from kafka_dr.approvals import approval, signed
-from kafka_dr.approvals.decision import unchanged
-from kafka_dr.approvals.journaled import Answer, journal_of
+from kafka_dr.approvals import approval
+from kafka_dr.approvals.claiming import answer_permits, claim_fact
+from kafka_dr.approvals.journaled import journal_of
 from kafka_dr.checks.cluster_checks import registers_name_this_run
 from kafka_dr.outcomes import Check
-from kafka_dr.register import Phase, RegisterState
+from kafka_dr.register import Phase
 from kafka_dr.register.transitions import releasing
 from kafka_dr.runs.record import claimed_facts
 from kafka_dr.runs.request import StepName
@@ -24,17 +24,8 @@ def check(run: Run) -> Sequence[Check]:
     """The answer is fresh, is given by an approver, and is about the facts that hold now."""
     if run.request.dry_run or _is_claimed(run):
         return ()
-    journal = journal_of(run)
-    if (answer := journal.answered(StepName.APPROVAL)) is None:
-        return (approval.not_answered(journal, [StepName.APPROVAL]),)
     context = ReleaseContext(run)
-    facts = decision.facts(context, release_checks(context))
-    return (
-        *approval.judge(run, answer),
-        signed.verified(answer, run.group, run.request.run),
-        approval.not_used(run),
-        unchanged(run, facts, approved=(answer.digest,)),
-    )
+    return answer_permits(run, lambda: decision.facts(context, release_checks(context)))
 
 
 def intent(run: Run) -> Sequence[str]:
@@ -57,30 +48,14 @@ def act(run: Run) -> Mapping[str, Any]:
         approved_by=answer.responder,
         at=run.clock.now(),
     )
-    run.write_fact("claim", _fact(run, state, answer))
+    of_release = {"verb": run.request.verb, "hand_back_to": ReleaseContext(run).hand_back_to}
+    run.write_fact("claim", {**of_release, **claim_fact(run, state, [answer])})
     run.clients.register(run.source).compare_and_set(before, state)
     run.clients.register(run.target).copy(state)
     return claimed_facts(state)
 
 
 prove = registers_name_this_run
-
-
-def _fact(run: Run, state: RegisterState, answer: Answer) -> dict[str, Any]:
-    return {
-        "verb": run.request.verb,
-        "hand_back_to": ReleaseContext(run).hand_back_to,
-        "source": run.source,
-        "target": run.target,
-        "epoch": state.epoch,
-        "reason": run.request.reason,
-        "requested_by": run.request.requester,
-        "approved_by": answer.responder,
-        "approved_at": answer.responded_at.isoformat(),
-        "digest": answer.digest,
-        "answers": [answer.own_digest],
-        "claimed_at": state.at.isoformat(),
-    }
 
 
 def _is_claimed(run: Run) -> bool:

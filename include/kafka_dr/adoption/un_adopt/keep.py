@@ -10,12 +10,11 @@ from kafka_dr.register import Phase, RegisterState
 from kafka_dr.register.transitions import kept
 from kafka_dr.runs.attempt import Attempt
 from kafka_dr.runs.clients import Clients
-from kafka_dr.runs.record import StepFailed, StepOutcome, StepRecord, shortfall
+from kafka_dr.runs.record import StepOutcome, StepRecord, shortfall
 from kafka_dr.runs.register_guard import Unchanged
-from kafka_dr.runs.request import ROLL_BACK_NUMBER, RunRequest
+from kafka_dr.runs.request import RunRequest
 from kafka_dr.runs.run import Run
-from kafka_dr.runs.sealing import seal_or_later
-from kafka_dr.runs.signs_of_life import show_end
+from kafka_dr.runs.undoing import carry_out_undoing
 
 
 def keep(request: RunRequest, clients: Clients) -> StepRecord:
@@ -23,16 +22,7 @@ def keep(request: RunRequest, clients: Clients) -> StepRecord:
 
     :raises StepFailed: something was handed back, or a cluster did not answer
     """
-    attempt = Attempt.start(
-        request.protection_group, request.run, clients, "roll_back", ROLL_BACK_NUMBER, goes_forward=True
-    )
-    try:
-        record = attempt.carry_out(clients, lambda: _go(Run(request, clients), attempt), refusal="refused")
-    except StepFailed:
-        show_end(clients, request.protection_group, request.run)
-        raise
-    seal_or_later(clients, request.protection_group, request.run)
-    return record
+    return carry_out_undoing(request, clients, _go, refusal="refused")
 
 
 def intent(run: Run, state: RegisterState) -> Iterator[str]:

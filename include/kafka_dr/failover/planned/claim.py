@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from kafka_dr.approvals import approval, decision, signed
-from kafka_dr.approvals.journaled import Answer, journal_of
+from kafka_dr.approvals import approval, decision
+from kafka_dr.approvals.claiming import answer_permits, claim_fact
+from kafka_dr.approvals.journaled import journal_of
 from kafka_dr.checks.cluster_checks import registers_name_this_run
 from kafka_dr.failover.planned.checks import preflight_checks
 from kafka_dr.group_offsets import live_verification
 from kafka_dr.outcomes import Check
-from kafka_dr.register import Phase, RegisterState
+from kafka_dr.register import Phase
 from kafka_dr.register.transitions import claimed
 from kafka_dr.runs.record import claimed_facts
 from kafka_dr.runs.request import StepName
@@ -24,16 +25,7 @@ def check(run: Run) -> Sequence[Check]:
         return (live_verification.tail(run),)
     if is_claimed(run):
         return ()
-    journal = journal_of(run)
-    if (answer := journal.answered(StepName.APPROVAL)) is None:
-        return (approval.not_answered(journal, [StepName.APPROVAL]),)
-    facts = decision.facts(run, preflight_checks(run, closely=False))
-    return (
-        *approval.judge(run, answer),
-        signed.verified(answer, run.group, run.request.run),
-        approval.not_used(run),
-        decision.unchanged(run, facts, approved=(answer.digest,)),
-    )
+    return answer_permits(run, lambda: decision.facts(run, preflight_checks(run, closely=False)))
 
 
 def intent(run: Run) -> Sequence[str]:
@@ -66,28 +58,13 @@ def act(run: Run) -> Mapping[str, Any]:
         at=run.clock.now(),
     )
     run.write_fact("inputs", run.read_inputs())
-    run.write_fact("claim", _fact(run, state, answer))
+    run.write_fact("claim", claim_fact(run, state, [answer]))
     run.clients.register(run.source).compare_and_set(before, state)
     run.clients.register(run.target).copy(state)
     return claimed_facts(state)
 
 
 prove = registers_name_this_run
-
-
-def _fact(run: Run, state: RegisterState, answer: Answer) -> dict[str, Any]:
-    return {
-        "source": run.source,
-        "target": run.target,
-        "epoch": state.epoch,
-        "reason": run.request.reason,
-        "requested_by": run.request.requester,
-        "approved_by": answer.responder,
-        "approved_at": answer.responded_at.isoformat(),
-        "digest": answer.digest,
-        "answers": [answer.own_digest],
-        "claimed_at": state.at.isoformat(),
-    }
 
 
 def is_claimed(run: Run) -> bool:

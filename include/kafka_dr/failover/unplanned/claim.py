@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import Any
 
 from kafka_dr.approvals import approval, decision, signed
+from kafka_dr.approvals.claiming import claim_fact
 from kafka_dr.approvals.journaled import Answer, journal_of
 from kafka_dr.approvals.who_may_answer import needs_second
 from kafka_dr.disaster.disaster_rule import judge
@@ -99,17 +100,8 @@ def prove(run: Run) -> Sequence[Check]:
 def _fact(run: Run, state: RegisterState, answers: Sequence[Answer]) -> dict[str, Any]:
     return {
         "verb": run.request.verb,
-        "source": run.source,
-        "target": run.target,
-        "epoch": state.epoch,
-        "reason": run.request.reason,
-        "requested_by": run.request.requester,
+        **claim_fact(run, state, answers),
         "override": run.request.override,
-        "approved_by": state.approved_by,
-        "approved_at": max(answer.responded_at for answer in answers).isoformat(),
-        "digest": state.evidence_sha256,
-        "answers": [answer.own_digest for answer in answers],
-        "claimed_at": state.at.isoformat(),
         "taken_from": last_known.taken_from(run),
     }
 
