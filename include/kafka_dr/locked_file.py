@@ -62,7 +62,37 @@ class LockedFile:
         :raises FolderNotSynced: the file was replaced, and its folder could not be synced
         :raises OSError: the file was left as it is
         """
+        self._put(self._write_temporary(text))
+
+    def replace_unchanged(self, text: str, *, was: bytes) -> bool:
+        """Replace the file like :meth:`replace` if it still holds what was read; return whether it was replaced.
+
+        Editors of people do not take the lock. So what takes time is done before the file is looked at again; a write
+        that comes between that look and the rename, which follow each other at once, would be lost.
+
+        :param was: what was read; empty if there was no file
+        :raises FolderNotSynced: the file was replaced, and its folder could not be synced
+        :raises OSError: the file was left as it is
+        """
         temporary = self._write_temporary(text)
+        try:
+            unchanged = self._content() == was
+        except OSError:
+            temporary.unlink(missing_ok=True)
+            raise
+        if not unchanged:
+            temporary.unlink(missing_ok=True)
+            return False
+        self._put(temporary)
+        return True
+
+    def _content(self) -> bytes:
+        try:
+            return self.path.read_bytes()
+        except FileNotFoundError:
+            return b""
+
+    def _put(self, temporary: Path) -> None:
         try:
             temporary.replace(self.path)
         except OSError:

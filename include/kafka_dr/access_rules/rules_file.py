@@ -113,10 +113,8 @@ class RulesFile:
             "revision": self._number(document, "revision") + 1,
             "groups": {**document.get("groups", {}), self.group: {**section, "epoch": epoch, "rules": rules}},
         }
-        if self._content() != content:
-            return False
-        LockedFile(self.path, self.clock).replace(json.dumps(new, indent=1, ensure_ascii=False) + "\n")
-        return True
+        text = json.dumps(new, indent=1, ensure_ascii=False) + "\n"
+        return LockedFile(self.path, self.clock).replace_unchanged(text, was=content)
 
     def apply(self, *, seconds: float) -> None:
         """Run the declared program: it commits and applies the file, or triggers that."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import json
+import os
 import sys
 from collections.abc import Callable
 from dataclasses import replace
@@ -107,6 +108,25 @@ def test_somebody_who_writes_all_the_time_is_named(path: Path) -> None:
     count = iter(range(100))
     with pytest.raises(TryAgain, match="was changed by others 10 times while it was to be changed"):
         add(of(path), DENY, then=lambda: path.write_text(json.dumps({**document_of(path), "note": next(count)})))
+
+
+def test_what_a_person_writes_while_the_new_file_reaches_the_disk_stays(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add(of(path), DENY)
+    left, synced = [1], os.fsync
+
+    def slow(handle: int) -> None:
+        synced(handle)
+        if left:
+            left.pop()
+            path.write_text(json.dumps({**document(path), "notes": "of a person"}))
+
+    monkeypatch.setattr(os, "fsync", slow)
+    add(of(path), SECOND)
+    assert of(path).read() == {DENY, SECOND}
+    assert document(path)["notes"] == "of a person"
+    assert [each.name for each in path.parent.iterdir() if each.name.startswith(f".{path.name}")] == []
 
 
 def document_of(path: Path) -> dict[str, Any]:
