@@ -50,7 +50,7 @@ def java_version(home: Path) -> int:
     return int(found.group(1))
 
 
-#: How nice Spark is to other processes, 0 to 19: an audit must not slow down a failover.
+#: The niceness, 1 to 19, of a Spark that gives way to other processes: a scheduled audit must not slow down a failover.
 NICENESS = "KAFKA_DR_LAB_SPARK_NICENESS"
 
 
@@ -58,8 +58,8 @@ def spark_java_home(home: Path, real: Path) -> Path:
     """Make a Java home for Spark at ``home``.
 
     Every Spark 4 launch asks for a module that a Java runtime without incubator modules refuses to start with, and
-    Spark works without it. The ``java`` here drops that one argument, lets others go first if the environment says so,
-    and is otherwise the real one.
+    Spark works without it. The ``java`` here drops that one argument, and is otherwise the real one.
+    Where it is to give way at all, it does so as far as the environment says.
     """
     launcher = home / "bin" / "java"
     launcher.parent.mkdir(parents=True, exist_ok=True)
@@ -70,7 +70,9 @@ def spark_java_home(home: Path, real: Path) -> Path:
         "  shift\n"
         f'  [ "$argument" = {shlex.quote(_SPARK_ASKS_FOR)} ] || set -- "$@" "$argument"\n'
         "done\n"
-        f'exec nice -n "${{{NICENESS}:-0}}" {shlex.quote(str(real / "bin" / "java"))} "$@"\n'
+        f"now=$(nice) wanted=${{{NICENESS}:-0}}\n"
+        '[ "$now" -gt 0 ] && [ "$wanted" -gt "$now" ] && further=$((wanted - now)) || further=0\n'
+        f'exec nice -n "$further" {shlex.quote(str(real / "bin" / "java"))} "$@"\n'
     )
     draft.chmod(0o755)
     draft.replace(launcher)

@@ -22,6 +22,7 @@ import psutil
 import pytest
 from airflow.models.connection import Connection
 from airflow.sdk import AssetAlias, TriggerRule
+from airflow.sdk.api.datamodels._generated import DagRunType
 from airflow.sdk.exceptions import AirflowTaskTimeout
 
 from kafka_dr.watch_results import WATCHES
@@ -54,6 +55,7 @@ class Spark:
     def __init__(self, folder: Path, patch: pytest.MonkeyPatch) -> None:
         self._folder, self._patch = folder, patch
         self.added: list[str] = []
+        self.started_by = DagRunType.MANUAL
 
     def ends(self, code: int, report: object = None, says: str = "") -> None:
         text = report if isinstance(report, str) else json.dumps(report) if report is not None else ""
@@ -88,6 +90,7 @@ class Spark:
             "run_id": "manual__1",
             "ti": ti,
             "outlet_events": dict.fromkeys(operator.outlets, events),
+            "dag_run": SimpleNamespace(run_type=self.started_by),
         }
 
 
@@ -138,11 +141,22 @@ def test_the_job_learns_of_connections_from_a_private_file_that_is_gone_afterwar
     assert "KAFKA_DR_SECRETS_FILE" not in os.environ
 
 
-def test_a_job_of_spark_gives_way_to_a_failover_on_the_same_machine(spark: Spark) -> None:
+@pytest.mark.parametrize("started_by", [DagRunType.SCHEDULED, DagRunType.BACKFILL, DagRunType.ASSET_TRIGGERED])
+def test_a_job_that_nobody_waits_for_gives_way_to_a_failover_on_the_same_machine(
+    spark: Spark, started_by: DagRunType
+) -> None:
     before = os.getpriority(os.PRIO_PROCESS, 0)
+    spark.started_by = started_by
     spark.run()
     assert spark.seen["niceness"] > before
     assert os.getpriority(os.PRIO_PROCESS, 0) in (before, spark.seen["niceness"])
+
+
+@pytest.mark.parametrize("started_by", [DagRunType.MANUAL, DagRunType.OPERATOR_TRIGGERED])
+def test_a_job_that_somebody_waits_for_gives_way_to_nothing(spark: Spark, started_by: DagRunType) -> None:
+    spark.started_by = started_by
+    spark.run()
+    assert spark.seen["niceness"] == os.getpriority(os.PRIO_PROCESS, 0)
 
 
 def test_no_secret_is_an_argument_a_setting_or_a_rendered_field(spark: Spark) -> None:

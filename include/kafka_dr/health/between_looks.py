@@ -7,18 +7,40 @@ cluster whether it answers costs one request, so it is asked in between. Only af
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from datetime import datetime, timedelta
 from functools import partial
 
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.runs import background
 from kafka_dr.runs.at_rest import WatchResult
 from kafka_dr.runs.clients import Clients
+from kafka_dr.topology import Topology
 from kafka_dr.waiting import wait_until
 
+#: Up to this second of the minute clusters are asked whether they still answer. A look that follows has to end before
+#: the next one begins, and one that begins with the next minute has to find a cluster that dies now within a minute.
+LISTENS_UNTIL = timedelta(seconds=27)
+#: With less time than this nothing is asked: a child process takes a second to begin.
+LEAST_SECONDS = 5.0
+#: The last question is put before the time is over, and its answer waited for.
+LAST_ANSWER_SECONDS = 7.0
 #: How long an answer may take. One that is only late costs a look that was not needed.
 ANSWER_SECONDS = 5.0
 #: Between two questions.
 _PAUSE_SECONDS = 3.0
+
+
+def seconds_to_listen(began: datetime, now: datetime) -> float:
+    """Return for how long clusters may be asked in the minute in which a look began; negative if that is over.
+
+    :param now: when the look has ended
+    """
+    return (began.replace(second=0, microsecond=0) + LISTENS_UNTIL - now).total_seconds()
+
+
+def one_of_each(topology: Topology, found: Iterable[str]) -> list[str]:
+    """Return one group for all groups on the same clusters."""
+    return sorted({frozenset(topology.group(name).clusters): name for name in found}.values())
 
 
 def heard_in(found: Iterable[WatchResult]) -> dict[str, bool]:

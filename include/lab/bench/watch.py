@@ -12,17 +12,20 @@ import os
 import resource
 import statistics
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from rich.console import Console
 
 from kafka_dr.clock import SystemClock
 from kafka_dr.fencing import plan
+from kafka_dr.health import between_looks
 from kafka_dr.rounds import AccessData, Round, RoundLimits, look_at_groups
-from kafka_dr.rounds.looks import HEALTH
+from kafka_dr.rounds.looks import BETWEEN, CHANGED, HEALTH
 from kafka_dr.runs.at_rest import WatchResult
 from kafka_dr.runs.clients import Clients
 from lab.api import Lab
@@ -78,7 +81,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
 
 
 def _measure(lab: Lab, count: int, looks: int, console: Console) -> dict[str, Any]:
-    bench = WatchBench(lab, count)
+    bench = WatchBench(lab, count, console)
     bench.begin()
     console.print(f"{count} groups are adopted")
     looked = [bench.look() for _ in range(looks)]
@@ -92,7 +95,8 @@ def _measure(lab: Lab, count: int, looks: int, console: Console) -> dict[str, An
         "look_seconds_each": [round(each.seconds, 2) for each in looked],
         "look_processor_seconds": round(statistics.median(each.processor_seconds for each in looked), 2),
         "look_found": _outcomes(looked[-1].found),
-        "fenced_seconds": round(fenced, 1),
+        "fenced_seconds": round(max(fenced.values()), 1),
+        "fenced_seconds_each": {name: round(seconds, 1) for name, seconds in fenced.items()},
         "tasks_a_day": sum(dags["tasks_a_day"].values()),
         "tasks_a_day_of": dags["tasks_a_day"],
         "parse_seconds": dags["parse_seconds"],
@@ -106,9 +110,10 @@ def _measure(lab: Lab, count: int, looks: int, console: Console) -> dict[str, An
 class WatchBench:
     """Many protection groups in a lab, and the looks at them."""
 
-    def __init__(self, lab: Lab, count: int) -> None:
+    def __init__(self, lab: Lab, count: int, console: Console) -> None:
         self._lab = lab
         self._count = count
+        self._console = console
         self._groups = many_groups.names(count)
 
     def clients(self) -> Clients:
@@ -124,43 +129,91 @@ class WatchBench:
     def look(self, **more: Any) -> Looked:
         """Look at every group once, as ``dr_health`` does."""
         began, used = time.monotonic(), _processor()
+        found = self._round(HEALTH, self._groups, seconds=_ROUND_SECONDS, **more)
+        return Looked(time.monotonic() - began, _processor() - used, found)
+
+    def _round(
+        self,
+        look: str,
+        groups: Sequence[str],
+        *,
+        seconds: float,
+        settings: Mapping[str, bool] = MappingProxyType({}),
+        **more: Any,
+    ) -> dict[str, WatchResult]:
         with self.clients() as clients:
-            topology = clients.topology
             access = AccessData.read(
-                topology,
-                self._groups,
+                clients.topology,
+                groups,
                 settings_of=clients._settings_of,
                 connect_of=clients._connect_of,
                 signing_key_of=lambda _: _signing_key(clients),
                 content_keys_of=lambda _: _no_key(),
                 unreadable=(LabError,),
             )
-            limits = RoundLimits(_ROUND_SECONDS - 2, _ROUND_SECONDS)
-            wanted = Round(HEALTH, topology, access, clients.evidence_root, "bench", limits)
-            found = look_at_groups(wanted, self._groups, clock=SystemClock(), **more)
-        return Looked(time.monotonic() - began, _processor() - used, found)
+            limits = RoundLimits(seconds - 2, seconds)
+            wanted = Round(
+                look, clients.topology, access, clients.evidence_root, "bench", limits, settings=dict(settings)
+            )
+            return look_at_groups(wanted, groups, clock=SystemClock(), **more)
 
-    def seconds_until_fenced(self) -> float:
+    def seconds_until_fenced(self) -> dict[str, float]:
         """Let a cluster return that has none of its fences, and return after how many seconds it has all of them.
 
-        A look begins every minute, as the schedule says. The cluster returns right after one of them has begun.
+        A look begins every minute, and listens afterwards, as a scheduled look of ``dr_health`` does. The two worst
+        moments are measured: the cluster returns right after it was asked, or right after the look has stopped to
+        listen. It needs some time to start, so the seconds count from the earliest moment that it could have returned
+        without being noticed: the beginning of the look, or the end of the listening.
 
         :raises LabError: a fence was not there in time
         """
-        self._remove_fences()
-        self._lab.kill(_OPEN)
-        began = time.monotonic()
+        return {"while_it_listens": self._fenced_while_listening(), "after_it_listened": self._fenced_in_next_minute()}
+
+    def _fenced_while_listening(self) -> float:
+        began, found = self._look_without_cluster()
+        self._lab.restart(_OPEN)
+        if not self._listen(found, began):
+            raise LabError(f"{_RETURNED} was not heard before the look had stopped to listen")
+        self.look()
+        return self._fenced_after(began)
+
+    def _fenced_in_next_minute(self) -> float:
+        began, found = self._look_without_cluster()
+        if changed := self._listen(found, began):
+            raise LabError(f"{', '.join(changed)} changed while nothing was done to them")
         self._lab.restart(_OPEN)
         self._wait_for_answer()
-        returned = time.monotonic()
-        while True:
-            time.sleep(max(0.0, began + _PERIOD_SECONDS - time.monotonic()))
-            began = time.monotonic()
-            self.look()
-            if not self._missing():
-                return time.monotonic() - returned
-            if time.monotonic() - returned > _BACK_SECONDS:
-                raise LabError(f"{self._missing()} DENYs are still missing on {_RETURNED}")
+        _sleep_until(began + timedelta(seconds=_PERIOD_SECONDS))
+        self.look()
+        return self._fenced_after(began + between_looks.LISTENS_UNTIL)
+
+    def _look_without_cluster(self) -> tuple[datetime, Looked]:
+        """Take a cluster's fences away and let it die, then look at the next full minute; return when, and the look."""
+        self._remove_fences()
+        self._lab.kill(_OPEN)
+        now = datetime.now(UTC)
+        began = now.replace(second=0, microsecond=0) + timedelta(seconds=_PERIOD_SECONDS)
+        _sleep_until(began)
+        found = self.look()
+        self._console.print(f"a look of health without {_RETURNED}: {found.seconds:.1f} s")
+        return began, found
+
+    def _listen(self, looked: Looked, began: datetime) -> tuple[str, ...]:
+        """Ask whether clusters still answer as long as a scheduled look does, and return those that changed."""
+        seconds = between_looks.seconds_to_listen(began, datetime.now(UTC))
+        if seconds < between_looks.LEAST_SECONDS:
+            return ()
+        with self.clients() as clients:
+            asked = between_looks.one_of_each(clients.topology, looked.found)
+        known = between_looks.heard_in(looked.found.values())
+        limit = seconds + between_looks.LAST_ANSWER_SECONDS
+        heard = self._round(BETWEEN, asked, seconds=limit, settings=known)
+        return tuple(name for each in heard.values() for name in each.facts.get(CHANGED, ()))
+
+    def _fenced_after(self, earliest: datetime) -> float:
+        if missing := self._missing():
+            raise LabError(f"{missing} DENYs are still missing on {_RETURNED}")
+        return (datetime.now(UTC) - earliest).total_seconds()
 
     def _remove_fences(self) -> None:
         with self.clients() as clients:
@@ -193,6 +246,10 @@ class WatchBench:
         declared = many_groups.written(Path(self._lab.environ["KAFKA_DR_TOPOLOGY"]), self._count, folder)
         environ = {**os.environ, **self._lab.environ, "KAFKA_DR_TOPOLOGY": str(declared)}
         return parsed(PROJECT / "dags", environ)
+
+
+def _sleep_until(moment: datetime) -> None:
+    time.sleep(max(0.0, (moment - datetime.now(UTC)).total_seconds()))
 
 
 def _processor() -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import AssetAlias
@@ -11,20 +11,14 @@ from airflow.sdk import AssetAlias
 from kafka_dr.quoting import line
 from kafka_dr_airflow.operators.kept_results import results_of
 from kafka_dr_airflow.operators.readiness_again import judge_readiness_again
-from kafka_dr_airflow.operators.rounds import RUN_ENDED, RoundOperator, is_scheduled
+from kafka_dr_airflow.operators.rounds import RUN_ENDED, RoundOperator
+from kafka_dr_airflow.operators.run_types import is_scheduled
 
 if TYPE_CHECKING:
     from kafka_dr.runs.at_rest import WatchResult
     from kafka_dr.topology import Topology
     from kafka_dr.watch_results import KeptResult
 
-#: Up to this second of the minute clusters are asked whether they still answer. A look that follows has to end before
-#: the next run begins, and one that begins with the next run has to find a cluster that dies now within a minute.
-LISTENS_UNTIL = timedelta(seconds=27)
-#: With less time than this nothing is asked: a child process takes a second to begin.
-_LEAST_SECONDS = 5.0
-#: The last question is put before the time is over, and its answer waited for.
-_LAST_ANSWER_SECONDS = 7.0
 #: Facts that people have to hear of when they change.
 _NEWS = ("silent", "fence_missing", "phase", "run")
 
@@ -74,14 +68,14 @@ class HealthRound(RoundOperator):
         self, topology: Topology, found: Mapping[str, WatchResult], context: Any, began: datetime
     ) -> frozenset[str]:
         """Return the clusters that fall silent or return while this run listens. What it cannot hear is no change."""
-        from kafka_dr.health.between_looks import heard_in
+        from kafka_dr.health import between_looks
         from kafka_dr.rounds.looks import BETWEEN, CHANGED
 
-        seconds = seconds_to_listen(began, datetime.now(UTC))
-        asked = one_of_each(topology, found)
-        if seconds < _LEAST_SECONDS or not asked:
+        seconds = between_looks.seconds_to_listen(began, datetime.now(UTC))
+        asked = between_looks.one_of_each(topology, found)
+        if seconds < between_looks.LEAST_SECONDS or not asked:
             return frozenset()
-        known, limit = heard_in(found.values()), seconds + _LAST_ANSWER_SECONDS
+        known, limit = between_looks.heard_in(found.values()), seconds + between_looks.LAST_ANSWER_SECONDS
         heard = self.looked_at(
             self.round_of(topology, asked, context, look=BETWEEN, seconds=limit, settings=known), asked
         )
@@ -89,19 +83,6 @@ class HealthRound(RoundOperator):
             if each.outcome != "ok":
                 self.log.warning("Whether clusters still answer is not known: %s", line(each.summary))
         return frozenset(name for each in heard.values() for name in each.facts.get(CHANGED, ()))
-
-
-def seconds_to_listen(began: datetime, now: datetime) -> float:
-    """Return for how long clusters may be asked in the minute in which a look began; negative if that is over.
-
-    :param now: when the look has ended
-    """
-    return (began.replace(second=0, microsecond=0) + LISTENS_UNTIL - now).total_seconds()
-
-
-def one_of_each(topology: Topology, found: Iterable[str]) -> list[str]:
-    """Return one group for all groups on the same clusters."""
-    return sorted({frozenset(topology.group(name).clusters): name for name in found}.values())
 
 
 def _has_news(before: Mapping[str, KeptResult], found: Iterable[WatchResult]) -> bool:

@@ -9,6 +9,7 @@ from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
 from kafka_dr.quoting import line
 from kafka_dr_airflow.operators.plain_failure import plain_errors
+from kafka_dr_airflow.operators.run_types import is_manual
 from kafka_dr_airflow.operators.supervised import ends_with_supervisor
 from kafka_dr_airflow.sent_metrics import send_step
 
@@ -63,8 +64,7 @@ def requester_of(context: Any) -> str:
     run = context.get("dag_run")
     if name := getattr(run, "triggering_user_name", None):
         return str(name)
-    kind = str(getattr(run, "run_type", "manual"))
-    return UNKNOWN_PERSON if kind.endswith("manual") else ""
+    return UNKNOWN_PERSON if run is None or is_manual(run) else ""
 
 
 def perform(log: Any, action: Callable[[Clients], StepRecord]) -> Receipt:

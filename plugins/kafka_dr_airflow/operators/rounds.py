@@ -18,6 +18,7 @@ from kafka_dr_airflow.operators.kept_results import keep_round, paces_of, result
 from kafka_dr_airflow.operators.parameters import FirstTask
 from kafka_dr_airflow.operators.plain_failure import fails_plainly, plain_errors
 from kafka_dr_airflow.operators.readiness_again import outdated_groups
+from kafka_dr_airflow.operators.run_types import is_scheduled, run_type
 from kafka_dr_airflow.run_note import leave_note
 from kafka_dr_airflow.topology_file import read_topology
 
@@ -221,7 +222,7 @@ class ReadinessRound(RoundOperator):
 
     def due(self, topology: Topology, context: Any) -> list[str]:
         """Return the groups that a run or a drill has outdated, if the end of one is why this run was started."""
-        if _type_of(context["dag_run"]) == "asset_triggered":
+        if run_type(context["dag_run"]) == "asset_triggered":
             return outdated_groups(topology)
         return super().due(topology, context)
 
@@ -275,16 +276,6 @@ def shown_rows(logger: Any, context: Any, found: Mapping[str, WatchResult]) -> l
     if red:
         leave_note(logger, context, _note(len(found), red))
     return rows(found.values(), red=red)
-
-
-def is_scheduled(dag_run: Any) -> bool:
-    """Return whether the schedule started a run."""
-    return _type_of(dag_run) == "scheduled"
-
-
-def _type_of(dag_run: Any) -> str:
-    """Return why a run was started. Airflow gives its tasks an enumeration whose text is not its value."""
-    return str(getattr(dag_run.run_type, "value", dag_run.run_type))
 
 
 def rows(found: Iterable[WatchResult], *, red: Collection[str], lines: int = RED_LINES) -> list[RedGroup]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOpe
 from airflow.sdk.exceptions import AirflowException
 
 from kafka_dr_airflow.operators.plain_failure import plain_errors
+from kafka_dr_airflow.operators.run_types import is_waited_for
 from kafka_dr_airflow.topology_file import read_topology
 
 _JOBS = Path(__file__).resolve().parents[3] / "spark" / "jobs"
@@ -20,7 +21,7 @@ _JOBS = Path(__file__).resolve().parents[3] / "spark" / "jobs"
 SPARK_CONNECTION = "kafka_dr_spark"
 #: How the line begins in which a job says what it could not find out.
 _UNKNOWN = "unknown: "
-#: Added to the niceness of a job: other processes get about ten times as much of the processor.
+#: Added to the niceness of a job that nobody waits for: other processes get about ten times as much of the processor.
 _NICER = 10
 
 
@@ -101,7 +102,7 @@ class SparkJobOperator(SparkSubmitOperator):
     def submit(self, context: Any) -> str | None:
         """Run the job. Return ``None`` if it has an answer, else what it could not find out or how it failed."""
         try:
-            with _giving_way():
+            with nullcontext() if is_waited_for(context["dag_run"]) else _giving_way():
                 super().execute(context)
         except AirflowException as error:
             ended = str(error)

@@ -9,11 +9,12 @@ from typing import Any
 import pytest
 from airflow.sdk.api.datamodels._generated import DagRunType
 
+from kafka_dr.health import between_looks
 from kafka_dr.rounds.looks import BETWEEN, CHANGED, HEALTH, PROPOSES
 from kafka_dr.runs.at_rest import WatchResult
 from kafka_dr.watch_results import KeptResult
 from kafka_dr_airflow.operators import health_round
-from kafka_dr_airflow.operators.health_round import HealthRound, seconds_to_listen
+from kafka_dr_airflow.operators.health_round import HealthRound
 
 CLUSTERS = {"orders": ("east", "west"), "stock": ("west", "east"), "far": ("north", "south")}
 ALL = frozenset(CLUSTERS)
@@ -33,7 +34,7 @@ class Listening:
         monkeypatch.setattr(HealthRound, "round_of", self._round_of)
         monkeypatch.setattr(HealthRound, "looked_at", self._looked_at)
         monkeypatch.setattr(HealthRound, "_judge", lambda *_: ())
-        monkeypatch.setattr(health_round, "seconds_to_listen", lambda *_: 20.0)
+        monkeypatch.setattr(between_looks, "seconds_to_listen", lambda *_: 20.0)
         monkeypatch.setattr(health_round, "results_of", lambda *_: self.before)
         monkeypatch.setattr("kafka_dr_airflow.operators.rounds.keep_round", lambda *_, **__: None)
 
@@ -99,10 +100,3 @@ def test_a_look_that_found_something_new_ends_at_once_so_that_people_hear_of_it(
 def test_a_look_that_somebody_triggered_ends_at_once(listening: Listening) -> None:
     listening.look({**SCHEDULED, "dag_run": SimpleNamespace(run_type=DagRunType.MANUAL)})
     assert listening.asked == [(HEALTH, ALL)]
-
-
-def test_a_late_look_does_not_listen_into_the_next_minute() -> None:
-    began = datetime(2026, 3, 1, 12, 4, 3, tzinfo=UTC)
-    assert seconds_to_listen(began, began.replace(second=7)) == 20
-    assert seconds_to_listen(began, began.replace(second=50)) < 0
-    assert seconds_to_listen(began, began.replace(minute=5, second=1)) < 0

@@ -12,6 +12,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from airflow.api_fastapi.auth.managers.simple.simple_auth_manager import SimpleAuthManager
+from airflow.sdk.api.datamodels._generated import DagRunType
 
 from kafka_dr.errors import Refused, TryAgain
 from kafka_dr.people import UNKNOWN_PERSON, Person
@@ -116,7 +117,8 @@ def test_a_task_asks_the_api_and_says_what_it_needs_for_that(monkeypatch: pytest
     [
         (SimpleNamespace(triggering_user_name="alice", run_type="manual"), "alice"),
         (SimpleNamespace(triggering_user_name=None, run_type="manual"), UNKNOWN_PERSON),
-        (SimpleNamespace(triggering_user_name=None, run_type="operator_triggered"), ""),
+        (SimpleNamespace(triggering_user_name=None, run_type=DagRunType.MANUAL), UNKNOWN_PERSON),
+        (SimpleNamespace(triggering_user_name=None, run_type=DagRunType.OPERATOR_TRIGGERED), ""),
         (SimpleNamespace(triggering_user_name=None, run_type="scheduled"), ""),
         (None, UNKNOWN_PERSON),
     ],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from kafka_dr.clock import SystemClock
 from kafka_dr.clusters import ClientSettings
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.health import registers
-from kafka_dr.health.between_looks import changed_clusters, heard_in
+from kafka_dr.health.between_looks import changed_clusters, heard_in, seconds_to_listen
 from kafka_dr.runs.at_rest import WatchResult
 from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.group_context import GroupContext
@@ -63,3 +64,10 @@ def test_a_cluster_that_answered_and_whose_port_is_closed_now_is_named_and_one_t
     with unreachable(tmp_path) as clients:
         known = {"east": True, "west": False}
         assert changed_clusters(known, clients, seconds=60, answer_seconds=0.5) == ("east",)
+
+
+def test_a_late_look_does_not_listen_into_the_next_minute() -> None:
+    began = datetime(2026, 3, 1, 12, 4, 3, tzinfo=UTC)
+    assert seconds_to_listen(began, began.replace(second=7)) == 20
+    assert seconds_to_listen(began, began.replace(second=50)) < 0
+    assert seconds_to_listen(began, began.replace(minute=5, second=1)) < 0

@@ -48,12 +48,18 @@ def test_the_java_for_spark_drops_the_one_argument_and_keeps_all_others_as_they_
     assert shown == "<-Xmx1g><-Dx=two words><><$HOME><a'b><Main>"
 
 
-def test_the_java_for_spark_is_nice_where_the_setting_says_so(tmp_path: Path) -> None:
+def test_the_java_for_spark_gives_way_as_far_as_the_setting_says_if_it_gives_way_at_all(tmp_path: Path) -> None:
     shim = spark_java_home(tmp_path / "shim", _fake(tmp_path / "real", "nice"))
 
-    def niceness(**environ: str) -> int:
+    def niceness(*, begun_with: int, **environ: str) -> int:
         environ = {"PATH": os.environ["PATH"], **environ}
-        shown = subprocess.run([str(shim / "bin" / "java")], capture_output=True, text=True, check=True, env=environ)
-        return int(shown.stdout)
+        command = ["nice", "-n", str(begun_with), str(shim / "bin" / "java")]
+        return int(subprocess.run(command, capture_output=True, text=True, check=True, env=environ).stdout)
 
-    assert niceness(**{NICENESS: "7"}) == niceness() + 7
+    own = os.getpriority(os.PRIO_PROCESS, 0)
+    gives_way = {NICENESS: "17"}
+    assert niceness(begun_with=10) == min(own + 10, 19)
+    assert niceness(begun_with=max(0, 10 - own), **gives_way) == 17
+    assert niceness(begun_with=18, **gives_way) == min(own + 18, 19), "it never goes first again"
+    if own == 0:
+        assert niceness(begun_with=0, **gives_way) == 0, "somebody waits for it"
