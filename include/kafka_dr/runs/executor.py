@@ -29,6 +29,7 @@ class Executor:
         self.name = name
         self._took: dict[tuple[str, str], RegisterState] = {}
         self._signs: dict[tuple[str, str], datetime] = {}
+        self._stopping: set[tuple[str, str]] = set()
         self._leaving = Event()
 
     @classmethod
@@ -102,3 +103,11 @@ class Executor:
         state = self.taken(group, run)
         known = (self._signs.get((group, run)), state.attempt_at if state else None)
         return max(filter(None, known), default=None)
+
+    def stops_connector(self, run: str, connector: str) -> None:
+        """Remember that Connect has taken this process's request to stop a connector for a run."""
+        self._stopping.add((run, connector))
+
+    def has_stopped_connector(self, run: str, connector: str) -> bool:
+        """Return whether Connect has taken such a request of this process; the tasks may still run for a moment."""
+        return (run, connector) in self._stopping

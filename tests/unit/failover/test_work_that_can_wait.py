@@ -12,12 +12,13 @@ import pytest
 from kafka_dr.checks.topic_layout import GroupLayout, old_side_unchanged
 from kafka_dr.clusters import Acl
 from kafka_dr.errors import TryAgain
-from kafka_dr.failover.planned import drain, open_target
+from kafka_dr.failover.planned import drain, open_target, stop_flow
 from kafka_dr.failover.unplanned import reachable_source
 from kafka_dr.fencing import plan
 from kafka_dr.group_offsets import other_topics
 from kafka_dr.outcomes import Check
 from kafka_dr.register import Phase
+from kafka_dr.runs.executor import Executor
 from kafka_dr.topology import load
 from lab.layout import PROJECT
 
@@ -135,3 +136,28 @@ def test_a_drain_that_is_run_again_keeps_the_first_look_at_the_topics(
     run.journal = {}
     drain.journal_frozen(run, {}, later)  # type: ignore[arg-type]
     assert written["drained"]["layout"] == {"first": False}
+
+
+def test_connect_is_asked_once_by_each_process_to_stop_a_flow(run: Any) -> None:
+    asked: list[str] = []
+    answers = [TryAgain("Connect is rebalancing"), None, None]
+
+    def stop() -> None:
+        asked.append("stop")
+        if (error := answers.pop(0)) is not None:
+            raise error
+
+    run.request, run.flow = SimpleNamespace(run="run-1"), SimpleNamespace(connector="dr.orders")
+    run.guard = lambda _: SimpleNamespace(require=lambda: None)
+
+    def clients() -> Any:
+        return SimpleNamespace(executor=Executor.here(), replicator=lambda _: SimpleNamespace(stop=stop))
+
+    run.clients = clients()
+    drain._ask_flow_to_stop(run)
+    stop_flow.ask_to_stop(run)
+    stop_flow.ask_to_stop(run)
+    assert len(asked) == 2, "what Connect did not take is asked again, and what it took is not waited for twice"
+    run.clients = clients()
+    stop_flow.ask_to_stop(run)
+    assert len(asked) == 3, "a process that continues the run knows nothing of it"

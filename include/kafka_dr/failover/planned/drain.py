@@ -13,6 +13,7 @@ from kafka_dr.checks.change_rights import changes_refused
 from kafka_dr.checks.topic_layout import GroupLayout
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.errors import KafkaDrError, Refused, TryAgain
+from kafka_dr.failover.planned.stop_flow import ask_to_stop
 from kafka_dr.fencing import plan
 from kafka_dr.group_offsets import left_to_do, other_topics, verification
 from kafka_dr.group_offsets.other_topics import Elsewhere
@@ -185,10 +186,10 @@ def _only_missing(verified: Mapping[TopicPartition, Verified]) -> list[FirstDiff
 
 
 def _ask_flow_to_stop(run: Run) -> None:
-    """Ask Connect to stop the connector now, as nothing is left to copy; the next step waits for that."""
+    """Ask Connect to stop the connector now, as nothing is left to copy."""
     try:
         run.guard(Phase.SWITCHING).require()
-        run.clients.replicator(run.flow).stop()
+        ask_to_stop(run)
     except KafkaDrError:
         # The next step asks again, and says what is wrong.
         return

@@ -1,7 +1,9 @@
 """Stop replication and prove it: deny the replicator, take over its transactional ids, watch the target's log.
 
-Connect is asked to stop the connector. The step does not wait for that, as nobody can write meanwhile: the ACLs on the
-target fence the flow. ``start_reverse_flow`` waits until the connector has stopped before it starts the other one.
+Connect was asked to stop the connector when nothing was left to copy. The step does not wait for that, as nobody can
+write meanwhile: the ACLs on the target fence the flow. Another request would be answered only when Connect has stopped
+the tasks, so it is sent only if this process knows of none that Connect has taken. ``start_reverse_flow`` waits until
+the connector has stopped before it starts the other one.
 """
 
 from __future__ import annotations
@@ -36,7 +38,9 @@ def act(run: Run) -> Mapping[str, Any]:
     run.clients.cluster(run.target, "replicator").write_permission.connect_ahead()
     guard.require()
     # The ACLs fence the flow. Connect takes longer to answer, and need not be waited for first.
-    parallel.at_once(replicator.stop, lambda: run.acl_changes(run.target, guard).add(plan.flow_fence(run.group)))
+    parallel.at_once(
+        lambda: ask_to_stop(run), lambda: run.acl_changes(run.target, guard).add(plan.flow_fence(run.group))
+    )
     guard.require()
     target.transactions.take_over(replicator.transactional_ids())
     partitions = run.partitions(run.target)
@@ -44,6 +48,14 @@ def act(run: Run) -> Mapping[str, Any]:
     ends = target.topics.high_watermarks(partitions)
     run.write_fact("target_ends", {"ends": positions_to_json(ends)})
     return {"target_ends": positions_to_json(ends), "transactional_ids": list(replicator.transactional_ids())}
+
+
+def ask_to_stop(run: Run) -> None:
+    """Ask Connect to stop the connector, unless it has taken such a request of this process."""
+    executor, connector = run.clients.executor, run.flow.connector
+    if not executor.has_stopped_connector(run.request.run, connector):
+        run.clients.replicator(run.flow).stop()
+        executor.stops_connector(run.request.run, connector)
 
 
 def prove(run: Run) -> Sequence[Check]:
