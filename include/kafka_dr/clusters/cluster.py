@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 from types import TracebackType
 
 from kafka_dr.clusters.acls import Acls
@@ -17,6 +18,7 @@ from kafka_dr.clusters.groups import Groups
 from kafka_dr.clusters.log import Log
 from kafka_dr.clusters.offsets_by_time import OffsetsByTime
 from kafka_dr.clusters.read_permission import ReadPermission
+from kafka_dr.clusters.remembered_topics import RememberedTopics
 from kafka_dr.clusters.session import COORDINATORS, REQUEST_SECONDS, ClusterSession
 from kafka_dr.clusters.settings import ClientSettings
 from kafka_dr.clusters.streams_groups import StreamsGroups
@@ -72,6 +74,15 @@ class KafkaCluster:
         self.broker_settings = BrokerSettings(self._session)
         self.log_sizes = LogSizes(self._session)
         self.capacity = Capacity(self._session)
+
+    def remembering_topics(self) -> KafkaCluster:
+        """Return this cluster as one piece of work looks at it several times: see :class:`RememberedTopics`.
+
+        It uses the same connections, and is not closed.
+        """
+        seen = copy(self)
+        seen.topics = RememberedTopics(self.topics)
+        return seen
 
     def connect_by(self, topic: str) -> None:
         """Connect clients from now on by looking up this topic, which the principal may DESCRIBE; see ``known_topic``.

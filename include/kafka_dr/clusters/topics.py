@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
+from enum import Enum
 
 from confluent_kafka import IsolationLevel, TopicCollection
 from confluent_kafka import TopicPartition as ClientPartition
 from confluent_kafka.admin import ConfigResource, NewPartitions, NewTopic, OffsetSpec
 from confluent_kafka.admin import ResourceType as ClientResourceType
-from kafka.protocol.metadata import MetadataRequest
 
 from kafka_dr.clock import SystemClock
 from kafka_dr.clusters.errors import ClusterError, NotFound, StaleMetadata, translated
+from kafka_dr.clusters.many_partitions import MANY, ManyPartitions
 from kafka_dr.clusters.model import ClusterIdentity, Topic
 from kafka_dr.clusters.session import ClusterSession
 from kafka_dr.positions import TopicPartition
@@ -22,11 +23,19 @@ from kafka_dr.waiting import wait_until
 _LEADS_SECONDS = 1.5
 
 
+class _OfLog(Enum):
+    """An offset of a log, as ListOffsets asks for it: a time that no record has."""
+
+    END = -1
+    START = -2
+
+
 class Topics:
     """Reads, creates and deletes topics; reads their log start offsets, high watermarks and last stable offsets."""
 
     def __init__(self, session: ClusterSession) -> None:
         self._session = session
+        self._many = ManyPartitions(session)
 
     def identity(self) -> ClusterIdentity:
         """Return which cluster answers.
@@ -72,14 +81,12 @@ class Topics:
         By kafka-python: librdkafka's descriptions wait ten seconds for the controller that it knows, even if that
         broker has just stopped (2.16.1), and leaders are read when a broker has stopped.
         """
-        wanted = [MetadataRequest.MetadataRequestTopic(name=name) for name in sorted(set(names))]
+        wanted = set(names)
         if not wanted:
             return {}
-        request = MetadataRequest(topics=wanted, allow_auto_topic_creation=False, min_version=4, max_version=12)
-        found = self._session.request(request, "look up partition leaders").topics
         return {
             TopicPartition(topic.name, row.partition_index): row.leader_id
-            for topic in found
+            for topic in self._many.metadata(wanted, "look up partition leaders")
             for row in topic.partitions
             if row.leader_id >= 0
         }
@@ -133,26 +140,26 @@ class Topics:
 
     def log_starts(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
         """Return the log start offset of each partition."""
-        return self._offsets(partitions, OffsetSpec.earliest(), IsolationLevel.READ_UNCOMMITTED)
+        return self._offsets(partitions, _OfLog.START, IsolationLevel.READ_UNCOMMITTED)
 
     def high_watermarks(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
         """Return the high watermark of each partition: where a reader of uncommitted records stops."""
-        return self._offsets(partitions, OffsetSpec.latest(), IsolationLevel.READ_UNCOMMITTED)
+        return self._offsets(partitions, _OfLog.END, IsolationLevel.READ_UNCOMMITTED)
 
     def last_stable_offsets(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
         """Return the last stable offset of each partition: where a reader of committed records stops."""
-        return self._offsets(partitions, OffsetSpec.latest(), IsolationLevel.READ_COMMITTED)
+        return self._offsets(partitions, _OfLog.END, IsolationLevel.READ_COMMITTED)
 
     def _offsets(
-        self, partitions: Iterable[TopicPartition], spec: OffsetSpec, isolation: IsolationLevel
+        self, partitions: Iterable[TopicPartition], spec: _OfLog, isolation: IsolationLevel
     ) -> dict[TopicPartition, int]:
-        asked = {ClientPartition(p.topic, p.partition): spec for p in partitions}
+        asked = set(partitions)
         if not asked:
             return {}
 
         def list_offsets() -> dict[TopicPartition, int]:
             try:
-                return self._list_offsets(asked, isolation)
+                return self._list_offsets(asked, spec, isolation)
             except StaleMetadata:
                 # Describing the topics shows whether one is missing: a topic without a leader must never be taken for
                 # a missing one. A broker that was suspended may lead before it knows that itself, and needs a moment.
@@ -168,11 +175,14 @@ class Topics:
         )
 
     def _list_offsets(
-        self, asked: dict[ClientPartition, OffsetSpec], isolation: IsolationLevel
+        self, asked: Collection[TopicPartition], spec: _OfLog, isolation: IsolationLevel
     ) -> dict[TopicPartition, int]:
         doing = f"read the ends of {_listed({p.topic for p in asked})}"
+        if len(asked) >= MANY:
+            return self._many.offsets(asked, spec.value, isolation.value, doing)
+        specs = {ClientPartition(p.topic, p.partition): OffsetSpec(spec.value) for p in asked}
         futures = self._session.admin_for_leaders(doing).list_offsets(
-            asked, isolation_level=isolation, request_timeout=self._session.request_seconds
+            specs, isolation_level=isolation, request_timeout=self._session.request_seconds
         )
         found = self._session.results(futures, doing)
         offsets = {TopicPartition(p.topic, p.partition): result.offset for p, result in found.items()}

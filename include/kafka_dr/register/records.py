@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 from kafka_dr.errors import NeedsPerson
@@ -22,6 +23,8 @@ from kafka_dr.register.added_acls import UNREADABLE, AddedAcls
 
 REGISTER_TOPIC = "_kafka_dr.register"
 LARGEST_PART = 512 * 1024
+#: Values of this size are worth remembering once they are parsed.
+_LARGE = 4 * 1024
 #: Where a fact's JSON object keeps the order of its author.
 _ORDER = "_order"
 
@@ -154,8 +157,18 @@ def _whole(found: Mapping[str, bytes], fact: str) -> Any:
 
 
 def _stored(found: Mapping[str, bytes], fact: str) -> Any:
-    value = json.loads(found[fact])
+    value = _parsed(found[fact])
     # A payload is stored as a JSON object, so a number can only be the count of parts.
     if isinstance(value, int):
-        return json.loads(b"".join(found[f"{fact}#{number}"] for number in range(value)))
+        return _parsed(b"".join(found[f"{fact}#{number}"] for number in range(value)))
     return value
+
+
+def _parsed(value: bytes) -> Any:
+    return _parsed_once(value) if len(value) >= _LARGE else json.loads(value)
+
+
+@lru_cache(maxsize=128)
+def _parsed_once(value: bytes) -> Any:
+    """Parse a large value once for all steps of a process: each reads the whole journal. Nobody changes the answer."""
+    return json.loads(value)

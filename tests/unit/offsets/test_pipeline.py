@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 
 from kafka_dr.audit.offset_runs import OffsetRun
 from kafka_dr.offsets.maps import composed_runs
+from kafka_dr.offsets.syncs.history import NOTHING as NO_SYNCS
 from kafka_dr.offsets.syncs.history import ArchivedSync, history
 from kafka_dr.offsets.translate.answers import Translation
-from kafka_dr.offsets.translate.facts import PartitionFacts
+from kafka_dr.offsets.translate.facts import Facts, PartitionFacts
 from kafka_dr.offsets.translate.pipeline import translate_offsets
 from kafka_dr.positions import OffsetRange, TopicPartition
 
@@ -46,6 +48,22 @@ def test_records_are_read_only_if_no_audit_settled_the_offset_and_both_clusters_
 def test_an_offset_that_records_cannot_translate_keeps_what_the_syncs_say() -> None:
     found = translate_offsets(Reading(None).translate, {SYNCED: [5]}, facts=FACTS)
     assert (found[SYNCED, 5].kind, found[SYNCED, 5].target_offset) == ("bounded", 3)
+
+
+def test_offset_syncs_are_looked_up_only_for_what_records_cannot_translate() -> None:
+    asked: list[set[TopicPartition]] = []
+
+    def complete(partitions: Collection[TopicPartition]) -> Facts:
+        asked.append(set(partitions))
+        return FACTS
+
+    without_syncs = {p: replace(found, syncs=NO_SYNCS) for p, found in FACTS.items()}
+    offsets = {MATCHED: [4], SYNCED: [5]}
+    found = translate_offsets(Reading(7).translate, offsets, facts=without_syncs, complete=complete)
+    assert (found[SYNCED, 5].kind, found[SYNCED, 5].target_offset, asked) == ("exact", 7, [])
+    found = translate_offsets(Reading(None).translate, offsets, facts=without_syncs, complete=complete)
+    assert found == translate_offsets(Reading(None).translate, offsets, facts=FACTS)
+    assert asked == [{SYNCED}]
 
 
 def test_nothing_is_read_where_audits_settled_everything() -> None:

@@ -31,11 +31,14 @@ class Gathered:
 
     def __init__(self, *, unknown: Collection[int] = ()) -> None:
         self.gathered: list[set[TopicPartition]] = []
+        self.without_syncs: list[set[TopicPartition]] = []
         self.compared: set[PartitionOffset] = set()
         self._unknown = unknown
 
-    def gather(self, basis: TranslationBasis, partitions: Collection[TopicPartition]) -> GatheredFacts:
-        self.gathered.append(set(partitions))
+    def gather(
+        self, basis: TranslationBasis, partitions: Collection[TopicPartition], *, with_syncs: bool = True
+    ) -> GatheredFacts:
+        (self.gathered if with_syncs else self.without_syncs).append(set(partitions))
         return GatheredFacts(dict.fromkeys(partitions, _HELD), ())
 
     def compare(
@@ -86,6 +89,7 @@ def translated(
     **policy: object,
 ) -> dict[tuple[str, TopicPartition], TranslatedOffset]:
     monkeypatch.setattr(facts, "gather", stages.gather)
+    monkeypatch.setattr(pipeline, "gather", stages.gather)
     monkeypatch.setattr(pipeline, "translate_by_content", stages.compare)
     found = pipeline.translate(basis, committed, GroupsPolicy.model_validate(policy))
     return {(each.group, each.partition): each for each in found}
@@ -105,10 +109,10 @@ def test_few_exact_offsets_need_no_facts(monkeypatch: pytest.MonkeyPatch) -> Non
     stages = Gathered()
     found = translated(monkeypatch, stages, {"slow": {PARTITIONS[0]: 7}, "fast": {PARTITIONS[0]: 9}})
     assert [found[name, PARTITIONS[0]].target_offset for name in ("slow", "fast")] == [47, 49]
-    assert stages.gathered == []
+    assert (stages.gathered, stages.without_syncs) == ([], [])
 
 
-def test_of_many_offsets_facts_are_gathered_first_and_serve_the_choices_and_the_policy_too(
+def test_of_many_offsets_facts_come_first_and_offset_syncs_are_read_only_where_content_has_no_answer(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     stages = Gathered(unknown=(50,))
@@ -121,7 +125,9 @@ def test_of_many_offsets_facts_are_gathered_first_and_serve_the_choices_and_the_
         start_of={"early": "earliest"},
         unknown_offsets="timestamp",
     )
-    assert len(stages.gathered) == 1
+    every = {*PARTITIONS, *(TopicPartition("many", number) for number in range(1_000))}
+    assert stages.without_syncs == [every]
+    assert stages.gathered == [{PARTITIONS[2]}, {PARTITIONS[1]}], "what is lost, and what was chosen"
     assert (PARTITIONS[3], 49) in stages.compared
     early, lost = found["early", PARTITIONS[1]], found["lost", PARTITIONS[2]]
     assert (early.target_offset, early.kind) == (1, "bounded")

@@ -21,7 +21,7 @@ from kafka_dr.clusters import KafkaCluster
 from kafka_dr.errors import TryAgain
 from kafka_dr.offsets.maps import NO_RUNS, VerifiedRuns
 from kafka_dr.offsets.syncs.history import NOTHING as NO_SYNCS
-from kafka_dr.offsets.syncs.history import CheckpointRule, History
+from kafka_dr.offsets.syncs.history import ArchivedSyncs, CheckpointRule, History
 from kafka_dr.offsets.translate.answers import Kind, Translation
 from kafka_dr.offsets.translate.basis import TranslationBasis
 from kafka_dr.parallel import at_once
@@ -73,14 +73,17 @@ class _ClusterFacts:
     silent: bool = False
 
 
-def gather(basis: TranslationBasis, partitions: Collection[TopicPartition]) -> GatheredFacts:
+def gather(
+    basis: TranslationBasis, partitions: Collection[TopicPartition], *, with_syncs: bool = True
+) -> GatheredFacts:
     """Gather the facts about partitions. If the source does not answer, its ends are not known.
 
+    :param with_syncs: whether offset syncs are among them; of many partitions it takes seconds to read them
     :raises ClusterError: the target does not answer
     """
     wanted = set(partitions)
     # Log ends are asked for after the syncs, so that the record of each sync is below them.
-    known = basis.syncs.read({p.topic for p in wanted})
+    known = basis.syncs.read({p.topic for p in wanted}) if with_syncs else ArchivedSyncs({}, {})
     on_source, on_target = at_once(
         lambda: _held(basis.source, wanted, or_silent=True), lambda: _held(basis.target, wanted)
     )

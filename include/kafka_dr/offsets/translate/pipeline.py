@@ -11,13 +11,15 @@ from kafka_dr.offsets.translate.answers import TranslatedOffset, Translation
 from kafka_dr.offsets.translate.basis import TranslationBasis
 from kafka_dr.offsets.translate.by_content import translate_by_content
 from kafka_dr.offsets.translate.choice import StartPolicy, chosen_starts, starts_by_policy
-from kafka_dr.offsets.translate.facts import NO_FACTS, Facts, FactsOnDemand, translate_by_facts
+from kafka_dr.offsets.translate.facts import NO_FACTS, Facts, FactsOnDemand, gather, translate_by_facts
 from kafka_dr.positions import Committed, OffsetRange, PartitionOffset, TopicPartition
 
 #: Offsets of the source, next to read, by partition.
 Offsets: TypeAlias = Mapping[TopicPartition, Collection[int]]
 #: Compares records. It answers for every offset, and no answer is late: no unread record is below it.
 ByContent: TypeAlias = Callable[[Offsets], Mapping[PartitionOffset, Translation]]
+#: Returns the facts about partitions.
+FactsOf: TypeAlias = Callable[[Collection[TopicPartition]], Facts]
 #: Offsets that are compared by content at once. For more, what audits know is read first.
 _FEW_OFFSETS = 1_000
 
@@ -44,8 +46,8 @@ def translate_committed(
     offsets = offsets_of(committed)
     # A few offsets are read at once. Of many, audits have settled most before.
     if sum(map(len, offsets.values())) > _FEW_OFFSETS:
-        facts = (on_demand or FactsOnDemand(basis)).of(offsets)
-        found = by_facts_first(basis, offsets, facts)
+        audited = gather(basis, offsets, with_syncs=False).partitions
+        found = by_facts_first(basis, offsets, audited, complete=(on_demand or FactsOnDemand(basis)).of)
     else:
         found = counted(basis, translate_by_content(basis, offsets))
     translated = for_groups(committed, found)
@@ -78,10 +80,17 @@ def for_groups(committed: Committed, found: Mapping[PartitionOffset, Translation
     ]
 
 
-def by_facts_first(basis: TranslationBasis, offsets: Offsets, facts: Facts) -> Mapping[PartitionOffset, Translation]:
-    """Translate offsets by what is known, and by content what is not: also what another replication had copied."""
+def by_facts_first(
+    basis: TranslationBasis, offsets: Offsets, facts: Facts, *, complete: FactsOf | None = None
+) -> Mapping[PartitionOffset, Translation]:
+    """Translate offsets by what is known, and by content what is not: also what another replication had copied.
+
+    :param complete: see :func:`translate_offsets`
+    """
     by_content = partial(translate_by_content, basis)
-    found = translate_offsets(by_content, offsets, facts=facts, only_by_content=basis.made_by_another)
+    found = translate_offsets(
+        by_content, offsets, facts=facts, complete=complete, only_by_content=basis.made_by_another
+    )
     return counted(basis, found)
 
 
@@ -105,6 +114,7 @@ def translate_offsets(
     offsets: Offsets,
     *,
     facts: Facts,
+    complete: FactsOf | None = None,
     only_by_content: Callable[[TopicPartition, int], bool] = lambda _partition, _offset: False,
 ) -> Mapping[PartitionOffset, Translation]:
     """Take what the facts say exactly, and compare content for the rest.
@@ -112,25 +122,45 @@ def translate_offsets(
     :param by_content: compares content; its answer counts if it has an offset, exact or not
     :param offsets: next to read on the source, by partition
     :param facts: of every partition
+    :param complete: if the facts lack the offset syncs: returns those of partitions whose content gave no answer
     :param only_by_content: whether the facts of a partition say nothing about an offset: another replication made the
         copy there
     """
-    facts = {p: facts.get(p, NO_FACTS) for p in offsets}
-    found = {
-        (p, offset): _not_by_facts(offset) if only_by_content(p, offset) else translate_by_facts(offset, facts[p])
-        for p, wanted in offsets.items()
-        for offset in wanted
-    }
+    found = _by_facts(offsets, facts, only_by_content)
     unsure = {
         p: left
         for p, wanted in offsets.items()
-        if facts[p].source is not None and facts[p].target is not None
+        if (known := facts.get(p, NO_FACTS)).source is not None and known.target is not None
         if (left := [offset for offset in wanted if found[p, offset].kind != "exact"])
     }
     read = by_content(unsure) if unsure else {}
     # Content is compared only up to the last stable offset. A group that reads uncommitted records may be past it, and
     # then keeps what the facts say.
-    return found | {key: answer for key, answer in read.items() if answer.target_offset is not None}
+    answered = {key: answer for key, answer in read.items() if answer.target_offset is not None}
+    rest = _not_exact(offsets, found | answered, but=answered) if complete is not None else {}
+    if complete is not None and rest:
+        found |= _by_facts(rest, complete(rest), only_by_content)
+    return found | answered
+
+
+def _by_facts(
+    offsets: Offsets, facts: Facts, only_by_content: Callable[[TopicPartition, int], bool]
+) -> dict[PartitionOffset, Translation]:
+    return {
+        (p, offset): _not_by_facts(offset)
+        if only_by_content(p, offset)
+        else translate_by_facts(offset, facts.get(p, NO_FACTS))
+        for p, wanted in offsets.items()
+        for offset in wanted
+    }
+
+
+def _not_exact(
+    offsets: Offsets, found: Mapping[PartitionOffset, Translation], *, but: Collection[PartitionOffset]
+) -> Offsets:
+    """Return the offsets that have no exact answer, without those whose answer is final."""
+    left = {p: [each for each in wanted if (p, each) not in but] for p, wanted in offsets.items()}
+    return {p: rest for p, each in left.items() if (rest := [o for o in each if found[p, o].kind != "exact"])}
 
 
 def _not_by_facts(offset: int) -> Translation:

@@ -1,0 +1,129 @@
+"""Offsets of many partitions' logs, with one request to each leader and little of the processor's time.
+
+librdkafka's admin client makes an object with locks for each partition that is asked for. With 3,000 of them that takes
+longer than all the brokers need to answer, and Python executes nothing else meanwhile. The requests of the protocol,
+which kafka-python sends, name all partitions of a leader at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from threading import Lock
+from typing import Any
+
+from confluent_kafka import KafkaError
+from kafka.protocol.consumer import ListOffsetsRequest
+from kafka.protocol.metadata import MetadataRequest
+
+from kafka_dr.clusters.errors import NotFound, StaleMetadata
+from kafka_dr.clusters.session import ClusterSession
+from kafka_dr.errors import KafkaDrError
+from kafka_dr.parallel import ask_all
+from kafka_dr.positions import TopicPartition
+
+#: From so many names on this way is the faster one.
+MANY = 200
+#: Leaders say which of them is the newer one from this version on (KIP-320); ListOffsets with their epoch, too.
+_WITH_EPOCHS, _ASKED_WITH_EPOCHS = 7, 4
+
+
+@dataclass(frozen=True, slots=True)
+class _Leader:
+    """The broker that leads a partition; its epoch keeps a broker from answering that does so no longer."""
+
+    broker: int
+    epoch: int
+
+
+class ManyPartitions:
+    """Asks the brokers of one cluster about many topics and partitions.
+
+    :param session: of one principal
+    """
+
+    def __init__(self, session: ClusterSession) -> None:
+        self._session = session
+        self._leaders: dict[TopicPartition, _Leader] = {}
+        self._lock = Lock()
+
+    def metadata(self, names: Collection[str], doing: str, *, since: int = 4) -> Any:
+        """Return what any broker knows of topics, as rows of the protocol.
+
+        :param doing: what is being done, as it continues "could not …"
+        :param since: the oldest version of the answer that will do
+        """
+        wanted = [MetadataRequest.MetadataRequestTopic(name=name) for name in sorted(set(names))]
+        request = MetadataRequest(topics=wanted, allow_auto_topic_creation=False, min_version=since, max_version=12)
+        return self._session.request(request, doing).topics
+
+    def offsets(
+        self, partitions: Collection[TopicPartition], timestamp: int, isolation: int, doing: str
+    ) -> dict[TopicPartition, int]:
+        """Return an offset of each partition.
+
+        :param timestamp: -1 for the end of the log, -2 for its start
+        :param isolation: 0 for uncommitted records, 1 for committed ones
+        :raises StaleMetadata: a partition has no leader, or another one than was known: the next call looks again
+        """
+        led: dict[int, list[tuple[TopicPartition, int]]] = {}
+        for partition, leader in self._leaders_of(partitions, doing).items():
+            led.setdefault(leader.broker, []).append((partition, leader.epoch))
+        try:
+            answers = ask_all(lambda broker: self._of_leader(broker, led[broker], timestamp, isolation, doing), led)
+        except KafkaDrError:
+            with self._lock:
+                self._leaders.clear()
+            raise
+        return {partition: offset for answer in answers.values() for partition, offset in answer.items()}
+
+    def _leaders_of(self, partitions: Collection[TopicPartition], doing: str) -> dict[TopicPartition, _Leader]:
+        with self._lock:
+            known = {p: self._leaders[p] for p in partitions if p in self._leaders}
+        if unknown := {p.topic for p in partitions if p not in known}:
+            known |= self._look_up(unknown, doing)
+        if missing := next((p for p in partitions if p not in known), None):
+            raise StaleMetadata(f"{self._session.label}: could not {doing}: no leader is known of {missing}")
+        return {p: known[p] for p in partitions}
+
+    def _look_up(self, topics: Collection[str], doing: str) -> dict[TopicPartition, _Leader]:
+        found: dict[TopicPartition, _Leader] = {}
+        for topic in self.metadata(topics, doing, since=_WITH_EPOCHS):
+            if topic.error_code == KafkaError.TOPIC_AUTHORIZATION_FAILED:
+                raise self._session.error(topic.error_code, None, doing)  # type: ignore[misc]  # it is an error
+            for row in topic.partitions:
+                if row.leader_id >= 0:
+                    leader = _Leader(row.leader_id, row.leader_epoch)
+                    found[TopicPartition(topic.name, row.partition_index)] = leader
+        with self._lock:
+            self._leaders |= found
+        return found
+
+    def _of_leader(
+        self, broker: int, wanted: Collection[tuple[TopicPartition, int]], timestamp: int, isolation: int, doing: str
+    ) -> dict[TopicPartition, int]:
+        of_topic = ListOffsetsRequest.ListOffsetsTopic
+        rows: dict[str, list[Any]] = {}
+        for partition, epoch in wanted:
+            row = of_topic.ListOffsetsPartition(
+                partition_index=partition.partition, current_leader_epoch=epoch, timestamp=timestamp
+            )
+            rows.setdefault(partition.topic, []).append(row)
+        topics = [of_topic(name=name, partitions=each) for name, each in rows.items()]
+        request = ListOffsetsRequest(
+            replica_id=-1, isolation_level=isolation, topics=topics, min_version=_ASKED_WITH_EPOCHS, max_version=9
+        )
+        found: dict[TopicPartition, int] = {}
+        for topic in self._session.request(request, doing, broker=broker).topics:
+            for row in topic.partitions:
+                self._require_offset(row.error_code, doing)
+                found[TopicPartition(topic.name, row.partition_index)] = row.offset
+        return found
+
+    def _require_offset(self, code: int, doing: str) -> None:
+        error = self._session.error(code, None, doing)
+        if isinstance(error, NotFound):
+            # The broker does not know the topic yet, or does not know it any more: only describing it shows which.
+            raise StaleMetadata(str(error))
+        if error is not None:
+            raise error
