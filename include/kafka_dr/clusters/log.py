@@ -19,6 +19,8 @@ Isolation = Literal["read_committed", "read_uncommitted"]
 _BATCH = 2_000
 #: So many partitions a message names, and so many topics are looked up one after the other.
 _FEW = 3
+#: While more ranges than this are open, what arrives is gathered for so many seconds: each batch has a cost of its own.
+_MANY, _MANY_SECONDS = 100, 0.02
 #: If nothing arrives for this long, in seconds, the topics' metadata are checked for errors.
 _SUSPICIOUS_SECONDS = 1.0
 
@@ -64,7 +66,7 @@ class Log:
         suspicious = time.monotonic() + min(stall_seconds, _SUSPICIOUS_SECONDS)
         while open_ends:
             finished: list[TopicPartition] = []
-            for message in _arrived(consumer):
+            for message in _arrived(consumer, _MANY_SECONDS if len(open_ends) > _MANY else 0.0):
                 partition = TopicPartition(message.topic(), message.partition())
                 was_open = partition in open_ends
                 record = self._record(message, open_ends)
@@ -131,10 +133,13 @@ def _first_few(partitions: Collection[TopicPartition]) -> str:
     return f"{shown} and {len(partitions) - _FEW} more" if len(partitions) > _FEW else shown
 
 
-def _arrived(consumer: Consumer) -> list[Message]:
-    """Return what has arrived as soon as anything has: asking for many messages would wait for many."""
+def _arrived(consumer: Consumer, seconds: float) -> list[Message]:
+    """Return what has arrived as soon as anything has: asking for many messages would wait for many.
+
+    :param seconds: how much longer to wait for more
+    """
     first = consumer.poll(0.2)
-    return [] if first is None else [first, *consumer.consume(_BATCH, timeout=0)]
+    return [] if first is None else [first, *consumer.consume(_BATCH, timeout=seconds)]
 
 
 def to_record(message: Message) -> Record:

@@ -13,7 +13,7 @@ from kafka_dr.clusters import OffsetRange, TopicPartition
 from kafka_dr.group_offsets.taken_over_copies import taken_over_copies
 from kafka_dr.offsets import AnchorCache, Ignored, MapStore, SyncLookup, TranslationBasis
 from kafka_dr.positions import SeedPoint
-from kafka_dr.register.flow_seed import FlowSeed, journaled_seeds
+from kafka_dr.register.flow_seed import FlowSeed
 from kafka_dr.register.quarantine import QUARANTINE, by_partition, quarantined
 from kafka_dr.runs.recorded_files import recorder
 from kafka_dr.runs.run import Run
@@ -72,7 +72,7 @@ def valid_seeds(run: Run) -> list[FlowSeed]:
     """Return the seeds between this run's two clusters whose logs are still those that the clusters have."""
     # Where a cluster was copied again, what was known of the topics before does not count.
     rebuilt, clusters = _last_rebuild(run), {run.source, run.target}
-    found = journaled_seeds(run.history).values()
+    found = run.seeds.values()
     return [seed for seed in found if {seed.source, seed.target} == clusters and seed.epoch >= rebuilt]
 
 

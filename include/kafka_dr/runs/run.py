@@ -10,6 +10,7 @@ from typing import Any
 from kafka_dr.errors import NeedsPerson, Refused
 from kafka_dr.outcomes import Check, Probe
 from kafka_dr.register import Phase, RegisterState, Verb, arbiter
+from kafka_dr.register.flow_seed import FlowSeed, journaled_seeds
 from kafka_dr.register.holding import Author, HeldBy
 from kafka_dr.register.transitions import way_out
 from kafka_dr.replication import Flow
@@ -258,6 +259,11 @@ class Run(GroupContext):
         It is read from the register that holds every fact of this run.
         """
         return self.clients.register(self.arbiter).history(self.group.name)
+
+    @cached_property
+    def seeds(self) -> dict[str, FlowSeed]:
+        """Every seed that was journaled about the group, by the run that journaled it, as ``history`` holds it."""
+        return journaled_seeds(self.history)
 
     def fact(self, name: str) -> Any:
         """Return a journaled fact.

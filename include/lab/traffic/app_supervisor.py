@@ -11,11 +11,12 @@ import json
 import os
 import signal
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
+from typing import NoReturn
 
 from confluent_kafka import KafkaException
 
@@ -130,11 +131,10 @@ class AppSupervisor:
     def _fork(self, job: AppSpec) -> int:
         pid = os.fork()
         if pid == 0:
-            code = 70
             try:
-                code = live(job, self._folders)
+                live(job, self._folders, leave=os._exit)
             finally:
-                os._exit(code)  # this process is a copy: it must not run the supervisor's own exit
+                os._exit(70)  # this process is a copy: it must not run the supervisor's own exit
         return pid
 
     def _tell(self) -> None:
@@ -162,10 +162,11 @@ def _version(route: Path) -> _RouteVersion | None:
     return found.st_ino, found.st_mtime_ns
 
 
-def live(job: AppSpec, folders: Folders) -> int:
+def live(job: AppSpec, folders: Folders, *, leave: Callable[[int], NoReturn]) -> NoReturn:
     """Be one incarnation of an application, from its start to its end.
 
-    :returns: the exit code: 0 stopped, 1 refused or cut off
+    :param leave: ends this process with an exit code: 0 stopped, 1 refused or cut off. It is called while the clients
+        still exist, because to free one may take for ever if its cluster is dead
     """
     asked: list[int] = []
     signal.signal(signal.SIGTERM, lambda number, _frame: asked.append(number))
@@ -187,9 +188,9 @@ def live(job: AppSpec, folders: Folders) -> int:
             job.run(application)
         except Ended as end:
             log.write("exit", reason=str(end))
-            return 1
+            leave(1)
         except KafkaException as error:
             log.write("exit", reason=str(ended_by(error)))
-            return 1
+            leave(1)
         log.write("exit", reason="stopped")
-    return 0
+        leave(0)

@@ -10,10 +10,13 @@ from enum import StrEnum
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
-from lab.traffic.application import SILENCE_SECONDS, Application, LivenessCheck, check, ended_by
+from lab.traffic.application import CALL_SECONDS, SILENCE_SECONDS, Application, Ended, LivenessCheck, check, ended_by
 from lab.traffic.records import identify
 
 HELD_BACK = (1, 40, 1, 400, 1500)  # how many processed records a commit with gaps leaves out, by partition
+
+#: The answers to a commit of a group that shares its partitions again: the next commit comes soon.
+_REBALANCES = frozenset({KafkaError.REBALANCE_IN_PROGRESS, KafkaError.ILLEGAL_GENERATION})
 
 
 class Commits(StrEnum):
@@ -46,6 +49,9 @@ class ReadingApp:
         self._habit = habit
         self._processed: dict[tuple[str, int], deque[int]] = {}
         self._committed: dict[tuple[str, int], int] = {}
+        #: When a commit was sent that has no answer yet, and why one failed.
+        self._asked: float | None = None
+        self._failure: KafkaError | None = None
         self._consumer = Consumer(
             application.client(
                 **{
@@ -54,6 +60,7 @@ class ReadingApp:
                     "session.timeout.ms": 6000,
                     "isolation.level": "read_committed",
                     "enable.auto.commit": False,
+                    "on_commit": self._answered,
                     "auto.offset.reset": "earliest",
                     "fetch.wait.max.ms": 100,  # in batches: no application fetches each record by itself
                     "fetch.min.bytes": 65536,
@@ -71,7 +78,7 @@ class ReadingApp:
         try:
             self._consumer.subscribe(list(self._habit.topics), on_assign=self._assigned)
             self._work()
-            self._commit()
+            self._commit_last()
         except KafkaException as error:
             raise ended_by(error) from error
         self._consumer.close()
@@ -85,6 +92,7 @@ class ReadingApp:
             presence.heard(bool(messages))
             if self._habit.per_second is not None:
                 time.sleep(at_once / self._habit.per_second)
+            self._check_commit()
             if time.monotonic() - last > self._habit.commit_seconds:
                 last = time.monotonic()
                 self._commit()
@@ -106,19 +114,45 @@ class ReadingApp:
             self._app.log.write("processed", topic=topic, partition=partition, records=records)
 
     def _commit(self) -> None:
+        """Send a commit, unless one has no answer yet: a call that waits for it may wait for a dead cluster for ever."""
         positions = self._due()
-        if not positions:
+        if not positions or self._asked is not None:
             return
-        rows = [(topic, partition, offset) for (topic, partition), offset in positions.items()]
-        try:
-            self._consumer.commit(offsets=[TopicPartition(*row) for row in rows], asynchronous=False)
-        except KafkaException as error:
-            check(error.args[0])
-            if error.args[0].code() not in {KafkaError.REBALANCE_IN_PROGRESS, KafkaError.ILLEGAL_GENERATION}:
-                raise
-            return
-        self._app.log.write("committed", positions=rows)
-        self._committed.update(positions)
+        self._asked = time.monotonic()
+        rows = [TopicPartition(topic, partition, offset) for (topic, partition), offset in positions.items()]
+        self._consumer.commit(offsets=rows, asynchronous=True)
+
+    def _answered(self, error: KafkaError | None, partitions: list[TopicPartition]) -> None:
+        """Note the answer to a commit; called while records are asked for."""
+        self._asked, self._failure = None, error or next((each.error for each in partitions if each.error), None)
+        if self._failure is None:
+            rows = [(each.topic, each.partition, each.offset) for each in partitions]
+            self._app.log.write("committed", positions=rows)
+            self._committed.update({(topic, partition): offset for topic, partition, offset in rows})
+
+    def _check_commit(self) -> None:
+        """Look at what became of the last commit.
+
+        :raises Ended: refused, or nobody answers
+        :raises KafkaException: failed, and not because the group rebalances
+        """
+        if self._asked is not None and time.monotonic() - self._asked > CALL_SECONDS:
+            raise Ended("no answer to a commit")
+        failure, self._failure = self._failure, None
+        check(failure)
+        if failure is not None and failure.code() not in {
+            KafkaError.REBALANCE_IN_PROGRESS,
+            KafkaError.ILLEGAL_GENERATION,
+        }:
+            raise KafkaException(failure)
+
+    def _commit_last(self) -> None:
+        """Commit before the end, and wait for the answer without taking more records."""
+        self._consumer.pause(self._consumer.assignment())
+        self._commit()
+        while self._asked is not None:
+            self._consumer.poll(0.1)
+            self._check_commit()
 
     def _due(self) -> dict[tuple[str, int], int]:
         """The positions to commit now: never before what is committed, never past what was processed."""

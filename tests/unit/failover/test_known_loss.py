@@ -25,7 +25,7 @@ BLIND = LastLook(
 def lost(root: Path, seen: LastLook, copied: Mapping[TopicPartition, int]) -> dict[str, Any]:
     FileLookStore(root, "orders").write("east-to-west", seen)
     run = SimpleNamespace(
-        source="east", target="west", history={}, evidence_root=root, group=SimpleNamespace(name="orders")
+        source="east", target="west", history={}, seeds={}, evidence_root=root, group=SimpleNamespace(name="orders")
     )
     return loss(cast("Run", run), copied)
 

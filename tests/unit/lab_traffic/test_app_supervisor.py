@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import multiprocessing
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
@@ -65,13 +66,13 @@ def test_a_changed_route_starts_an_application_that_waits(folders: Folders) -> N
 def test_a_route_that_changes_while_an_application_ends_is_tried(
     folders: Folders, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def live(job: AppSpec, found: Folders) -> int:
+    def live(job: AppSpec, found: Folders, *, leave: Callable[[int], NoReturn]) -> NoReturn:
         if ends(found) == 0:
             change_route(found, "changed under an application that runs")
             time.sleep(20 * app_supervisor.LOOK_SECONDS)  # the supervisor sees the new route first, and the end later
         with (found.logs / f"{job.name}.jsonl").open("a") as log:
             log.write('{"event": "exit"}\n')
-        return 1
+        leave(1)
 
     monkeypatch.setattr(app_supervisor, "live", live)
     with supervised(folders):

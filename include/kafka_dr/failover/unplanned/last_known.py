@@ -15,7 +15,6 @@ from kafka_dr.group_offsets.other_topics import ReadElsewhere, journaled
 from kafka_dr.named_rows import groups_from_json
 from kafka_dr.offsets.translate.answers import Kind
 from kafka_dr.register import Phase
-from kafka_dr.register.flow_seed import journaled_seeds
 from kafka_dr.runs.run import Run
 
 Offsets = Mapping[TopicPartition, int]
@@ -103,7 +102,7 @@ def frontier(run: Run) -> KeptFrontier | None:
 
 def flow_start(run: Run) -> FlowStart:
     """Return when replication from source to target began last."""
-    seeds = {name: seed for name, seed in journaled_seeds(run.history).items() if seed.source == run.source}
+    seeds = {name: seed for name, seed in run.seeds.items() if seed.source == run.source}
     if not seeds:
         return FlowStart(0, None)
     began = max(seeds, key=lambda name: seeds[name].epoch)
