@@ -114,7 +114,7 @@ class ReadingApp:
             self._app.log.write("processed", topic=topic, partition=partition, records=records)
 
     def _commit(self) -> None:
-        """Send a commit, unless one has no answer yet: a call that waits for it may wait for a dead cluster for ever."""
+        """Send a commit, unless one has no answer yet: to wait for the answer of a dead cluster may take for ever."""
         positions = self._due()
         if not positions or self._asked is not None:
             return
