@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.register import RegisterState, highest
-from kafka_dr.runs import background
+from kafka_dr.runs.background import Silent
 from kafka_dr.runs.group_context import GroupContext
 from kafka_dr.runs.register_guard import Condition, RegisterGuard
+from kafka_dr.runs.silent_clusters import SilentClusters
 
 #: A register is one short read. A cluster that takes longer counts as silent, and is asked again in a minute.
 REGISTER_SECONDS = 6.0
@@ -64,8 +65,7 @@ def read_registers(context: GroupContext) -> RegisterAnswers:
     for name in context.group.clusters:
         # Nothing waits for a call that hangs, but a process does not end before its last request has ended.
         context.clients.hurry(name, REGISTER_SECONDS)
-    questions = {name: asked(name) for name in context.group.clusters}
-    answers = background.answers_within(questions, seconds=REGISTER_SECONDS)
+    answers = _answers_in_time(context.clients.silent_clusters, {name: asked(name) for name in context.group.clusters})
     declared = {name: context.clients.topology.cluster(name).cluster_id for name in context.group.clusters}
     found = {name: answer for name, answer in answers.items() if isinstance(answer, RegisterAnswer)}
     context.known_silent = {name: answer for name, answer in answers.items() if isinstance(answer, KafkaDrError)}
@@ -74,6 +74,22 @@ def read_registers(context: GroupContext) -> RegisterAnswers:
         wrong_ids={name: r.cluster_id for name, r in found.items() if r.cluster_id != declared[name]},
         silent=context.known_silent,
     )
+
+
+def _answers_in_time(
+    silent: SilentClusters, questions: Mapping[str, Callable[[], RegisterAnswer]]
+) -> dict[str, RegisterAnswer | KafkaDrError]:
+    """Ask each cluster. One that has left other groups of this process without an answer gets only a moment more."""
+    asked = {name: silent.ask(name, name, question) for name, question in questions.items()}
+    answers: dict[str, RegisterAnswer | KafkaDrError] = {}
+    for name, call in asked.items():
+        try:
+            answers[name] = call.within(silent.seconds(name, REGISTER_SECONDS, full=REGISTER_SECONDS))
+        except Silent:
+            answers[name] = Silent(f"no answer to {name} within {REGISTER_SECONDS:g} s")
+        except KafkaDrError as error:
+            answers[name] = error
+    return answers
 
 
 def newest_now(context: GroupContext, answered: RegisterAnswers) -> RegisterState | None:

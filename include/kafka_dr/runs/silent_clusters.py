@@ -72,16 +72,17 @@ class SilentClusters:
 
         return BackgroundCall(name, ask)
 
-    def seconds(self, cluster: str, wanted: float) -> float:
+    def seconds(self, cluster: str, wanted: float, *, full: float = FULL_SECONDS) -> float:
         """Return how long the question that has just been put is waited for, in seconds.
 
         :param wanted: how long it is if the cluster has time left
+        :param full: how long a cluster may be silent until only a moment is left for each question
         """
         with self._lock:
             silence = self._silences.get(cluster)
         if silence is None:
             return wanted
-        left = silence.since + FULL_SECONDS - self._clock.monotonic()
+        left = silence.since + full - self._clock.monotonic()
         return min(wanted, max(left, AGAIN_SECONDS))
 
     def give_up(self, cluster: str) -> None:

@@ -173,7 +173,7 @@ class WatchBench:
         began, found = self._look_without_cluster()
         self._lab.restart(_OPEN)
         if not self._listen(found, began):
-            raise LabError(f"{_RETURNED} was not heard before the look had stopped to listen")
+            _sleep_until(began + timedelta(seconds=_PERIOD_SECONDS))
         self.look()
         return self._fenced_after(began)
 

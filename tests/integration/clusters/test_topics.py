@@ -2,9 +2,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 import pytest
+from confluent_kafka import Producer
 
 from kafka_dr.clusters import (
     Acl,
@@ -18,10 +20,12 @@ from kafka_dr.clusters import (
     PatternType,
     ResourceType,
     TopicPartition,
+    topics,
 )
 from kafka_dr.clusters.errors import StaleMetadata
 from kafka_dr.clusters.topics import Topics
 from kafka_dr.clusters.writing import NewRecord
+from kafka_dr.errors import KafkaDrError
 from lab.clusters import EAST
 
 pytestmark = pytest.mark.kafka
@@ -45,6 +49,56 @@ def test_a_topic_is_created_once_and_grows(admin: KafkaCluster, topic: Topic) ->
     assert found.leaders == (1, 1, 1)
 
 
+@pytest.fixture(params=["few", "many"])
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ask for offsets in the way for few partitions, and in the one for many."""
+    monkeypatch.setattr(topics, "MANY", 1 if request.param == "many" else 1_000)
+
+
+@pytest.mark.usefixtures("way")
+def test_the_offsets_of_logs_are_the_same_however_many_are_asked_for(admin: KafkaCluster, topic: Topic) -> None:
+    name, other = topic(partitions=3), topic()
+    first, second, third = (TopicPartition(name, number) for number in range(3))
+    wanted = [first, second, third, TopicPartition(other, 0)]
+    admin.writing.append([NewRecord(first, None, b"x"), NewRecord(first, None, b"y")])
+    with admin.writing.transactions(f"test-{name}") as writer:
+        writer.write([NewRecord(second, None, b"z")])
+    assert admin.topics.high_watermarks(wanted) == {first: 2, second: 2, third: 0, wanted[3]: 0}
+    assert admin.topics.last_stable_offsets(wanted) == {first: 2, second: 2, third: 0, wanted[3]: 0}
+    assert admin.topics.log_starts(wanted) == dict.fromkeys(wanted, 0)
+    assert admin.topics.log_starts([]) == {}
+
+
+@pytest.mark.usefixtures("way")
+def test_an_open_transaction_holds_back_the_last_stable_offset_alone(admin: KafkaCluster, topic: Topic) -> None:
+    partition = TopicPartition(topic(), 0)
+    producer = Producer({**admin.settings.librdkafka(), "transactional.id": f"test-{partition.topic}"})
+    producer.init_transactions(30)
+    producer.begin_transaction()
+    producer.produce(partition.topic, b"x", partition=0)
+    producer.flush(30)
+    try:
+        assert admin.topics.high_watermarks([partition]) == {partition: 1}
+        assert admin.topics.last_stable_offsets([partition]) == {partition: 0}
+    finally:
+        producer.abort_transaction(30)
+
+
+@pytest.mark.usefixtures("way")
+def test_a_partition_that_a_topic_does_not_have_is_never_at_0(admin: KafkaCluster, topic: Topic) -> None:
+    with pytest.raises(KafkaDrError, match="could not read the ends"):
+        admin.topics.high_watermarks([TopicPartition(topic(), 7)])
+
+
+@pytest.mark.usefixtures("way")
+def test_the_offsets_of_a_topic_that_a_principal_may_not_see_are_not_read(reach: Reach, topic: Topic) -> None:
+    hidden = TopicPartition(f"hidden.{topic()}", 0)
+    reach("admin").topics.create(hidden.topic, partitions=1, replication_factor=1, config={})
+    with pytest.raises((NotAuthorized, NotFound)):
+        reach("orders-app").topics.high_watermarks([hidden])
+
+
+@pytest.mark.usefixtures("way")
 def test_a_missing_topic_is_not_found(admin: KafkaCluster) -> None:
     with pytest.raises(NotFound, match=r"could not describe orders\.none"):
         admin.topics.describe(["orders.none"])
@@ -52,6 +106,7 @@ def test_a_missing_topic_is_not_found(admin: KafkaCluster) -> None:
         admin.topics.high_watermarks([TopicPartition("orders.none", 0)])
 
 
+@pytest.mark.usefixtures("way")
 def test_a_leader_that_does_not_know_yet_that_it_leads_is_asked_again(
     admin: KafkaCluster, topic: Topic, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -104,8 +159,17 @@ def test_many_requests_made_while_it_connects_are_all_answered(reach: Reach, top
         assert all(name in answer.result(30).configs for answer in answers)
 
 
+@pytest.mark.usefixtures("way")
 def test_a_cluster_that_does_not_answer_is_unreachable_within_the_deadline() -> None:
     with KafkaCluster("gone", ClientSettings("127.0.0.1:9"), request_seconds=1.0) as gone:
-        for ask in (gone.topics.identity, gone.topics.names, gone.acls.list, gone.groups.names, gone.transactions.open):
+        ends = partial(gone.topics.high_watermarks, [TopicPartition("orders", 0)])
+        for ask in (
+            ends,
+            gone.topics.identity,
+            gone.topics.names,
+            gone.acls.list,
+            gone.groups.names,
+            gone.transactions.open,
+        ):
             with pytest.raises(ClusterUnreachable, match="gone: could not"):
                 ask()

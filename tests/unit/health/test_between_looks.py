@@ -17,6 +17,7 @@ from kafka_dr.health.between_looks import changed_clusters, heard_in, seconds_to
 from kafka_dr.runs.at_rest import WatchResult
 from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.group_context import GroupContext
+from kafka_dr.runs.silent_clusters import AGAIN_SECONDS
 from kafka_dr.topology import load
 
 TOPOLOGY = Path(__file__).parents[3] / "include" / "topology.yaml"
@@ -56,6 +57,18 @@ def test_a_register_that_was_silent_is_not_waited_for_again_in_the_same_look(
     assert asked == []
     assert all(isinstance(answer, KafkaDrError) for answer in answers.values())
     assert sorted(answers) == ["east", "west"]
+
+
+def test_a_cluster_that_was_silent_for_one_group_has_only_a_moment_for_the_next_group_of_the_same_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(registers, "REGISTER_SECONDS", 0.5)
+    with unreachable(tmp_path) as clients:
+        registers.read_registers(GroupContext("orders", clients))
+        left = {name: clients.silent_clusters.seconds(name, 0.5, full=0.5) for name in ("east", "west")}
+        found = registers.read_registers(GroupContext("orders", clients)).silent
+    assert left == dict.fromkeys(("east", "west"), AGAIN_SECONDS)
+    assert sorted(found) == ["east", "west"], "it is asked again all the same"
 
 
 def test_a_cluster_that_answered_and_whose_port_is_closed_now_is_named_and_one_that_was_silent_is_not(

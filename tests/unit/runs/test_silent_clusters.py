@@ -109,3 +109,12 @@ def test_a_silence_is_forgotten_after_a_while(silent: SilentClusters, clock: Man
     assert ask(silent, over) == AGAIN_SECONDS
     clock.sleep(REMEMBERED_SECONDS + 1)
     assert ask(silent, over) == FULL
+
+
+def test_who_gives_a_cluster_more_time_waits_longer_before_it_counts_as_silent(
+    silent: SilentClusters, clock: ManualClock, over: Event
+) -> None:
+    ask(silent, over)
+    clock.sleep(FULL + 1)
+    assert silent.seconds("east", 6.0) == AGAIN_SECONDS
+    assert silent.seconds("east", 6.0, full=6.0) == 6.0 - FULL - 1
