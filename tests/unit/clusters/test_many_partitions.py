@@ -24,7 +24,7 @@ class Brokers(ClusterSession):
     def __init__(self) -> None:
         super().__init__("east", ClientSettings("127.0.0.1:1"))
         self.looked, self.asked = 0, list[tuple[int, list[tuple[int, int]]]]()
-        self.epoch, self.error, self.topic_error = 5, 0, 0
+        self.epoch, self.row_error, self.topic_error = 5, 0, 0
 
     def request(self, request: Any, doing: str, *, broker: int | None = None) -> Any:
         if not isinstance(request, ListOffsetsRequest):
@@ -41,7 +41,7 @@ class Brokers(ClusterSession):
         wanted = request.topics[0].partitions
         self.asked.append((broker, [(each.partition_index, each.current_leader_epoch) for each in wanted]))
         rows = [
-            SimpleNamespace(partition_index=each.partition_index, error_code=self.error, offset=each.partition_index)
+            SimpleNamespace(partition_index=each.partition_index, error_code=self.row_error, offset=each.partition_index)
             for each in wanted
         ]
         return SimpleNamespace(topics=[SimpleNamespace(name="orders", partitions=rows)])
@@ -76,10 +76,10 @@ def test_a_broker_that_does_not_lead_any_more_is_not_believed_and_leaders_are_lo
 ) -> None:
     many = ManyPartitions(brokers)
     ends(many)
-    brokers.error = code
+    brokers.row_error = code
     with pytest.raises(StaleMetadata):
         ends(many)
-    brokers.error, brokers.epoch = 0, 6
+    brokers.row_error, brokers.epoch = 0, 6
     ends(many)
     assert brokers.looked == 2
     assert {epoch for _, rows in brokers.asked[-2:] for _, epoch in rows} == {6}
