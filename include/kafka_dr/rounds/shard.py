@@ -23,6 +23,8 @@ from kafka_dr.runs.at_rest import WatchResult
 from kafka_dr.storage import DeadlinePath
 from kafka_dr.storage.child_process import receive, send
 
+#: How long a killed process may take to end, in seconds; one that waits for a disk is left alone.
+_KILLED_SECONDS = 5.0
 PeopleOf = Callable[[Sequence[str], Sequence[str]], tuple[Person, ...]]
 
 
@@ -95,7 +97,8 @@ class Shard:
                     self.done = True
         self._channel.close()
         self.end()
-        self._process.wait()
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(_KILLED_SECONDS)
         self._ended(self)
 
     def _answer(self, head: dict[str, Any], data: bytes) -> None:

@@ -31,7 +31,7 @@ from kafka_dr.storage import DeadlinePath
 from kafka_dr.storage.child_process import receive, send
 
 #: How many looks begin at the same time. One that waits for a cluster for longer than a moment does not count.
-_AT_ONCE, _MOMENT_SECONDS = 8, 2.0
+_AT_ONCE, _MOMENT_SECONDS = 8, 1.0
 #: Added to the niceness of this process: a failover on the same machine gets three times as much of the processor.
 _NICER = 5
 
