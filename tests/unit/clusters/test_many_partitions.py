@@ -19,7 +19,7 @@ PARTITIONS = [TopicPartition("orders", number) for number in range(4)]
 
 
 class Brokers(ClusterSession):
-    """Two brokers that share the partitions of a topic, and a client that is told what they answer."""
+    """Two brokers that share the partitions of a topic, and a client that gets what they answer."""
 
     def __init__(self) -> None:
         super().__init__("east", ClientSettings("127.0.0.1:1"))
@@ -41,7 +41,9 @@ class Brokers(ClusterSession):
         wanted = request.topics[0].partitions
         self.asked.append((broker, [(each.partition_index, each.current_leader_epoch) for each in wanted]))
         rows = [
-            SimpleNamespace(partition_index=each.partition_index, error_code=self.row_error, offset=each.partition_index)
+            SimpleNamespace(
+                partition_index=each.partition_index, error_code=self.row_error, offset=each.partition_index
+            )
             for each in wanted
         ]
         return SimpleNamespace(topics=[SimpleNamespace(name="orders", partitions=rows)])
