@@ -77,6 +77,7 @@ class SharedSpark:
             {
                 "params": {"flow": "orders.east-to-west", **params},
                 "run_id": "manual__1",
+                "dag_run": SimpleNamespace(run_type="manual"),
                 "ti": ti,
                 "outlet_events": dict.fromkeys(operator.outlets, events),
             }

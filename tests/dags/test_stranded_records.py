@@ -45,7 +45,11 @@ def run(monkeypatch: pytest.MonkeyPatch, code: int, says: str) -> dict[str, Any]
     monkeypatch.setenv("SAYS", says)
     operator = StrandedRecordsOperator()
     return operator.execute(
-        {"params": {"protection_group": "orders"}, "ti": SimpleNamespace(try_number=1, max_tries=0)}
+        {
+            "params": {"protection_group": "orders"},
+            "ti": SimpleNamespace(try_number=1, max_tries=0),
+            "dag_run": SimpleNamespace(run_type="manual"),
+        }
     )
 
 
