@@ -128,7 +128,9 @@ def test_an_application_that_is_killed_takes_only_the_groups_whose_audits_had_no
     killer.start()
     operator = SharedAuditsOperator(task_id="lag_audit", protection_groups=declared, audit="lag")
     ti = SimpleNamespace(try_number=1, max_tries=0, xcom_push=lambda *, key, value: left.append(value))
-    found = {each["group"]: each for each in operator.execute({"params": {}, "run_id": "scheduled__1", "ti": ti})}
+    run = SimpleNamespace(run_type="scheduled")
+    context = {"params": {}, "run_id": "scheduled__1", "dag_run": run, "ti": ti}
+    found = {each["group"]: each for each in operator.execute(context)}
     killer.join()
 
     assert {name: each["outcome"] for name, each in found.items()} == {

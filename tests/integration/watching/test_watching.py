@@ -96,7 +96,8 @@ def test_during_a_failover_nothing_is_touched_and_the_old_direction_is_not_resta
         watched = look(protection.name, clients)
         assert watched.outcome == "left_alone"
         assert "switching by run run-1" in said(watched)
-    assert clients.replicator(protection.flow).status().state == "stopped"
+    # No step waits for that, as applications do.
+    assert clients.replicator(protection.flow).wait_stopped(30).state == "stopped"
 
 
 def test_after_a_failover_only_the_new_direction_runs(protection: Protection, clients: Clients) -> None:
