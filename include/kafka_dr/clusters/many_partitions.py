@@ -22,7 +22,7 @@ from kafka_dr.errors import KafkaDrError
 from kafka_dr.parallel import ask_all
 from kafka_dr.positions import TopicPartition
 
-#: From so many names on this way is the faster one.
+#: From so many partitions on this way is the faster one.
 MANY = 200
 #: Leaders say which of them is the newer one from this version on (KIP-320); ListOffsets with their epoch, too.
 _WITH_EPOCHS, _ASKED_WITH_EPOCHS = 7, 4
@@ -37,7 +37,7 @@ class _Leader:
 
 
 class ManyPartitions:
-    """Asks the brokers of one cluster about many topics and partitions.
+    """Asks the leaders of one cluster about many partitions.
 
     :param session: of one principal
     """
@@ -116,14 +116,16 @@ class ManyPartitions:
         found: dict[TopicPartition, int] = {}
         for topic in self._session.request(request, doing, broker=broker).topics:
             for row in topic.partitions:
-                self._require_offset(row.error_code, doing)
+                self._require_offset(row, doing)
                 found[TopicPartition(topic.name, row.partition_index)] = row.offset
         return found
 
-    def _require_offset(self, code: int, doing: str) -> None:
-        error = self._session.error(code, None, doing)
+    def _require_offset(self, row: Any, doing: str) -> None:
+        error = self._session.error(row.error_code, None, doing)
         if isinstance(error, NotFound):
             # The broker does not know the topic yet, or does not know it any more: only describing it shows which.
             raise StaleMetadata(str(error))
         if error is not None:
             raise error
+        if row.offset < 0:
+            raise StaleMetadata(f"{self._session.label}: could not {doing}: a leader gave no offset")
