@@ -14,7 +14,6 @@ from lab.traffic.application import CALL_SECONDS, SILENCE_SECONDS, Application, 
 from lab.traffic.records import identify
 
 HELD_BACK = (1, 40, 1, 400, 1500)  # how many processed records a commit with gaps leaves out, by partition
-
 #: The answers to a commit of a group that shares its partitions again: the next commit comes soon.
 _REBALANCES = frozenset({KafkaError.REBALANCE_IN_PROGRESS, KafkaError.ILLEGAL_GENERATION})
 
@@ -140,10 +139,7 @@ class ReadingApp:
             raise Ended("no answer to a commit")
         failure, self._failure = self._failure, None
         check(failure)
-        if failure is not None and failure.code() not in {
-            KafkaError.REBALANCE_IN_PROGRESS,
-            KafkaError.ILLEGAL_GENERATION,
-        }:
+        if failure is not None and failure.code() not in _REBALANCES:
             raise KafkaException(failure)
 
     def _commit_last(self) -> None:

@@ -83,7 +83,7 @@ def gather(
     """
     wanted = set(partitions)
     # Log ends are asked for after the syncs, so that the record of each sync is below them.
-    known = basis.syncs.read({p.topic for p in wanted}) if with_syncs else ArchivedSyncs({}, {})
+    known = basis.syncs.read({p.topic for p in wanted}) if with_syncs else ArchivedSyncs()
     on_source, on_target = at_once(
         lambda: _held(basis.source, wanted, or_silent=True), lambda: _held(basis.target, wanted)
     )

@@ -129,16 +129,14 @@ def translate_offsets(
     found = _by_facts(offsets, facts, only_by_content)
     unsure = {
         p: left
-        for p, wanted in offsets.items()
+        for p, left in _not_exact(offsets, found).items()
         if (known := facts.get(p, NO_FACTS)).source is not None and known.target is not None
-        if (left := [offset for offset in wanted if found[p, offset].kind != "exact"])
     }
     read = by_content(unsure) if unsure else {}
     # Content is compared only up to the last stable offset. A group that reads uncommitted records may be past it, and
     # then keeps what the facts say.
     answered = {key: answer for key, answer in read.items() if answer.target_offset is not None}
-    rest = _not_exact(offsets, found | answered, but=answered) if complete is not None else {}
-    if complete is not None and rest:
+    if complete is not None and (rest := _not_exact(offsets, found, but=answered)):
         found |= _by_facts(rest, complete(rest), only_by_content)
     return found | answered
 
@@ -156,11 +154,17 @@ def _by_facts(
 
 
 def _not_exact(
-    offsets: Offsets, found: Mapping[PartitionOffset, Translation], *, but: Collection[PartitionOffset]
+    offsets: Offsets, found: Mapping[PartitionOffset, Translation], *, but: Collection[PartitionOffset] = ()
 ) -> Offsets:
-    """Return the offsets that have no exact answer, without those whose answer is final."""
-    left = {p: [each for each in wanted if (p, each) not in but] for p, wanted in offsets.items()}
-    return {p: rest for p, each in left.items() if (rest := [o for o in each if found[p, o].kind != "exact"])}
+    """Return the offsets that have no exact answer.
+
+    :param but: these are left out
+    """
+    left = {
+        p: [each for each in wanted if (p, each) not in but and found[p, each].kind != "exact"]
+        for p, wanted in offsets.items()
+    }
+    return {p: each for p, each in left.items() if each}
 
 
 def _not_by_facts(offset: int) -> Translation:
