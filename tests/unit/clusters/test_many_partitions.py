@@ -24,7 +24,7 @@ class Brokers(ClusterSession):
     def __init__(self) -> None:
         super().__init__("east", ClientSettings("127.0.0.1:1"))
         self.looked, self.asked = 0, list[tuple[int, list[tuple[int, int]]]]()
-        self.epoch, self.row_error, self.topic_error = 5, 0, 0
+        self.epoch, self.row_error, self.topic_error, self.lowest = 5, 0, 0, 0
 
     def request(self, request: Any, doing: str, *, broker: int | None = None) -> Any:
         if not isinstance(request, ListOffsetsRequest):
@@ -42,7 +42,9 @@ class Brokers(ClusterSession):
         self.asked.append((broker, [(each.partition_index, each.current_leader_epoch) for each in wanted]))
         rows = [
             SimpleNamespace(
-                partition_index=each.partition_index, error_code=self.row_error, offset=each.partition_index
+                partition_index=each.partition_index,
+                error_code=self.row_error,
+                offset=each.partition_index + self.lowest,
             )
             for each in wanted
         ]
@@ -93,4 +95,10 @@ def test_a_topic_without_a_known_leader_is_stale_and_one_that_may_not_be_seen_is
         ends(ManyPartitions(brokers))
     brokers.topic_error = KafkaError.TOPIC_AUTHORIZATION_FAILED
     with pytest.raises(NotAuthorized):
+        ends(ManyPartitions(brokers))
+
+
+def test_an_answer_without_an_offset_is_stale_and_never_before_the_start_of_a_log(brokers: Brokers) -> None:
+    brokers.lowest = -1
+    with pytest.raises(StaleMetadata, match="a leader gave no offset"):
         ends(ManyPartitions(brokers))
