@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class TopicPartition:
-    """One partition of one topic."""
+class TopicPartition(NamedTuple):
+    """One partition of one topic. A tuple, because it is the key of millions of look-ups, and C code hashes tuples."""
 
     topic: str
     partition: int

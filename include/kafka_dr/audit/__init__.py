@@ -3,7 +3,16 @@
 from __future__ import annotations
 
 from kafka_dr.audit.circumstances import may_still_come
-from kafka_dr.audit.copies import Entry, comparable, fingerprint, is_copy, stamped_topics, times_count, times_lost
+from kafka_dr.audit.copies import (
+    STAMPING,
+    Entry,
+    comparable,
+    fingerprint,
+    is_copy,
+    stamped_topics,
+    times_count,
+    times_lost,
+)
 from kafka_dr.audit.finding import FindingKind, FirstDifference, Frontier, Verified
 from kafka_dr.audit.gate import GateAnswer, GateVerdict
 from kafka_dr.audit.kept_frontier import FileFrontierStore, FrontierPoint, KeptFrontier
@@ -11,6 +20,7 @@ from kafka_dr.audit.result import AuditKind, AuditResult, AuditVerdict, ResultSt
 from kafka_dr.audit.walk import Walk
 
 __all__ = [
+    "STAMPING",
     "Frontier",
     "Verified",
     "FirstDifference",

@@ -14,7 +14,7 @@ from struct import pack
 from typing import NamedTuple
 
 #: The topic setting that decides who stamps records, and the value by which the broker does.
-_STAMPING, _BY_BROKER = "message.timestamp.type", "LogAppendTime"
+STAMPING, _BY_BROKER = "message.timestamp.type", "LogAppendTime"
 #: Bytes of a fingerprint. The probability that two different records share one is 2**-128.
 SIZE = 16
 _NULL = pack(">i", -1)
@@ -83,7 +83,7 @@ def stamped_topics(configs: Mapping[str, Mapping[str, str]]) -> frozenset[str]:
 
     :param configs: settings by topic, as the cluster returns them
     """
-    return frozenset(topic for topic, config in configs.items() if config.get(_STAMPING) == _BY_BROKER)
+    return frozenset(topic for topic, config in configs.items() if config.get(STAMPING) == _BY_BROKER)
 
 
 def times_lost(cluster: str, topics: Iterable[str]) -> str:

@@ -23,6 +23,8 @@ from kafka_dr.runs.run import Run
 NAME = "old_side_unchanged"
 #: The id of a topic, and how many partitions it has, for :func:`~kafka_dr.named_rows.rows_of`.
 _SHAPE = {"named": "topic", "holding": "shape"}
+#: The settings that say what retention deletes.
+_RETENTION = ("cleanup.policy", "retention.bytes", "retention.ms")
 #: The timeout of reading the old cluster.
 _SECONDS = 10.0
 #: After a longer time it is not known what retention has deleted.
@@ -54,7 +56,7 @@ class GroupLayout:
         at, topics, seen = run.clock.now(), run.topics(cluster), run.operator(cluster).topics
         starts, configs = parallel.at_once(
             lambda: seen.log_starts([p for topic in topics.values() for p in topic.partitions]),
-            lambda: seen.configs(topics),
+            lambda: seen.settings(topics, _RETENTION),
         )
         shapes = {name: (topic.topic_id, len(topic.partitions)) for name, topic in topics.items()}
         return cls(at, shapes, starts, _lasting(run, cluster, topics, configs, starts, at))

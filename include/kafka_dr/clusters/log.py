@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Generator, Iterable, Iterator, Mapping
 from typing import Literal
 
 from confluent_kafka import TIMESTAMP_LOG_APPEND_TIME, Consumer, KafkaError, Message
@@ -17,6 +17,8 @@ from kafka_dr.positions import OffsetRange, TopicPartition
 Isolation = Literal["read_committed", "read_uncommitted"]
 
 _BATCH = 2_000
+#: Offsets of a short range: what a fetch of the usual size holds beyond it would take longer than the range itself.
+_SHORT = 1_000
 #: So many partitions a message names, and so many topics are looked up one after the other.
 _FEW = 3
 #: While more ranges than this are open, what arrives is gathered for so many seconds: each batch has a cost of its own.
@@ -50,7 +52,8 @@ class Log:
         open_ends = {partition: wanted.end for partition, wanted in ranges.items() if len(wanted)}
         if not open_ends:
             return
-        with self._session.reader(isolation, {partition.topic for partition in open_ends}) as consumer:
+        short = all(len(wanted) <= _SHORT for wanted in ranges.values())
+        with self._session.reader(isolation, {partition.topic for partition in open_ends}, short=short) as consumer:
             doing = "start reading"
             with self._session.observed(doing), translated(self._session.label, doing):
                 consumer.assign([ClientPartition(p.topic, p.partition, ranges[p].start) for p in open_ends])
@@ -65,18 +68,11 @@ class Log:
         deadline = began + stall_seconds
         suspicious = time.monotonic() + min(stall_seconds, _SUSPICIOUS_SECONDS)
         while open_ends:
-            finished: list[TopicPartition] = []
-            for message in _arrived(consumer, _MANY_SECONDS if len(open_ends) > _MANY else 0.0):
-                partition = TopicPartition(message.topic(), message.partition())
-                was_open = partition in open_ends
-                record = self._record(message, open_ends)
-                if record is not None:
-                    yield record
-                if was_open:
-                    deadline = time.monotonic() + stall_seconds
-                    if partition not in open_ends:
-                        finished.append(partition)
-            if finished:
+            before = set(open_ends)
+            arrived = _arrived(consumer, _MANY_SECONDS if len(open_ends) > _MANY else 0.0)
+            if (yield from self._wanted(arrived, open_ends)):
+                deadline = time.monotonic() + stall_seconds
+            if finished := before - open_ends.keys():
                 # Records after a finished range would be fetched for nothing.
                 consumer.pause([ClientPartition(p.topic, p.partition) for p in finished])
             if (now := time.monotonic()) > suspicious:
@@ -108,24 +104,37 @@ class Log:
             found = consumer.list_topics(timeout=self._session.request_seconds).topics
         return {topic for topic in topics if topic in found and found[topic].error is None}
 
-    def _record(self, message: Message, open_ends: dict[TopicPartition, int]) -> Record | None:
-        partition = TopicPartition(message.topic(), message.partition())
-        end = open_ends.get(partition)
-        error = message.error()
-        if error is not None and error.code() == KafkaError.GROUP_AUTHORIZATION_FAILED:
+    def _wanted(
+        self, arrived: Iterable[Message], open_ends: dict[TopicPartition, int]
+    ) -> Generator[Record, None, bool]:
+        """Yield what is wanted of messages, and close the ranges that are complete.
+
+        :returns: whether anything was of an open range
+        """
+        progress = False
+        for message in arrived:
+            partition, error = TopicPartition(message.topic(), message.partition()), message.error()
+            if error is not None and not self._is_end(error, partition):
+                continue
+            # Of a range that is complete, more may have arrived already.
+            if (end := open_ends.get(partition)) is None:
+                continue
+            progress, offset = True, message.offset()
+            # The event for the end of the log has the offset that would be read next.
+            if offset >= (end - 1 if error is None else end):
+                del open_ends[partition]
+            if error is None and offset < end:
+                yield to_record(message)
+        return progress
+
+    def _is_end(self, error: KafkaError, partition: TopicPartition) -> bool:
+        """Return whether an event says that the end of a log is reached; raise the error if it says anything else."""
+        if error.code() == KafkaError.GROUP_AUTHORIZATION_FAILED:
             # librdkafka looks for its group's coordinator although this consumer joins no group.
-            return None
-        if error is not None and error.code() != KafkaError._PARTITION_EOF:
+            return False
+        if error.code() != KafkaError._PARTITION_EOF:
             raise_translated(error, cluster=self._session.label, doing=f"read {partition}")
-        if end is None:
-            return None
-        offset = message.offset()
-        # The event for the end of the log has the offset that would be read next.
-        if offset >= (end if error is not None else end - 1):
-            del open_ends[partition]
-        if error is not None or offset >= end:
-            return None
-        return to_record(message)
+        return True
 
 
 def _first_few(partitions: Collection[TopicPartition]) -> str:

@@ -25,6 +25,8 @@ logging.getLogger("kafka").setLevel(logging.CRITICAL)
 K = TypeVar("K")
 V = TypeVar("V")
 
+#: Of each partition, in one answer to a reader. A far cluster answers seldom, so long ranges need large answers.
+_SHORT_BYTES, _LONG_BYTES = 48 * 1024, 256 * 1024
 #: The deadline of one request to the cluster, in seconds.
 REQUEST_SECONDS = 10.0
 #: Of the requests made while it connects, kafka-python sends as many as its limit allows. It delays the others until
@@ -71,7 +73,8 @@ class ClusterSession:
         self._connected: AdminClient | None = None
         self._python_admin: ProtocolClient | None = None
         self._appender: Producer | None = None
-        self._idle_readers: dict[str, list[_PooledConsumer]] = {}
+        #: By isolation level, and whether they are for short ranges.
+        self._idle_readers: dict[tuple[str, bool], list[_PooledConsumer]] = {}
         self._lock = Lock()
         #: A separate lock: connecting takes a moment, and the other clients must not wait for it.
         self._python_lock = Lock()
@@ -113,11 +116,11 @@ class ClusterSession:
         _ = self.admin, self.appender()
 
     def connect_reader(self, isolation: str) -> None:
-        """Begin to connect a reader, in the background, unless one is there that nobody uses."""
+        """Begin to connect a reader of short ranges, in the background, unless one is there that nobody uses."""
         with self._lock:
-            idle = self._idle_readers.setdefault(isolation, [])
+            idle = self._idle_readers.setdefault((isolation, True), [])
             if not idle:
-                idle.append(_PooledConsumer(self._new_reader(isolation)))
+                idle.append(_PooledConsumer(self._new_reader(isolation, short=True)))
 
     @property
     def python_admin(self) -> ProtocolClient:
@@ -171,17 +174,18 @@ class ClusterSession:
         return Consumer(self._config(fixed | dict(extra)))
 
     @contextmanager
-    def reader(self, isolation: str, topics: Collection[str]) -> Iterator[Consumer]:
+    def reader(self, isolation: str, topics: Collection[str], *, short: bool = False) -> Iterator[Consumer]:
         """Lend a consumer. It is kept for the next caller: connecting costs more than most reads.
 
         A consumer whose use ended in an error is closed instead.
 
         :param topics: the topics that it is going to read
+        :param short: it is going to read short ranges
         """
         with self._lock:
-            idle = self._idle_readers.setdefault(isolation, [])
+            idle = self._idle_readers.setdefault((isolation, short), [])
             lent = idle.pop() if idle else None
-        reader = lent or _PooledConsumer(self._new_reader(isolation))
+        reader = lent or _PooledConsumer(self._new_reader(isolation, short=short))
         kept = False
         try:
             if lent is not None and not reader.topics.issuperset(topics):
@@ -198,7 +202,7 @@ class ClusterSession:
             else:
                 reader.consumer.close()
 
-    def _new_reader(self, isolation: str) -> Consumer:
+    def _new_reader(self, isolation: str, *, short: bool) -> Consumer:
         return self.consumer(
             {
                 "isolation.level": isolation,
@@ -206,10 +210,10 @@ class ClusterSession:
                 # At the end of a log a broker delays the answer to a fetch, by default half a second. A transaction
                 # ends with a control record, so each read up to that end waits for such an answer.
                 "fetch.wait.max.ms": 2,
-                # Most ranges are short: records fetched beyond their ends are dropped.
                 "queued.min.messages": 10_000,
                 "fetch.queue.backoff.ms": 5,
-                "fetch.message.max.bytes": 256 * 1024,
+                # Records that are fetched beyond the end of a range are dropped.
+                "fetch.message.max.bytes": _SHORT_BYTES if short else _LONG_BYTES,
             }
         )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from enum import Enum
 
@@ -10,9 +10,10 @@ from confluent_kafka import IsolationLevel, TopicCollection
 from confluent_kafka import TopicPartition as ClientPartition
 from confluent_kafka.admin import ConfigResource, NewPartitions, NewTopic, OffsetSpec
 from confluent_kafka.admin import ResourceType as ClientResourceType
+from kafka.protocol.admin.configs import DescribeConfigsRequest
 
 from kafka_dr.clock import SystemClock
-from kafka_dr.clusters.errors import ClusterError, NotFound, StaleMetadata, translated
+from kafka_dr.clusters.errors import ClusterError, NotAuthorized, NotFound, StaleMetadata, translated
 from kafka_dr.clusters.many_partitions import MANY, ManyPartitions
 from kafka_dr.clusters.model import ClusterIdentity, Topic
 from kafka_dr.clusters.session import ClusterSession
@@ -55,6 +56,30 @@ class Topics:
         """Return the names of all topics that the principal may see."""
         with translated(self._session.label, "list the topics"):
             return frozenset(self._session.admin.list_topics(timeout=self._session.request_seconds).topics)
+
+    def partitions(self, wanted: Callable[[str], bool]) -> tuple[TopicPartition, ...]:
+        """Return every partition of the topics with a wanted name that the principal may see, in order.
+
+        One answer has them all: to describe a thousand topics takes several times as long.
+        """
+        with translated(self._session.label, "list the topics"):
+            found = self._session.admin.list_topics(timeout=self._session.request_seconds).topics
+        topics = {name: topic.partitions for name, topic in found.items() if wanted(name)}
+        # A topic that is being created, or deleted, has none in this answer. Describing it shows which.
+        described = self.describe(name for name, partitions in topics.items() if not partitions)
+        return tuple(
+            TopicPartition(name, number)
+            for name in sorted(topics)
+            for number in (sorted(topics[name]) or range(len(described[name].leaders)))
+        )
+
+    def existing(self, names: Iterable[str]) -> dict[str, Topic]:
+        """Describe those of the topics that exist and that the principal may see: nearly always all of them."""
+        wanted = set(names)
+        try:
+            return self.describe(wanted)
+        except (NotFound, NotAuthorized):
+            return self.describe(wanted & self.names())
 
     def describe(self, names: Iterable[str]) -> dict[str, Topic]:
         """Describe topics by name.
@@ -137,6 +162,31 @@ class Topics:
             resource.name: {key: entry.value for key, entry in entries.items() if entry.value is not None}
             for resource, entries in found.items()
         }
+
+    def settings(self, names: Iterable[str], keys: Collection[str]) -> dict[str, dict[str, str]]:
+        """Return some effective settings of topics, by name and key: of many topics this is much less than all.
+
+        By kafka-python: librdkafka's client always asks for all of them.
+
+        :raises NotFound: one of the topics does not exist
+        """
+        wanted = sorted(set(names))
+        if not wanted:
+            return {}
+        doing = f"read {', '.join(sorted(keys))} of topics"
+        topic, of_one = ClientResourceType.TOPIC.value, DescribeConfigsRequest.DescribeConfigsResource
+        resources = [
+            of_one(resource_type=topic, resource_name=name, configuration_keys=sorted(keys)) for name in wanted
+        ]
+        request = DescribeConfigsRequest(
+            resources=resources, include_synonyms=False, include_documentation=False, max_version=4
+        )
+        found: dict[str, dict[str, str]] = {}
+        for row in self._session.request(request, doing).results:
+            if error := self._session.error(row.error_code, row.error_message, doing):
+                raise error
+            found[row.resource_name] = {entry.name: entry.value for entry in row.configs if entry.value is not None}
+        return found
 
     def log_starts(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
         """Return the log start offset of each partition."""

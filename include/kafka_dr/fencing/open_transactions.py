@@ -6,10 +6,12 @@ stop transactions. Their transactional ids are denied after a grace time, and th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
 
 from kafka_dr.clock import Clock
 from kafka_dr.clusters import KafkaCluster, OpenTransaction, TopicPartition
+from kafka_dr.parallel import at_once
 from kafka_dr.waiting import SHORT_PAUSE_SECONDS, wait_until
 
 
@@ -46,19 +48,34 @@ def wait_until_ended(
     )
 
 
-def wait_until_stable(
-    cluster: KafkaCluster, partitions: Collection[TopicPartition], *, clock: Clock, deadline_seconds: float
-) -> dict[TopicPartition, tuple[int, int]]:
-    """Wait until the last stable offset of every partition is its high watermark.
+@dataclass(frozen=True, slots=True)
+class StableEnds:
+    """How far transactions let readers of committed records read.
 
-    :returns: (last stable offset, high watermark) of the partitions with open transactions; empty if there is none
+    :param stable: the last stable offset of each partition
+    :param held_back: (last stable offset, high watermark) of the partitions with open transactions
     """
 
-    def held_back() -> dict[TopicPartition, tuple[int, int]]:
-        high = cluster.topics.high_watermarks(partitions)
-        stable = cluster.topics.last_stable_offsets(partitions)
-        return {p: (stable[p], high[p]) for p in partitions if stable[p] < high[p]}
+    stable: Mapping[TopicPartition, int]
+    held_back: Mapping[TopicPartition, tuple[int, int]]
+
+
+def wait_until_stable(
+    cluster: KafkaCluster, partitions: Collection[TopicPartition], *, clock: Clock, deadline_seconds: float
+) -> StableEnds:
+    """Wait until the last stable offset of every partition is its high watermark; without success, say of which not."""
+
+    def look() -> StableEnds:
+        # A high watermark that is asked for a moment later can only be higher, which is looked at again.
+        high, stable = at_once(
+            lambda: cluster.topics.high_watermarks(partitions), lambda: cluster.topics.last_stable_offsets(partitions)
+        )
+        return StableEnds(stable, {p: (stable[p], high[p]) for p in partitions if stable[p] < high[p]})
 
     return wait_until(
-        held_back, lambda held: not held, clock=clock, seconds=deadline_seconds, pause_seconds=SHORT_PAUSE_SECONDS
+        look,
+        lambda found: not found.held_back,
+        clock=clock,
+        seconds=deadline_seconds,
+        pause_seconds=SHORT_PAUSE_SECONDS,
     )

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
-from kafka_dr.audit import FindingKind, Frontier, Verified, may_still_come, stamped_topics, times_lost
+from kafka_dr.audit import STAMPING, FindingKind, Frontier, Verified, may_still_come, stamped_topics, times_lost
 from kafka_dr.clock import Clock
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.group_offsets import verification
@@ -146,4 +146,4 @@ def judge_tail(run: Run, near: NearHead) -> Check:
 def _times_lost(run: Run, near: NearHead) -> str:
     """Say of which topics the target does not keep the times: a property of their configuration."""
     topics = {p.topic for p in near.ends} & set(run.read_cache.topics(run.target))
-    return times_lost(run.target, stamped_topics(run.operator(run.target).topics.configs(topics)))
+    return times_lost(run.target, stamped_topics(run.operator(run.target).topics.settings(topics, [STAMPING])))

@@ -132,7 +132,7 @@ def _no_open_transaction(context: GroupContext, cluster: str) -> Check:
     partitions = context.partitions(cluster)
     held = open_transactions.wait_until_stable(
         context.operator(cluster), partitions, clock=context.clock, deadline_seconds=PROOF_SECONDS
-    )
+    ).held_back
     if not held:
         return Check("nothing_open", "ok", f"no transaction is open on {len(partitions)} partitions of {cluster}")
     shown = ", ".join(str(partition) for partition in sorted(held)[:3])

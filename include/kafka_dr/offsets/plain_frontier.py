@@ -119,8 +119,7 @@ class PlainFrontier:
 
 def _look(cluster: KafkaCluster, partitions: Collection[TopicPartition]) -> _ClusterLook:
     """Look at a cluster once; a topic or partition that it does not have holds no offset."""
-    names = {p.topic for p in partitions}
-    topics = cluster.topics.describe(names & cluster.topics.names())
+    topics = cluster.topics.existing(p.topic for p in partitions)
     existing = [p for p in partitions if p.topic in topics and p.partition < len(topics[p.topic].leaders)]
     return _ClusterLook(cluster.topics.identity().cluster_id, topics, held_by(cluster, existing))
 

@@ -207,6 +207,6 @@ class Rescue:
             for each in self.found.partitions
             if each.topic == topic
         }
-        existing = self.operator.topics.describe({topic} & self.operator.topics.names())
+        existing = self.operator.topics.existing([topic])
         partitions = existing[topic].partitions if topic in existing else ()
         return KeysSince(self.reader, {p: new_ends.get(p, 0) for p in partitions}, self.found.run)

@@ -98,7 +98,7 @@ class GroupContext:
 
     def partitions(self, cluster: str) -> tuple[TopicPartition, ...]:
         """Resolve the group's topics on a cluster, now."""
-        return tuple(p for _, topic in sorted(self.topics(cluster).items()) for p in topic.partitions)
+        return self.operator(cluster).topics.partitions(self.group.owns_topic)
 
     def connect_readers(self) -> None:
         """Start connecting to both logs, for a step that will compare them."""

@@ -43,13 +43,15 @@ def test_an_open_transaction_is_seen_with_its_partitions_and_ended_by_taking_it_
     assert [t.transactional_id for t in open_transactions.touching(operator, {name}, owns=nobody)] == [transactional_id]
     assert open_transactions.touching(operator, {"orders.other"}, owns=nobody) == ()
     clock = SystemClock()
-    held = open_transactions.wait_until_stable(operator, partitions, clock=clock, deadline_seconds=0.2)
+    held = open_transactions.wait_until_stable(operator, partitions, clock=clock, deadline_seconds=0.2).held_back
     assert held == dict.fromkeys(partitions, (0, 1))
     left = open_transactions.wait_until_ended(operator, {name}, owns=nobody, clock=clock, grace_seconds=0.2)
     assert [t.transactional_id for t in left] == [transactional_id]
 
     operator.transactions.take_over([transactional_id])
-    assert open_transactions.wait_until_stable(operator, partitions, clock=clock, deadline_seconds=10) == {}
+    assert open_transactions.wait_until_stable(
+        operator, partitions, clock=clock, deadline_seconds=10
+    ).stable == dict.fromkeys(partitions, 2)
     assert open_transactions.touching(operator, {name}, owns=nobody) == ()
     with pytest.raises(KafkaException, match="fenced"):
         writer.commit_transaction(10)

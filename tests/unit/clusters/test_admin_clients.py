@@ -98,7 +98,7 @@ def test_a_reader_is_connected_ahead_only_while_every_other_one_is_used(monkeypa
     session.connect_reader("read_committed")
     session.connect_reader("read_committed")
     assert len(made) == 1
-    with session.reader("read_committed", ()) as used:
+    with session.reader("read_committed", (), short=True) as used:
         assert used is made[0]
         session.connect_reader("read_committed")
         assert len(made) == 2

@@ -150,7 +150,7 @@ def _end_transactions(run: Run, context: TakeOverContext) -> None:
         run.operator(run.target).transactions.take_over(ids)
     held = open_transactions.wait_until_stable(
         run.operator(run.target), run.partitions(run.target), clock=run.clock, deadline_seconds=seconds
-    )
+    ).held_back
     if held:
         shown = ", ".join(map(str, sorted(held)[:3]))
         raise TryAgain(f"open transactions on {run.target} hold back {shown} after {seconds:g} s: run the step again")

@@ -52,7 +52,7 @@ def prove(run: Run) -> Sequence[Check]:
         run.partitions(run.target),
         clock=run.clock,
         deadline_seconds=run.group.timing.step_deadline_seconds,
-    )
+    ).held_back
     open_said = f"open transactions on {run.target} hold back {', '.join(map(str, sorted(held)[:3]))}"
     return (
         Check.that("flow_is_stopped", status.at_rest, said),

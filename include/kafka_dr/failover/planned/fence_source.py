@@ -45,9 +45,7 @@ def act(run: Run) -> Mapping[str, Any]:
 
     partitions = run.partitions(run.source)
     ended = _end_transactions(run, {partition.topic for partition in partitions}, changes, guard)
-    wait_until_stable(run, run.source, partitions, seconds=run.group.timing.step_deadline_seconds)
-
-    ends = source.topics.last_stable_offsets(partitions)
+    ends = stable_ends(run, run.source, partitions, seconds=run.group.timing.step_deadline_seconds)
     # The next step judges the pace of the groups from these offsets on.
     committed = source.groups.offsets(run.moved_groups(run.source), require_stable=False)
     run.write_fact(
@@ -79,20 +77,23 @@ def _end_transactions(run: Run, topics: Collection[str], changes: AclChanges, gu
     return ids
 
 
-def wait_until_stable(run: Run, cluster: str, partitions: Collection[TopicPartition], *, seconds: float) -> None:
-    """Wait until no open transaction holds back the last stable offset of a partition.
+def stable_ends(
+    run: Run, cluster: str, partitions: Collection[TopicPartition], *, seconds: float
+) -> Mapping[TopicPartition, int]:
+    """Wait until no open transaction holds back the last stable offset of a partition, and return these log ends.
 
     :raises TryAgain: one still does after so many seconds
     """
-    held = open_transactions.wait_until_stable(
+    found = open_transactions.wait_until_stable(
         run.operator(cluster), partitions, clock=run.clock, deadline_seconds=seconds
     )
-    if held:
+    if held := found.held_back:
         shown = ", ".join(f"{p} (LSO {low}, high watermark {high})" for p, (low, high) in sorted(held.items())[:5])
         raise TryAgain(
             f"open transactions still hold back the last stable offset of {shown} on {cluster}: end them and run the "
             "step again"
         )
+    return found.stable
 
 
 def _journal_beginning(run: Run) -> None:

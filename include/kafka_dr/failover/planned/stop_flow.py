@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kafka_dr import parallel
-from kafka_dr.failover.planned.fence_source import wait_until_stable
+from kafka_dr.failover.planned.fence_source import stable_ends
 from kafka_dr.fencing import plan
 from kafka_dr.named_rows import positions_from_json, positions_to_json
 from kafka_dr.outcomes import Check
@@ -44,8 +44,7 @@ def act(run: Run) -> Mapping[str, Any]:
     guard.require()
     target.transactions.take_over(replicator.transactional_ids())
     partitions = run.partitions(run.target)
-    wait_until_stable(run, run.target, partitions, seconds=run.group.timing.step_deadline_seconds)
-    ends = target.topics.high_watermarks(partitions)
+    ends = stable_ends(run, run.target, partitions, seconds=run.group.timing.step_deadline_seconds)
     run.write_fact("target_ends", {"ends": positions_to_json(ends)})
     return {"target_ends": positions_to_json(ends), "transactional_ids": list(replicator.transactional_ids())}
 

@@ -13,7 +13,7 @@ from typing import Any
 from kafka_dr import parallel
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.errors import KafkaDrError
-from kafka_dr.failover.planned.fence_source import wait_until_stable
+from kafka_dr.failover.planned.fence_source import stable_ends
 from kafka_dr.failover.planned.stop_flow import replicator_refused, target_is_still
 from kafka_dr.failover.unplanned import last_known, reachable_source
 from kafka_dr.failover.unplanned.old_flow import ask_to_stop
@@ -83,7 +83,7 @@ def _fence_flow(run: Run) -> list[str]:
     ids = {*run.clients.replicator(run.flow).transactional_ids(), *(each.transactional_id for each in found)}
     guard.require()
     target.transactions.take_over(ids)
-    wait_until_stable(run, run.target, partitions, seconds=_STABLE_SECONDS)
+    stable_ends(run, run.target, partitions, seconds=_STABLE_SECONDS)
     return sorted(ids)
 
 

@@ -125,7 +125,7 @@ def _topic_ids(
 
 def _ids(topics: Collection[str], cluster: KafkaCluster) -> dict[str, str]:
     try:
-        described = cluster.topics.describe(set(topics) & cluster.topics.names())
+        described = cluster.topics.existing(topics)
     except (TryAgain, NotFound):
         return {}
     return {name: topic.topic_id for name, topic in described.items()}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
-from kafka_dr.audit import stamped_topics
+from kafka_dr.audit import STAMPING, stamped_topics
 from kafka_dr.clusters import KafkaCluster
 from kafka_dr.offsets.translate.basis import TranslationBasis
 from kafka_dr.offsets.translate.facts import Facts
@@ -78,7 +78,7 @@ def _by_the_targets_clock(
 ) -> dict[PartitionOffset, int]:
     """Return the time of the first unread record of each offset, by the clock that stamped the target's records."""
     on_target = {p: held for p in offsets if (held := facts[p].target) is not None}
-    stamped = stamped_topics(basis.target.topics.configs({p.topic for p in on_target}))
+    stamped = stamped_topics(basis.target.topics.settings({p.topic for p in on_target}, [STAMPING]))
     on_source = {p: held for p in offsets if p.topic not in stamped and (held := facts[p].source) is not None}
     unread = record_times(basis.source, offsets, on_source)
     copies = {

@@ -132,7 +132,7 @@ def _held(cluster: KafkaCluster, wanted: Collection[TopicPartition], *, or_silen
     :param or_silent: a cluster that does not answer is a fact, too, and no error
     """
     try:
-        topics = cluster.topics.describe({p.topic for p in wanted} & cluster.topics.names())
+        topics = cluster.topics.existing(p.topic for p in wanted)
         existing = [p for p in wanted if p.topic in topics and p.partition < len(topics[p.topic].leaders)]
         ends, starts = at_once(
             lambda: cluster.topics.high_watermarks(existing), lambda: cluster.topics.log_starts(existing)
