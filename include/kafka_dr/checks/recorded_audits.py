@@ -72,7 +72,7 @@ def drop_unrecorded(clients: Clients, flow: Flow) -> tuple[UnrecordedInput, ...]
     root = clients.evidence_root
     if not any(each.sha256(root) for each in _inputs(flow)):
         return ()
-    found = unrecorded(root, clients.register(flow.source).history(flow.group), _inputs(flow))
+    found = unrecorded(root, lambda: clients.register(flow.source).history(flow.group), _inputs(flow))
     for each in found:
         each.what.remove(root)
     return found

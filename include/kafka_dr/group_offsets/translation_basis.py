@@ -44,6 +44,7 @@ def basis_of_facts(run: Run) -> TranslationBasis:
         syncs=SyncLookup(source, target, root=root, cluster_ids=(source_id, target_id)),
         maps=MapStore(root, group, source=(run.source, source_id), target=(run.target, target_id)),
         cache=AnchorCache(root, group),
+        proven=run.clients.proven_answers,
     )
 
 

@@ -23,9 +23,15 @@ _NOTHING = OffsetRange(0, 0)
 class _ClusterLook:
     """One cluster, at one moment."""
 
+    cluster: KafkaCluster
     cluster_id: str
     topics: Mapping[str, Topic]
-    held: Mapping[TopicPartition, OffsetRange]
+
+    def held(self, partitions: Collection[TopicPartition]) -> Mapping[TopicPartition, OffsetRange]:
+        """Return the offsets that it holds of those of the partitions that it has."""
+        topics = self.topics
+        existing = [p for p in partitions if p.topic in topics and p.partition < len(topics[p.topic].leaders)]
+        return held_by(self.cluster, existing)
 
 
 class PlainFrontier:
@@ -64,14 +70,17 @@ class PlainFrontier:
         on_source, on_target = at_once(lambda: _look(self._source, until), lambda: _look(self._target, until))
         identity = (on_source.cluster_id, on_target.cluster_id, self._epoch)
         kept = self._kept(identity, _topic_ids(on_source, on_target), {p.topic for p in until})
+        # What was verified up to its end before has no record to read, so what the logs hold does not matter.
+        left = [p for p, end in until.items() if p not in kept or kept[p].source_offset < end]
+        held, copied = at_once(lambda: on_source.held(left), lambda: on_target.held(left))
         walks = {
             p: Walk(
                 p,
                 until=end,
                 point=kept.get(p),
                 start=self._starts.get(p),
-                source=on_source.held.get(p, _NOTHING),
-                target=on_target.held.get(p, _NOTHING),
+                source=held.get(p, _NOTHING),
+                target=copied.get(p, _NOTHING),
             )
             for p, end in until.items()
         }
@@ -120,8 +129,7 @@ class PlainFrontier:
 def _look(cluster: KafkaCluster, partitions: Collection[TopicPartition]) -> _ClusterLook:
     """Look at a cluster once; a topic or partition that it does not have holds no offset."""
     topics = cluster.topics.existing(p.topic for p in partitions)
-    existing = [p for p in partitions if p.topic in topics and p.partition < len(topics[p.topic].leaders)]
-    return _ClusterLook(cluster.topics.identity().cluster_id, topics, held_by(cluster, existing))
+    return _ClusterLook(cluster, cluster.topics.identity().cluster_id, topics)
 
 
 def _topic_ids(on_source: _ClusterLook, on_target: _ClusterLook) -> dict[str, tuple[str, str]]:

@@ -22,6 +22,7 @@ from kafka_dr.evidence import EvidenceStore
 from kafka_dr.evidence.signing import SigningKey
 from kafka_dr.http_endpoint import HttpEndpoint
 from kafka_dr.kubernetes import KubernetesApi
+from kafka_dr.offsets.translate.proven_answers import ProvenAnswers
 from kafka_dr.people import Person
 from kafka_dr.register import KafkaRegister
 from kafka_dr.register.digests import KafkaDigests
@@ -88,6 +89,8 @@ class Clients:
         self.silent_clusters = SilentClusters(clock)
         #: The topics that patterns match, as far as this process knows.
         self.known_topics = KnownTopics()
+        #: Where groups resume, as far as this process has compared it.
+        self.proven_answers = ProvenAnswers()
         self._settings_of = settings_of
         self._connect_of = connect_of
         self._signing_key_of = signing_key_of

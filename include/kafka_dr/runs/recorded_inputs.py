@@ -11,7 +11,7 @@ from __future__ import annotations
 import errno
 import hashlib
 import os
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -118,21 +118,21 @@ def inputs_of(group: str, directions: Iterable[str]) -> tuple[RecordedInput, ...
 
 
 def unrecorded(
-    root: Any, history: Mapping[str, Mapping[str, Any]], wanted: Iterable[RecordedInput]
+    root: Any, history: Callable[[], Mapping[str, Mapping[str, Any]]], wanted: Iterable[RecordedInput]
 ) -> tuple[UnrecordedInput, ...]:
     """Return which of these exist with a digest that was not recorded.
 
     :param root: the evidence root
-    :param history: everything journaled about the group, by run and fact
+    :param history: reads everything journaled about the group, by run and fact. It is read after the files: who writes
+        one records its digest first, so an older history would not know it
     :raises OSError: the storage refuses
     """
-    facts = history.get(AUDITS, {})
-    recorded = {each: facts[each.fact] for each in wanted if each.fact in facts}
-    found = {each: each.sha256(root) for each in recorded}
+    found = {each: each.sha256(root) for each in wanted}
+    facts = history().get(AUDITS, {})
     return tuple(
-        UnrecordedInput(each, str(fact["at"]))
-        for each, fact in recorded.items()
-        if found[each] and found[each] not in fact["sha256"]
+        UnrecordedInput(each, str(facts[each.fact]["at"]))
+        for each, sha256 in found.items()
+        if sha256 and each.fact in facts and sha256 not in facts[each.fact]["sha256"]
     )
 
 

@@ -42,6 +42,8 @@ class Run(GroupContext):
     def __init__(self, request: RunRequest, clients: Clients) -> None:
         super().__init__(request.protection_group, clients)
         self.request = request
+        #: When this step began, in seconds of the monotonic clock.
+        self.began = clients.clock.monotonic()
         #: What the checks of this step answered; set before it acts.
         self.checks: tuple[Check, ...] = ()
         #: The clusters whose registers did not answer when an unplanned failover asked for its standing.
@@ -210,7 +212,7 @@ class Run(GroupContext):
 
         :raises OSError: the storage refuses
         """
-        return unrecorded(self.clients.evidence_root, self.history, self._recorded_inputs())
+        return unrecorded(self.clients.evidence_root, self._history_now, self._recorded_inputs())
 
     @cached_property
     def unrecorded_files(self) -> tuple[UnrecordedFile, ...]:
@@ -242,7 +244,7 @@ class Run(GroupContext):
             root = with_recorded_only(self.clients.evidence_root, self._known_files)
             found = inputs.read_inputs(root, folders, copy=copy)
             seen = inputs.with_inputs(self.clients.evidence_root, found.to_json(), copy=copy)
-            forged = unrecorded(seen, self.history, self._recorded_inputs())
+            forged = unrecorded(seen, self._history_now, self._recorded_inputs())
             found = found.without(lambda path: any(each.what.covers(path) for each in forged))
         except OSError as error:
             raise Refused(
@@ -258,6 +260,9 @@ class Run(GroupContext):
 
         It is read from the register that holds every fact of this run.
         """
+        return self._history_now()
+
+    def _history_now(self) -> dict[str, dict[str, Any]]:
         return self.clients.register(self.arbiter).history(self.group.name)
 
     @cached_property

@@ -62,7 +62,7 @@ def register(root: DeadlinePath) -> MemoryRegister:
 
 def wrong(root: DeadlinePath, register: MemoryRegister) -> list[RecordedInput]:
     wanted = inputs_of("orders", (FORWARD, "west-to-east"))
-    return [each.what for each in unrecorded(root, register.history("orders"), wanted)]
+    return [each.what for each in unrecorded(root, lambda: register.history("orders"), wanted)]
 
 
 def test_what_was_recorded_or_never_recorded_or_is_gone_is_good(root: DeadlinePath, register: MemoryRegister) -> None:
@@ -88,7 +88,7 @@ def test_a_file_that_others_write_is_named_and_is_not_read(
     root: DeadlinePath, register: MemoryRegister, path: str, what: RecordedInput, content: bytes
 ) -> None:
     write_whole(root.joinpath(*path.split("/")), content)
-    found = unrecorded(root, register.history("orders"), inputs_of("orders", (FORWARD,)))
+    found = unrecorded(root, lambda: register.history("orders"), inputs_of("orders", (FORWARD,)))
     assert [each.what for each in found] == [what]
     assert "orders east→west" in str(found[0])
     assert "is not the one that was recorded in the register at 2026-11-22T03:00:00+00:00" in str(found[0])
@@ -109,7 +109,7 @@ def test_what_is_left_out_is_no_input_of_a_run(root: DeadlinePath, register: Mem
 
 def test_a_run_writes_what_was_hidden_from_it(root: DeadlinePath, register: MemoryRegister) -> None:
     write_whole(root.joinpath(*FRONTIER.file.split("/")), b"{}")
-    seen = without(root, unrecorded(root, register.history("orders"), [FRONTIER]))
+    seen = without(root, unrecorded(root, lambda: register.history("orders"), [FRONTIER]))
     store = FileFrontierStore(seen, "orders")
     assert store.read(FORWARD) is None
     store.write(FORWARD, frontier(7))

@@ -74,7 +74,7 @@ def test_a_page_of_an_offset_map(root: DeadlinePath, compression: str) -> None:
     assert read(root)
     for zero in pages(part):
         zero()
-        found = unrecorded(root, register.history("orders"), [MAP])
+        found = unrecorded(root, lambda: register.history("orders"), [MAP])
         assert [each.what for each in found] == [MAP]
         assert read(without(root, found)) == {}
 

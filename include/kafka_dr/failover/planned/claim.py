@@ -11,6 +11,7 @@ from kafka_dr.approvals.journaled import journal_of
 from kafka_dr.checks.cluster_checks import registers_name_this_run
 from kafka_dr.failover.planned.checks import preflight_checks
 from kafka_dr.group_offsets import live_verification
+from kafka_dr.group_offsets.compared_ahead import compare_ahead
 from kafka_dr.outcomes import Check
 from kafka_dr.register import Phase
 from kafka_dr.register.transitions import claimed
@@ -46,6 +47,7 @@ def act(run: Run) -> Mapping[str, Any]:
     answer = journal_of(run).answered(StepName.APPROVAL)
     if before is None or answer is None:
         raise approval.grounds_gone(run.group.name, run.request.run)
+    compare_ahead(run)
     state = claimed(
         before,
         run=run.request.run,

@@ -13,11 +13,19 @@ from kafka_dr.checks.change_rights import changes_refused
 from kafka_dr.checks.topic_layout import GroupLayout
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.errors import KafkaDrError, Refused, TryAgain
+from kafka_dr.failover.planned.fence_source import GROUPS_LEFT, records_left
 from kafka_dr.failover.planned.stop_flow import ask_to_stop
 from kafka_dr.fencing import plan
 from kafka_dr.group_offsets import left_to_do, other_topics, verification
 from kafka_dr.group_offsets.other_topics import Elsewhere
-from kafka_dr.named_rows import groups_from_json, groups_to_json, positions_from_json, positions_to_json, rows_of
+from kafka_dr.named_rows import (
+    by_name,
+    groups_from_json,
+    groups_to_json,
+    positions_from_json,
+    positions_to_json,
+    rows_of,
+)
 from kafka_dr.outcomes import Check
 from kafka_dr.positions import Committed
 from kafka_dr.register import Phase
@@ -58,7 +66,7 @@ def act(run: Run) -> Mapping[str, Any]:
     frozen, _ = parallel.at_once(lambda: journal_frozen(run, ends, kept, seen), lambda: _ask_flow_to_stop(run))
     return {
         "verified": verification.to_json(verified),
-        "groups_short_of_the_end": rows_of(waiting, named="group", holding="records"),
+        "groups_short_of_the_end": rows_of(waiting, **GROUPS_LEFT),
         "group_offsets": groups_to_json(frozen.offsets),
         **other_topics.left_out(run, frozen.elsewhere),
     }
@@ -212,7 +220,7 @@ def _wait_for_groups(run: Run, ends: Mapping[TopicPartition, int]) -> dict[str, 
     groups = run.operator(run.source).groups
     names = run.moved_groups(run.source)
     fact = run.fact("source_ends")
-    first = _records_left(groups_from_json(fact["group_offsets"]), ends)
+    first = _first_left(fact, ends)
     observed = max(0.0, (run.clock.now() - datetime.fromisoformat(fact["groups_seen_at"])).total_seconds())
     began = run.clock.monotonic()
     seen: dict[str, tuple[int, float]] = {name: (records, -observed) for name, records in first.items()}
@@ -230,7 +238,7 @@ def _wait_for_groups(run: Run, ends: Mapping[TopicPartition, int]) -> dict[str, 
         )
 
     return wait_until(
-        lambda: _records_left(groups.offsets(names, require_stable=False), ends),
+        lambda: records_left(groups.offsets(names, require_stable=False), ends),
         is_hopeless,
         clock=run.clock,
         seconds=run.group.timing.drain_seconds,
@@ -238,13 +246,11 @@ def _wait_for_groups(run: Run, ends: Mapping[TopicPartition, int]) -> dict[str, 
     )
 
 
-def _records_left(offsets: Committed, ends: Mapping[TopicPartition, int]) -> dict[str, int]:
-    """Return the number of records between each group's offsets and the log ends; groups at the end are left out."""
-    left = {
-        name: sum(max(0, ends[p] - offset) for p, offset in found.items() if p in ends)
-        for name, found in offsets.items()
-    }
-    return {name: records for name, records in left.items() if records}
+def _first_left(fact: Mapping[str, Any], ends: Mapping[TopicPartition, int]) -> dict[str, int]:
+    """Return how many records each group had left at the fence; former versions journaled the offsets instead."""
+    if "group_offsets" in fact:
+        return records_left(groups_from_json(fact["group_offsets"]), ends)
+    return by_name(fact["groups_left"], **GROUPS_LEFT)
 
 
 def will_reach_end(before: int, left: int, *, passed: float, remaining: float) -> bool:

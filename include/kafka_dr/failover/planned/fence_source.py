@@ -11,11 +11,15 @@ from kafka_dr.errors import TryAgain
 from kafka_dr.fencing import open_transactions, plan
 from kafka_dr.fencing.change import AclChanges
 from kafka_dr.group_offsets.live_verification import ARRIVAL_SECONDS, still_missing
-from kafka_dr.named_rows import groups_to_json, positions_to_json
+from kafka_dr.named_rows import positions_to_json, rows_of
 from kafka_dr.outcomes import Check
+from kafka_dr.positions import Committed
 from kafka_dr.register import Phase
 from kafka_dr.runs.register_guard import RegisterGuard
 from kafka_dr.runs.run import Run
+
+#: Groups and the records that they had not read when writes were refused, for :func:`~kafka_dr.named_rows.rows_of`.
+GROUPS_LEFT = {"named": "group", "holding": "records"}
 
 
 def intent(run: Run) -> Sequence[str]:
@@ -46,7 +50,7 @@ def act(run: Run) -> Mapping[str, Any]:
     partitions = run.partitions(run.source)
     ended = _end_transactions(run, {partition.topic for partition in partitions}, changes, guard)
     ends = stable_ends(run, run.source, partitions, seconds=run.group.timing.step_deadline_seconds)
-    # The next step judges the pace of the groups from these offsets on.
+    # The next step judges the pace of the groups from here on.
     committed = source.groups.offsets(run.moved_groups(run.source), require_stable=False)
     run.write_fact(
         "source_ends",
@@ -54,7 +58,7 @@ def act(run: Run) -> Mapping[str, Any]:
             "ends": positions_to_json(ends),
             "fenced_at": fenced_at.isoformat(),
             "groups_seen_at": run.clock.now().isoformat(),
-            "group_offsets": groups_to_json(committed),
+            "groups_left": rows_of(records_left(committed, ends), **GROUPS_LEFT),
         },
     )
     return {
@@ -62,6 +66,15 @@ def act(run: Run) -> Mapping[str, Any]:
         "source_ends": positions_to_json(ends),
         "fenced_at": fenced_at,
     }
+
+
+def records_left(offsets: Committed, ends: Mapping[TopicPartition, int]) -> dict[str, int]:
+    """Return the number of records between each group's offsets and the log ends; groups at the end are left out."""
+    left = {
+        name: sum(max(0, ends[p] - offset) for p, offset in found.items() if p in ends)
+        for name, found in offsets.items()
+    }
+    return {name: records for name, records in left.items() if records}
 
 
 def _end_transactions(run: Run, topics: Collection[str], changes: AclChanges, guard: RegisterGuard) -> list[str]:

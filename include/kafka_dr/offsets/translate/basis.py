@@ -9,6 +9,7 @@ from kafka_dr.clusters import KafkaCluster
 from kafka_dr.offsets.maps import MapStore
 from kafka_dr.offsets.syncs.archive import SyncLookup
 from kafka_dr.offsets.translate.anchor_cache import AnchorCache
+from kafka_dr.offsets.translate.proven_answers import ProvenAnswers
 from kafka_dr.offsets.translate.read_logs import Ignored
 from kafka_dr.offsets.translate.taken_over_copy import TakenOverCopy
 from kafka_dr.positions import SeedPoint, TopicPartition
@@ -23,6 +24,7 @@ class TranslationBasis:
     :param syncs: looks up offset syncs
     :param maps: what audits matched
     :param cache: has what earlier translations learned
+    :param proven: has what this process has compared before
     :param keeps: whether what this one learns is kept there for the next one
     :param seeds: points that are known: journaled by earlier runs, or the verified frontier
     :param ignored: ranges that are neither copied nor a copy, on the source and on the target
@@ -34,6 +36,7 @@ class TranslationBasis:
     syncs: SyncLookup
     maps: MapStore
     cache: AnchorCache
+    proven: ProvenAnswers = field(default_factory=ProvenAnswers)
     keeps: bool = False
     seeds: Mapping[TopicPartition, Collection[SeedPoint]] = field(default_factory=dict)
     ignored: tuple[Ignored, Ignored] = ({}, {})

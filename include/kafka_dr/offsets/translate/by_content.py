@@ -50,6 +50,33 @@ def translate_by_content(
     )
     held = {p: RangePair(on_source[p], on_target[p]) for p in wanted}
     topic_ids = {topic: (source_ids[topic], target_ids[topic]) for topic in source_ids}
+    answers = basis.proven.still_true(basis.direction, topic_ids, wanted, held)
+    searches = _searched(basis, _without(wanted, answers), held, topic_ids)
+    if basis.keeps:
+        basis.cache.learn(basis.direction, CachedPairs(topic_ids, _learned(searches)))
+    found = {
+        (p, each.position): each.result for p, of_p in searches.items() for each in of_p if each.result is not None
+    }
+    basis.proven.learn(basis.direction, topic_ids, found)
+    return {at: _not_late(basis, at[0], answer) for at, answer in (answers | found).items()}
+
+
+def _without(
+    wanted: Mapping[TopicPartition, Sequence[int]], answers: Collection[PartitionOffset]
+) -> dict[TopicPartition, list[int]]:
+    left = {p: [each for each in offsets if (p, each) not in answers] for p, offsets in wanted.items()}
+    return {p: offsets for p, offsets in left.items() if offsets}
+
+
+def _searched(
+    basis: TranslationBasis,
+    wanted: Mapping[TopicPartition, Sequence[int]],
+    held: Mapping[TopicPartition, RangePair],
+    topic_ids: TopicIds,
+) -> dict[TopicPartition, list[OffsetSearch]]:
+    """Return a finished search for each offset: the offset syncs are looked up only where nothing else is enough."""
+    if not wanted:
+        return {}
     anchors = _known_anchors(basis, wanted, topic_ids)
     read = partial(read_both, basis.source, basis.target, ignored=basis.ignored)
     searches = _begun(basis, wanted, held, anchors)
@@ -61,14 +88,7 @@ def translate_by_content(
         again = _begun(basis, unsure, held, _with_syncs(basis, anchors))
         finish(again, read)
         searches = {p: [s for s in found if s.is_exact] + again.get(p, []) for p, found in searches.items()}
-    if basis.keeps:
-        basis.cache.learn(basis.direction, CachedPairs(topic_ids, _learned(searches)))
-    return {
-        (partition, search.position): _not_late(basis, partition, search.result)
-        for partition, found in searches.items()
-        for search in found
-        if search.result is not None
-    }
+    return searches
 
 
 def _begun(

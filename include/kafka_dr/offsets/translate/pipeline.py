@@ -21,7 +21,7 @@ ByContent: TypeAlias = Callable[[Offsets], Mapping[PartitionOffset, Translation]
 #: Returns the facts about partitions.
 FactsOf: TypeAlias = Callable[[Collection[TopicPartition]], Facts]
 #: Offsets that are compared by content at once. For more, what audits know is read first.
-_FEW_OFFSETS = 1_000
+FEW_OFFSETS = 1_000
 
 
 def translate(basis: TranslationBasis, committed: Committed, policy: StartPolicy) -> list[TranslatedOffset]:
@@ -45,7 +45,7 @@ def translate_committed(
     """
     offsets = offsets_of(committed)
     # A few offsets are read at once. Of many, audits have settled most before.
-    if sum(map(len, offsets.values())) > _FEW_OFFSETS:
+    if sum(map(len, offsets.values())) > FEW_OFFSETS:
         audited = gather(basis, offsets, with_syncs=False).partitions
         found = by_facts_first(basis, offsets, audited, complete=(on_demand or FactsOnDemand(basis)).of)
     else:
