@@ -106,7 +106,7 @@ def changes_refused(context: GroupContext, cluster: str) -> Check:
         return present.named(name)
     # On a cluster where ACLs do not decide, reading back is never ok, but excused.
     acls: frozenset[Acl] = operator.acls.list()
-    found = change_rights(authorizer_of(context, cluster, acls), group, topics=context.topics(cluster))
+    found = change_rights(authorizer_of(context, cluster, acls), group, topics=context.topic_names(cluster))
     if passing := found.of(group.principals):
         said = "; ".join(f"{who} may {', '.join(rights)}" for who, rights in passing.items())
         return Check(name, "failed", f"in spite of its DENYs {said} on {cluster}: check its ACLs and its super.users")

@@ -7,7 +7,7 @@ which kafka-python sends, name all partitions of a leader at once.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from threading import Lock
 from typing import Any
@@ -24,6 +24,8 @@ from kafka_dr.positions import TopicPartition
 
 #: From so many partitions on this way is the faster one.
 MANY = 200
+#: How long to wait until a new leader knows that it leads, in seconds.
+LEADS_SECONDS = 1.5
 #: Leaders say which of them is the newer one from this version on (KIP-320); ListOffsets with their epoch, too.
 _WITH_EPOCHS, _ASKED_WITH_EPOCHS = 7, 4
 
@@ -57,20 +59,19 @@ class ManyPartitions:
         request = MetadataRequest(topics=wanted, allow_auto_topic_creation=False, min_version=since, max_version=12)
         return self._session.request(request, doing).topics
 
-    def offsets(
-        self, partitions: Collection[TopicPartition], timestamp: int, isolation: int, doing: str
-    ) -> dict[TopicPartition, int]:
+    def offsets(self, times: Mapping[TopicPartition, int], isolation: int, doing: str) -> dict[TopicPartition, int]:
         """Return an offset of each partition.
 
-        :param timestamp: -1 for the end of the log, -2 for its start
+        :param times: by partition: -1 for the end of the log, -2 for its start, else milliseconds since the epoch for
+            the first record with that timestamp or a later one; its offset is below zero where there is none
         :param isolation: 0 for uncommitted records, 1 for committed ones
         :raises StaleMetadata: a partition has no leader, or another one than was known: the next call looks again
         """
-        led: dict[int, list[tuple[TopicPartition, int]]] = {}
-        for partition, leader in self._leaders_of(partitions, doing).items():
-            led.setdefault(leader.broker, []).append((partition, leader.epoch))
+        led: dict[int, list[tuple[TopicPartition, int, int]]] = {}
+        for partition, leader in self._leaders_of(times, doing).items():
+            led.setdefault(leader.broker, []).append((partition, leader.epoch, times[partition]))
         try:
-            answers = ask_all(lambda broker: self._of_leader(broker, led[broker], timestamp, isolation, doing), led)
+            answers = ask_all(lambda broker: self._of_leader(broker, led[broker], isolation, doing), led)
         except KafkaDrError:
             with self._lock:
                 self._leaders.clear()
@@ -100,11 +101,11 @@ class ManyPartitions:
         return found
 
     def _of_leader(
-        self, broker: int, wanted: Collection[tuple[TopicPartition, int]], timestamp: int, isolation: int, doing: str
+        self, broker: int, wanted: Collection[tuple[TopicPartition, int, int]], isolation: int, doing: str
     ) -> dict[TopicPartition, int]:
         of_topic = ListOffsetsRequest.ListOffsetsTopic
         rows: dict[str, list[Any]] = {}
-        for partition, epoch in wanted:
+        for partition, epoch, timestamp in wanted:
             row = of_topic.ListOffsetsPartition(
                 partition_index=partition.partition, current_leader_epoch=epoch, timestamp=timestamp
             )
@@ -113,19 +114,21 @@ class ManyPartitions:
         request = ListOffsetsRequest(
             replica_id=-1, isolation_level=isolation, topics=topics, min_version=_ASKED_WITH_EPOCHS, max_version=9
         )
+        by_time = {partition for partition, _, timestamp in wanted if timestamp >= 0}
         found: dict[TopicPartition, int] = {}
         for topic in self._session.request(request, doing, broker=broker).topics:
             for row in topic.partitions:
-                self._require_offset(row, doing)
-                found[TopicPartition(topic.name, row.partition_index)] = row.offset
+                partition = TopicPartition(topic.name, row.partition_index)
+                self._refuse_error(row, doing, may_be_none=partition in by_time)
+                found[partition] = row.offset
         return found
 
-    def _require_offset(self, row: Any, doing: str) -> None:
+    def _refuse_error(self, row: Any, doing: str, *, may_be_none: bool) -> None:
         error = self._session.error(row.error_code, None, doing)
         if isinstance(error, NotFound):
             # The broker does not know the topic yet, or does not know it any more: only describing it shows which.
             raise StaleMetadata(str(error))
         if error is not None:
             raise error
-        if row.offset < 0:
+        if row.offset < 0 and not may_be_none:
             raise StaleMetadata(f"{self._session.label}: could not {doing}: a leader gave no offset")

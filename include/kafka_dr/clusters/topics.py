@@ -14,14 +14,11 @@ from kafka.protocol.admin.configs import DescribeConfigsRequest
 
 from kafka_dr.clock import SystemClock
 from kafka_dr.clusters.errors import ClusterError, NotAuthorized, NotFound, StaleMetadata, translated
-from kafka_dr.clusters.many_partitions import MANY, ManyPartitions
+from kafka_dr.clusters.many_partitions import LEADS_SECONDS, MANY, ManyPartitions
 from kafka_dr.clusters.model import ClusterIdentity, Topic
 from kafka_dr.clusters.session import ClusterSession
 from kafka_dr.positions import TopicPartition
 from kafka_dr.waiting import wait_until
-
-#: How long to wait until a new leader knows that it leads, in seconds.
-_LEADS_SECONDS = 1.5
 
 
 class _OfLog(Enum):
@@ -220,7 +217,7 @@ class Topics:
             list_offsets,
             lambda _: True,
             clock=SystemClock(),
-            seconds=_LEADS_SECONDS,
+            seconds=LEADS_SECONDS,
             retry=StaleMetadata,
         )
 
@@ -229,7 +226,7 @@ class Topics:
     ) -> dict[TopicPartition, int]:
         doing = f"read the ends of {_listed({p.topic for p in asked})}"
         if len(asked) >= MANY:
-            return self._many.offsets(asked, spec.value, isolation.value, doing)
+            return self._many.offsets(dict.fromkeys(asked, spec.value), isolation.value, doing)
         specs = {ClientPartition(p.topic, p.partition): OffsetSpec(spec.value) for p in asked}
         futures = self._session.admin_for_leaders(doing).list_offsets(
             specs, isolation_level=isolation, request_timeout=self._session.request_seconds

@@ -17,6 +17,9 @@ from pathlib import PurePath
 
 from kafka_dr.errors import Refused
 
+#: Scalars that JSON has as they are.
+_AS_THEY_ARE = frozenset((int, bool, type(None)))
+
 
 class NotCanonical(Refused):
     """A value has no canonical form. Nothing was written."""
@@ -32,7 +35,12 @@ def canonical(value: object) -> str:
 
 def readable(value: object) -> str:
     """Return the same JSON with a line for each value, as it is kept in files."""
-    return json.dumps(plain(value), sort_keys=True, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    return readable_plain(plain(value))
+
+
+def readable_plain(value: object) -> str:
+    """Return the same of a value that :func:`plain` has returned, or of an object made of such values."""
+    return json.dumps(value, sort_keys=True, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def digest(facts: object) -> str:
@@ -56,8 +64,16 @@ def plain(value: object, *, where: str = "") -> object:
     if isinstance(value, Set):
         return sorted((plain(item, where=f"{where}{{}}") for item in value), key=canonical)
     if isinstance(value, (list, tuple)):
-        return [plain(item, where=f"{where}[{number}]") for number, item in enumerate(value)]
+        return [
+            item if _is_plain(item) else plain(item, where=f"{where}[{number}]") for number, item in enumerate(value)
+        ]
     return _plain_scalar(value, where)
+
+
+def _is_plain(value: object) -> bool:
+    """Return whether a value has to be looked at no further: nearly all of thousands of rows are text and numbers."""
+    kind = type(value)
+    return kind in _AS_THEY_ARE or (kind is str and value.isascii())  # type: ignore[attr-defined]
 
 
 def _plain_mapping(value: Mapping[object, object], where: str) -> dict[str, object]:
@@ -66,11 +82,13 @@ def _plain_mapping(value: Mapping[object, object], where: str) -> dict[str, obje
         name = _plain_key(key, where)
         if name in result:
             raise NotCanonical(f"Two keys at {where or 'the top'} are both written {name!r}: make them differ.")
-        result[name] = plain(inner, where=f"{where}.{name}" if where else name)
+        result[name] = inner if _is_plain(inner) else plain(inner, where=f"{where}.{name}" if where else name)
     return result
 
 
 def _plain_key(key: object, where: str) -> str:
+    if type(key) is str and key.isascii():
+        return key
     key = key.value if isinstance(key, Enum) else key
     if isinstance(key, int) and not isinstance(key, bool):
         return str(key)

@@ -11,6 +11,7 @@ import base64
 import json
 import re
 from collections.abc import Collection, Iterator
+from functools import lru_cache
 from threading import Lock
 from urllib.parse import quote
 
@@ -39,6 +40,8 @@ _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _REFERENCE = re.compile(r"\$\{[^{}]+\}")
 #: The first line of a private key and enough of the second one. The first line alone could be a name.
 _PRIVATE_KEY = re.compile(r"-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----(?:\s|\\[nr])*[A-Za-z0-9+/]{40}")
+#: Values of these types hold no text.
+_NO_TEXT = frozenset((int, float, bool, type(None)))
 #: Shorter secrets also occur in unrelated words.
 _SHORTEST = 8
 _IN_A_LOGIN = r"(?i:passw(?:or)?d|passphrase|secret|token)\W{{1,4}}{secret}(?!\w)"
@@ -100,6 +103,7 @@ def _bare(text: str) -> str:
     return text.replace("\\", "")
 
 
+@lru_cache(maxsize=4_096)
 def is_secret_field(key: str) -> bool:
     """Return whether a key names a secret: a field of this project, or a property of Kafka."""
     if any(key == name or key.endswith(f".{name}") for name in _PROPERTIES):
@@ -112,26 +116,55 @@ def is_secret_field(key: str) -> bool:
     )
 
 
-def refuse_secrets(value: object, known: KnownSecrets, *, where: str = "", secret: bool = False) -> None:
+def refuse_secrets(value: object, known: KnownSecrets) -> None:
     """Walk plain JSON values and refuse the first secret. A reference to a secret is allowed.
 
     :param value: mappings, lists and scalars
     :param known: the secrets that no text may hold, names included
-    :param where: the path of the value, for the message
-    :param secret: whether a field around the value names a secret
     :raises SecretInEvidence: with the path of the value, never the value itself
     """
-    if isinstance(value, dict):
-        for key, inner in value.items():
-            if known.inside(key):
-                raise _refusal(f"a key at {where or 'the top'}", "it holds a secret of a connection in use")
-            path = f"{where}.{key}" if where else key
-            refuse_secrets(inner, known, where=path, secret=secret or is_secret_field(key))
-    elif isinstance(value, list):
-        for number, inner in enumerate(value):
-            refuse_secrets(inner, known, where=f"{where}[{number}]", secret=secret)
-    elif isinstance(value, str) and (reason := _why(value, known, secret)):
-        raise _refusal(f"the value at {where or 'the top'}", reason)
+    _Walk(known).refuse(value, "", secret=False)
+
+
+class _Walk:
+    """One walk through values: a text that occurs in thousands of rows is searched once."""
+
+    def __init__(self, known: KnownSecrets) -> None:
+        self._known = known
+        self._keys: set[str] = set()
+        self._harmless: set[str] = set()
+
+    def refuse(self, value: object, where: str, *, secret: bool) -> None:
+        """Refuse the first secret in a value.
+
+        :param where: the path of the value, for the message
+        :param secret: whether a field around the value names a secret
+        """
+        if isinstance(value, dict):
+            for key, inner in value.items():
+                self._refuse_key(key, where)
+                below = secret or is_secret_field(key)
+                if not self._is_harmless(inner, below):
+                    self.refuse(inner, f"{where}.{key}" if where else key, secret=below)
+        elif isinstance(value, list):
+            for number, inner in enumerate(value):
+                if not self._is_harmless(inner, secret):
+                    self.refuse(inner, f"{where}[{number}]", secret=secret)
+        elif isinstance(value, str):
+            if reason := _why(value, self._known, secret):
+                raise _refusal(f"the value at {where or 'the top'}", reason)
+            self._harmless.add(value)
+
+    def _refuse_key(self, key: str, where: str) -> None:
+        if key in self._keys:
+            return
+        if self._known.inside(key):
+            raise _refusal(f"a key at {where or 'the top'}", "it holds a secret of a connection in use")
+        self._keys.add(key)
+
+    def _is_harmless(self, value: object, secret: bool) -> bool:
+        """Return whether a value is known to hold no secret: a number, or a text that was searched before."""
+        return type(value) in _NO_TEXT or (not secret and type(value) is str and value in self._harmless)
 
 
 def _why(text: str, known: KnownSecrets, secret: bool) -> str:

@@ -17,7 +17,7 @@ from typing import Any
 
 from kafka_dr.clock import Clock, SystemClock
 from kafka_dr.errors import TryAgain
-from kafka_dr.evidence.canonical import plain, readable
+from kafka_dr.evidence.canonical import plain, readable, readable_plain
 from kafka_dr.evidence.known_secrets import KnownSecrets, refuse_secrets
 from kafka_dr.evidence.seal import EvidenceChanged, PreviousSeal, Seal, Verification, compare
 from kafka_dr.evidence.sealed_run import SealedRun
@@ -74,14 +74,17 @@ class EvidenceStore:
         :raises NotCanonical: it has no canonical form; nothing was written
         :raises EvidenceUnwritable: the storage failed
         """
-        self.checked(payload)
+        return self.write_checked(group, run, number, step, self.checked(payload))
+
+    def write_checked(self, group: str, run: str, number: int, step: str, content: Mapping[str, Any]) -> EvidenceRef:
+        """Store what :meth:`checked` returned, as :meth:`write` does."""
         folder = self._folder(group, run)
         stem = f"{number:02d}-{usable(step, 'step')}"
         try:
             folder.mkdir(parents=True, exist_ok=True)
             newest = newest_of(file_names(folder), step)
             for attempt in range(newest.attempt + 1 if newest else 1, _MOST_ATTEMPTS):
-                data = readable({"attempt": attempt, **dict(payload)}).encode("utf-8")
+                data = readable_plain({"attempt": attempt, **content}).encode("utf-8")
                 name = f"{stem}.{attempt}.json"
                 with suppress(FileExistsError):
                     create_file(folder.joinpath(name), data)

@@ -137,10 +137,10 @@ class Attempt:
 
     def _filed(self, clients: Clients, record: StepRecord) -> StepRecord:
         """File the evidence, or keep it in the registers if the run has to continue without its storage."""
-        clients.evidence.checked(record.payload())
+        content = clients.evidence.checked(record.payload())
         try:
             self.file_earlier()
-            kept = clients.evidence.write(self.group, self.run, self.number, self.step, record.payload())
+            kept = clients.evidence.write_checked(self.group, self.run, self.number, self.step, content)
         except EvidenceUnwritable as error:
             if self.without_storage == "never" or (self.without_storage == "if_good" and not record.good):
                 raise

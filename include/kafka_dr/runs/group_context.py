@@ -89,8 +89,11 @@ class GroupContext:
 
     def topics(self, cluster: str) -> dict[str, Topic]:
         """Describe the group's topics on a cluster, now."""
-        topics = self.operator(cluster).topics
-        return topics.describe(filter(self.group.owns_topic, topics.names()))
+        return self.operator(cluster).topics.describe(self.topic_names(cluster))
+
+    def topic_names(self, cluster: str) -> list[str]:
+        """Return the names of the group's topics on a cluster, now."""
+        return sorted(filter(self.group.owns_topic, self.operator(cluster).topics.names()))
 
     def topic_ids(self, cluster: str) -> dict[str, str]:
         """Return the ids of the group's topics on a cluster, now; a topic that is created again has a new id."""

@@ -54,6 +54,18 @@ def test_a_range_yields_its_records_and_nothing_outside(admin: KafkaCluster, top
     assert offsets(admin, partition, 4, 5) == [4]
 
 
+def test_short_ranges_of_records_that_are_larger_than_an_answer_are_read_whole(
+    admin: KafkaCluster, topic: Topic
+) -> None:
+    """A broker gives the first partition of an answer more than was asked for, and the others nothing."""
+    partitions = [TopicPartition(topic(partitions=6), number) for number in range(6)]
+    for partition in partitions:
+        write(admin, partition, *(bytes([partition.partition]) * 200_000 for _ in range(3)))
+    found = list(admin.log.read({partition: OffsetRange(1, 3) for partition in partitions}))
+    assert sorted((record.partition, record.offset) for record in found) == [(p, o) for p in range(6) for o in (1, 2)]
+    assert {record.value for record in found} == {bytes([number]) * 200_000 for number in range(6)}
+
+
 def test_ranges_of_several_partitions_are_read_again_as_they_were(admin: KafkaCluster, topic: Topic) -> None:
     name = topic(partitions=2)
     ranges = {TopicPartition(name, 0): OffsetRange(0, 2), TopicPartition(name, 1): OffsetRange(1, 3)}

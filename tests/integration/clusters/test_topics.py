@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from confluent_kafka import Producer
 
+from kafka_dr.clock import SystemClock
 from kafka_dr.clusters import (
     Acl,
     AclOperation,
@@ -20,12 +21,14 @@ from kafka_dr.clusters import (
     PatternType,
     ResourceType,
     TopicPartition,
+    offsets_by_time,
     topics,
 )
 from kafka_dr.clusters.errors import StaleMetadata
 from kafka_dr.clusters.topics import Topics
 from kafka_dr.clusters.writing import NewRecord
 from kafka_dr.errors import KafkaDrError
+from kafka_dr.waiting import wait_until
 from lab.clusters import EAST
 
 pytestmark = pytest.mark.kafka
@@ -49,10 +52,57 @@ def test_a_topic_is_created_once_and_grows(admin: KafkaCluster, topic: Topic) ->
     assert found.leaders == (1, 1, 1)
 
 
+def test_the_partitions_of_wanted_topics_are_in_one_answer_in_order(admin: KafkaCluster, topic: Topic) -> None:
+    name, other = topic(partitions=12), topic()
+    # A broker learns of a new topic a moment after the controller has created it.
+    wait_until(admin.topics.names, {name, other}.issubset, clock=SystemClock(), seconds=10)
+    expected = tuple(TopicPartition(name, number) for number in range(12))
+    assert admin.topics.partitions(lambda each: each == name) == expected
+    both = admin.topics.partitions({name, other}.__contains__)
+    assert both == tuple(sorted((*expected, TopicPartition(other, 0))))
+    assert admin.topics.partitions(lambda each: each == "orders.none") == ()
+
+
+def test_of_several_topics_those_that_exist_and_may_be_seen_are_described(reach: Reach, topic: Topic) -> None:
+    name, hidden = topic(partitions=2), f"hidden.{topic()}"
+    admin = reach("admin")
+    admin.topics.create(hidden, partitions=1, replication_factor=1, config={})
+    assert admin.topics.existing([name, "orders.none"]) == admin.topics.describe([name])
+    assert admin.topics.existing(["orders.none"]) == {} == admin.topics.existing([])
+    assert admin.topics.existing([name, hidden]).keys() == {name, hidden}
+    assert reach("orders-app").topics.existing([name, hidden]).keys() == {name}
+
+
+def test_a_few_settings_of_topics_are_those_that_all_settings_say(admin: KafkaCluster, topic: Topic) -> None:
+    keys = ("retention.ms", "cleanup.policy", "retention.bytes")
+    names = [topic(retention_ms="1000"), topic(cleanup_policy="compact")]
+    every = admin.topics.configs(names)
+    assert admin.topics.settings(names, keys) == {
+        name: {key: value for key, value in every[name].items() if key in keys} for name in names
+    }
+    assert admin.topics.settings([], keys) == {}
+    with pytest.raises(NotFound, match=r"could not read cleanup\.policy, retention\.bytes, retention\.ms of topics"):
+        admin.topics.settings([*names, "orders.none"], keys)
+
+
 @pytest.fixture(params=["few", "many"])
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ask for offsets in the way for few partitions, and in the one for many."""
-    monkeypatch.setattr(topics, "MANY", 1 if request.param == "many" else 1_000)
+    for module in (topics, offsets_by_time):
+        monkeypatch.setattr(module, "MANY", 1 if request.param == "many" else 1_000)
+
+
+@pytest.mark.usefixtures("way")
+def test_the_first_record_from_a_time_on_is_found_however_many_are_asked_for(admin: KafkaCluster, topic: Topic) -> None:
+    name = topic(partitions=3)
+    first, second, empty = (TopicPartition(name, number) for number in range(3))
+    at = 1_700_000_000_000
+    admin.writing.append([NewRecord(first, None, b"x", timestamp_ms=at + n) for n in (0, 5)])
+    admin.writing.append([NewRecord(second, None, b"y", timestamp_ms=at)])
+    asked = {first: at + 1, second: at + 1, empty: at}
+    assert admin.offsets_by_time.at_each(asked) == {first: 1, second: None, empty: None}
+    assert admin.offsets_by_time.at([first, second], at) == {first: 0, second: 0}
+    assert admin.offsets_by_time.at_each({}) == {}
 
 
 @pytest.mark.usefixtures("way")

@@ -13,6 +13,7 @@ from unittest import mock
 import pytest
 from confluent_kafka import Producer
 
+from kafka_dr.audit import FileFrontierStore
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.clusters.writing import NewRecord
 from kafka_dr.failover.planned import fence_source
@@ -162,3 +163,15 @@ def _load(group: SwitchedGroup, *, per_second: int = 400) -> Iterator[None]:
     finally:
         over.set()
         writer.join(30)
+
+
+def test_what_a_claim_has_compared_is_not_compared_again_while_applications_wait(group: SwitchedGroup) -> None:
+    """Else the outage would last as long as comparing everything that was written since the direction began."""
+    request, direction = group.go(StepName.CLAIM), f"{group.active}-to-{group.standby}"
+    with group.protection.clients() as clients:
+        run = Run(request, clients)
+        ends = run.operator(run.source).topics.last_stable_offsets(run.partitions(run.source))
+        kept = FileFrontierStore(run.evidence_root, group.name).read(direction)
+    assert kept is not None
+    assert {TopicPartition(*about): point.source_offset for about, point in kept.points.items()} == ends
+    assert sum(ends.values()) > 0

@@ -144,7 +144,9 @@ class FencedClusters:
         def silent(*_: object, **__: object) -> Any:
             raise TryAgain("nothing but fences is asked for here")
 
-        topics = SimpleNamespace(identity=lambda: identity, names=frozenset, describe=lambda _: {})
+        topics = SimpleNamespace(
+            identity=lambda: identity, names=frozenset, describe=lambda _: {}, partitions=lambda _: ()
+        )
         acls = SimpleNamespace(may_change=lambda: self.may_change[name], list=silent)
         return SimpleNamespace(topics=topics, acls=acls, configs=SimpleNamespace(describe=silent, of_brokers=silent))
 

@@ -57,7 +57,7 @@ def brokers() -> Brokers:
 
 
 def ends(many: ManyPartitions) -> dict[TopicPartition, int]:
-    return many.offsets(PARTITIONS, -1, 0, "read the ends of orders")
+    return many.offsets(dict.fromkeys(PARTITIONS, -1), 0, "read the ends of orders")
 
 
 def test_each_leader_is_asked_once_with_the_epoch_in_which_it_leads(brokers: Brokers) -> None:
@@ -102,3 +102,12 @@ def test_an_answer_without_an_offset_is_stale_and_never_before_the_start_of_a_lo
     brokers.lowest = -1
     with pytest.raises(StaleMetadata, match="a leader gave no offset"):
         ends(ManyPartitions(brokers))
+
+
+def test_an_offset_by_time_may_be_none_and_the_end_of_a_log_may_not(brokers: Brokers) -> None:
+    brokers.lowest = -2
+    many = ManyPartitions(brokers)
+    by_time = dict.fromkeys(PARTITIONS[:2], 1_700_000_000_000)
+    assert many.offsets(by_time, 0, "find offsets by time") == {PARTITIONS[0]: -2, PARTITIONS[1]: -1}
+    with pytest.raises(StaleMetadata, match="a leader gave no offset"):
+        ends(many)

@@ -57,10 +57,12 @@ class Gathered:
 class Target:
     """A target without records, as far as the stages ask it."""
 
+    name = "west"
+
     def __init__(self) -> None:
         self.asked: list[set[TopicPartition]] = []
         self.topics = SimpleNamespace(
-            configs=lambda topics: {topic: {} for topic in topics},
+            settings=lambda topics, _keys: {topic: {} for topic in topics},
             log_starts=lambda partitions: dict.fromkeys(partitions, 0),
             high_watermarks=self._ends,
         )

@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from typing import TypeAlias
 
-from kafka_dr.clusters import KafkaCluster
+from kafka_dr.clusters import KafkaCluster, NotFound
 from kafka_dr.offsets.translate.anchor_cache import CachedPairs
 from kafka_dr.offsets.translate.answers import Translation
 from kafka_dr.offsets.translate.basis import TranslationBasis
@@ -45,27 +45,33 @@ def translate_by_content(
     wanted = {p: sorted(set(each)) for p, each in offsets.items() if each}
     if not wanted:
         return {}
-    (source_ids, on_source), (target_ids, on_target) = at_once(
-        lambda: _look(basis.source, wanted), lambda: _look(basis.target, wanted)
-    )
-    held = {p: RangePair(on_source[p], on_target[p]) for p in wanted}
-    topic_ids = {topic: (source_ids[topic], target_ids[topic]) for topic in source_ids}
-    answers = basis.proven.still_true(basis.direction, topic_ids, wanted, held)
-    searches = _searched(basis, _without(wanted, answers), held, topic_ids)
+    topic_ids, held = _look_at_both(basis, wanted)
+    searches = _searched(basis, wanted, held, topic_ids)
     if basis.keeps:
         basis.cache.learn(basis.direction, CachedPairs(topic_ids, _learned(searches)))
     found = {
         (p, each.position): each.result for p, of_p in searches.items() for each in of_p if each.result is not None
     }
     basis.proven.learn(basis.direction, topic_ids, found)
-    return {at: _not_late(basis, at[0], answer) for at, answer in (answers | found).items()}
+    return {at: _not_late(basis, at[0], answer) for at, answer in found.items()}
 
 
-def _without(
-    wanted: Mapping[TopicPartition, Sequence[int]], answers: Collection[PartitionOffset]
-) -> dict[TopicPartition, list[int]]:
-    left = {p: [each for each in offsets if (p, each) not in answers] for p, offsets in wanted.items()}
-    return {p: offsets for p, offsets in left.items() if offsets}
+def proven_before(
+    basis: TranslationBasis, offsets: Mapping[TopicPartition, Collection[int]]
+) -> Mapping[PartitionOffset, Translation]:
+    """Return what content has answered this process before, and what both logs still hold; no record is read.
+
+    :param offsets: next to read on the source, by partition
+    """
+    if not (wanted := basis.proven.among(basis.direction, offsets)):
+        return {}
+    try:
+        topic_ids, held = _look_at_both(basis, wanted)
+    except NotFound:
+        # Whatever is missing, the other stages say what that means for each offset.
+        return {}
+    found = basis.proven.still_true(basis.direction, topic_ids, wanted, held)
+    return {at: _not_late(basis, at[0], answer) for at, answer in found.items()}
 
 
 def _searched(
@@ -105,6 +111,17 @@ def _begun(
 def _not_late(basis: TranslationBasis, partition: TopicPartition, answer: Translation) -> Translation:
     known = basis.taken_over.get(partition)
     return answer if known is None else known.not_late(answer)
+
+
+def _look_at_both(
+    basis: TranslationBasis, partitions: Collection[TopicPartition]
+) -> tuple[TopicIds, dict[TopicPartition, RangePair]]:
+    """Return the ids of the topics on source and target, and what both logs hold of each partition."""
+    (source_ids, on_source), (target_ids, on_target) = at_once(
+        lambda: _look(basis.source, partitions), lambda: _look(basis.target, partitions)
+    )
+    topic_ids = {topic: (source_ids[topic], target_ids[topic]) for topic in source_ids}
+    return topic_ids, {p: RangePair(on_source[p], on_target[p]) for p in partitions}
 
 
 def _look(

@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from kafka_dr.offsets.translate.answers import TranslatedOffset, Translation
 from kafka_dr.offsets.translate.basis import TranslationBasis
-from kafka_dr.offsets.translate.by_content import translate_by_content
+from kafka_dr.offsets.translate.by_content import proven_before, translate_by_content
 from kafka_dr.offsets.translate.choice import StartPolicy, chosen_starts, starts_by_policy
 from kafka_dr.offsets.translate.facts import NO_FACTS, Facts, FactsOnDemand, gather, translate_by_facts
 from kafka_dr.positions import Committed, OffsetRange, PartitionOffset, TopicPartition
@@ -44,10 +44,11 @@ def translate_committed(
     :param on_demand: if other stages need facts as well
     """
     offsets = offsets_of(committed)
-    # A few offsets are read at once. Of many, audits have settled most before.
+    found: Mapping[PartitionOffset, Translation]
+    # A few offsets are read at once. Of many, this process and audits have settled most before.
     if sum(map(len, offsets.values())) > FEW_OFFSETS:
-        audited = gather(basis, offsets, with_syncs=False).partitions
-        found = by_facts_first(basis, offsets, audited, complete=(on_demand or FactsOnDemand(basis)).of)
+        proven = counted(basis, proven_before(basis, offsets))
+        found = {**proven, **_settled(basis, _without(offsets, proven), on_demand or FactsOnDemand(basis))}
     else:
         found = counted(basis, translate_by_content(basis, offsets))
     translated = for_groups(committed, found)
@@ -57,6 +58,21 @@ def translate_committed(
     starts = basis.target.topics.log_starts(ignored)
     ignored = {p: [each for each in ranges if each.end > starts[p]] for p, ranges in ignored.items()}
     return [past_ignored(each, ignored.get(each.partition, ())) for each in translated]
+
+
+def _settled(
+    basis: TranslationBasis, offsets: Offsets, on_demand: FactsOnDemand
+) -> Mapping[PartitionOffset, Translation]:
+    """Translate by what audits know, and by content what they do not."""
+    if not offsets:
+        return {}
+    audited = gather(basis, offsets, with_syncs=False).partitions
+    return by_facts_first(basis, offsets, audited, complete=on_demand.of)
+
+
+def _without(offsets: Offsets, found: Collection[PartitionOffset]) -> Offsets:
+    left = {p: [each for each in wanted if (p, each) not in found] for p, wanted in offsets.items()}
+    return {p: each for p, each in left.items() if each}
 
 
 def offsets_of(committed: Committed) -> dict[TopicPartition, set[int]]:

@@ -6,22 +6,20 @@ compared again while applications wait: logs only grow at their ends, and lose r
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping
 from threading import Lock
 
 from kafka_dr.offsets.translate.answers import Translation
 from kafka_dr.offsets.translate.search import RangePair
 from kafka_dr.positions import PartitionOffset, TopicPartition
 
-#: By direction, topic and the topic's ids on source and target: another id is another log.
-_Log = tuple[str, str, tuple[str, str]]
-
 
 class ProvenAnswers:
     """Exact answers, each with the records around it on both clusters as its proof; gone with the process."""
 
     def __init__(self) -> None:
-        self._found: dict[tuple[_Log, PartitionOffset], Translation] = {}
+        #: By direction, and offset of the source; with the ids of the topic on source and target.
+        self._found: dict[tuple[str, PartitionOffset], tuple[tuple[str, str], Translation]] = {}
         self._lock = Lock()
 
     def learn(
@@ -30,40 +28,46 @@ class ProvenAnswers:
         """Keep those of the answers that are exact and proven.
 
         :param direction: ``SOURCE-to-TARGET``
-        :param topic_ids: by topic, its id on the source and on the target
+        :param topic_ids: by topic, its id on the source and on the target; another id is another log
         """
         kept = {
-            ((direction, at[0].topic, topic_ids[at[0].topic]), at): answer
+            (direction, at): (topic_ids[at[0].topic], answer)
             for at, answer in answers.items()
             if answer.kind == "exact" and answer.proof == "right"
         }
         with self._lock:
             self._found |= kept
 
+    def among(
+        self, direction: str, offsets: Mapping[TopicPartition, Collection[int]]
+    ) -> dict[TopicPartition, list[int]]:
+        """Return those of the offsets that have a kept answer.
+
+        :param offsets: next to read on the source, by partition
+        """
+        with self._lock:
+            known = {p: [each for each in of_p if (direction, (p, each)) in self._found] for p, of_p in offsets.items()}
+        return {p: each for p, each in known.items() if each}
+
     def still_true(
         self,
         direction: str,
         topic_ids: Mapping[str, tuple[str, str]],
-        wanted: Mapping[TopicPartition, Sequence[int]],
+        wanted: Mapping[TopicPartition, Collection[int]],
         held: Mapping[TopicPartition, RangePair],
     ) -> dict[PartitionOffset, Translation]:
-        """Return the kept answers that both logs, as they are now, still hold.
+        """Return the kept answers of these offsets that both logs, as they are now, still hold.
 
-        :param wanted: next to read on the source, by partition
+        :param topic_ids: by topic, its id on the source and on the target
+        :param wanted: as :meth:`among` returned them
         :param held: what both logs hold
         """
         with self._lock:
-            if not self._found:
-                return {}
-            kept = {
-                (p, offset): self._found.get(((direction, p.topic, topic_ids[p.topic]), (p, offset)))
-                for p, offsets in wanted.items()
-                for offset in offsets
-            }
+            kept = {(p, each): self._found[direction, (p, each)] for p, of_p in wanted.items() for each in of_p}
         return {
-            (p, offset): answer
-            for (p, offset), answer in kept.items()
-            if answer is not None and _holds(held[p], offset, answer.target_offset)
+            (p, position): answer
+            for (p, position), (ids, answer) in kept.items()
+            if topic_ids[p.topic] == ids and _holds(held[p], position, answer.target_offset)
         }
 
 
