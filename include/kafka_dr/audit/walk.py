@@ -44,7 +44,7 @@ class Walk:
         self.partition = partition
         self.finding: FirstDifference | None = None
         self._source_start, self._target_start = source.start, target.start
-        self._target_end = target.end
+        self._source_end, self._target_end = source.end, target.end
         self._stride = stride
         self._until = min(until, source.end)
         #: Whether comparing begins at the starts of the logs, where one cluster may have kept more than the other.
@@ -70,6 +70,12 @@ class Walk:
         return Verified(
             self.partition, point.source_offset, point.target_offset, point.records, self.finding, point.skipped
         )
+
+    @property
+    def is_at_both_ends(self) -> bool:
+        """Whether every record of both logs was compared and is equal: nothing follows on either cluster."""
+        at = self.point
+        return self.finding is None and (at.source_offset, at.target_offset) == (self._source_end, self._target_end)
 
     def source_window(self) -> OffsetRange:
         """Return what to read of the source next."""

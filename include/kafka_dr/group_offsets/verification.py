@@ -29,6 +29,7 @@ def frontier(run: Run) -> RecordedFrontier:
         starts=starts,
         epoch=epoch,
         ignored=ignored_ranges(run),
+        proven=run.clients.proven_answers,
     )
     return RecordedFrontier(plain, store)
 

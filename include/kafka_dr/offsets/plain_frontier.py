@@ -6,14 +6,17 @@ matched is kept after each stride: an interrupted comparison continues from ther
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from kafka_dr.audit import FileFrontierStore, FrontierPoint, KeptFrontier, Verified, Walk
+from kafka_dr.audit import Entry, FileFrontierStore, FrontierPoint, KeptFrontier, Verified, Walk
 from kafka_dr.clusters import KafkaCluster, Topic
+from kafka_dr.offsets.translate.answers import Translation
+from kafka_dr.offsets.translate.local_check import AROUND, check_locally
+from kafka_dr.offsets.translate.proven_answers import ProvenAnswers
 from kafka_dr.offsets.translate.read_logs import Ignored, entries_of, held_by
 from kafka_dr.parallel import at_once
-from kafka_dr.positions import OffsetRange, SeedPoint, TopicPartition
+from kafka_dr.positions import OffsetRange, PartitionOffset, SeedPoint, TopicPartition
 
 #: What a cluster holds of a partition that it does not have.
 _NOTHING = OffsetRange(0, 0)
@@ -43,6 +46,7 @@ class PlainFrontier:
     :param starts: where this direction began, by partition; others begin at the start of both logs
     :param epoch: whose seed that was; another epoch starts again
     :param ignored: ranges that are left out, on the source and on the target
+    :param proven: learns where a group resumes that has read everything, if both logs were compared to their ends
     """
 
     def __init__(
@@ -54,6 +58,7 @@ class PlainFrontier:
         starts: Mapping[TopicPartition, SeedPoint] | None = None,
         epoch: int = 0,
         ignored: tuple[Ignored, Ignored] | None = None,
+        proven: ProvenAnswers | None = None,
     ) -> None:
         self._source = source
         self._target = target
@@ -61,6 +66,7 @@ class PlainFrontier:
         self._starts = starts or {}
         self._epoch = epoch
         self._ignored = ignored or ({}, {})
+        self._proven = ProvenAnswers() if proven is None else proven
         self._direction = f"{source.name}-to-{target.name}"
 
     def advance(self, until: Mapping[TopicPartition, int]) -> Mapping[TopicPartition, Verified]:
@@ -85,19 +91,27 @@ class PlainFrontier:
             for p, end in until.items()
         }
         while walking := {p: walk for p, walk in walks.items() if not walk.done}:
-            self._advance(walking)
+            answers = self._advance(walking)
+            self._proven.learn(self._direction, _topic_ids(on_source, on_target), answers)
             self._keep(identity, on_source, on_target, kept | {p: walk.point for p, walk in walks.items()})
         return {p: walk.verified for p, walk in walks.items()}
 
-    def _advance(self, walking: Mapping[TopicPartition, Walk]) -> None:
+    def _advance(self, walking: Mapping[TopicPartition, Walk]) -> dict[PartitionOffset, Translation]:
+        """Compare a stride of each partition; return the answers for the ends of logs that were compared to there."""
         on_source = {p: [walk.source_window()] for p, walk in walking.items()}
         on_target = {p: [walk.target_window()] for p, walk in walking.items()}
         entries, copies = at_once(
             lambda: entries_of(self._source, on_source, self._ignored[0]),
             lambda: entries_of(self._target, on_target, self._ignored[1]),
         )
+        answers: dict[PartitionOffset, Translation] = {}
         for partition, walk in walking.items():
-            walk.look(entries.get(partition, []), copies.get(partition, []))
+            of_source, of_target = entries.get(partition, []), copies.get(partition, [])
+            walk.look(of_source, of_target)
+            if walk.is_at_both_ends:
+                at = walk.verified
+                answers[partition, at.source_offset] = _at_the_ends(at, of_source, of_target)
+        return answers
 
     def _kept(
         self, identity: tuple[str, str, int], ids: Mapping[str, tuple[str, str]], asked: Collection[str]
@@ -124,6 +138,16 @@ class PlainFrontier:
         ids = {**older, **_topic_ids(on_source, on_target)}
         known = {(p.topic, p.partition): point for p, point in points.items() if p.topic in ids}
         self._store.write(self._direction, KeptFrontier(identity, ids, known))
+
+
+def _at_the_ends(at: Verified, source: Sequence[Entry], target: Sequence[Entry]) -> Translation:
+    """Return where a group resumes that has read everything.
+
+    :param source: the records that were compared last, in order
+    """
+    near = check_locally(source[-AROUND:], at.source_offset, target[-AROUND:], at.target_offset)
+    why = "every record up to the ends of both logs was matched"
+    return Translation(at.source_offset, at.target_offset, "exact", 0, why, proof=near.verdict)
 
 
 def _look(cluster: KafkaCluster, partitions: Collection[TopicPartition]) -> _ClusterLook:

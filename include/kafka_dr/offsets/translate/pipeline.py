@@ -44,13 +44,8 @@ def translate_committed(
     :param on_demand: if other stages need facts as well
     """
     offsets = offsets_of(committed)
-    found: Mapping[PartitionOffset, Translation]
-    # A few offsets are read at once. Of many, this process and audits have settled most before.
-    if sum(map(len, offsets.values())) > FEW_OFFSETS:
-        proven = counted(basis, proven_before(basis, offsets))
-        found = {**proven, **_settled(basis, _without(offsets, proven), on_demand or FactsOnDemand(basis))}
-    else:
-        found = counted(basis, translate_by_content(basis, offsets))
+    proven = counted(basis, proven_before(basis, offsets))
+    found = {**proven, **_compared(basis, _without(offsets, proven), on_demand or FactsOnDemand(basis))}
     translated = for_groups(committed, found)
     ignored = basis.ignored[1]
     if not ignored:
@@ -60,12 +55,12 @@ def translate_committed(
     return [past_ignored(each, ignored.get(each.partition, ())) for each in translated]
 
 
-def _settled(
+def _compared(
     basis: TranslationBasis, offsets: Offsets, on_demand: FactsOnDemand
 ) -> Mapping[PartitionOffset, Translation]:
-    """Translate by what audits know, and by content what they do not."""
-    if not offsets:
-        return {}
+    """Translate what this process has not compared yet: a few offsets by content at once; of many, audits know most."""
+    if sum(map(len, offsets.values())) <= FEW_OFFSETS:
+        return counted(basis, translate_by_content(basis, offsets))
     audited = gather(basis, offsets, with_syncs=False).partitions
     return by_facts_first(basis, offsets, audited, complete=on_demand.of)
 
