@@ -17,9 +17,12 @@ from kafka_dr.audit import FileFrontierStore
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.clusters.writing import NewRecord
 from kafka_dr.failover.planned import fence_source
+from kafka_dr.failover.planned.drain import source_ends
 from kafka_dr.failover.runner import run_step
 from kafka_dr.group_offsets import copy_age, live_verification
+from kafka_dr.group_offsets.translation_basis import basis_of
 from kafka_dr.offsets import PlainFrontier
+from kafka_dr.offsets.translate.by_content import proven_before, translate_by_content
 from kafka_dr.outcomes import Check
 from kafka_dr.runs.record import StepFailed
 from kafka_dr.runs.request import StepName
@@ -175,3 +178,25 @@ def test_what_a_claim_has_compared_is_not_compared_again_while_applications_wait
     assert kept is not None
     assert {TopicPartition(*about): point.source_offset for about, point in kept.points.items()} == ends
     assert sum(ends.values()) > 0
+
+
+def test_where_a_group_resumes_that_has_read_everything_is_known_from_the_drain(group: SwitchedGroup) -> None:
+    request = group.request()
+    with group.protection.clients() as clients:
+        group.protection.run_until(request, StepName.CLAIM, clients)
+        # Written after the last look of the claim, so that the drain has to compare it.
+        group.protection.produce(group.active, 20)
+        for step in (StepName.FENCE_SOURCE, StepName.DRAIN):
+            run_step(step, request, clients)
+        run = Run(request, clients)
+        basis = basis_of(run)
+        ends = {p: [end] for p, end in source_ends(run).items()}
+        at_the_ends = proven_before(basis, ends)
+        compared = translate_by_content(basis, {p: ends[p] for p, _ in at_the_ends})
+        target_ends = run.operator(run.target).topics.high_watermarks(p for p, _ in at_the_ends)
+    assert at_the_ends
+    for (partition, end), answer in at_the_ends.items():
+        by_content = compared[partition, end]
+        assert (answer.kind, answer.proof, by_content.kind) == ("exact", "right", "exact")
+        # Between the last record and the end of the log there is nothing but the markers of transactions.
+        assert (by_content.target_offset or 0) <= (answer.target_offset or 0) == target_ends[partition]

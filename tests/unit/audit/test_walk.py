@@ -68,6 +68,22 @@ def test_a_faithful_copy_is_verified_to_the_end(data: st.DataObject, contents: l
     assert verified.target_offset == target_end or end == 0
 
 
+@given(
+    st.data(), st.lists(st.sampled_from([b"a", b"b"]), min_size=1, max_size=20), st.integers(0, 3), st.integers(0, 3)
+)
+@settings(max_examples=150, deadline=None)
+def test_a_walk_is_at_both_ends_only_if_neither_log_holds_another_record(
+    data: st.DataObject, contents: list[bytes], unread: int, foreign: int
+) -> None:
+    source, end = data.draw(st.composite(laid_out)([*contents, *[b"a"] * unread]))
+    target, target_end = data.draw(st.composite(laid_out)([*contents, *[b"x"] * foreign]))
+    until = source[len(contents)].offset if unread else end
+    source_held, target_held = OffsetRange(0, end), OffsetRange(0, target_end)
+    walk = Walk(PARTITION, until=until, point=None, start=None, source=source_held, target=target_held, stride=4)
+    walk_to_the_end(walk, source, target)
+    assert walk.is_at_both_ends is (unread == 0 and foreign == 0)
+
+
 @given(st.data(), st.lists(st.sampled_from([b"a", b"b", b"c"]), max_size=30))
 @settings(max_examples=100, deadline=None)
 def test_a_walk_in_two_parts_ends_where_one_does(data: st.DataObject, contents: list[bytes]) -> None:
