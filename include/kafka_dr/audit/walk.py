@@ -73,7 +73,7 @@ class Walk:
 
     @property
     def is_at_both_ends(self) -> bool:
-        """Whether every record of both logs was compared and is equal: nothing follows on either cluster."""
+        """Whether the comparison is equal up to the ends of both logs: no record follows on either cluster."""
         at = self.point
         return self.finding is None and (at.source_offset, at.target_offset) == (self._source_end, self._target_end)
 

@@ -19,6 +19,9 @@ Isolation = Literal["read_committed", "read_uncommitted"]
 _BATCH = 2_000
 #: Offsets of a short range: what a fetch of the usual size holds beyond it would take longer than the range itself.
 _SHORT = 1_000
+#: Of more partitions large batches would come in too many small answers: a broker puts one that is too large for its
+#: partition into an answer only alone.
+_FEW_PARTITIONS = 16
 #: So many partitions a message names, and so many topics are looked up one after the other.
 _FEW = 3
 #: While more ranges than this are open, what arrives is gathered for so many seconds: each batch has a cost of its own.
@@ -52,7 +55,7 @@ class Log:
         open_ends = {partition: wanted.end for partition, wanted in ranges.items() if len(wanted)}
         if not open_ends:
             return
-        short = all(len(wanted) <= _SHORT for wanted in ranges.values())
+        short = len(open_ends) <= _FEW_PARTITIONS and all(len(wanted) <= _SHORT for wanted in ranges.values())
         with self._session.reader(isolation, {partition.topic for partition in open_ends}, short=short) as consumer:
             doing = "start reading"
             with self._session.observed(doing), translated(self._session.label, doing):

@@ -25,7 +25,7 @@ logging.getLogger("kafka").setLevel(logging.CRITICAL)
 K = TypeVar("K")
 V = TypeVar("V")
 
-#: Of each partition, in one answer to a reader. A far cluster answers seldom, so long ranges need large answers.
+#: Bytes of each partition in one answer to a reader. A far cluster's answers take long: long ranges need large ones.
 _SHORT_BYTES, _LONG_BYTES = 48 * 1024, 256 * 1024
 #: The deadline of one request to the cluster, in seconds.
 REQUEST_SECONDS = 10.0

@@ -71,7 +71,7 @@ def plain(value: object, *, where: str = "") -> object:
 
 
 def _is_plain(value: object) -> bool:
-    """Return whether a value has to be looked at no further: nearly all of thousands of rows are text and numbers."""
+    """Return whether a value is plain as it is, as nearly all values in thousands of rows are."""
     kind = type(value)
     return kind in _AS_THEY_ARE or (kind is str and value.isascii())  # type: ignore[attr-defined]
 

@@ -63,10 +63,10 @@ class StableEnds:
 def wait_until_stable(
     cluster: KafkaCluster, partitions: Collection[TopicPartition], *, clock: Clock, deadline_seconds: float
 ) -> StableEnds:
-    """Wait until the last stable offset of every partition is its high watermark; without success, say of which not."""
+    """Wait until the last stable offset of every partition is its high watermark, and return what was seen last."""
 
     def look() -> StableEnds:
-        # A high watermark that is asked for a moment later can only be higher, which is looked at again.
+        # Whichever answer comes first: a last stable offset at or above the high watermark leaves nothing open below.
         high, stable = at_once(
             lambda: cluster.topics.high_watermarks(partitions), lambda: cluster.topics.last_stable_offsets(partitions)
         )

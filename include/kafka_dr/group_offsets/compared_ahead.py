@@ -1,13 +1,13 @@
-"""What a claim compares right before writes are refused, so that little is left to compare while applications wait.
+"""What a claim compares right before it takes the group, so that little is left to compare while applications wait.
 
-Nothing of it is needed: the steps after the claim compare whatever they find that is not compared yet.
+Nothing of it is needed: the steps after the claim compare whatever they find that is not compared yet. But a fault that
+is found is a reason not to begin.
 """
 
 from __future__ import annotations
 
-from contextlib import suppress
-
-from kafka_dr.errors import KafkaDrError
+from kafka_dr.audit import FindingKind
+from kafka_dr.errors import KafkaDrError, Refused
 from kafka_dr.group_offsets import verification
 from kafka_dr.group_offsets.translation_basis import basis_of
 from kafka_dr.offsets.translate.pipeline import FEW_OFFSETS, offsets_of, translate_committed
@@ -17,24 +17,37 @@ from kafka_dr.runs.run import Run
 _LONG_SECONDS = 3.0
 
 
-def compare_ahead(run: Run) -> None:
-    """Compare what was written during a long claim, and translate the offsets of a group that has many."""
-    _translate_many(run)
-    _verify_tail(run)
+def compare_before_claim(run: Run) -> dict[str, str]:
+    """Translate the offsets of a protection group that has many, and compare what was written during a long claim.
+
+    :returns: facts of the step: what could not be compared now, and why; empty if nothing is wrong
+    :raises Refused: the copy has a fault that the checks did not see yet
+    """
+    missed = []
+    for compare in (_translate_many, _verify_tail):
+        try:
+            compare(run)
+        except Refused:
+            raise
+        except (KafkaDrError, OSError) as error:
+            missed.append(str(error))
+    return {"not_compared_before_claim": "; ".join(missed)} if missed else {}
+
+
+def _translate_many(run: Run) -> None:
+    committed = run.operator(run.source).groups.offsets(run.moved_groups(run.source), require_stable=False)
+    owns = run.group.owns_topic
+    owned = {g: {p: o for p, o in found.items() if owns(p.topic)} for g, found in committed.items()}
+    if sum(map(len, offsets_of(owned).values())) > FEW_OFFSETS:
+        translate_committed(basis_of(run), owned)
 
 
 def _verify_tail(run: Run) -> None:
     if run.clock.monotonic() - run.began < _LONG_SECONDS:
         return
-    with suppress(KafkaDrError):
-        ends = run.operator(run.source).topics.last_stable_offsets(run.partitions(run.source))
-        verification.frontier(run).advance(ends)
-
-
-def _translate_many(run: Run) -> None:
-    with suppress(KafkaDrError):
-        committed = run.operator(run.source).groups.offsets(run.moved_groups(run.source), require_stable=False)
-        owns = run.group.owns_topic
-        owned = {g: {p: o for p, o in found.items() if owns(p.topic)} for g, found in committed.items()}
-        if sum(map(len, offsets_of(owned).values())) > FEW_OFFSETS:
-            translate_committed(basis_of(run), owned)
+    ends = run.operator(run.source).topics.last_stable_offsets(run.partitions(run.source))
+    verified = verification.frontier(run).advance(ends).values()
+    # A record that is missing may still be copied: the drain waits for it.
+    faults = [found.finding for found in verified if found.finding and found.finding.kind is not FindingKind.MISSING]
+    if faults:
+        raise Refused(f"the copy on {run.target} is not equal to {run.source}, so nothing was changed: {faults[0]}")

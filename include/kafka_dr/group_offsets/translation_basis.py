@@ -22,7 +22,7 @@ from kafka_dr.runs.run import Run
 def basis_of(run: Run) -> TranslationBasis:
     """Look up what translations from a run's source to its target rest on.
 
-    What they learn is not kept, because applications may wait for them; see :func:`keeping_basis_of`.
+    What they learn is not stored, because applications may wait for them; see :func:`keeping_basis_of`.
     """
     return replace(
         basis_of_facts(run),

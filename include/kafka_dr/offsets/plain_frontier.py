@@ -15,9 +15,12 @@ from kafka_dr.offsets.translate.answers import Translation
 from kafka_dr.offsets.translate.local_check import AROUND, check_locally
 from kafka_dr.offsets.translate.proven_answers import ProvenAnswers
 from kafka_dr.offsets.translate.read_logs import Ignored, entries_of, held_by
+from kafka_dr.offsets.translate.search import RangePair
 from kafka_dr.parallel import at_once
 from kafka_dr.positions import OffsetRange, PartitionOffset, SeedPoint, TopicPartition
 
+#: Of fewer records that were compared last, those around an offset say too little.
+_ENOUGH = 3
 #: What a cluster holds of a partition that it does not have.
 _NOTHING = OffsetRange(0, 0)
 
@@ -90,9 +93,11 @@ class PlainFrontier:
             )
             for p, end in until.items()
         }
+        logs = {p: RangePair(held[p], copied[p]) for p in held.keys() & copied.keys()}
         while walking := {p: walk for p, walk in walks.items() if not walk.done}:
-            answers = self._advance(walking)
-            self._proven.learn(self._direction, _topic_ids(on_source, on_target), answers)
+            answers = {at: answer for at, answer in self._advance(walking).items() if at[0] in logs}
+            if answers:
+                self._proven.learn(self._direction, _topic_ids(on_source, on_target), answers, logs)
             self._keep(identity, on_source, on_target, kept | {p: walk.point for p, walk in walks.items()})
         return {p: walk.verified for p, walk in walks.items()}
 
@@ -108,7 +113,7 @@ class PlainFrontier:
         for partition, walk in walking.items():
             of_source, of_target = entries.get(partition, []), copies.get(partition, [])
             walk.look(of_source, of_target)
-            if walk.is_at_both_ends:
+            if walk.is_at_both_ends and len(of_source) >= _ENOUGH:
                 at = walk.verified
                 answers[partition, at.source_offset] = _at_the_ends(at, of_source, of_target)
         return answers
@@ -143,7 +148,8 @@ class PlainFrontier:
 def _at_the_ends(at: Verified, source: Sequence[Entry], target: Sequence[Entry]) -> Translation:
     """Return where a group resumes that has read everything.
 
-    :param source: the records that were compared last, in order
+    :param source: the source's records that were compared last, in order
+    :param target: their copies
     """
     near = check_locally(source[-AROUND:], at.source_offset, target[-AROUND:], at.target_offset)
     why = "every record up to the ends of both logs was matched"

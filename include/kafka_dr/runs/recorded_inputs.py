@@ -123,11 +123,12 @@ def unrecorded(
     """Return which of these exist with a digest that was not recorded.
 
     :param root: the evidence root
-    :param history: reads everything journaled about the group, by run and fact. It is read after the files: who writes
-        one records its digest first, so an older history would not know it
+    :param history: reads everything journaled about the group, by run and fact. It is read again after the files: who
+        writes one records its digest first, so an older history would not know it
     :raises OSError: the storage refuses
     """
-    found = {each: each.sha256(root) for each in wanted}
+    recorded = history().get(AUDITS, {})
+    found = {each: each.sha256(root) for each in wanted if each.fact in recorded}
     facts = history().get(AUDITS, {})
     return tuple(
         UnrecordedInput(each, str(facts[each.fact]["at"]))

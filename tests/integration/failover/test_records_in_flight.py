@@ -19,17 +19,18 @@ from kafka_dr.clusters.writing import NewRecord
 from kafka_dr.failover.planned import fence_source
 from kafka_dr.failover.planned.drain import source_ends
 from kafka_dr.failover.runner import run_step
-from kafka_dr.group_offsets import copy_age, live_verification
+from kafka_dr.group_offsets import compared_ahead, copy_age, live_verification
 from kafka_dr.group_offsets.translation_basis import basis_of
 from kafka_dr.offsets import PlainFrontier
 from kafka_dr.offsets.translate.by_content import proven_before, translate_by_content
+from kafka_dr.offsets.translate.pipeline import offsets_of
 from kafka_dr.outcomes import Check
 from kafka_dr.runs.record import StepFailed
 from kafka_dr.runs.request import StepName
 from kafka_dr.runs.run import Run
 from lab import rights
 from support.protection import Protection
-from support.switched_group import SwitchedGroup
+from support.switched_group import SwitchedGroup, failed
 
 pytestmark = pytest.mark.kafka
 
@@ -178,6 +179,51 @@ def test_what_a_claim_has_compared_is_not_compared_again_while_applications_wait
     assert kept is not None
     assert {TopicPartition(*about): point.source_offset for about, point in kept.points.items()} == ends
     assert sum(ends.values()) > 0
+
+
+@pytest.fixture
+def long_claim(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However little time a claim takes, it counts as a long one of a group with many offsets."""
+    monkeypatch.setattr(compared_ahead, "_LONG_SECONDS", 0.0)
+    monkeypatch.setattr(compared_ahead, "FEW_OFFSETS", 0)
+
+
+@pytest.mark.usefixtures("long_claim")
+def test_what_is_written_during_a_long_claim_is_compared_right_before_the_group_is_taken(group: SwitchedGroup) -> None:
+    direction = f"{group.active}-to-{group.standby}"
+    with group.protection.clients() as clients:
+        run = Run(group.request(), clients)
+        group.protection.produce(group.active, 20)
+        group.wait_equal()
+        assert compared_ahead.compare_before_claim(run) == {}
+        ends = run.operator(run.source).topics.last_stable_offsets(run.partitions(run.source))
+        kept = FileFrontierStore(run.evidence_root, group.name).read(direction)
+        committed = offsets_of(run.operator(run.source).groups.offsets(run.moved_groups(run.source)))
+        answered = clients.proven_answers.among(direction, committed)
+    assert kept is not None
+    assert {TopicPartition(*about): point.source_offset for about, point in kept.points.items()} == ends
+    assert {p: set(found) for p, found in answered.items()} == committed != {}
+
+
+@pytest.mark.usefixtures("long_claim")
+def test_a_fault_that_only_the_end_of_a_long_claim_shows_leaves_the_group_as_it_is(group: SwitchedGroup) -> None:
+    request = group.go(StepName.PREFLIGHT)
+    with group.protection.clients() as clients:
+        group.protection.approve(request, clients)
+        partition = next(p for p in Run(request, clients).partitions(group.active) if "canary" not in p.topic)
+        real = compared_ahead._translate_many
+
+        def written_meanwhile(run: Run) -> None:
+            real(run)
+            with group.protection.cluster(group.standby, "admin") as admin:
+                admin.writing.append([NewRecord(partition, None, b"no copy")])
+            group.protection.produce(group.active, 20)
+            group.protection.wait_copied(source=group.active, target=group.standby)
+
+        with mock.patch.object(compared_ahead, "_translate_many", written_meanwhile):
+            record = failed(StepName.CLAIM, request, clients)
+    assert "is not equal to" in record.detail
+    assert group.protection.takes_writes(group.active)
 
 
 def test_where_a_group_resumes_that_has_read_everything_is_known_from_the_drain(group: SwitchedGroup) -> None:

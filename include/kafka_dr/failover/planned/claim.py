@@ -9,9 +9,10 @@ from kafka_dr.approvals import approval, decision
 from kafka_dr.approvals.claiming import answer_permits, claim_fact
 from kafka_dr.approvals.journaled import journal_of
 from kafka_dr.checks.cluster_checks import registers_name_this_run
+from kafka_dr.errors import Refused
 from kafka_dr.failover.planned.checks import preflight_checks
 from kafka_dr.group_offsets import live_verification
-from kafka_dr.group_offsets.compared_ahead import compare_ahead
+from kafka_dr.group_offsets.compared_ahead import compare_before_claim
 from kafka_dr.outcomes import Check
 from kafka_dr.register import Phase
 from kafka_dr.register.transitions import claimed
@@ -47,7 +48,10 @@ def act(run: Run) -> Mapping[str, Any]:
     answer = journal_of(run).answered(StepName.APPROVAL)
     if before is None or answer is None:
         raise approval.grounds_gone(run.group.name, run.request.run)
-    compare_ahead(run)
+    missed = compare_before_claim(run)
+    # That may have taken a while, and the approval counts for a time only.
+    if late := [check.detail for check in approval.judge(run, answer) if not check.passes]:
+        raise Refused(f"{late[0]}. Nothing was changed")
     state = claimed(
         before,
         run=run.request.run,
@@ -63,7 +67,7 @@ def act(run: Run) -> Mapping[str, Any]:
     run.write_fact("claim", claim_fact(run, state, [answer]))
     run.clients.register(run.source).compare_and_set(before, state)
     run.clients.register(run.target).copy(state)
-    return claimed_facts(state)
+    return {**claimed_facts(state), **missed}
 
 
 prove = registers_name_this_run

@@ -2,7 +2,7 @@
 
 This runs while applications wait. So a range that several groups need is read once, partitions are read in parallel,
 and both clusters at the same time. What a translation before the fence learned is kept, so that it leaves little to
-read for the one after it, which keeps nothing. Offset syncs are read only if nothing else is near enough: there are
+read for the one after it, which stores nothing. Offset syncs are read only if nothing else is near enough: there are
 many of them.
 """
 
@@ -52,7 +52,7 @@ def translate_by_content(
     found = {
         (p, each.position): each.result for p, of_p in searches.items() for each in of_p if each.result is not None
     }
-    basis.proven.learn(basis.direction, topic_ids, found)
+    basis.proven.learn(basis.direction, topic_ids, found, held)
     return {at: _not_late(basis, at[0], answer) for at, answer in found.items()}
 
 
@@ -81,8 +81,6 @@ def _searched(
     topic_ids: TopicIds,
 ) -> dict[TopicPartition, list[OffsetSearch]]:
     """Return a finished search for each offset: the offset syncs are looked up only where nothing else is enough."""
-    if not wanted:
-        return {}
     anchors = _known_anchors(basis, wanted, topic_ids)
     read = partial(read_both, basis.source, basis.target, ignored=basis.ignored)
     searches = _begun(basis, wanted, held, anchors)

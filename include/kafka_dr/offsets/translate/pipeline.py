@@ -1,4 +1,4 @@
-"""The stages of a translation, called one after the other: facts, content, what is there twice, the owners' choice."""
+"""The stages of a translation in order: proven before, facts, content, what is there twice, the owners' choice."""
 
 from __future__ import annotations
 

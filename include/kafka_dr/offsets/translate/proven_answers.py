@@ -1,12 +1,13 @@
-"""Answers that content gave this process before writes were refused, for offsets that have not moved since.
+"""Answers that content has given this process, for offsets that have not moved since.
 
-Most groups of a company do not read on in the seconds around a failover. What was compared for them once need not be
-compared again while applications wait: logs only grow at their ends, and lose records at their starts.
+Most groups of a company do not read on in the seconds around a failover, and most others have read everything once
+their source is fenced. What was compared for them need not be compared again while applications wait.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from threading import Lock
 
 from kafka_dr.offsets.translate.answers import Translation
@@ -14,26 +15,56 @@ from kafka_dr.offsets.translate.search import RangePair
 from kafka_dr.positions import PartitionOffset, TopicPartition
 
 
+@dataclass(frozen=True, slots=True)
+class _Proven:
+    """An answer, and what it is about.
+
+    :param topic_ids: of the topic on source and target: another id is another log
+    :param held: what both logs held when they were compared
+    """
+
+    answer: Translation
+    topic_ids: tuple[str, str]
+    held: RangePair
+
+    def holds(self, topic_ids: tuple[str, str], held: RangePair) -> bool:
+        """Return whether the answer is still true of the logs as they are now."""
+        position, offset = self.answer.source_offset, self.answer.target_offset
+        if topic_ids != self.topic_ids or offset is None:
+            return False
+        if not held.source.start <= position <= held.source.end:
+            return False
+        if not held.target.start <= offset <= held.target.end:
+            return False
+        # Of what follows on the target nothing was compared if nothing was unread: it may be no copy.
+        return position < self.held.source.end or held.target.end == self.held.target.end
+
+
 class ProvenAnswers:
-    """Exact answers, each with the records around it on both clusters as its proof; gone with the process."""
+    """Exact answers that the records around them confirmed; gone with the process."""
 
     def __init__(self) -> None:
-        #: By direction, and offset of the source; with the ids of the topic on source and target.
-        self._found: dict[tuple[str, PartitionOffset], tuple[tuple[str, str], Translation]] = {}
+        #: By direction, and offset of the source.
+        self._found: dict[tuple[str, PartitionOffset], _Proven] = {}
         self._lock = Lock()
 
     def learn(
-        self, direction: str, topic_ids: Mapping[str, tuple[str, str]], answers: Mapping[PartitionOffset, Translation]
+        self,
+        direction: str,
+        topic_ids: Mapping[str, tuple[str, str]],
+        answers: Mapping[PartitionOffset, Translation],
+        held: Mapping[TopicPartition, RangePair],
     ) -> None:
         """Keep those of the answers that are exact and proven.
 
         :param direction: ``SOURCE-to-TARGET``
-        :param topic_ids: by topic, its id on the source and on the target; another id is another log
+        :param topic_ids: by topic, its id on the source and on the target
+        :param held: what both logs held when they were compared
         """
         kept = {
-            (direction, at): (topic_ids[at[0].topic], answer)
-            for at, answer in answers.items()
-            if answer.kind == "exact" and answer.proof == "right"
+            (direction, (p, position)): _Proven(answer, topic_ids[p.topic], held[p])
+            for (p, position), answer in answers.items()
+            if answer.kind == "exact" and answer.proof == "right" and p.topic in topic_ids
         }
         with self._lock:
             self._found |= kept
@@ -56,24 +87,16 @@ class ProvenAnswers:
         wanted: Mapping[TopicPartition, Collection[int]],
         held: Mapping[TopicPartition, RangePair],
     ) -> dict[PartitionOffset, Translation]:
-        """Return the kept answers of these offsets that both logs, as they are now, still hold.
+        """Return the kept answers of these offsets that are true of both logs as they are now.
 
         :param topic_ids: by topic, its id on the source and on the target
         :param wanted: as :meth:`among` returned them
-        :param held: what both logs hold
+        :param held: what both logs hold now
         """
         with self._lock:
             kept = {(p, each): self._found[direction, (p, each)] for p, of_p in wanted.items() for each in of_p}
         return {
-            (p, position): answer
-            for (p, position), (ids, answer) in kept.items()
-            if topic_ids[p.topic] == ids and _holds(held[p], position, answer.target_offset)
+            (p, position): found.answer
+            for (p, position), found in kept.items()
+            if found.holds(topic_ids[p.topic], held[p])
         }
-
-
-def _holds(held: RangePair, position: int, offset: int | None) -> bool:
-    return (
-        offset is not None
-        and held.source.start <= position <= held.source.end
-        and held.target.start <= offset <= held.target.end
-    )
