@@ -92,7 +92,7 @@ def test_an_answer_is_used_again_and_only_for_its_offset(proven: ProvenAnswers) 
     ids=["other source", "other target", "expired", "cut", "copy expired", "copy cut", "topic gone", "other direction"],
 )
 def test_an_answer_about_a_log_that_is_another_one_now_is_not_used(
-    proven: ProvenAnswers, source: HeldLogs, target: Log
+    proven: ProvenAnswers, source: HeldLogs, target: HeldLogs
 ) -> None:
     assert proven_before(basis_of(source, target, proven), {P: [7]}) == {}
 
