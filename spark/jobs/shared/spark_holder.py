@@ -15,6 +15,9 @@ _SETTINGS: Mapping[str, str] = {
     "spark.scheduler.allocation.file": (Path(__file__).with_name("evenly.xml")).as_uri(),
 }
 STARTED = "started"
+#: After so many seconds jobs are cancelled again: an audit that ended may have asked for one right before, which Spark
+#: begins only after the first time, and which would keep its cores from the other audits.
+_AGAIN_SECONDS = 1.0
 #: Starts Spark, says so, and cancels the jobs of each tag that it is sent.
 Hold = Callable[[Connection, int], None]
 
@@ -24,15 +27,19 @@ def hold(orders: Connection, count: int) -> None:
     try:
         with spark_session(f"audits of {count} flows", settings=_SETTINGS) as session:
             orders.send(STARTED)
-            while tag := _next(orders):
-                session.sparkContext.cancelJobsWithTag(tag)
+            ended: list[str] = []
+            while (tag := _next(orders)) is not None:
+                ended += [tag] if tag else []
+                for each in ended:
+                    session.sparkContext.cancelJobsWithTag(each)
     except Exception as error:  # noqa: BLE001 - whatever it is, every audit has to know
         orders.send(f"Spark did not start: {cause_of(error)}")
         os._exit(1)
 
 
-def _next(orders: Connection) -> str:
+def _next(orders: Connection) -> str | None:
+    """Return the next tag, empty if none came for a while; ``None`` if no more can come."""
     try:
-        return str(orders.recv())
+        return str(orders.recv()) if orders.poll(_AGAIN_SECONDS) else ""
     except (EOFError, OSError):
-        return ""
+        return None
