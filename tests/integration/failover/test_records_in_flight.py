@@ -206,7 +206,8 @@ def test_what_is_written_during_a_long_claim_is_compared_right_before_the_group_
 
 
 @pytest.mark.usefixtures("long_claim")
-def test_a_fault_that_only_the_end_of_a_long_claim_shows_leaves_the_group_as_it_is(group: SwitchedGroup) -> None:
+def test_a_fault_that_only_the_end_of_a_long_claim_shows_leaves_the_group_as_it_is(own_group: SwitchedGroup) -> None:
+    group = own_group
     request = group.go(StepName.PREFLIGHT)
     with group.protection.clients() as clients:
         group.protection.approve(request, clients)
