@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from threading import Event, Thread, Timer
 from typing import Any
@@ -119,13 +119,15 @@ def test_under_load_nothing_is_called_lost_and_what_is_lost_is_found(protection:
         replicator = clients.replicator(group.flow)
         slow = replicator.config() | {"source.consumer.max.poll.records": "1"}
         replicator.connect.update(group.flow.connector, slow)
+        looks: list[dict[str, Check]] = []
         with _load(group):
-            looks = [_preflight(group) for _ in range(3)]
+            # On a busy machine the applications may be as slow as the flow for a while.
+            while len(looks) < 3 or (_behind(looks) == 0 and len(looks) < 12):
+                looks.append(_preflight(group))
         lacks = [check.detail for found in looks for check in found.values() if "lacks" in check.detail]
         assert lacks == []
         assert {found["content_verified"].outcome for found in looks} == {"ok"}, looks
-        behind = [found["content_verified"].facts["not_copied_yet"] for found in looks]
-        assert max(behind) > 0, "the flow never lagged, so nothing was tried"
+        assert _behind(looks) > 0, "the flow never lagged, so nothing was tried"
 
         # Now the flow skips ten records, as it does if they expired before it read them.
         replicator.ensure()
@@ -144,6 +146,11 @@ def test_under_load_nothing_is_called_lost_and_what_is_lost_is_found(protection:
     assert found.outcome == "failed", found
     lost = min(ends.values()) - 5
     assert re.search(rf"(source offset|record) {lost}\b", found.detail), found
+
+
+def _behind(looks: Sequence[Mapping[str, Check]]) -> int:
+    """Return by how many records the flow lagged at most when it was looked at."""
+    return max(int(found["content_verified"].facts["not_copied_yet"]) for found in looks)
 
 
 @contextmanager
