@@ -71,11 +71,11 @@ class Log:
         deadline = began + stall_seconds
         suspicious = time.monotonic() + min(stall_seconds, _SUSPICIOUS_SECONDS)
         while open_ends:
-            before = set(open_ends)
+            finished: list[TopicPartition] = []
             arrived = _arrived(consumer, _MANY_SECONDS if len(open_ends) > _MANY else 0.0)
-            if (yield from self._wanted(arrived, open_ends)):
+            if (yield from self._wanted(arrived, open_ends, finished)):
                 deadline = time.monotonic() + stall_seconds
-            if finished := before - open_ends.keys():
+            if finished:
                 # Records after a finished range would be fetched for nothing.
                 consumer.pause([ClientPartition(p.topic, p.partition) for p in finished])
             if (now := time.monotonic()) > suspicious:
@@ -108,9 +108,9 @@ class Log:
         return {topic for topic in topics if topic in found and found[topic].error is None}
 
     def _wanted(
-        self, arrived: Iterable[Message], open_ends: dict[TopicPartition, int]
+        self, arrived: Iterable[Message], open_ends: dict[TopicPartition, int], finished: list[TopicPartition]
     ) -> Generator[Record, None, bool]:
-        """Yield what is wanted of messages, and close the ranges that are complete.
+        """Yield what is wanted of messages, and move the ranges that are complete from the open to the finished ones.
 
         :returns: whether anything was of an open range
         """
@@ -126,6 +126,7 @@ class Log:
             # The event for the end of the log has the offset that would be read next.
             if offset >= (end - 1 if error is None else end):
                 del open_ends[partition]
+                finished.append(partition)
             if error is None and offset < end:
                 yield to_record(message)
         return progress

@@ -7,27 +7,37 @@ which kafka-python sends, name all partitions of a leader at once.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from threading import Lock
-from typing import Any
+from typing import Any, TypeVar
 
 from confluent_kafka import KafkaError
 from kafka.protocol.consumer import ListOffsetsRequest
 from kafka.protocol.metadata import MetadataRequest
 
+from kafka_dr.clock import SystemClock
 from kafka_dr.clusters.errors import NotFound, StaleMetadata
 from kafka_dr.clusters.session import ClusterSession
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.parallel import ask_all
 from kafka_dr.positions import TopicPartition
+from kafka_dr.waiting import wait_until
 
 #: From so many partitions on this way is the faster one.
 MANY = 200
 #: How long to wait until a new leader knows that it leads, in seconds.
-LEADS_SECONDS = 1.5
+_LEADS_SECONDS = 1.5
 #: Leaders say which of them is the newer one from this version on (KIP-320); ListOffsets with their epoch, too.
 _WITH_EPOCHS, _ASKED_WITH_EPOCHS = 7, 4
+
+
+T = TypeVar("T")
+
+
+def once_led(ask: Callable[[], T]) -> T:
+    """Ask leaders, and again for a moment if one of them does not know yet that it leads."""
+    return wait_until(ask, lambda _: True, clock=SystemClock(), seconds=_LEADS_SECONDS, retry=StaleMetadata)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,12 +8,9 @@ from confluent_kafka import IsolationLevel
 from confluent_kafka import TopicPartition as ClientPartition
 from confluent_kafka.admin import OffsetSpec
 
-from kafka_dr.clock import SystemClock
-from kafka_dr.clusters.errors import StaleMetadata
-from kafka_dr.clusters.many_partitions import LEADS_SECONDS, MANY, ManyPartitions
+from kafka_dr.clusters.many_partitions import MANY, ManyPartitions, once_led
 from kafka_dr.clusters.session import ClusterSession
 from kafka_dr.positions import TopicPartition
-from kafka_dr.waiting import wait_until
 
 
 class OffsetsByTime:
@@ -50,10 +47,4 @@ class OffsetsByTime:
         }
 
     def _of_many(self, times: Mapping[TopicPartition, int], doing: str) -> dict[TopicPartition, int]:
-        return wait_until(
-            lambda: self._many.offsets(times, IsolationLevel.READ_UNCOMMITTED.value, doing),
-            lambda _: True,
-            clock=SystemClock(),
-            seconds=LEADS_SECONDS,
-            retry=StaleMetadata,
-        )
+        return once_led(lambda: self._many.offsets(times, IsolationLevel.READ_UNCOMMITTED.value, doing))

@@ -8,17 +8,15 @@ from enum import Enum
 
 from confluent_kafka import IsolationLevel, TopicCollection
 from confluent_kafka import TopicPartition as ClientPartition
-from confluent_kafka.admin import ConfigResource, NewPartitions, NewTopic, OffsetSpec
+from confluent_kafka.admin import ConfigResource, NewPartitions, NewTopic, OffsetSpec, TopicMetadata
 from confluent_kafka.admin import ResourceType as ClientResourceType
 from kafka.protocol.admin.configs import DescribeConfigsRequest
 
-from kafka_dr.clock import SystemClock
 from kafka_dr.clusters.errors import ClusterError, NotAuthorized, NotFound, StaleMetadata, translated
-from kafka_dr.clusters.many_partitions import LEADS_SECONDS, MANY, ManyPartitions
+from kafka_dr.clusters.many_partitions import MANY, ManyPartitions, once_led
 from kafka_dr.clusters.model import ClusterIdentity, Topic
 from kafka_dr.clusters.session import ClusterSession
 from kafka_dr.positions import TopicPartition
-from kafka_dr.waiting import wait_until
 
 
 class _OfLog(Enum):
@@ -51,17 +49,14 @@ class Topics:
 
     def names(self) -> frozenset[str]:
         """Return the names of all topics that the principal may see."""
-        with translated(self._session.label, "list the topics"):
-            return frozenset(self._session.admin.list_topics(timeout=self._session.request_seconds).topics)
+        return frozenset(self._all())
 
     def partitions(self, wanted: Callable[[str], bool]) -> tuple[TopicPartition, ...]:
         """Return every partition of the topics with a wanted name that the principal may see, in order.
 
         One answer has them all: to describe a thousand topics takes several times as long.
         """
-        with translated(self._session.label, "list the topics"):
-            found = self._session.admin.list_topics(timeout=self._session.request_seconds).topics
-        topics = {name: topic.partitions for name, topic in found.items() if wanted(name)}
+        topics = {name: topic.partitions for name, topic in self._all().items() if wanted(name)}
         # A topic that is being created, or deleted, has none in this answer. Describing it shows which.
         described = self.describe(name for name, partitions in topics.items() if not partitions)
         return tuple(
@@ -69,6 +64,13 @@ class Topics:
             for name in sorted(topics)
             for number in (sorted(topics[name]) or range(len(described[name].leaders)))
         )
+
+    def _all(self) -> Mapping[str, TopicMetadata]:
+        with translated(self._session.label, "list the topics"):
+            found: Mapping[str, TopicMetadata] = self._session.admin.list_topics(
+                timeout=self._session.request_seconds
+            ).topics
+            return found
 
     def existing(self, names: Iterable[str]) -> dict[str, Topic]:
         """Describe those of the topics that exist and that the principal may see: nearly always all of them."""
@@ -213,13 +215,7 @@ class Topics:
                 self.describe({p.topic for p in asked})
                 raise
 
-        return wait_until(
-            list_offsets,
-            lambda _: True,
-            clock=SystemClock(),
-            seconds=LEADS_SECONDS,
-            retry=StaleMetadata,
-        )
+        return once_led(list_offsets)
 
     def _list_offsets(
         self, asked: Collection[TopicPartition], spec: _OfLog, isolation: IsolationLevel

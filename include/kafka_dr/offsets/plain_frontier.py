@@ -14,7 +14,7 @@ from kafka_dr.clusters import KafkaCluster, Topic
 from kafka_dr.offsets.translate.answers import Translation
 from kafka_dr.offsets.translate.local_check import AROUND, check_locally
 from kafka_dr.offsets.translate.proven_answers import ProvenAnswers
-from kafka_dr.offsets.translate.read_logs import Ignored, entries_of, held_by
+from kafka_dr.offsets.translate.read_logs import Ignored, entries_of, existing, held_by
 from kafka_dr.offsets.translate.search import RangePair
 from kafka_dr.parallel import at_once
 from kafka_dr.positions import OffsetRange, PartitionOffset, SeedPoint, TopicPartition
@@ -35,9 +35,7 @@ class _ClusterLook:
 
     def held(self, partitions: Collection[TopicPartition]) -> Mapping[TopicPartition, OffsetRange]:
         """Return the offsets that it holds of those of the partitions that it has."""
-        topics = self.topics
-        existing = [p for p in partitions if p.topic in topics and p.partition < len(topics[p.topic].leaders)]
-        return held_by(self.cluster, existing)
+        return held_by(self.cluster, existing(self.topics, partitions))
 
 
 class PlainFrontier:

@@ -24,6 +24,7 @@ from kafka_dr.offsets.syncs.history import NOTHING as NO_SYNCS
 from kafka_dr.offsets.syncs.history import ArchivedSyncs, CheckpointRule, History
 from kafka_dr.offsets.translate.answers import Kind, Translation
 from kafka_dr.offsets.translate.basis import TranslationBasis
+from kafka_dr.offsets.translate.read_logs import existing
 from kafka_dr.parallel import at_once
 from kafka_dr.positions import OffsetRange, TopicPartition
 
@@ -133,17 +134,15 @@ def _held(cluster: KafkaCluster, wanted: Collection[TopicPartition], *, or_silen
     """
     try:
         topics = cluster.topics.existing(p.topic for p in wanted)
-        existing = [p for p in wanted if p.topic in topics and p.partition < len(topics[p.topic].leaders)]
-        ends, starts = at_once(
-            lambda: cluster.topics.high_watermarks(existing), lambda: cluster.topics.log_starts(existing)
-        )
+        found = existing(topics, wanted)
+        ends, starts = at_once(lambda: cluster.topics.high_watermarks(found), lambda: cluster.topics.log_starts(found))
     except TryAgain:
         if or_silent:
             return _ClusterFacts({}, {}, silent=True)
         raise
     return _ClusterFacts(
         {name: topic.topic_id for name, topic in topics.items()},
-        {p: OffsetRange(starts[p], max(starts[p], ends[p])) for p in existing},
+        {p: OffsetRange(starts[p], max(starts[p], ends[p])) for p in found},
     )
 
 

@@ -45,7 +45,10 @@ def translate_committed(
     """
     offsets = offsets_of(committed)
     proven = counted(basis, proven_before(basis, offsets))
-    found = {**proven, **_compared(basis, _without(offsets, proven), on_demand or FactsOnDemand(basis))}
+    found = {
+        **proven,
+        **_compared(basis, _those(offsets, lambda at: at not in proven), on_demand or FactsOnDemand(basis)),
+    }
     translated = for_groups(committed, found)
     ignored = basis.ignored[1]
     if not ignored:
@@ -65,8 +68,8 @@ def _compared(
     return by_facts_first(basis, offsets, audited, complete=on_demand.of)
 
 
-def _without(offsets: Offsets, found: Collection[PartitionOffset]) -> Offsets:
-    left = {p: [each for each in wanted if (p, each) not in found] for p, wanted in offsets.items()}
+def _those(offsets: Offsets, are_wanted: Callable[[PartitionOffset], bool]) -> Offsets:
+    left = {p: [each for each in wanted if are_wanted((p, each))] for p, wanted in offsets.items()}
     return {p: each for p, each in left.items() if each}
 
 
@@ -171,11 +174,7 @@ def _not_exact(
 
     :param but: these are left out
     """
-    left = {
-        p: [each for each in wanted if (p, each) not in but and found[p, each].kind != "exact"]
-        for p, wanted in offsets.items()
-    }
-    return {p: each for p, each in left.items() if each}
+    return _those(offsets, lambda at: at not in but and found[at].kind != "exact")
 
 
 def _not_by_facts(offset: int) -> Translation:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TypeVar
 
 from kafka_dr.audit import Entry, comparable
-from kafka_dr.clusters import KafkaCluster
+from kafka_dr.clusters import KafkaCluster, Topic
 from kafka_dr.parallel import ask_all, at_once
 from kafka_dr.positions import OffsetRange, TopicPartition
 
@@ -73,6 +73,14 @@ def entries_of(cluster: KafkaCluster, ranges: Ranges, ignored: Ignored) -> Entri
         for partition, entry in found:
             entries.setdefault(partition, []).append(entry)
     return entries
+
+
+def existing(topics: Mapping[str, Topic], partitions: Iterable[TopicPartition]) -> list[TopicPartition]:
+    """Return those of the partitions that described topics have.
+
+    :param topics: by name; a topic that does not exist is not among them
+    """
+    return [p for p in partitions if p.topic in topics and p.partition < len(topics[p.topic].leaders)]
 
 
 def held_by(
