@@ -38,6 +38,7 @@ from kafka_dr.failover.unplanned import report as unplanned_report
 from kafka_dr.failover.unplanned import settle as unplanned_settle
 from kafka_dr.failover.unplanned import verify as unplanned_verify
 from kafka_dr.outcomes import Check
+from kafka_dr.rare_collection import garbage_collected_rarely
 from kafka_dr.register import Verb
 from kafka_dr.runs import unfiled
 from kafka_dr.runs.attempt import Attempt, WithoutStorage
@@ -171,7 +172,8 @@ def try_step(step: StepName, request: RunRequest, clients: Clients) -> StepRecor
         # Also if it is refused: the evidence has to show that nothing was meant to happen.
         attempt.facts = {"dry_run": True, "verb": request.verb}
     module = MODULES[request.verb][step]
-    return attempt.carry_out(clients, lambda: _begin(module, step, Run(request, clients), attempt))
+    with garbage_collected_rarely():
+        return attempt.carry_out(clients, lambda: _begin(module, step, Run(request, clients), attempt))
 
 
 def _without_storage(step: StepName, request: RunRequest) -> WithoutStorage:
