@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
 from typing import Any
 
+from kafka_dr import parallel
 from kafka_dr.audit import Verified
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.group_offsets.committed_positions import read_positions
@@ -13,7 +15,7 @@ from kafka_dr.group_offsets.translation_basis import ignored_ranges, keeping_bas
 from kafka_dr.offsets import Kind, PlainFrontier, TranslationBasis, badness, translate_committed
 from kafka_dr.offsets.translate.local_check import TranslatedPoint, check_locally_on
 from kafka_dr.outcomes import Check
-from kafka_dr.positions import SeedPoint
+from kafka_dr.positions import Committed, SeedPoint
 from kafka_dr.register.flow_seed import newest
 from kafka_dr.runs.run import Run
 
@@ -47,41 +49,84 @@ def matched(verified: Mapping[TopicPartition, Verified], ends: Mapping[TopicPart
     return Check("tail_matched", "ok", f"every record of {len(ends)} partitions on {where} was matched by content")
 
 
-def predicted_classes(run: Run, verified: Mapping[TopicPartition, Verified]) -> dict[str, Kind]:
-    """Return how sure each group's offset would be if the failover were now: the worst of its partitions.
+@dataclass(frozen=True, slots=True)
+class OffsetsNow:
+    """What groups had committed on the source at one moment, and what is known of that without a verified frontier.
 
-    From where the direction began up to the frontier every record was matched one by one, so an offset there has
-    exactly one translation; the drain matches what is after the frontier before it is needed. Offsets before that, of
-    an earlier direction, are translated now. So are offsets before the frontier in a partition of which the target has
-    deleted records, because a group may not have read those yet.
+    :param ends: high watermarks of the source, asked after the committed offsets: a group that just read on is not
+        taken for one past the end
+    :param begins: where this direction began, or the log does; next to read on the source
+    :param deleted: the log starts of the target; of the partitions that the copy is verified of
+    :param earlier: how sure the offsets before ``begins`` are, by group
+    """
+
+    committed: Committed
+    ends: Mapping[TopicPartition, int]
+    begins: Mapping[TopicPartition, int]
+    deleted: Mapping[TopicPartition, int]
+    earlier: Mapping[str, Kind]
+
+
+def offsets_now(run: Run) -> OffsetsNow:
+    """Read what groups have committed, and translate the offsets of an earlier direction.
+
+    None of it needs the frontier, so it is read while the copy is verified.
     """
     # The check of all groups names one that cannot be read. It does not keep the others from being judged.
     committed, _ = read_positions(run)
     partitions = {p for offsets in committed.values() for p in offsets}
-    # Asked after the committed offsets: a group that just read on is not taken for one past the end.
-    topics = run.operator(run.source).topics
-    ends, log_starts, starts = topics.high_watermarks(partitions), topics.log_starts(partitions), _starts(run)[1]
-    deleted = run.operator(run.target).topics.log_starts(partitions & verified.keys())
+    source, target = run.operator(run.source).topics, run.operator(run.target).topics
+    ends, log_starts, deleted = parallel.at_once(
+        lambda: source.high_watermarks(partitions),
+        lambda: source.log_starts(partitions),
+        lambda: target.log_starts(partitions & set(run.partitions(run.source))),
+    )
+    starts = _starts(run)[1]
+    begins = {p: max(starts[p].source if p in starts else 0, log_starts[p]) for p in partitions}
+    earlier = _those(committed, lambda p, offset: offset < begins[p])
+    return OffsetsNow(committed, ends, begins, deleted, _translated_kinds(run, earlier))
 
-    def is_matched(partition: TopicPartition, offset: int) -> bool:
-        begins = max(starts[partition].source if partition in starts else 0, log_starts[partition])
+
+def predicted_classes(run: Run, verified: Mapping[TopicPartition, Verified], now: OffsetsNow) -> dict[str, Kind]:
+    """Return how sure each group's offset would be if the failover were now: the worst of its partitions.
+
+    From where the direction began up to the frontier every record was matched one by one, so an offset there has
+    exactly one translation; the drain matches what is after the frontier before it is needed. Offsets before that, of
+    an earlier direction, were translated with :func:`offsets_now`. Offsets before the frontier in a partition of which
+    the target has deleted records are translated now, because a group may not have read those yet.
+    """
+
+    def is_left(partition: TopicPartition, offset: int) -> bool:
         found = verified.get(partition)
-        return found is not None and offset >= begins and matched_for(offset, found, deleted=deleted[partition])
+        matched = found is not None and matched_for(offset, found, deleted=now.deleted[partition])
+        return offset >= now.begins[partition] and not matched
 
-    classes: dict[str, Kind] = {group: "exact" for group, offsets in sorted(committed.items()) if offsets}
+    classes: dict[str, Kind] = {group: "exact" for group, offsets in sorted(now.committed.items()) if offsets}
     policy = run.group.groups_policy
-    for group, offsets in committed.items():
-        if any(offset > ends[p] for p, offset in offsets.items()):
+    for group, offsets in now.committed.items():
+        if any(offset > now.ends[p] for p, offset in offsets.items()):
             classes[group] = "unknown"
-    before = {g: {p: o for p, o in offsets.items() if not is_matched(p, o)} for g, offsets in committed.items()}
-    if any(before.values()):
-        for found in translate_committed(keeping_basis_of(run), before):
-            classes[found.group] = max(classes[found.group], found.kind, key=badness)
+    for kinds in (now.earlier, _translated_kinds(run, _those(now.committed, is_left))):
+        for group, kind in kinds.items():
+            classes[group] = max(classes[group], kind, key=badness)
     for group in classes:
         if (chosen := policy.start_for(group)) != "exact":
             # What it costs depends on the moment; that its owners chose it is what is approved.
             classes[group] = "bounded" if chosen == "earliest" else "declared"
     return classes
+
+
+def _those(committed: Committed, are_wanted: Callable[[TopicPartition, int], bool]) -> Committed:
+    return {g: {p: o for p, o in offsets.items() if are_wanted(p, o)} for g, offsets in committed.items()}
+
+
+def _translated_kinds(run: Run, committed: Committed) -> dict[str, Kind]:
+    """Translate offsets, and return how sure the worst of each group is."""
+    kinds: dict[str, Kind] = {}
+    if any(committed.values()):
+        for found in translate_committed(keeping_basis_of(run), committed):
+            kinds[found.group] = max(kinds.get(found.group, "exact"), found.kind, key=badness)
+    return kinds
 
 
 def matched_for(offset: int, verified: Verified, *, deleted: int) -> bool:

@@ -156,11 +156,17 @@ def _target_can_be_opened(run: Run) -> Check:
 
 def _copy(run: Run) -> tuple[Check, ...]:
     """Verify the copy near the head; the result shows whether the flow moves and whether offsets can be translated."""
-    near = live_verification.advance(run)
+    near, offsets = parallel.at_once(
+        lambda: live_verification.advance(run),
+        lambda: verification.offsets_now(run),
+    )
     ends, verified = near.ends, near.verified
-    (flow,) = _asked(run, "flow_moves", lambda run: _flow_moves(run, ends, verified))
-    (in_time,) = _asked(run, copy_age.NAME, lambda run: copy_age.copied_in_time(run, ends, verified))
-    return flow, in_time, live_verification.judge_tail(run, near), _positions_translate(run, verified)
+    return parallel.at_once(
+        lambda: _asked(run, "flow_moves", lambda run: _flow_moves(run, ends, verified))[0],
+        lambda: _asked(run, copy_age.NAME, lambda run: copy_age.copied_in_time(run, ends, verified))[0],
+        lambda: live_verification.judge_tail(run, near),
+        lambda: _positions_translate(run, verified, offsets),
+    )
 
 
 def _flow_moves(run: Run, ends: Mapping[TopicPartition, int], verified: Mapping[TopicPartition, Verified]) -> Check:
@@ -190,8 +196,10 @@ def _flow_moves(run: Run, ends: Mapping[TopicPartition, int], verified: Mapping[
     return Check("flow_moves", outcome, verdict.detail)  # type: ignore[arg-type]
 
 
-def _positions_translate(run: Run, verified: Mapping[TopicPartition, Verified]) -> Check:
-    classes = verification.predicted_classes(run, verified)
+def _positions_translate(
+    run: Run, verified: Mapping[TopicPartition, Verified], offsets: verification.OffsetsNow
+) -> Check:
+    classes = verification.predicted_classes(run, verified, offsets)
     unknown = sorted(group for group, kind in classes.items() if kind == "unknown")
     if unknown and run.group.groups_policy.unknown_offsets == "refuse":
         detail = (
