@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from base64 import urlsafe_b64encode
 from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from enum import Enum
@@ -16,7 +17,11 @@ from kafka_dr.clusters.errors import ClusterError, NotAuthorized, NotFound, Stal
 from kafka_dr.clusters.many_partitions import MANY, ManyPartitions, once_led
 from kafka_dr.clusters.model import ClusterIdentity, Topic
 from kafka_dr.clusters.session import ClusterSession
+from kafka_dr.clusters.shared_read import SharedRead
 from kafka_dr.positions import TopicPartition
+
+#: The version of the protocol's answer from which on it has topic ids (KIP-516).
+_WITH_TOPIC_IDS = 10
 
 
 class _OfLog(Enum):
@@ -32,6 +37,7 @@ class Topics:
     def __init__(self, session: ClusterSession) -> None:
         self._session = session
         self._many = ManyPartitions(session)
+        self._listing = SharedRead(self._listed_now)
 
     def identity(self) -> ClusterIdentity:
         """Return which cluster answers.
@@ -52,20 +58,31 @@ class Topics:
         return frozenset(self._all())
 
     def partitions(self, wanted: Callable[[str], bool]) -> tuple[TopicPartition, ...]:
-        """Return every partition of the topics with a wanted name that the principal may see, in order.
+        """Return every partition of the topics with a wanted name that the principal may see, in order."""
+        return tuple(self.led(wanted))
+
+    def led(self, wanted: Callable[[str], bool]) -> dict[TopicPartition, int]:
+        """Return the same partitions in order, each with the broker that leads it; -1 where none does.
 
         One answer has them all: to describe a thousand topics takes several times as long.
         """
-        topics = {name: topic.partitions for name, topic in self._all().items() if wanted(name)}
+        leaders = {
+            name: {number: topic.partitions[number].leader for number in sorted(topic.partitions)}
+            for name, topic in self._all().items()
+            if wanted(name)
+        }
         # A topic that is being created, or deleted, has none in this answer. Describing it shows which.
-        described = self.describe(name for name, partitions in topics.items() if not partitions)
-        return tuple(
-            TopicPartition(name, number)
-            for name in sorted(topics)
-            for number in (sorted(topics[name]) or range(len(described[name].leaders)))
-        )
+        for name, topic in self.describe(name for name, brokers in leaders.items() if not brokers).items():
+            leaders[name] = dict(enumerate(topic.leaders))
+        return {
+            TopicPartition(name, number): broker for name in sorted(leaders) for number, broker in leaders[name].items()
+        }
 
     def _all(self) -> Mapping[str, TopicMetadata]:
+        """Return every topic; who asks while another caller waits for the answer shares the next one."""
+        return self._listing()
+
+    def _listed_now(self) -> Mapping[str, TopicMetadata]:
         with translated(self._session.label, "list the topics"):
             found: Mapping[str, TopicMetadata] = self._session.admin.list_topics(
                 timeout=self._session.request_seconds
@@ -88,6 +105,8 @@ class Topics:
         wanted = sorted(set(names))
         if not wanted:
             return {}
+        if len(wanted) >= MANY:
+            return self._describe_many(wanted)
         futures = self._session.admin.describe_topics(
             TopicCollection(wanted), request_timeout=self._session.request_seconds
         )
@@ -98,6 +117,17 @@ class Topics:
             )
             for name, found in described.items()
         }
+
+    def _describe_many(self, names: Collection[str]) -> dict[str, Topic]:
+        """Describe many topics: librdkafka's client makes an object with locks for each of them."""
+        found: dict[str, Topic] = {}
+        for row in self._many.metadata(names, f"describe {_listed(names)}", since=_WITH_TOPIC_IDS):
+            if error := self._session.error(row.error_code, None, f"describe {row.name}"):
+                raise error
+            leaders = {each.partition_index: each.leader_id for each in row.partitions}
+            written = urlsafe_b64encode(row.topic_id.bytes).decode().rstrip("=")
+            found[row.name] = Topic(row.name, written, tuple(leaders[number] for number in sorted(leaders)))
+        return found
 
     def leaders(self, names: Iterable[str]) -> dict[TopicPartition, int]:
         """Return the leader of each partition, without partitions that have no leader or that may not be seen.

@@ -62,17 +62,24 @@ class WritePermission:
 
         Thread(target=connect, name=f"connect to {self._session.label}", daemon=True).start()
 
-    def ask(self, partitions: Iterable[TopicPartition], *, seen_by: Topics | None = None) -> tuple[WriteAnswer, ...]:
+    def ask(
+        self,
+        partitions: Iterable[TopicPartition],
+        *,
+        seen_by: Topics | None = None,
+        led: Mapping[TopicPartition, int] | None = None,
+    ) -> tuple[WriteAnswer, ...]:
         """Ask the leader of every partition whether this principal may write to it. Nothing is appended.
 
         :param seen_by: looks up leaders and topic limits; ``None``: this principal itself
+        :param led: the leaders as they were looked up right before; ``None``: they are looked up
         :returns: one answer per partition; ``unknown`` if the leader changed meanwhile or gave no clear answer
         """
         wanted = sorted(set(partitions))
         look = seen_by or Topics(self._session)
         topics = {p.topic for p in wanted}
-        leaders = look.leaders(topics)
-        answers = self._ask_each({p: leaders[p] for p in wanted if p in leaders})
+        leaders = look.leaders(topics) if led is None else led
+        answers = self._ask_each({p: leaders[p] for p in wanted if leaders.get(p, -1) >= 0})
         if unclear := [p for p, answer in answers.items() if answer is None]:
             configs = look.configs({p.topic for p in unclear})
             answers |= self._large.ask({p: leaders[p] for p in unclear}, configs)

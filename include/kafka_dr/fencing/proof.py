@@ -6,7 +6,7 @@ until the answer is the expected one, or the deadline has passed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -49,12 +49,16 @@ def writes_refused(
     clock: Clock,
     deadline_seconds: float,
     seen_by: KafkaCluster | None = None,
+    led: Mapping[TopicPartition, int] | None = None,
 ) -> Check:
     """Prove that the leader of every partition refuses a write by the principal of ``cluster``.
 
     :param seen_by: the same cluster as a principal that looks up leaders and limits; ``None``: the same principal
+    :param led: the leaders as they were looked up right before; ``None``: they are looked up
     """
-    return _writes(cluster, seen_by or cluster, partitions, _REFUSED, clock=clock, deadline_seconds=deadline_seconds)
+    return _writes(
+        cluster, seen_by or cluster, partitions, led, _REFUSED, clock=clock, deadline_seconds=deadline_seconds
+    )
 
 
 def writes_allowed(
@@ -64,12 +68,16 @@ def writes_allowed(
     clock: Clock,
     deadline_seconds: float,
     seen_by: KafkaCluster | None = None,
+    led: Mapping[TopicPartition, int] | None = None,
 ) -> Check:
     """Prove that the leader of every partition would accept a write by the principal of ``cluster``.
 
     :param seen_by: the same cluster as a principal that looks up leaders and limits; ``None``: the same principal
+    :param led: the leaders as they were looked up right before; ``None``: they are looked up
     """
-    return _writes(cluster, seen_by or cluster, partitions, _ALLOWED, clock=clock, deadline_seconds=deadline_seconds)
+    return _writes(
+        cluster, seen_by or cluster, partitions, led, _ALLOWED, clock=clock, deadline_seconds=deadline_seconds
+    )
 
 
 def writes_authorized(
@@ -79,14 +87,18 @@ def writes_authorized(
     clock: Clock,
     deadline_seconds: float,
     seen_by: KafkaCluster | None = None,
+    led: Mapping[TopicPartition, int] | None = None,
 ) -> Check:
     """Prove that the authorizer allows the principal of ``cluster`` to write to every partition.
 
     The same as :func:`writes_allowed`, except that leaders which accept no writes at the moment also pass.
 
     :param seen_by: the same cluster as a principal that looks up leaders and limits; ``None``: the same principal
+    :param led: the leaders as they were looked up right before; ``None``: they are looked up
     """
-    return _writes(cluster, seen_by or cluster, partitions, _AUTHORIZED, clock=clock, deadline_seconds=deadline_seconds)
+    return _writes(
+        cluster, seen_by or cluster, partitions, led, _AUTHORIZED, clock=clock, deadline_seconds=deadline_seconds
+    )
 
 
 def reads_refused(cluster: KafkaCluster, groups: Collection[str], *, clock: Clock, deadline_seconds: float) -> Check:
@@ -125,6 +137,7 @@ def _writes(
     cluster: KafkaCluster,
     seen_by: KafkaCluster,
     partitions: Collection[TopicPartition],
+    led: Mapping[TopicPartition, int] | None,
     expected: _Expected,
     *,
     clock: Clock,
@@ -134,8 +147,11 @@ def _writes(
     if not partitions:
         return Check(name, "unknown", f"no partition leader could be asked: the group has no topics on {cluster.name}")
 
+    known = iter([led])
+
     def ask() -> tuple[WriteAnswer, ...]:
-        return cluster.write_permission.ask(partitions, seen_by=seen_by.topics)
+        # Whoever is asked again may have a new leader.
+        return cluster.write_permission.ask(partitions, seen_by=seen_by.topics, led=next(known, None))
 
     try:
         answers = _until(ask, lambda found: all(a.verdict in expected.good for a in found), clock, deadline_seconds)

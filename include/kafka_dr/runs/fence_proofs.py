@@ -88,12 +88,15 @@ class FenceProofs:
         """Ask as a role; where ACLs do not decide, and the role speaks for the applications, as these, too."""
 
         def as_role() -> Check:
+            operator = self._context.operator(self._cluster)
+            led = operator.topics.led(self._context.group.owns_topic)
             return prove(
                 self._context.clients.cluster(self._cluster, by),
-                self._partitions(),
+                led.keys(),
                 clock=self._context.clock,
                 deadline_seconds=self._seconds,
-                seen_by=self._context.operator(self._cluster),
+                seen_by=operator,
+                led=led,
             )
 
         if self._by_acls or by == "replicator":

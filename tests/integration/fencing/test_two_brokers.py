@@ -108,6 +108,14 @@ def test_a_fence_is_proven_on_every_leader_and_unknown_while_one_of_them_hangs(t
         assert proof.acls_present(operator.name, [DENY], operator.acls.list, clock=CLOCK).outcome == "ok"
         fenced = proof.writes_refused(probe, partitions, clock=CLOCK, deadline_seconds=5)
         assert (fenced.outcome, fenced.detail) == ("ok", "4 partition leaders on east: every write refused")
+        led = operator.topics.led(lambda name: name == "orders.two")
+        assert led == dict(zip(partitions, topic.leaders, strict=True))
+        assert {answer.verdict for answer in probe.write_permission.ask(partitions, led=led)} == {"refused"}
+        others = {partition: 3 - leader for partition, leader in led.items()}
+        answers = probe.write_permission.ask(partitions, led=others)
+        assert {answer.verdict for answer in answers} == {"unknown"}, "who does not lead was believed"
+        # Who led a moment ago is asked first, then who leads now.
+        assert proof.writes_refused(probe, partitions, clock=CLOCK, deadline_seconds=5, led=others).outcome == "ok"
 
         two_brokers.pause(2)
         try:
