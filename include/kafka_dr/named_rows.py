@@ -6,7 +6,8 @@ finished with this one.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from functools import cached_property
 from typing import Any
 
 from kafka_dr.positions import Committed, TopicPartition
@@ -43,6 +44,32 @@ def positions_to_json(positions: Mapping[TopicPartition, int]) -> list[list[Any]
 def positions_from_json(rows: Collection[Collection[Any]]) -> dict[TopicPartition, int]:
     """Read what :func:`positions_to_json` wrote."""
     return {TopicPartition(str(topic), int(partition)): int(offset) for topic, partition, offset in rows}
+
+
+class JournaledPositions(Mapping[TopicPartition, int]):
+    """The same, read when it is first looked at: most seeds of flows are only counted.
+
+    :param rows: what :func:`positions_to_json` wrote
+    """
+
+    def __init__(self, rows: Collection[Collection[Any]]) -> None:
+        self._rows = rows
+
+    @cached_property
+    def _read(self) -> dict[TopicPartition, int]:
+        return positions_from_json(self._rows)
+
+    def __getitem__(self, partition: TopicPartition) -> int:
+        """Return the offset of a partition."""
+        return self._read[partition]
+
+    def __iter__(self) -> Iterator[TopicPartition]:
+        """Return the partitions."""
+        return iter(self._read)
+
+    def __len__(self) -> int:
+        """Return how many partitions there are."""
+        return len(self._rows)
 
 
 def groups_to_json(groups: Committed) -> list[dict[str, Any]]:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from kafka_dr.named_rows import ID_OF_A_TOPIC, by_name, positions_from_json, positions_to_json, rows_of
+from kafka_dr.named_rows import ID_OF_A_TOPIC, JournaledPositions, by_name, positions_to_json, rows_of
 from kafka_dr.positions import SeedPoint, TopicPartition
 from kafka_dr.register.port import History
 from kafka_dr.register.state import RegisterState
@@ -83,8 +83,8 @@ class FlowSeed:
             epoch=int(fact["epoch"]),
             source=fact["source"],
             target=fact["target"],
-            on_source=positions_from_json(fact["source_positions"]),
-            on_target=positions_from_json(fact.get("target_positions", ())),
+            on_source=JournaledPositions(fact["source_positions"]),
+            on_target=JournaledPositions(fact.get("target_positions", ())),
             topic_ids=None if ids is None else by_name(ids, **ID_OF_A_TOPIC),
             held=bool(fact.get("held")),
             mode=fact.get("mode"),
@@ -109,4 +109,6 @@ def newest_seed(history: History, state: RegisterState) -> FlowSeed | None:
 
     :param history: everything journaled about the group, by run and fact
     """
-    return newest(seed for seed in journaled_seeds(history).values() if seed.epoch <= state.epoch)
+    facts = (found[FLOW_SEED] for found in history.values() if FLOW_SEED in found)
+    known = [fact for fact in facts if int(fact["epoch"]) <= state.epoch]
+    return FlowSeed.from_json(max(known, key=lambda fact: int(fact["epoch"]))) if known else None

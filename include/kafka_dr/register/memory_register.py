@@ -42,7 +42,7 @@ class MemoryRegister:
         """Return everything journaled by a run, by the name of the fact."""
         return records.facts_of(self._values, group, run)
 
-    def history(self, group: str) -> dict[str, dict[str, Any]]:
+    def history(self, group: str) -> dict[str, Mapping[str, Any]]:
         """Return everything journaled about a group, by run and fact."""
         return records.history_of(self._values, group)
 

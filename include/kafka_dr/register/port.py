@@ -51,7 +51,7 @@ class Register(Protocol):
     def facts(self, group: str, run: str) -> dict[str, Any]:
         """Return everything journaled by a run, by the name of the fact."""
 
-    def history(self, group: str) -> dict[str, dict[str, Any]]:
+    def history(self, group: str) -> dict[str, Mapping[str, Any]]:
         """Return everything journaled about a group, by run and fact."""
 
     def write_fact(

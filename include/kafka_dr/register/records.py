@@ -14,7 +14,8 @@ key                                       value
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any
 
@@ -102,37 +103,86 @@ def _part(key: bytes, number: int) -> bytes:
     return key + f"#{number}".encode()
 
 
+class Facts(Mapping[str, Any]):
+    """The facts of a run by name.
+
+    A large one is parsed when it is asked for: of a large group every run leaves megabytes, and a step needs few facts
+    of other runs.
+
+    :param group: for the message
+    :param stored: the value of each fact, by name, joined from its parts
+    :raises NeedsPerson: a fact is not JSON; a large one when it is asked for
+    """
+
+    def __init__(self, group: str, stored: Mapping[str, bytes]) -> None:
+        self._group = group
+        self._stored = stored
+        self._parsed = {name: self._read(value) for name, value in stored.items() if len(value) < _LARGE}
+
+    def __getitem__(self, name: str) -> Any:
+        """Return a fact."""
+        if name not in self._parsed:
+            self._parsed[name] = self._read(self._stored[name])
+        return self._parsed[name]
+
+    def __contains__(self, name: object) -> bool:
+        """Return whether there is such a fact; it is not parsed."""
+        return name in self._stored
+
+    def __iter__(self) -> Iterator[str]:
+        """Return the names."""
+        return iter(self._stored)
+
+    def __len__(self) -> int:
+        """Return how many facts there are."""
+        return len(self._stored)
+
+    def __repr__(self) -> str:
+        """Return the names and values."""
+        return repr(dict(self))
+
+    def _read(self, value: bytes) -> Any:
+        with _readable(self._group):
+            return {name: held for name, held in _parsed(value).items() if name != _ORDER}
+
+
 def facts_of(records: Mapping[bytes, bytes], group: str, run: str) -> dict[str, Any]:
     """Return the facts of a run, joined from their parts; other runs are not decoded, as each may have megabytes.
 
     :param records: newest value by key
     :raises NeedsPerson: a part of a fact of this run is missing or is not JSON
     """
-    return _decoded(records, group, run_prefix(group, run)).get(run, {})
+    return dict(_decoded(records, group, run_prefix(group, run)).get(run, {}))
 
 
-def history_of(records: Mapping[bytes, bytes], group: str) -> dict[str, dict[str, Any]]:
+def history_of(records: Mapping[bytes, bytes], group: str) -> dict[str, Mapping[str, Any]]:
     """Return the facts of all runs of a group by run and fact, joined from their parts.
 
     :param records: newest value by key
-    :raises NeedsPerson: a part of a fact is missing or is not JSON
+    :raises NeedsPerson: a part of a fact is missing, or a small fact is not JSON
     """
-    return _decoded(records, group, _group_prefix(group))
+    return dict(_decoded(records, group, _group_prefix(group)))
 
 
-def _decoded(records: Mapping[bytes, bytes], group: str, prefix: bytes) -> dict[str, dict[str, Any]]:
+def _decoded(records: Mapping[bytes, bytes], group: str, prefix: bytes) -> dict[str, Facts]:
     """Return the facts whose keys begin with a prefix, by run and fact."""
     start = len(_group_prefix(group))
     found = {key[start:].decode(): value for key, value in records.items() if key.startswith(prefix)}
-    history: dict[str, dict[str, Any]] = {}
-    try:
+    stored: dict[str, dict[str, bytes]] = {}
+    with _readable(group):
         for name in found:
             run, _, fact = name.rpartition("/")
             if "#" not in fact:
-                history.setdefault(run, {})[fact] = _whole(found, name)
+                stored.setdefault(run, {})[fact] = _joined(found, name)
+    return {run: Facts(group, facts) for run, facts in stored.items()}
+
+
+@contextmanager
+def _readable(group: str) -> Iterator[None]:
+    try:
+        yield
     except (KeyError, ValueError) as error:
         raise NeedsPerson(f"the journal of {group} cannot be read: {error}") from error
-    return history
 
 
 def order_of_fact(records: Mapping[bytes, bytes], group: str, run: str, fact: str) -> tuple[int, int] | None:
@@ -141,27 +191,19 @@ def order_of_fact(records: Mapping[bytes, bytes], group: str, run: str, fact: st
     :param records: newest value by key
     :returns: (0, 0) if it was written without one, as by former versions
     """
-    prefix, name = run_prefix(group, run), fact
-    if prefix + name.encode() not in records:
+    prefix = run_prefix(group, run)
+    if prefix + fact.encode() not in records:
         return None
     found = {key[len(prefix) :].decode(): value for key, value in records.items() if key.startswith(prefix)}
-    try:
-        epoch, attempt = _stored(found, name).get(_ORDER, (0, 0))
-    except (KeyError, ValueError) as error:
-        raise NeedsPerson(f"the journal of {group} cannot be read: {error}") from error
+    with _readable(group):
+        epoch, attempt = _parsed(_joined(found, fact)).get(_ORDER, (0, 0))
     return int(epoch), int(attempt)
 
 
-def _whole(found: Mapping[str, bytes], fact: str) -> Any:
-    return {name: value for name, value in _stored(found, fact).items() if name != _ORDER}
-
-
-def _stored(found: Mapping[str, bytes], fact: str) -> Any:
-    value = _parsed(found[fact])
-    # A payload is stored as a JSON object, so a number can only be the count of parts.
-    if isinstance(value, int):
-        return _parsed(b"".join(found[f"{fact}#{number}"] for number in range(value)))
-    return value
+def _joined(found: Mapping[str, bytes], fact: str) -> bytes:
+    """Return the value of a fact. It is a JSON object, so a number can only be the count of its parts."""
+    value = found[fact]
+    return b"".join(found[f"{fact}#{number}"] for number in range(int(value))) if value.isdigit() else value
 
 
 def _parsed(value: bytes) -> Any:

@@ -49,7 +49,6 @@ FIXED = (
     Setting("source.consumer.isolation.level", "read_committed", "aborted records are not copied"),
     Setting("source.consumer.auto.offset.reset", "earliest", "a partition without a position is copied from its start"),
     Setting("source.consumer.fetch.min.bytes", "1048576", "a batch, and so a transaction, holds more than one record"),
-    Setting("source.consumer.fetch.max.wait.ms", "100", "no record waits longer than this for others to come along"),
     Setting("consumer.poll.timeout.ms", "100", "how long an idle task looks away from a stop: 1000 by default"),
     Setting("emit.offset-syncs.enabled", "true", "anchors for translating the offsets of groups"),
     Setting("offset-syncs.topic.location", "target", "the map must outlive the source"),
@@ -94,6 +93,11 @@ def flow_settings(
         Setting("topics.exclude", ",".join(_EXCLUDED), "internal topics never move"),
         Setting("tasks.max", str(wanted.tasks_max), "topology: flow.tasks_max"),
         Setting("offset.lag.max", str(wanted.offset_lag_max), "topology: flow.offset_lag_max"),
+        Setting(
+            "source.consumer.fetch.max.wait.ms",
+            str(wanted.fetch_wait_ms),
+            "topology: flow.fetch_wait_ms; no record waits longer than this for others to come along",
+        ),
         Setting("replication.factor", copies, "topology: flow.replication_factor; the default would be 2"),
         Setting("offset-syncs.topic.replication.factor", copies, "as many copies as the topics have"),
         Setting(

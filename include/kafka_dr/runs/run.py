@@ -255,14 +255,14 @@ class Run(GroupContext):
         return found.to_json()
 
     @cached_property
-    def history(self) -> dict[str, dict[str, Any]]:
+    def history(self) -> dict[str, Mapping[str, Any]]:
         """Everything journaled about the group by any run, as the register held it when first asked.
 
         It is read from the register that holds every fact of this run.
         """
         return self._history_now()
 
-    def _history_now(self) -> dict[str, dict[str, Any]]:
+    def _history_now(self) -> dict[str, Mapping[str, Any]]:
         return self.clients.register(self.arbiter).history(self.group.name)
 
     @cached_property

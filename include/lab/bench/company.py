@@ -78,8 +78,10 @@ class Size:
         """Return the topology with this number of principals, for each of which every fence has its DENYs."""
         group = topology.protection_groups[PROTECTION_GROUP]
         more = tuple(f"User:bench-{number:03d}" for number in range(self.principals - len(group.principals)))
-        # Connect would do nothing but look at the topics: each look takes longer than the lab's second.
-        flow = group.flow.model_copy(update={"refresh_topics_seconds": 60}) if self.topics else group.flow
+        flow = group.flow
+        if self.topics:
+            # Connect would do nothing but look at the topics, and brokers nothing but answer that nobody has written.
+            flow = flow.model_copy(update={"refresh_topics_seconds": 60, "fetch_wait_ms": 500})
         larger = group.model_copy(update={"principals": (*group.principals, *more), "flow": flow})
         return topology.model_copy(
             update={"protection_groups": {**topology.protection_groups, PROTECTION_GROUP: larger}}

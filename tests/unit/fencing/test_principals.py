@@ -25,7 +25,7 @@ def one(
     reads: tuple[ReadVerdict, ReadVerdict] = (ReadVerdict.REFUSED, ReadVerdict.REFUSED),
     error: KafkaDrError | None = None,
 ) -> Credential:
-    def ask_writes(partitions: Any, *, seen_by: object) -> tuple[WriteAnswer, ...]:
+    def ask_writes(partitions: Any, *, seen_by: object, led: object = None) -> tuple[WriteAnswer, ...]:
         if error:
             raise error
         return tuple(WriteAnswer(p, verdict, verdict) for p, verdict in zip(partitions, writes, strict=True))

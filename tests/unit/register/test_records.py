@@ -83,6 +83,24 @@ def test_runs_and_groups_are_kept_apart() -> None:
     assert records.facts_of(values, "orders", "run-3") == {}
 
 
+def test_a_large_fact_of_another_run_is_parsed_when_it_is_asked_for() -> None:
+    broken = b'{"n": ' + b" " * 5000
+    history = records.history_of(stored("ends", {"n": 1}) | {b"run/orders/run-0/ends": broken}, "orders")
+    assert history["run-1"] == {"ends": {"n": 1}}
+    assert "ends" in history["run-0"]
+    assert "claim" not in history["run-0"]
+    assert history["run-0"].get("claim") is None
+    with pytest.raises(NeedsPerson, match="journal of orders cannot be read"):
+        history["run-0"]["ends"]
+
+
+def test_a_missing_part_of_another_run_needs_a_person() -> None:
+    values = stored("ends", {"t": "x" * 2 * records.LARGEST_PART})
+    del values[b"run/orders/run-1/ends#0"]
+    with pytest.raises(NeedsPerson, match=r"journal of orders cannot be read.*ends#0"):
+        records.history_of(values, "orders")
+
+
 def test_the_facts_of_a_run_need_no_other_run() -> None:
     values = stored("ends", {"n": 1}) | {b"run/orders/run-0/ends": b"{", b"run/orders/run-10/ends": b"{"}
     assert records.facts_of(values, "orders", "run-1") == {"ends": {"n": 1}}
