@@ -47,7 +47,7 @@ def positions_from_json(rows: Collection[Collection[Any]]) -> dict[TopicPartitio
 
 
 class JournaledPositions(Mapping[TopicPartition, int]):
-    """The same, read when it is first looked at: most seeds of flows are only counted.
+    """Offsets by partition, read from their rows when they are first looked at: of most seeds only the epoch is needed.
 
     :param rows: what :func:`positions_to_json` wrote
     """
@@ -70,6 +70,10 @@ class JournaledPositions(Mapping[TopicPartition, int]):
     def __len__(self) -> int:
         """Return how many partitions there are."""
         return len(self._rows)
+
+    def __repr__(self) -> str:
+        """Return the offsets."""
+        return repr(self._read)
 
 
 def groups_to_json(groups: Committed) -> list[dict[str, Any]]:

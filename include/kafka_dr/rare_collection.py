@@ -1,4 +1,4 @@
-"""Python's collector of cyclic garbage, while a step runs: it looks at young objects only, and less often.
+"""Python's collector of cyclic garbage, while a step runs: it looks less often, and mostly at young objects.
 
 A step at a company's size holds millions of small objects (offsets, parts of requests), and Airflow's own modules hold
 a million more. Python looks at all of them again each time their number has grown by a quarter, while applications
@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 from threading import Lock
 
 #: How many young objects there may be before the collector looks at them, how many such looks there are before it looks
-#: at older ones, and how many of those before it looks at all: never in the life of a step.
-_RARELY = (50_000, 10, 1_000_000)
+#: at older ones, and how many of those before it looks at all: only in steps that take hours.
+_RARELY = (50_000, 10, 50)
 
 
 @dataclass(slots=True)

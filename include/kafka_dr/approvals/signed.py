@@ -138,15 +138,12 @@ def unreviewed(history: Mapping[str, Mapping[str, Any]]) -> tuple[str, ...]:
 
 def _is_unreviewed(facts: Mapping[str, Any]) -> bool:
     reviewed = facts.get(REVIEWED)
-    by_nobody = {name: fact for name, fact in facts.items() if _by_nobody(name, fact)}
+    permissions = (name for name in facts if "answer." in name or name.startswith(_ERASED))
+    by_nobody = {name: facts[name] for name in permissions if facts[name].get("verified") == BY_NOBODY}
     if reviewed is None or not by_nobody:
         return bool(by_nobody)
     erased = [datetime.fromisoformat(fact["at"]) for name, fact in by_nobody.items() if name.startswith(_ERASED)]
     return bool(erased) and max(erased) > datetime.fromisoformat(reviewed["at"])
-
-
-def _by_nobody(name: str, fact: Any) -> bool:
-    return ("answer." in name or name.startswith(_ERASED)) and fact.get("verified") == BY_NOBODY
 
 
 def _erasure_statement(erasure: Mapping[str, Any], group: str, run: str) -> bytes:

@@ -120,7 +120,7 @@ def erasures_in(journal: Mapping[str, Any]) -> tuple[Erasure, ...]:
     :param journal: the facts of the unplanned failover that left the records, by name
     :raises ErasureUnreadable: one of them is not what this program writes
     """
-    found = (Erasure.from_json(fact) for name, fact in journal.items() if name.startswith(_PREFIX))
+    found = (Erasure.from_json(journal[name]) for name in journal if name.startswith(_PREFIX))
     return tuple(sorted(found, key=lambda each: each.number))
 
 

@@ -1,8 +1,8 @@
-"""Offsets of many partitions' logs, with one request to each leader and little of the processor's time.
+"""Many topics and the offsets of many partitions' logs, with few requests and little of the processor's time.
 
-librdkafka's admin client makes an object with locks for each partition that is asked for. With 3,000 of them that takes
-longer than all the brokers need to answer, and Python executes nothing else meanwhile. The requests of the protocol,
-which kafka-python sends, name all partitions of a leader at once.
+librdkafka's admin client makes an object with locks for each topic and each partition that is asked for. With 3,000 of
+them that takes longer than all the brokers need to answer, and Python executes nothing else meanwhile. The requests of
+the protocol, which kafka-python sends, name all topics, or all partitions of a leader, at once.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from kafka_dr.parallel import ask_all
 from kafka_dr.positions import TopicPartition
 from kafka_dr.waiting import wait_until
 
-#: From so many partitions on this way is the faster one.
+#: From so many topics or partitions on this way is the faster one.
 MANY = 200
 #: How long to wait until a new leader knows that it leads, in seconds.
 _LEADS_SECONDS = 1.5

@@ -32,12 +32,19 @@ class SharedRead(Generic[V]):
             shared = self._next = self._next or Future()
         if not leads:
             return shared.result()
-        with self._running:
-            with self._lock:
-                self._next = None  # who asks from now on shares the next read
-            try:
+        try:
+            with self._running:
+                self._begin(shared)
                 shared.set_result(self._read())
-            except BaseException as error:
-                shared.set_exception(error)
-                raise
+        except BaseException as error:
+            # Also if this caller is interrupted while it waits for its turn: nobody else would ever read.
+            self._begin(shared)
+            shared.set_exception(error)
+            raise
         return shared.result()
+
+    def _begin(self, shared: Future[V]) -> None:
+        """Let who asks from now on share the next read."""
+        with self._lock:
+            if self._next is shared:
+                self._next = None

@@ -17,7 +17,6 @@ from kafka_dr.clusters.errors import ClusterError, NotAuthorized, NotFound, Stal
 from kafka_dr.clusters.many_partitions import MANY, ManyPartitions, once_led
 from kafka_dr.clusters.model import ClusterIdentity, Topic
 from kafka_dr.clusters.session import ClusterSession
-from kafka_dr.clusters.shared_read import SharedRead
 from kafka_dr.positions import TopicPartition
 
 #: The version of the protocol's answer from which on it has topic ids (KIP-516).
@@ -37,7 +36,6 @@ class Topics:
     def __init__(self, session: ClusterSession) -> None:
         self._session = session
         self._many = ManyPartitions(session)
-        self._listing = SharedRead(self._listed_now)
 
     def identity(self) -> ClusterIdentity:
         """Return which cluster answers.
@@ -64,7 +62,7 @@ class Topics:
     def led(self, wanted: Callable[[str], bool]) -> dict[TopicPartition, int]:
         """Return the same partitions in order, each with the broker that leads it; -1 where none does.
 
-        One answer has them all: to describe a thousand topics takes several times as long.
+        One answer has them all.
         """
         leaders = {
             name: {number: topic.partitions[number].leader for number in sorted(topic.partitions)}
@@ -79,10 +77,6 @@ class Topics:
         }
 
     def _all(self) -> Mapping[str, TopicMetadata]:
-        """Return every topic; who asks while another caller waits for the answer shares the next one."""
-        return self._listing()
-
-    def _listed_now(self) -> Mapping[str, TopicMetadata]:
         with translated(self._session.label, "list the topics"):
             found: Mapping[str, TopicMetadata] = self._session.admin.list_topics(
                 timeout=self._session.request_seconds

@@ -18,6 +18,7 @@ from kafka_dr.clock import Clock
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.failover.runner import try_step
 from kafka_dr.failover.switch_rules import NextMove, RunProgress, StepFailure, after_failure, at_start, run_progress
+from kafka_dr.rare_collection import garbage_collected_rarely
 from kafka_dr.register import Verb
 from kafka_dr.runs.background import BackgroundCall
 from kafka_dr.runs.clients import Clients
@@ -78,7 +79,9 @@ def switch(request: RunRequest, clients: Clients, watch: SwitchWatch) -> tuple[S
         watch=watch,
     )
     try:
-        return course.run()
+        # Between two steps applications wait, too.
+        with garbage_collected_rarely():
+            return course.run()
     except SwitchStopped:
         show_end(clients, request.protection_group, request.run)
         raise

@@ -147,11 +147,10 @@ def _writes(
     if not partitions:
         return Check(name, "unknown", f"no partition leader could be asked: the group has no topics on {cluster.name}")
 
-    known = iter([led])
-
     def ask() -> tuple[WriteAnswer, ...]:
-        # Whoever is asked again may have a new leader.
-        return cluster.write_permission.ask(partitions, seen_by=seen_by.topics, led=next(known, None))
+        nonlocal led
+        known, led = led, None  # before the next question they are looked up
+        return cluster.write_permission.ask(partitions, seen_by=seen_by.topics, led=known)
 
     try:
         answers = _until(ask, lambda found: all(a.verdict in expected.good for a in found), clock, deadline_seconds)

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
-from functools import partial
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
-from kafka_dr import parallel
 from kafka_dr.audit import STAMPING, FindingKind, Frontier, Verified, may_still_come, stamped_topics, times_lost
 from kafka_dr.clock import Clock
 from kafka_dr.clusters import TopicPartition
-from kafka_dr.errors import KafkaDrError
 from kafka_dr.group_offsets import verification
 from kafka_dr.outcomes import Check
 from kafka_dr.replication import ConnectorNotFound
@@ -24,24 +21,12 @@ T = TypeVar("T")
 Ends = Mapping[TopicPartition, int]
 
 
-class CopyProgress(Protocol):
-    """Asks how far copying is, now."""
-
-    def positions(self) -> Ends:
-        """Return what is next to be copied, by source partition; a partition that is not in it has copied nothing."""
-        ...
-
-    def target_ends(self, partitions: Collection[TopicPartition]) -> Ends:
-        """Return the target's high watermarks of those of the partitions that it has."""
-        ...
-
-
 @dataclass(frozen=True, slots=True)
 class Reached:
     """How far copying was before the logs were compared.
 
-    :param positions: see :meth:`CopyProgress.positions`
-    :param target_ends: see :meth:`CopyProgress.target_ends`; asked after the positions
+    :param positions: next to be copied, by source partition; a partition that is not in it has copied nothing
+    :param target_ends: the target's high watermarks, asked after the positions
     """
 
     positions: Ends
@@ -65,25 +50,29 @@ class NearHead:
 def advance(run: Run) -> NearHead:
     """Verify up to the source's ends of this moment, as far as the flow gets there within a short time."""
     ends = run.operator(run.source).topics.last_stable_offsets(run.partitions(run.source))
-    return look(ends, verification.frontier(run), _ProgressOf(run), clock=run.clock)
+    return look(ends, verification.frontier(run), lambda short: _reached(run, short), clock=run.clock)
 
 
-def look(ends: Ends, frontier: Frontier, progress: CopyProgress, *, clock: Clock) -> NearHead:
+def look(
+    ends: Ends, frontier: Frontier, reached: Callable[[Collection[TopicPartition]], Reached], *, clock: Clock
+) -> NearHead:
     """Compare until everything up to the ends is found, or the time for that is over.
 
-    If records are missing, both logs are compared again after the flow has said how far it is, so that a record that is
-    copied meanwhile is not taken for lost. The flow is asked during the first comparison already, as its answer takes
-    as long. If nothing is missing, that answer is not needed.
+    If records are missing, the flow is asked first and both logs are compared again afterwards, so that a record that
+    is copied meanwhile is not taken for lost. If nothing is missing, the flow need not be asked. Its answer takes
+    longer than a second comparison, in whose time nearly all that was just written is copied.
+
+    :param reached: asks how far the copying of these partitions is
     """
-    verified, asked = parallel.at_once(lambda: frontier.advance(ends), lambda: _asked(progress))
+    verified = frontier.advance(ends)
+    if _missing(verified):
+        verified = frontier.advance(ends)
     if not _missing(verified):
         return NearHead(ends, verified)
-    positions = iter([asked])
 
     def compare_again() -> tuple[Mapping[TopicPartition, Verified], Reached]:
         nonlocal verified
-        reached = next(positions, None) or _asked(progress)
-        then = Reached(reached(), progress.target_ends(_missing(verified)))
+        then = reached(_missing(verified))
         verified = frontier.advance(ends)
         return verified, then
 
@@ -95,19 +84,6 @@ def look(ends: Ends, frontier: Frontier, progress: CopyProgress, *, clock: Clock
         pause_seconds=SHORT_PAUSE_SECONDS,
     )
     return _judged(ends, verified, then)
-
-
-def _asked(progress: CopyProgress) -> Callable[[], Ends]:
-    """Ask how far the flow is, and return what gives the answer, or raises the error, to who needs it."""
-    try:
-        positions = progress.positions()
-    except KafkaDrError as error:
-        return partial(_raise, error)
-    return lambda: positions
-
-
-def _raise(error: KafkaDrError) -> Ends:
-    raise error
 
 
 def _judged(ends: Ends, verified: Mapping[TopicPartition, Verified], then: Reached) -> NearHead:
@@ -130,23 +106,14 @@ def _missing(verified: Mapping[TopicPartition, Verified]) -> set[TopicPartition]
     return {p for p, found in verified.items() if found.finding and found.finding.kind is FindingKind.MISSING}
 
 
-@dataclass(frozen=True, slots=True)
-class _ProgressOf:
-    """The progress of a run's flow."""
-
-    run: Run
-
-    def positions(self) -> Ends:
-        """Ask the flow; a connector that does not exist has copied nothing, and all is still to come."""
-        try:
-            return self.run.clients.replicator(self.run.flow).positions()
-        except ConnectorNotFound:
-            return {}
-
-    def target_ends(self, partitions: Collection[TopicPartition]) -> Ends:
-        """Ask the target."""
-        on_target = set(self.run.partitions(self.run.target))
-        return self.run.operator(self.run.target).topics.high_watermarks(on_target & set(partitions))
+def _reached(run: Run, partitions: Collection[TopicPartition]) -> Reached:
+    """Ask the flow, then the target; a connector that does not exist has copied nothing, and all is still to come."""
+    try:
+        positions = run.clients.replicator(run.flow).positions()
+    except ConnectorNotFound:
+        positions = {}
+    on_target = set(run.partitions(run.target))
+    return Reached(positions, run.operator(run.target).topics.high_watermarks(on_target & set(partitions)))
 
 
 def still_missing(ask: Callable[[], list[T]], *, clock: Clock, seconds: float) -> list[T]:

@@ -56,14 +56,12 @@ class OffsetsNow:
     :param ends: high watermarks of the source, asked after the committed offsets: a group that just read on is not
         taken for one past the end
     :param begins: where this direction began, or the log does; next to read on the source
-    :param deleted: the log starts of the target; of the partitions that the copy is verified of
     :param earlier: how sure the offsets before ``begins`` are, by group
     """
 
     committed: Committed
     ends: Mapping[TopicPartition, int]
     begins: Mapping[TopicPartition, int]
-    deleted: Mapping[TopicPartition, int]
     earlier: Mapping[str, Kind]
 
 
@@ -75,16 +73,13 @@ def offsets_now(run: Run) -> OffsetsNow:
     # The check of all groups names one that cannot be read. It does not keep the others from being judged.
     committed, _ = read_positions(run)
     partitions = {p for offsets in committed.values() for p in offsets}
-    source, target = run.operator(run.source).topics, run.operator(run.target).topics
-    ends, log_starts, deleted = parallel.at_once(
-        lambda: source.high_watermarks(partitions),
-        lambda: source.log_starts(partitions),
-        lambda: target.log_starts(partitions & set(run.partitions(run.source))),
+    topics, starts = run.operator(run.source).topics, _starts(run)[1]
+    ends, log_starts = parallel.at_once(
+        lambda: topics.high_watermarks(partitions), lambda: topics.log_starts(partitions)
     )
-    starts = _starts(run)[1]
     begins = {p: max(starts[p].source if p in starts else 0, log_starts[p]) for p in partitions}
     earlier = _those(committed, lambda p, offset: offset < begins[p])
-    return OffsetsNow(committed, ends, begins, deleted, _translated_kinds(run, earlier))
+    return OffsetsNow(committed, ends, begins, _translated_kinds(run, earlier))
 
 
 def predicted_classes(run: Run, verified: Mapping[TopicPartition, Verified], now: OffsetsNow) -> dict[str, Kind]:
@@ -92,13 +87,15 @@ def predicted_classes(run: Run, verified: Mapping[TopicPartition, Verified], now
 
     From where the direction began up to the frontier every record was matched one by one, so an offset there has
     exactly one translation; the drain matches what is after the frontier before it is needed. Offsets before that, of
-    an earlier direction, were translated with :func:`offsets_now`. Offsets before the frontier in a partition of which
-    the target has deleted records are translated now, because a group may not have read those yet.
+    an earlier direction, were translated with :func:`offsets_now`. Translated now is what no frontier covers, and what
+    is before the frontier in a partition of which the target has deleted records, because a group may not have read
+    those yet.
     """
+    deleted = run.operator(run.target).topics.log_starts(now.ends.keys() & verified.keys())
 
     def is_left(partition: TopicPartition, offset: int) -> bool:
         found = verified.get(partition)
-        matched = found is not None and matched_for(offset, found, deleted=now.deleted[partition])
+        matched = found is not None and matched_for(offset, found, deleted=deleted[partition])
         return offset >= now.begins[partition] and not matched
 
     classes: dict[str, Kind] = {group: "exact" for group, offsets in sorted(now.committed.items()) if offsets}

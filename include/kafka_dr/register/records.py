@@ -161,7 +161,7 @@ def history_of(records: Mapping[bytes, bytes], group: str) -> dict[str, Mapping[
     :param records: newest value by key
     :raises NeedsPerson: a part of a fact is missing, or a small fact is not JSON
     """
-    return dict(_decoded(records, group, _group_prefix(group)))
+    return {**_decoded(records, group, _group_prefix(group))}
 
 
 def _decoded(records: Mapping[bytes, bytes], group: str, prefix: bytes) -> dict[str, Facts]:
@@ -179,6 +179,7 @@ def _decoded(records: Mapping[bytes, bytes], group: str, prefix: bytes) -> dict[
 
 @contextmanager
 def _readable(group: str) -> Iterator[None]:
+    """Turn a part that is missing, and a value that is no JSON, into an error for a person."""
     try:
         yield
     except (KeyError, ValueError) as error:

@@ -119,9 +119,9 @@ def waiting_in(journals: Iterable[Mapping[str, Any]]) -> tuple[UnfiledStep, ...]
     """
     newest: dict[str, Mapping[str, Any]] = {}
     for facts in journals:
-        for name, fact in facts.items():
+        for name in facts:
             if name.startswith(_PREFIX) and "filed" not in newest.get(name, {}):
-                newest[name] = fact
+                newest[name] = facts[name]
     found = [
         UnfiledStep(name, int(fact["number"]), str(fact["step"]), fact["record"])
         for name, fact in newest.items()

@@ -60,7 +60,7 @@ class FlowSpec(Section):
     offset_lag_max: Annotated[int, Field(ge=0, strict=True)] = Field(
         default=100, description="after how many records an offset sync is written; 0 for each record"
     )
-    fetch_wait_ms: Annotated[int, Field(ge=1, le=10_000, strict=True)] = Field(
+    fetch_wait_ms: Annotated[int, Field(ge=1, le=500, strict=True)] = Field(
         default=100, description="how long the source waits for a megabyte before it sends what it has, in milliseconds"
     )
     replication_factor: Annotated[int, Field(ge=1, le=32767, strict=True)] = Field(

@@ -49,3 +49,27 @@ def test_a_read_that_fails_fails_for_all_who_share_it_and_the_next_one_reads_aga
     with pytest.raises(OSError, match="no answer"):
         shared()
     assert shared() == 7
+
+
+class _InterruptedOnce:
+    """A lock whose first owner is interrupted while it waits."""
+
+    def __init__(self) -> None:
+        self.interrupts = 1
+
+    def __enter__(self) -> None:
+        if self.interrupts:
+            self.interrupts = 0
+            raise KeyboardInterrupt
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+
+def test_a_caller_that_is_interrupted_before_it_reads_leaves_nobody_waiting() -> None:
+    shared = SharedRead(lambda: 7)
+    shared._running = _InterruptedOnce()  # type: ignore[assignment]
+    with pytest.raises(KeyboardInterrupt):
+        shared()
+    with ThreadPoolExecutor(1) as pool:
+        assert pool.submit(shared).result(30) == 7

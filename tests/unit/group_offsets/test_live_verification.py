@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from threading import Lock
 
 import pytest
 from hypothesis import given, settings
@@ -13,7 +12,7 @@ from hypothesis import strategies as st
 from kafka_dr.audit import Entry, FindingKind, Verified, Walk
 from kafka_dr.clock import ManualClock
 from kafka_dr.clusters import OffsetRange, TopicPartition
-from kafka_dr.group_offsets.live_verification import NearHead, look, still_missing
+from kafka_dr.group_offsets.live_verification import NearHead, Reached, look, still_missing
 
 PARTITION = TopicPartition("orders", 0)
 
@@ -34,17 +33,15 @@ class HiddenCopies:
     visible: int = 0
     target: list[Entry] = field(default_factory=list)
     now: float = 0.0
-    lock: Lock = field(default_factory=Lock)
 
     def go_on(self) -> None:
-        with self.lock:
-            for _ in range(self.steps.pop() if self.steps else 0):
-                if self.position < self.records:
-                    if self.position not in self.passes_over:
-                        self.target.append(Entry(len(self.target), b"%d" % self.position))
-                    self.position += 1
-            # What was shown once is never hidden again.
-            self.visible = max(self.visible, len(self.target) - (self.hidden.pop() if self.hidden else 0))
+        for _ in range(self.steps.pop() if self.steps else 0):
+            if self.position < self.records:
+                if self.position not in self.passes_over:
+                    self.target.append(Entry(len(self.target), b"%d" % self.position))
+                self.position += 1
+        # What was shown once is never hidden again.
+        self.visible = max(self.visible, len(self.target) - (self.hidden.pop() if self.hidden else 0))
 
     def advance(self, until: Mapping[TopicPartition, int]) -> Mapping[TopicPartition, Verified]:
         self.go_on()
@@ -62,13 +59,11 @@ class HiddenCopies:
             walk.look(source[here.start : here.end], self.target[there.start : there.end])
         return {PARTITION: walk.verified}
 
-    def positions(self) -> Mapping[TopicPartition, int]:
+    def reached(self, partitions: Collection[TopicPartition]) -> Reached:
         self.go_on()
-        return {PARTITION: self.position}
-
-    def target_ends(self, partitions: Collection[TopicPartition]) -> Mapping[TopicPartition, int]:
+        position = self.position
         self.go_on()
-        return dict.fromkeys(partitions, len(self.target))
+        return Reached({PARTITION: position}, dict.fromkeys(partitions, len(self.target)))
 
     # A clock on which each sleep takes half a second.
     def monotonic(self) -> float:
@@ -78,7 +73,7 @@ class HiddenCopies:
         self.now += 0.5
 
     def near_head(self) -> NearHead:
-        return look({PARTITION: self.records}, self, self, clock=self)  # type: ignore[arg-type]
+        return look({PARTITION: self.records}, self, self.reached, clock=self)  # type: ignore[arg-type]
 
 
 FLOWS = st.builds(

@@ -47,6 +47,8 @@ Question = Callable[[Run], Check | tuple[Check, ...]]
 
 #: How long a flow may leave a waiting record uncopied before it counts as stuck.
 _STUCK_SECONDS = 5.0
+#: After a longer comparison it is asked again what groups have committed.
+_LONG_SECONDS = 5.0
 #: How long tasks may be assigned to no worker: Connect assigns all of them again when anybody adds a connector.
 _REBALANCE_SECONDS = 5.0
 
@@ -156,10 +158,11 @@ def _target_can_be_opened(run: Run) -> Check:
 
 def _copy(run: Run) -> tuple[Check, ...]:
     """Verify the copy near the head; the result shows whether the flow moves and whether offsets can be translated."""
-    near, offsets = parallel.at_once(
-        lambda: live_verification.advance(run),
-        lambda: verification.offsets_now(run),
-    )
+    began = run.clock.monotonic()
+    near, offsets = parallel.at_once(lambda: live_verification.advance(run), lambda: verification.offsets_now(run))
+    if run.clock.monotonic() - began > _LONG_SECONDS:
+        # Groups have read on since, and what is approved has to hold when it is claimed.
+        offsets = verification.offsets_now(run)
     ends, verified = near.ends, near.verified
     return parallel.at_once(
         lambda: _asked(run, "flow_moves", lambda run: _flow_moves(run, ends, verified))[0],

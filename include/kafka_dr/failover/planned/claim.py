@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from kafka_dr import parallel
 from kafka_dr.approvals import approval, decision
 from kafka_dr.approvals.claiming import answer_permits, claim_fact
 from kafka_dr.approvals.journaled import journal_of
@@ -64,10 +63,8 @@ def act(run: Run) -> Mapping[str, Any]:
         approved_by=answer.responder,
         at=run.clock.now(),
     )
-    parallel.at_once(
-        lambda: run.write_fact("inputs", run.read_inputs()),
-        lambda: run.write_fact("claim", claim_fact(run, state, [answer])),
-    )
+    run.write_fact("inputs", run.read_inputs())
+    run.write_fact("claim", claim_fact(run, state, [answer]))
     run.clients.register(run.source).compare_and_set(before, state)
     run.clients.register(run.target).copy(state)
     return {**claimed_facts(state), **missed}
