@@ -30,7 +30,6 @@ PRELOADED = (
     "kafka_dr.failover.ask_approval",
     "kafka_dr.failover.roll_back",
     "kafka_dr.failover.switch",
-    "kafka_dr.offsets.syncs.parquet",
     "kafka_dr_airflow.links",
     "kafka_dr_airflow.operators.failover_step",
     "kafka_dr_airflow.operators.outcome",

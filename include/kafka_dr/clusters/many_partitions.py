@@ -31,7 +31,6 @@ _LEADS_SECONDS = 1.5
 #: Leaders say which of them is the newer one from this version on (KIP-320); ListOffsets with their epoch, too.
 _WITH_EPOCHS, _ASKED_WITH_EPOCHS = 7, 4
 
-
 T = TypeVar("T")
 
 

@@ -109,6 +109,4 @@ def newest_seed(history: History, state: RegisterState) -> FlowSeed | None:
 
     :param history: everything journaled about the group, by run and fact
     """
-    facts = (found[FLOW_SEED] for found in history.values() if FLOW_SEED in found)
-    known = [fact for fact in facts if int(fact["epoch"]) <= state.epoch]
-    return FlowSeed.from_json(max(known, key=lambda fact: int(fact["epoch"]))) if known else None
+    return newest(seed for seed in journaled_seeds(history).values() if seed.epoch <= state.epoch)

@@ -161,10 +161,10 @@ def history_of(records: Mapping[bytes, bytes], group: str) -> dict[str, Mapping[
     :param records: newest value by key
     :raises NeedsPerson: a part of a fact is missing, or a small fact is not JSON
     """
-    return {**_decoded(records, group, _group_prefix(group))}
+    return _decoded(records, group, _group_prefix(group))
 
 
-def _decoded(records: Mapping[bytes, bytes], group: str, prefix: bytes) -> dict[str, Facts]:
+def _decoded(records: Mapping[bytes, bytes], group: str, prefix: bytes) -> dict[str, Mapping[str, Any]]:
     """Return the facts whose keys begin with a prefix, by run and fact."""
     start = len(_group_prefix(group))
     found = {key[start:].decode(): value for key, value in records.items() if key.startswith(prefix)}
