@@ -9,8 +9,8 @@ Where they do not
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Callable, Collection, Mapping
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from kafka_dr import parallel
 from kafka_dr.clusters import Acl, TopicPartition
@@ -23,17 +23,21 @@ if TYPE_CHECKING:
 
 #: Which role asks: the probe, which is fenced as the applications are, or the replicator.
 Asking = Literal["probe", "replicator"]
+#: The partitions of a protection group, each with the broker that leads it; -1 where none does.
+Led: TypeAlias = Mapping[TopicPartition, int]
 
 
 class FenceProofs:
     """Asks the brokers of one cluster what they refuse and allow.
 
     :param seconds: how long brokers get to act on a change that they have acknowledged
+    :param led: the group's partitions as they were looked up right before; ``None``: they are looked up
     """
 
-    def __init__(self, context: GroupContext, cluster: str, *, seconds: float) -> None:
+    def __init__(self, context: GroupContext, cluster: str, *, seconds: float, led: Led | None = None) -> None:
         self._context = context
         self._cluster = cluster
+        self._led = led
         self._by_acls = context.decides_by_acls(cluster)
         # Rules of a cloud take as long as its owners say; brokers that were given ACLs take milliseconds.
         self._seconds = seconds if self._by_acls else max(seconds, context.rules_need_seconds(cluster))
@@ -89,7 +93,7 @@ class FenceProofs:
 
         def as_role() -> Check:
             operator = self._context.operator(self._cluster)
-            led = operator.topics.led(self._context.group.owns_topic)
+            led = self._context.led(self._cluster) if self._led is None else self._led
             return prove(
                 self._context.clients.cluster(self._cluster, by),
                 led.keys(),

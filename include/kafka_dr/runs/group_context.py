@@ -20,7 +20,7 @@ from kafka_dr.register.flow_seed import FlowSeed
 from kafka_dr.register.taken_over import taken_over_by
 from kafka_dr.runs import register_read, topics_of_patterns, unfiled
 from kafka_dr.runs.clients import Clients
-from kafka_dr.runs.fence_proofs import Asking, FenceProofs
+from kafka_dr.runs.fence_proofs import Asking, FenceProofs, Led
 from kafka_dr.runs.read_cache import ReadCache
 from kafka_dr.runs.register_guard import Condition, RegisterGuard
 from kafka_dr.runs.request import StepName
@@ -108,13 +108,23 @@ class GroupContext:
         for cluster in self.group.clusters:
             self.clients.cluster(cluster, "audit").connect_reader()
 
-    def writes_refused(self, cluster: str, *, by: Asking = "probe") -> Check:
-        """Ask every leader of the group's partitions, now, and say whether each refuses a write."""
-        return self._proofs(cluster).writes_refused(by)
+    def led(self, cluster: str) -> dict[TopicPartition, int]:
+        """Return the same partitions, now, each with the broker that leads it; -1 where none does."""
+        return self.operator(cluster).topics.led(self.group.owns_topic)
 
-    def writes_allowed(self, cluster: str, *, by: Asking = "probe") -> Check:
-        """Ask every leader of the group's partitions, now, and say whether each would take a write."""
-        return self._proofs(cluster).writes_allowed(by)
+    def writes_refused(self, cluster: str, *, by: Asking = "probe", led: Led | None = None) -> Check:
+        """Ask every leader of the group's partitions, now, and say whether each refuses a write.
+
+        :param led: what :meth:`led` returned right before, for several questions; ``None``: it is looked up
+        """
+        return self._proofs(cluster, led).writes_refused(by)
+
+    def writes_allowed(self, cluster: str, *, by: Asking = "probe", led: Led | None = None) -> Check:
+        """Ask every leader of the group's partitions, now, and say whether each would take a write.
+
+        :param led: what :meth:`led` returned right before, for several questions; ``None``: it is looked up
+        """
+        return self._proofs(cluster, led).writes_allowed(by)
 
     def writes_authorized(self, cluster: str) -> Check:
         """Ask every leader of the group's partitions, now, and say whether every authorizer lets the probe write."""
@@ -143,8 +153,8 @@ class GroupContext:
             return self.writes_refused(cluster)
         return self.denies_present(cluster, denies)
 
-    def _proofs(self, cluster: str) -> FenceProofs:
-        return FenceProofs(self, cluster, seconds=PROOF_SECONDS)
+    def _proofs(self, cluster: str, led: Led | None = None) -> FenceProofs:
+        return FenceProofs(self, cluster, seconds=PROOF_SECONDS, led=led)
 
     def rules_in_force(self, cluster: str) -> frozenset[Acl]:
         """Return the access rules that are in force on a cluster, now; the DENYs of fences are among them."""

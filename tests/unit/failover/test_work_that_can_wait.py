@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from datetime import UTC, datetime
+from threading import Event
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -18,6 +19,7 @@ from kafka_dr.fencing import plan
 from kafka_dr.group_offsets import other_topics
 from kafka_dr.outcomes import Check
 from kafka_dr.register import Phase
+from kafka_dr.runs.background import BackgroundCall
 from kafka_dr.runs.executor import Executor
 from kafka_dr.topology import load
 from lab.layout import PROJECT
@@ -63,6 +65,27 @@ def run(changes: Changes) -> Any:
     )
 
 
+def answered(layout: dict[str, Any]) -> BackgroundCall[GroupLayout]:
+    return BackgroundCall("east", lambda: cast("GroupLayout", SimpleNamespace(to_json=lambda: layout)))
+
+
+def layout_journaled(
+    monkeypatch: pytest.MonkeyPatch,
+    run: Any,
+    looking: BackgroundCall[GroupLayout],
+    *,
+    freezing: Callable[[], object] = lambda: None,
+) -> Any:
+    """Journal what is frozen, and return what that says about the topics."""
+    written: dict[str, Any] = {}
+    run.write_fact = lambda fact, payload: written.update({fact: payload})
+    run.group = SimpleNamespace(owns_topic=lambda _: True, groups_policy=SimpleNamespace(left_behind=()))
+    monkeypatch.setattr(drain, "_freeze", lambda _: freezing() or {})
+    monkeypatch.setattr(other_topics, "of_frozen", lambda *_: ())
+    drain.journal_frozen(run, {}, looking)
+    return written["drained"]["layout"]
+
+
 def test_the_route_does_not_wait_for_the_right_to_change_topics(run: Any, changes: Changes) -> None:
     assert open_target.lift_fence(run) == AT
     assert changes.lifted == [plan.work_denies(run.group)]
@@ -77,12 +100,26 @@ def test_a_source_whose_topics_cannot_be_read_is_drained_all_the_same(
         raise TryAgain("east does not say since when its records are there")
 
     monkeypatch.setattr(GroupLayout, "seen", silent)
-    assert drain.deny_changes(run) is None
+    looking = drain.deny_changes(run)
     assert changes.added == [plan.change_fence(run.group)]
+    assert layout_journaled(monkeypatch, run, looking) is None
 
     run.journal = {"drained": {"layout": None}}
     said = old_side_unchanged(run)
     assert (said.outcome, "were not journaled" in said.detail) == ("excused", True)
+
+
+def test_groups_are_frozen_while_the_source_still_says_which_topics_it_has(
+    monkeypatch: pytest.MonkeyPatch, run: Any
+) -> None:
+    frozen = Event()
+
+    def seen(*_: object) -> Any:
+        assert frozen.wait(10), "the groups are frozen only after this answer"
+        return SimpleNamespace(to_json=lambda: {"topics": []})
+
+    monkeypatch.setattr(GroupLayout, "seen", seen)
+    assert layout_journaled(monkeypatch, run, drain.deny_changes(run), freezing=frozen.set) == {"topics": []}
 
 
 @pytest.mark.parametrize("silent", [False, True])
@@ -124,18 +161,10 @@ def test_a_drain_that_is_run_again_keeps_the_first_look_at_the_topics(
     monkeypatch: pytest.MonkeyPatch, run: Any
 ) -> None:
     """A later one would hide what was changed between the two."""
-    written: dict[str, Any] = {}
     run.journal = {"drained": {"layout": {"first": True}}}
-    run.write_fact = lambda fact, payload: written.update({fact: payload})
-    run.group = SimpleNamespace(owns_topic=lambda _: True, groups_policy=SimpleNamespace(left_behind=()))
-    monkeypatch.setattr(drain, "_freeze", lambda _: {})
-    monkeypatch.setattr(other_topics, "of_frozen", lambda *_: ())
-    later = SimpleNamespace(to_json=lambda: {"first": False})
-    drain.journal_frozen(run, {}, later)  # type: ignore[arg-type]
-    assert written["drained"]["layout"] == {"first": True}
+    assert layout_journaled(monkeypatch, run, answered({"first": False})) == {"first": True}
     run.journal = {}
-    drain.journal_frozen(run, {}, later)  # type: ignore[arg-type]
-    assert written["drained"]["layout"] == {"first": False}
+    assert layout_journaled(monkeypatch, run, answered({"first": False})) == {"first": False}
 
 
 def test_connect_is_asked_once_by_each_process_to_stop_a_flow(run: Any) -> None:

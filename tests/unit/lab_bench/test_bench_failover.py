@@ -61,10 +61,18 @@ def test_the_report_says_how_many_times_as_long_the_large_group_takes() -> None:
         "planned_verified": 2.5,
         "unplanned_outage": 2.0,
         "unplanned_verified": 2.5,
+        "longest_planned_outage": 2.0,
     }
     assert report["held"]
     assert report["reached"]
     assert report["goals"]["planned_outage_ratio"] == {"measured": 2.0, "at_most": 3.0}
+
+
+def test_medians_are_compared_and_the_longest_failovers_next_to_them() -> None:
+    demo, company = measured(2.0), measured(5.0)
+    company["planned"] = [{**company["unplanned"], "write_outage_seconds": each} for each in (4.0, 9.0, 4.4, 4.2)]
+    report = as_json({"demo": demo, "company": company}, brokers=3)
+    assert (report["ratios"]["planned_outage"], report["ratios"]["longest_planned_outage"]) == (2.15, 4.5)
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
+from kafka_dr import parallel
 from kafka_dr.errors import Refused, TryAgain
 from kafka_dr.group_offsets import committed_positions, other_topics
 from kafka_dr.group_offsets.translation_basis import basis_of
@@ -77,7 +79,8 @@ def prove(run: Run) -> Sequence[Check]:
     translated = translations_from_json(_fresh(run))
     wanted = to_commit(translated)
     found = run.operator(run.target).groups.offsets(wanted, require_stable=True)
-    ends = run.operator(run.target).topics.high_watermarks({p.partition for p in translated})
+    ends = positions_from_json(run.fact("target_ends")["ends"])  # open_target proves that they have not moved
+    ends |= run.operator(run.target).topics.high_watermarks({p.partition for p in translated} - ends.keys())
     kinds = Counter(each.kind for each in translated)
     counted = ", ".join(f"{number} {kind}" for kind, number in kinds.items()) or "none to set"
     wrong, past, late = not_read_back(wanted, found), past_end(wanted, ends), _late(translated)
@@ -119,11 +122,14 @@ def _translate(run: Run) -> list[TranslatedOffset]:
     committed = groups_from_json(run.fact("drained")["group_offsets"])
     source, target = (positions_from_json(run.fact(name)["ends"]) for name in ("source_ends", "target_ends"))
     empty = {p for p, end in source.items() if end == 0 == target.get(p)}
-    basis = basis_of(run)
-    translated = translate(basis, committed, run.group.groups_policy)
+    # Nobody can write to either log. open_target asks both again, and does not hand over if one has moved.
+    basis = replace(basis_of(run), ends=(positions_from_json(run.fact("drained")["source_ends"]), target))
+    translated, stale = parallel.at_once(
+        lambda: translate(basis, committed, run.group.groups_policy),
+        lambda: committed_positions.stale_offsets(run, committed),
+    )
     translated += starts_of_empty(committed, empty)
     known = {(each.group, each.partition) for each in translated}
-    stale = committed_positions.stale_offsets(run, committed)
     return [*translated, *(each for each in stale if (each.group, each.partition) not in known)]
 
 

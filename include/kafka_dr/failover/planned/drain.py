@@ -29,11 +29,14 @@ from kafka_dr.named_rows import (
 from kafka_dr.outcomes import Check
 from kafka_dr.positions import Committed
 from kafka_dr.register import Phase
+from kafka_dr.runs.background import BackgroundCall
 from kafka_dr.runs.run import Run
 from kafka_dr.waiting import SHORT_PAUSE_SECONDS, wait_until
 
 #: A group whose offset has not moved for this long is not waited for: applications commit a few times a second.
 _IDLE_SECONDS = 0.3
+#: How long the source may take to say which topics it has.
+_LAYOUT_SECONDS = 10.0
 
 
 def intent(run: Run) -> Sequence[str]:
@@ -51,7 +54,7 @@ def act(run: Run) -> Mapping[str, Any]:
     """Drain, compare, freeze, and journal the groups' offsets."""
     ends = source_ends(run)
     seconds = run.group.timing.step_deadline_seconds
-    (verified, waiting), (seen, kept) = parallel.at_once(
+    (verified, waiting), (seen, looking) = parallel.at_once(
         lambda: parallel.at_once(
             lambda: wait_for_copy(run, ends, seconds=seconds), lambda: _wait_for_groups(run, ends)
         ),
@@ -63,7 +66,7 @@ def act(run: Run) -> Mapping[str, Any]:
             f"the copy on {run.target} is not equal to {run.source}, so nothing is handed over. {tail.detail}"
         )
     _refuse_outside_topics(run, seen)
-    frozen, _ = parallel.at_once(lambda: journal_frozen(run, ends, kept, seen), lambda: _ask_flow_to_stop(run))
+    frozen, _ = parallel.at_once(lambda: journal_frozen(run, ends, looking, seen), lambda: _ask_flow_to_stop(run))
     return {
         "verified": verification.to_json(verified),
         "groups_short_of_the_end": rows_of(waiting, **GROUPS_LEFT),
@@ -84,26 +87,26 @@ class FrozenGroups:
     elsewhere: tuple[Elsewhere, ...]
 
 
-def deny_changes(run: Run) -> GroupLayout | None:
-    """Add the change fence, and return which topics there are after it; ``None`` if the source does not answer.
+def deny_changes(run: Run) -> BackgroundCall[GroupLayout]:
+    """Add the change fence, and begin to look which topics there are after it.
 
     This runs while longer work is done, and writes are already refused. The layout is compared only in the report: no
     run is undone for it while applications wait.
     """
     run.acl_changes(run.source, run.guard(Phase.SWITCHING)).add(plan.change_fence(run.group))
-    try:
-        return GroupLayout.seen(run, run.source)
-    except KafkaDrError:
-        return None
+    return BackgroundCall(run.source, lambda: GroupLayout.seen(run, run.source))
 
 
 def journal_frozen(
-    run: Run, ends: Mapping[TopicPartition, int], kept: GroupLayout | None, seen: Sequence[Elsewhere] = ()
+    run: Run,
+    ends: Mapping[TopicPartition, int],
+    looking: BackgroundCall[GroupLayout] | None,
+    seen: Sequence[Elsewhere] = (),
 ) -> FrozenGroups:
     """Freeze the groups and journal their offsets, with the log ends up to which all was compared.
 
     :param ends: these log ends of the source, by partition
-    :param kept: which topics the source has after its fence; ``None`` if it did not answer
+    :param looking: at the topics that the source has after its change fence; ``None`` if that is not complete
     :param seen: what the groups' members read outside the protection group right before
     :raises Refused: a group has begun to read outside, and the policy does not permit that
     """
@@ -122,10 +125,20 @@ def journal_frozen(
             "elsewhere": [row.to_json() for row in outside],
             **left_to_do.journaled_starts(run, run.source),
             # The first look counts: a later one would hide what was changed in between.
-            "layout": run.journal.get("drained", {}).get("layout") or (kept.to_json() if kept else None),
+            "layout": run.journal.get("drained", {}).get("layout") or _layout(looking),
         },
     )
     return frozen
+
+
+def _layout(looking: BackgroundCall[GroupLayout] | None) -> dict[str, Any] | None:
+    """Return which topics the source has, as it is journaled; ``None`` if it did not say that in time."""
+    if looking is None:
+        return None
+    try:
+        return looking.within(_LAYOUT_SECONDS).to_json()
+    except KafkaDrError:
+        return None
 
 
 def _refuse_outside_topics(run: Run, rows: Sequence[Elsewhere]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 from kafka_dr import parallel
@@ -10,6 +11,7 @@ from kafka_dr.clusters import OffsetRange, TopicPartition
 from kafka_dr.errors import TryAgain
 from kafka_dr.fencing import open_transactions, plan
 from kafka_dr.fencing.change import AclChanges
+from kafka_dr.group_offsets import verification
 from kafka_dr.group_offsets.live_verification import ARRIVAL_SECONDS, still_missing
 from kafka_dr.named_rows import positions_to_json, rows_of
 from kafka_dr.outcomes import Check
@@ -34,7 +36,6 @@ def intent(run: Run) -> Sequence[str]:
 
 def act(run: Run) -> Mapping[str, Any]:
     """Fence, end open transactions, and journal the log ends of the source."""
-    source = run.operator(run.source)
     run.probe(run.source).write_permission.connect_ahead()
     guard = run.guard(Phase.SWITCHING)
     _journal_beginning(run)
@@ -49,15 +50,16 @@ def act(run: Run) -> Mapping[str, Any]:
 
     partitions = run.partitions(run.source)
     ended = _end_transactions(run, {partition.topic for partition in partitions}, changes, guard)
-    ends = stable_ends(run, run.source, partitions, seconds=run.group.timing.step_deadline_seconds)
-    # The next step judges the pace of the groups from here on.
-    committed = source.groups.offsets(run.moved_groups(run.source), require_stable=False)
+    ends, (seen_at, committed) = parallel.at_once(
+        lambda: stable_ends(run, run.source, partitions, seconds=run.group.timing.step_deadline_seconds),
+        lambda: _positions_now(run),
+    )
     run.write_fact(
         "source_ends",
         {
             "ends": positions_to_json(ends),
             "fenced_at": fenced_at.isoformat(),
-            "groups_seen_at": run.clock.now().isoformat(),
+            "groups_seen_at": seen_at.isoformat(),
             "groups_left": rows_of(records_left(committed, ends), **GROUPS_LEFT),
         },
     )
@@ -66,6 +68,12 @@ def act(run: Run) -> Mapping[str, Any]:
         "source_ends": positions_to_json(ends),
         "fenced_at": fenced_at,
     }
+
+
+def _positions_now(run: Run) -> tuple[datetime, Committed]:
+    """Return what the groups have committed, and when that was read: the next step judges their pace from then on."""
+    committed = run.operator(run.source).groups.offsets(run.moved_groups(run.source), require_stable=False)
+    return run.clock.now(), committed
 
 
 def records_left(offsets: Committed, ends: Mapping[TopicPartition, int]) -> dict[str, int]:
@@ -117,16 +125,16 @@ def _journal_beginning(run: Run) -> None:
 
 def prove(run: Run) -> Sequence[Check]:
     """Every leader refuses writes, the DENYs can be read back, and every partition with data is replicated."""
-    partitions = run.partitions(run.source)
+    led = run.led(run.source)
     wanted = plan.write_fence(run.group) | plan.transaction_fence(run.group) | plan.probe_fence(run.group)
     return parallel.at_once(
-        lambda: run.writes_refused(run.source),
+        lambda: run.writes_refused(run.source, led=led),
         lambda: run.denies_present(run.source, wanted),
-        lambda: _all_replicated(run, partitions),
+        lambda: _all_replicated(run, led),
     )
 
 
-def _all_replicated(run: Run, partitions: Sequence[TopicPartition]) -> Check:
+def _all_replicated(run: Run, partitions: Collection[TopicPartition]) -> Check:
     """Return whether every partition exists on the target and, if it holds data, was replicated."""
     absent = sorted(set(partitions) - set(run.partitions(run.target)))
     if absent:
@@ -152,15 +160,16 @@ def _all_replicated(run: Run, partitions: Sequence[TopicPartition]) -> Check:
     )
 
 
-def never_replicated(run: Run, partitions: Sequence[TopicPartition]) -> list[TopicPartition]:
+def never_replicated(run: Run, partitions: Collection[TopicPartition]) -> list[TopicPartition]:
     """Return the partitions with data in which the flow has no offset.
 
     Connect is slow to return offsets, so it is asked only about partitions whose copy is empty. All others are compared
     record by record before the hand-over. The first record of a partition may be in flight, so the flow gets a moment,
     unless the run must not wait for the source.
     """
-    ends = run.operator(run.target).topics.high_watermarks(partitions)
-    blank = [partition for partition in partitions if ends[partition] == 0]
+    # The claim has compared most of them a moment ago.
+    ends = run.operator(run.target).topics.high_watermarks(set(partitions) - verification.copied_before(run))
+    blank = sorted(partition for partition, end in ends.items() if end == 0)
     topics = run.operator(run.source).topics
     starts, stable = topics.log_starts(blank), topics.last_stable_offsets(blank)
     ranges = {p: OffsetRange(starts[p], stable[p]) for p in blank if starts[p] < stable[p]}

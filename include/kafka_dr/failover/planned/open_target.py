@@ -8,12 +8,13 @@ from typing import Any
 
 from kafka_dr import parallel
 from kafka_dr.errors import KafkaDrError, NeedsPerson, Refused
-from kafka_dr.failover.planned.stop_flow import replicator_refused, target_is_still
+from kafka_dr.failover.planned.stop_flow import replicator_refused, target_is_shut
 from kafka_dr.fencing import plan
 from kafka_dr.named_rows import positions_from_json
 from kafka_dr.outcomes import Check
 from kafka_dr.register import Phase
 from kafka_dr.register.transitions import handed_over
+from kafka_dr.runs.fence_proofs import Led
 from kafka_dr.runs.record import standing_facts
 from kafka_dr.runs.run import Run
 
@@ -31,21 +32,26 @@ def check(run: Run) -> Sequence[Check]:
         return ()
     run.probe(run.source).write_permission.connect_ahead()
     run.fact("translations")
+    source, target = parallel.at_once(lambda: _source_is_shut(run), lambda: target_is_shut(run))
+    return (*source, *target)
+
+
+def _source_is_shut(run: Run) -> tuple[Check, Check]:
+    """Return whether the source's log ends are those of the drain, and whether it refuses writes."""
+    led = run.led(run.source)
+    now, refused = parallel.at_once(
+        lambda: run.operator(run.source).topics.high_watermarks(led), lambda: run.writes_refused(run.source, led=led)
+    )
     journaled = positions_from_json(run.fact("drained")["source_ends"])
-    partitions = run.partitions(run.source)
-    now = run.operator(run.source).topics.high_watermarks(partitions)
-    moved = sorted(partition for partition in partitions if now[partition] != journaled.get(partition, 0))
-    detail = f"the log ends of {len(partitions)} partitions on {run.source} have not moved since drain"
+    moved = sorted(partition for partition in led if now[partition] != journaled.get(partition, 0))
+    detail = f"the log ends of {len(led)} partitions on {run.source} have not moved since drain"
     if moved:
         shown = ", ".join(map(str, moved[:5]))
         detail = (
             f"the log ends of {shown} on {run.source} moved after drain, expected none: the new records are not on "
             f"{run.target}. Find out which principal writes to {run.source}, and stop it"
         )
-    refused, target, flow = parallel.at_once(
-        lambda: run.writes_refused(run.source), lambda: target_is_still(run), lambda: replicator_refused(run)
-    )
-    return (Check.that("source_is_still", not moved, detail), refused.named("source_refuses"), target, flow)
+    return Check.that("source_is_still", not moved, detail), refused.named("source_refuses")
 
 
 def intent(run: Run) -> Sequence[str]:
@@ -111,12 +117,17 @@ def _opened_at(run: Run) -> datetime:
 
 def prove(run: Run) -> Sequence[Check]:
     """The target's register holds the record, its leaders accept application writes, and the replicator is denied."""
-    return parallel.at_once(
-        lambda: _register_read_back(run),
-        lambda: _writes_allowed(run),
-        lambda: _groups_readable(run),
-        lambda: replicator_refused(run),
+    (register, readable), writes = parallel.at_once(
+        lambda: parallel.at_once(lambda: _register_read_back(run), lambda: _groups_readable(run)),
+        lambda: _applications_write_alone(run),
     )
+    return (register, readable, *writes)
+
+
+def _applications_write_alone(run: Run) -> tuple[Check, Check]:
+    """Return whether the target takes the applications' writes, and whether it refuses the replicator's."""
+    led = run.led(run.target)
+    return parallel.at_once(lambda: _writes_allowed(run, led), lambda: replicator_refused(run, led))
 
 
 def _register_read_back(run: Run) -> Check:
@@ -132,9 +143,9 @@ def applications_let_in(run: Run) -> Sequence[Check]:
     return parallel.at_once(lambda: _writes_allowed(run), lambda: _groups_readable(run))
 
 
-def _writes_allowed(run: Run) -> Check:
+def _writes_allowed(run: Run, led: Led | None = None) -> Check:
     """Return whether every leader on the target accepts a write by the probe, which every fence covers, too."""
-    return _or_unknown("writes_allowed", lambda: run.writes_allowed(run.target))
+    return _or_unknown("writes_allowed", lambda: run.writes_allowed(run.target, led=led))
 
 
 def _groups_readable(run: Run) -> Check:

@@ -8,15 +8,17 @@ the connector has stopped before it starts the other one.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from kafka_dr import parallel
+from kafka_dr.clusters import TopicPartition
 from kafka_dr.failover.planned.fence_source import stable_ends
 from kafka_dr.fencing import plan
 from kafka_dr.named_rows import positions_from_json, positions_to_json
 from kafka_dr.outcomes import Check
 from kafka_dr.register import Phase
+from kafka_dr.runs.fence_proofs import Led
 from kafka_dr.runs.run import Run
 
 
@@ -59,18 +61,27 @@ def ask_to_stop(run: Run) -> None:
 
 def prove(run: Run) -> Sequence[Check]:
     """Every leader on the target refuses the replicator, and the target's log ends do not move."""
-    return parallel.at_once(lambda: replicator_refused(run), lambda: target_is_still(run))
+    return target_is_shut(run)
 
 
-def replicator_refused(run: Run) -> Check:
-    """Return whether every leader on the target refuses writes by the replicator."""
-    return run.writes_refused(run.target, by="replicator").named("replicator_refused")
+def target_is_shut(run: Run) -> tuple[Check, Check]:
+    """Return whether the target refuses the replicator, and whether its log ends have not moved since."""
+    led = run.led(run.target)
+    return parallel.at_once(lambda: replicator_refused(run, led), lambda: _target_is_still(run, led))
 
 
-def target_is_still(run: Run) -> Check:
+def replicator_refused(run: Run, led: Led | None = None) -> Check:
+    """Return whether every leader on the target refuses writes by the replicator.
+
+    :param led: the target's partitions as they were looked up right before; ``None``: they are looked up
+    """
+    return run.writes_refused(run.target, by="replicator", led=led).named("replicator_refused")
+
+
+def _target_is_still(run: Run, partitions: Collection[TopicPartition]) -> Check:
     """Return whether the target's log ends have not moved since the flow was fenced."""
     journaled = positions_from_json(run.fact("target_ends")["ends"])
-    now = run.operator(run.target).topics.high_watermarks(run.partitions(run.target))
+    now = run.operator(run.target).topics.high_watermarks(partitions)
     moved = sorted(partition for partition in now if now[partition] != journaled.get(partition, 0))
     detail = f"the log ends of {len(now)} partitions on {run.target} have not moved since the flow was fenced"
     if moved:

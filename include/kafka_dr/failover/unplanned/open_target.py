@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from kafka_dr import parallel
 from kafka_dr.failover.planned import open_target as planned
-from kafka_dr.failover.planned.stop_flow import replicator_refused, target_is_still
+from kafka_dr.failover.planned.stop_flow import target_is_shut
 from kafka_dr.outcomes import Check
 from kafka_dr.register import Phase, RegisterState
 from kafka_dr.register.transitions import handed_over
@@ -28,7 +27,7 @@ def check(run: Run) -> Sequence[Check]:
     if run.request.dry_run or (run.register_state is not None and run.register_state.phase is Phase.HANDED_OVER):
         return ()
     run.fact("translations")
-    return parallel.at_once(lambda: replicator_refused(run), lambda: target_is_still(run))
+    return target_is_shut(run)
 
 
 def act(run: Run) -> Mapping[str, Any]:

@@ -262,9 +262,11 @@ def _drain(run: Run) -> str:
     return ""
 
 
-def _layout(denying: BackgroundCall[GroupLayout | None]) -> GroupLayout | None:
-    """Return the topics of the source after its change fence; ``None`` if that fence is not complete yet."""
+def _layout(denying: BackgroundCall[BackgroundCall[GroupLayout]]) -> BackgroundCall[GroupLayout] | None:
+    """Return the look at the topics of the source; ``None`` if that, or its change fence, is not complete yet."""
     try:
-        return denying.within(_CHANGES_SECONDS)
+        looking = denying.within(_CHANGES_SECONDS)
+        looking.within(_CHANGES_SECONDS)
+        return looking
     except KafkaDrError:
         return None

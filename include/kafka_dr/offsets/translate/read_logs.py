@@ -84,15 +84,23 @@ def existing(topics: Mapping[str, Topic], partitions: Iterable[TopicPartition]) 
 
 
 def held_by(
-    cluster: KafkaCluster, partitions: Iterable[TopicPartition], *, uncommitted: bool = False
+    cluster: KafkaCluster,
+    partitions: Iterable[TopicPartition],
+    *,
+    uncommitted: bool = False,
+    known_ends: Mapping[TopicPartition, int] | None = None,
 ) -> dict[TopicPartition, OffsetRange]:
     """Return the offsets that a cluster holds of each partition, from its log start on.
 
     :param uncommitted: up to the high watermark; otherwise up to the last stable offset
+    :param known_ends: of partitions that are not asked for it
     """
-    wanted = list(partitions)
+    wanted, known = list(partitions), known_ends or {}
     ends_of = cluster.topics.high_watermarks if uncommitted else cluster.topics.last_stable_offsets
-    starts, ends = at_once(lambda: cluster.topics.log_starts(wanted), lambda: ends_of(wanted))
+    starts, asked = at_once(
+        lambda: cluster.topics.log_starts(wanted), lambda: ends_of([p for p in wanted if p not in known])
+    )
+    ends = {**known, **asked}
     return {p: OffsetRange(starts[p], max(starts[p], ends[p])) for p in wanted}
 
 
