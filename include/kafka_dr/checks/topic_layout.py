@@ -129,8 +129,8 @@ def old_side_unchanged(run: Run) -> Check:
     journaled = run.journal.get("drained", {}).get("layout")
     if journaled is None:
         said = (
-            f"the topics of {run.source} were not journaled: it did not answer then, or the run began with a former "
-            "version"
+            f"the topics of {run.source} were not journaled: it did not answer in time, or the run began with a "
+            "former version"
         )
         return Check(NAME, "excused", said)
     before = GroupLayout.from_json(journaled)

@@ -36,14 +36,6 @@ def frontier(run: Run) -> RecordedFrontier:
     return RecordedFrontier(plain, store)
 
 
-def copied_before(run: Run) -> frozenset[TopicPartition]:
-    """Return the partitions that had a copy on the target when the frontier of this direction was last kept."""
-    kept = recorded_store(run).read(f"{run.source}-to-{run.target}")
-    if kept is None or kept.identity[2] != _starts(run)[0]:
-        return frozenset()
-    return frozenset(TopicPartition(*of_topic) for of_topic, point in kept.points.items() if point.target_offset > 0)
-
-
 def matched(verified: Mapping[TopicPartition, Verified], ends: Mapping[TopicPartition, int], *, where: str) -> Check:
     """Return whether every record up to the ends was matched by content.
 

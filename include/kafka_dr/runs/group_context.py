@@ -109,7 +109,7 @@ class GroupContext:
             self.clients.cluster(cluster, "audit").connect_reader()
 
     def led(self, cluster: str) -> dict[TopicPartition, int]:
-        """Return the same partitions, now, each with the broker that leads it; -1 where none does."""
+        """Return the group's partitions on a cluster, now, each with the broker that leads it; -1 where none does."""
         return self.operator(cluster).topics.led(self.group.owns_topic)
 
     def writes_refused(self, cluster: str, *, by: Asking = "probe", led: Led | None = None) -> Check:

@@ -173,7 +173,7 @@ def test_fencing_once_more_does_not_hide_what_was_written_past_the_drain(group: 
         record = failed(StepName.OPEN_TARGET, request, clients)
 
     assert record.outcome == "refused"
-    assert f"on {source} moved after drain, expected none: the new records are not on {target}" in record.detail
+    assert f"have moved on {source} since drain, expected none. The new records are not on {target}" in record.detail
     assert group.protection.refuses_writes(target)
     group.roll_back(request)
     group.assert_at_rest(source)

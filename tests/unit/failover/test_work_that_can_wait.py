@@ -115,11 +115,21 @@ def test_groups_are_frozen_while_the_source_still_says_which_topics_it_has(
     frozen = Event()
 
     def seen(*_: object) -> Any:
-        assert frozen.wait(10), "the groups are frozen only after this answer"
+        assert frozen.wait(2), "the groups are frozen only after this answer"
         return SimpleNamespace(to_json=lambda: {"topics": []})
 
     monkeypatch.setattr(GroupLayout, "seen", seen)
     assert layout_journaled(monkeypatch, run, drain.deny_changes(run), freezing=frozen.set) == {"topics": []}
+
+
+def test_what_the_source_says_of_its_topics_too_late_is_not_waited_for(
+    monkeypatch: pytest.MonkeyPatch, run: Any
+) -> None:
+    monkeypatch.setattr(drain, "_LAYOUT_SECONDS", 0.05)
+    late = Event()
+    looking: BackgroundCall[Any] = BackgroundCall("east", lambda: late.wait(10))
+    assert layout_journaled(monkeypatch, run, looking) is None
+    late.set()
 
 
 @pytest.mark.parametrize("silent", [False, True])

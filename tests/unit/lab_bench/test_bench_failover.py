@@ -40,6 +40,9 @@ def test_a_size_has_as_many_partitions_and_offsets_as_it_says() -> None:
     assert Size(topics=3, partitions=3, groups=1, committed=30).offsets.keys() == {"orders-bench-0000"}
 
 
+_OUTAGES = {"planned_outage_ratio", "longest_planned_outage_ratio", "unplanned_outage_ratio"}
+
+
 def measured(
     seconds: float, *, lost: int = 0, again: int = 0, outage: float | None = 2.0, memory_mb: int = 400
 ) -> dict[str, Any]:
@@ -73,6 +76,8 @@ def test_medians_are_compared_and_the_longest_failovers_next_to_them() -> None:
     company["planned"] = [{**company["unplanned"], "write_outage_seconds": each} for each in (4.0, 9.0, 4.4, 4.2)]
     report = as_json({"demo": demo, "company": company}, brokers=3)
     assert (report["ratios"]["planned_outage"], report["ratios"]["longest_planned_outage"]) == (2.15, 4.5)
+    assert report["goals"]["longest_planned_outage_ratio"] == {"measured": 4.5, "at_most": 3.0}
+    assert not report["reached"], "one long outage is enough"
 
 
 @pytest.mark.parametrize(
@@ -81,8 +86,8 @@ def test_medians_are_compared_and_the_longest_failovers_next_to_them() -> None:
         (measured(5.0, lost=1), {"planned_lost"}),
         (measured(5.0, again=1), {"planned_again"}),
         (measured(5.0, memory_mb=1_600), {"peak_memory_gb"}),
-        (measured(5.0, outage=6.2), {"planned_outage_ratio", "unplanned_outage_ratio"}),
-        (measured(5.0, outage=None), {"planned_outage_ratio", "unplanned_outage_ratio"}),
+        (measured(5.0, outage=6.2), _OUTAGES),
+        (measured(5.0, outage=None), _OUTAGES),
     ],
 )
 def test_a_goal_that_is_missed_or_unknown_is_not_reached(company: dict[str, Any], missed: set[str]) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from kafka_dr import parallel
@@ -79,8 +78,7 @@ def prove(run: Run) -> Sequence[Check]:
     translated = translations_from_json(_fresh(run))
     wanted = to_commit(translated)
     found = run.operator(run.target).groups.offsets(wanted, require_stable=True)
-    ends = positions_from_json(run.fact("target_ends")["ends"])  # open_target proves that they have not moved
-    ends |= run.operator(run.target).topics.high_watermarks({p.partition for p in translated} - ends.keys())
+    ends = run.operator(run.target).topics.high_watermarks({p.partition for p in translated})
     kinds = Counter(each.kind for each in translated)
     counted = ", ".join(f"{number} {kind}" for kind, number in kinds.items()) or "none to set"
     wrong, past, late = not_read_back(wanted, found), past_end(wanted, ends), _late(translated)
@@ -122,8 +120,7 @@ def _translate(run: Run) -> list[TranslatedOffset]:
     committed = groups_from_json(run.fact("drained")["group_offsets"])
     source, target = (positions_from_json(run.fact(name)["ends"]) for name in ("source_ends", "target_ends"))
     empty = {p for p, end in source.items() if end == 0 == target.get(p)}
-    # Nobody can write to either log. open_target asks both again, and does not hand over if one has moved.
-    basis = replace(basis_of(run), ends=(positions_from_json(run.fact("drained")["source_ends"]), target))
+    basis = basis_of(run)
     translated, stale = parallel.at_once(
         lambda: translate(basis, committed, run.group.groups_policy),
         lambda: committed_positions.stale_offsets(run, committed),

@@ -106,7 +106,7 @@ def journal_frozen(
     """Freeze the groups and journal their offsets, with the log ends up to which all was compared.
 
     :param ends: these log ends of the source, by partition
-    :param looking: at the topics that the source has after its change fence; ``None`` if that is not complete
+    :param looking: the look at the topics of the source; ``None`` if that, or its change fence, is not complete
     :param seen: what the groups' members read outside the protection group right before
     :raises Refused: a group has begun to read outside, and the policy does not permit that
     """

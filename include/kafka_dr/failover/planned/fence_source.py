@@ -11,7 +11,6 @@ from kafka_dr.clusters import OffsetRange, TopicPartition
 from kafka_dr.errors import TryAgain
 from kafka_dr.fencing import open_transactions, plan
 from kafka_dr.fencing.change import AclChanges
-from kafka_dr.group_offsets import verification
 from kafka_dr.group_offsets.live_verification import ARRIVAL_SECONDS, still_missing
 from kafka_dr.named_rows import positions_to_json, rows_of
 from kafka_dr.outcomes import Check
@@ -167,9 +166,8 @@ def never_replicated(run: Run, partitions: Collection[TopicPartition]) -> list[T
     record by record before the hand-over. The first record of a partition may be in flight, so the flow gets a moment,
     unless the run must not wait for the source.
     """
-    # The claim has compared most of them a moment ago.
-    ends = run.operator(run.target).topics.high_watermarks(set(partitions) - verification.copied_before(run))
-    blank = sorted(partition for partition, end in ends.items() if end == 0)
+    ends = run.operator(run.target).topics.high_watermarks(partitions)
+    blank = [partition for partition in partitions if ends[partition] == 0]
     topics = run.operator(run.source).topics
     starts, stable = topics.log_starts(blank), topics.last_stable_offsets(blank)
     ranges = {p: OffsetRange(starts[p], stable[p]) for p in blank if starts[p] < stable[p]}

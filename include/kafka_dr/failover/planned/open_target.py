@@ -8,7 +8,7 @@ from typing import Any
 
 from kafka_dr import parallel
 from kafka_dr.errors import KafkaDrError, NeedsPerson, Refused
-from kafka_dr.failover.planned.stop_flow import replicator_refused, target_is_shut
+from kafka_dr.failover.planned.stop_flow import ends_unchanged, replicator_refused, target_is_shut
 from kafka_dr.fencing import plan
 from kafka_dr.named_rows import positions_from_json
 from kafka_dr.outcomes import Check
@@ -42,16 +42,16 @@ def _source_is_shut(run: Run) -> tuple[Check, Check]:
     now, refused = parallel.at_once(
         lambda: run.operator(run.source).topics.high_watermarks(led), lambda: run.writes_refused(run.source, led=led)
     )
-    journaled = positions_from_json(run.fact("drained")["source_ends"])
-    moved = sorted(partition for partition in led if now[partition] != journaled.get(partition, 0))
-    detail = f"the log ends of {len(led)} partitions on {run.source} have not moved since drain"
-    if moved:
-        shown = ", ".join(map(str, moved[:5]))
-        detail = (
-            f"the log ends of {shown} on {run.source} moved after drain, expected none: the new records are not on "
-            f"{run.target}. Find out which principal writes to {run.source}, and stop it"
-        )
-    return Check.that("source_is_still", not moved, detail), refused.named("source_refuses")
+    still = ends_unchanged(
+        "source_is_still",
+        positions_from_json(run.fact("drained")["source_ends"]),
+        now,
+        about=f"on {run.source} since drain",
+        moved=(
+            f"The new records are not on {run.target}: find out which principal writes to {run.source}, and stop it"
+        ),
+    )
+    return still, refused.named("source_refuses")
 
 
 def intent(run: Run) -> Sequence[str]:

@@ -65,7 +65,7 @@ def prove(run: Run) -> Sequence[Check]:
 
 
 def target_is_shut(run: Run) -> tuple[Check, Check]:
-    """Return whether the target refuses the replicator, and whether its log ends have not moved since."""
+    """Return whether the target refuses the replicator, and whether its log has not moved since the flow was fenced."""
     led = run.led(run.target)
     return parallel.at_once(lambda: replicator_refused(run, led), lambda: _target_is_still(run, led))
 
@@ -82,12 +82,38 @@ def _target_is_still(run: Run, partitions: Collection[TopicPartition]) -> Check:
     """Return whether the target's log ends have not moved since the flow was fenced."""
     journaled = positions_from_json(run.fact("target_ends")["ends"])
     now = run.operator(run.target).topics.high_watermarks(partitions)
-    moved = sorted(partition for partition in now if now[partition] != journaled.get(partition, 0))
-    detail = f"the log ends of {len(now)} partitions on {run.target} have not moved since the flow was fenced"
-    if moved:
-        shown = ", ".join(map(str, moved[:5]))
-        detail = (
-            f"the log ends of {shown} on {run.target} moved after the flow was fenced, expected none: find out which "
-            "principal writes there, and stop it"
-        )
-    return Check.that("target_is_still", not moved, detail)
+    return ends_unchanged(
+        "target_is_still",
+        journaled,
+        now,
+        about=f"on {run.target} since the flow was fenced",
+        moved="Find out which principal writes there, and stop it",
+    )
+
+
+def ends_unchanged(
+    name: str,
+    journaled: Mapping[TopicPartition, int],
+    now: Mapping[TopicPartition, int],
+    *,
+    about: str,
+    moved: str,
+) -> Check:
+    """Return whether the logs of a cluster end where it was journaled, and all of them are still there.
+
+    A partition that was not journaled was created since then, so its log should end at 0.
+
+    :param about: on which cluster, and since when
+    :param moved: what to do if a log end has moved
+    """
+    if gone := sorted(journaled.keys() - now.keys()):
+        said = f"{_some(gone)}: gone {about}, expected to be there. Find out who deleted the topic"
+        return Check(name, "failed", said)
+    if others := sorted(p for p, end in now.items() if end != journaled.get(p, 0)):
+        said = f"the log ends of {_some(others)} have moved {about}, expected none. {moved}"
+        return Check(name, "failed", said)
+    return Check(name, "ok", f"the log ends of {len(now)} partitions have not moved {about}")
+
+
+def _some(partitions: Sequence[TopicPartition]) -> str:
+    return ", ".join(map(str, partitions[:5]))

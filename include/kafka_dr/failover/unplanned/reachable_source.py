@@ -253,20 +253,19 @@ def _drain(run: Run) -> str:
     """Drain as a planned failover does, but without asking Connect; return what is missing, or nothing."""
     ends = drain.source_ends(run)
     # Tens of thousands of DENYs take longer than a drain may: they are added at the same time, and not waited for.
-    denying = BackgroundCall(run.source, lambda: drain.deny_changes(run))
+    denying = BackgroundCall(run.source, lambda: drain.deny_changes(run).within(_CHANGES_SECONDS))
     verified = drain.wait_for_copy(run, ends, seconds=drain_seconds(run))
     tail = verification.matched(verified, ends, where=run.target)
     if tail.outcome != "ok":
         return tail.detail
-    drain.journal_frozen(run, ends, _layout(denying))
+    drain.journal_frozen(run, ends, _in_time(denying))
     return ""
 
 
-def _layout(denying: BackgroundCall[BackgroundCall[GroupLayout]]) -> BackgroundCall[GroupLayout] | None:
+def _in_time(denying: BackgroundCall[GroupLayout]) -> BackgroundCall[GroupLayout] | None:
     """Return the look at the topics of the source; ``None`` if that, or its change fence, is not complete yet."""
     try:
-        looking = denying.within(_CHANGES_SECONDS)
-        looking.within(_CHANGES_SECONDS)
-        return looking
+        denying.within(_CHANGES_SECONDS)
     except KafkaDrError:
         return None
+    return denying

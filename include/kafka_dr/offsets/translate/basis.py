@@ -29,8 +29,6 @@ class TranslationBasis:
     :param seeds: points that are known: journaled by earlier runs, or the verified frontier
     :param ignored: ranges that are neither copied nor a copy, on the source and on the target
     :param taken_over: the parts of copies that another replication made
-    :param ends: where the logs of source and target end, by partition, as far as that is known and cannot change; the
-        brokers are asked about other partitions
     """
 
     source: KafkaCluster
@@ -43,7 +41,6 @@ class TranslationBasis:
     seeds: Mapping[TopicPartition, Collection[SeedPoint]] = field(default_factory=dict)
     ignored: tuple[Ignored, Ignored] = ({}, {})
     taken_over: Mapping[TopicPartition, TakenOverCopy] = field(default_factory=dict)
-    ends: tuple[Mapping[TopicPartition, int], Mapping[TopicPartition, int]] = ({}, {})
 
     def made_by_another(self, partition: TopicPartition, offset: int) -> bool:
         """Return whether another replication made the copy at an offset of the source."""

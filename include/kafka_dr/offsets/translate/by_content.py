@@ -116,18 +116,18 @@ def _look_at_both(
 ) -> tuple[TopicIds, dict[TopicPartition, RangePair]]:
     """Return the ids of the topics on source and target, and what both logs hold of each partition."""
     (source_ids, on_source), (target_ids, on_target) = at_once(
-        lambda: _look(basis.source, partitions, basis.ends[0]), lambda: _look(basis.target, partitions, basis.ends[1])
+        lambda: _look(basis.source, partitions), lambda: _look(basis.target, partitions)
     )
     topic_ids = {topic: (source_ids[topic], target_ids[topic]) for topic in source_ids}
     return topic_ids, {p: RangePair(on_source[p], on_target[p]) for p in partitions}
 
 
 def _look(
-    cluster: KafkaCluster, partitions: Collection[TopicPartition], ends: Mapping[TopicPartition, int]
+    cluster: KafkaCluster, partitions: Collection[TopicPartition]
 ) -> tuple[dict[str, str], dict[TopicPartition, OffsetRange]]:
     """Return the ids of a cluster's topics, and the offsets that it holds of partitions."""
     topics = cluster.topics.describe({p.topic for p in partitions})
-    return {name: topic.topic_id for name, topic in topics.items()}, held_by(cluster, partitions, known_ends=ends)
+    return {name: topic.topic_id for name, topic in topics.items()}, held_by(cluster, partitions)
 
 
 def _known_anchors(

@@ -84,23 +84,15 @@ def existing(topics: Mapping[str, Topic], partitions: Iterable[TopicPartition]) 
 
 
 def held_by(
-    cluster: KafkaCluster,
-    partitions: Iterable[TopicPartition],
-    *,
-    uncommitted: bool = False,
-    known_ends: Mapping[TopicPartition, int] | None = None,
+    cluster: KafkaCluster, partitions: Iterable[TopicPartition], *, uncommitted: bool = False
 ) -> dict[TopicPartition, OffsetRange]:
     """Return the offsets that a cluster holds of each partition, from its log start on.
 
     :param uncommitted: up to the high watermark; otherwise up to the last stable offset
-    :param known_ends: of partitions that are not asked for it
     """
-    wanted, known = list(partitions), known_ends or {}
+    wanted = list(partitions)
     ends_of = cluster.topics.high_watermarks if uncommitted else cluster.topics.last_stable_offsets
-    starts, asked = at_once(
-        lambda: cluster.topics.log_starts(wanted), lambda: ends_of([p for p in wanted if p not in known])
-    )
-    ends = {**known, **asked}
+    starts, ends = at_once(lambda: cluster.topics.log_starts(wanted), lambda: ends_of(wanted))
     return {p: OffsetRange(starts[p], max(starts[p], ends[p])) for p in wanted}
 
 
