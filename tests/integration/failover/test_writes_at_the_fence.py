@@ -157,7 +157,7 @@ def test_writes_by_a_principal_that_no_fence_stops_are_noticed_before_the_target
     with group.protection.clients() as clients:
         record = failed(step, request, clients)
 
-    assert f"on {source} moved after" in record.detail
+    assert f"have moved on {source} since " in record.detail
     assert group.protection.refuses_writes(target)
     group.roll_back(request)
     group.assert_at_rest(source)

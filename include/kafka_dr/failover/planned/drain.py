@@ -14,7 +14,7 @@ from kafka_dr.checks.topic_layout import GroupLayout
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.errors import KafkaDrError, Refused, TryAgain
 from kafka_dr.failover.planned.fence_source import GROUPS_LEFT, records_left
-from kafka_dr.failover.planned.stop_flow import ask_to_stop
+from kafka_dr.failover.planned.stop_flow import ask_to_stop, ends_unchanged
 from kafka_dr.fencing import plan
 from kafka_dr.group_offsets import left_to_do, other_topics, verification
 from kafka_dr.group_offsets.other_topics import Elsewhere
@@ -159,16 +159,16 @@ def prove(run: Run) -> Sequence[Check]:
 
 
 def _source_is_still(run: Run, ends: Mapping[TopicPartition, int]) -> Check:
-    now = run.operator(run.source).topics.high_watermarks(ends)
-    moved = sorted(partition for partition in ends if now[partition] != ends[partition])
-    still = f"the log ends of {len(ends)} partitions on {run.source} have not moved since the fence"
-    if moved:
-        still = (
-            f"the log ends of {', '.join(map(str, moved[:5]))} on {run.source} moved after the fence was proven, "
-            "expected none. A principal that the fence does not cover writes there, maybe a super user: find it and "
-            "stop it, then trigger a new run"
-        )
-    return Check.that("source_is_still", not moved, still)
+    return ends_unchanged(
+        "source_is_still",
+        ends,
+        run.operator(run.source).topics.high_watermarks(ends),
+        about=f"on {run.source} since the fence was proven",
+        moved=(
+            "A principal that the fence does not cover writes there, maybe a super user: find it and stop it, then "
+            "trigger a new run"
+        ),
+    )
 
 
 def source_ends(run: Run) -> dict[TopicPartition, int]:

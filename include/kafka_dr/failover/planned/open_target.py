@@ -117,11 +117,11 @@ def _opened_at(run: Run) -> datetime:
 
 def prove(run: Run) -> Sequence[Check]:
     """The target's register holds the record, its leaders accept application writes, and the replicator is denied."""
-    (register, readable), writes = parallel.at_once(
+    (register, readable), (writable, refused) = parallel.at_once(
         lambda: parallel.at_once(lambda: _register_read_back(run), lambda: _groups_readable(run)),
         lambda: _applications_write_alone(run),
     )
-    return (register, readable, *writes)
+    return (register, writable, readable, refused)
 
 
 def _applications_write_alone(run: Run) -> tuple[Check, Check]:
