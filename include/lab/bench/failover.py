@@ -10,12 +10,12 @@ import argparse
 import json
 import os
 import resource
-import statistics
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +41,7 @@ from lab.bench.requests import RequestCounter, StepCounts
 from lab.bench.switch import MeasuredSwitch, adopted, let_work
 from lab.clusters import CLUSTERS, PROTECTION_GROUP, cluster_named
 from lab.credentials import ADMIN
+from lab.demo.switch_times import Spread, spread
 from lab.errors import LabError
 from lab.invariants.check import check_invariants
 from lab.invariants.model import ActivePeriod, InvariantReport, Switch
@@ -296,12 +297,12 @@ def as_json(found: Mapping[str, Mapping[str, Any]], *, brokers: int) -> dict[str
     :param found: what was measured, ``demo`` and ``company``
     """
     ratios = {
-        f"{kind}_{what}": _ratio(*(_of_moves(found[size][kind], name, statistics.median) for size in _SIZES))
+        f"{kind}_{what}": _ratio(*(_spread(found[size][kind], name) for size in _SIZES), of=attrgetter("median"))
         for kind in ("planned", "unplanned")
         for what, name in (("outage", "write_outage_seconds"), ("verified", "approved_to_verified_seconds"))
     }
     ratios["longest_planned_outage"] = _ratio(
-        *(_of_moves(found[size]["planned"], "write_outage_seconds", max) for size in _SIZES)
+        *(_spread(found[size]["planned"], "write_outage_seconds") for size in _SIZES), of=attrgetter("longest")
     )
     records = [each["planned_records"] for each in found.values()]
     judged = {
@@ -328,16 +329,13 @@ def _is_reached(measured: float | None, goal: float) -> bool:
     return measured is not None and measured <= goal
 
 
-def _ratio(small: float | None, large: float | None) -> float | None:
-    return round(large / small, 2) if small and large is not None else None
+def _ratio(small: Spread | None, large: Spread | None, *, of: Callable[[Spread], float]) -> float | None:
+    return round(of(large) / of(small), 2) if small is not None and large is not None and of(small) else None
 
 
-def _of_moves(
-    moves: Mapping[str, Any] | Sequence[Mapping[str, Any]], name: str, of: Callable[[list[float]], float]
-) -> float | None:
-    """Return the median, or the longest, of the times of one failover or of some; ``None`` if one is unknown."""
-    known = [each[name] for each in ([moves] if isinstance(moves, Mapping) else moves)]
-    return None if None in known else of(known)
+def _spread(moves: Mapping[str, Any] | Sequence[Mapping[str, Any]], name: str) -> Spread | None:
+    """Return the times of one failover or of some; ``None`` if one is unknown."""
+    return spread([each[name] for each in ([moves] if isinstance(moves, Mapping) else moves)])
 
 
 def _show(report: Mapping[str, Any], console: Console) -> None:

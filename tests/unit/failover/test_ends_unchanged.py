@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kafka_dr.failover.planned.stop_flow import ends_unchanged
+from kafka_dr.checks.log_ends import ends_unchanged
 from kafka_dr.outcomes import Check
 from kafka_dr.positions import TopicPartition
 

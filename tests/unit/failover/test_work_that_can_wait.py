@@ -100,7 +100,7 @@ def test_a_source_whose_topics_cannot_be_read_is_drained_all_the_same(
         raise TryAgain("east does not say since when its records are there")
 
     monkeypatch.setattr(GroupLayout, "seen", silent)
-    looking = drain.deny_changes(run)
+    looking = drain._deny_changes_and_look(run)
     assert changes.added == [plan.change_fence(run.group)]
     assert layout_journaled(monkeypatch, run, looking) is None
 
@@ -119,7 +119,7 @@ def test_groups_are_frozen_while_the_source_still_says_which_topics_it_has(
         return SimpleNamespace(to_json=lambda: {"topics": []})
 
     monkeypatch.setattr(GroupLayout, "seen", seen)
-    assert layout_journaled(monkeypatch, run, drain.deny_changes(run), freezing=frozen.set) == {"topics": []}
+    assert layout_journaled(monkeypatch, run, drain._deny_changes_and_look(run), freezing=frozen.set) == {"topics": []}
 
 
 def test_what_the_source_says_of_its_topics_too_late_is_not_waited_for(

@@ -10,11 +10,12 @@ from typing import Any
 from kafka_dr import parallel
 from kafka_dr.audit import FindingKind, FirstDifference, Verified
 from kafka_dr.checks.change_rights import changes_refused
+from kafka_dr.checks.log_ends import ends_unchanged
 from kafka_dr.checks.topic_layout import GroupLayout
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.errors import KafkaDrError, Refused, TryAgain
 from kafka_dr.failover.planned.fence_source import GROUPS_LEFT, records_left
-from kafka_dr.failover.planned.stop_flow import ask_to_stop, ends_unchanged
+from kafka_dr.failover.planned.stop_flow import ask_to_stop
 from kafka_dr.fencing import plan
 from kafka_dr.group_offsets import left_to_do, other_topics, verification
 from kafka_dr.group_offsets.other_topics import Elsewhere
@@ -58,7 +59,7 @@ def act(run: Run) -> Mapping[str, Any]:
         lambda: parallel.at_once(
             lambda: wait_for_copy(run, ends, seconds=seconds), lambda: _wait_for_groups(run, ends)
         ),
-        lambda: parallel.at_once(lambda: other_topics.read_live(run, run.source), lambda: deny_changes(run)),
+        lambda: parallel.at_once(lambda: other_topics.read_live(run, run.source), lambda: _deny_changes_and_look(run)),
     )
     tail = verification.matched(verified, ends, where=run.target)
     if tail.outcome != "ok":
@@ -87,14 +88,18 @@ class FrozenGroups:
     elsewhere: tuple[Elsewhere, ...]
 
 
-def deny_changes(run: Run) -> BackgroundCall[GroupLayout]:
+def _deny_changes_and_look(run: Run) -> BackgroundCall[GroupLayout]:
     """Add the change fence, and begin to look which topics there are after it.
 
-    This runs while longer work is done, and writes are already refused. The layout is compared only in the report: no
-    run is undone for it while applications wait.
+    The layout is compared only in the report: no run is undone for it while applications wait.
     """
-    run.acl_changes(run.source, run.guard(Phase.SWITCHING)).add(plan.change_fence(run.group))
+    deny_changes(run)
     return BackgroundCall(run.source, lambda: GroupLayout.seen(run, run.source))
+
+
+def deny_changes(run: Run) -> None:
+    """Add the change fence. This runs while longer work is done, and writes are already refused."""
+    run.acl_changes(run.source, run.guard(Phase.SWITCHING)).add(plan.change_fence(run.group))
 
 
 def journal_frozen(

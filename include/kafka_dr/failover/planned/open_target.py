@@ -7,8 +7,9 @@ from datetime import datetime
 from typing import Any
 
 from kafka_dr import parallel
+from kafka_dr.checks.log_ends import ends_unchanged
 from kafka_dr.errors import KafkaDrError, NeedsPerson, Refused
-from kafka_dr.failover.planned.stop_flow import ends_unchanged, replicator_refused, target_is_shut
+from kafka_dr.failover.planned.stop_flow import replicator_refused, target_is_shut
 from kafka_dr.fencing import plan
 from kafka_dr.named_rows import positions_from_json
 from kafka_dr.outcomes import Check

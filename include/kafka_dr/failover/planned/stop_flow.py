@@ -12,6 +12,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from kafka_dr import parallel
+from kafka_dr.checks.log_ends import ends_unchanged
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.failover.planned.fence_source import stable_ends
 from kafka_dr.fencing import plan
@@ -89,31 +90,3 @@ def _target_is_still(run: Run, partitions: Collection[TopicPartition]) -> Check:
         about=f"on {run.target} since the flow was fenced",
         moved="Find out which principal writes there, and stop it",
     )
-
-
-def ends_unchanged(
-    name: str,
-    journaled: Mapping[TopicPartition, int],
-    now: Mapping[TopicPartition, int],
-    *,
-    about: str,
-    moved: str,
-) -> Check:
-    """Return whether the logs of a cluster end where it was journaled, and all of them are still there.
-
-    A partition that was not journaled was created since then, so its log should end at 0.
-
-    :param about: on which cluster, and since when
-    :param moved: what to do if a log end has moved
-    """
-    if gone := sorted(journaled.keys() - now.keys()):
-        said = f"{_some(gone)}: gone {about}, expected to be there. Find out who deleted the topic"
-        return Check(name, "failed", said)
-    if others := sorted(p for p, end in now.items() if end != journaled.get(p, 0)):
-        said = f"the log ends of {_some(others)} have moved {about}, expected none. {moved}"
-        return Check(name, "failed", said)
-    return Check(name, "ok", f"the log ends of {len(now)} partitions have not moved {about}")
-
-
-def _some(partitions: Sequence[TopicPartition]) -> str:
-    return ", ".join(map(str, partitions[:5]))

@@ -253,13 +253,18 @@ def _drain(run: Run) -> str:
     """Drain as a planned failover does, but without asking Connect; return what is missing, or nothing."""
     ends = drain.source_ends(run)
     # Tens of thousands of DENYs take longer than a drain may: they are added at the same time, and not waited for.
-    denying = BackgroundCall(run.source, lambda: drain.deny_changes(run).within(_CHANGES_SECONDS))
+    denying = BackgroundCall(run.source, lambda: _layout_after_change_fence(run))
     verified = drain.wait_for_copy(run, ends, seconds=drain_seconds(run))
     tail = verification.matched(verified, ends, where=run.target)
     if tail.outcome != "ok":
         return tail.detail
     drain.journal_frozen(run, ends, _in_time(denying))
     return ""
+
+
+def _layout_after_change_fence(run: Run) -> GroupLayout:
+    drain.deny_changes(run)
+    return GroupLayout.seen(run, run.source)
 
 
 def _in_time(denying: BackgroundCall[GroupLayout]) -> BackgroundCall[GroupLayout] | None:
