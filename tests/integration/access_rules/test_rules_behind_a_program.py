@@ -96,6 +96,16 @@ def test_a_group_fails_over_by_the_refusals_of_its_own_principals(group: Switche
     group.assert_at_rest(target)
 
 
+def test_what_acls_cannot_say_of_a_healthy_group_is_excused_so_that_no_alert_fires(group: SwitchedGroup) -> None:
+    with group.protection.clients() as clients, acls_are_hidden():
+        found = check_health(group.name, clients)
+    assert found.outcome == "ok", found.sentences
+    open_checks = found.facts["open_checks"]
+    assert {"writers_declared", "register_writers", "active", "denies"} <= set(open_checks)
+    assert set(open_checks.values()) == {"excused"}
+    assert "changes_refused" not in open_checks, "nothing is known of rights to change topics"
+
+
 def test_one_principal_without_a_connection_leaves_the_fence_unknown_and_no_failover_begins(
     group: SwitchedGroup, programs: dict[str, RulesProgram]
 ) -> None:

@@ -112,6 +112,10 @@ def test_a_principal_that_no_fence_stops_is_named_before_and_its_changes_after(
     stranger = protection.rights_to_change("User:audit")
     cluster = (ResourceType.CLUSTER, "kafka-cluster", PatternType.LITERAL)
     creator = Acl(*cluster, "User:orders-app", AclOperation.CREATE, AclPermission.ALLOW)
+    with allowed(protection, "west", *stranger), protection.clients() as clients:
+        watched = check_health(protection.name, clients)
+        assert watched.outcome == "ok"
+        assert watched.facts["open_checks"] == {"changes_refused": "excused"}, "by which the alert asks"
     with allowed(protection, "east", *stranger, creator):
         run = owned.go(StepName.DRAIN)
         preflight = _evidence(protection, run, "preflight")

@@ -39,6 +39,8 @@ def test_another_cluster_under_the_name_neither_answers_nor_is_silent() -> None:
 def test_a_fence_is_missing_only_where_it_is_known_to_be() -> None:
     assert without_fence({"west": [LACKED, WHOLE], "east": [WHOLE]}) == {"fence_missing": ["west"]}
     assert without_fence({"west": [UNPROVEN], "east": [WHOLE]}) == {"fence_missing": []}
+    may_change = Check("changes_refused", "failed", "in spite of its DENYs User:orders-app may DELETE topics on west")
+    assert without_fence({"west": [may_change], "east": [WHOLE]}) == {"fence_missing": []}, "it may not write"
 
 
 def test_an_old_cluster_that_is_back_was_expected_to_lack_its_fence() -> None:
