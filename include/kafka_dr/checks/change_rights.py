@@ -57,7 +57,8 @@ class ChangeRights:
 def change_rights(authorizer: Authorizer, group: ProtectionGroup, *, topics: Collection[str]) -> ChangeRights:
     """Evaluate who may change the group's topics and consumer groups.
 
-    Evaluated for the names that exist, that are declared, and that ACLs name: also for topics that do not exist yet.
+    Evaluated for the names that exist, that are declared, and that ACLs name: also for topics that do not exist yet. Of
+    patterns only for those that exist: no DENY can be on others, and ``topics_of_patterns`` names who may create them.
 
     :param topics: the group's topics on that cluster
     """
@@ -66,7 +67,7 @@ def change_rights(authorizer: Authorizer, group: ProtectionGroup, *, topics: Col
         ResourceType.TOPIC: {*topics, *group.literal_topics, *group.topic_prefixes},
         ResourceType.GROUP: {*group.consumer_groups, *group.consumer_group_prefixes},
     }
-    owns = {ResourceType.TOPIC: group.owns_topic, ResourceType.GROUP: group.owns_group}
+    owns = {ResourceType.TOPIC: group.declares_topic, ResourceType.GROUP: group.owns_group}
     rights: dict[str, list[str]] = {}
     for kind, operations in plan.CHANGES.items():
         names = known[kind] | set(filter(owns[kind], authorizer.names(kind)))
@@ -106,7 +107,7 @@ def changes_refused(context: GroupContext, cluster: str) -> Check:
     name, operator, group = "changes_refused", context.operator(cluster), context.group
     present = context.denies_present(cluster, plan.change_fence(group))
     if not context.decides_by_acls(cluster):
-        return present
+        return present.named("denies")
     if present.outcome != "ok":
         return present.named(name)
     acls: frozenset[Acl] = operator.acls.list()

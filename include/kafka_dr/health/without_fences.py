@@ -27,7 +27,12 @@ def without_fences(
     group = context.group.name
     found = check_run(context, state)
     held = f"{group} is {state.phase} by run {state.run} (epoch {state.epoch})"
-    facts = {"phase": state.phase.value, "run": state.run, **heard_from(registers, too_slow=too_slow)}
+    facts = {
+        "phase": state.phase.value,
+        "run": state.run,
+        "held": state.is_held,
+        **heard_from(registers, too_slow=too_slow),
+    }
     if found.outcome == "ok":
         said = "it is not adopted" if state.phase is Phase.RELEASED else "it is not protected until that run has ended"
         return WatchResult(group, "left_alone", (f"{held}: {said}, nothing is touched",), facts)

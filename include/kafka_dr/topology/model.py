@@ -222,9 +222,7 @@ class ProtectionGroup(Section):
         default=(), description="topics by regular expressions that match their whole name; looked up on the clusters"
     )
     consumer_groups: tuple[ResourceName, ...] = Field(default=(), description="consumer groups by their whole name")
-    consumer_group_prefixes: tuple[ResourceName, ...] = Field(
-        default=(), description="consumer groups by the beginning of their name"
-    )
+    consumer_group_prefixes: tuple[ResourceName, ...] = Field(default=(), description="consumer groups by prefix")
     transactional_ids: tuple[ResourceName, ...] = Field(default=(), description="transactional ids in full")
     transactional_id_prefixes: tuple[ResourceName, ...] = Field(
         default=(), description="transactional ids by their beginning"
@@ -289,7 +287,7 @@ class ProtectionGroup(Section):
 
         :param names: topics of any owner; those that no pattern of this group matches are left out
         """
-        found = (name for name in names if not self._is_declared(name) and self.owns_topic(name))
+        found = (name for name in names if not self.declares_topic(name) and self.owns_topic(name))
         resolved = self.model_copy()
         resolved._matched_topics = tuple(sorted(set(found)))
         return resolved
@@ -312,7 +310,8 @@ class ProtectionGroup(Section):
         """
         return (*self.topics, *self.matched_topics)
 
-    def _is_declared(self, name: str) -> bool:
+    def declares_topic(self, name: str) -> bool:
+        """Return whether a topic is declared by its name or prefix, whatever patterns match."""
         return covers(name, literals=self.topics, prefixes=self.topic_prefixes)
 
     @property
@@ -343,7 +342,7 @@ class ProtectionGroup(Section):
         if is_internal_topic(name):
             return False
         # The topics of drills are made for a group of their own, whatever a pattern matches.
-        return self._is_declared(name) or (not name.startswith(DRILL_PREFIX) and matched(name, self.topic_patterns))
+        return self.declares_topic(name) or (not name.startswith(DRILL_PREFIX) and matched(name, self.topic_patterns))
 
     def owns_group(self, name: str) -> bool:
         """Return whether a consumer group moves with this protection group."""

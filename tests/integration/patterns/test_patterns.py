@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 import pytest
 
 from kafka_dr.adoption.adopt import adopt
+from kafka_dr.clusters import Acl, AclOperation, AclPermission, PatternType, ResourceType
 from kafka_dr.command_line.group_status import status_of
 from kafka_dr.failover.planned import fence_source, verify
 from kafka_dr.failover.runner import run_step
@@ -18,6 +19,8 @@ from kafka_dr.runs.record import StepFailed
 from kafka_dr.runs.request import StepName
 from kafka_dr.watch.reconcile_flows import reconcile_flows
 from kafka_dr.watch_results import KeptResult, WatchResultStore
+from lab import rights
+from support.changing_application import allowed
 from support.patterned_group import PatternedGroup
 from support.protection import Protection
 from support.switched_group import failed
@@ -64,6 +67,21 @@ def shown(group: PatternedGroup) -> list[dict[str, str]]:
     with group.protection.clients() as clients:
         found: list[dict[str, str]] = status_of(group.name, clients).as_json()["patterns"]["matched_topics"]
     return found
+
+
+def test_a_group_moves_although_its_application_may_create_what_the_pattern_matches(group: PatternedGroup) -> None:
+    orders, new = f"{group.begin}eu.orders", f"{group.begin}eu.new"
+    app, topic = f"User:{rights.ORDERS_APP}", ResourceType.TOPIC
+    may = (
+        Acl(topic, group.begin, PatternType.PREFIXED, app, AclOperation.ALL, AclPermission.ALLOW),
+        Acl(topic, new, PatternType.LITERAL, app, AclOperation.CREATE, AclPermission.ALLOW),
+    )
+    with allowed(group.protection, "east", *may), allowed(group.protection, "west", *may):
+        look(group, at_flows=True)
+        group.wait_copied_to("west", orders)
+        assert look(group).outcome == "ok"
+        group.go(StepName.REPORT)
+    assert (group.is_writable("west", orders), group.is_writable("east", orders)) == (True, False)
 
 
 def test_a_topic_is_fenced_before_it_is_copied_and_moves_there_and_back(group: PatternedGroup) -> None:

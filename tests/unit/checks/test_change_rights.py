@@ -85,3 +85,14 @@ def test_a_deny_that_somebody_else_added_counts_as_well(group: ProtectionGroup) 
     deny = Acl(TOPIC, "orders.", PatternType.PREFIXED, STRANGER, DELETE, AclPermission.DENY)
 
     assert found(group, allow(STRANGER, DELETE), deny) == ChangeRights()
+
+
+def test_a_right_to_create_what_a_pattern_could_match_changes_nothing_that_exists(group: ProtectionGroup) -> None:
+    """No DENY can be on a topic that nobody has created, and the group of an application with a prefix has to move."""
+    names = {"topics": (), "topic_prefixes": (), "topic_patterns": (r"orders\..*",)}
+    by_pattern = group.model_copy(update=names).with_matched(["orders.payments"])
+    rights = [allow(APP, AclOperation.ALL), allow(APP, CREATE, "orders.new", pattern=PatternType.LITERAL)]
+
+    assert APP not in found(by_pattern, *rights).rights
+    assert found(by_pattern, *rights, fenced=False).rights[APP][0] == "CREATE topics"
+    assert found(by_pattern, allow(STRANGER, DELETE)).rights == {STRANGER: ("DELETE topics",)}
