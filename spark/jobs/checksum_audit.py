@@ -6,8 +6,8 @@ By hand::
         --topology include/topology.yaml --flow orders.east-to-west --out DIR [--full]
 
 Writes ``report.json``, ``findings.jsonl``, ``findings/``, ``digests/`` and ``offset_map/`` into the folder and, below
-the evidence root, the fingerprint log and what the next audit continues from. Exit code 0: equal; 1: findings; 2:
-unknown.
+the evidence root, the fingerprint log and what the next audit continues from. It prints the command that records it
+with its digest: only a recorded audit counts for a failover. Exit code 0: equal; 1: findings; 2: unknown.
 """
 
 from __future__ import annotations

@@ -240,7 +240,7 @@ def test_a_run_for_one_flow_audits_its_group_alone_and_refuses_one_that_is_not_d
         shares.execute(AroundTheAudits().context(flow="nothing.a-to-b"))
 
 
-def result(group: str, outcome: str, said: str) -> AuditedGroup:
+def result(group: str, outcome: str, said: str, *, kept: bool = True) -> AuditedGroup:
     report = f"audits/{group}/lag/east-to-west/x/report.json"
     return AuditedGroup(
         group=group,
@@ -248,6 +248,7 @@ def result(group: str, outcome: str, said: str) -> AuditedGroup:
         sentences=[said],
         facts={"report": report},
         at=datetime.now(UTC).isoformat(timespec="seconds"),
+        kept=kept,
     )
 
 
@@ -279,11 +280,18 @@ def test_a_red_group_is_one_red_line_and_a_group_that_nobody_heard_of_is_unknown
 
 
 def test_what_answers_another_question_than_the_watch_is_not_kept(hundred: Path) -> None:
-    left = [[result("bench-000", "failed", "1 record is lost.")]]
+    left = [[result("bench-000", "failed", "1 record is lost.", kept=False)]]
     airflow = AroundTheAudits({"shares": [["bench-000"]], "checksum_audit": left})
     (row,) = AuditResultsOperator(audit="checksum").execute(airflow.context(topics=["bench-000.a"]))
     assert row["red"]
     assert WatchResultStore(hundred).read_round("checksum") == {}
+
+
+def test_an_audit_that_somebody_asked_for_of_the_present_flow_is_the_groups_newest(hundred: Path) -> None:
+    left = [[result("bench-000", "ok", "All of it is equal.")]]
+    airflow = AroundTheAudits({"shares": [["bench-000"]], "checksum_audit": left})
+    AuditResultsOperator(audit="checksum").execute(airflow.context(flow="bench-000.east-to-west"))
+    assert WatchResultStore(hundred).read_round("checksum")["bench-000"].outcome == "ok"
 
 
 def test_a_group_that_was_just_audited_is_left_to_the_next_run_of_the_schedule_and_not_to_a_person(

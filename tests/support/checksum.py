@@ -64,7 +64,11 @@ class Auditor:
     number: int = 0
 
     def __call__(
-        self, *more: str, flow: str | None = None, environ: Mapping[str, str] | None = None
+        self,
+        *more: str,
+        flow: str | None = None,
+        environ: Mapping[str, str] | None = None,
+        out: Path | None = None,
     ) -> ChecksumAuditRun:
         from jobs.checksum.job import main
 
@@ -73,7 +77,7 @@ class Auditor:
             yield self.spark
 
         self.number += 1
-        out = self.folder / f"out-{self.number}"
+        out = out or self.folder / f"out-{self.number}"
         arguments = ["--topology", str(topology_file(self.protection)), "--out", str(out)]
         arguments += ["--flow", flow or f"{self.protection.name}.east-to-west", *more]
         given = job_environ(self.protection) if environ is None else environ

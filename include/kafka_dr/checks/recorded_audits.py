@@ -11,14 +11,13 @@ from typing import Any
 
 from kafka_dr import parallel
 from kafka_dr.audit import AuditKind, AuditResult, GateAnswer, GateVerdict, ResultStore
+from kafka_dr.audit.recorded_input import RecordedInput, inputs_of
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.replication import Flow
 from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.recorded_inputs import (
     AUDITS,
-    RecordedInput,
     UnrecordedInput,
-    inputs_of,
     record_input,
     unrecorded,
 )
@@ -109,7 +108,8 @@ def unless_changed(
     seen = "differs from what was recorded" if verdict.result is not None else "is not the one that was recorded"
     sentence = (
         f"the file of the newest {kind} audit of {flow.group} {flow.source}→{flow.target} {seen} in the register (of "
-        f"{recorded['at']}), so it is not believed: run dr_{kind}_audit again, and find out who changed it"
+        f"{recorded['at']}), so it is not believed: run dr_{kind}_audit again. "
+        "An audit by hand is recorded with `record-audit`; if there was none, find out who changed the file"
     )
     return GateVerdict(GateAnswer.UNKNOWN, sentence, verdict.result)
 

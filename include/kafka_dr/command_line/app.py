@@ -17,6 +17,7 @@ from kafka_dr.command_line.keys import keygen
 from kafka_dr.command_line.observe import observe
 from kafka_dr.command_line.opened import CommandFiles, TopologyFile
 from kafka_dr.command_line.plan import plan
+from kafka_dr.command_line.record_audit import record_audit
 from kafka_dr.command_line.status import status
 from kafka_dr.command_line.verbs import failback, failover
 from kafka_dr.command_line.verify import CheckReport
@@ -48,6 +49,7 @@ app.command()(keygen)
 app.command()(erase)
 app.command()(drill)
 app.command()(observe)
+app.command()(record_audit)
 
 
 @app.command()

@@ -84,7 +84,8 @@ def failback(
 
     Two parts of it run on Spark, before this command and before its step settle: spark-submit
     spark/jobs/stranded_records.py, and spark/jobs/checksum_audit.py with --full. Their first lines say how. Without
-    the list the command is refused, and without the audit it stops at settle; then run resume.
+    the list the command is refused, and without the audit it stops at settle: record it with record-audit, then run
+    resume.
     """
     answering = answering_of(key, by, break_glass=break_glass, yes=yes)
     files = CommandFiles(topology, connections, evidence)

@@ -9,9 +9,10 @@ from datetime import datetime, timedelta
 
 from kafka_dr import parallel
 from kafka_dr.audit import FileFrontierStore, Frontier, KeptFrontier, Verified
+from kafka_dr.audit.recorded_input import InputKind, RecordedInput
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.errors import KafkaDrError
-from kafka_dr.runs.recorded_inputs import InputKind, RecordedInput, record_input
+from kafka_dr.runs.recorded_inputs import record_input
 from kafka_dr.runs.run import Run
 
 #: A long comparison is kept now and then: if it is interrupted, the next one continues from there.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from kafka_dr.metrics.audit_figures import figures_of
 from kafka_dr.metrics.of_results import of_look
 from kafka_dr.metrics.openmetrics import CONTENT_TYPE
 from kafka_dr.metrics.page import declared_group, metrics_page
@@ -20,6 +19,5 @@ __all__ = [
     "metrics_page",
     "declared_group",
     "of_look",
-    "figures_of",
     "stat_of",
 ]

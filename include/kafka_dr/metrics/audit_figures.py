@@ -8,6 +8,22 @@ from typing import Any
 
 from kafka_dr.json_documents import is_number
 from kafka_dr.metrics.table import PERCENTILES
+from kafka_dr.watch_results.kept import FLOW
+
+
+def facts_of(report: Mapping[str, Any], kept_at: str, direction: str) -> dict[str, Any]:
+    """Return what is kept of a report with the result of its audit.
+
+    :param kept_at: where the report is, below the evidence root
+    :param direction: of the flow: ``SOURCE-to-TARGET``
+    """
+    return {**figures_of(report), "verdict": str(report["verdict"]), "report": kept_at, FLOW: direction}
+
+
+def sentences_of(report: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return what a report says: the whole in one sentence, then one for each finding."""
+    findings = (each.get("sentence") if isinstance(each, dict) else each for each in report.get("findings") or ())
+    return (str(report.get("sentence") or "see the report"), *map(str, findings))
 
 
 def figures_of(report: Mapping[str, Any]) -> dict[str, Any]:

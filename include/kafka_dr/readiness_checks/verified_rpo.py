@@ -17,7 +17,7 @@ NAME = "verified_rpo"
 def rpo_verified(run: Run) -> Check:
     """Return whether the verified RPO of the group keeps its objective. It stops no run: a disaster does not wait."""
     store = WatchResultStore(run.clients.evidence_root)
-    checksum = read_watch_status(run.group.name, "checksum", store, run.clock.now())
+    checksum = read_watch_status(run.group.name, "checksum", store, run.clock.now(), active=run.source)
     return judge_rpo(checksum, run.group.objectives.rpo_seconds)
 
 

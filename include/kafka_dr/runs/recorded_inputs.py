@@ -9,15 +9,13 @@ until it is.
 from __future__ import annotations
 
 import errno
-import hashlib
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
-from enum import StrEnum
 from typing import Any
 
+from kafka_dr.audit.recorded_input import RecordedInput
 from kafka_dr.register import Register
 from kafka_dr.storage import DeadlinePath, StorageAccess
 from kafka_dr.storage.access import Operation
@@ -26,72 +24,6 @@ from kafka_dr.storage.access import Operation
 AUDITS = "audits"
 #: Former digests that stay good, the newest: writers that recorded a file and have not written it yet.
 _FORMER = 3
-
-
-class InputKind(StrEnum):
-    """What is recorded, for each direction of a group."""
-
-    FRONTIER = "frontier"
-    OFFSET_MAP = "offset map"
-
-
-@dataclass(frozen=True, slots=True)
-class RecordedInput:
-    """A frontier, or an offset map with the state of the audits that names its parts.
-
-    :param direction: ``SOURCE-to-TARGET``
-    """
-
-    kind: InputKind
-    group: str
-    direction: str
-
-    @property
-    def fact(self) -> str:
-        """The name of the fact that holds its digests."""
-        return f"{self.kind.value.replace(' ', '_')}.{self.direction}"
-
-    @property
-    def file(self) -> str:
-        """The file without which it does not exist, below the evidence root."""
-        if self.kind is InputKind.FRONTIER:
-            return f"audits/{self.group}/frontier-{self.direction}.json"
-        return f"audits/{self.group}/checksum/{self.direction}/state.json"
-
-    @property
-    def folder(self) -> str:
-        """The folder with its other files; empty if it is one file."""
-        return "" if self.kind is InputKind.FRONTIER else f"audits/{self.group}/checksum/{self.direction}/map"
-
-    def covers(self, path: str) -> bool:
-        """Return whether a path below the evidence root is a part of it."""
-        return path == self.file or bool(self.folder and (path == self.folder or path.startswith(f"{self.folder}/")))
-
-    def sha256(self, root: Any) -> str:
-        """Return the digest of what the files hold now; empty if it does not exist.
-
-        :raises OSError: the storage refuses
-        """
-        found = _content(root, self.file)
-        if found is None:
-            return ""
-        if not self.folder:
-            return hashlib.sha256(found).hexdigest()
-        digests = {self.file: hashlib.sha256(found).hexdigest()}
-        for name in _names(root, self.folder):
-            part = _content(root, f"{self.folder}/{name}")
-            if part is not None:
-                digests[name] = hashlib.sha256(part).hexdigest()
-        return hashlib.sha256("\n".join(f"{digests[name]} {name}" for name in sorted(digests)).encode()).hexdigest()
-
-    def remove(self, root: Any) -> None:
-        """Remove its files: first those that another state could still name.
-
-        :raises OSError: the storage refuses
-        """
-        for path in (*(f"{self.folder}/{name}" for name in _names(root, self.folder)), self.file):
-            with suppress(FileNotFoundError):
-                root.joinpath(*path.split("/")).unlink()
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,14 +39,6 @@ class UnrecordedInput:
     def __str__(self) -> str:
         about = f"the {self.what.kind} of {self.what.group} {self.what.direction.replace('-to-', '→')}"
         return f"{about} ({self.what.file}) is not the one that was recorded in the register at {self.at}"
-
-
-def inputs_of(group: str, directions: Iterable[str]) -> tuple[RecordedInput, ...]:
-    """Return everything that is recorded of a group.
-
-    :param directions: each ``SOURCE-to-TARGET``
-    """
-    return tuple(RecordedInput(kind, group, direction) for direction in directions for kind in InputKind)
 
 
 def unrecorded(
@@ -189,21 +113,3 @@ def without(root: DeadlinePath, hidden: Collection[UnrecordedInput]) -> Deadline
     if not hidden:
         return root
     return DeadlinePath(root.path, WithoutAccess(str(root), root.access, {each.what for each in hidden}))
-
-
-def _content(root: Any, path: str) -> bytes | None:
-    try:
-        return bytes(root.joinpath(*path.split("/")).read_bytes())
-    except (FileNotFoundError, IsADirectoryError):
-        return None
-
-
-def _names(root: Any, folder: str) -> list[str]:
-    if not folder:
-        return []
-    try:
-        names = [path.name for path in root.joinpath(*folder.split("/")).iterdir()]
-    except (FileNotFoundError, NotADirectoryError):
-        return []
-    # What begins with a dot is being written.
-    return sorted(name for name in names if not name.startswith("."))

@@ -7,6 +7,7 @@ from contextlib import suppress
 from functools import cached_property
 from typing import Any
 
+from kafka_dr.audit.recorded_input import RecordedInput, inputs_of
 from kafka_dr.errors import NeedsPerson, Refused
 from kafka_dr.outcomes import Check, Probe
 from kafka_dr.register import Phase, RegisterState, Verb, arbiter
@@ -24,7 +25,7 @@ from kafka_dr.runs.recorded_files import (
     unrecorded_files,
     with_recorded_only,
 )
-from kafka_dr.runs.recorded_inputs import RecordedInput, UnrecordedInput, inputs_of, unrecorded, without
+from kafka_dr.runs.recorded_inputs import UnrecordedInput, unrecorded, without
 from kafka_dr.runs.register_guard import RegisterGuard
 from kafka_dr.runs.register_read import OTHERS_SECONDS, Waiting
 from kafka_dr.runs.request import STAY, RunRequest

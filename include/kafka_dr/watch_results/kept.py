@@ -24,6 +24,8 @@ _LASTING = ("silent", "fence_missing", _MATCHED)
 #: What health reads of a register. A look that could not read it keeps what was read last, apart from what is true now.
 _RECORD = ("phase", "active", "epoch", "run", "verb", "held")
 _LAST_RECORD = "last_record"
+#: Of an audit: the flow that it has looked at, ``SOURCE-to-TARGET``.
+FLOW = "flow"
 #: What a page can show of one look. The log of its task has everything.
 _MOST_SENTENCES = 40
 _MOST_CHARACTERS = 1000
@@ -137,6 +139,21 @@ class KeptResult:
     def is_old(self, now: datetime) -> bool:
         """Return whether the result is too old to be believed, or from a time that has not come yet."""
         return not -self.good_for <= now - self.looked_at <= self.good_for
+
+    def outlasts(self, later: KeptResult) -> bool:
+        """Return whether this result of an audit stays when a later look compared nothing, such as during a run."""
+        proven = FLOW in self.facts and self.outcome != "left_alone"
+        return later.outcome == "left_alone" and proven and not self.is_old(later.looked_at)
+
+    def is_of(self, active: object) -> bool:
+        """Return whether this result is about what a group replicates now; only an audit names the flow that it saw.
+
+        :param active: the cluster that the group is active on; anything else than a name if that is not known
+        """
+        flow = self.facts.get(FLOW)
+        if not isinstance(active, str) or not isinstance(flow, str):
+            return True
+        return flow.startswith(f"{active}-to-")
 
     def to_json(self) -> dict[str, Any]:
         """Return the fields of the stored document."""

@@ -60,16 +60,21 @@ def watched_group(
     :param now: the time for which it is judged, UTC
     :param names: the watches that look at it
     """
-    watches = tuple(watch_status(ALL_WATCHES[name], found.get(name), now) for name in names)
+    health = found.get("health")
+    active = health.facts.get("active") if isinstance(health, KeptResult) else None
+    watches = tuple(watch_status(ALL_WATCHES[name], found.get(name), now, active=active) for name in names)
     outcomes = {each.outcome for each in watches}
     return WatchedGroup(group, next(each for each in _WORST_FIRST if each in outcomes), watches)
 
 
-def watch_status(watch: Watch, found: KeptResult | Exception | None, now: datetime) -> WatchStatus:
+def watch_status(
+    watch: Watch, found: KeptResult | Exception | None, now: datetime, *, active: object = None
+) -> WatchStatus:
     """Judge the kept result of one watch.
 
     :param found: what was read: the result, the error if it cannot be read, or ``None`` if there is none
     :param now: the time for which it is judged, UTC
+    :param active: the cluster that the group is active on, if that is known
     """
     if found is None:
         said = f"no result was kept yet: unpause {watch.dag_id}, or look at its newest run"
@@ -81,5 +86,10 @@ def watch_status(watch: Watch, found: KeptResult | Exception | None, now: dateti
         said = f"the newest result is older than {minutes:g} minutes: look at the newest run of {watch.dag_id}"
         if found.looked_at > now:
             said = "the newest result is from the future: compare the clocks of the workers and of this server"
+        return WatchStatus(watch, "unknown", said, found)
+    if not found.is_of(active):
+        said = (
+            f"{active} has become active since, and the newest result is about the flow before: wait for {watch.dag_id}"
+        )
         return WatchStatus(watch, "unknown", said, found)
     return WatchStatus(watch, found.outcome, "", found)

@@ -16,7 +16,7 @@ from kafka_dr.watch_results.figures_over_time import FiguresOverTime, slot_begin
 from kafka_dr.watch_results.kept import KeptResult
 from kafka_dr.watch_results.outcome_changes import OutcomeChange, OutcomeChanges
 from kafka_dr.watch_results.status import WatchedGroup, WatchStatus, watch_status, watched_group
-from kafka_dr.watch_results.watches import ALL_WATCHES, WATCHES, WatchName
+from kafka_dr.watch_results.watches import ALL_WATCHES, AUDITS, WATCHES, WatchName
 
 _SCHEMA = 1
 _FOLDER = "watches"
@@ -36,7 +36,8 @@ class WatchResultStore:
     def keep(self, found: KeptResult) -> tuple[KeptResult | None, KeptResult]:
         """Replace the result of a watch for a group.
 
-        A stored result that is damaged is replaced, too: its past is lost.
+        A stored result that is damaged is replaced, too: its past is lost. What an audit has proven stays as long as
+        it is believed if a later look compared nothing.
 
         :returns: the result before it, and what was kept
         :raises OSError: the storage does not take it
@@ -45,6 +46,8 @@ class WatchResultStore:
             earlier = self.read(found.group, found.watch)
         except DocumentDamaged:
             earlier = None
+        if earlier is not None and earlier.outlasts(found):
+            return earlier, earlier
         kept = found.after(earlier)
         self._file(found.group, found.watch).write(kept)
         return earlier, kept
@@ -67,7 +70,12 @@ class WatchResultStore:
         kept, changes = {name: each for name, each in earlier.items() if name in declared}, []
         pairs: list[tuple[KeptResult | None, KeptResult]] = []
         for each in found:
-            before = earlier.get(each.group) or self._alone(each.group, watch)
+            before = earlier.get(each.group)
+            if before is None or (each.outcome == "left_alone" and watch in AUDITS):
+                before = _newest(before, self._alone(each.group, watch))
+            if before is not None and before.outlasts(each):
+                kept[each.group] = before
+                continue
             after = each.after(before)
             kept[each.group] = replace(after, history=after.history[:_PERIODS])
             pairs.append((before, kept[each.group]))
@@ -146,13 +154,16 @@ class WatchResultStore:
 def read_status(groups: Iterable[str], store: WatchResultStore, now: datetime) -> tuple[WatchedGroup, ...]:
     """Read the results of these groups and judge them. What cannot be read makes a watch unknown.
 
-    A group that is in the file of a watch with a result that is not too old needs no file of its own.
+    A group whose result in the file of a watch is believed needs no file of its own.
     """
     rounds = {watch: _readable_round(store, watch) for watch in WATCHES}
-    return tuple(
-        watched_group(group, {watch: _readable(store, rounds[watch], group, watch, now) for watch in WATCHES}, now)
-        for group in groups
-    )
+
+    def found_of(group: str) -> dict[WatchName, KeptResult | Exception | None]:
+        health = _readable(store, rounds["health"], group, "health", now)
+        active = health.facts.get("active") if isinstance(health, KeptResult) else None
+        return {watch: _readable(store, rounds[watch], group, watch, now, active=active) for watch in WATCHES}
+
+    return tuple(watched_group(group, found_of(group), now) for group in groups)
 
 
 def read_observed(
@@ -173,9 +184,15 @@ def read_observed(
     }
 
 
-def read_watch_status(group: str, watch: WatchName, store: WatchResultStore, now: datetime) -> WatchStatus:
-    """Read the result of one watch for a group or an observed flow and judge it, without a look at other watches."""
-    return watch_status(ALL_WATCHES[watch], _readable(store, _readable_round(store, watch), group, watch, now), now)
+def read_watch_status(
+    group: str, watch: WatchName, store: WatchResultStore, now: datetime, *, active: str | None = None
+) -> WatchStatus:
+    """Read the result of one watch for a group or an observed flow and judge it, without a look at other watches.
+
+    :param active: the cluster that the group is active on, if that is known
+    """
+    found = _readable(store, _readable_round(store, watch), group, watch, now, active=active)
+    return watch_status(ALL_WATCHES[watch], found, now, active=active)
 
 
 def _readable_round(store: WatchResultStore, watch: WatchName) -> Mapping[str, KeptResult] | Exception:
@@ -191,11 +208,17 @@ def _readable(
     group: str,
     watch: WatchName,
     now: datetime,
+    *,
+    active: object = None,
 ) -> KeptResult | Exception | None:
     if isinstance(found, Exception):
         return found
     together = found.get(group)
-    if together is not None and not together.is_old(now):
+    # The audit of a failback is in the group's own file alone.
+    hides_one = (
+        watch in AUDITS and together is not None and (together.outcome == "left_alone" or not together.is_of(active))
+    )
+    if together is not None and not together.is_old(now) and not hides_one:
         return together
     try:
         # The file of all groups was read once for all of them: when all results are old, it would be read for each.

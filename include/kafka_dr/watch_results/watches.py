@@ -131,3 +131,5 @@ OBSERVATION = Watch(
 )
 #: Of anything.
 ALL_WATCHES: dict[WatchName, Watch] = {**WATCHES, OBSERVATION.name: OBSERVATION}
+#: Those that compare a flow as a whole, and name it in their result.
+AUDITS: frozenset[WatchName] = frozenset({"lag", "checksum"})

@@ -114,11 +114,11 @@ class AuditResultsOperator(BaseOperator):
         for group in (group for share in shares for group in share):
             each = known.get(group)
             found[group] = _result(each) if each else WatchResult(group, "unknown", (silent,))
-        if is_whole(params) and not params.get("flow"):
+        scheduled = is_whole(params) and not params.get("flow")
+        kept = [each for name, each in found.items() if (known[name]["kept"] if name in known else scheduled)]
+        if kept:
             looked_at = {name: datetime.fromisoformat(each["at"]) for name, each in known.items()}
-            keep_round(
-                self.log, context, topology, watch=watch_of(self.audit), found=found.values(), looked_at=looked_at
-            )
+            keep_round(self.log, context, topology, watch=watch_of(self.audit), found=kept, looked_at=looked_at)
         return shown_rows(self.log, context, found)
 
 

@@ -18,6 +18,7 @@ class AuditedGroup(TypedDict):
 
     :param facts: the verdict and where the report is below the evidence root, if there is a report
     :param at: when it was known, ISO 8601, UTC
+    :param kept: whether it is the group's newest result, and not an answer to another question
     """
 
     group: str
@@ -25,10 +26,11 @@ class AuditedGroup(TypedDict):
     sentences: list[str]
     facts: dict[str, Any]
     at: str
+    kept: bool
 
 
-def audited_group(group: str, found: LookResult) -> AuditedGroup:
+def audited_group(group: str, found: LookResult, *, kept: bool) -> AuditedGroup:
     """Return what is handed on of a result."""
     said = [line(each)[:_MOST_CHARACTERS] for each in found.sentences[:_MOST_SENTENCES]]
     at = datetime.now(UTC).isoformat(timespec="seconds")
-    return AuditedGroup(group=group, outcome=found.outcome, sentences=said, facts=dict(found.facts), at=at)
+    return AuditedGroup(group=group, outcome=found.outcome, sentences=said, facts=dict(found.facts), at=at, kept=kept)

@@ -14,7 +14,7 @@ from airflow.sdk import Asset
 from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
 from kafka_dr.audit.report_folders import prune, report_folder
-from kafka_dr.metrics.audit_figures import figures_of
+from kafka_dr.metrics.audit_figures import facts_of, sentences_of
 from kafka_dr.quoting import line
 from kafka_dr_airflow.operators.plain_failure import plain_errors
 from kafka_dr_airflow.topology_file import evidence_root, read_topology
@@ -89,7 +89,7 @@ class FlowAudit:
         :raises OSError: the storage refuses
         """
         from kafka_dr.audit import AuditKind
-        from kafka_dr.runs.recorded_inputs import InputKind, RecordedInput
+        from kafka_dr.audit.recorded_input import InputKind, RecordedInput
 
         if self.audit != AuditKind.CHECKSUM:
             return False
@@ -147,12 +147,12 @@ class FlowAudit:
             said = problem or "the audit ended without a report: see its log"
             kept.sentences = (line(said),)
             raise AirflowFailException(f"{self.name}: unknown: {said}")
-        first, *findings = _sentences(report)
+        first, *findings = sentences_of(report)
         logger.info("%s: %s: %s", self.name, line(report["verdict"]), line(first))
         for finding in findings:
             logger.warning("%s", line(finding))
         kept.sentences = (first, *findings)
-        kept.facts = {**figures_of(report), "verdict": str(report["verdict"]), "report": self.report_path}
+        kept.facts = facts_of(report, self.report_path, self.declared.direction)
         if problem is not None:
             failed = report["verdict"] == "findings"
             if self.declared.observed:
@@ -198,6 +198,22 @@ def chosen_flow(subject: str, wanted: str | None, clients: Clients) -> AuditedFl
         return audited_flow(clients.topology, f"{flow.group}.{flow.source}-to-{flow.target}")
 
 
+def is_present(flow: AuditedFlow, clients: Clients) -> bool:
+    """Return whether a flow is what its group replicates now, so that an audit of it is the group's newest proof.
+
+    An observed flow is always. So is the flow to an old cluster that a failback is making a copy of.
+    """
+    from kafka_dr.runs.group_context import GroupContext
+
+    if flow.observed:
+        return True
+    try:
+        state = GroupContext(flow.subject, clients).read_register_state()
+    except Exception:  # noqa: BLE001 - whatever hides the register: the result is shown by the task alone
+        return False
+    return state is not None and (state.active, state.standby) == (flow.source.name, flow.target.name)
+
+
 def observed_now(topology: Topology, name: str) -> AuditedFlow | None:
     """Return an observed flow of that name that has audits."""
     from kafka_dr.topology import observed_audits
@@ -230,7 +246,7 @@ def watch_of(audit: str) -> WatchName:
 
 
 def is_whole(params: Mapping[str, Any]) -> bool:
-    """Return whether the whole flow is audited, and not only a part that the parameters name."""
+    """Return whether whole flows are audited, and not only a part that the parameters name."""
     return not any(params.get(part) for part in ("topics", "offsets", "since", "until"))
 
 
@@ -258,9 +274,3 @@ def _read_report(path: Any) -> dict[str, Any] | None:
     except (OSError, ValueError):
         return None
     return found if isinstance(found, dict) and "verdict" in found else None
-
-
-def _sentences(report: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return what a report says: the whole in one sentence, then one for each finding."""
-    findings = (each.get("sentence") if isinstance(each, dict) else each for each in report.get("findings") or ())
-    return (str(report.get("sentence") or "see the report"), *map(str, findings))

@@ -19,7 +19,7 @@ from kafka_dr.quoting import line
 from kafka_dr_airflow.links import AuditLink, audit_url
 from kafka_dr_airflow.operators.audited_group import AuditedGroup, audited_group
 from kafka_dr_airflow.operators.ended_audits import EndedAudits, LeftAudits
-from kafka_dr_airflow.operators.flow_audit import FlowAudit, chosen_flow, is_whole, part_arguments, watch_of
+from kafka_dr_airflow.operators.flow_audit import FlowAudit, chosen_flow, is_present, is_whole, part_arguments, watch_of
 from kafka_dr_airflow.operators.kept_results import LookResult, kept_result
 from kafka_dr_airflow.operators.plain_failure import fails_plainly, plain_errors
 from kafka_dr_airflow.operators.shared_requests import SharedFolder
@@ -74,6 +74,8 @@ class SharedAuditsOperator(SparkJobOperator):
         self.side_by_side = side_by_side
         self._results: dict[str, AuditedGroup] = {}
         self._ended: set[str] = set()
+        #: Whose result is the newest proof of the group, and not an answer to another question.
+        self._kept: set[str] = set()
         self._good: list[tuple[FlowAudit, str]] = []
         self._lock = Lock()
 
@@ -85,9 +87,11 @@ class SharedAuditsOperator(SparkJobOperator):
 
     @fails_plainly
     def execute(self, context: Any) -> list[AuditedGroup]:
-        """Audit the flows, judge each report, and keep each result, unless only a part or one flow was asked for."""
+        """Audit the flows, judge each report, and keep each result, unless a part or another flow was asked for."""
         from kafka_dr_airflow.task_clients import open_clients
 
+        if is_whole(context["params"]) and not context["params"].get("flow"):
+            self._kept.update(self.protection_groups)
         with plain_errors(), open_clients() as clients:
             clients.share_reads()
             found = ask_all(
@@ -175,6 +179,8 @@ class SharedAuditsOperator(SparkJobOperator):
     def _finish(self, context: Any, one: FlowAudit, problem: str | None, clients: Clients) -> None:
         """Journal what an audit has filed, judge its report, and keep its result; whatever goes wrong is a result."""
         group = one.declared.subject
+        if is_whole(context["params"]) and group not in self._kept and is_present(one.declared, clients):
+            self._kept.add(group)
         try:
             with self._keeping(context, group) as kept:
                 one.record(clients)
@@ -201,14 +207,13 @@ class SharedAuditsOperator(SparkJobOperator):
     @contextmanager
     def _keeping(self, context: Any, group: str) -> Iterator[LookResult]:
         """Yield what becomes the result of a group: whatever ends the block, it is kept and handed on."""
-        params, found = context["params"], LookResult()
-        keeps = is_whole(params) and not params.get("flow")
+        found, keeps = LookResult(), group in self._kept
         try:
             watch = watch_of(self.audit)
             with kept_result(self.log, context, group=group, watch=watch, keeps=keeps) as found:
                 yield found
         finally:
-            self._results[group] = audited_group(group, found)
+            self._results[group] = audited_group(group, found, kept=keeps)
 
     def _leave(self, context: Any) -> list[AuditedGroup]:
         """Leave the results so far for the task that collects them: they are there if this task is killed, too."""

@@ -46,9 +46,9 @@ class SparkAuditOperator(SparkJobOperator):
     @fails_plainly
     def execute(self, context: Any) -> dict[str, str]:
         """Audit the flow, judge the report, and keep the result, unless only a part or another flow was asked for."""
-        if not is_whole(context["params"]) or context["params"].get("flow"):
-            return self._audited(context, LookResult())
-        with kept_result(self.log, context, group=self.protection_group, watch=watch_of(self.audit)) as kept:
+        params, watch = context["params"], watch_of(self.audit)
+        keeps = is_whole(params) and not params.get("flow")
+        with kept_result(self.log, context, group=self.protection_group, watch=watch, keeps=keeps) as kept:
             return self._audited(context, kept)
 
     def _audited(self, context: Any, kept: LookResult) -> dict[str, str]:

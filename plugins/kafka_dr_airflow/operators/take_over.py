@@ -13,7 +13,7 @@ from kafka_dr.quoting import line
 from kafka_dr_airflow.links import AuditLink, EvidenceLink
 from kafka_dr_airflow.operators.failover_step import COMPARED
 from kafka_dr_airflow.operators.flow_audit import FlowAudit
-from kafka_dr_airflow.operators.kept_results import LookResult
+from kafka_dr_airflow.operators.kept_results import LookResult, kept_result
 from kafka_dr_airflow.operators.parameters import FirstTask
 from kafka_dr_airflow.operators.plain_failure import fails_plainly, plain_errors
 from kafka_dr_airflow.operators.receipt import run_request
@@ -107,6 +107,10 @@ class CopyAuditOperator(SparkJobOperator):
             if found.outcome != "failed":
                 raise
             self.log.warning("The approvers are asked whether these faults may stay as they are.")
+        else:
+            # Faults are the approvers' question; what is equal is the group's proof until the next audit.
+            with kept_result(self.log, context, group=one.declared.subject, watch=one.watch) as kept:
+                kept.outcome, kept.sentences, kept.facts = found.outcome, found.sentences, found.facts
         return {"verdict": str(found.facts["verdict"]), "report": one.report_path}
 
     def _flow(self, context: Any) -> AuditedFlow:

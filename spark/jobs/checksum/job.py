@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from jobs.by_hand import how_to_record
 from jobs.checksum.audit_store import AuditStore
 from jobs.checksum.bounded import AuditOptions, OffsetBounds
 from jobs.checksum.grace import FlowWait
@@ -16,6 +17,7 @@ from jobs.connections import Connections
 from jobs.flows import ReachedFlow, flow_of, group_named, reached
 from jobs.session import UNKNOWN, Sessions, exit_code, spark_session
 from jobs.storage import local, path_of, rename_old_report
+from kafka_dr.audit import AuditKind
 from kafka_dr.clock import Clock, Stopwatch, SystemClock
 from kafka_dr.clusters import KafkaCluster
 from kafka_dr.register import KafkaRegister
@@ -125,5 +127,7 @@ def _audit(arguments: argparse.Namespace, environ: Mapping[str, str], clock: Clo
                 run.keep(done)
             if options.whole or report.verdict == "findings":
                 store.publish(report, report_path=f"{out}/report.json", whole=options.whole)
+            if options.whole and not flow.observed:
+                print(how_to_record(store.root, AuditKind.CHECKSUM, flow))
     print(f"{report.verdict}: {report.sentence}")
     return {"equal": 0, "findings": FINDINGS}.get(report.verdict, UNKNOWN)

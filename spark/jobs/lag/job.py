@@ -11,6 +11,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+from jobs.by_hand import how_to_record
 from jobs.checksum.state import AuditState, StateStore
 from jobs.connections import Connections
 from jobs.flows import ReachedFlow, flow_of, reached
@@ -92,6 +93,8 @@ def _audit(options: argparse.Namespace, environ: Mapping[str, str], clock: Clock
         content = report(subject, assessed, findings, limits)
         _write(out, content)
         memory.keep(assessed, facts, findings, sentence=content["sentence"], report=f"{out}/report.json")
+    if not flow.observed:
+        print(how_to_record(memory.root, AuditKind.LAG, flow))
     print(f"{content['verdict']}: {content['sentence']}")
     return FINDINGS if findings else UNKNOWN if facts.left_out else 0
 

@@ -12,6 +12,7 @@ import pytest
 
 from kafka_dr.audit import FileFrontierStore
 from kafka_dr.audit.kept_frontier import FrontierPoint, KeptFrontier
+from kafka_dr.audit.recorded_input import InputKind, RecordedInput
 from kafka_dr.checks.input_checks import inputs_recorded
 from kafka_dr.checks.recorded_audits import drop_unrecorded, record_inputs
 from kafka_dr.failover.runner import run_step
@@ -23,7 +24,6 @@ from kafka_dr.offsets.syncs.files import SyncRow
 from kafka_dr.offsets.syncs.history import ArchivedSync
 from kafka_dr.positions import OffsetPair
 from kafka_dr.runs.clients import Clients
-from kafka_dr.runs.recorded_inputs import InputKind, RecordedInput
 from kafka_dr.runs.request import RunRequest, StepName
 from kafka_dr.runs.run import Run
 from support.protection import Protection

@@ -13,6 +13,7 @@ import pytest
 
 from kafka_dr.audit import FileFrontierStore
 from kafka_dr.audit.kept_frontier import FrontierPoint, KeptFrontier
+from kafka_dr.audit.recorded_input import InputKind, RecordedInput, inputs_of
 from kafka_dr.clock import SystemClock
 from kafka_dr.clusters import ClusterUnreachable
 from kafka_dr.group_offsets.recorded_frontier import RecordedFrontier, RecordedFrontierStore, recorded_store
@@ -20,9 +21,6 @@ from kafka_dr.json_documents import write_whole
 from kafka_dr.register import MemoryRegister
 from kafka_dr.runs.inputs import folders_of, read_inputs
 from kafka_dr.runs.recorded_inputs import (
-    InputKind,
-    RecordedInput,
-    inputs_of,
     record_input,
     unrecorded,
     without,

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from kafka_dr.audit.recorded_input import InputKind, RecordedInput
 from kafka_dr.json_documents import write_whole
 from kafka_dr.offsets.maps import MapStore
 from kafka_dr.offsets.syncs.files import SyncArchive, SyncRow
@@ -20,7 +21,7 @@ from kafka_dr.positions import TopicPartition
 from kafka_dr.register import MemoryRegister
 from kafka_dr.register.digests import RecordedDigest
 from kafka_dr.runs.recorded_files import KnownFiles, unrecorded_files, with_recorded_only
-from kafka_dr.runs.recorded_inputs import InputKind, RecordedInput, record_input, unrecorded, without
+from kafka_dr.runs.recorded_inputs import record_input, unrecorded, without
 from kafka_dr.storage import DeadlinePath
 from support import damaged_files
 from support.failing_storage import FailingStorage

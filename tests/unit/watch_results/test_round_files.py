@@ -19,6 +19,7 @@ from kafka_dr.watch_results import (
     WatchOutcome,
     WatchResultStore,
     read_status,
+    read_watch_status,
 )
 
 NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
@@ -52,6 +53,51 @@ def test_the_newer_of_both_files_counts_and_a_damaged_file_is_unknown_until_it_i
     store.keep_round("health", [look("a", "ok", NOON + 2 * MINUTE)], declared="a")
     (group,) = read_status("a", store, NOON + 2 * MINUTE)
     assert group.of("health").outcome == "ok"
+
+
+def audit(outcome: WatchOutcome, at: datetime, flow: str = "east-to-west") -> KeptResult:
+    return KeptResult(
+        "a", "checksum", outcome, (f"it is {outcome}",), at, run="r", facts={"flow": flow} if flow else {}
+    )
+
+
+def health(active: str) -> KeptResult:
+    return KeptResult("a", "health", "ok", (), NOON + 10 * MINUTE, facts={"active": active})
+
+
+def test_what_an_audit_has_proven_stays_while_a_later_look_compares_nothing(tmp_path: Path) -> None:
+    store = WatchResultStore(tmp_path)
+    store.keep_round("checksum", [audit("left_alone", NOON, "")], declared="a")
+    store.keep(audit("ok", NOON + MINUTE))
+    assert store.keep_round("checksum", [audit("left_alone", NOON + 2 * MINUTE, "")], declared="a") == []
+    store.keep(audit("left_alone", NOON + 3 * MINUTE, ""))
+    (group,) = read_status("a", store, NOON + 4 * MINUTE)
+    assert (group.of("checksum").outcome, group.of("checksum").reason) == ("ok", "")
+    old = audit("left_alone", NOON + timedelta(hours=2), "")
+    store.keep_round("checksum", [old], declared="a")
+    assert store.read_round("checksum")["a"].outcome == "left_alone"
+
+
+def test_the_audit_of_a_failback_counts_before_the_next_audit_of_the_schedule(tmp_path: Path) -> None:
+    store = WatchResultStore(tmp_path)
+    store.keep_round("checksum", [audit("ok", NOON)], declared="a")
+    store.keep(audit("ok", NOON + MINUTE, "west-to-east"))
+    store.keep_round("health", [health("west")], declared="a")
+    (group,) = read_status("a", store, NOON + 10 * MINUTE)
+    found = group.of("checksum").result
+    assert found is not None
+    assert (group.of("checksum").outcome, found.facts["flow"]) == ("ok", "west-to-east")
+
+
+def test_an_audit_of_the_flow_before_a_failover_says_nothing_about_the_flow_after_it(tmp_path: Path) -> None:
+    store = WatchResultStore(tmp_path)
+    store.keep_round("checksum", [audit("ok", NOON)], declared="a")
+    store.keep_round("health", [health("west")], declared="a")
+    (group,) = read_status("a", store, NOON + 10 * MINUTE)
+    assert group.of("checksum").outcome == "unknown"
+    alone = read_watch_status("a", "checksum", store, NOON + 10 * MINUTE, active="west")
+    assert alone.outcome == "unknown"
+    assert read_watch_status("a", "checksum", store, NOON + 10 * MINUTE, active="east").outcome == "ok"
 
 
 def test_each_change_is_in_the_file_of_its_day_and_old_days_are_removed(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from kafka_dr.audit import AuditKind, ResultStore, ResultUnreadable
 from kafka_dr.audit.counted_ranges import MOST_RANGES, gathered
 from kafka_dr.audit.difference import REPEATED
 from kafka_dr.audit.finding import FindingKind
-from kafka_dr.audit.report_folders import is_report_folder
+from kafka_dr.audit.proof import report_path
 from kafka_dr.errors import NeedsPerson, Refused
 from kafka_dr.positions import CountedRange, SeedPoint, TopicPartition
 from kafka_dr.register.taken_over import SECOND_COPIES, CopyMade, Displaced, range_of
@@ -115,7 +115,10 @@ def audited_copy(root: Any, flow: Flow) -> AuditedCopy:
             f"the newest checksum audit of {flow} is about a flow of this project (epoch {result.epoch}), and not "
             "about the existing replication: audit again, in full"
         )
-    folder = _folder_of(flow, result.report)
+    try:
+        folder = report_path(result).rpartition("/")[0]
+    except ValueError as error:
+        raise Refused(str(error)) from error
     try:
         report, findings = (root.joinpath(folder, name).read_bytes() for name in ("report.json", "findings.jsonl"))
     except FileNotFoundError as error:
@@ -126,17 +129,6 @@ def audited_copy(root: Any, flow: Flow) -> AuditedCopy:
         raise NeedsPerson(
             f"the report of the checksum audit in {folder} cannot be read ({error}): audit again"
         ) from error
-
-
-def _folder_of(flow: Flow, report: str) -> str:
-    """Return the folder of a report below the evidence root, whatever the name of that root is for Spark."""
-    stamp = report.removesuffix("/report.json").rpartition("/")[2]
-    if not is_report_folder(stamp):
-        raise Refused(
-            f"the report of the newest checksum audit of {flow} is not where dr_adopt and dr_checksum_audit keep it "
-            f"({report}): give --out a folder like {_folder(flow, _EXAMPLE)} below the evidence root, its time in UTC"
-        )
-    return _folder(flow, stamp)
 
 
 def _folder(flow: Flow, stamp: str) -> str:
