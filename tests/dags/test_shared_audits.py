@@ -136,6 +136,12 @@ def test_a_red_audit_is_a_result_and_no_event(spark: SharedSpark) -> None:
     assert spark.added == []
 
 
+def test_a_flow_that_is_well_and_whose_consumer_groups_do_not_keep_up_is_not_simply_ok(spark: SharedSpark) -> None:
+    late = {"verdict": "groups late", "sentence": "2 of 4 consumer groups do not keep up.", "at": "2026-03-01T12:00Z"}
+    assert spark.run((0, "groups late: 2 of 4", late), audit="lag")["outcome"] == "warning"
+    assert spark.run(GOOD)["outcome"] == "ok"
+
+
 def test_an_audit_that_could_not_find_out_is_unknown(spark: SharedSpark) -> None:
     found = spark.run(SILENT)
     assert (found["outcome"], found["sentences"]) == ("unknown", ["west does not answer"])

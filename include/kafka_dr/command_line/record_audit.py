@@ -24,7 +24,7 @@ from kafka_dr.watch_results import KeptResult, WatchOutcome, WatchResultStore
 
 _OUTCOMES: dict[AuditVerdict, WatchOutcome] = {
     AuditVerdict.GREEN: "ok",
-    AuditVerdict.WARNING: "ok",
+    AuditVerdict.WARNING: "warning",
     AuditVerdict.RED: "failed",
     AuditVerdict.UNKNOWN: "unknown",
 }

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from kafka_dr.evidence.group_record import GroupRecord
 from kafka_dr.evidence.status_colour import StatusColour
-from kafka_dr.watch_results import WatchedGroup, WatchOutcome, WatchStatus
+from kafka_dr.watch_results import CALM, WatchedGroup, WatchOutcome, WatchStatus
 
 _COLOURS: dict[WatchOutcome, StatusColour] = {
     "failed": "bad",
     "unknown": "unknown",
     "left_alone": "unknown",
+    "warning": "warn",
     "ok": "good",
 }
 
@@ -20,6 +22,7 @@ class FlowPicture:
     """A group's datacenters and its flow.
 
     :param known: whether it is known now which cluster is active
+    :param other: what the other cluster is
     :param lag: how far the copy is, in words; *UNKNOWN* if that is not known now
     :param canary: how canaries arrive, in the same way
     :param colour: the worst of flow, lag and canary
@@ -28,22 +31,29 @@ class FlowPicture:
     active: str
     standby: str
     known: bool
+    other: str
     lag: str
     canary: str
     colour: StatusColour
 
 
-def flow_picture(status: WatchedGroup) -> FlowPicture:
-    """Return the picture of a group. What is too old or was never measured is unknown, in words."""
-    health = status.of("health")
-    facts = health.result.facts if health.result else {}
-    names = [facts.get("active"), facts.get("standby")]
-    known = not health.reason and all(isinstance(name, str) and name for name in names)
-    active, standby = (str(name or "?") for name in names)
+def flow_picture(status: WatchedGroup, record: GroupRecord) -> FlowPicture:
+    """Return the picture of a group. What is too old or was never measured is unknown, in words.
+
+    :param record: what the register says of it
+    """
     watched = [status.of("flows"), status.of("lag"), status.of("canary")]
     worst = next(each for each in _COLOURS if each in {one.outcome for one in watched})
     lag, canary = _lag(status.of("lag")), _canary(status.of("canary"))
-    return FlowPicture(active, standby, known, lag, canary, _COLOURS[worst] if known else "unknown")
+    return FlowPicture(
+        record.active or "?",
+        record.standby or "?",
+        record.known,
+        record.other,
+        lag,
+        canary,
+        _COLOURS[worst] if record.known else "unknown",
+    )
 
 
 def _lag(status: WatchStatus) -> str:
@@ -66,7 +76,7 @@ def _canary(status: WatchStatus) -> str:
 
 def _facts(status: WatchStatus) -> dict[str, object]:
     found = status.result
-    return dict(found.facts) if found and not status.reason and status.outcome in ("ok", "failed") else {}
+    return dict(found.facts) if found and not status.reason and status.outcome in (*CALM, "failed") else {}
 
 
 def _is_number(value: object) -> bool:

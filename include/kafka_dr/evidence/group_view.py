@@ -13,11 +13,14 @@ from datetime import UTC, datetime, timedelta
 from kafka_dr.evidence.ages import age_of
 from kafka_dr.evidence.objectives import MeasuredObjective
 from kafka_dr.evidence.over_time import FigureLine
+from kafka_dr.evidence.readiness_view import ready_word
 from kafka_dr.evidence.status_colour import StatusColour
 from kafka_dr.evidence.status_links import StatusLinks
 from kafka_dr.evidence.status_view import RunRow, run_row
 from kafka_dr.evidence.timeline import BarChart, Timeline, bar_chart, in_words, shown_time, timeline
 from kafka_dr.evidence.watch_row import OUTCOME_WORDS
+from kafka_dr.readiness import readiness_now
+from kafka_dr.readiness.judge import ASKED
 from kafka_dr.watch_results import RunEnding, WatchedGroup, WatchName, WatchStatus
 
 #: How many names of runs and reports a page shows of each kind.
@@ -169,11 +172,12 @@ def build_group_view(
         for audit, direction, run in sorted(kept.reports, key=lambda each: (each[0], each[2]), reverse=True)
     ]
     shown = shown_time((each.result for each in status.watches if each.result), now)
+    ready = ready_word(readiness_now(status)) if any(each.watch.name == ASKED for each in status.watches) else None
     return GroupView(
         group,
         now,
         in_words(shown),
-        tuple(_watch(each, group, now, links, shown) for each in status.watches),
+        tuple(_watch(each, group, now, links, shown, ready) for each in status.watches),
         (*_charts(_of_runs(endings), "runs"), *_charts(_of_drills(drills), "drills")),
         tuple(run_row(group, each, now, links.status) for each in endings),
         tuple(others[:_MOST]),
@@ -191,8 +195,15 @@ def _left_out(lines: Sequence[KeptLine], what: str) -> Iterable[str]:
         yield f"{len(lines) - _MOST} more {what} are in the folder of the evidence"
 
 
-def _watch(status: WatchStatus, group: str, now: datetime, links: GroupLinks, shown: timedelta) -> WatchLine:
-    word, colour = OUTCOME_WORDS[status.outcome]
+def _watch(
+    status: WatchStatus,
+    group: str,
+    now: datetime,
+    links: GroupLinks,
+    shown: timedelta,
+    ready: tuple[str, StatusColour] | None,
+) -> WatchLine:
+    word, colour = ready if ready and status.watch.name == ASKED else OUTCOME_WORDS[status.outcome]
     found = status.result
     return WatchLine(
         status.watch.question,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from typing import Literal
 
 from kafka_dr.watch_results import FigureName, FigurePoint
@@ -64,12 +65,21 @@ def figure_line(
     lines = tuple(_drawn(part, begin, end, highest) for part in _without_holes(shown))
     worst = (max if unit == "s" else min)(shown, key=lambda each: each.value)
     limit = f"; the dashed line is the objective {objective:g} s" if objective is not None else ""
+    unmeasured = _unmeasured(shown, end) if unit == "s" else ""
     said = (
-        f"Newest {_value(shown[-1], unit)} at {_clock(shown[-1])}, worst {_value(worst, unit)} at {_clock(worst)}; the "
-        f"upper edge is {highest:.4g} {unit}{limit}."
+        f"Newest {_value(shown[-1], unit)} at {_clock(shown[-1])}, worst measured {_value(worst, unit)} at "
+        f"{_clock(worst)}{unmeasured}; the upper edge is {highest:.4g} {unit}{limit}."
     )
     at = round(HEIGHT - objective / highest * HEIGHT, 1) if objective is not None else None
     return FigureLine(title, begin, end, lines, at, said)
+
+
+def _unmeasured(points: Sequence[FigurePoint], end: datetime) -> str:
+    """Say for how long nothing was measured after the first value: it may have been worse then."""
+    times = [*(each.at for each in points), end]
+    gaps = [later - earlier - _SLOT for earlier, later in pairwise(times) if later - earlier > 2 * _SLOT]
+    hours = sum(gaps, timedelta()) / timedelta(hours=1)
+    return f"; for {hours:,.1f} h nothing was measured, and what happened then is not known" if gaps else ""
 
 
 def _without_holes(points: Sequence[FigurePoint]) -> list[list[FigurePoint]]:

@@ -56,6 +56,12 @@ def verb_lines(ready: GroupReadiness, register: Mapping[str, Any]) -> tuple[Verb
     return tuple(_line(verb, register) for verb in ready.verbs if verb.answer != "not_needed")
 
 
+def ready_word(ready: GroupReadiness) -> tuple[str, StatusColour]:
+    """Return the answer for all verbs that a group could need now: the worst of them."""
+    order: tuple[Answer, ...] = ("not_ready", "unknown", "ready_with", "ready", "not_needed")
+    return _ANSWERS[min(ready.answers.values(), key=order.index)]
+
+
 def _line(verb: VerbReadiness, register: Mapping[str, Any]) -> VerbLine:
     word, colour = _ANSWERS[verb.answer]
     done = len(verb.checks) - len(verb.open)

@@ -7,9 +7,11 @@ from datetime import datetime
 
 from kafka_dr.evidence.ages import age_of
 from kafka_dr.evidence.audit_view import Table, tables_of
+from kafka_dr.evidence.readiness_view import ready_word
 from kafka_dr.evidence.status_colour import StatusColour
 from kafka_dr.evidence.timeline import Timeline, in_words, shown_time, timeline
 from kafka_dr.evidence.watch_row import OUTCOME_WORDS, clock_of, period_in_words
+from kafka_dr.readiness import GroupReadiness
 from kafka_dr.watch_results import WatchStatus
 
 
@@ -40,14 +42,23 @@ class ResultView:
     report: str
 
 
-def build_result_view(group: str, status: WatchStatus, now: datetime, *, run_href: str, report: str) -> ResultView:
+def build_result_view(
+    group: str,
+    status: WatchStatus,
+    now: datetime,
+    *,
+    run_href: str,
+    report: str,
+    ready: GroupReadiness | None = None,
+) -> ResultView:
     """Return the page of a watch's newest result for a group.
 
     :param now: the time for which it was judged, UTC
     :param run_href: the run that looked, or the watch's DAG
     :param report: see :class:`ResultView`
+    :param ready: of the result of readiness: what every page says of it now; ``None`` for other results
     """
-    word, colour = OUTCOME_WORDS[status.outcome]
+    word, colour = OUTCOME_WORDS[status.outcome] if ready is None else ready_word(ready)
     found = status.result
     facts = {key: value for key, value in found.facts.items() if not key.startswith("_")} if found else {}
     shown = shown_time([found] if found else [], now)

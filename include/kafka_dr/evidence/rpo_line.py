@@ -9,7 +9,7 @@ from kafka_dr.evidence.status_colour import CardLine, StatusColour
 from kafka_dr.json_documents import is_number
 from kafka_dr.watch_results import WatchStatus
 
-_COLOURS: dict[str, StatusColour] = {"ok": "good", "failed": "bad"}
+_COLOURS: dict[str, StatusColour] = {"ok": "good", "warning": "good", "failed": "bad"}
 
 
 def rpo_line(checksum: WatchStatus, now: datetime) -> CardLine:

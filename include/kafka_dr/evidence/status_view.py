@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
-from typing import Any
+from datetime import datetime
 
 from kafka_dr.evidence.ages import age_of
 from kafka_dr.evidence.drill_line import drill_line
 from kafka_dr.evidence.flow_picture import FlowPicture, flow_picture
+from kafka_dr.evidence.group_record import group_record
 from kafka_dr.evidence.open_run_view import OpenedRuns, OpenRunLine, open_run_line
 from kafka_dr.evidence.readiness_view import VerbLine, verb_lines
 from kafka_dr.evidence.rpo_line import rpo_line
@@ -20,13 +20,13 @@ from kafka_dr.evidence.trigger_view import FORMS
 from kafka_dr.evidence.watch_row import OUTCOME_WORDS, WatchRow, watch_row
 from kafka_dr.readiness import GroupReadiness, readiness_now
 from kafka_dr.readiness.judge import ASKED
-from kafka_dr.verb_words import verb_words
-from kafka_dr.watch_results import RunEnding, WatchedGroup, WatchStatus
+from kafka_dr.watch_results import RunEnding, WatchedGroup
 
 #: What escapes a character of Markdown, in notes on runs.
 _ESCAPE = re.compile(r"\\([!-/:-@\[-`{-~])")
 #: The words in capitals that a note begins with.
 _CAPITALS = re.compile(r"[A-Z]{2,}(?: [A-Z]{2,})*\b")
+_WORST_FIRST: tuple[StatusColour, ...] = ("bad", "unknown", "warn", "good")
 #: How many ended runs a card shows.
 _SHOWN_RUNS = 5
 
@@ -162,9 +162,8 @@ def build_status_view(
     :param opened: the runs that are open
     :param observed: what was found of each observed flow, by its name
     """
-    order = ("bad", "unknown", "good")
     cards = [_card(each, now, links, endings.get(each.group, ())) for each in groups]
-    cards.sort(key=lambda card: (order.index(card.colour), card.group))
+    cards.sort(key=lambda card: (_WORST_FIRST.index(card.colour), card.group))
     flows = tuple(
         ObservedCard(
             name,
@@ -214,7 +213,7 @@ def _overall(cards: list[GroupCard], flows: Sequence[ObservedCard]) -> tuple[str
     failed = [card.group for card in cards if card.colour == "bad"]
     unknown = [card.group for card in cards if card.colour == "unknown"]
     if not cards and flows:
-        worst = min(flows, key=lambda each: ("bad", "unknown", "good").index(each.colour))
+        worst = min(flows, key=lambda each: _WORST_FIRST.index(each.colour))
         return f"{worst.word}: {_counted(len(flows), 'observed flow')}, and no protection group", worst.colour
     if not cards:
         return "UNKNOWN: the topology declares no protection group", "unknown"
@@ -223,6 +222,8 @@ def _overall(cards: list[GroupCard], flows: Sequence[ObservedCard]) -> tuple[str
         return f"FAILED: {len(failed)} of {_groups(len(cards))} {need} a person", "bad"
     if unknown:
         return f"UNKNOWN: not everything is known of {len(unknown)} of {_groups(len(cards))}", "unknown"
+    if noted := [card.group for card in cards if card.colour == "warn"]:
+        return f"OK, BUT: something needs a look in {len(noted)} of {_groups(len(cards))}", "warn"
     return f"OK: every watch of {_groups(len(cards))} is good", "good"
 
 
@@ -238,12 +239,12 @@ def _card(
     status: WatchedGroup, now: datetime, links: StatusLinks, endings: tuple[RunEnding, ...] | Exception
 ) -> GroupCard:
     word, colour = OUTCOME_WORDS[status.outcome]
-    state, run = _state(status.of("health"), now)
+    record = group_record(status.of("health"), () if isinstance(endings, Exception) else endings, now)
     said = ", ".join(status.named(status.outcome))
     verdict = f"{word}: every watch is good" if status.outcome == "ok" else f"{word}: {said}"
-    href = links.evidence(status.group, run) if run else ""
-    ready, health = readiness_now(status), status.of("health").result
-    verbs = verb_lines(ready, health.facts if health else {})
+    href = links.evidence(status.group, record.run) if record.run else ""
+    ready = readiness_now(status)
+    verbs = verb_lines(ready, {"active": record.active, "standby": record.standby})
     asked = f"asked {age_of(now - ready.asked_at)}" if ready.asked_at else "never asked"
     page = links.group(status.group)
     rows = tuple(watch_row(each, now, links) for each in status.watches if each.watch.name != ASKED)
@@ -253,15 +254,15 @@ def _card(
         page,
         verdict,
         colour,
-        state,
-        run,
+        record.said,
+        record.run,
         href,
         verbs,
         asked,
         rows,
         drill,
         rpo_line(status.of("checksum"), now),
-        flow_picture(status),
+        flow_picture(status, record),
         tuple((FORMS[dag_id].title, links.start(dag_id, status.group)) for dag_id in _offered(ready, drill)),
     )
     if isinstance(endings, Exception):
@@ -284,28 +285,3 @@ def run_row(group: str, ending: RunEnding, now: datetime, links: StatusLinks) ->
     said = _ESCAPE.sub(r"\1", ending.note)
     colour: StatusColour = "good" if ending.good else "warn"
     return RunRow(said, colour, age_of(now - ending.ended_at), ending.run, links.evidence(group, ending.run))
-
-
-def _state(health: WatchStatus, now: datetime) -> tuple[str, str]:
-    """Return what the register said, and the run that wrote it."""
-    facts = health.result.facts if health.result else {}
-    try:
-        said, run = _sentence(facts), str(facts["run"])
-    except (KeyError, TypeError, ValueError):
-        why = health.result.sentences if health.result and not health.reason else ()
-        return "; ".join(("UNKNOWN: no kept result says which cluster is active", *why[:1])), ""
-    if health.result and health.reason:
-        return f"UNKNOWN now. {age_of(now - health.result.looked_at).capitalize()}: {said}", run
-    return said, run
-
-
-def _sentence(facts: Mapping[str, Any]) -> str:
-    since = datetime.fromisoformat(facts["recorded_at"]).astimezone(UTC)
-    by = f", approved by {facts['approved_by']}" if facts["approved_by"] else ""
-    verb = verb_words(str(facts["verb"]))
-    moving = "A run holds the group. " if facts["held"] else ""
-    phase = str(facts["phase"]).replace("_", " ")
-    return (
-        f"{moving}Active on {facts['active']}, standby {facts['standby']}: {phase} since {since:%Y-%m-%d %H:%M} UTC "
-        f"({verb}{by}), epoch {facts['epoch']}."
-    )

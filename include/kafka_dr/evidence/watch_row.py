@@ -13,6 +13,7 @@ from kafka_dr.watch_results import Period, WatchOutcome, WatchStatus
 #: What an outcome of a watch is called, and its colour.
 OUTCOME_WORDS: dict[WatchOutcome, tuple[str, StatusColour]] = {
     "ok": ("OK", "good"),
+    "warning": ("OK, BUT", "warn"),
     "failed": ("FAILED", "bad"),
     "unknown": ("UNKNOWN", "unknown"),
     "left_alone": ("NOT CHECKED", "unknown"),

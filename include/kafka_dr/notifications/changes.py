@@ -8,10 +8,10 @@ from typing import Any
 from kafka_dr.notifications.notification import Notification
 from kafka_dr.topology import SAYS_MORE, Occasion
 from kafka_dr.verb_words import verb_words
-from kafka_dr.watch_results import ALL_WATCHES, KeptResult, WatchOutcome
+from kafka_dr.watch_results import ALL_WATCHES, CALM, KeptResult, WatchOutcome
 
 #: While a run holds the group most watches look away; that is no change of what they know.
-_JUDGED: tuple[WatchOutcome, ...] = ("ok", "failed", "unknown")
+_JUDGED: tuple[WatchOutcome, ...] = (*CALM, "failed", "unknown")
 _MOST_DETAILS = 10
 _HELD_AFTER_HAND_OVER = "handed_over"
 
@@ -39,11 +39,11 @@ def _of_outcome(before: KeptResult | None, now: KeptResult) -> Notification | No
     # Readiness is judged again after each look of health: see readiness_changes.
     if now.watch == "readiness" or now.outcome not in _JUDGED or _last_judged(before) == now.outcome:
         return None
-    was_good, is_good = _last_judged(before) in (None, "ok"), now.outcome == "ok"
+    was_good, is_good = _last_judged(before) in (None, *CALM), now.outcome in CALM
     if was_good and is_good:
         return None
     occasion: Occasion = "check_good" if is_good else "check_red"
-    said = {"ok": "good again", "failed": "FAILED", "unknown": "UNKNOWN"}[now.outcome]
+    said = "good again" if is_good else now.outcome.upper()
     happened = f"{ALL_WATCHES[now.watch].question} {said} ({ALL_WATCHES[now.watch].dag_id})"
     return Notification(now.group, occasion, now.looked_at, happened, now.sentences[:_MOST_DETAILS])
 

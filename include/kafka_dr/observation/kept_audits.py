@@ -12,7 +12,7 @@ from kafka_dr.audit.settled import SettledFlow, read_settled
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.json_documents import DocumentDamaged
 from kafka_dr.topology import ObservedFlowSpec
-from kafka_dr.watch_results import KeptResult, WatchName, WatchResultStore
+from kafka_dr.watch_results import CALM, KeptResult, WatchName, WatchResultStore
 
 _QUESTIONS: Mapping[WatchName, str] = {
     "checksum": "Checksum audit: every record of both logs",
@@ -100,7 +100,7 @@ def _by_hand(root: Any, flow: ObservedFlowSpec, kind: AuditKind) -> AuditResult 
 
 
 def _of_watch(kept: KeptResult) -> dict[str, Any]:
-    verdict = kept.outcome if kept.outcome in ("ok", "failed") else "unknown"
+    verdict = "ok" if kept.outcome in CALM else "failed" if kept.outcome == "failed" else "unknown"
     said = kept.sentences[0] if kept.sentences else ""
     times = {"at": _moment(kept.looked_at), "since": _moment(kept.begun)}
     return {"verdict": verdict, **times, "said": said, "first": what_first(kept.watch, verdict)}

@@ -9,7 +9,7 @@ from typing import Any, get_args
 
 from kafka_dr.outcomes import CheckOutcome
 from kafka_dr.readiness.model import Answer, ReadinessCheck, ReadinessUnreadable, ReadyVerb, VerbReadiness
-from kafka_dr.watch_results import WatchedGroup, WatchName, WatchStatus
+from kafka_dr.watch_results import CALM, WatchedGroup, WatchName, WatchStatus
 
 #: The watch that asks, and whose result the judgement begins with.
 ASKED: WatchName = "readiness"
@@ -65,7 +65,7 @@ def readiness_now(watched: WatchedGroup) -> GroupReadiness:
     except ReadinessUnreadable as error:
         said = asked.result.sentences[0] if asked.result.sentences else str(error)
         return GroupReadiness(watched.group, _all_unknown(said), at, held)
-    recovered = asked.outcome != "ok" and _good_since(asked.result.looked_at, watched.of("health"))
+    recovered = asked.outcome not in CALM and _good_since(asked.result.looked_at, watched.of("health"))
     now = tuple(each.with_more(more[each.verb]) for each in verbs)
     return GroupReadiness(watched.group, now, at, held, outdated=recovered and not held)
 
@@ -169,8 +169,8 @@ def _counts_as(verb: ReadyVerb, status: WatchStatus) -> CheckOutcome:
     A failover away from a cluster that is down needs none of the watches: they look at both clusters, and are red or
     unknown because of the disaster itself. They only say that less is known.
     """
-    if status.outcome == "ok":
-        return "ok"
+    if status.outcome in CALM:
+        return "ok" if status.outcome == "ok" else "warning"
     if verb != "planned_failover":
         return "warning"
     if status.outcome != "failed":

@@ -23,7 +23,11 @@ WORDS: dict[Answer, str] = {
     "not_needed": "not needed",
 }
 #: From the worst to the best.
-_OUTCOMES: tuple[tuple[Answer, WatchOutcome], ...] = (("not_ready", "failed"), ("unknown", "unknown"))
+_OUTCOMES: tuple[tuple[Answer, WatchOutcome], ...] = (
+    ("not_ready", "failed"),
+    ("unknown", "unknown"),
+    ("ready_with", "warning"),
+)
 
 
 def look_at_readiness(group: str, clients: Clients) -> WatchResult:

@@ -9,7 +9,7 @@ from typing import Any
 from kafka_dr.json_documents import is_number
 from kafka_dr.outcomes import Check
 from kafka_dr.runs.run import Run
-from kafka_dr.watch_results import WatchResultStore, WatchStatus, read_watch_status
+from kafka_dr.watch_results import CALM, WatchResultStore, WatchStatus, read_watch_status
 
 NAME = "verified_rpo"
 
@@ -33,7 +33,7 @@ def judge_rpo(checksum: WatchStatus, objective: float) -> Check:
     said = f"{seconds:,.1f} s, as compared at {checksum.result.looked_at.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
     if checksum.reason:
         return Check(NAME, "warning", f"what a disaster would take now is not known; it was {said}; {checksum.reason}")
-    if checksum.outcome not in ("ok", "failed"):
+    if checksum.outcome not in (*CALM, "failed"):
         why = "the newest checksum audit could not look at everything: read the log of dr_checksum_audit"
         return Check(NAME, "warning", f"what a disaster would take now is not known; it was {said}; {why}")
     if seconds > objective:

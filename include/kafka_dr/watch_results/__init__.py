@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from kafka_dr.watch_results.endings import RunEnding, RunEndings, read_endings
 from kafka_dr.watch_results.figures_over_time import MEASURED, FigureName, FigurePoint, FiguresOverTime
-from kafka_dr.watch_results.kept import KeptResult, Period, WatchOutcome
+from kafka_dr.watch_results.kept import CALM, KeptResult, Period, WatchOutcome
 from kafka_dr.watch_results.open_runs import OpenRun, OpenRuns
 from kafka_dr.watch_results.outcome_changes import OutcomeChange, OutcomeChanges
 from kafka_dr.watch_results.status import WatchedGroup, WatchStatus, watched_group
@@ -22,6 +22,7 @@ from kafka_dr.watch_results.watches import ALL_WATCHES, OBSERVATION, WATCHES, Pa
 
 __all__ = [
     "ALL_WATCHES",
+    "CALM",
     "OBSERVATION",
     "WATCHES",
     "WatchedGroup",

@@ -9,8 +9,11 @@ from typing import Any, Literal, cast, get_args
 
 from kafka_dr.watch_results.watches import ALL_WATCHES, WatchName, believed_for
 
-#: ``left_alone``: the group was not this watch's business at that time. Neither that nor ``unknown`` is good.
-WatchOutcome = Literal["ok", "left_alone", "failed", "unknown"]
+#: ``warning``: what was asked for is so, and something else needs a look. ``left_alone``: this watch had no business
+#: with the group at that time. Neither that nor ``unknown`` is good.
+WatchOutcome = Literal["ok", "warning", "left_alone", "failed", "unknown"]
+#: Outcomes that call nobody.
+CALM: frozenset[WatchOutcome] = frozenset({"ok", "warning"})
 
 #: Older periods are dropped, and those beyond this number: a result that changes with every look must not grow.
 _REMEMBERED = timedelta(days=14)
@@ -23,6 +26,7 @@ _MATCHED = "matched_topics"
 _LASTING = ("silent", "fence_missing", _MATCHED)
 #: What health reads of a register. A look that could not read it keeps what was read last, apart from what is true now.
 _RECORD = ("phase", "active", "epoch", "run", "verb", "held")
+_RECORD_IN_FULL = (*_RECORD, "standby", "recorded_at", "approved_by")
 _LAST_RECORD = "last_record"
 #: Of an audit: the flow that it has looked at, ``SOURCE-to-TARGET``.
 FLOW = "flow"
@@ -103,9 +107,13 @@ class KeptResult:
 
     @property
     def last_record(self) -> Mapping[str, Any]:
-        """What was read last of the group's record in a register, by this look or an earlier one; empty if nothing."""
+        """What was read last of the group's record in a register, by this look or an earlier one; empty if nothing.
+
+        ``seen_at`` says when that look ended.
+        """
         if not self._has_no_record:
-            return {name: self.facts[name] for name in _RECORD}
+            record = {name: self.facts[name] for name in _RECORD_IN_FULL if name in self.facts}
+            return {**record, "seen_at": self.looked_at.isoformat()}
         kept = self.facts.get(_LAST_RECORD)
         return kept if isinstance(kept, Mapping) and set(_RECORD) <= kept.keys() else {}
 

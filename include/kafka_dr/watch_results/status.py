@@ -10,7 +10,7 @@ from kafka_dr.watch_results.kept import KeptResult, WatchOutcome
 from kafka_dr.watch_results.watches import ALL_WATCHES, WATCHES, Watch, WatchName
 
 #: From the worst to the best. What is not checked is not known.
-_WORST_FIRST: tuple[WatchOutcome, ...] = ("failed", "unknown", "left_alone", "ok")
+_WORST_FIRST: tuple[WatchOutcome, ...] = ("failed", "unknown", "left_alone", "warning", "ok")
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,8 @@ def watch_status(
     :param active: the cluster that the group is active on, if that is known
     """
     if found is None:
-        said = f"no result was kept yet: unpause {watch.dag_id}, or look at its newest run"
+        every = (watch.idle or watch.every).total_seconds() / 60
+        said = f"{watch.dag_id} has not looked yet; it looks every {every:g} minutes or sooner: unpause it if paused"
         return WatchStatus(watch, "unknown", said, None)
     if isinstance(found, Exception):
         return WatchStatus(watch, "unknown", f"its kept result cannot be read: {found}", None)

@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from kafka_dr.watch_results import WatchName
     from kafka_dr_airflow.operators.kept_results import LookResult
 
+#: What an audit says that has nothing to add.
+_ALL_IS_WELL = ("equal", "ok")
+
 
 @dataclass(frozen=True, slots=True)
 class FlowAudit:
@@ -164,7 +167,7 @@ class FlowAudit:
                 kept.sentences = (line(problem), *kept.sentences)
             kept.outcome = "unknown"
             raise AirflowFailException(f"{self.name}: unknown: {problem}")
-        kept.outcome = "ok"
+        kept.outcome = "ok" if report["verdict"] in _ALL_IS_WELL else "warning"
         return {"verdict": str(report["verdict"]), "report": self.report_path, "at": str(report.get("at"))}
 
     def asset(self) -> Asset:

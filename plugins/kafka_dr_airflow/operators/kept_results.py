@@ -64,7 +64,7 @@ def kept_result(logger: Any, context: Any, *, group: str, watch: WatchName, keep
         keep()
         raise
     except AirflowException as error:
-        if result.outcome in ("ok", "left_alone"):
+        if result.outcome in ("ok", "warning", "left_alone"):
             result.outcome = "unknown"
         result.sentences = result.sentences or (str(error),)
         keep()

@@ -36,7 +36,7 @@ PER_FLOW: dict[str, Any] = {
 #: How long reports are kept.
 _KEPT = timedelta(days=90)
 #: What the verdict of a look is for the status page. What is only to know is no fault.
-_OUTCOMES: dict[str, WatchOutcome] = {"ok": "ok", "warning": "ok", "failed": "failed", "unknown": "unknown"}
+_OUTCOMES: dict[str, WatchOutcome] = {"ok": "ok", "warning": "warning", "failed": "failed", "unknown": "unknown"}
 
 
 class ObservedFlowsOperator(FirstTask):
@@ -90,7 +90,7 @@ class ObserveOperator(BaseOperator):
             self._file(report, context)
             kept.facts = {**kept.facts, "report": self.report_path}
             self.log.info("%s: %s: %s", line(self.flow), verdict, line(sentence))
-            if kept.outcome != "ok":
+            if kept.outcome not in ("ok", "warning"):
                 raise AirflowFailException(line(f"{self.flow}: {verdict}: {sentence}"))
         return {"verdict": verdict, "report": self.report_path}
 

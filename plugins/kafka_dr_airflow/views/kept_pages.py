@@ -36,6 +36,8 @@ from kafka_dr.evidence import (
     with_way_back,
 )
 from kafka_dr.json_documents import DocumentDamaged
+from kafka_dr.readiness import readiness_now
+from kafka_dr.readiness.judge import ASKED
 from kafka_dr.watch_results import (
     ALL_WATCHES,
     MEASURED,
@@ -49,7 +51,6 @@ from kafka_dr.watch_results import (
     read_endings,
     read_observed,
     read_status,
-    read_watch_status,
 )
 from kafka_dr_airflow.links import (
     airflow_path,
@@ -160,7 +161,10 @@ def result_page(group: str, watch: str) -> HTMLResponse:
         said = f"There is no watch {watch}. The watches are {', '.join(ALL_WATCHES)}."
         raise HTTPException(status.HTTP_404_NOT_FOUND, said)
     now = datetime.now(UTC)
-    looked = read_watch_status(_named(group), found, WatchResultStore(root()), now)
+    watched = _watched(_named(group), WatchResultStore(root()), now)
+    looked = next((each for each in watched.watches if each.watch.name == found), None)
+    if looked is None:
+        raise HTTPException(status.HTTP_404_NOT_FOUND, f"{found} does not look at {group}.")
     run = looked.result.run if looked.result else ""
     dag_id = looked.watch.dag_id
     report = str(looked.result.facts.get("report") or "") if looked.result else ""
@@ -170,6 +174,7 @@ def result_page(group: str, watch: str) -> HTMLResponse:
         now,
         run_href=run_url(dag_id, run) if run else trigger_url(dag_id),
         report=audit_url(report) if report else "",
+        ready=readiness_now(watched) if found == ASKED else None,
     )
     return shown(render_result(view), group)
 

@@ -12,8 +12,9 @@ from fastapi.responses import HTMLResponse
 
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.evidence import FORMS, TriggerView, render_trigger, trigger_fields, verb_lines, with_way_back
+from kafka_dr.evidence.group_record import GroupRecord, group_record
 from kafka_dr.readiness import readiness_now
-from kafka_dr.watch_results import WatchedGroup, WatchResultStore, read_status
+from kafka_dr.watch_results import RunEndings, WatchedGroup, WatchResultStore, read_endings, read_status
 from kafka_dr_airflow.links import airflow_path, group_url, run_url, status_url
 from kafka_dr_airflow.topology_file import read_topology
 from kafka_dr_airflow.views.kept_pages import LINKED_HEADERS, root
@@ -32,17 +33,24 @@ def start_page(dag_id: str, group: str) -> HTMLResponse:
         spec = read_topology(os.environ).group(group)
     except KafkaDrError as error:
         raise HTTPException(status.HTTP_404_NOT_FOUND, str(error)) from error
-    (watched,) = read_status([group], WatchResultStore(root()), datetime.now(UTC))
-    active, standby = _sides(watched)
+    now = datetime.now(UTC)
+    (watched,) = read_status([group], WatchResultStore(root()), now)
+    endings = read_endings([group], RunEndings(root()))[group]
+    record = group_record(watched.of("health"), () if isinstance(endings, Exception) else endings, now)
     offered, nonce = FORMS[dag_id], secrets.token_urlsafe(16)
-    said, colour = _known(dag_id, watched)
+    said, colour = _known(dag_id, watched, record)
     view = TriggerView(
         offered.title,
         group,
         offered.about,
         said,
         colour,
-        trigger_fields(dag_id, spec.clusters, active=active, standby=standby),
+        trigger_fields(
+            dag_id,
+            spec.clusters,
+            active=record.active if record.known else "",
+            standby=record.standby if record.known else "",
+        ),
         f"{airflow_path()}api/v2/dags/{dag_id}/dagRuns",
         run_url(dag_id, ""),
     )
@@ -52,18 +60,10 @@ def start_page(dag_id: str, group: str) -> HTMLResponse:
     return HTMLResponse(page, headers=_headers(nonce))
 
 
-def _sides(watched: WatchedGroup) -> tuple[str, str]:
-    """Return the active cluster and the standby, as health has read them; empty if that is not known now."""
-    health = watched.of("health")
-    facts = health.result.facts if health.result and not health.reason else {}
-    return str(facts.get("active") or ""), str(facts.get("standby") or "")
-
-
-def _known(dag_id: str, watched: WatchedGroup) -> tuple[str, Any]:
+def _known(dag_id: str, watched: WatchedGroup, record: GroupRecord) -> tuple[str, Any]:
     """Return what readiness says of the verb, and its colour; empty if the DAG is none of its verbs."""
-    health = watched.of("health")
     ready = readiness_now(watched)
-    lines = verb_lines(ready, health.result.facts if health.result else {})
+    lines = verb_lines(ready, {"active": record.active, "standby": record.standby})
     named = [verb.verb for verb in ready.verbs if verb.answer != "not_needed"]
     line = dict(zip(named, lines, strict=True)).get(dag_id.removeprefix("dr_"))  # type: ignore[call-overload]
     return (f"{line.question} {line.word}", line.colour) if line else ("", "unknown")

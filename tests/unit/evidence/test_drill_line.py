@@ -81,4 +81,4 @@ def test_an_old_look_says_what_was_known_then_and_is_unknown() -> None:
     assert (old.word, old.colour) == ("UNKNOWN", "unknown")
     assert old.said.startswith("as it was known 5 h ago: PASSED, planned drill")
     never = drill_line(watched_group("orders", {}, NOON).of("readiness"), NOON)
-    assert (never.word, "no result was kept yet" in never.said) == ("UNKNOWN", True)
+    assert (never.word, "dr_readiness has not looked yet" in never.said) == ("UNKNOWN", True)

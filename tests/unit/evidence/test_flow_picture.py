@@ -7,17 +7,21 @@ from datetime import timedelta
 from typing import Any
 
 from kafka_dr.evidence.flow_picture import FlowPicture, flow_picture
+from kafka_dr.evidence.group_record import group_record
 from kafka_dr.watch_results.status import watched_group
 from support.kept_metrics import NOON, all_kept, kept
 
 
 def picture(**changed: Any) -> FlowPicture:
     found: Any = {**all_kept("orders"), **changed}
-    return flow_picture(watched_group("orders", found, NOON))
+    watched = watched_group("orders", found, NOON)
+    return flow_picture(watched, group_record(watched.of("health"), (), NOON))
 
 
 def test_a_healthy_flow_is_drawn_from_the_active_cluster_to_the_standby() -> None:
-    assert picture() == FlowPicture("east", "west", True, "lag 0.5 s (7 records)", "canary on time, 0.4 s", "good")
+    assert picture() == FlowPicture(
+        "east", "west", True, "standby", "lag 0.5 s (7 records)", "canary on time, 0.4 s", "good"
+    )
 
 
 def test_the_worst_of_flow_lag_and_canary_is_the_colour() -> None:

@@ -219,7 +219,7 @@ def test_a_result_shows_what_was_seen_measured_and_what_was_before() -> None:
 def test_a_result_that_was_never_kept_says_what_to_do() -> None:
     status = watched_group("orders", {}, NOON).of("canary")
     shown = render_result(build_result_view("orders", status, NOON, run_href="/dags/dr_canary", report=""))
-    assert "unpause dr_canary" in shown
+    assert "dr_canary has not looked yet" in shown
     assert "Looked: never" in shown
 
 

@@ -24,7 +24,8 @@ def test_values_are_drawn_to_scale_and_a_hole_ends_a_line() -> None:
     assert line.lines == ("0.0,0.0 100.0,0.0 100.0,50.0 200.0,50.0", "400.0,100.0 500.0,100.0")
     assert line.objective is None
     assert line.said == (
-        "Newest 0 s at 2026-03-01 10:30 UTC, worst 10 s at 2026-03-01 09:30 UTC; the upper edge is 10 s."
+        "Newest 0 s at 2026-03-01 10:30 UTC, worst measured 10 s at 2026-03-01 09:30 UTC; for 1.8 h nothing was "
+        "measured, and what happened then is not known; the upper edge is 10 s."
     )
 
 
@@ -39,7 +40,7 @@ def test_the_worst_readiness_is_the_lowest() -> None:
     line = figure_line("planned_failover_score", points(100.0, 80.0, 90.0), BEGIN, NOON, objectives={})
     assert line is not None
     assert "Newest 90 % at" in line.said
-    assert "worst 80 % at" in line.said
+    assert "worst measured 80 % at" in line.said
 
 
 def test_without_a_value_in_that_time_there_is_no_drawing() -> None:
@@ -61,4 +62,4 @@ def test_the_page_of_a_group_draws_it_and_says_the_same_in_words() -> None:
     view = build_group_view(watched_group("orders", {}, NOON), (), KeptNames(), NOON, links, figures=[line])
     page = render_group(view)
     assert '<polyline points="0.0,75.0 100.0,75.0 100.0,50.0 200.0,50.0">' in page
-    assert page.count("worst 30 s at 2026-03-01 09:45 UTC") == 2
+    assert page.count("worst measured 30 s at 2026-03-01 09:45 UTC") == 2

@@ -52,4 +52,4 @@ def test_a_time_that_cannot_be_read_leaves_it_unknown(stored: Any) -> None:
 
 def test_without_an_audit_nothing_was_compared() -> None:
     found = rpo_line(watched_group("orders", {}, NOON).of("checksum"), NOON)
-    assert (found.word, found.said.startswith("nothing was compared: no result was kept yet")) == ("UNKNOWN", True)
+    assert (found.word, found.said.startswith("nothing was compared: dr_checksum_audit has not")) == ("UNKNOWN", True)

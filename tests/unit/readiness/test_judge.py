@@ -134,7 +134,7 @@ def test_a_group_that_was_never_asked_is_unknown() -> None:
     found = readiness_now(watched_group("orders", {}, NOON))
     assert set(found.answers.values()) == {"unknown"}
     assert found.asked_at is None
-    assert "unpause dr_readiness" in found.verbs[0].open[0].detail
+    assert "dr_readiness has not looked yet" in found.verbs[0].open[0].detail
 
 
 @pytest.mark.parametrize("name", [name for name in WATCHES if name != "readiness"])

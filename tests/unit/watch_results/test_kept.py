@@ -98,7 +98,7 @@ def status(root: Path, now: datetime) -> Any:
 
 def test_a_watch_that_never_looked_is_unknown(tmp_path: Path) -> None:
     assert status(tmp_path, NOON).outcome == "unknown"
-    assert status(tmp_path, NOON).of("canary").reason.startswith("no result was kept yet: unpause dr_canary")
+    assert status(tmp_path, NOON).of("canary").reason.startswith("dr_canary has not looked yet")
 
 
 def everything_is_good(root: Path, at: datetime) -> None:

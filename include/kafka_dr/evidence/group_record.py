@@ -1,0 +1,84 @@
+"""What the register says of a group, as far as kept results know it: one answer for every page."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from kafka_dr.evidence.ages import age_of
+from kafka_dr.verb_words import verb_words
+from kafka_dr.watch_results import RunEnding, WatchStatus
+
+#: What the other cluster is in each phase; else it is the standby.
+_OTHER_CLUSTER: Mapping[str, str] = {
+    "handed_over": "old cluster",
+    "unfenced": "old cluster, not fenced",
+    "diverged": "old cluster, diverged",
+    "adopting": "not a standby yet",
+    "releasing": "being released",
+    "released": "released",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class GroupRecord:
+    """The record of a group.
+
+    :param active: the cluster that it is active on; empty if no kept result says it
+    :param other: what the other cluster is: standby, or what the phase makes of it
+    :param run: the run that wrote it
+    :param known: whether it is what the register says now
+    :param said: all of it in words; first that it is unknown now, if it is
+    """
+
+    active: str
+    standby: str
+    other: str
+    run: str
+    known: bool
+    said: str
+
+
+def group_record(health: WatchStatus, endings: Sequence[RunEnding], now: datetime) -> GroupRecord:
+    """Return what was read last of a group's record, with its age if that may not be so any more.
+
+    :param endings: how its last runs ended, the newest first
+    :param now: the time for which health was judged, UTC
+    """
+    found = health.result
+    record = found.last_record if found else {}
+    try:
+        said, seen_at = _sentence(record), datetime.fromisoformat(record["seen_at"])
+    except (KeyError, TypeError, ValueError):
+        why = found.sentences[:1] if found and not health.reason else ()
+        said = "; ".join(("UNKNOWN: no kept result says which cluster is active", *why))
+        return GroupRecord("", "", "standby", "", known=False, said=said)
+    known = not health.reason and found is not None and seen_at >= found.looked_at
+    if not known:
+        said = f"UNKNOWN now. {age_of(now - seen_at).capitalize()}: {said}"
+    elif ended := _ended_since(seen_at, endings):
+        known = False
+        ended_at = f"{ended.ended_at.astimezone(UTC):%H:%M:%S} UTC"
+        said = f"A run has changed it at {ended_at}, and dr_health looks again within a minute. Before that: {said}"
+    other = _OTHER_CLUSTER.get(str(record["phase"]), "standby")
+    return GroupRecord(str(record["active"]), str(record["standby"]), other, str(record["run"]), known, said)
+
+
+def _ended_since(seen_at: datetime, endings: Sequence[RunEnding]) -> RunEnding | None:
+    """Return the newest run that took the group and has ended since; one that never claimed it has changed nothing."""
+    return next((each for each in endings if "claim" in each.steps and each.ended_at > seen_at), None)
+
+
+def _sentence(record: Mapping[str, Any]) -> str:
+    since = datetime.fromisoformat(record["recorded_at"]).astimezone(UTC)
+    by = f", approved by {record['approved_by']}" if record["approved_by"] else ""
+    verb = verb_words(str(record["verb"]))
+    moving = "A run holds the group. " if record["held"] else ""
+    phase = str(record["phase"])
+    other = _OTHER_CLUSTER.get(phase, "standby")
+    return (
+        f"{moving}Active on {record['active']}, {other} {record['standby']}: {phase.replace('_', ' ')} since "
+        f"{since:%Y-%m-%d %H:%M} UTC ({verb}{by}), epoch {record['epoch']}."
+    )
