@@ -17,6 +17,8 @@ _ACTIVE = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 _BLANK = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2800\u3164\uffa0")
 #: What Markdown gives a meaning to, and may be escaped by a backslash (CommonMark 0.31, 2.4).
 _PUNCTUATION = re.compile(r"([!-/:-@\[-`{-~])")
+#: A code span, or a character that is escaped.
+_ESCAPED = re.compile(rf"(`[^`]*`)|\\{_PUNCTUATION.pattern}")
 #: Of it, what acts in the middle of a line.
 _MARKUP = re.compile(r"([\\`*\[\]<>!|~&]|(?<![a-z0-9])_|_(?![a-z0-9]))")
 #: What becomes a link although every sign of it is escaped: addresses are looked for when all else is done.
@@ -54,6 +56,11 @@ def inline(text: object) -> str:
     """
     told = line(" ".join(str(text).split()))
     return _escaped(told if len(told) <= _MOST_INLINE else f"{told[: _MOST_INLINE - 1]}…", _MARKUP)
+
+
+def unescaped(told: str) -> str:
+    """Return Markdown of this module for a reader that shows each character as it is; code spans do not change."""
+    return _ESCAPED.sub(lambda found: found[1] or found[2], told)
 
 
 def address(text: object) -> str:

@@ -84,7 +84,7 @@ def internal_topics(application: str, topics: Iterable[str], applications: Itera
 def _group(row: Mapping[str, Any]) -> ListedGroup:
     protocol = str(row.get("protocol_type") or "")
     kind = str(row.get("group_type") or "")
-    said = " ".join(filter(None, (kind, protocol)))
+    said = " ".join(dict.fromkeys(filter(None, (kind.lower(), protocol.lower()))))
     for word in ("share", "streams"):
         if word in (kind.lower(), protocol.lower()):
             return ListedGroup(str(row["group_id"]), "share" if word == "share" else "streams", said)

@@ -14,7 +14,7 @@ from kafka_dr.command_line.step_page import StepPage
 from kafka_dr.errors import Refused
 from kafka_dr.evidence.signing import SigningKey
 from kafka_dr.people import UNKNOWN_PERSON, Person
-from kafka_dr.quoting import block
+from kafka_dr.quoting import block, unescaped
 from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.record import StepRecord
 from kafka_dr.runs.request import RunRequest, StepName
@@ -132,7 +132,7 @@ def agrees() -> bool:
 def show_question(subject: str, body: str, written: str, page: StepPage) -> None:
     """Show everything that an approver has to know, as plain text."""
     text = "\n\n".join(filter(None, (subject, body, written)))
-    page.console.print(block(text), markup=False, highlight=False, soft_wrap=True)
+    page.console.print(block(unescaped(text)), markup=False, highlight=False, soft_wrap=True)
 
 
 def _answered(run: Run, step: StepName, question: ApprovalQuestion) -> Answer | None:

@@ -18,12 +18,11 @@ from kafka_dr.evidence.status_colour import CardLine, StatusColour
 from kafka_dr.evidence.status_links import StatusLinks
 from kafka_dr.evidence.trigger_view import FORMS
 from kafka_dr.evidence.watch_row import OUTCOME_WORDS, WatchRow, watch_row
+from kafka_dr.quoting import unescaped
 from kafka_dr.readiness import GroupReadiness, readiness_now
 from kafka_dr.readiness.judge import ASKED
 from kafka_dr.watch_results import RunEnding, WatchedGroup
 
-#: What escapes a character of Markdown, in notes on runs.
-_ESCAPE = re.compile(r"\\([!-/:-@\[-`{-~])")
 #: The words in capitals that a note begins with.
 _CAPITALS = re.compile(r"[A-Z]{2,}(?: [A-Z]{2,})*\b")
 _WORST_FIRST: tuple[StatusColour, ...] = ("bad", "unknown", "warn", "good")
@@ -282,6 +281,6 @@ def run_row(group: str, ending: RunEnding, now: datetime, links: StatusLinks) ->
 
     :param now: the time from which its age is counted, UTC
     """
-    said = _ESCAPE.sub(r"\1", ending.note)
+    said = unescaped(ending.note)
     colour: StatusColour = "good" if ending.good else "warn"
     return RunRow(said, colour, age_of(now - ending.ended_at), ending.run, links.evidence(group, ending.run))

@@ -44,7 +44,8 @@ class ShareGroup:
     @property
     def sentence(self) -> str:
         """What it is, and what to do."""
-        what = f"{self.group} is a share group ({self.said}), and brokers keep its state for each record"
+        said = "" if self.said == "share" else f" ({self.said})"
+        what = f"{self.group} is a share group{said}, and brokers keep its state for each record"
         return f"{what}: {self.todo}"
 
     def to_json(self) -> dict[str, Any]:

@@ -64,6 +64,19 @@ class OffsetsNow:
     begins: Mapping[TopicPartition, int]
     earlier: Mapping[str, Kind]
 
+    def past_the_end(self) -> dict[str, str]:
+        """Return the groups with an offset that the log does not reach, each with what happened, in one sentence."""
+        found: dict[str, str] = {}
+        for group, offsets in sorted(self.committed.items()):
+            for partition, offset in sorted(offsets.items()):
+                if offset > self.ends[partition]:
+                    found.setdefault(
+                        group,
+                        f"{group} has committed {offset} in {partition}, which ends at {self.ends[partition]}: the log "
+                        "was cut after that commit, or the topic was made again",
+                    )
+        return found
+
 
 def offsets_now(run: Run) -> OffsetsNow:
     """Read what groups have committed, and translate the offsets of an earlier direction.
@@ -100,9 +113,7 @@ def predicted_classes(run: Run, verified: Mapping[TopicPartition, Verified], now
 
     classes: dict[str, Kind] = {group: "exact" for group, offsets in sorted(now.committed.items()) if offsets}
     policy = run.group.groups_policy
-    for group, offsets in now.committed.items():
-        if any(offset > now.ends[p] for p, offset in offsets.items()):
-            classes[group] = "unknown"
+    classes |= dict.fromkeys(now.past_the_end(), "unknown")
     for kinds in (now.earlier, _translated_kinds(run, _those(now.committed, is_left))):
         for group, kind in kinds.items():
             classes[group] = max(classes[group], kind, key=badness)

@@ -52,7 +52,8 @@ class CoveredReader:
     @property
     def sentence(self) -> str:
         """What it is, and what to do."""
-        return f"{self.group} is a {self.called} ({self.said}): {self.todo}"
+        said = "" if self.said in self.called else f" ({self.said})"
+        return f"{self.group} is a {self.called}{said}: {self.todo}"
 
     def to_json(self) -> dict[str, Any]:
         """Return it as a row of a report, without a verdict."""

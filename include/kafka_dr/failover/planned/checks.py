@@ -205,8 +205,11 @@ def _positions_translate(
     classes = verification.predicted_classes(run, verified, offsets)
     unknown = sorted(group for group, kind in classes.items() if kind == "unknown")
     if unknown and run.group.groups_policy.unknown_offsets == "refuse":
+        past = offsets.past_the_end()
+        named = "; ".join([past[group] for group in unknown if group in past][:3])
+        why = f" ({named})" if named else ""
         detail = (
-            f"the offsets of {', '.join(unknown)} cannot be translated: see groups_policy.unknown_offsets in the "
+            f"the offsets of {', '.join(unknown)} cannot be translated{why}: see groups_policy.unknown_offsets in the "
             "topology"
         )
         return Check("positions_translate", "failed", detail, {"classes": rows_of(classes, **CLASSES)})
