@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from pathlib import Path
 
 from airflow.sdk import DAG, Param, chain
 
@@ -13,6 +12,7 @@ from kafka_dr_airflow.operators.outcome import OutcomeOperator
 from kafka_dr_airflow.operators.roll_back import RollBackOperator
 from kafka_dr_airflow.operators.switch import SwitchOperator
 from kafka_dr_airflow.operators.take_over import AdoptionWayOperator, CopyAuditOperator
+from kafka_dr_airflow.runbook import runbook
 from kafka_dr_airflow.sensors.adoption import TakeOverApprovalSensor
 from kafka_dr_airflow.trigger_forms import declared, dry_run_param
 
@@ -21,7 +21,7 @@ with DAG(
     dag_id="dr_adopt",
     dag_display_name="DR: adopt",
     description="Puts a protection group under the DR register, and takes over the replication that it has already.",
-    doc_md=str(Path(__file__).with_suffix(".md")),
+    doc_md=runbook(__file__),
     schedule=None,
     catchup=False,
     max_consecutive_failed_dag_runs=0,  # a red run never pauses this DAG

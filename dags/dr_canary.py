@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from airflow.sdk import DAG
 
 from kafka_dr_airflow.operators.rounds import PER_RED_GROUP, CanaryRound, RedGroupOperator
+from kafka_dr_airflow.runbook import runbook
 from kafka_dr_airflow.trigger_forms import declared
 
 with DAG(
     dag_id="dr_canary",
     dag_display_name="DR: canary",
     description="Sends numbered records through each flow and judges how they arrive.",
-    doc_md=str(Path(__file__).with_suffix(".md")),
+    doc_md=runbook(__file__),
     schedule=declared().schedule("canary"),
     catchup=False,
     max_consecutive_failed_dag_runs=0,  # a red run never pauses this DAG

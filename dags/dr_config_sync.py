@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from airflow.sdk import DAG, Param
 
 from kafka_dr_airflow.operators.config_sync import ConfigSyncRound, ask_and_apply
 from kafka_dr_airflow.operators.outcome import ConfigOutcomeOperator
 from kafka_dr_airflow.operators.rounds import PER_RED_GROUP, RedGroupOperator
+from kafka_dr_airflow.runbook import runbook
 from kafka_dr_airflow.trigger_forms import declared
 
 # Runs may overlap: one that waits for a person does not keep the next one from planning. What keeps two of them from
@@ -17,7 +16,7 @@ with DAG(
     dag_id="dr_config_sync",
     dag_display_name="DR: config sync",
     description="Keeps the standby's topics, ACLs, quotas and users equal to the active cluster's, by a plan.",
-    doc_md=str(Path(__file__).with_suffix(".md")),
+    doc_md=runbook(__file__),
     schedule=declared().schedule("config_sync"),
     catchup=False,
     max_consecutive_failed_dag_runs=0,  # a red run never pauses this DAG

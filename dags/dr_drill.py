@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from airflow.sdk import DAG, Param, chain
 
 from kafka_dr_airflow.operators.drill import (
@@ -13,6 +11,7 @@ from kafka_dr_airflow.operators.drill import (
     DrillTeardownOperator,
 )
 from kafka_dr_airflow.operators.rounds import RUN_ENDED
+from kafka_dr_airflow.runbook import runbook
 from kafka_dr_airflow.trigger_forms import declared
 
 # No dagrun_timeout: Airflow would skip the teardown.
@@ -20,7 +19,7 @@ with DAG(
     dag_id="dr_drill",
     dag_display_name="DR: drill",
     description="Practises a failover on topics of the drill's own, under load, and measures it; then removes them.",
-    doc_md=str(Path(__file__).with_suffix(".md")),
+    doc_md=runbook(__file__),
     schedule=declared().drill_schedule(),
     catchup=False,
     max_active_runs=1,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
 from airflow.sdk import DAG, Param, chain
@@ -11,6 +10,7 @@ from airflow.sdk import DAG, Param, chain
 from kafka_dr_airflow.operators.failback import FailbackAuditOperator, StrandedRecordsOperator
 from kafka_dr_airflow.operators.failover_step import FailoverStepOperator
 from kafka_dr_airflow.operators.outcome import OutcomeOperator
+from kafka_dr_airflow.runbook import runbook
 from kafka_dr_airflow.sensors.two_people import FailbackApprovalSensor
 from kafka_dr_airflow.trigger_forms import declared, dry_run_param, reason_param
 
@@ -22,7 +22,7 @@ with DAG(
     dag_id="dr_failback",
     dag_display_name="DR: failback",
     description="Makes the old cluster a copy again after a disaster; keeps the records that only it holds.",
-    doc_md=str(Path(__file__).with_suffix(".md")),
+    doc_md=runbook(__file__),
     schedule=None,
     catchup=False,
     max_consecutive_failed_dag_runs=0,  # a red run never pauses this DAG

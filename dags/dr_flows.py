@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from airflow.sdk import DAG
 
 from kafka_dr_airflow.operators.rounds import PER_RED_GROUP, FlowsRound, RedGroupOperator
+from kafka_dr_airflow.runbook import runbook
 from kafka_dr_airflow.trigger_forms import declared
 
 with DAG(
     dag_id="dr_flows",
     dag_display_name="DR: flows",
     description="Keeps the connectors as the DR register asks, and checks that replication makes progress.",
-    doc_md=str(Path(__file__).with_suffix(".md")),
+    doc_md=runbook(__file__),
     schedule=declared().schedule("flows"),
     catchup=False,
     max_consecutive_failed_dag_runs=0,  # a red run never pauses this DAG

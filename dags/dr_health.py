@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from airflow.sdk import DAG, AssetAlias
 
 from kafka_dr_airflow.operators.health_round import HealthRound
 from kafka_dr_airflow.operators.proposed_failover import ProposalOperator
 from kafka_dr_airflow.operators.rounds import HEALTH_LOOKED, PER_RED_GROUP, SOON, WITHIN_THE_MINUTE, RedGroupOperator
+from kafka_dr_airflow.runbook import runbook
 
 with DAG(
     dag_id="dr_health",
     dag_display_name="DR: health",
     description="Checks every minute that each cluster is what the DR register says; fences a cluster that returns.",
-    doc_md=str(Path(__file__).with_suffix(".md")),
+    doc_md=runbook(__file__),
     schedule="* * * * *",
     catchup=False,
     max_consecutive_failed_dag_runs=0,  # a red run never pauses this DAG

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from pathlib import Path
 
 from airflow.sdk import DAG, AssetAlias, chain
 
 from kafka_dr_airflow.operators.audit_shares import AuditResultsOperator, AuditSharesOperator, per_share
 from kafka_dr_airflow.operators.rounds import PER_RED_GROUP, RedGroupOperator
 from kafka_dr_airflow.operators.shared_audits import SharedAuditsOperator
+from kafka_dr_airflow.runbook import runbook
 from kafka_dr_airflow.trigger_forms import declared
 
 with DAG(
     dag_id="dr_lag_audit",
     dag_display_name="DR: lag audit",
     description="Measures the lag of each flow and its consumer groups, and whether they make progress.",
-    doc_md=str(Path(__file__).with_suffix(".md")),
+    doc_md=runbook(__file__),
     schedule=declared().schedule("lag"),
     catchup=False,
     max_consecutive_failed_dag_runs=0,  # a red run never pauses this DAG

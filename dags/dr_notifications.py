@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from airflow.sdk import DAG, AssetOrTimeSchedule, CronTriggerTimetable
 
 from kafka_dr_airflow.operators.notify import EACH_NOTIFIER, NotifiersWithNewsOperator, NotifyOperator
 from kafka_dr_airflow.operators.rounds import HEALTH_LOOKED
+from kafka_dr_airflow.runbook import runbook
 
 with DAG(
     dag_id="dr_notifications",
     dag_display_name="DR: notifications",
     description="Sends what changed, after each look of health and every minute, once by each declared notifier.",
-    doc_md=str(Path(__file__).with_suffix(".md")),
+    doc_md=runbook(__file__),
     # A task of dr_health would hold up its next look. The clock sends what others saw, also while dr_health is paused.
     schedule=AssetOrTimeSchedule(timetable=CronTriggerTimetable("* * * * *", timezone="UTC"), assets=[HEALTH_LOOKED]),
     catchup=False,

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from airflow.sdk import DAG
 
 from kafka_dr_airflow.operators.observe import PER_FLOW, ObservedFlowsOperator, ObserveOperator
+from kafka_dr_airflow.runbook import runbook
 from kafka_dr_airflow.trigger_forms import declared
 
 with DAG(
     dag_id="dr_observe",
     dag_display_name="DR: observe",
     description="Says of replication that somebody else runs what a failover by it would cost; changes nothing.",
-    doc_md=str(Path(__file__).with_suffix(".md")),
+    doc_md=runbook(__file__),
     schedule=declared().observe_schedule(),
     catchup=False,
     max_consecutive_failed_dag_runs=0,  # a red run never pauses this DAG

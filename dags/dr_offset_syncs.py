@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from airflow.sdk import DAG
 
 from kafka_dr_airflow.operators.rounds import PER_RED_GROUP, OffsetSyncsRound, RedGroupOperator
+from kafka_dr_airflow.runbook import runbook
 from kafka_dr_airflow.trigger_forms import declared
 
 with DAG(
     dag_id="dr_offset_syncs",
     dag_display_name="DR: offset syncs",
     description="Archives every offset sync that replication writes, before compaction deletes it.",
-    doc_md=str(Path(__file__).with_suffix(".md")),
+    doc_md=runbook(__file__),
     schedule=declared().schedule("offset_syncs"),
     catchup=False,
     max_consecutive_failed_dag_runs=0,  # a red run never pauses this DAG

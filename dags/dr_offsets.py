@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from airflow.sdk import DAG
 
 from kafka_dr_airflow.operators.rounds import PER_RED_GROUP, OffsetsRound, RedGroupOperator
+from kafka_dr_airflow.runbook import runbook
 from kafka_dr_airflow.trigger_forms import declared
 
 with DAG(
     dag_id="dr_offsets",
     dag_display_name="DR: offsets",
     description="Shows where each consumer group would resume after a switch, and what it would read again.",
-    doc_md=str(Path(__file__).with_suffix(".md")),
+    doc_md=runbook(__file__),
     schedule=declared().schedule("offsets"),
     catchup=False,
     max_consecutive_failed_dag_runs=0,  # a red run never pauses this DAG

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
 from airflow.sdk import DAG, chain
@@ -12,6 +11,7 @@ from kafka_dr_airflow.operators.failover_step import FailoverStepOperator
 from kafka_dr_airflow.operators.outcome import OutcomeOperator
 from kafka_dr_airflow.operators.roll_back import RollBackOperator
 from kafka_dr_airflow.operators.switch import SwitchOperator
+from kafka_dr_airflow.runbook import runbook
 from kafka_dr_airflow.sensors.manual_approval import ManualApprovalSensor
 from kafka_dr_airflow.trigger_forms import declared, dry_run_param, reason_param
 
@@ -24,7 +24,7 @@ with DAG(
     dag_id="dr_planned_failover",
     dag_display_name="DR 2: planned failover",
     description="Moves a protection group to its standby, with proof at every step; both clusters must be healthy.",
-    doc_md=str(Path(__file__).with_suffix(".md")),
+    doc_md=runbook(__file__),
     schedule=None,
     catchup=False,
     max_consecutive_failed_dag_runs=0,  # a red run never pauses this DAG

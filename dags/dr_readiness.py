@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from airflow.sdk import DAG, AssetOrTimeSchedule, CronTriggerTimetable
 
 from kafka_dr_airflow.operators.rounds import PER_RED_GROUP, RUN_ENDED, ReadinessRound, RedGroupOperator
+from kafka_dr_airflow.runbook import runbook
 from kafka_dr_airflow.trigger_forms import declared
 
 with DAG(
     dag_id="dr_readiness",
     dag_display_name="DR 1: status",
     description="Asks every 10 minutes, and after each run, whether each group could fail over now, and at what cost.",
-    doc_md=str(Path(__file__).with_suffix(".md")),
+    doc_md=runbook(__file__),
     # A run changes what was asked before it: the group is asked again as soon as health sees that the run has ended.
     schedule=AssetOrTimeSchedule(
         timetable=CronTriggerTimetable(declared().schedule("readiness"), timezone="UTC"), assets=[RUN_ENDED]

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from airflow.sdk import DAG, Param
 
 from kafka_dr_airflow.operators.resume import ResumeOperator
+from kafka_dr_airflow.runbook import runbook
 from kafka_dr_airflow.trigger_forms import declared, reason_param
 
 with DAG(
     dag_id="dr_resume",
     dag_display_name="DR: resume",
     description="Finishes or abandons a run that died, from the DR register alone.",
-    doc_md=str(Path(__file__).with_suffix(".md")),
+    doc_md=runbook(__file__),
     schedule=None,
     catchup=False,
     max_consecutive_failed_dag_runs=0,  # a red run never pauses this DAG

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
 from airflow.sdk import DAG, Param, chain
 
 from kafka_dr_airflow.operators.failover_step import FailoverStepOperator
 from kafka_dr_airflow.operators.outcome import OutcomeOperator
+from kafka_dr_airflow.runbook import runbook
 from kafka_dr_airflow.sensors.adoption import ReleaseApprovalSensor
 from kafka_dr_airflow.trigger_forms import declared, dry_run_param, reason_param
 
@@ -20,7 +20,7 @@ with DAG(
     dag_id="dr_un_adopt",
     dag_display_name="DR: un-adopt",
     description="Ends the protection of a group: lifts its fences, hands its replication back, closes its register.",
-    doc_md=str(Path(__file__).with_suffix(".md")),
+    doc_md=runbook(__file__),
     schedule=None,
     catchup=False,
     max_consecutive_failed_dag_runs=0,  # a red run never pauses this DAG

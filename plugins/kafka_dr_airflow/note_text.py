@@ -17,19 +17,21 @@ _PARAGRAPH = "\n\n"
 _BLANK_LINES = re.compile(r"\n\s*\n")
 
 
-def combined(present: str, note: str) -> str | None:
+def combined(present: str, note: str, *, link: str) -> str | None:
     """Return the note for a run: first what a person wrote, then the new note, which replaces an earlier one of ours.
 
     :param present: the note that the run has; empty if it has none
+    :param link: Markdown that the new note ends with, and that is never cut
     :returns: at most 1,000 characters; ``None`` if what a person wrote leaves no room, because it is never cut
     """
     kept = _of_a_person(present)
     room = MOST - len(kept) - (len(_PARAGRAPH) if kept else 0)
-    ours = f"{_BLANK_LINES.sub(chr(10), note.strip())} {MARK}"
+    ending = f"{link} {MARK}"
+    ours = f"{_BLANK_LINES.sub(chr(10), note.strip())} {ending}"
     if len(ours) > room:
         if room < _LEAST:
             return None
-        ours = f"{ours[: room - len(MARK) - 2]}… {MARK}"
+        ours = f"{ours[: room - len(ending) - 2]}… {ending}"
     return f"{kept}{_PARAGRAPH}{ours}" if kept else ours
 
 

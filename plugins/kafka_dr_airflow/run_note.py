@@ -18,6 +18,7 @@ from kafka_dr.errors import KafkaDrError
 from kafka_dr.evidence.known_secrets import KnownSecrets
 from kafka_dr.quoting import inline
 from kafka_dr_airflow.airflow_api import CONNECTION, ERRORS, TaskApi, advice, did_not_answer
+from kafka_dr_airflow.links import status_url
 from kafka_dr_airflow.note_text import combined, without_secrets
 
 
@@ -35,7 +36,8 @@ def leave_note(log: Any, context: Any, note: str) -> bool:
         api = TaskApi.logged_in()
         run = f"/api/v2/dags/{quote(ti.dag_id, safe='')}/dagRuns/{quote(ti.run_id, safe='')}"
         present = api.ask("GET", run)["note"] or ""
-        text = combined(str(present), without_secrets(note, _known_secrets()))
+        shown = without_secrets(note, _known_secrets())
+        text = combined(str(present), shown, link=f"[DR status]({status_url()})")
         if text is None:
             log.warning("This run gets no note: what a person wrote there leaves no room. Its note would be: %s", note)
             return False

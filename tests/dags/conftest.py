@@ -13,6 +13,7 @@ import pytest
 
 if TYPE_CHECKING:
     from support.airflow_lab import AirflowSession, QuickLab
+    from support.browser import Page
 
 PROJECT = Path(__file__).resolve().parents[2]
 DAGS = PROJECT / "dags"
@@ -115,6 +116,18 @@ def alice(airflow: QuickLab) -> AirflowSession:
     from support.airflow_lab import AirflowSession
 
     return AirflowSession(airflow, "alice")
+
+
+@pytest.fixture(scope="module")
+def page(airflow: QuickLab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
+    """A browser in which an approver is logged in to Airflow."""
+    from support.airflow_lab import AirflowSession
+    from support.browser import chromium
+
+    session = AirflowSession(airflow, "alice")
+    with chromium(tmp_path_factory.mktemp("chromium"), height=1600) as page:
+        page.log_in(str(session.http.base_url), session.token)
+        yield page
 
 
 @pytest.fixture

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from support.airflow_lab import AirflowSession, QuickLab
+    from support.airflow_lab import AirflowSession
     from support.browser import Page
 
 pytestmark = [pytest.mark.airflow, pytest.mark.kafka, pytest.mark.timeout(600)]
@@ -48,18 +47,6 @@ _VERBS = {"dr_planned_failover", "dr_unplanned_failover", "dr_failback", "dr_res
 _SENT = [dag if dag in _VERBS else pytest.param(dag, marks=pytest.mark.long) for dag in DAG_IDS]
 _DIALOG = "[...document.querySelectorAll('[role=dialog]')].find(each => !each.hidden)"
 _SUBMIT = f"[...({_DIALOG}).querySelectorAll('button')].find(each => each.innerText === 'Trigger')"
-
-
-@pytest.fixture(scope="module")
-def page(airflow: QuickLab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
-    """A browser in which an approver is logged in to Airflow."""
-    from support.airflow_lab import AirflowSession
-    from support.browser import chromium
-
-    session = AirflowSession(airflow, "alice")
-    with chromium(tmp_path_factory.mktemp("chromium"), height=1600) as page:
-        page.log_in(str(session.http.base_url), session.token)
-        yield page
 
 
 def assert_walked_by_keyboard(page: Page, address: str, said: str) -> None:

@@ -12,17 +12,19 @@ import httpx
 import pytest
 
 from kafka_dr.metrics import CONTENT_TYPE
+from support.browser import link
 from support.prometheus import samples_in
 
 if TYPE_CHECKING:
     from support.airflow_lab import AirflowSession, QuickLab
+    from support.browser import Page
 
 pytestmark = [pytest.mark.airflow, pytest.mark.kafka, pytest.mark.timeout(900)]
 
 DAG = "dr_planned_failover"
 GROUP = "orders"
 NOTES = "kafka_dr_airflow_api"
-BY_US = "(written by this DAG)"
+BY_US = "[DR status](/kafka-dr/status) (written by this DAG)"
 SCHEDULED = {
     "dr_canary",
     "dr_checksum_audit",
@@ -205,8 +207,6 @@ def test_health_is_green_and_proposes_nothing(alice: AirflowSession) -> None:
     result = alice.http.get("/kafka-dr/results/orders/health").text
     assert run in result
     assert all(f'href="/kafka-dr/{back}"' in result for back in ("status", "groups/orders"))
-    (nav,) = (each for each in alice.http.get("/api/v2/plugins").json()["plugins"] if each["name"] == "kafka_dr")
-    assert [(view["name"], view["href"]) for view in nav["external_views"]] == [("DR status", "/kafka-dr/status")]
 
 
 def test_prometheus_reads_metrics_with_a_token_and_nobody_without(airflow: QuickLab, alice: AirflowSession) -> None:
@@ -223,18 +223,21 @@ def test_prometheus_reads_metrics_with_a_token_and_nobody_without(airflow: Quick
 
 
 @pytest.mark.parametrize("audit", ["checksum", pytest.param("lag", marks=pytest.mark.long)])
-def test_an_audit_runs_on_spark_and_shows_what_it_found(alice: AirflowSession, audit: str) -> None:
+def test_an_audit_runs_on_spark_and_shows_what_it_found(alice: AirflowSession, page: Page, audit: str) -> None:
     dag, task = f"dr_{audit}_audit", f"{audit}_audit"
     run = alice.trigger(dag)
     assert alice.ended(dag, run, seconds=600) == "success", alice.log(dag, run, task, map_index=0)
     ((left,),) = (alice.result(dag, run, task, map_index=0),)
-    page = alice.http.get(f"/kafka-dr/{left['facts']['report'].removesuffix('/report.json')}")
-    assert f"{audit.capitalize()} audit of orders, east-to-west" in page.text
+    report = f"/kafka-dr/{left['facts']['report'].removesuffix('/report.json')}"
+    shown = alice.http.get(report)
+    assert f"{audit.capitalize()} audit of orders, east-to-west" in shown.text
+    page.go(f"{alice.http.base_url}/dags/{dag}/runs/{quote(run)}/tasks/{task}/mapped/0/details")
+    assert f"{audit.capitalize()} audit of orders, east-to-west" in page.click_to(link("Audit"), quote(report)).text()
     kept = left["facts"]["report"].removesuffix("/report.json").replace("+", "%2B").replace(":", "%3A")
     everything = alice.http.get("/kafka-dr/groups/orders").text
     assert f'href="/kafka-dr/{kept}"' in everything
     assert "newest.json" not in everything
-    assert 'href="/kafka-dr/groups/orders"' in page.text
+    assert 'href="/kafka-dr/groups/orders"' in shown.text
     assert f"orders.east-to-west: {left['facts']['verdict']}: " in alice.log(dag, run, task, map_index=0)
     assert alice.asset_events(dag, run) == [f"kafka-dr://orders/east-to-west/{audit}"]
     assert alice.tasks(dag, run) == {"shares": "success", task: "success", "results": "success", "red": "skipped"}
@@ -296,7 +299,7 @@ def test_the_config_sync_makes_what_is_safe_and_asks_about_the_rest(airflow: Qui
 
 @pytest.mark.usefixtures("unchanged")
 def test_a_disaster_is_proposed_once_and_its_run_closes_itself_when_the_cause_is_gone(
-    airflow: QuickLab, alice: AirflowSession
+    airflow: QuickLab, alice: AirflowSession, page: Page
 ) -> None:
     from support.vantage import vantage
 
@@ -326,6 +329,9 @@ def test_a_disaster_is_proposed_once_and_its_run_closes_itself_when_the_cause_is
         assert proposals() == {run: "failed"}
 
     assert "seen by this installation, office" in question["body"]
+    looked = next(each for each in alice.runs("dr_health") if alice.links("dr_health", each, "propose", map_index=0))
+    page.go(f"{alice.http.base_url}/dags/dr_health/runs/{looked}/tasks/propose/mapped/0/details")
+    page.click_to(link("Proposed run"), f"/dags/{dag}/runs/{quote(run, safe='')}")
     tasks = alice.tasks(dag, run)
     assert (tasks["gather_evidence"], tasks["approval"], tasks["switch"]) == (
         "failed",

@@ -5,6 +5,7 @@ The client of web sockets is the one that Airflow's own server brings.
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import shutil
@@ -12,7 +13,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -32,6 +33,15 @@ _FOCUSED = """(() => {
   const shown = style.outlineStyle !== "none" && parseFloat(style.outlineWidth) > 0 && box.width > 1 && box.height > 1;
   return [number, shown, `${at.tagName} ${at.innerText || at.getAttribute("aria-label") || at.name || ""}`];
 })()"""
+#: Where the middle of an element is, in the window; null where a click would meet something else.
+_MIDDLE = """element => {
+  if (!element) return null;
+  element.scrollIntoView({block: "center", inline: "nearest", behavior: "instant"});
+  const box = element.getClientRects()[0];
+  if (!box) return null;
+  const [x, y] = [box.x + box.width / 2, box.y + box.height / 2], met = document.elementFromPoint(x, y);
+  return met && (element.contains(met) || met.contains(element)) ? [x, y] : null;
+}"""
 _QUIET = (
     *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-dev-shm-usage"),
     *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
@@ -49,6 +59,11 @@ def program() -> str:
     return found
 
 
+def link(text: str) -> str:
+    """Return the expression of JavaScript for the first link with this text."""
+    return f"[...document.querySelectorAll('a')].find(each => each.innerText.trim() === {json.dumps(text)})"
+
+
 @contextmanager
 def chromium(folder: Path, *, width: int = 1200, height: int = 1000) -> Iterator[Page]:
     """Start a browser, and give one page of it.
@@ -64,10 +79,9 @@ def chromium(folder: Path, *, width: int = 1200, height: int = 1000) -> Iterator
     ):
         try:
             port = _port(profile / "DevToolsActivePort", process, folder / "chromium.log")
-            pages = httpx.get(f"http://127.0.0.1:{port}/json/list", timeout=_ANSWER_SECONDS).json()
-            address = next(each["webSocketDebuggerUrl"] for each in pages if each["type"] == "page")
-            with connect(address, max_size=None, proxy=None, ping_interval=None) as socket:
-                page = Page(socket)
+            with ExitStack() as end:
+                tabs = _Tabs(f"127.0.0.1:{port}", end)
+                page = tabs.attach(*tabs.ids())
                 page.resize(width, height)
                 yield page
         finally:
@@ -82,6 +96,28 @@ def _port(told: Path, process: subprocess.Popen[bytes], log: Path) -> str:
         assert running, f"Chromium did not start: {log.read_text(errors='replace')[-2000:]}"
         time.sleep(_LOOK_SECONDS)
     return told.read_text().splitlines()[0]
+
+
+@dataclass(frozen=True, slots=True)
+class _Tabs:
+    """The tabs of a browser.
+
+    :param address: of its protocol, without a scheme
+    :param end: closes what speaks to the tabs
+    """
+
+    address: str
+    end: ExitStack
+
+    def ids(self) -> set[str]:
+        """Return the ids of the tabs that are open."""
+        found = httpx.get(f"http://{self.address}/json/list", timeout=_ANSWER_SECONDS).json()
+        return {str(each["id"]) for each in found if each["type"] == "page"}
+
+    def attach(self, tab: str) -> Page:
+        """Speak to a tab."""
+        address = f"ws://{self.address}/devtools/page/{tab}"
+        return Page(self.end.enter_context(connect(address, max_size=None, proxy=None, ping_interval=None)), self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,8 +136,9 @@ class Stop:
 class Page:
     """One page of a browser."""
 
-    def __init__(self, socket: Any) -> None:
+    def __init__(self, socket: Any, tabs: _Tabs) -> None:
         self._socket = socket
+        self._tabs = tabs
         self._sent = 0
         for domain in ("Page", "Runtime", "Network"):
             self.call(f"{domain}.enable")
@@ -142,17 +179,43 @@ class Page:
             assert time.monotonic() < deadline, f"never true: {script}; the page says: {self.text()[-3000:]}"
             time.sleep(_LOOK_SECONDS)
 
+    def picture(self, path: Path) -> None:
+        """Keep what a person sees, as PNG."""
+        path.write_bytes(base64.b64decode(self.call("Page.captureScreenshot", format="png")["data"]))
+
     def text(self) -> str:
         """Return what a person reads."""
         return str(self.ask("document.body ? document.body.innerText : ''"))
 
     def click(self, element: str) -> None:
-        """Wait for an element and click it.
+        """Wait for an element that does not move, and click into its middle with the mouse.
 
         :param element: as an expression of JavaScript
         """
         self.wait(element)
-        self.ask(f"{element}.click()")
+        deadline = time.monotonic() + _ANSWER_SECONDS
+        while (place := self.ask(f"({_MIDDLE})({element})")) is None or self.ask(f"({_MIDDLE})({element})") != place:
+            assert time.monotonic() < deadline, f"something covers or moves it: {element}"
+            time.sleep(_LOOK_SECONDS)
+        for kind, button in (("mouseMoved", "none"), ("mousePressed", "left"), ("mouseReleased", "left")):
+            self.call("Input.dispatchMouseEvent", type=kind, x=place[0], y=place[1], button=button, clickCount=1)
+
+    def click_to(self, element: str, path: str) -> Page:
+        """Click a link, and return the page that it leads to, in this tab or in one of its own.
+
+        :param path: how the address ends that is opened
+        """
+        before = self._tabs.ids()
+        self.click(element)
+        opened: Page = self
+        deadline = time.monotonic() + _ANSWER_SECONDS
+        while not str(opened.ask("location.pathname + location.search + location.hash")).endswith(path):
+            assert time.monotonic() < deadline, f"{element} leads to {opened.ask('location.href')} and not to {path}"
+            time.sleep(_LOOK_SECONDS)
+            if opened is self and (new := self._tabs.ids() - before):
+                opened = self._tabs.attach(*new)
+        opened.wait("document.readyState === 'complete' && document.body && document.body.innerText")
+        return opened
 
     def type(self, selector: str, text: str, *, chosen: bool = False) -> None:
         """Write into a field as a keyboard does.
@@ -162,7 +225,7 @@ class Page:
         self.wait(f"document.querySelector({json.dumps(selector)})")
         field = f"document.querySelector({json.dumps(selector)})"
         # The field of a list is hidden; the one to write in is before it.
-        self.ask(f"{field}.parentElement.querySelector('input').focus()")
+        self.ask(f"({field}.type === 'hidden' ? {field}.parentElement.querySelector('input') : {field}).focus()")
         self.call("Input.insertText", text=text)
         if chosen:
             self.press("Enter")
