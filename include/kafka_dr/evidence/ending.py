@@ -106,7 +106,7 @@ def _what_it_did(facts: dict[str, Any]) -> str:
     if facts.get("verb") == "failback":
         kept, again = facts.get("stranded"), facts.get("rescued")
         return (
-            f"FAILED BACK: {inline(facts.get('target'))} is a copy of {inline(facts.get('source'))} again, by "
+            f"COPY AGAIN: {inline(facts.get('target'))} is a copy of {inline(facts.get('source'))} again, by "
             f"{inline(facts.get('mode'))}; {inline(kept)} stranded records kept, {inline(again)} published again"
         )
     phase = facts.get("phase")

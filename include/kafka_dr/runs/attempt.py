@@ -61,7 +61,9 @@ class Attempt:
         :param number: of the step, from 1; the evidence is numbered by it
         :param goes_forward: see :class:`Attempt`
         :param without_storage: see :class:`Attempt`; where ``None``, always if its changes stay, else never
+        :raises Refused: the topology declares no such group, so no evidence of it is kept
         """
+        clients.topology.group(group)
         clock = clients.clock
         goes_on = without_storage or ("always" if goes_forward else "never")
         return cls(

@@ -142,9 +142,12 @@ def group_page(group: str) -> HTMLResponse:
     """Show everything that is kept of a group: watches, runs, reports, lists of stranded records."""
     kept, now = root(), datetime.now(UTC)
     watched = _watched(_named(group), WatchResultStore(kept), now)
+    names = _names(kept, group)
+    looked = any(each.result for each in watched.watches)
+    _found(group, kept=any((looked, names.runs, names.reports, names.stranded, names.problems)))
     endings = read_endings([group], RunEndings(kept))[group]
     addresses = GroupLinks(links(), result=result_url, report=_report_address, stranded=stranded_url)
-    names, drills = _names(kept, group), _drills(kept, group)
+    drills = _drills(kept, group)
     if isinstance(drills, str):
         names, drills = replace(names, problems=(*names.problems, drills)), ()
     figures, problem = _figures(kept, group, now)
@@ -165,6 +168,7 @@ def result_page(group: str, watch: str) -> HTMLResponse:
     looked = next((each for each in watched.watches if each.watch.name == found), None)
     if looked is None:
         raise HTTPException(status.HTTP_404_NOT_FOUND, f"{found} does not look at {group}.")
+    _found(group, kept=looked.result is not None)
     run = looked.result.run if looked.result else ""
     dag_id = looked.watch.dag_id
     report = str(looked.result.facts.get("report") or "") if looked.result else ""
@@ -195,6 +199,21 @@ def _named(group: str) -> str:
     if not NAME.fullmatch(group):
         raise HTTPException(status.HTTP_400_BAD_REQUEST, "There is no such protection group.")
     return group
+
+
+def _found(group: str, *, kept: bool) -> None:
+    """Stop where a name is nobody's: not declared, and nothing is kept of it.
+
+    :raises HTTPException: there is no such group
+    """
+    try:
+        topology = read_topology(os.environ)
+    except KafkaDrError:
+        return  # what is declared is not known
+    declared = (*topology.protection_groups, *topology.observed_flows)
+    if not kept and group not in declared:
+        said = f"There is no protection group {group}, and nothing is kept of one. Those of the topology are: "
+        raise HTTPException(status.HTTP_404_NOT_FOUND, said + ", ".join(sorted(declared)) + ".")
 
 
 def _drills(kept: Any, group: str) -> tuple[KeptDrill, ...] | str:

@@ -85,3 +85,23 @@ def test_the_status_page_opens_the_forms_of_a_group(root: Path, pages: TestClien
     page = pages.get("/status").text
     assert 'href="/kafka-dr/start/dr_planned_failover/orders"' in page
     assert 'href="/kafka-dr/start/dr_failback/orders"' not in page
+
+
+@pytest.mark.parametrize("address", ["/groups/nosuch", "/results/nosuch/health"])
+def test_a_group_that_nobody_declared_is_not_found_unless_something_is_kept_of_it(
+    root: Path, pages: TestClient, address: str
+) -> None:
+    keep(root)
+    answer = pages.get(address)
+    assert answer.status_code == 404
+    assert "There is no protection group nosuch, and nothing is kept of one. Those of the topology are: orders" in (
+        answer.text
+    )
+    (root / "runs" / "nosuch" / "run-1").mkdir(parents=True)
+    assert pages.get("/groups/nosuch").status_code == 200
+
+
+def test_a_declared_group_of_which_nothing_is_kept_yet_has_its_pages(root: Path, pages: TestClient) -> None:
+    for address in ("/groups/orders", "/results/orders/health"):
+        answer = pages.get(address)
+        assert (answer.status_code, "UNKNOWN" in answer.text) == (200, True), address

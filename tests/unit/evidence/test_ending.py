@@ -145,7 +145,7 @@ def test_a_failback_says_what_is_a_copy_again() -> None:
     ends = {"verb": "failback", "source": "west", "target": "east"}
     found = said(preflight=step(decision=ends), report=step(mode="rebuild", stranded=22, rescued=20))
     assert found.note == (
-        "FAILED BACK: east is a copy of west again, by rebuild; 22 stranded records kept, 20 published again"
+        "COPY AGAIN: east is a copy of west again, by rebuild; 22 stranded records kept, 20 published again"
     )
 
 

@@ -16,7 +16,7 @@ from kafka_dr.runs.attempt import Attempt
 from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.record import EVIDENCE_IS_WHOLE, StepFailed, StepOutcome
 from kafka_dr.runs.request import VERBS, RunRequest
-from kafka_dr.topology import load
+from kafka_dr.topology import UnknownName, load
 
 TOPOLOGY = Path(__file__).parents[3] / "include" / "topology.yaml"
 LAB = {"KAFKA_DR_LAB_HOME": "/lab", "KAFKA_DR_LAB_EAST": "127.0.0.1:1", "KAFKA_DR_LAB_WEST": "127.0.0.1:2"}
@@ -172,3 +172,9 @@ def test_from_the_hand_over_on_a_run_goes_forward() -> None:
     assert forward["planned_failover"] == ["open_target", "flip_route", "verify", "start_reverse_flow", "report"]
     assert forward["unplanned_failover"] == ["open_target", "flip_route", "verify", "settle", "report"]
     assert forward["failback"] == ["rescue", "prepare_old_cluster", "reverse_flow", "catch_up", "settle", "report"]
+
+
+def test_nothing_is_kept_of_a_group_that_the_topology_does_not_declare(clients: Clients, tmp_path: Path) -> None:
+    with pytest.raises(UnknownName, match="no protection group 'nosuch'"):
+        Attempt.start("nosuch", REQUEST.run, clients, "preflight", 1)
+    assert list(tmp_path.iterdir()) == []
