@@ -89,6 +89,12 @@ def _parser(of_pytest: Sequence[str]) -> argparse.ArgumentParser:
     logs.add_argument("-f", "--follow", action="store_true", help="print new lines as they are written")
     logs.set_defaults(run=_logs)
 
+    traffic = commands.add_parser(
+        "traffic", parents=[lab_options], help="the demo's applications alone, which follow the route until stopped"
+    )
+    traffic.add_argument("what", choices=["start", "stop"])
+    traffic.set_defaults(run=_traffic)
+
     test = commands.add_parser(
         "test",
         usage="python3 include/lab test [pytest arguments]",
@@ -150,6 +156,21 @@ def _logs(options: argparse.Namespace, _console: Console) -> int:
     sys.stdout.flush()
     argv = ["tail", "-n", "+1", *(["-f"] if options.follow else []), str(log)]
     os.execvp("tail", argv)  # noqa: S606, S607
+
+
+def _traffic(options: argparse.Namespace, console: Console) -> int:
+    from lab.traffic.control import Traffic  # what it imports would slow down every other command
+
+    lab = _lab(options)
+    if options.what == "stop":
+        Traffic(lab).stop(drain_seconds=1.0)
+        console.print("no application runs")
+        return 0
+    if not lab.home.route.exists():
+        raise LabError(f"no application knows where to write: {lab.home.route} is missing; trigger DR: adopt first")
+    Traffic(lab).start()
+    console.print(f"applications write and read; their logs: {Traffic(lab).logs}", soft_wrap=True)
+    return 0
 
 
 def _table(status: LabStatus) -> Table:

@@ -74,6 +74,13 @@ class AirflowApi:
         """
         self._call("POST", f"/api/v2/dags/{dag}/dagRuns", {"dag_run_id": run, "logical_date": None, "conf": dict(conf)})
 
+    def end(self, dag: str, run: str) -> None:
+        """End a run where it is.
+
+        :raises LabError: Airflow refuses it
+        """
+        self._call("PATCH", f"/api/v2/dags/{dag}/dagRuns/{run}", {"state": "failed"})
+
     def run_state(self, dag: str, run: str) -> str:
         """State of a run."""
         return str(self._call("GET", f"/api/v2/dags/{dag}/dagRuns/{run}")["state"])

@@ -14,6 +14,7 @@ from lab.clusters import PROTECTION_GROUP
 from lab.demo.airflow_rest import ENDED, PARKED, AirflowApi, PendingApproval
 from lab.demo.run_evidence import RunEvidence, StepEvidence
 from lab.demo.switch_times import PLANNED
+from lab.demo.terminal_approval import REJECT
 from lab.errors import LabError
 
 DAG = f"dr_{PLANNED}"
@@ -136,7 +137,11 @@ class FailoverRunner:
                     told.add((step.name, step.attempt))
                     self._show_step(step)
 
-        answers = self._answer_all(order.dag, run, look)
+        try:
+            answers = self._answer_all(order.dag, run, look)
+        except BaseException:
+            self._withdraw(order.dag, run)
+            raise
         state = self._operator.wait_for_end(order.dag, run, seconds=END_SECONDS, look=look)
         look()
         return FailoverRun(
@@ -150,6 +155,19 @@ class FailoverRunner:
             tuple(each.responder for each in answers if each.responder is not None),
             order.verb,
         )
+
+    def _withdraw(self, dag: str, run: str) -> None:
+        """Leave no question: reject what the run asks, or end it before it asks. One that is approved goes on."""
+        states = self._operator.task_states(dag, run)
+        if self._operator.run_state(dag, run) in ENDED or states.get("approval") == "success":
+            return
+        parked = [task for task, state in states.items() if state == PARKED]
+        for task in parked:
+            question = self._operator.question(dag, run, task)
+            if question.responded_at is None:
+                self._approvers[0].answer(dag, run, task, option=REJECT, fields=question.fields)
+        if not parked:
+            self._operator.end(dag, run)
 
     def _answer_all(self, dag: str, run: str, look: Callable[[], None]) -> list[PendingApproval]:
         """Answer what the run asks until it has ended; return the questions with their answers."""
