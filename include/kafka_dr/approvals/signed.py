@@ -58,6 +58,18 @@ def approver_of(group: ProtectionGroup, key: SigningKey) -> Person | None:
     return next((person for person in key_people(group) if person.id == own), None)
 
 
+def requester_of(group: ProtectionGroup, key: SigningKey) -> str:
+    """Return the name of the person whose declared key belongs to a private key; empty if it is nobody's.
+
+    Who may only ask has a key in ``requester_keys``, and is no approver by it.
+    """
+    person = approver_of(group, key)
+    if person is not None:
+        return person.name
+    own = fingerprint(key.public_pem)
+    return next((name for name, line in group.requester_keys.items() if fingerprint(public_pem(line)) == own), "")
+
+
 def about(answer: Answer, question: AskedQuestion) -> Answer:
     """Return an answer that names its question, as the register will hold it."""
     return replace(

@@ -56,8 +56,7 @@ class Answering:
         """Return who begins the run, as far as it is known."""
         if self.names:
             return "somebody at a terminal (break glass)"
-        person = None if self.key is None else signed.approver_of(group, self.key)
-        return UNKNOWN_PERSON if person is None else person.name
+        return (signed.requester_of(group, self.key) if self.key else "") or UNKNOWN_PERSON
 
 
 def unverified(name: str) -> Person:

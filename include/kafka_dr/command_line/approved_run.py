@@ -69,7 +69,7 @@ def approved_run(request: RunRequest, clients: Clients, answering: Answering, *,
     if request.requester == UNKNOWN_PERSON and not group.requester_may_approve:
         raise Refused(
             f"requester_may_approve of {group.name} is false, so it has to be known who begins the run: give --key "
-            "with your own key; another approver then approves"
+            "with your own key, which approver_keys or requester_keys names; another person then approves"
         )
     page = StepPage(group.name, request.run, as_json)
     page.say(f"run {request.run}")

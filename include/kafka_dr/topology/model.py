@@ -252,6 +252,9 @@ class ProtectionGroup(Section):
     approver_keys: dict[str, PublicKey] = Field(
         default={}, description="the public key of an approver, by name, who may also approve on the command line"
     )
+    requester_keys: dict[str, PublicKey] = Field(
+        default={}, description="the public key of a person, by name, who may begin runs on the command line only"
+    )
     route: RouteSpec = Field(description="where applications look up the active cluster")
     objectives: Objectives = Field(description="what the protection group has to achieve")
     flow: FlowSpec = Field(default_factory=FlowSpec, description="how replication is set up")

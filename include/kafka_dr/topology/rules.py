@@ -191,6 +191,10 @@ def _approver_keys(document: Document, here: Path) -> Iterator[Mistake]:
             yield document.mistake(path, f"{name!r} is no approver", "name one of approvers, or add the name there")
         if (owner := first.setdefault(document.at(*path), name)) != name:
             yield document.mistake(path, f"this is also the key of {owner!r}", "each approver has a key of their own")
+    for name in document.keys(*here, "requester_keys"):
+        path = (*here, "requester_keys", name)
+        if (owner := first.setdefault(document.at(*path), name)) != name:
+            yield document.mistake(path, f"this is also the key of {owner!r}", "each person has a key of their own")
 
 
 def _disaster(document: Document, here: Path) -> Iterator[Mistake]:

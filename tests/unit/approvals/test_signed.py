@@ -10,7 +10,16 @@ from typing import Any
 import pytest
 
 from kafka_dr.approvals.journaled import BY_KEY, BY_NOBODY, Answer
-from kafka_dr.approvals.signed import REVIEWED, approver_of, key_people, public_line, sign, unreviewed, verified
+from kafka_dr.approvals.signed import (
+    REVIEWED,
+    approver_of,
+    key_people,
+    public_line,
+    requester_of,
+    sign,
+    unreviewed,
+    verified,
+)
 from kafka_dr.evidence.signing import SigningKey
 
 KEY = SigningKey.generate()
@@ -23,6 +32,15 @@ def group(**keys: SigningKey) -> Any:
     """What a protection group declares about approvers."""
     lines = {name: public_line(key.public_pem) for name, key in (keys or {"alice": KEY}).items()}
     return SimpleNamespace(name="orders", approvers=("alice", "bob"), approver_roles=(), approver_keys=lines)
+
+
+def test_who_may_only_ask_is_known_by_a_key_and_is_no_approver_by_it() -> None:
+    own, declared = SigningKey.generate(), group()
+    declared.requester_keys = {"carol": public_line(own.public_pem)}
+    assert (requester_of(declared, own), approver_of(declared, own)) == ("carol", None)
+    assert (requester_of(declared, KEY), requester_of(declared, SigningKey.generate())) == ("alice", "")
+    as_carol = sign(replace(SAID, responder="carol"), "orders", "run-1", own)
+    assert verified(as_carol, declared, "run-1").outcome == "failed"
 
 
 def test_an_answer_that_is_signed_with_the_declared_key_is_ok() -> None:
