@@ -45,7 +45,8 @@ with DAG(
             maxLength=500,
             title="Override",
             description="Why to fail over although the topology's rule is not met (too few vantages see the cluster "
-            "down, or it answers). Shown to the approvers and kept with the evidence. Left empty: the rule decides.",
+            "down, or it answers). Shown to the approvers and kept with the evidence. Left empty: the rule decides."
+            f"{declared().override_hint()}",
         ),
         "acknowledged": Param(
             False,

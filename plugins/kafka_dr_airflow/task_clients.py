@@ -22,6 +22,7 @@ from kafka_dr_airflow.airflow_api import ERRORS
 from kafka_dr_airflow.hooks.connect import ConnectHook
 from kafka_dr_airflow.hooks.kafka_cluster import KafkaClusterHook
 from kafka_dr_airflow.people.asking import people_of
+from kafka_dr_airflow.running_runs import still_runs
 from kafka_dr_airflow.topology_file import evidence_root, read_topology
 
 
@@ -34,7 +35,7 @@ def open_clients(environ: Mapping[str, str] = os.environ) -> Clients:
     :raises TopologyError: with everything that is wrong with the topology
     """
     topology = read_topology(environ)
-    return Clients(
+    clients = Clients(
         topology,
         settings_of=_settings_of,
         connect_of=_connect_of,
@@ -44,6 +45,8 @@ def open_clients(environ: Mapping[str, str] = os.environ) -> Clients:
         content_keys_of=content_keys_of,
         people_of=people_of,
     )
+    clients.executor.still_runs = still_runs
+    return clients
 
 
 def read_access(topology: Topology, groups: Iterable[str]) -> AccessData:

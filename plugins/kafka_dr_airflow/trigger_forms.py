@@ -27,6 +27,7 @@ class Declared:
 
     :param flows: every direction that replication can have, as ``group.source-to-target``, and observed flows
     :param paces: how closely the groups are watched
+    :param overridden: the groups whose rule for a disaster can never hold with the vantages that are declared
     :param drills: whether drills of a group begin by themselves
     :param drilled: the groups that may be drilled
     :param observed: the flows that are observed alone
@@ -41,6 +42,13 @@ class Declared:
     drills: bool = False
     drilled: tuple[str, ...] = ()
     observed: tuple[str, ...] = ()
+    overridden: tuple[str, ...] = ()
+
+    def override_hint(self) -> str:
+        """Say which groups need an override in any case; empty if none does."""
+        if not self.overridden:
+            return ""
+        return f" Needed for {', '.join(self.overridden)}: the topology declares fewer vantages than the rule needs."
 
     def schedule(self, watch: WatchName) -> str:
         """Return when the DAG of a watch runs: as often as the group that is watched most closely asks for."""
@@ -143,6 +151,7 @@ def declared() -> Declared:
         topology = read_topology(os.environ)
     except KafkaDrError:
         return Declared()
+    from kafka_dr.disaster.disaster_rule import vantages_missing
     from kafka_dr.topology import audited_flows
 
     return Declared(
@@ -152,6 +161,9 @@ def declared() -> Declared:
         readable=True,
         drilled=tuple(sorted(name for name, group in topology.protection_groups.items() if group.drill)),
         observed=tuple(sorted(topology.observed_flows)),
+        overridden=tuple(
+            sorted(name for name, group in topology.protection_groups.items() if vantages_missing(group.disaster))
+        ),
         drills=any(group.drill and group.drill.every_days for group in topology.protection_groups.values()),
         paces=frozenset(group.watch for group in topology.protection_groups.values()),
     )

@@ -144,11 +144,26 @@ def test_an_approval_that_nobody_gives_expires(airflow: QuickLab, alice: Airflow
 def test_a_dry_run_checks_every_step_and_changes_nothing(alice: AirflowSession) -> None:
     run = alice.trigger(DAG, protection_group=GROUP, reason="a rehearsal", dry_run=True)
     assert alice.ended(DAG, run) == "success", alice.why(DAG, run)
-    states = alice.tasks(DAG, run)
-    assert states.pop("roll_back") == "skipped"
-    assert set(states.values()) == {"success"}
+    skipped = dict.fromkeys(("approval", *AFTER_APPROVAL), "skipped")
+    assert alice.tasks(DAG, run) == {"preflight": "success", **skipped, "outcome": "success"}
     assert str(alice.note(DAG, run)).startswith(f"DRY RUN: a planned failover of {GROUP}, east → west: nothing was ch")
-    assert "would: deny WRITE on east" in alice.log(DAG, run, "switch")
+    assert "would: deny WRITE on east" in alice.log(DAG, run, "preflight")
+
+
+@pytest.mark.usefixtures("unchanged")
+def test_a_second_run_is_refused_by_its_first_task_while_one_waits(alice: AirflowSession) -> None:
+    first, _ = asked(alice)
+    second = alice.trigger(DAG, protection_group=GROUP, reason="twice")
+    assert alice.ended(DAG, second) == "failed"
+    said = str(alice.note(DAG, second))
+    assert said.startswith("REFUSED at preflight: ")
+    assert f"waits for an answer ({first})" in said.replace("\\", "")
+    assert alice.tasks(DAG, second)["approval"] == "upstream_failed"
+    page = alice.http.get(f"/kafka-dr/start/{DAG}/{GROUP}").text
+    assert "REFUSED NOW" in page
+    alice.end(DAG, first)
+    third, _ = asked(alice)
+    alice.end(DAG, third)
 
 
 @pytest.mark.usefixtures("unchanged")

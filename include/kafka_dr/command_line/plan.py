@@ -30,9 +30,7 @@ from kafka_dr.failover.resume_plan import ResumePlan, plan_resume
 from kafka_dr.failover.runner import run_step
 from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.record import StepFailed
-from kafka_dr.runs.request import VERBS, ResumeRequest, RunRequest, StepName
-
-_APPROVALS = (StepName.APPROVAL, StepName.SECOND_APPROVAL)
+from kafka_dr.runs.request import ResumeRequest, RunRequest, steps_without_approvals
 
 
 class Planned(StrEnum):
@@ -103,9 +101,8 @@ def plan(
 
 def _dry_run(page: StepPage, request: RunRequest, clients: Clients) -> NoReturn:
     try:
-        for step in VERBS[request.verb]:
-            if step.name not in _APPROVALS:
-                page.show(run_step(step.name, request, clients))
+        for step in steps_without_approvals(request.verb):
+            page.show(run_step(step, request, clients))
     except StepFailed as failure:
         page.show(failure.record)
         raise page.end("a real run would end here; nothing was changed") from None

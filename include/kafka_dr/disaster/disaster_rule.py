@@ -46,6 +46,17 @@ class ClusterVerdict:
     up_for: tuple[str, ...] = ()
 
 
+def vantages_missing(spec: DisasterSpec) -> str:
+    """Say that the rule can never hold with the vantages that are declared; empty if it can."""
+    declared = 1 + len(spec.vantages)
+    if declared >= spec.vantages_needed:
+        return ""
+    return (
+        f"the topology needs {spec.vantages_needed} vantages that see the cluster down and has {declared}, this "
+        "installation among them, so an override with a reason is needed"
+    )
+
+
 def judge(cluster: str, probes: Sequence[Probe], spec: DisasterSpec) -> ClusterVerdict:
     """Apply the topology's rule to the probes of a cluster."""
     found = {probe.name: probe for probe in probes}

@@ -41,6 +41,7 @@ class OpenRunLine:
 
     :param word: what it waits for, never a colour alone
     :param steps: what is recorded of it, in order
+    :param may_answer: whether the reader is one of those who were asked, or is not known
     """
 
     group: str
@@ -52,18 +53,30 @@ class OpenRunLine:
     evidence_href: str
     waiting: bool
     steps: tuple[OpenStep, ...]
+    may_answer: bool = True
 
 
 def open_run_line(
-    found: OpenRun, steps: Sequence[StepView] | Exception, now: datetime, *, run_href: str, evidence_href: str
+    found: OpenRun,
+    steps: Sequence[StepView] | Exception,
+    now: datetime,
+    *,
+    run_href: str,
+    evidence_href: str,
+    reader: str = "",
 ) -> OpenRunLine:
     """Return the line of a run.
 
     :param steps: what its evidence has recorded, or why that cannot be read
     :param now: UTC
     :param run_href: where it is answered
+    :param reader: the name of who reads the page; empty where that is not known
     """
     word, colour, said = _state(found, now)
+    may_answer = not reader or reader in found.people
+    if found.is_waiting(now) and not may_answer:
+        word = "WAITS FOR OTHERS"
+        said = f"{said} You are {reader} and were not asked, so Airflow would refuse your answer: Access Denied."
     if isinstance(steps, Exception):
         shown: tuple[OpenStep, ...] = (OpenStep("Steps", "unknown", f"UNKNOWN: {steps}"),)
     else:
@@ -72,7 +85,7 @@ def open_run_line(
     if waiting and shown and not isinstance(steps, Exception):
         # The question is what is recorded last; that it was asked does not mean that the step is done.
         shown = (*shown[:-1], OpenStep(shown[-1].title, "unknown", "waits for an answer"))
-    return OpenRunLine(found.group, word, colour, said, found.run, run_href, evidence_href, waiting, shown)
+    return OpenRunLine(found.group, word, colour, said, found.run, run_href, evidence_href, waiting, shown, may_answer)
 
 
 def _state(found: OpenRun, now: datetime) -> tuple[str, StatusColour, str]:

@@ -153,6 +153,7 @@ def build_status_view(
     endings: Mapping[str, tuple[RunEnding, ...] | Exception],
     opened: OpenedRuns = OpenedRuns(),  # noqa: B008 - it cannot be changed
     observed: Mapping[str, WatchedGroup] | None = None,
+    reader: str = "",
 ) -> StatusView:
     """Return the page of these groups, the worst first.
 
@@ -160,6 +161,7 @@ def build_status_view(
     :param endings: by group, how its last runs ended, or the error if that cannot be read
     :param opened: the runs that are open
     :param observed: what was found of each observed flow, by its name
+    :param reader: the name of who reads the page; empty where that is not known
     """
     cards = [_card(each, now, links, endings.get(each.group, ())) for each in groups]
     cards.sort(key=lambda card: (_WORST_FIRST.index(card.colour), card.group))
@@ -182,7 +184,7 @@ def build_status_view(
         verbs,
         links.airflow,
         links.dag("dr_readiness"),
-        tuple(_open_runs(opened, now, links, endings)),
+        tuple(_open_runs(opened, now, links, endings, reader)),
         opened.problem,
         flows,
     )
@@ -195,7 +197,11 @@ def _observed(flow: WatchedGroup, now: datetime, links: StatusLinks) -> Observed
 
 
 def _open_runs(
-    opened: OpenedRuns, now: datetime, links: StatusLinks, endings: Mapping[str, tuple[RunEnding, ...] | Exception]
+    opened: OpenedRuns,
+    now: datetime,
+    links: StatusLinks,
+    endings: Mapping[str, tuple[RunEnding, ...] | Exception],
+    reader: str,
 ) -> Iterable[OpenRunLine]:
     """Yield the runs that are open, without those that are listed as ended after they asked."""
     for found, steps in opened.runs:
@@ -205,7 +211,7 @@ def _open_runs(
         ):
             continue
         asked, shown = links.question(found.dag_id, found.run), links.evidence(found.group, found.run)
-        yield open_run_line(found, steps, now, run_href=asked, evidence_href=shown)
+        yield open_run_line(found, steps, now, run_href=asked, evidence_href=shown, reader=reader)
 
 
 def _overall(cards: list[GroupCard], flows: Sequence[ObservedCard]) -> tuple[str, StatusColour]:

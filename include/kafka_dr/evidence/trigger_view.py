@@ -6,7 +6,7 @@ It hands what was typed to Airflow's own API, with the login of who typed it. Ai
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from kafka_dr.evidence.status_colour import StatusColour
@@ -21,6 +21,7 @@ class TriggerField:
     :param choices: value and label of each
     :param value: what it is filled in with
     :param least: how many characters have to be written; 0: it may be left empty
+    :param needed: why a run that is no dry run is refused without it; empty if it is not
     """
 
     name: str
@@ -30,6 +31,7 @@ class TriggerField:
     choices: tuple[tuple[str, str], ...] = ()
     value: str = ""
     least: int = 0
+    needed: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +41,7 @@ class TriggerView:
     :param now: what is known of the verb and the group, in one line; empty if nothing is
     :param api: where the form is sent to
     :param runs: the address of a run of the DAG, before its id
+    :param refused: why the first task would refuse the run now, in sentences, as far as that is known
     """
 
     title: str
@@ -49,6 +52,7 @@ class TriggerView:
     fields: tuple[TriggerField, ...]
     api: str
     runs: str
+    refused: tuple[str, ...] = ()
 
 
 _REASON = TriggerField(
@@ -132,16 +136,20 @@ FORMS: Mapping[str, OfferedForm] = {
 }
 
 
-def trigger_fields(dag_id: str, clusters: Sequence[str], *, active: str, standby: str) -> tuple[TriggerField, ...]:
+def trigger_fields(
+    dag_id: str, clusters: Sequence[str], *, active: str, standby: str, needed: Mapping[str, str] | None = None
+) -> tuple[TriggerField, ...]:
     """Return the fields of a form. The clusters are filled in as the register says; unknown ones are left to it.
 
     :param clusters: of the group
     :param active: the active cluster; empty if it is not known now
     :param standby: the other one, in the same way
+    :param needed: why a field is needed now, by its name
     """
     offered = FORMS[dag_id]
+    fields = tuple(replace(each, needed=(needed or {}).get(each.name, "")) for each in offered.fields)
     if not offered.moves:
-        return offered.fields
+        return fields
     names = tuple((name, name) for name in clusters)
     source = TriggerField(
         "source", "choice", "From", "", (("", "the active cluster"), *names), active if active in clusters else ""
@@ -149,4 +157,4 @@ def trigger_fields(dag_id: str, clusters: Sequence[str], *, active: str, standby
     target = TriggerField(
         "target", "choice", "To", "", (("", "its standby"), *names), standby if standby in clusters else ""
     )
-    return (source, target, *offered.fields)
+    return (source, target, *fields)

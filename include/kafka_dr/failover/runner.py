@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any, Protocol
 
 from kafka_dr.adoption import take_over, un_adopt
+from kafka_dr.approvals.open_questions import no_other_run_waits
 from kafka_dr.approvals.run_ids import is_new
 from kafka_dr.approvals.who_may_answer import enough
 from kafka_dr.errors import KafkaDrError
@@ -44,7 +45,7 @@ from kafka_dr.runs import unfiled
 from kafka_dr.runs.attempt import Attempt, WithoutStorage
 from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.record import StepFailed, StepOutcome, StepRecord, ended, shortfall
-from kafka_dr.runs.request import RunRequest, StepName, definition, first_step
+from kafka_dr.runs.request import MOVES, RunRequest, StepName, definition, first_step
 from kafka_dr.runs.run import Run
 from kafka_dr.runs.sealing import seal_or_later
 from kafka_dr.runs.signs_of_life import show_end, showing_life
@@ -260,7 +261,9 @@ def _executing(run: Run, step: StepName) -> Iterator[None]:
 def _carry_out(
     module: StepModule, step: StepName, run: Run, attempt: Attempt, where: StepTurn
 ) -> tuple[StepOutcome, str]:
-    before = before_anybody_waits(step, run)
+    attempt.checks = before = before_anybody_waits(step, run)
+    if forbidden := shortfall(before, failed="refused"):
+        return forbidden
     run.checks = checks_of(module, run)
     attempt.checks = (*before, *run.checks)
     attempt.intent = tuple(module.intent(run))
@@ -277,11 +280,16 @@ def _carry_out(
 
 
 def before_anybody_waits(step: StepName, run: Run) -> tuple[Check, ...]:
-    """Return what the first step of a verb asks about the run itself: is its id new, and could anybody approve it?
+    """Return what the first step of a verb asks about the run itself: is its id new, and could anybody approve it now?
+
+    What forbids the run is said before anything else is asked, which may take long.
 
     These are no decision facts: who could approve may change until somebody has answered.
     """
-    return (is_new(run), enough(run)) if step is first_step(run.request.verb) else ()
+    if step is not first_step(run.request.verb):
+        return ()
+    waits = (no_other_run_waits(run),) if run.request.verb in MOVES else ()
+    return (is_new(run), enough(run), *waits)
 
 
 def _state_after(where: StepTurn, facts: Mapping[str, Any]) -> str:

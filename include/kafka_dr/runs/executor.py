@@ -27,6 +27,8 @@ class Executor:
 
     def __init__(self, name: str) -> None:
         self.name = name
+        #: Whether it is known that a run of a verb has not ended; whoever starts runs elsewhere may know it.
+        self.still_runs: Callable[[str, str], bool] = lambda _verb, _run: False
         self._took: dict[tuple[str, str], RegisterState] = {}
         self._signs: dict[tuple[str, str], datetime] = {}
         self._stopping: set[tuple[str, str]] = set()

@@ -17,6 +17,10 @@ HandBackTo = Literal["existing", "own_connector"]
 RescueWish = Literal["keep", "republish"]
 
 
+#: The verbs that move a group, or make it ready to be moved again; each asks a person first.
+MOVES: tuple[Verb, ...] = ("planned_failover", "unplanned_failover", "failback")
+
+
 class StepName(StrEnum):
     """The steps of the verbs; the names are the task ids in Airflow."""
 
@@ -239,6 +243,12 @@ def switch_steps(verb: Verb) -> tuple[StepName, ...]:
 def phases_of(verb: Verb) -> frozenset[Phase]:
     """Return the phases that a group can be in while a run of a verb holds it."""
     return frozenset(phase for step in VERBS[verb] for phase in step.phases)
+
+
+def steps_without_approvals(verb: Verb) -> tuple[StepName, ...]:
+    """Return the steps of a verb that ask no person, in order: those of a dry run."""
+    asks = (StepName.APPROVAL, StepName.SECOND_APPROVAL)
+    return tuple(step.name for step in VERBS[verb] if step.name not in asks)
 
 
 def first_step(verb: Verb) -> StepName:

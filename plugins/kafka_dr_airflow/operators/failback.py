@@ -92,10 +92,7 @@ class FailbackAuditOperator(SparkAuditOperator):
 
     @fails_plainly
     def execute(self, context: Any) -> dict[str, str]:
-        """Audit the flow and judge the report. A dry run has copied nothing, so there is nothing to audit."""
-        if context["params"].get("dry_run"):
-            self.log.info("Dry run: nothing was copied, so nothing is audited.")
-            return {}
+        """Audit the flow and judge the report."""
         self.protection_group = context["params"]["protection_group"]
         return super().execute(context)
 

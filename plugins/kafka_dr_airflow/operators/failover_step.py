@@ -13,6 +13,7 @@ from kafka_dr_airflow.operators.receipt import Receipt, perform, run_request
 
 if TYPE_CHECKING:
     from kafka_dr.register import Verb
+    from kafka_dr.runs.request import RunRequest, StepName
 
 #: A failover waits for no other work of Airflow: these tasks go first.
 URGENT: dict[str, Any] = {"priority_weight": 1000, "weight_rule": "absolute"}
@@ -37,6 +38,9 @@ class FailoverStepOperator(FirstTask):
     the point of no return a failed step is rolled back, and until then nobody can write. Later steps can only go
     forward; for those the DAG sets ``retries``. A refusal is never retried.
 
+    In a dry run the first task shows what every step would do, and the later ones are skipped: one that is green did
+    something.
+
     :param step: the name of the step, which is also the id of the task
     :param number: the position of the step in the verb, from 1
     :param verb: the procedure that the step is part of
@@ -55,10 +59,15 @@ class FailoverStepOperator(FirstTask):
     @fails_plainly
     def execute(self, context: Any) -> Receipt:
         """Run the step and return where its evidence is."""
-        from kafka_dr.failover.runner import run_step
-        from kafka_dr.runs.request import StepName
+        from kafka_dr.runs.request import StepName, steps_without_approvals
 
         request = run_request(context, self.verb)
-        if request.dry_run and self.first:
-            dry_run_began(self.log, context, request.protection_group, self.verb)
-        return perform(self.log, lambda clients: run_step(StepName(self.step), request, clients))
+        if not (request.dry_run and self.first):
+            return self._perform(StepName(self.step), request)
+        dry_run_began(self.log, context, request.protection_group, self.verb)
+        return [self._perform(step, request) for step in steps_without_approvals(self.verb)][-1]
+
+    def _perform(self, step: StepName, request: RunRequest) -> Receipt:
+        from kafka_dr.failover.runner import run_step
+
+        return perform(self.log, lambda clients: run_step(step, request, clients))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -18,7 +17,6 @@ from kafka_dr_airflow.operators.open_runs import run_waits, run_was_answered
 from kafka_dr_airflow.operators.outgoing import keep_news
 from kafka_dr_airflow.operators.plain_failure import fails_plainly, plain_errors
 from kafka_dr_airflow.operators.receipt import Receipt, perform, run_request
-from kafka_dr_airflow.topology_file import read_topology
 
 if TYPE_CHECKING:
     from kafka_dr.approvals.approval import ApprovalQuestion
@@ -47,8 +45,8 @@ class ManualApprovalSensor(ApprovalOperator):
     * *The question expires* after the time that the topology sets and the text names. ``execution_timeout`` is never
       set, because Airflow would use it as the expiry.
 
-    If the answer is no, is too late or belongs to old facts, all later steps are skipped and nothing is changed. A dry
-    run asks nobody.
+    If the answer is no, is too late or belongs to old facts, all later steps are skipped and nothing is changed. So are
+    those of a dry run, which asks nobody.
 
     :param number: the position of the step in its verb, from 1
     :param verb: the procedure that is approved
@@ -72,6 +70,8 @@ class ManualApprovalSensor(ApprovalOperator):
     @fails_plainly
     def execute(self, context: Any) -> None:
         """Write the question to evidence, ask the approvers, and wait without a worker until one of them answers."""
+        if self.request(context).dry_run:
+            raise AirflowSkipException("Dry run: nobody is asked. The first task shows what each step would do")
         question = self.question(context)
         if question is None:
             return
@@ -102,15 +102,8 @@ class ManualApprovalSensor(ApprovalOperator):
         from kafka_dr.failover.ask_approval import ask_approval
         from kafka_dr_airflow.task_clients import open_clients
 
-        request = self.request(context)
-        if request.dry_run:
-            with plain_errors():
-                group = read_topology(os.environ).group(request.protection_group)
-            allowed = (*group.approvers, *(f"whoever has the role {role}" for role in group.approver_roles))
-            self.log.info("Dry run: nobody is asked. In a real run these may answer: %s.", ", ".join(allowed))
-            return None
         with plain_errors(), open_clients() as clients:
-            return ask_approval(request, clients, page=self.page(context))
+            return ask_approval(self.request(context), clients, page=self.page(context))
 
     def keep(self, request: RunRequest, clients: Clients, answer: Answer) -> StepRecord:
         """Journal an answer in the register, where alone it counts, and keep a copy in evidence.
@@ -171,7 +164,8 @@ class ManualApprovalSensor(ApprovalOperator):
     def _instructions(self, question: ApprovalQuestion) -> str:
         names = ", ".join(code(person.name) for person in question.approvers)
         return (
-            f"Only {names} may answer, and only once. *Approve* {self.consequence}. *Reject* ends the run, and nothing "
+            f"Only {names} may answer, and only once: Airflow shows the buttons to everybody, and answers others with "
+            f"*Access Denied*. *Approve* {self.consequence}. *Reject* ends the run, and nothing "
             "is changed. If nobody answers in time, the run ends in the same way."
         )
 

@@ -30,16 +30,13 @@ class TwoPeopleSensor(ManualApprovalSensor):
         self.step = step
 
     def question(self, context: Any) -> ApprovalQuestion | None:
-        """Return the question; ``None`` in a dry run, and if no second person is needed."""
+        """Return the question; ``None`` if no second person is needed."""
         from kafka_dr.approvals.who_may_answer import needs_second
         from kafka_dr.failover.ask_approval import ask_approval
         from kafka_dr.runs.request import StepName
         from kafka_dr_airflow.task_clients import open_clients
 
         request = self.request(context)
-        if request.dry_run:
-            self.log.info("Dry run: nobody is asked.")
-            return None
         with plain_errors(), open_clients() as clients:
             if self.step == "approval" or needs_second(request, clients):
                 return ask_approval(request, clients, StepName(self.step), page=self.page(context))

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Annotated, Any
 
 from airflow.api_fastapi.auth.managers.models.resource_details import DagAccessEntity
-from airflow.api_fastapi.core_api.security import get_auth_manager, requires_access_dag
+from airflow.api_fastapi.core_api.security import GetUserDep, get_auth_manager, requires_access_dag
 from fastapi import Depends, FastAPI, HTTPException, Query, Request, Response, status
 from fastapi.exception_handlers import http_exception_handler
 from fastapi.responses import HTMLResponse, RedirectResponse
@@ -72,10 +72,16 @@ async def say_instead(request: Request, error: AnyHttpException) -> Response:
     return HTMLResponse(shown, error.status_code, headers=LINKED_HEADERS)
 
 
+def reader(user: GetUserDep) -> str:
+    """Return the name of who reads a page."""
+    return str(user.get_name())
+
+
 @app.get("/status")
-def status_page(*, reload: bool = True) -> HTMLResponse:
+def status_page(who: Annotated[str, Depends(reader)], *, reload: bool = True) -> HTMLResponse:
     """Show what the watches found of every protection group, from stored results alone.
 
+    :param who: the name of who reads the page
     :param reload: whether the page loads again by itself
     """
     try:
@@ -88,7 +94,7 @@ def status_page(*, reload: bool = True) -> HTMLResponse:
     flows = {name: topology.observed_flows[name].watches for name in sorted(topology.observed_flows)}
     observed = read_observed(flows, store, now)
     endings = read_endings(groups, RunEndings(kept))
-    view = build_status_view(found, now, links(), endings, opened(kept, now), observed)
+    view = build_status_view(found, now, links(), endings, opened(kept, now), observed, who)
     return HTMLResponse(render_status(view, reloads=reload), headers=LINKED_HEADERS)
 
 

@@ -10,14 +10,17 @@ from typing import Any
 from fastapi import APIRouter, HTTPException, status
 from fastapi.responses import HTMLResponse
 
+from kafka_dr.disaster.disaster_rule import vantages_missing
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.evidence import FORMS, TriggerView, render_trigger, trigger_fields, verb_lines, with_way_back
 from kafka_dr.evidence.group_record import GroupRecord, group_record
 from kafka_dr.readiness import readiness_now
-from kafka_dr.watch_results import RunEndings, WatchedGroup, WatchResultStore, read_endings, read_status
+from kafka_dr.runs.request import MOVES
+from kafka_dr.topology import ProtectionGroup
+from kafka_dr.watch_results import OpenRun, RunEndings, WatchedGroup, WatchResultStore, read_endings, read_status
 from kafka_dr_airflow.links import airflow_path, group_url, run_url, status_url
 from kafka_dr_airflow.topology_file import read_topology
-from kafka_dr_airflow.views.kept_pages import LINKED_HEADERS, root
+from kafka_dr_airflow.views.kept_pages import LINKED_HEADERS, opened, root
 
 #: It has no dependencies of its own: the app that includes it asks who may see it.
 router = APIRouter()
@@ -33,9 +36,9 @@ def start_page(dag_id: str, group: str) -> HTMLResponse:
         spec = read_topology(os.environ).group(group)
     except KafkaDrError as error:
         raise HTTPException(status.HTTP_404_NOT_FOUND, str(error)) from error
-    now = datetime.now(UTC)
-    (watched,) = read_status([group], WatchResultStore(root()), now)
-    endings = read_endings([group], RunEndings(root()))[group]
+    kept, now = root(), datetime.now(UTC)
+    (watched,) = read_status([group], WatchResultStore(kept), now)
+    endings = read_endings([group], RunEndings(kept))[group]
     record = group_record(watched.of("health"), () if isinstance(endings, Exception) else endings, now)
     offered, nonce = FORMS[dag_id], secrets.token_urlsafe(16)
     said, colour = _known(dag_id, watched, record)
@@ -50,14 +53,41 @@ def start_page(dag_id: str, group: str) -> HTMLResponse:
             spec.clusters,
             active=record.active if record.known else "",
             standby=record.standby if record.known else "",
+            needed=_needed(spec, watched, now),
         ),
         f"{airflow_path()}api/v2/dags/{dag_id}/dagRuns",
         run_url(dag_id, ""),
+        tuple(_waits(each) for each, _ in opened(kept, now).runs if each.group == group and each.is_waiting(now)),
     )
     page = with_way_back(
         render_trigger(view, nonce), [("DR status", status_url()), (f"Everything of {group}", group_url(group))]
     )
     return HTMLResponse(page, headers=_headers(nonce))
+
+
+def _needed(spec: ProtectionGroup, watched: WatchedGroup, now: datetime) -> dict[str, str]:
+    """Return the fields without which an unplanned failover would be refused now, each with the reason.
+
+    How long ago the group was moved is in the register alone; what health has read there is kept.
+    """
+    found = {"override": vantages_missing(spec.disaster)}
+    health, limit = watched.of("health").result, spec.timing.hold_down_seconds
+    facts = health.facts if health else {}
+    at = str(facts.get("recorded_at") or "")
+    if at and facts.get("verb") in MOVES and (now - datetime.fromisoformat(at)).total_seconds() < limit:
+        found["acknowledged"] = (
+            f"the group was moved at {datetime.fromisoformat(at):%H:%M:%S} UTC, less than hold_down_seconds "
+            f"({limit:g} s) ago"
+        )
+    return {name: why for name, why in found.items() if why}
+
+
+def _waits(run: OpenRun) -> str:
+    people = " or ".join(run.people)
+    return (
+        f"{run.question} {people} may answer that until {run.expires_at:%H:%M} UTC. A second run is refused until it "
+        "is answered, or expires. A dry run is not."
+    )
 
 
 def _known(dag_id: str, watched: WatchedGroup, record: GroupRecord) -> tuple[str, Any]:

@@ -28,9 +28,24 @@ from support.waiting import settled
 pytestmark = pytest.mark.kafka
 
 
-def test_a_source_that_answers_is_not_given_up_without_an_override(passing: Disaster) -> None:
-    with passing.group.protection.clients() as clients:
+def test_a_rule_that_can_never_hold_is_refused_before_anybody_probes(passing: Disaster) -> None:
+    alone = passing.group.protection.group.disaster.model_copy(update={"vantages": {}})
+    with passing.group.protection.changed(disaster=alone), passing.group.protection.clients() as clients:
         record = failed(StepName.GATHER_EVIDENCE, passing.request(override=""), clients)
+        tried = failed(StepName.GATHER_EVIDENCE, passing.request(override="", dry_run=True), clients)
+
+    assert record.outcome == "refused"
+    assert "needs 2 vantages that see the cluster down and has 1, this installation among them" in record.detail
+    assert "trigger it with an override" in record.detail
+    assert "shows none of the signs" in tried.detail, "a dry run looks all the same"
+
+
+def test_a_source_that_answers_is_not_given_up_without_an_override(passing: Disaster) -> None:
+    with vantage() as office:
+        office.says = {"up": True}
+        passing.watch_from(office.address)
+        with passing.group.protection.clients() as clients:
+            record = failed(StepName.GATHER_EVIDENCE, passing.request(override=""), clients)
 
     assert record.outcome == "refused"
     assert "use dr_planned_failover, or override with a reason" in record.detail
@@ -39,9 +54,10 @@ def test_a_source_that_answers_is_not_given_up_without_an_override(passing: Disa
 def test_a_source_that_hangs_needs_a_second_vantage_that_sees_it_down_twice(passing: Disaster) -> None:
     group, quick = passing.group, {"override": ""}
     with passing.hanging(passing.broker), vantage() as office:
+        passing.watch_from(office.address)
+        office.says = {}
         with group.protection.clients() as clients:
             alone = failed(StepName.GATHER_EVIDENCE, passing.request(**quick), clients)
-        passing.watch_from(office.address)
         office.says = {"up": True}
         with group.protection.clients() as clients:
             contradicted = failed(StepName.GATHER_EVIDENCE, passing.request(**quick), clients)
@@ -157,6 +173,7 @@ def test_a_group_that_was_moved_a_moment_ago_needs_an_acknowledgement_and_is_not
 
     assert record.outcome == "refused"
     assert "or trigger a new run that acknowledges it" in record.detail
+    assert "source_is_down" not in {check.name for check in record.checks}, "nobody waits for the probes"
     with pytest.raises(Refused, match="nothing to approve"), group.protection.clients() as clients:
         ask_approval(back.request(acknowledged=False), clients)
 

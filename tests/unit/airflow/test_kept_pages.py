@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 from fastapi.testclient import TestClient
 
-from kafka_dr.watch_results import FiguresOverTime
-from support.kept_metrics import keep
+from kafka_dr.watch_results import FiguresOverTime, OpenRun, OpenRuns
+from support.kept_metrics import FACTS, REGISTER, keep
 
 HOSTILE = '"><script>alert(1)</script>\u202e'
 
@@ -105,3 +105,46 @@ def test_a_declared_group_of_which_nothing_is_kept_yet_has_its_pages(root: Path,
     for address in ("/groups/orders", "/results/orders/health"):
         answer = pages.get(address)
         assert (answer.status_code, "UNKNOWN" in answer.text) == (200, True), address
+
+
+def waits(root: Path) -> None:
+    now = datetime.now(UTC)
+    run = OpenRun(
+        "orders", "m9", "dr_planned_failover", "Move orders?", ("alice", "bob"), now, now + timedelta(hours=1)
+    )
+    OpenRuns(root).ask(run)
+
+
+def test_a_form_says_before_it_is_sent_what_the_first_task_would_refuse(
+    root: Path, pages: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keep(root)
+    page = pages.get("/start/dr_unplanned_failover/orders").text
+    assert "Needed now: the topology needs 2 vantages that see the cluster down and has 1" in page
+    assert page.count("data-needed=") == 1
+    assert "REFUSED NOW" not in page
+    monkeypatch.setitem(REGISTER, "recorded_at", datetime.now(UTC).isoformat())
+    monkeypatch.setitem(FACTS["health"], "recorded_at", datetime.now(UTC).isoformat())
+    keep(root)
+    waits(root)
+    page = pages.get("/start/dr_unplanned_failover/orders").text
+    assert "less than hold_down_seconds (60 s) ago" in page
+    assert page.count("data-needed=") == 2
+    assert "Move orders? alice or bob may answer that until " in page
+    planned = pages.get("/start/dr_planned_failover/orders").text
+    assert ("REFUSED NOW" in planned, "data-needed=" in planned) == (True, False)
+
+
+def test_who_may_not_answer_reads_why_and_who_can(root: Path, pages: TestClient) -> None:
+    from kafka_dr_airflow.views import evidence
+
+    keep(root)
+    waits(root)
+    asked = pages.get("/status").text
+    assert ("WAITS FOR YOU" in asked, "Read the question and answer it" in asked) == (True, True)
+    evidence.app.dependency_overrides[evidence.reader] = lambda: "carol"
+    other = pages.get("/status").text
+    assert ("WAITS FOR YOU" in other, "Read the question and answer it" in other) == (False, False)
+    assert "WAITS FOR OTHERS" in other
+    assert "You are carol and were not asked, so Airflow would refuse your answer: Access Denied." in other
+    assert "alice or bob may answer until" in other

@@ -16,7 +16,7 @@ from kafka_dr.checks.cluster_checks import (
     right_clusters,
     target_refuses,
 )
-from kafka_dr.disaster.disaster_rule import ClusterVerdict
+from kafka_dr.disaster.disaster_rule import ClusterVerdict, vantages_missing
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.failover.planned.cut_over_groups import no_live_members
 from kafka_dr.failover.unplanned import last_known
@@ -26,11 +26,28 @@ from kafka_dr.named_rows import rows_of
 from kafka_dr.outcomes import PASSING, Check
 from kafka_dr.register import Phase, RegisterState
 from kafka_dr.runs import background
+from kafka_dr.runs.request import MOVES
 from kafka_dr.runs.run import Run
 
 #: How long each question about the target may take, in seconds; they are asked at the same time.
 _SECONDS = 8.0
-_MOVES = ("planned_failover", "unplanned_failover", "failback")
+_HOLD_DOWN = "hold_down"
+
+
+def refused_at_once(run: Run) -> tuple[Check, ...]:
+    """Return what forbids the run whatever the probes will say, so that nobody waits for them."""
+    first = active_side(run)
+    if first.outcome != "ok":
+        return (first,)
+    questions = {_HOLD_DOWN: lambda: hold_down(run)}
+    answers = background.answers_within(questions, seconds=_SECONDS).items()
+    known = [answer for _, answer in answers if isinstance(answer, Check)]
+    too_few = "" if run.request.override else vantages_missing(run.group.disaster)
+    if too_few:
+        said = f"{too_few}. If both clusters work, use dr_planned_failover; else trigger it with an override"
+        known.append(Check("source_is_down", "failed", said))
+    refused = tuple(check for check in known if check.outcome == "failed")
+    return (first, *refused) if refused else ()
 
 
 def unplanned_checks(run: Run, verdict: ClusterVerdict) -> tuple[Check, ...]:
@@ -131,7 +148,7 @@ def last_move(state: RegisterState | None, history: Mapping[str, Mapping[str, An
         for run, facts in history.items()
         if "opened" in facts
     ]
-    if state is not None and state.verb in _MOVES and state.phase is not Phase.SWITCHING:
+    if state is not None and state.verb in MOVES and state.phase is not Phase.SWITCHING:
         moves.append((f"{state.verb} {state.run}", state.at))
     return max(moves, key=lambda move: move[1], default=None)
 
@@ -212,7 +229,7 @@ def register_is_ours(run: Run) -> Check:
 
 
 _QUESTIONS: Mapping[str, Callable[[Run], Check]] = {
-    "hold_down": hold_down,
+    _HOLD_DOWN: hold_down,
     "register_records": register_is_ours,
     "right_target": lambda run: right_clusters(run, (run.target,), name="right_target"),
     authorizers.NAME: lambda run: authorizers.authorizer_is_kafkas(run, run.target),

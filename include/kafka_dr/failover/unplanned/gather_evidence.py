@@ -12,7 +12,7 @@ from kafka_dr.disaster.disaster_rule import ClusterVerdict, judge
 from kafka_dr.disaster.probes import take_probes
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.failover.unplanned import last_known, translate_without_source
-from kafka_dr.failover.unplanned.checks import decision_facts, unplanned_checks
+from kafka_dr.failover.unplanned.checks import decision_facts, refused_at_once, unplanned_checks
 from kafka_dr.group_offsets import group_costs, last_look
 from kafka_dr.offsets import TranslatedOffset, badness
 from kafka_dr.offsets.preview import total
@@ -26,6 +26,8 @@ _SECONDS = 20.0
 
 def check(run: Run) -> Sequence[Check]:
     """The rule holds twice, ``confirm_seconds`` apart, and the target can be opened."""
+    if not run.request.dry_run and (refused := refused_at_once(run)):
+        return refused
     probes, verdict = _look(run)
     if verdict.answer == "down" or (run.request.override and verdict.signs):
         run.clock.sleep(run.group.timing.confirm_seconds)

@@ -1,0 +1,20 @@
+"""Whether a run still runs, as Airflow knows: one that a person ended leaves its open question in the register."""
+
+from __future__ import annotations
+
+from kafka_dr_airflow.airflow_api import ERRORS
+
+_RUNS = {"queued", "running"}
+
+
+def still_runs(verb: str, run: str) -> bool:
+    """Return whether this Airflow knows that a run has not ended. Of a run of the command line, it knows nothing.
+
+    Asked by a task, through Airflow's interface for tasks.
+    """
+    from airflow.sdk.execution_time.task_runner import RuntimeTaskInstance
+
+    try:
+        return RuntimeTaskInstance.get_dagrun_state(f"dr_{verb}", run) in _RUNS
+    except ERRORS:
+        return False
