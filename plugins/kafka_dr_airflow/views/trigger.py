@@ -57,7 +57,11 @@ def start_page(dag_id: str, group: str) -> HTMLResponse:
         ),
         f"{airflow_path()}api/v2/dags/{dag_id}/dagRuns",
         run_url(dag_id, ""),
-        tuple(_waits(each) for each, _ in opened(kept, now).runs if each.group == group and each.is_waiting(now)),
+        tuple(
+            _waits(each)
+            for each, _ in opened(kept, now).runs
+            if each.group == group and each.is_waiting(now) and _is_in_the_way(each, dag_id)
+        ),
     )
     page = with_way_back(
         render_trigger(view, nonce), [("DR status", status_url()), (f"Everything of {group}", group_url(group))]
@@ -80,6 +84,12 @@ def _needed(spec: ProtectionGroup, watched: WatchedGroup, now: datetime) -> dict
             f"({limit:g} s) ago"
         )
     return {name: why for name, why in found.items() if why}
+
+
+def _is_in_the_way(waiting: OpenRun, dag_id: str) -> bool:
+    """Return whether a run that waits refuses another: an unplanned failover is only refused by one of its kind."""
+    moves = dag_id.removeprefix("dr_") in MOVES
+    return moves and (dag_id != "dr_unplanned_failover" or waiting.dag_id == dag_id)
 
 
 def _waits(run: OpenRun) -> str:

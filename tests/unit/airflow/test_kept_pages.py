@@ -130,9 +130,11 @@ def test_a_form_says_before_it_is_sent_what_the_first_task_would_refuse(
     page = pages.get("/start/dr_unplanned_failover/orders").text
     assert "less than hold_down_seconds (60 s) ago" in page
     assert page.count("data-needed=") == 2
-    assert "Move orders? alice or bob may answer that until " in page
+    assert "REFUSED NOW" not in page, "a planned failover that waits holds up no unplanned one"
     planned = pages.get("/start/dr_planned_failover/orders").text
+    assert "Move orders? alice or bob may answer that until " in planned
     assert ("REFUSED NOW" in planned, "data-needed=" in planned) == (True, False)
+    assert "REFUSED NOW" not in pages.get("/start/dr_drill/orders").text
 
 
 def test_who_may_not_answer_reads_why_and_who_can(root: Path, pages: TestClient) -> None:
