@@ -249,12 +249,8 @@ class ProtectionGroup(Section):
     requester_may_approve: bool = Field(
         default=True, description="whether the person who triggered a run may also approve it; false: four eyes"
     )
-    approver_keys: dict[str, PublicKey] = Field(
-        default={}, description="the public key of an approver, by name, who may also approve on the command line"
-    )
-    requester_keys: dict[str, PublicKey] = Field(
-        default={}, description="the public key of a person, by name, who may begin runs on the command line only"
-    )
+    approver_keys: dict[str, PublicKey] = Field(default={}, description="of approvers on the command line, by name")
+    requester_keys: dict[str, PublicKey] = Field(default={}, description="of people who only begin runs there, by name")
     route: RouteSpec = Field(description="where applications look up the active cluster")
     objectives: Objectives = Field(description="what the protection group has to achieve")
     flow: FlowSpec = Field(default_factory=FlowSpec, description="how replication is set up")

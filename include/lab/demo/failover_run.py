@@ -157,7 +157,7 @@ class FailoverRunner:
         )
 
     def _withdraw(self, dag: str, run: str) -> None:
-        """Leave no question: reject what the run asks, or end it before it asks. One that is approved goes on."""
+        """Leave no question: reject what the run asks, or end it before it asks. One that is approved continues."""
         states = self._operator.task_states(dag, run)
         if self._operator.run_state(dag, run) in ENDED or states.get("approval") == "success":
             return

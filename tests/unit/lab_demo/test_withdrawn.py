@@ -13,7 +13,7 @@ from lab.demo.airflow_rest import PendingApproval
 from lab.demo.failover_run import FailoverRunner, RunParameters
 
 
-class Airflow:
+class AskingAirflow:
     """One run, as Airflow shows it."""
 
     def __init__(self, approval: str | None, state: str = "running", *, answered: bool = False) -> None:
@@ -50,11 +50,11 @@ def interrupted(*_: object) -> str:
 @pytest.mark.parametrize(
     ("airflow", "did"),
     [
-        (Airflow("awaiting_input"), [("approval", "Reject", "d")]),
-        (Airflow("awaiting_input", answered=True), []),
-        (Airflow("running"), [("end",)]),
-        (Airflow("success"), []),
-        (Airflow("failed", "failed"), []),
+        (AskingAirflow("awaiting_input"), [("approval", "Reject", "d")]),
+        (AskingAirflow("awaiting_input", answered=True), []),
+        (AskingAirflow("running"), [("end",)]),
+        (AskingAirflow("success"), []),
+        (AskingAirflow("failed", "failed"), []),
     ],
     ids=["asked", "answered elsewhere", "not asked yet", "approved", "ended"],
 )
