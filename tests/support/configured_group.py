@@ -100,12 +100,15 @@ class ConfiguredGroup(Protection):
             records.append(apply_config(self.name, clients, run, approved=True))
         return records
 
-    def answer(self, clients: Clients, run: str, *, approved: bool = True) -> bool:
-        """Answer the question about what is left, if there is one."""
+    def answer(self, clients: Clients, run: str, *, approved: bool = True, late: bool = False) -> bool:
+        """Answer the question about what is left, if there is one.
+
+        :param late: whether it is answered when it has expired
+        """
         question = ask_config(self.name, clients, run)
         if isinstance(question, str):
             return False
-        answer = Answer(approved, "alice", datetime.now(UTC), question.digest)
+        answer = Answer(approved, "alice", question.expires_at if late else datetime.now(UTC), question.digest)
         record_config_answer(self.name, clients, run, answer)
         return True
 

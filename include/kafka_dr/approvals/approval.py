@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
-from datetime import datetime
+from datetime import UTC, datetime
 
 from kafka_dr.approvals.approval_sheet import Sheet
 from kafka_dr.approvals.journaled import BY_NOBODY, Answer, ApprovalJournal, AskedQuestion, journal_of
@@ -107,19 +107,25 @@ def record_answer(
 ) -> StepRecord:
     """Journal the answer to a run's newest question in the register, where the claim reads it; evidence gets a copy.
 
-    :raises StepFailed: it does not count: it is not an approver's, it names other facts, or the question was answered
-        before. Or the register did not take it. The evidence keeps it all the same
+    :raises StepFailed: it does not count: it is not an approver's, it is too late, it names other facts, or another
+        answer was given before. Or the register did not take it. The evidence keeps it all the same
+    """
+    return keep_answer(_attempt(request, clients, step), clients, lambda: journal_now(request, clients), answer, step)
+
+
+def journal_now(request: RunRequest, clients: Clients) -> ApprovalJournal:
+    """Return where the questions and answers of a run are kept, without a wait for the registers that do not decide.
+
+    An answer counts in one register. What others say is found out by the claim, and applications wait.
     """
     run = Run(request, clients)
+    run.register_state = run.read_register_state(others_seconds=0)
+    return journal_of(run)
+
+
+def _attempt(request: RunRequest, clients: Clients, step: StepName) -> Attempt:
     number = definition(step, request.verb).number
-    attempt = Attempt.start(request.protection_group, request.run, clients, step, number)
-
-    def journal() -> ApprovalJournal:
-        # An answer counts in one register. What others say is found out by the claim, and applications wait.
-        run.register_state = run.read_register_state(others_seconds=0)
-        return journal_of(run)
-
-    return keep_answer(attempt, clients, journal, answer, step)
+    return Attempt.start(request.protection_group, request.run, clients, step, number)
 
 
 def keep_answer(
@@ -155,12 +161,16 @@ def keep_answer(
 
 
 def _counts(answer: Answer, question: AskedQuestion | None, journal: ApprovalJournal) -> tuple[Check, ...]:
-    """Return whether an answer counts: who gave it, and what it is about."""
+    """Return whether an answer counts: who gave it, when, and what it is about."""
     if question is None:
         nobody = f"the register of {journal.register} has no question of run {journal.run}: trigger a new run"
         return (Check.that("question_was_asked", False, nobody),)
     allowed = question.approver(answer.person) is not None
     who = _said(answer) + ("" if allowed else _not_theirs(answer, question))
+    at, until = (f"{time.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC" for time in (answer.responded_at, question.expires_at))
+    in_time, when = question.is_open(answer.responded_at), f"the question was open until {until}"
+    if not in_time:
+        when = f"{_said(answer)} at {at}, too late: {when}. Nothing was changed: trigger a new run"
     same = not answer.approved or answer.digest == question.facts_digest
     about = "the answer carries the digest of the facts"
     if not same:
@@ -168,6 +178,7 @@ def _counts(answer: Answer, question: AskedQuestion | None, journal: ApprovalJou
         about = about if answer.digest else f"{_said(answer)} without the digest of the facts"
     return (
         Check.that("responder_is_approver", allowed, who),
+        Check.that("answer_is_in_time", in_time, when),
         Check.that("answer_names_the_facts", same, about),
     )
 
@@ -197,19 +208,34 @@ def _said(answer: Answer) -> str:
 
 def record_expiry(request: RunRequest, clients: Clients, step: StepName = StepName.APPROVAL) -> StepRecord:
     """Keep in the evidence that nobody answered in time, and seal it: the run has ended unchanged."""
-    attempt = Attempt.start(request.protection_group, request.run, clients, step, definition(step, request.verb).number)
+    attempt = _attempt(request, clients, step)
     attempt.facts = {"expired": True}
     record = attempt.end(clients, "passed", "nobody answered before the approval expired; nothing was changed")
     seal_run(clients, request.protection_group, request.run)
     return record
 
 
+def record_no_answer(
+    request: RunRequest, clients: Clients, because: str, step: StepName = StepName.APPROVAL
+) -> StepRecord:
+    """Keep in the evidence that a question gets no answer although it has not expired, and seal it.
+
+    :param because: why no answer is known, as a clause
+    :raises StepFailed: always: the run is refused
+    """
+    said = f"{because}, and a run asks once. Nothing was changed: trigger a new run"
+    try:
+        return _attempt(request, clients, step).end(clients, "refused", said)
+    finally:
+        seal_run(clients, request.protection_group, request.run)
+
+
 def not_answered(journal: ApprovalJournal, missing: Sequence[StepName]) -> Check:
     """Return the check of a claim that finds no answer in the register."""
     steps = ", ".join(step.value for step in missing)
     said = (
-        f"the register of {journal.register} has no answer to {steps} of run {journal.run}, and only the register "
-        "counts: answer the question, or trigger a new run"
+        f"the register of {journal.register} has no answer to {steps} of run {journal.run} that was given in time, and "
+        "only the register counts: answer the question, or trigger a new run"
     )
     return Check("approved", "failed", said)
 

@@ -54,6 +54,10 @@ class AskedQuestion:
         """Return the approver with an id; ``None`` if nobody with that id may answer."""
         return next((each for each in self.approvers if each.id == person), None)
 
+    def is_open(self, at: datetime) -> bool:
+        """Return whether an answer that is given at a time is in time."""
+        return at < self.expires_at
+
     def to_json(self) -> dict[str, Any]:
         """Return the fact."""
         times = {"asked_at": self.asked_at.isoformat(), "expires_at": self.expires_at.isoformat()}
@@ -165,7 +169,7 @@ class ApprovalJournal:
         return given
 
     def answered(self, step: StepName) -> Answer | None:
-        """Return the answer to the newest question; ``None`` if nobody was asked, or nobody has answered.
+        """Return the answer to the newest question; ``None`` if nobody was asked, or nobody has answered in time.
 
         :raises NeedsPerson: it cannot be read
         """
@@ -173,9 +177,9 @@ class ApprovalJournal:
         if question is None:
             return None
         found = _read(Answer.from_json, facts.get(f"{ANSWERS[step]}.{question.attempt}"), self)
-        if found is None or found.question != question.digest:
+        if found is None or (found.question, found.verb) != (question.digest, self.verb):
             return None
-        return found if found.verb == self.verb else None
+        return found if question.is_open(found.responded_at) else None
 
     def _count(self, step: StepName) -> int:
         prefix = f"{QUESTIONS[step]}."

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -62,6 +63,7 @@ def approve(
     with opened(CommandFiles(topology, connections, evidence), people_of=lambda t, *_: _all_keys(t)) as clients:
         page, private = StepPage(group, run, as_json), read_key(key)
         asking, step, asked = _question(group, run, clients)
+        _require_open(asked, asking)
         person = approver_of(asking.group, private)
         if person is None or asked.approver(person.id) is None:
             raise Refused(f"{key} is not the key of somebody who may answer this: approver_keys of {group} names them")
@@ -142,21 +144,41 @@ def _open(journal: ApprovalJournal, step: StepName) -> AskedQuestion | None:
     return None if journal.answered(step) is not None else journal.asked(step)
 
 
+def _require_open(asked: AskedQuestion, run: Run) -> None:
+    if not asked.is_open(run.clock.now()):
+        raise Refused(
+            f"the question of run {run.request.run} was open until {asked.expires_at:%Y-%m-%d %H:%M:%S} UTC, and "
+            "nobody can answer it any more. Nothing was changed: begin a new run"
+        )
+
+
 def _shown(run: Run, step: StepName, asked: AskedQuestion) -> dict[str, str]:
     """Return what the question shows, from the evidence; the register holds its digest.
 
-    :raises Refused: the evidence has another text
+    :raises Refused: the evidence has another text, or none
     """
-    kept = run.clients.evidence.newest(run.group.name, run.request.run, step.value) or {}
-    shown = dict(kept.get("facts", {}).get("asked", {}))
-    text = {name: shown.get(name) for name in ("subject", "body", "digest")}
-    people = kept.get("facts", {}).get("approvers")
-    if digest({**text, "expires_at": asked.expires_at.isoformat(), "approvers": people}) != asked.digest:
+    kept = list(run.clients.evidence.attempts(run.group.name, run.request.run, step.value))
+    texts = [text for each in kept if (text := _question_of(each.get("facts", {})))]
+    until = asked.expires_at.isoformat()
+    for text in texts:
+        if digest({**text, "expires_at": until}) == asked.digest:
+            return {name: str(text[name]) for name in ("subject", "body", "digest")}
+    if texts:
         raise Refused(
             f"the evidence shows another question of run {run.request.run} than the register knows: do not "
             "approve it. Find out who changed it, and begin a new run"
         )
-    return {name: str(value) for name, value in text.items()}
+    raise Refused(
+        f"the evidence that this command reads has no question of run {run.request.run}: give --evidence with the "
+        "folder that the run writes to"
+    )
+
+
+def _question_of(facts: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return what the digest of a question covers, but for its time; ``None`` if an attempt asked nobody."""
+    if (shown := facts.get("asked")) is None:
+        return None
+    return {**{name: shown.get(name) for name in ("subject", "body", "digest")}, "approvers": facts.get("approvers")}
 
 
 @with_exit_codes

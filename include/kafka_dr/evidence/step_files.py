@@ -47,10 +47,15 @@ class StepFile:
         return cls(name, number, _FORMER.get((number, step), step), int(found[3]))
 
 
+def attempts_of(names: Iterable[str], step: str) -> list[StepFile]:
+    """Return the attempts of a step among file names, the newest first."""
+    attempts = [file for file in map(StepFile.of, names) if file is not None and file.step == step]
+    return sorted(attempts, key=lambda file: file.attempt, reverse=True)
+
+
 def newest_of(names: Iterable[str], step: str) -> StepFile | None:
     """Return the newest attempt of a step among file names; ``None`` if there is none."""
-    attempts = [file for file in map(StepFile.of, names) if file is not None and file.step == step]
-    return max(attempts, key=lambda file: file.attempt, default=None)
+    return next(iter(attempts_of(names, step)), None)
 
 
 def usable(name: str, what: str) -> str:

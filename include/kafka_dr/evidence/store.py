@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -22,7 +22,7 @@ from kafka_dr.evidence.known_secrets import KnownSecrets, refuse_secrets
 from kafka_dr.evidence.seal import EvidenceChanged, PreviousSeal, Seal, Verification, compare
 from kafka_dr.evidence.sealed_run import SealedRun
 from kafka_dr.evidence.signing import SigningKey
-from kafka_dr.evidence.step_files import StepFile, newest_of, usable
+from kafka_dr.evidence.step_files import StepFile, attempts_of, newest_of, usable
 from kafka_dr.evidence.storage_path import StoragePath, create_file, file_names, read_folder
 from kafka_dr.evidence.view_model import RunView
 from kafka_dr.storage import StorageSilent
@@ -125,19 +125,28 @@ class EvidenceStore:
         """
         folder = self._folder(group, run)
         newest = newest_of(file_names(folder), usable(step, "step"))
-        if newest is None:
-            return None
+        return None if newest is None else self._read(folder, newest)
+
+    def attempts(self, group: str, run: str, step: str) -> Iterator[dict[str, Any]]:
+        """Yield what each attempt of a step wrote, the newest first; one that was cut off is left out."""
+        folder = self._folder(group, run)
+        for file in attempts_of(file_names(folder), usable(step, "step")):
+            with suppress(EvidenceUnfinished):
+                yield self._read(folder, file)
+
+    def _read(self, folder: StoragePath, file: StepFile) -> dict[str, Any]:
+        run = folder.name
         try:
-            payload = json.loads(folder.joinpath(newest.name).read_bytes())
+            payload = json.loads(folder.joinpath(file.name).read_bytes())
         except StorageSilent:
             raise
         except (OSError, ValueError) as error:
             raise EvidenceUnfinished(
-                f"The evidence {newest.name} of run {run} cannot be read ({error}): it was not written to its end. Run "
-                f"{step} again."
+                f"The evidence {file.name} of run {run} cannot be read ({error}): it was not written to its end. Run "
+                f"{file.step} again."
             ) from error
         if not isinstance(payload, dict):
-            raise EvidenceUnfinished(f"The evidence {newest.name} of run {run} holds no object. Run {step} again.")
+            raise EvidenceUnfinished(f"The evidence {file.name} of run {run} holds no object. Run {file.step} again.")
         return payload
 
     def last_step(self, group: str, run: str) -> datetime | None:

@@ -56,6 +56,8 @@ def test_nothing_is_applied_that_was_not_shown_or_not_approved(configured: Confi
     configured.plan(clients, "silent")
     with pytest.raises(StepFailed, match="has no answer to approval"):
         apply_config(configured.name, clients, "silent", approved=True)
+    with pytest.raises(StepFailed, match=r"approved by alice at .*, too late"):
+        configured.answer(clients, "silent", late=True)
     assert configured.answer(clients, "silent", approved=False)
     with pytest.raises(StepFailed, match="it was rejected"):
         apply_config(configured.name, clients, "silent", approved=True)

@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from kafka_dr.approvals.approval import record_answer
-from kafka_dr.approvals.journaled import Answer
+from kafka_dr.approvals.journaled import Answer, journal_of
 from kafka_dr.clusters import Acl, AclOperation, AclPermission, PatternType, ResourceType
 from kafka_dr.errors import Refused
 from kafka_dr.failover.ask_approval import ask_approval
@@ -19,6 +19,7 @@ from kafka_dr.failover.runner import run_step
 from kafka_dr.quoting import markdown
 from kafka_dr.runs.record import StepFailed, StepRecord
 from kafka_dr.runs.request import RunRequest, StepName
+from kafka_dr.runs.run import Run
 from support import outside_view
 from support.switched_group import SwitchedGroup, failed
 
@@ -70,7 +71,8 @@ def test_the_question_names_what_is_approved(group: SwitchedGroup, good: tuple[R
 def test_nothing_is_claimed_while_nobody_has_answered(group: SwitchedGroup, good: tuple[RunRequest, Answer]) -> None:
     record = _claim_refused(group, good[0], None)
 
-    assert f"has no answer to approval of run {good[0].run}, and only the register counts" in record.detail
+    nothing = f"has no answer to approval of run {good[0].run} that was given in time, and only the register counts"
+    assert nothing in record.detail
 
 
 def test_a_rejection_ends_the_run_and_changes_nothing(group: SwitchedGroup, good: tuple[RunRequest, Answer]) -> None:
@@ -84,6 +86,28 @@ def test_an_answer_that_is_too_old_is_not_acted_upon(group: SwitchedGroup, good:
     record = _claim_refused(group, good[0], old)
 
     assert re.search(r"the approval is 9\d\d s old, 900 s are allowed: trigger a new run", record.detail)
+
+
+def test_an_answer_that_comes_too_late_does_not_count_wherever_it_is_written(
+    group: SwitchedGroup, good: tuple[RunRequest, Answer]
+) -> None:
+    with group.protection.clients() as clients:
+        question = ask_approval(good[0], clients)
+        late = replace(good[1], responded_at=question.expires_at)
+        with pytest.raises(
+            StepFailed, match=r"approved by alice at .*, too late: the question was open until"
+        ) as refused:
+            record_answer(good[0], clients, late)
+        # Somebody who can write the register writes it there all the same.
+        journal = journal_of(Run(good[0], clients))
+        asked = journal.asked(StepName.APPROVAL)
+        assert asked is not None
+        journal.answer(late, asked, StepName.APPROVAL)
+    assert refused.value.record.outcome == "refused"
+
+    record = _claim_refused(group, good[0], None, asked_again=False)
+
+    assert "has no answer to approval" in record.detail
 
 
 def test_an_answer_about_something_else_is_not_acted_upon(

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
+import time
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -19,7 +22,7 @@ from support import outside_view
 from support.command_line import CommandLine, read_until
 from support.kafka_tools import run_as_printed, tools_in
 from support.protection import STEPS_AFTER_APPROVAL, Protection
-from support.switched_group import SwitchedGroup, dying
+from support.switched_group import SwitchedGroup, dying, failed
 
 pytestmark = pytest.mark.kafka
 
@@ -285,3 +288,46 @@ def _done_by_hand(group: SwitchedGroup, folder: Path, tools: Path, name: str) ->
     _, *sections = printed.out.split("# ===== ")
     (section,) = (each for each in sections if each.startswith(titles[name]))
     return run_as_printed(f"# {section}", tools, folder)
+
+
+@pytest.mark.parametrize("waiting", ["until it expires", "until its process dies"])
+def test_after_its_expiry_nobody_approves_a_run_and_nobody_is_accused(
+    group: SwitchedGroup, tmp_path: Path, waiting: str
+) -> None:
+    line, own = CommandLine(group.protection), tmp_path / "alice.pem"
+    public = line.run("keygen", str(own)).out.strip()
+    timing = group.protection.group.timing.model_copy(update={"approval_expiry_seconds": 8.0})
+
+    with group.protection.changed(approver_keys={"alice": public}, timing=timing):
+        with line.started("failover", "planned", "--group", group.name, "--reason", "a test") as failover:
+            run, shown = read_until(failover, "waiting for an approver")
+            if waiting == "until its process dies":
+                failover.kill()
+            failover.wait(60)
+        (until,) = re.findall(r"until (\d\d:\d\d:\d\d) UTC\)", shown)
+        while f"{datetime.now(UTC):%H:%M:%S}" <= until:
+            time.sleep(0.2)
+        late = line.run("approve", "--group", group.name, "--run", run, "--yes", "--key", str(own))
+
+        assert late.code == 4, late.out
+        assert f"the question of run {run} was open until" in late.err
+        assert "nobody can answer it any more. Nothing was changed: begin a new run" in late.err
+        with group.protection.clients() as clients:
+            refused = failed(StepName.CLAIM, replace(group.request(), run=run), clients)
+    assert "has no answer to approval" in refused.detail
+
+
+def test_an_approver_who_reads_other_evidence_than_the_run_writes_accuses_nobody(
+    group: SwitchedGroup, tmp_path: Path
+) -> None:
+    line, own = CommandLine(group.protection), tmp_path / "alice.pem"
+    public = line.run("keygen", str(own)).out.strip()
+    with (
+        group.protection.changed(approver_keys={"alice": public}),
+        line.started("failover", "planned", "--group", group.name, "--reason", "a test") as failover,
+    ):
+        run, _ = read_until(failover, "waiting for an approver")
+        elsewhere = ("--evidence", str(tmp_path))
+        said = line.run("approve", "--group", group.name, "--run", run, "--yes", "--key", str(own), *elsewhere)
+    assert said.code == 4, said.out
+    assert f"the evidence that this command reads has no question of run {run}: give --evidence" in said.err

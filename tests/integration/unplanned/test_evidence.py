@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -151,6 +152,8 @@ def test_two_people_have_to_approve_if_the_topology_says_so(passing: Disaster) -
                 request, clients, Answer(True, "alice", datetime.now(UTC), second.digest), StepName.SECOND_APPROVAL
             )
         yes = Answer(True, "bob", datetime.now(UTC), second.digest)
+        with pytest.raises(Exception, match=r"approved by bob at .*, too late"):
+            record_answer(request, clients, replace(yes, responded_at=second.expires_at), StepName.SECOND_APPROVAL)
         record_answer(request, clients, yes, StepName.SECOND_APPROVAL)
     claimed = passing.step(StepName.CLAIM, request)
     with group.protection.clients() as clients:

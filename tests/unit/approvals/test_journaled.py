@@ -58,6 +58,17 @@ def test_an_answer_to_an_earlier_question_does_not_count(register: MemoryRegiste
     assert kept.answered(FIRST) is None
 
 
+@pytest.mark.parametrize("step", [FIRST, SECOND])
+@pytest.mark.parametrize(("late", "counts"), [(-1, True), (0, False), (1, False)])
+def test_an_answer_that_was_given_when_the_question_had_expired_does_not_count(
+    register: MemoryRegister, step: StepName, late: int, counts: bool
+) -> None:
+    kept = journal(register)
+    asked = kept.ask(QUESTION, step)
+    kept.answer(replace(YES, responded_at=asked.expires_at + timedelta(microseconds=late)), asked, step)
+    assert (kept.answered(step) is not None) is counts
+
+
 def test_an_answer_that_another_verb_got_under_the_same_run_does_not_count(register: MemoryRegister) -> None:
     kept = journal(register, verb="failback")
     kept.answer(YES, kept.ask(QUESTION, FIRST), FIRST)
