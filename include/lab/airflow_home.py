@@ -39,7 +39,7 @@ def write(context: LabContext, *, dags: Path = DAGS) -> None:
     """Write everything that Airflow reads from its folder."""
     home = context.home
     passwords = {user: context.credentials.airflow(user) for user in AIRFLOW_USERS}
-    write_private(home.airflow / "airflow.cfg", _config(context, dags=dags))
+    write_private(home.airflow / "airflow.cfg", config(context, dags=dags))
     write_private(passwords_file(home), json.dumps(passwords) + "\n")
     write_private(connections_file(home), json.dumps(connections(context), indent=1) + "\n")
     write_private(home.airflow / "config" / "airflow_local_settings.py", _LOCAL_SETTINGS)
@@ -110,7 +110,8 @@ def _spark(context: LabContext) -> dict[str, Any]:
     return found
 
 
-def _config(context: LabContext, *, dags: Path) -> str:
+def config(context: LabContext, *, dags: Path) -> str:
+    """Return Airflow's settings, as ``airflow.cfg`` has them."""
     home, settings, credentials = context.home, context.settings, context.credentials
     url = f"http://{LOOPBACK}:{settings.ports.airflow}"
     users = ",".join(f"{user}:{_AIRFLOW_ROLES.get(user, 'op')}" for user in AIRFLOW_USERS)
@@ -150,9 +151,6 @@ def _config(context: LabContext, *, dags: Path) -> str:
         },
         # A task that starts before the API answers, or while it restarts, waits for it.
         "workers": {
-            # A supervisor that misses the end of its task looks again only after this long (5 s by default); a task
-            # that waits for an answer must not be answered before, or Airflow takes its old end for a failure.
-            "min_heartbeat_interval": 1,
             "execution_api_timeout": 30,
             "execution_api_retries": 30,
             "execution_api_retry_wait_max": 3,

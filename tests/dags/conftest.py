@@ -92,16 +92,36 @@ def airflow(tmp_path_factory: pytest.TempPathFactory, folder_end: ExitStack) -> 
     It runs audits on Spark, so it ends with the tests of this folder. ``KAFKA_DR_TEST_AIRFLOW_LAB`` names the folder of
     a lab to use and to leave running, so that it is started only once.
     """
-    from support import free_ports
-    from support.airflow_lab import AirflowSession, QuickLab
+    from support.airflow_lab import QuickLab
 
-    kept = os.environ.get("KAFKA_DR_TEST_AIRFLOW_LAB")
-    ports = free_ports.port_base(_PORT_BASES, setting="KAFKA_DR_TEST_AIRFLOW_PORT_BASE")
-    folder = Path(kept) if kept else tmp_path_factory.mktemp("airflow-lab")
+    return _adopted(QuickLab, "KAFKA_DR_TEST_AIRFLOW", tmp_path_factory, folder_end)
+
+
+@pytest.fixture(scope="module")
+def untuned(tmp_path_factory: pytest.TempPathFactory) -> Iterator[QuickLab]:
+    """The same, with nothing but Airflow's defaults; ``KAFKA_DR_TEST_UNTUNED_LAB`` names one to use."""
+    from support.airflow_lab import UntunedLab
+
+    with ExitStack() as module_end:
+        yield _adopted(UntunedLab, "KAFKA_DR_TEST_UNTUNED", tmp_path_factory, module_end)
+
+
+def _adopted(kind: type[QuickLab], setting: str, folders: pytest.TempPathFactory, end: ExitStack) -> QuickLab:
+    """Start a lab with Airflow, adopt its group, and let it replicate.
+
+    :param setting: how the variables begin that name the folder of a lab to use, and its first port
+    :param end: ends the lab, unless it was started before
+    """
+    from support import free_ports
+    from support.airflow_lab import AirflowSession
+
+    kept = os.environ.get(f"{setting}_LAB")
+    ports = free_ports.port_base(_PORT_BASES, setting=f"{setting}_PORT_BASE")
+    folder = Path(kept) if kept else folders.mktemp("airflow-lab")
     # Its tasks log in thousands of times. Airflow in the labs of tests/e2e and tests/integration/lab does it by SCRAM.
-    lab = QuickLab(folder, port_base=ports, mechanism="PLAIN")
+    lab = kind(folder, port_base=ports, mechanism="PLAIN")
     if not kept:
-        folder_end.callback(lab.down, delete=True)
+        end.callback(lab.down, delete=True)
     lab.up()
     admin = AirflowSession(lab, "admin")
     for dag, conf in (("dr_adopt", {"protection_group": GROUP}), ("dr_flows", {})):

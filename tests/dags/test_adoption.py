@@ -70,7 +70,7 @@ def test_a_release_has_every_step_of_its_verb_and_only_goes_forward_after_its_cl
     assert set(release.task_ids) == {*RELEASE, "outcome"}
     assert isinstance(release.get_task("approval"), ReleaseApprovalSensor)
     assert {name: release.get_task(name).retries for name in RELEASE} == {
-        name: 3 if RELEASE.index(name) > RELEASE.index("claim") else 0 for name in RELEASE
+        name: 3 if name == "approval" or RELEASE.index(name) > RELEASE.index("claim") else 0 for name in RELEASE
     }
 
 

@@ -47,7 +47,7 @@ def test_a_task_waits_for_the_success_of_the_one_before_it_and_of_nothing_else(
 
 
 def test_nothing_is_tried_again_before_it_is_claimed_and_everything_after_that_is(failback: Any) -> None:
-    for name in CHAIN[: CHAIN.index("claim") + 1]:
+    for name in {*CHAIN[: CHAIN.index("claim") + 1]} - {"approval", "second_approval"}:
         assert failback.get_task(name).retries == 0
     for name in ("rescue", "prepare_old_cluster", "reverse_flow", "catch_up", "settle", "report"):
         assert failback.get_task(name).retries == 3

@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
+from airflow.providers.standard.operators.hitl import HITLOperator
 from airflow.sdk import TriggerRule, WeightRule
 
 from kafka_dr.runs.request import PLANNED_FAILOVER, switch_steps
@@ -82,9 +83,27 @@ def test_another_group_can_be_moved_at_the_same_time(planned: Any) -> None:
     assert all(task.max_active_tis_per_dag is None for task in planned.tasks)
 
 
-@pytest.mark.parametrize("name", TASKS[:2])
-def test_what_comes_before_the_switch_is_not_tried_again(planned: Any, name: str) -> None:
-    assert planned.get_task(name).retries == 0
+def test_a_preflight_is_not_tried_again(planned: Any) -> None:
+    assert planned.get_task("preflight").retries == 0
+
+
+def test_every_approval_of_every_verb_is_tried_again_at_once_after_an_answer_that_airflow_did_not_expect(
+    bag: Any,
+) -> None:
+    found = [(dag.dag_id, task) for dag in bag.dags.values() for task in dag.tasks if isinstance(task, HITLOperator)]
+    assert {(dag, task.task_id) for dag, task in found} == {
+        ("dr_adopt", "approval"),
+        ("dr_config_sync", "approval"),
+        ("dr_failback", "approval"),
+        ("dr_failback", "second_approval"),
+        ("dr_planned_failover", "approval"),
+        ("dr_un_adopt", "approval"),
+        ("dr_unplanned_failover", "approval"),
+        ("dr_unplanned_failover", "second_approval"),
+    }
+    for _, task in found:
+        assert isinstance(task, ManualApprovalSensor)
+        assert (task.retries, task.retry_delay, task.step) == (3, timedelta(seconds=1), task.task_id)
 
 
 def test_a_switch_is_tried_again_without_losing_time(planned: Any) -> None:

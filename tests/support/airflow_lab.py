@@ -6,6 +6,7 @@ import json
 import time
 import uuid
 from collections.abc import Collection, Iterator, Mapping
+from configparser import ConfigParser
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ import yaml
 from kafka_dr.clock import SystemClock
 from kafka_dr.clusters import ClientSettings, KafkaCluster
 from kafka_dr.register import KafkaRegister, RegisterState
-from lab import rights
+from lab import airflow_home, rights
 from lab.airflow_services import PROCESSES, SCHEDULER
 from lab.api import Lab
 from lab.layout import MECHANISM
@@ -24,7 +25,13 @@ from lab.layout import MECHANISM
 _PARKING_SECONDS = 3.0
 #: Between two questions whether a run has ended: they are a good part of the work of Airflow's API.
 _ASKING_SECONDS = 1.0
+#: Between two questions of somebody who wants to be quick.
+_QUICK_SECONDS = 0.05
 _ENDED = {"success", "failed"}
+_ONLY_ON_REQUEST = {"AIRFLOW__SCHEDULER__USE_JOB_SCHEDULE": "False"}
+#: Sections of the lab's ``airflow.cfg`` that make Airflow quick, and options of other sections that do.
+_TUNED = ("scheduler", "workers", "dag_processor")
+_TUNED_TOO = (("core", "parallelism"), ("core", "min_serialized_dag_update_interval"))
 
 
 class QuickLab(Lab):
@@ -45,9 +52,8 @@ class QuickLab(Lab):
         Runs of a schedule would start Spark every few minutes, and a test's run of the same DAG would wait for them.
         """
         declared = self._quick_topology(super().environ["KAFKA_DR_TOPOLOGY"])
-        settings = {"USE_JOB_SCHEDULE": "False", "SCHEDULER_IDLE_SLEEP_TIME": str(self.idle_seconds)}
-        airflow = {f"AIRFLOW__SCHEDULER__{name}": value for name, value in settings.items()}
-        return {**super().environ, **airflow, "KAFKA_DR_TOPOLOGY": str(declared)}
+        idle = {"AIRFLOW__SCHEDULER__SCHEDULER_IDLE_SLEEP_TIME": str(self.idle_seconds)}
+        return {**super().environ, **idle, **_ONLY_ON_REQUEST, "KAFKA_DR_TOPOLOGY": str(declared)}
 
     def state(self, cluster: str, group: str) -> RegisterState | None:
         """Read a cluster's register."""
@@ -107,6 +113,28 @@ class QuickLab(Lab):
             quick = quick.replace(f"sasl_mechanism: {MECHANISM}", f"sasl_mechanism: {self.settings.mechanism}")
             path.write_text(quick, "utf-8")
         return path
+
+
+class UntunedLab(QuickLab):
+    """A lab whose Airflow is as quick and as patient as Airflow's defaults say: what the lab tunes does not count."""
+
+    #: As slow as Airflow may be here, an answer is older when it is used.
+    expiry_seconds = 180
+
+    @property
+    def environ(self) -> dict[str, str]:
+        """The environment of a lab for tests, in which the defaults replace what the lab's ``airflow.cfg`` sets."""
+        tuned = ConfigParser(interpolation=None)
+        tuned.read_string(airflow_home.config(self._context(), dags=airflow_home.DAGS))
+        named = [*((section, name) for section in _TUNED for name in tuned[section]), *_TUNED_TOO]
+        defaults = {f"AIRFLOW__{section}__{name}".upper(): _default(section, name) for section, name in named}
+        return {**super().environ, **defaults, **_ONLY_ON_REQUEST}
+
+
+def _default(section: str, name: str) -> str:
+    from airflow.configuration import conf
+
+    return str(conf.get_default_value(section, name))
 
 
 def replace_file(path: Path, text: str) -> None:
@@ -186,6 +214,23 @@ class AirflowSession:
         self._wait_until_noticed(deadline)
         found: Mapping[str, Any] = self._json("GET", f"/api/v2/dags/{dag}/dagRuns/{run}/hitlDetails")["hitl_details"][0]
         return found
+
+    def parks(self, dag: str, run: str, *, seconds: float = 120) -> None:
+        """Return as soon as the approval waits for an answer: Airflow may not have noticed yet."""
+        deadline = time.monotonic() + seconds
+        while (state := self.tasks(dag, run).get("approval")) != "awaiting_input":
+            assert time.monotonic() < deadline, f"{run} does not ask after {seconds} s: {state}"
+            time.sleep(_QUICK_SECONDS)
+
+    def tries(self, dag: str, run: str, task: str, *, mapped: int = -1) -> int:
+        """Return how often Airflow has tried a task."""
+        path = f"/api/v2/dags/{dag}/dagRuns/{run}/taskInstances/{task}"
+        return int(self._json("GET", path if mapped < 0 else f"{path}/{mapped}")["try_number"])
+
+    def fields(self, dag: str, run: str) -> dict[str, object]:
+        """Return what the form of a question is filled in with."""
+        (found,) = self._json("GET", f"/api/v2/dags/{dag}/dagRuns/{run}/hitlDetails")["hitl_details"]
+        return {name: field["value"] for name, field in found["params"].items()}
 
     def _scheduler(self) -> str:
         """Say whether the scheduler runs, and what it wrote last: it may be why nothing happens."""

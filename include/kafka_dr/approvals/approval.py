@@ -170,7 +170,7 @@ def _counts(answer: Answer, question: AskedQuestion | None, journal: ApprovalJou
     at, until = (f"{time.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC" for time in (answer.responded_at, question.expires_at))
     in_time, when = question.is_open(answer.responded_at), f"the question was open until {until}"
     if not in_time:
-        when = f"{_said(answer)} at {at}, too late: {when}. Nothing was changed: trigger a new run"
+        when = f"{_said(answer)} at {at}, too late, as {when}: trigger a new run"
     same = not answer.approved or answer.digest == question.facts_digest
     about = "the answer carries the digest of the facts"
     if not same:
@@ -223,7 +223,7 @@ def record_no_answer(
     :param because: why no answer is known, as a clause
     :raises StepFailed: always: the run is refused
     """
-    said = f"{because}, and a run asks once. Nothing was changed: trigger a new run"
+    said = f"{because}. Nothing was changed: trigger a new run"
     try:
         return _attempt(request, clients, step).end(clients, "refused", said)
     finally:

@@ -8,7 +8,7 @@ from typing import Any
 
 from kafka_dr.approvals.approval import ApprovalQuestion, keep_answer
 from kafka_dr.approvals.approval_sheet import Sheet, subject
-from kafka_dr.approvals.journaled import Answer
+from kafka_dr.approvals.journaled import Answer, ApprovalJournal
 from kafka_dr.approvals.who_may_answer import found_for
 from kafka_dr.checks.config_compare import current_plan
 from kafka_dr.config_sync import ItemVerdict
@@ -78,7 +78,16 @@ def record_config_answer(group: str, clients: Clients, run_id: str, answer: Answ
     :raises StepFailed: it does not count, or the register did not take it
     """
     run = ConfigSyncRun(group, clients, run_id)
-    return keep_answer(_attempt(run), clients, lambda: approval_journal(run, _active(run)), answer)
+    return keep_answer(_attempt(run), clients, lambda: config_journal(group, clients, run_id), answer)
+
+
+def config_journal(group: str, clients: Clients, run_id: str) -> ApprovalJournal:
+    """Return where the question of a run and its answer are kept: the active cluster's register.
+
+    :raises Refused: a run holds the group
+    """
+    run = ConfigSyncRun(group, clients, run_id)
+    return approval_journal(run, _active(run))
 
 
 def _attempt(run: ConfigSyncRun) -> Attempt:

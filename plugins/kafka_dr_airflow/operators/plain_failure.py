@@ -85,3 +85,14 @@ def plain_errors() -> Iterator[None]:
         raise AirflowException(block(str(error))) from None
     except KafkaDrError as error:
         raise AirflowFailException(block(str(error))) from None
+
+
+@contextmanager
+def final() -> Iterator[None]:
+    """Let a failure end the tries of a task that has more: another try would do something else than this one."""
+    try:
+        yield
+    except AirflowException as error:
+        if type(error) is not AirflowException:
+            raise
+        raise AirflowFailException(str(error)) from None

@@ -12,7 +12,7 @@ from kafka_dr_airflow.sensors.manual_approval import ManualApprovalSensor
 
 if TYPE_CHECKING:
     from kafka_dr.approvals.approval import ApprovalQuestion
-    from kafka_dr.approvals.journaled import Answer
+    from kafka_dr.approvals.journaled import Answer, ApprovalJournal
     from kafka_dr.runs.clients import Clients
     from kafka_dr.runs.record import StepRecord
     from kafka_dr.runs.request import RunRequest
@@ -46,20 +46,30 @@ class ConfigApprovalSensor(ManualApprovalSensor):
 
         return RunRequest(self.protection_group, context["run_id"])
 
+    def journal(self, request: RunRequest, clients: Clients) -> ApprovalJournal:
+        """Return where the active cluster's register keeps the question of this run and its answer."""
+        from kafka_dr.watch.ask_config_approval import config_journal
+
+        return config_journal(self.protection_group, clients, request.run)
+
     def keep(self, request: RunRequest, clients: Clients, answer: Answer) -> StepRecord:
         """Journal an answer in the active cluster's register, and keep a copy in evidence."""
         from kafka_dr.watch.ask_config_approval import record_config_answer
 
         return record_config_answer(self.protection_group, clients, request.run, answer)
 
-    def question(self, context: Any) -> ApprovalQuestion:
-        """Return the question; skip if nobody has to be asked, or somebody was asked already."""
-        from kafka_dr.watch.ask_config_approval import ask_config
-        from kafka_dr_airflow.task_clients import open_clients
-
+    def asks(self, context: Any) -> bool:
+        """Return that somebody is asked; skip if nobody has to be."""
         if not self.row["asks"]:
             self.evidence_kept = False
             raise AirflowSkipException(f"nobody has to be asked about {self.protection_group}")
+        return True
+
+    def question(self, context: Any) -> ApprovalQuestion:
+        """Return the question; skip if somebody was asked already."""
+        from kafka_dr.watch.ask_config_approval import ask_config
+        from kafka_dr_airflow.task_clients import open_clients
+
         with plain_errors(), open_clients() as clients:
             question = ask_config(self.protection_group, clients, context["run_id"], page=self.page(context))
         if isinstance(question, str):

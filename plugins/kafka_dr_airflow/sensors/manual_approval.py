@@ -3,31 +3,39 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from airflow.providers.standard.operators.hitl import ApprovalOperator
 from airflow.sdk import Param
 from airflow.sdk.definitions.param import ParamsDict
-from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
+from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException, TaskAwaitingInput
 
 from kafka_dr.quoting import code, line
 from kafka_dr_airflow.links import EvidenceLink, evidence_url, run_url, trigger_url
 from kafka_dr_airflow.operators.failover_step import URGENT, numbered
 from kafka_dr_airflow.operators.open_runs import run_waits, run_was_answered
 from kafka_dr_airflow.operators.outgoing import keep_news
-from kafka_dr_airflow.operators.plain_failure import fails_plainly, plain_errors
+from kafka_dr_airflow.operators.plain_failure import fails_plainly, final, plain_errors
 from kafka_dr_airflow.operators.receipt import Receipt, perform, run_request
+from kafka_dr_airflow.sensors.kept_answer import kept_answer
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from kafka_dr.approvals.approval import ApprovalQuestion
-    from kafka_dr.approvals.journaled import Answer
+    from kafka_dr.approvals.journaled import Answer, ApprovalJournal
     from kafka_dr.register import Verb
     from kafka_dr.runs.clients import Clients
     from kafka_dr.runs.record import StepRecord
-    from kafka_dr.runs.request import RunRequest
+    from kafka_dr.runs.request import RunRequest, StepName
+
+_T = TypeVar("_T")
 
 DIGEST = "digest"
 REASON = "reason"
+#: A later try takes the answer that the first one got before Airflow had noticed that it waits. Airflow may fail the
+#: second one, too: by then it has started the first one once more, and does not run the same task twice.
+_ANSWERED_TOO_SOON: dict[str, Any] = {"retries": 3, "retry_delay": timedelta(seconds=1)}
 #: These are decided when the question is asked. A DAG must not set them: Airflow would use the values of the DAG.
 _TAKEN = {"execution_timeout", "response_timeout", "assigned_users", "defaults", "subject", "body"}
 
@@ -38,7 +46,9 @@ class ManualApprovalSensor(ApprovalOperator):
     It is stricter than Airflow's own operator:
 
     * *The question is asked once.* Airflow keeps the first text and the first approvers of a task, even if the task
-      asks again. A task that is cleared or retried ends the run without a change; it would show old facts.
+      asks again. So only the first try asks. Airflow fails a try that is answered before it has noticed that its
+      process ended; a later one takes the answer that the register or Airflow has, and judges it as any other. Without
+      one the run ends, and nothing is changed.
     * *Approvers* are read from the topology when the task runs. Without approvers there is no question; Airflow would
       let everybody answer. The name in the answer is checked when it comes, and again by the step ``claim``.
     * *The answer carries the digest* of the facts that were shown. Airflow accepts an answer without its fields.
@@ -50,6 +60,7 @@ class ManualApprovalSensor(ApprovalOperator):
 
     :param number: the position of the step in its verb, from 1
     :param verb: the procedure that is approved
+    :param step: ``approval`` or ``second_approval``, which is also the id of the task
     """
 
     ui_color = "#f4dbe4"
@@ -57,24 +68,32 @@ class ManualApprovalSensor(ApprovalOperator):
     consequence = "starts the switch"
     operator_extra_links = (EvidenceLink(),)
 
-    def __init__(self, *, number: int, verb: Verb = "planned_failover", **kwargs: Any) -> None:
+    def __init__(self, *, number: int, verb: Verb = "planned_failover", step: str = "approval", **kwargs: Any) -> None:
         for name in _TAKEN & kwargs.keys():
             raise ValueError(f"{name} of an approval is decided when the question is asked: remove it from the DAG")
-        defaults = {"task_id": "approval", "retries": 0, "subject": "Approve?", **URGENT}
+        defaults = {"task_id": step, "subject": "Approve?", **_ANSWERED_TOO_SOON, **URGENT}
         super().__init__(**numbered(number, {**defaults, **kwargs}))
         # default_args reach the parent classes directly, and Airflow uses execution_timeout as the expiry.
         if self.response_timeout or self.assigned_users or self.defaults:
             raise ValueError("default_args set the expiry or the approvers, which only the topology may: remove them")
-        self.verb = verb
+        self.verb, self.step = verb, step
 
     @fails_plainly
-    def execute(self, context: Any) -> None:
-        """Write the question to evidence, ask the approvers, and wait without a worker until one of them answers."""
+    def execute(self, context: Any) -> Receipt | None:
+        """Write the question to evidence, ask the approvers, and wait without a worker until one of them answers.
+
+        Only the first try asks; see the class. Airflow may also start a try once more, under its former number.
+        """
         if self.request(context).dry_run:
             raise AirflowSkipException("Dry run: nobody is asked. The first task shows what each step would do")
-        question = self.question(context)
-        if question is None:
-            return
+        with final():
+            if not self.asks(context):
+                return None
+            again = context["ti"].try_number > 1 or self._journaled(context, lambda journal, step: journal.asked(step))
+        if again:
+            return self._take(context, self._given_before(context))
+        with final():
+            question = self.question(context)
         self._prepare(question)
         self._ask_once(context)
         self._notify(context, question)
@@ -86,7 +105,8 @@ class ManualApprovalSensor(ApprovalOperator):
             people=[person.name for person in question.approvers],
             seconds=question.expires_after_seconds,
         )
-        super().execute(context)
+        # Not Airflow's own execute: it stores the question once more, and removes an answer that came meanwhile.
+        raise TaskAwaitingInput(method_name="execute_complete", timeout=self.response_timeout)
 
     def request(self, context: Any) -> RunRequest:
         """Return the request that the approval belongs to."""
@@ -97,13 +117,24 @@ class ManualApprovalSensor(ApprovalOperator):
         request = self.request(context)
         return evidence_url(request.protection_group, request.run)
 
-    def question(self, context: Any) -> ApprovalQuestion | None:
-        """Return the question, and keep it in evidence; ``None`` if nobody has to be asked."""
+    def asks(self, context: Any) -> bool:
+        """Return whether somebody has to be asked."""
+        return True
+
+    def question(self, context: Any) -> ApprovalQuestion:
+        """Return the question, and keep it in evidence."""
         from kafka_dr.failover.ask_approval import ask_approval
+        from kafka_dr.runs.request import StepName
         from kafka_dr_airflow.task_clients import open_clients
 
         with plain_errors(), open_clients() as clients:
-            return ask_approval(self.request(context), clients, page=self.page(context))
+            return ask_approval(self.request(context), clients, StepName(self.step), page=self.page(context))
+
+    def journal(self, request: RunRequest, clients: Clients) -> ApprovalJournal:
+        """Return where the register keeps the questions and answers of the run."""
+        from kafka_dr.approvals.approval import journal_now
+
+        return journal_now(request, clients)
 
     def keep(self, request: RunRequest, clients: Clients, answer: Answer) -> StepRecord:
         """Journal an answer in the register, where alone it counts, and keep a copy in evidence.
@@ -111,22 +142,20 @@ class ManualApprovalSensor(ApprovalOperator):
         :raises StepFailed: the answer does not count
         """
         from kafka_dr.approvals.approval import record_answer
+        from kafka_dr.runs.request import StepName
 
-        return record_answer(request, clients, answer)
-
-    def keep_expiry(self, request: RunRequest, clients: Clients) -> StepRecord:
-        """Keep in evidence that nobody answered in time."""
-        from kafka_dr.approvals.approval import record_expiry
-
-        return record_expiry(request, clients)
+        return record_answer(request, clients, answer, StepName(self.step))
 
     @fails_plainly
     def execute_complete(self, context: Any, event: dict[str, Any]) -> Receipt:
         """Keep the answer in evidence, and skip all later tasks unless it is a valid approval."""
         if "error" in event:
             self._not_answered(context, event)
+        return self._take(context, given_answer(event, approve=self.APPROVE))
+
+    def _take(self, context: Any, answer: Answer) -> Receipt:
+        """Journal an answer if it counts, and let the run continue if it is an approval."""
         request = self.request(context)
-        answer = given_answer(event, approve=self.APPROVE)
         try:
             receipt = perform(self.log, lambda clients: self.keep(request, clients, answer))
         except AirflowFailException as refused:
@@ -136,8 +165,44 @@ class ManualApprovalSensor(ApprovalOperator):
         if answer.approved and not answer.digest:
             self._end(context, f"{answer.responder} approved without the digest of the facts (field {DIGEST!r})")
         # The typed fields are in evidence by now. Airflow would compare them with a form that is not in this process.
-        super().execute_complete(context, {**event, "params_input": {}})
+        said = {"chosen_options": [self.APPROVE if answer.approved else self.REJECT], "params_input": {}}
+        by = {"responded_at": answer.responded_at, "responded_by_user": None}
+        super().execute_complete(context, {**said, **by})
         return receipt
+
+    def _given_before(self, context: Any) -> Answer:
+        """Return the answer to the question of the first try: as the register has it, else as Airflow keeps it.
+
+        If there is none, the run ends.
+        """
+        journaled = self._journaled(context, lambda journal, step: journal.answered(step))
+        if journaled is not None:
+            self.log.info("The register has the answer to the question of an earlier try.")
+            return journaled
+        kept = kept_answer(context["ti"])
+        if isinstance(kept, str):
+            self._without_answer(context, f"only the first try of an approval asks, and {kept}")
+        self.log.info("Airflow has the answer to the question of an earlier try.")
+        return given_answer(kept, approve=self.APPROVE)
+
+    def _journaled(self, context: Any, read: Callable[[ApprovalJournal, StepName], _T]) -> _T:
+        """Return what the register has of this approval."""
+        from kafka_dr.runs.request import StepName
+        from kafka_dr_airflow.task_clients import open_clients
+
+        with plain_errors(), open_clients() as clients:
+            return read(self.journal(self.request(context), clients), StepName(self.step))
+
+    def _without_answer(self, context: Any, because: str) -> NoReturn:
+        from kafka_dr.approvals.approval import record_no_answer
+        from kafka_dr.runs.request import StepName
+
+        request, step = self.request(context), StepName(self.step)
+        try:
+            perform(self.log, lambda clients: record_no_answer(request, clients, because, step))
+        except AirflowFailException as refused:
+            because = str(refused)
+        self._end(context, because)
 
     def _notify(self, context: Any, question: ApprovalQuestion) -> None:
         """Let the notifiers say to the approvers that a run waits for them."""
@@ -193,8 +258,11 @@ class ManualApprovalSensor(ApprovalOperator):
 
     def _not_answered(self, context: Any, event: dict[str, Any]) -> NoReturn:
         if event.get("error_type") == "timeout":
-            request = self.request(context)
-            perform(self.log, lambda clients: self.keep_expiry(request, clients))
+            from kafka_dr.approvals.approval import record_expiry
+            from kafka_dr.runs.request import StepName
+
+            request, step = self.request(context), StepName(self.step)
+            perform(self.log, lambda clients: record_expiry(request, clients, step))
             self._end(context, "Nobody answered before the approval expired")
         raise AirflowFailException(
             f"Airflow could not wait for the answer ({event['error']}). Nothing was changed: trigger a new run"

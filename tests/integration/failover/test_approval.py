@@ -95,7 +95,7 @@ def test_an_answer_that_comes_too_late_does_not_count_wherever_it_is_written(
         question = ask_approval(good[0], clients)
         late = replace(good[1], responded_at=question.expires_at)
         with pytest.raises(
-            StepFailed, match=r"approved by alice at .*, too late: the question was open until"
+            StepFailed, match=r"approved by alice at .*, too late, as the question was open until"
         ) as refused:
             record_answer(good[0], clients, late)
         # Somebody who can write the register writes it there all the same.

@@ -1,0 +1,192 @@
+"""An answer that comes before Airflow has noticed that the approval waits, with nothing but Airflow's defaults."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, suppress
+from typing import TYPE_CHECKING
+
+import psutil
+import pytest
+
+if TYPE_CHECKING:
+    from support.airflow_lab import AirflowSession, QuickLab
+
+pytestmark = [pytest.mark.airflow, pytest.mark.kafka, pytest.mark.timeout(900)]
+
+DAG = "dr_planned_failover"
+GROUP = "orders"
+_SECONDS = 120.0
+
+
+@pytest.fixture
+def alice(untuned: QuickLab) -> AirflowSession:
+    """An approver."""
+    from support.airflow_lab import AirflowSession
+
+    return AirflowSession(untuned, "alice")
+
+
+@pytest.fixture
+def run(alice: AirflowSession) -> str:
+    """A failover that was just triggered."""
+    return alice.trigger(DAG, protection_group=GROUP, reason="a test")
+
+
+@contextmanager
+def noticed_late(lab: QuickLab, run: str) -> Iterator[None]:
+    """Let Airflow notice that the approval waits only when the task that was answered runs already.
+
+    The worker of the try that asks is stopped for so long. Airflow's own workers are as late when they miss the end of
+    a task: they look again after 5 s. What runs then is stopped until Airflow has noticed, so that it is not quicker.
+    """
+    asking, worker = _process(lab, run, "awaiting_input", before=0)
+    answered = None
+    worker.suspend()
+    try:
+        yield
+        answered, _ = _process(lab, run, "running", before=asking.pid)
+        answered.suspend()
+        worker.resume()
+        _wait(lab, run, lambda state, _: state != "running")
+    finally:
+        worker.resume()
+        with suppress(psutil.NoSuchProcess):
+            if answered is not None:
+                answered.resume()
+
+
+def _process(lab: QuickLab, run: str, state: str, *, before: int) -> tuple[psutil.Process, psutil.Process]:
+    """Wait until the approval has a state and another process than before; return that process and its worker."""
+    found: list[tuple[psutil.Process, psutil.Process]] = []
+
+    def seen(now: str | None, pid: int | None) -> bool:
+        if not found and pid and pid != before:
+            process = psutil.Process(pid)
+            worker = process.parent()
+            assert worker is not None
+            found.append((process, worker))
+        return bool(found) and now == state
+
+    _wait(lab, run, seen)
+    return found[0]
+
+
+def _wait(lab: QuickLab, run: str, seen: Callable[[str | None, int | None], bool]) -> None:
+    deadline = time.monotonic() + _SECONDS
+    while not seen(*(found := _approval(lab, run))):
+        assert time.monotonic() < deadline, f"the approval of {run} stays {found}"
+        time.sleep(0.005)
+
+
+def _approval(lab: QuickLab, run: str) -> tuple[str | None, int | None]:
+    """Return the state of a run's approval, and the process that runs it."""
+    asked = "SELECT state, pid FROM task_instance WHERE run_id = ? AND task_id = 'approval'"
+    with closing(_database(lab)) as database:
+        found: tuple[str | None, int | None] | None = database.execute(asked, (run,)).fetchone()
+    return found or (None, None)
+
+
+def _database(lab: QuickLab) -> sqlite3.Connection:
+    return sqlite3.connect(lab.home.airflow / "airflow.db", timeout=30)
+
+
+def _assert_moved_by(lab: QuickLab, session: AirflowSession, run: str, *, before: str) -> None:
+    assert session.ended(DAG, run) == "success", session.why(DAG, run)
+    state = lab.state("west", GROUP)
+    assert state is not None
+    assert (state.standby, state.run) == (before, run)
+
+
+@pytest.fixture
+def active(untuned: QuickLab) -> str:
+    """The active cluster before the test."""
+    state = untuned.state("east", GROUP)
+    assert state is not None
+    return state.active
+
+
+@pytest.mark.parametrize("seconds", [0.2, 1.0, 2.0])
+def test_a_run_continues_whose_question_is_answered_at_once(
+    untuned: QuickLab, alice: AirflowSession, active: str, run: str, seconds: float
+) -> None:
+    alice.parks(DAG, run)
+    time.sleep(seconds)
+    assert alice.answer(DAG, run, "Approve", alice.fields(DAG, run)).status_code == 200
+    _assert_moved_by(untuned, alice, run, before=active)
+
+
+def test_a_run_continues_although_airflow_fails_the_try_that_was_answered(
+    untuned: QuickLab, alice: AirflowSession, active: str, run: str
+) -> None:
+    with noticed_late(untuned, run):
+        assert alice.answer(DAG, run, "Approve", {**alice.fields(DAG, run), "reason": "go"}).status_code == 200
+    _assert_moved_by(untuned, alice, run, before=active)
+    assert alice.tries(DAG, run, "approval") > 1
+    facts = untuned.facts(active, GROUP, run)
+    assert {name for name in facts if name.startswith("question")} == {"question.1"}
+    answer = facts["answer.1"]
+    assert (answer["approved"], answer["responder"], answer["reason"]) == (True, "alice", "go")
+
+
+@pytest.mark.usefixtures("active")
+@pytest.mark.parametrize(
+    ("option", "digest", "note"),
+    [
+        ("Reject", None, "REJECTED by alice"),
+        ("Approve", "0" * 64, "approved by alice with the digest of other facts than those of the question"),
+    ],
+)
+def test_a_later_try_judges_the_answer_as_the_first_one_would(
+    untuned: QuickLab, alice: AirflowSession, run: str, option: str, digest: str | None, note: str
+) -> None:
+    before = untuned.state("east", GROUP)
+    with noticed_late(untuned, run):
+        fields = alice.fields(DAG, run)
+        assert alice.answer(DAG, run, option, {**fields, "digest": digest or fields["digest"]}).status_code == 200
+    assert alice.ended(DAG, run) == "failed"
+    assert note in str(alice.note(DAG, run))
+    assert alice.tasks(DAG, run)["switch"] == "skipped"
+    assert alice.tries(DAG, run, "approval") > 1
+    assert untuned.state("east", GROUP) == before
+
+
+def test_an_answer_that_airflow_says_somebody_gave_who_was_not_asked_lets_no_later_try_continue(
+    untuned: QuickLab, alice: AirflowSession, run: str
+) -> None:
+    alice.parks(DAG, run)
+    before = untuned.state("east", GROUP)
+    # Whoever can write Airflow's database says that carol has approved, and has the task tried again.
+    said = ("2026-01-01 00:00:00.000000", '{"id": "carol", "name": "carol"}', '["Approve"]')
+    typed = json.dumps(alice.fields(DAG, run))
+    with closing(_database(untuned)) as database, database:
+        (asked,) = database.execute(
+            "SELECT id FROM task_instance WHERE run_id = ? AND task_id = 'approval'", (run,)
+        ).fetchone()
+        changed = database.execute(
+            "UPDATE hitl_detail SET responded_at = ?, responded_by = ?, chosen_options = ?, params_input = ? "
+            "WHERE ti_id = ?",
+            (*said, typed, asked),
+        )
+        assert changed.rowcount == 1
+    alice.clear(DAG, run, ["approval"])
+    assert alice.ended(DAG, run) == "failed"
+    assert "carol, who may not give this answer for this group" in str(alice.note(DAG, run))
+    assert alice.tasks(DAG, run)["switch"] == "skipped"
+    assert untuned.state("east", GROUP) == before
+
+
+def test_a_later_try_of_an_approval_that_nobody_answered_asks_nobody(
+    untuned: QuickLab, alice: AirflowSession, run: str
+) -> None:
+    alice.parks(DAG, run)
+    before = untuned.state("east", GROUP)
+    alice.clear(DAG, run, ["approval"])
+    assert alice.ended(DAG, run) == "failed"
+    nothing = "only the first try of an approval asks, and Airflow has no answer to it. Nothing was changed"
+    assert f"REFUSED at approval: {nothing}" in str(alice.note(DAG, run))
+    assert alice.tasks(DAG, run)["switch"] == "skipped"
+    assert untuned.state("east", GROUP) == before
