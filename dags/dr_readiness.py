@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import logging
+
 from airflow.sdk import DAG, AssetOrTimeSchedule, CronTriggerTimetable
 
+from kafka_dr_airflow.airflow_settings import warn_of_settings
 from kafka_dr_airflow.operators.rounds import PER_RED_GROUP, RUN_ENDED, ReadinessRound, RedGroupOperator
 from kafka_dr_airflow.runbook import runbook
 from kafka_dr_airflow.trigger_forms import declared
+
+# Readiness shows the same, but somebody who has just installed this reads the log of the DAG processor.
+warn_of_settings(logging.getLogger(__name__))
 
 with DAG(
     dag_id="dr_readiness",

@@ -6,10 +6,11 @@ from typing import get_args
 
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.json_documents import DocumentDamaged
+from kafka_dr.outcomes import Check
 from kafka_dr.readiness import Answer, ReadyVerb, VerbReadiness, judged
 from kafka_dr.readiness.judge import facts_of
 from kafka_dr.readiness_checks.drill_facts import drill_facts
-from kafka_dr.readiness_checks.verbs import ask, not_adopted
+from kafka_dr.readiness_checks.verbs import ask, not_adopted, with_checks
 from kafka_dr.runs.at_rest import WatchResult
 from kafka_dr.runs.clients import Clients
 from kafka_dr.watch_results import WatchOutcome, WatchResultStore
@@ -30,12 +31,14 @@ _OUTCOMES: tuple[tuple[Answer, WatchOutcome], ...] = (
 )
 
 
-def look_at_readiness(group: str, clients: Clients) -> WatchResult:
+def look_at_readiness(group: str, clients: Clients, of_executor: tuple[Check, ...] = ()) -> WatchResult:
     """Ask every verb whether it could be used now. Nothing is changed on any cluster.
 
     A group that nobody adopted is not ready, and is left alone as every watch leaves it alone.
+
+    :param of_executor: what was checked where the steps of every verb run
     """
-    found = tuple(ask(verb, group, clients) for verb in get_args(ReadyVerb))
+    found = tuple(with_checks(ask(verb, group, clients), of_executor) for verb in get_args(ReadyVerb))
     before = _facts_before(group, clients)
     verbs = judged(found, before, clients.clock.now())
     answers = {verb.answer for verb in verbs}

@@ -89,6 +89,13 @@ def not_adopted(group: str) -> str:
     return f"no register has a record of {group}: run dr_adopt"
 
 
+def with_checks(found: VerbReadiness, more: tuple[Check, ...]) -> VerbReadiness:
+    """Add checks to what a verb answers, if it has anything to do."""
+    if found.answer == "not_needed":
+        return found
+    return replace(found, checks=worst_first((*found.checks, *map(_row, more))))
+
+
 def _phase(run: Run) -> Check:
     """Return whether the verb may take the group from the phase that it is in."""
     state, name = run.register_state, "phase"
@@ -130,5 +137,8 @@ def _before_the_list(check: Check) -> Check:
 
 
 def _readiness(verb: ReadyVerb, checks: tuple[Check, ...], expected: tuple[str, ...] = ()) -> VerbReadiness:
-    found = (ReadinessCheck(check.name, check.outcome, check.detail) for check in checks)
-    return VerbReadiness(verb, worst_first(found), expected)
+    return VerbReadiness(verb, worst_first(map(_row, checks)), expected)
+
+
+def _row(check: Check) -> ReadinessCheck:
+    return ReadinessCheck(check.name, check.outcome, check.detail)

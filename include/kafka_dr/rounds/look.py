@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
-from typing import cast
+from typing import Any, cast
 
 from kafka_dr.health.own_speed import OwnSpeed
 from kafka_dr.rounds.access_data import AccessData
@@ -30,7 +30,7 @@ class ShardRequest:
     look: str
     groups: tuple[str, ...]
     run: str
-    settings: dict[str, bool]
+    settings: dict[str, Any]
     topology: Topology
     access: AccessData
     evidence_root: str
@@ -51,7 +51,7 @@ class LookTools:
 
     clients: Clients
     run: str
-    settings: dict[str, bool]
+    settings: dict[str, Any]
     speed: OwnSpeed
     seconds: float
 

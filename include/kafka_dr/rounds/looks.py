@@ -14,6 +14,8 @@ HEALTH, CANARY, FLOWS = f"{_HERE}:health", f"{_HERE}:canary", f"{_HERE}:flows"
 BETWEEN = f"{_HERE}:between"
 OFFSET_SYNCS, OFFSETS, CONFIG_SYNC = f"{_HERE}:offset_syncs", f"{_HERE}:offsets", f"{_HERE}:config_sync"
 
+#: The setting of readiness that holds what was checked where the steps run: rows of name, outcome and detail.
+EXECUTOR = "executor"
 #: Figures of a result that concern its run alone. They begin so, and are not kept.
 PROPOSES, ASKS, PLAN, CHANGED = "_proposes", "_asks", "_plan", "_changed"
 
@@ -49,9 +51,11 @@ def between(group: str, tools: LookTools) -> WatchResult:
 
 def readiness(group: str, tools: LookTools) -> WatchResult:
     """Ask every verb whether it could be used now."""
+    from kafka_dr.outcomes import Check
     from kafka_dr.readiness_checks.look import look_at_readiness
 
-    return look_at_readiness(group, tools.clients)
+    of_executor = tuple(Check(*row) for row in tools.settings.get(EXECUTOR, ()))
+    return look_at_readiness(group, tools.clients, of_executor)
 
 
 def canary(group: str, tools: LookTools) -> WatchResult:

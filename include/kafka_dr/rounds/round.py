@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from threading import Condition
+from typing import Any
 
 from kafka_dr.clock import Clock
 from kafka_dr.rounds.access_data import AccessData
@@ -52,7 +53,7 @@ class Round:
     root: DeadlinePath
     run: str
     limits: RoundLimits
-    settings: dict[str, bool] = field(default_factory=dict)
+    settings: dict[str, Any] = field(default_factory=dict)
     people_of: PeopleOf | None = None
 
 

@@ -27,7 +27,7 @@ class ConfigSyncRound(RoundOperator):
     watch, look = "config_sync", "kafka_dr.rounds.looks:config_sync"
     seconds = 300.0
 
-    def settings(self, context: Any) -> dict[str, bool]:
+    def settings(self, context: Any) -> dict[str, Any]:
         """Return whether other cluster ids are accepted."""
         return {"accept_cluster_ids": bool(context["params"].get("accept_cluster_ids"))}
 

@@ -129,7 +129,7 @@ class RoundOperator(FirstTask):
         """Return the groups whose pace asks for a look now; every group if the run was not started by the schedule."""
         return due_groups(self.log, topology, self.watch, context)
 
-    def settings(self, context: Any) -> dict[str, bool]:
+    def settings(self, context: Any) -> dict[str, Any]:
         """Return what the look needs to know of the run."""
         return {}
 
@@ -141,7 +141,7 @@ class RoundOperator(FirstTask):
         *,
         look: str,
         seconds: float,
-        settings: dict[str, bool] | None = None,
+        settings: dict[str, Any] | None = None,
     ) -> Round:
         """Return what a round at groups needs, the connections among it.
 
@@ -219,6 +219,13 @@ class ReadinessRound(RoundOperator):
 
     watch, look = "readiness", "kafka_dr.rounds.looks:readiness"
     seconds = 240.0
+
+    def settings(self, context: Any) -> dict[str, Any]:
+        """Return how Airflow is set here, where the steps of every verb run."""
+        from kafka_dr.rounds.looks import EXECUTOR
+        from kafka_dr_airflow.airflow_settings import judged_with_api
+
+        return {EXECUTOR: [(check.name, check.outcome, check.detail) for check in judged_with_api()]}
 
     def due(self, topology: Topology, context: Any) -> list[str]:
         """Return the groups that a run or a drill has outdated, if the end of one is why this run was started."""
