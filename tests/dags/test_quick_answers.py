@@ -132,7 +132,26 @@ def test_a_run_continues_although_airflow_fails_the_try_that_was_answered(
     assert (answer["approved"], answer["responder"], answer["reason"]) == (True, "alice", "go")
 
 
-@pytest.mark.usefixtures("active")
+def test_a_plan_of_the_config_sync_is_applied_although_airflow_fails_the_try_that_was_answered(
+    untuned: QuickLab, alice: AirflowSession, active: str
+) -> None:
+    from kafka_dr.clusters import Acl, AclOperation, AclPermission, PatternType, ResourceType
+    from support.configured_group import reached_as_admin
+
+    prefix = (ResourceType.TOPIC, "orders.", PatternType.PREFIXED)
+    extra = Acl(*prefix, "User:orders-app", AclOperation.ALTER, AclPermission.ALLOW)
+    standby = {"east": "west", "west": "east"}[active]
+    with reached_as_admin(untuned, standby) as admin:
+        admin.acls.add([extra])
+        run = alice.trigger("dr_config_sync")
+        with noticed_late(untuned, run):
+            fields = alice.fields("dr_config_sync", run)
+            assert alice.answer("dr_config_sync", run, "Approve", fields, mapped=0).status_code == 200
+        assert alice.ended("dr_config_sync", run) == "success", alice.tasks("dr_config_sync", run)
+        assert extra not in admin.acls.list()
+    assert alice.tries("dr_config_sync", run, "approval", mapped=0) > 1
+
+
 @pytest.mark.parametrize(
     ("option", "digest", "note"),
     [

@@ -14,6 +14,7 @@ from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 from kafka_dr.approvals.approval import ApprovalQuestion
 from kafka_dr.evidence.signing import SigningKey
 from kafka_dr.people import Person
+from kafka_dr_airflow.sensors.kept_answer import kept_answer
 from kafka_dr_airflow.sensors.manual_approval import DIGEST, REASON, ManualApprovalSensor, given_answer
 
 AT = datetime(2026, 11, 20, 3, 5, tzinfo=UTC)
@@ -136,3 +137,10 @@ def test_a_digest_that_is_missing_stays_missing(typed: Any) -> None:
 
 def test_an_answer_that_names_nobody_is_nobodys() -> None:
     assert given_answer({**YES, "responded_by_user": None}, approve="Approve").responder == "nobody named"
+
+
+def test_without_the_connection_to_airflows_api_a_later_try_says_so() -> None:
+    ti = SimpleNamespace(dag_id="d", run_id="r", task_id="approval", map_index=-1, try_number=2)
+    assert kept_answer(ti) == (
+        "Airflow has no connection kafka_dr_airflow_api, with which this task would look for its answer"
+    )
