@@ -49,7 +49,9 @@ def real(lab: Lab, topic: str) -> Iterator[KafkaCluster]:
 def in_memory(topic: str) -> KafkaCluster:
     p = TopicPartition(topic, 0)
     records = [each for each in numbered(topic, range(10)) if each.offset != 5]
-    return MemoryCluster("west", "W", {topic: [records]}, open_from={p: 7}, aborted={p: (3, 4)}).as_kafka
+    return MemoryCluster(
+        "west", "W", {topic: [records]}, open_from={p: 7}, opened={p: (7, 8)}, aborted={p: (3, 4)}
+    ).as_kafka
 
 
 @pytest.fixture(params=["memory", pytest.param("real", marks=pytest.mark.kafka)])
@@ -71,3 +73,20 @@ def test_only_who_reads_everything_sees_aborted_records_and_those_of_open_transa
     assert [each.offset for each in cluster.log.read({p: OffsetRange(0, 7)})] == [0, 1, 2, 6]
     everything = cluster.log.read({p: OffsetRange(0, 10)}, isolation="read_uncommitted")
     assert [each.offset for each in everything] == [0, 1, 2, 3, 4, 6, 7, 8, 9]
+
+
+def test_what_an_open_transaction_holds_back_is_counted_apart_from_what_it_may_abort(
+    written: tuple[KafkaCluster, TopicPartition],
+) -> None:
+    cluster, p = written
+    found = cluster.held_back.look([p])
+    held = found.partitions[p]
+    assert (held.offsets, held.not_read) == (OffsetRange(7, 10), 0)
+    assert held.acknowledged == (OffsetRange(9, 10),)
+    assert held.open_ranges == (OffsetRange(7, 9),)
+    assert held.oldest_ms == next(cluster.log.read({p: OffsetRange(9, 10)}, isolation="read_uncommitted")).timestamp_ms
+    [holder] = found.holders
+    assert holder.transactional_id is not None
+    assert holder.transactional_id.endswith("-open")
+    said = "1 acknowledged record and 2 records that may still be aborted are held back by the open transaction of "
+    assert found.sentence == f"{said}{holder}"

@@ -21,6 +21,7 @@ from kafka_dr.clusters import (
 from kafka_dr.clusters.configs import Described, Overview
 from kafka_dr.clusters.configuration import ConfigValue, Origin, TopicLayout
 from kafka_dr.clusters.group_kinds import ListedGroup
+from kafka_dr.clusters.held_back import BatchHeader, HeldBackLook, Holder, classified
 from kafka_dr.clusters.streams_groups import StreamsTopology
 from kafka_dr.errors import KafkaDrError
 
@@ -33,6 +34,7 @@ class MemoryCluster:
     :param hidden: topics that the principal may not see
     :param settings_hidden: whether it may not see settings
     :param open_from: by partition, the offset from which an open transaction hides the log
+    :param opened: by partition, the offsets of records of that transaction
     :param kinds: of the groups that are none of consumers
     :param members: by group, its assignor and its members, each as client id and host
     :param groups_hidden: groups whose offsets, members and topics the principal may not see
@@ -47,6 +49,7 @@ class MemoryCluster:
     hidden: Collection[str] = ()
     settings_hidden: bool = False
     open_from: Mapping[TopicPartition, int] = field(default_factory=dict)
+    opened: Mapping[TopicPartition, Collection[int]] = field(default_factory=dict)
     kinds: Mapping[str, ListedGroup] = field(default_factory=dict)
     members: Mapping[str, tuple[str, tuple[str, ...]]] = field(default_factory=dict)
     groups_hidden: Collection[str] = ()
@@ -67,6 +70,10 @@ class MemoryCluster:
 
     @property
     def log(self) -> MemoryCluster:
+        return self
+
+    @property
+    def held_back(self) -> MemoryCluster:
         return self
 
     @property
@@ -117,6 +124,19 @@ class MemoryCluster:
 
     def last_stable_offsets(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
         return {p: min(end, self.open_from.get(p, end)) for p, end in self.high_watermarks(partitions).items()}
+
+    def look(self, partitions: Iterable[TopicPartition]) -> HeldBackLook:
+        ends, stable = self.high_watermarks(wanted := set(partitions)), self.last_stable_offsets(wanted)
+        ranges = {p: OffsetRange(stable[p], end) for p, end in ends.items() if stable[p] < end}
+        found = {p: classified(offsets, self._headers(p, offsets)) for p, offsets in ranges.items()}
+        return HeldBackLook(stable, found, (Holder(1, "in-memory-open", None),) if found else ())
+
+    def _headers(self, p: TopicPartition, offsets: OffsetRange) -> Iterator[BatchHeader]:
+        for each in (r for r in self._records(p) if r.offset in offsets):
+            opened = each.offset in self.opened.get(p, ())
+            yield BatchHeader(
+                OffsetRange(each.offset, each.offset + 1), 1 if opened else None, first_ms=each.timestamp_ms
+            )
 
     def read(
         self, ranges: Mapping[TopicPartition, OffsetRange], *, isolation: str = "read_committed", **_: Any

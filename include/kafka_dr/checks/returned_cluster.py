@@ -71,9 +71,12 @@ def count_uncopied(
 
 
 def count_on_returned(context: GroupContext, cluster: str, journal: Mapping[str, Any]) -> UncopiedRecords:
-    """Read the last stable offsets of a returned and fenced cluster, and compare them with what the run journaled."""
+    """Read the log ends of a returned and fenced cluster, and compare them with what the run journaled.
+
+    These are the high watermarks: an acknowledged record may be after a transaction that nobody could end yet.
+    """
     topics, partitions = context.operator(cluster).topics, context.partitions(cluster)
-    ends, starts = topics.last_stable_offsets(partitions), topics.log_starts(partitions)
+    ends, starts = topics.high_watermarks(partitions), topics.log_starts(partitions)
     opened = _moment(journal.get("opened"))
     opening = None
     if opened is not None:

@@ -15,6 +15,7 @@ from kafka_dr.clusters.group_coordinators import GroupCoordinators
 from kafka_dr.clusters.group_kinds import GroupKinds
 from kafka_dr.clusters.group_reading import GroupReading
 from kafka_dr.clusters.groups import Groups
+from kafka_dr.clusters.held_back import HeldBackRecords
 from kafka_dr.clusters.log import Log
 from kafka_dr.clusters.offsets_by_time import OffsetsByTime
 from kafka_dr.clusters.read_permission import ReadPermission
@@ -57,6 +58,7 @@ class KafkaCluster:
         self.topics = topics or Topics(self._session)
         self.offsets_by_time = OffsetsByTime(self._session)
         self.log = Log(self._session)
+        self.held_back = HeldBackRecords(self._session, self.topics)
         self.writing = Writing(self._session)
         self.write_permission = WritePermission(self._session)
         self.transactions = Transactions(self._session)

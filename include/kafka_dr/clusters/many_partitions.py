@@ -40,7 +40,7 @@ def once_led(ask: Callable[[], T]) -> T:
 
 
 @dataclass(frozen=True, slots=True)
-class _Leader:
+class Leader:
     """The broker that leads a partition; its epoch keeps a broker from answering that does so no longer."""
 
     broker: int
@@ -55,7 +55,7 @@ class ManyPartitions:
 
     def __init__(self, session: ClusterSession) -> None:
         self._session = session
-        self._leaders: dict[TopicPartition, _Leader] = {}
+        self._leaders: dict[TopicPartition, Leader] = {}
         self._lock = Lock()
 
     def metadata(self, names: Collection[str], doing: str, *, since: int = 4) -> Any:
@@ -77,7 +77,7 @@ class ManyPartitions:
         :raises StaleMetadata: a partition has no leader, or another one than was known: the next call looks again
         """
         led: dict[int, list[tuple[TopicPartition, int, int]]] = {}
-        for partition, leader in self._leaders_of(times, doing).items():
+        for partition, leader in self.leaders_of(times, doing).items():
             led.setdefault(leader.broker, []).append((partition, leader.epoch, times[partition]))
         try:
             answers = ask_all(lambda broker: self._of_leader(broker, led[broker], isolation, doing), led)
@@ -87,7 +87,11 @@ class ManyPartitions:
             raise
         return {partition: offset for answer in answers.values() for partition, offset in answer.items()}
 
-    def _leaders_of(self, partitions: Collection[TopicPartition], doing: str) -> dict[TopicPartition, _Leader]:
+    def leaders_of(self, partitions: Collection[TopicPartition], doing: str) -> dict[TopicPartition, Leader]:
+        """Return who leads each partition, as it is known or looked up.
+
+        :raises StaleMetadata: one of them has no leader
+        """
         with self._lock:
             known = {p: self._leaders[p] for p in partitions if p in self._leaders}
         if unknown := {p.topic for p in partitions if p not in known}:
@@ -96,14 +100,14 @@ class ManyPartitions:
             raise StaleMetadata(f"{self._session.label}: could not {doing}: no leader is known of {missing}")
         return {p: known[p] for p in partitions}
 
-    def _look_up(self, topics: Collection[str], doing: str) -> dict[TopicPartition, _Leader]:
-        found: dict[TopicPartition, _Leader] = {}
+    def _look_up(self, topics: Collection[str], doing: str) -> dict[TopicPartition, Leader]:
+        found: dict[TopicPartition, Leader] = {}
         for topic in self.metadata(topics, doing, since=_WITH_EPOCHS):
             if topic.error_code == KafkaError.TOPIC_AUTHORIZATION_FAILED:
                 raise self._session.error(topic.error_code, None, doing)  # type: ignore[misc]  # it is an error
             for row in topic.partitions:
                 if row.leader_id >= 0:
-                    leader = _Leader(row.leader_id, row.leader_epoch)
+                    leader = Leader(row.leader_id, row.leader_epoch)
                     found[TopicPartition(topic.name, row.partition_index)] = leader
         with self._lock:
             self._leaders |= found

@@ -123,7 +123,8 @@ def _first_writes(run: Run, busy: Collection[TopicPartition], *, until: float) -
     def look() -> dict[TopicPartition, float]:
         now = topics.high_watermarks(ends.keys() - found.keys())
         grown = {p: OffsetRange(ends[p], min(end, ends[p] + _LOOK_BACK)) for p, end in now.items() if end > ends[p]}
-        for record in log.read(grown):
+        # A write counts that is part of an open transaction: readers of committed records would wait for its end.
+        for record in log.read(grown, isolation="read_uncommitted"):
             found.setdefault(record.topic_partition, record.timestamp_ms / 1000)
         return found
 

@@ -3,18 +3,46 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from kafka_dr.audit import Verified
 from kafka_dr.clusters import OffsetRange, Record, TopicPartition
-from kafka_dr.group_offsets.live_verification import ARRIVAL_SECONDS, still_missing
+from kafka_dr.clusters.held_back import END_IT, HeldBackLook
+from kafka_dr.group_offsets.live_verification import ARRIVAL_SECONDS, NearHead, still_missing
 from kafka_dr.outcomes import Check
 from kafka_dr.runs.run import Run
 
 NAME = "copied_in_time"
 
 
-def copied_in_time(run: Run, ends: Mapping[TopicPartition, int], verified: Mapping[TopicPartition, Verified]) -> Check:
-    """Return whether the first record after the verified frontier is young enough, in every partition.
+def copied_in_time(run: Run, near: NearHead) -> Check:
+    """Return whether the first record that is not known to be on the target is young enough, in every partition.
+
+    That is the first one after the verified frontier, or the oldest acknowledged one that an open transaction holds
+    back.
+    """
+    return _with_held_back(run, _committed_in_time(run, near.ends, near.verified), near.held)
+
+
+def _with_held_back(run: Run, committed: Check, held: HeldBackLook) -> Check:
+    if not held.sentence:
+        return committed
+    said = f"{held.sentence}, so it is not on {run.target}"
+    if committed.outcome != "ok" or not (held.acknowledged or held.not_read):
+        return replace(committed, detail=f"{committed.detail}; {said}")
+    limit, age = run.group.thresholds.max_lag_seconds, held.age_seconds(run.clock.now())
+    if age is None:
+        return Check(NAME, "unknown", f"{said}; for how long is not known: {END_IT}")
+    facts, waited = {"seconds": round(age, 3)}, f"{said}, for up to {age:.3g} s"
+    if age > limit:
+        return Check(NAME, "failed", f"{waited}; {limit:g} s are allowed (thresholds.max_lag_seconds): {END_IT}", facts)
+    return Check(NAME, "ok", f"{waited}, {limit:g} s are allowed; {committed.detail}", facts)
+
+
+def _committed_in_time(
+    run: Run, ends: Mapping[TopicPartition, int], verified: Mapping[TopicPartition, Verified]
+) -> Check:
+    """Judge what readers of committed records get.
 
     The records' own timestamps decide, because the number of records says little about their age. A record that looks
     old may have been written a moment ago with an old timestamp. So the flow is asked again: a record that it copies at
@@ -26,7 +54,7 @@ def copied_in_time(run: Run, ends: Mapping[TopicPartition, int], verified: Mappi
     unverified = {p: OffsetRange(found.source_offset, ends[p]) for p, found in verified.items() if p in ends}
     waiting = _first_of_each(run, {p: wanted for p, wanted in unverified.items() if len(wanted)})
     if not waiting:
-        return Check(NAME, "ok", f"every record that {run.source} held a moment ago is on {run.target}")
+        return Check(NAME, "ok", f"every record that could be copied from {run.source} a moment ago is on {run.target}")
     limit, now = run.group.thresholds.max_lag_seconds, run.clock.now().timestamp()
     late = [record for record in waiting if now - record.timestamp_ms / 1000 > limit]
     if late and not (late := _not_passed_soon(run, late)):

@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from kafka_dr.clusters import NotFound, OffsetRange, TopicPartition
+from kafka_dr.clusters.held_back import held_back_in_words
 from kafka_dr.errors import KafkaDrError, NeedsPerson
 from kafka_dr.group_offsets import other_topics, remembered_positions, unmovable_groups
 from kafka_dr.group_offsets.left_to_do import read_share_starts
@@ -33,16 +34,24 @@ _SETTLE_SECONDS = 1.0
 _SCHEMA_VERSION = 1
 
 
+#: Offsets by partition, as ranges that rise.
+HeldRanges = Mapping[TopicPartition, tuple[OffsetRange, ...]]
+
+
 @dataclass(frozen=True, slots=True)
 class LastLook:
     """What was seen of the active cluster.
 
     :param epoch: of the register, whose active cluster this is
     :param at: when, aware: everything here is from that moment or shortly after it
-    :param ends: last stable offset by partition
+    :param ends: high watermark by partition: acknowledged records may be after an open transaction
     :param groups: what groups had committed there, next to read
-    :param waiting: offsets of records that were not copied yet, by partition
-    :param uncounted: partitions in which more records may wait: the flow has no offset there, or too many offsets wait
+    :param waiting: offsets of records that were not copied yet, by partition, up to the last stable offset
+    :param uncounted: partitions in which more records may wait: the flow has no offset there, too many offsets wait, or
+        what an open transaction holds back could not be read
+    :param held_back: ranges of acknowledged records that an open transaction kept from being copied, by partition
+    :param undecided: ranges of records of open transactions, by partition: lost only if they are not aborted
+    :param held_by: whose transactions those are and since when, in words
     :param share_starts: where the state of share groups begins, next to read
     :param streams: the group's Kafka Streams applications
     :param more_than_offsets: groups that an offset alone does not move, a sentence each
@@ -61,17 +70,34 @@ class LastLook:
     uncounted: frozenset[TopicPartition] = frozenset()
     share_starts: Committed = field(default_factory=dict)
     streams: tuple[StreamsApplication, ...] = ()
+    held_back: HeldRanges = field(default_factory=dict)
+    undecided: HeldRanges = field(default_factory=dict)
+    held_by: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.at.tzinfo is None:
             raise ValueError(f"the look is stamped {self.at}, which has no time zone: pass an aware datetime")
+
+    @property
+    def not_copied(self) -> int:
+        """How many records were seen that were not copied then; those that may still be aborted are not among them."""
+        return sum(map(len, self.waiting.values())) + _beyond(self.held_back, None)
 
     def certainly_lost(self, copied: Mapping[TopicPartition, int]) -> int:
         """Count records that were seen and not copied: at least so many are missing on the target.
 
         :param copied: next to copy, by partition, when the flow ended; a partition that is not in it does not count
         """
-        return sum(sum(1 for offset in seen if offset >= copied[p]) for p, seen in self.waiting.items() if p in copied)
+        waited = sum(sum(offset >= copied[p] for offset in seen) for p, seen in self.waiting.items() if p in copied)
+        return waited + _beyond(self.held_back, copied)
+
+    def held_in_words(self, copied: Mapping[TopicPartition, int] | None = None) -> str:
+        """Say what open transactions held back, and whose they are; empty if nothing was.
+
+        :param copied: as above; ``None``: as of the look
+        """
+        certain, undecided = (_beyond(each, copied) for each in (self.held_back, self.undecided))
+        return held_back_in_words(certain, undecided, 0, self.held_by)
 
     def not_known_of(self, copied: Mapping[TopicPartition, int]) -> frozenset[TopicPartition]:
         """Return the partitions of which :meth:`certainly_lost` does not count everything that was there.
@@ -79,7 +105,7 @@ class LastLook:
         :param copied: as above
         """
         beyond = {p for p in self.uncounted if p not in copied or copied[p] < self.ends[p]}
-        return frozenset(beyond | {p for p in self.waiting if p not in copied})
+        return frozenset(beyond | {p for p in (*self.waiting, *self.held_back) if p not in copied})
 
 
 class FileLookStore:
@@ -154,16 +180,18 @@ def _seen(context: GroupContext, flow: Flow, *, epoch: int) -> LastLook:
     source = context.operator(flow.source)
     at: datetime = context.clock.now()
     groups = source.groups.offsets(context.moved_groups(flow.source), require_stable=False)
-    ends = source.topics.last_stable_offsets(context.partitions(flow.source))
+    held = source.held_back.look(context.partitions(flow.source))
+    ends = held.ends
     try:
         copied = remembered_positions.crossed(context, flow)
     except NotFound:
         copied = {}
     starts = source.topics.log_starts(ends)
-    tails = {p: OffsetRange(max(starts[p], min(copied[p], end)), end) for p, end in ends.items() if p in copied}
+    tails = {p: OffsetRange(max(starts[p], min(copied[p], end)), end) for p, end in held.stable.items() if p in copied}
     uncounted = {p for p, end in ends.items() if p not in copied and end > starts[p]}
     short = shortened({p: tail for p, tail in tails.items() if len(tail)})
     uncounted |= {p for p, tail in short.items() if len(tail) < len(tails[p])}
+    uncounted |= {p for p, each in held.partitions.items() if each.not_read}
     waiting: dict[TopicPartition, list[int]] = {}
     for record in source.log.read(short):
         waiting.setdefault(record.topic_partition, []).append(record.offset)
@@ -184,6 +212,21 @@ def _seen(context: GroupContext, flow: Flow, *, epoch: int) -> LastLook:
         elsewhere=beyond.rows,
         elsewhere_unknown=beyond.unknown,
         uncounted=frozenset(uncounted),
+        held_back={p: each.acknowledged for p, each in held.partitions.items() if each.acknowledged},
+        undecided={p: each.open_ranges for p, each in held.partitions.items() if each.undecided},
+        held_by=held.held_by,
+    )
+
+
+def _beyond(held: HeldRanges, copied: Mapping[TopicPartition, int] | None) -> int:
+    """Count the offsets that are not copied; a partition of which that is not known does not count."""
+    if copied is None:
+        return sum(len(each) for ranges in held.values() for each in ranges)
+    return sum(
+        each.end - min(max(each.start, copied[p]), each.end)
+        for p, ranges in held.items()
+        if p in copied
+        for each in ranges
     )
 
 
@@ -223,6 +266,9 @@ def _to_json(look: LastLook) -> dict[str, Any]:
         "elsewhere": None if look.elsewhere is None else [each.to_json() for each in look.elsewhere],
         "elsewhere_unknown": look.elsewhere_unknown,
         "uncounted": [[p.topic, p.partition] for p in sorted(look.uncounted)],
+        "held_back": _ranges_to_json(look.held_back),
+        "undecided": _ranges_to_json(look.undecided),
+        "held_by": look.held_by,
     }
 
 
@@ -244,4 +290,18 @@ def _from_json(content: Any) -> LastLook:
         elsewhere=None if elsewhere is None else tuple(map(Elsewhere.from_json, elsewhere)),
         elsewhere_unknown=tuple(map(str, content.get("elsewhere_unknown", ()))),
         uncounted=frozenset(TopicPartition(str(topic), int(number)) for topic, number in content.get("uncounted", ())),
+        held_back=_ranges_from_json(content.get("held_back", ())),
+        undecided=_ranges_from_json(content.get("undecided", ())),
+        held_by=tuple(map(str, content.get("held_by", ()))),
     )
+
+
+def _ranges_to_json(held: HeldRanges) -> list[list[Any]]:
+    return [[p.topic, p.partition, [[each.start, each.end] for each in ranges]] for p, ranges in sorted(held.items())]
+
+
+def _ranges_from_json(rows: Any) -> HeldRanges:
+    return {
+        TopicPartition(str(topic), int(number)): tuple(OffsetRange(int(start), int(end)) for start, end in ranges)
+        for topic, number, ranges in rows
+    }

@@ -9,6 +9,7 @@ from typing import TypeVar
 from kafka_dr.audit import STAMPING, FindingKind, Frontier, Verified, may_still_come, stamped_topics, times_lost
 from kafka_dr.clock import Clock
 from kafka_dr.clusters import TopicPartition
+from kafka_dr.clusters.held_back import HeldBackLook
 from kafka_dr.group_offsets import verification
 from kafka_dr.outcomes import Check
 from kafka_dr.replication import ConnectorNotFound
@@ -40,17 +41,20 @@ class NearHead:
     :param ends: those ends, next to read
     :param verified: by partition; what is not copied yet is no finding
     :param not_copied_yet: source offsets that were still to be copied, or still hidden on the target, by partition
+    :param held: what open transactions on the source keep from being copied, after those ends
     """
 
     ends: Ends
     verified: Mapping[TopicPartition, Verified]
     not_copied_yet: Mapping[TopicPartition, int] = field(default_factory=dict)
+    held: HeldBackLook = field(default_factory=HeldBackLook)
 
 
 def advance(run: Run) -> NearHead:
     """Verify up to the source's ends of this moment, as far as the flow gets there within a short time."""
-    ends = run.operator(run.source).topics.last_stable_offsets(run.partitions(run.source))
-    return look(ends, verification.frontier(run), lambda short: _reached(run, short), clock=run.clock)
+    held = run.operator(run.source).held_back.look(run.partitions(run.source))
+    near = look(held.stable, verification.frontier(run), lambda short: _reached(run, short), clock=run.clock)
+    return replace(near, held=held)
 
 
 def look(
@@ -135,11 +139,14 @@ def judge_tail(run: Run, near: NearHead) -> Check:
     if findings:
         return Check("content_verified", "failed", "; ".join(str(finding) for finding in findings[:3]))
     left = sum(max(0, end - near.verified[p].source_offset) for p, end in near.ends.items() if p in near.verified)
-    limit, waiting = run.group.thresholds.max_tail_records, sum(near.not_copied_yet.values())
+    limit, waiting = run.group.thresholds.max_tail_records, sum(near.not_copied_yet.values()) + near.held.offsets
+    left += near.held.offsets
     yet = f", {waiting:,} of them not copied yet" if waiting else ""
     said = f"at most {left:,} records are left to verify{yet}; {limit:,} are allowed"
     if left > limit:
         said += " (thresholds.max_tail_records): let the flow catch up, and try again"
+    if near.held.sentence:
+        said += f". {near.held.sentence}"
     if lost := _times_lost(run, near):
         said += f". {lost}"
     facts = {"tail_records": left, "not_copied_yet": waiting}

@@ -18,10 +18,11 @@ class Moving:
     """What two looks at a flow's positions say.
 
     :param verdict: ``moves``: all that waited has advanced; ``idle``: nothing waited; ``stuck``: something waited and
-        did not advance; ``unknown``: the looks say nothing
+        did not advance; ``waits``: what is left waits for the end of open transactions; ``unknown``: the looks say
+        nothing
     """
 
-    verdict: Literal["moves", "idle", "stuck", "unknown"]
+    verdict: Literal["moves", "idle", "waits", "stuck", "unknown"]
     detail: str
 
 

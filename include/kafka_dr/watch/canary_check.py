@@ -83,15 +83,16 @@ def _send(context: GroupContext, state: RegisterState) -> CanaryReport:
 
 
 def _last_look(seen: LastLook) -> str:
-    waiting, said = sum(map(len, seen.waiting.values())), f"last look recorded: committed offsets of {len(seen.groups)}"
+    waiting, said = seen.not_copied, f"last look recorded: committed offsets of {len(seen.groups)}"
+    held = f"; {words}" if (words := seen.held_in_words()) else ""
     if not seen.uncounted:
-        return f"{said} groups, {waiting} records not copied yet"
+        return f"{said} groups, {waiting} records not copied yet{held}"
     found = sorted(seen.uncounted)
     shown = f"{', '.join(map(str, found[:_SHOWN]))}{' …' if len(found) > _SHOWN else ''}"
     known = f"at least {waiting} records not copied yet" if waiting else "how many records are not copied is not known"
     return (
         f"{said} groups; {known}: in {len(found)} of {len(seen.ends)} partitions ({shown}) the flow has no offset, or "
-        "too many records wait to be counted: see dr_flows and dr_lag_audit"
+        f"too many records wait to be counted: see dr_flows and dr_lag_audit{held}"
     )
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from itertools import permutations
 
+from kafka_dr.clusters.held_back import END_IT, HeldBackLook
 from kafka_dr.errors import Refused
 from kafka_dr.fencing import plan
 from kafka_dr.register import RegisterState
@@ -26,7 +28,13 @@ _START_SECONDS = 20.0
 _TURN_SECONDS = 20.0
 #: How many topics one sentence names.
 _MOST_NAMED = 5
-_OUTCOMES: dict[str, WatchOutcome] = {"moves": "ok", "idle": "ok", "stuck": "failed", "unknown": "unknown"}
+_OUTCOMES: dict[str, WatchOutcome] = {
+    "moves": "ok",
+    "idle": "ok",
+    "waits": "ok",
+    "stuck": "failed",
+    "unknown": "unknown",
+}
 
 
 def reconcile_flows(group: str, clients: Clients) -> WatchResult:
@@ -143,6 +151,23 @@ def _carry_out(context: GroupContext, change: FlowChange, seed: FlowSeed | None,
             context.clients.connect(change.flow.target).restart_failed(change.flow.connector)
 
 
+def with_held_back(moving: Moving, held: HeldBackLook, now: datetime, *, limit: float) -> Moving:
+    """Add what open transactions hold back, which no flow may copy; an acknowledged record may not wait for too long.
+
+    :param limit: for how many seconds
+    """
+    if not held.sentence:
+        return moving
+    if moving.verdict in ("stuck", "unknown"):
+        return Moving(moving.verdict, f"{moving.detail}; {held.sentence}")
+    more = "" if moving.verdict == "idle" else f". What is not held back {moving.verdict}: {moving.detail}"
+    if (held.acknowledged or held.not_read) and ((age := held.age_seconds(now)) is None or age > limit):
+        waited = "for an unknown time" if age is None else f"for up to {age:.0f} s"
+        todo = f"{limit:g} s are allowed (thresholds.max_lag_seconds): {END_IT}"
+        return Moving("stuck" if age is not None else "unknown", f"{held.sentence}, {waited}; {todo}{more}")
+    return Moving("waits", f"{held.sentence}; they are copied when it ends{more}")
+
+
 def _progress(context: GroupContext, state: RegisterState, *, patience: float) -> Moving:
     """Judge the flow by its progress between two reads; right after a start, by the first reads that show some."""
     clock, source, replicator = (
@@ -153,16 +178,17 @@ def _progress(context: GroupContext, state: RegisterState, *, patience: float) -
 
     def moving() -> Moving:
         before = replicator.positions()
-        ends = data_ends(source, before, source.topics.last_stable_offsets(context.partitions(state.active)))
+        held = source.held_back.look(context.partitions(state.active))
+        ends = data_ends(source, before, held.stable)
         clock.sleep(_LOOK_SECONDS)
         verdict = flow_moves_in_turns(
             before, replicator.positions, ends, clock=clock, seconds=_TURN_SECONDS, pause_seconds=_LOOK_SECONDS
         )
         status = replicator.status()
         if status.state != "running":
-            return Moving("stuck", f"{replicator.flow.connector} is {status.state} {status.detail}".rstrip())
-        return verdict
+            verdict = Moving("stuck", f"{replicator.flow.connector} is {status.state} {status.detail}".rstrip())
+        return with_held_back(verdict, held, clock.now(), limit=context.group.thresholds.max_lag_seconds)
 
     return wait_until(
-        moving, lambda found: found.verdict in ("moves", "idle"), clock=clock, seconds=patience, pause_seconds=0
+        moving, lambda found: found.verdict not in ("stuck", "unknown"), clock=clock, seconds=patience, pause_seconds=0
     )

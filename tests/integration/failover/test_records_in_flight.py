@@ -95,7 +95,7 @@ def test_a_record_that_bears_an_old_time_is_late_only_if_the_flow_does_not_take_
         replicator.wait_stopped(30)
         client.writing.append(NewRecord(p, b"old", b"", timestamp_ms=an_hour_ago) for p in group.at(0, 0))
         near = live_verification.advance(run)
-        stopped = copy_age.copied_in_time(run, near.ends, near.verified)
+        stopped = copy_age.copied_in_time(run, near)
         resumed = Timer(0.3, replicator.resume)
         never = fence_source.never_replicated(run, run.partitions("east"))
         # On a loaded machine it takes longer to start a flow than to copy a record.
@@ -105,7 +105,7 @@ def test_a_record_that_bears_an_old_time_is_late_only_if_the_flow_does_not_take_
         # The first record of a partition is in flight: the fence does not call that partition never replicated.
         soon = fence_source.never_replicated(run, run.partitions("east"))
         resumed.join()
-        passed = copy_age.copied_in_time(run, near.ends, near.verified)
+        passed = copy_age.copied_in_time(run, near)
         tail = live_verification.judge_tail(run, near)
     assert "2 records are left to verify, 2 of them not copied yet" in tail.detail
     assert (tail.outcome, tail.facts) == ("ok", {"tail_records": 2, "not_copied_yet": 2})

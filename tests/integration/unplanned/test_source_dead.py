@@ -9,6 +9,7 @@ from kafka_dr.runs.request import StepName
 from kafka_dr.topology import GroupsPolicy
 from support.command_line import CommandLine, read_until
 from support.disaster import Disaster
+from support.held_back import held_back
 
 pytestmark = pytest.mark.kafka
 
@@ -72,6 +73,24 @@ def test_a_source_and_a_connect_that_hang_are_not_waited_for_and_later_writes_to
     placed = {row["group"]: row["reason"] for row in records[StepName.CUT_OVER_GROUPS].facts["groups"]}
     assert "from the earliest record on" in placed[slow]
     assert "from the end on" in placed[head]
+
+
+def test_records_that_an_open_transaction_held_back_are_part_of_the_stated_loss(
+    disaster: Disaster,
+) -> None:
+    group, [place] = disaster.group, disaster.group.at(0)
+    with held_back(group.protection, "east", 200) as transactional_id:
+        disaster.look()
+        with disaster.hanging(disaster.broker):
+            records = disaster.go(StepName.REPORT)
+    stated = records[StepName.GATHER_EVIDENCE].facts["measurements"]["predicted_loss"]
+    said = "200 acknowledged records and 1 record that may still be aborted are held back by the open transaction of"
+    assert stated["at_least_records"] == 200
+    assert stated["held_back"].startswith(f"{said} {transactional_id} since ")
+    assert records[StepName.REPORT].facts["predicted_loss"] == stated
+    # Once the source is back and the transaction has ended, a plain client reads what is missing.
+    group.wait_answering()
+    assert len(group.contents("east")[place]) - len(group.contents("west")[place]) == 200
 
 
 @pytest.mark.long

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 
-from kafka_dr.checks.returned_cluster import _frontier, count_uncopied
+from kafka_dr.checks.returned_cluster import _frontier, count_on_returned, count_uncopied
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.errors import NeedsPerson
+from support.memory_cluster import MemoryCluster, numbered
 
 ONE, TWO = TopicPartition("orders.payments", 0), TopicPartition("orders.payments", 1)
 
@@ -35,3 +39,11 @@ def test_the_frontier_is_known_by_content_or_by_the_offsets_committed_with_the_c
 def test_a_fact_that_cannot_be_read_is_refused() -> None:
     with pytest.raises(NeedsPerson):
         _frontier({"rows": []})
+
+
+def test_a_transaction_that_nobody_could_end_hides_no_record_from_the_count() -> None:
+    east = MemoryCluster("east", "E", {ONE.topic: [numbered(ONE.topic, range(50)), []]}, open_from={ONE: 20})
+    context: Any = SimpleNamespace(operator=lambda _: east, partitions=lambda _: [ONE, TWO])
+    journal = {"unverified": {"frontier": [], "crossed": [[ONE.topic, 0, 20]]}}
+    found = count_on_returned(context, "east", journal)
+    assert (found.ends[ONE], found.beyond_frontier) == (50, 30)

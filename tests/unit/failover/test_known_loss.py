@@ -12,7 +12,7 @@ from typing import Any, cast
 from kafka_dr.failover.unplanned.last_known import loss
 from kafka_dr.failover.unplanned.question import loss_sentence
 from kafka_dr.group_offsets.last_look import FileLookStore, LastLook
-from kafka_dr.positions import TopicPartition
+from kafka_dr.positions import OffsetRange, TopicPartition
 from kafka_dr.runs.run import Run
 
 P, Q = TopicPartition("orders.payments", 0), TopicPartition("orders.payments", 1)
@@ -48,3 +48,28 @@ def test_what_was_counted_is_known_to_be_none(tmp_path: Path) -> None:
     found = lost(tmp_path, replace(BLIND, uncounted=frozenset()), {P: 2000, Q: 10})
     assert found["at_least_records"] == 0
     assert loss_sentence(found).endswith("unknown after")
+
+
+def test_what_an_open_transaction_held_back_is_part_of_the_loss_and_is_said_with_its_holder(tmp_path: Path) -> None:
+    held = replace(
+        BLIND,
+        ends={P: 2231, Q: 10},
+        uncounted=frozenset(),
+        held_back={P: (OffsetRange(2001, 2201),)},
+        undecided={P: (OffsetRange(2000, 2001),)},
+        held_by=("orders-sink since 2026-11-20 02:58:00 UTC",),
+    )
+    found = lost(tmp_path, held, {P: 2000, Q: 10})
+    assert found["at_least_records"] == 200
+    said = (
+        "200 acknowledged records and 1 record that may still be aborted are held back by the open transaction of "
+        "orders-sink since 2026-11-20 02:58:00 UTC"
+    )
+    assert said in loss_sentence(found)
+    assert said in found["reason"]
+    assert "held_back" not in lost(tmp_path, held, {P: 2231, Q: 10}), "all of it was copied before the source was lost"
+
+
+def test_where_nobody_could_read_what_is_held_back_the_loss_is_not_known(tmp_path: Path) -> None:
+    found = lost(tmp_path, replace(BLIND, ends={P: 2231, Q: 10}, uncounted=frozenset({P})), {P: 2000, Q: 10})
+    assert found["at_least_records"] is None

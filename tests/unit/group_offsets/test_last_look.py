@@ -16,10 +16,24 @@ from kafka_dr.readers import StreamsApplication
 AT = datetime(2026, 11, 20, 3, tzinfo=UTC)
 P, Q = TopicPartition("orders.payments", 0), TopicPartition("orders.payments", 1)
 LOOK = LastLook(
-    4, AT, {P: 12, Q: 7}, {"orders-a": {P: 9}, "orders-b": {}}, {P: (9, 11), Q: (6,)}, ("orders-c shares",),
-    (Elsewhere("orders-a", "stock.items", {0: 3, 1: 0}, live=True),), ("orders-d is hidden",),
+    4,
+    AT,
+    {P: 12, Q: 7},
+    {"orders-a": {P: 9}, "orders-b": {}},
+    {P: (9, 11), Q: (6,)},
+    ("orders-c shares",),
+    (Elsewhere("orders-a", "stock.items", {0: 3, 1: 0}, live=True),),
+    ("orders-d is hidden",),
     share_starts={"orders-s": {P: 4}},
     streams=(StreamsApplication("orders-t", "as its members say", ("orders.payments",), ("orders-t-c-changelog",)),),
+)
+#: After the last committed records, a transaction of the sink holds back 30 records of others, and two of its own.
+HELD = replace(
+    LOOK,
+    ends={P: 44, Q: 7},
+    held_back={P: (OffsetRange(13, 40), OffsetRange(41, 44))},
+    undecided={P: (OffsetRange(12, 13), OffsetRange(40, 41))},
+    held_by=("orders-sink since 2026-11-20 02:58:00 UTC",),
 )  # fmt: skip
 
 
@@ -36,7 +50,7 @@ def test_a_look_of_the_former_version_says_nothing_of_what_is_read_elsewhere(tmp
     store, path = FileLookStore(tmp_path, "orders"), tmp_path / "last_looks" / "orders" / "east-to-west.json"
     store.write("east-to-west", LOOK)
     kept = json.loads(path.read_text())
-    later = ("elsewhere", "elsewhere_unknown", "share_starts", "streams")
+    later = ("elsewhere", "elsewhere_unknown", "share_starts", "streams", "held_back", "undecided", "held_by")
     path.write_text(json.dumps({key: each for key, each in kept.items() if key not in later}))
     found = store.read("east-to-west")
     assert found is not None
@@ -59,6 +73,25 @@ def test_what_was_seen_and_not_copied_is_certainly_lost() -> None:
     assert LOOK.certainly_lost({P: 12, Q: 7}) == 0
     # A partition does not count if it is not known what was copied of it.
     assert LOOK.certainly_lost({P: 0}) == 2
+
+
+def test_acknowledged_records_after_an_open_transaction_are_lost_and_its_own_only_perhaps() -> None:
+    assert HELD.not_copied == LOOK.not_copied + 30
+    assert HELD.certainly_lost({P: 12, Q: 7}) == 30
+    assert HELD.certainly_lost({P: 39, Q: 7}) == 4, "the flow has copied some of them since"
+    assert HELD.certainly_lost({Q: 6}) == 1
+    assert HELD.not_known_of({Q: 6}) == {P}
+    assert HELD.held_in_words({P: 44, Q: 7}) == ""
+    assert HELD.held_in_words({P: 41, Q: 7}) == (
+        "3 acknowledged records are held back by the open transaction of orders-sink since 2026-11-20 02:58:00 UTC"
+    )
+    assert HELD.held_in_words().startswith("30 acknowledged records and 2 records that may still be aborted are held")
+
+
+def test_a_look_keeps_what_was_held_back_and_who_held_it_back(tmp_path: Path) -> None:
+    store = FileLookStore(tmp_path, "orders")
+    store.write("east-to-west", HELD)
+    assert store.read("east-to-west") == HELD
 
 
 def test_what_was_not_counted_is_named_and_never_none() -> None:

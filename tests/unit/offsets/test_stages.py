@@ -65,6 +65,7 @@ class Target:
             settings=lambda topics, _keys: {topic: {} for topic in topics},
             log_starts=lambda partitions: dict.fromkeys(partitions, 0),
             high_watermarks=self._ends,
+            last_stable_offsets=lambda partitions: dict.fromkeys(partitions, 90),
         )
         self.offsets_by_time = SimpleNamespace(at_each=lambda asked: {})
         self.log = SimpleNamespace(read=lambda ranges: [])

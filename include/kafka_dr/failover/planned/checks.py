@@ -33,6 +33,7 @@ from kafka_dr.failover.planned.cut_over_groups import no_live_members
 from kafka_dr.fencing import plan
 from kafka_dr.group_offsets import copy_age, live_verification, other_topics, undeclared_readers, verification
 from kafka_dr.group_offsets.group_costs import CLASSES
+from kafka_dr.group_offsets.live_verification import NearHead
 from kafka_dr.group_offsets.offset_preview import offsets_check
 from kafka_dr.group_offsets.unmovable_groups import only_offsets_to_move
 from kafka_dr.named_rows import rows_of
@@ -163,16 +164,15 @@ def _copy(run: Run) -> tuple[Check, ...]:
     if run.clock.monotonic() - began > _LONG_SECONDS:
         # Groups have read on since, and what is approved has to hold when it is claimed.
         offsets = verification.offsets_now(run)
-    ends, verified = near.ends, near.verified
     return parallel.at_once(
-        lambda: _asked(run, "flow_moves", lambda run: _flow_moves(run, ends, verified))[0],
-        lambda: _asked(run, copy_age.NAME, lambda run: copy_age.copied_in_time(run, ends, verified))[0],
+        lambda: _asked(run, "flow_moves", lambda run: _flow_moves(run, near))[0],
+        lambda: _asked(run, copy_age.NAME, lambda run: copy_age.copied_in_time(run, near))[0],
         lambda: live_verification.judge_tail(run, near),
-        lambda: _positions_translate(run, verified, offsets),
+        lambda: _positions_translate(run, near.verified, offsets),
     )
 
 
-def _flow_moves(run: Run, ends: Mapping[TopicPartition, int], verified: Mapping[TopicPartition, Verified]) -> Check:
+def _flow_moves(run: Run, near: NearHead) -> Check:
     """Return whether the flow makes progress: all is copied, or its offsets advance wherever a record waits."""
     replicator = run.clients.replicator(run.flow)
     status = wait_until(
@@ -181,14 +181,11 @@ def _flow_moves(run: Run, ends: Mapping[TopicPartition, int], verified: Mapping[
     if status.state != "running":
         detail = f"{run.flow.connector} is {status.state} {status.detail}".rstrip()
         return Check.that("flow_moves", False, f"{detail}, expected running: run dr_flows, or look at the connector")
-    if all(found.finding is None and found.source_offset >= ends[p] for p, found in verified.items()):
-        return Check(
-            "flow_moves",
-            "ok",
-            f"every record that {len(ends)} partitions of {run.source} held a moment ago is on {run.target}",
-        )
+    if all(found.finding is None and found.source_offset >= near.ends[p] for p, found in near.verified.items()):
+        said = f"every record that could be copied from {len(near.ends)} partitions of {run.source} is on {run.target}"
+        return Check("flow_moves", "ok", f"{said}; {near.held.sentence}" if near.held.sentence else said)
     before = replicator.positions()
-    waiting = data_ends(run.clients.cluster(run.source, "audit"), before, ends)
+    waiting = data_ends(run.clients.cluster(run.source, "audit"), before, near.ends)
     verdict = wait_until(
         lambda: flow_moves(before, replicator.positions(), waiting),
         lambda found: found.verdict != "stuck",

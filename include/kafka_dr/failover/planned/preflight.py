@@ -40,11 +40,11 @@ def measured(run: Run) -> dict[str, Any]:
     Needs the answers of the checks in ``run.checks``.
     """
     partitions = run.partitions(run.source)
-    ends = run.operator(run.source).topics.last_stable_offsets(partitions)
+    held = run.operator(run.source).held_back.look(partitions)
     positions = run.clients.replicator(run.flow).positions()
     # If only transaction markers and aborted records are in between, no record waits to be copied.
-    with_data = data_ends(run.clients.cluster(run.source, "audit"), positions, ends)
-    uncopied = sum(max(0, end - positions.get(p, 0)) for p, end in with_data.items())
+    with_data = data_ends(run.clients.cluster(run.source, "audit"), positions, held.stable)
+    uncopied = held.offsets + sum(max(0, end - positions.get(p, 0)) for p, end in with_data.items())
     return {
         "partitions": len(partitions),
         "records_not_yet_copied_at_most": uncopied,

@@ -125,6 +125,8 @@ def loss(run: Run, copied: Offsets) -> dict[str, Any]:
         return {"at_least_records": None, "as_of": None, "reason": unknown}
     uncopied = sum(max(0, end - copied[p]) for p, end in seen.ends.items() if p in copied)
     said = f"these were seen on {run.source} and are not on {run.target}; what was written later is unknown"
+    if held := seen.held_in_words(copied):
+        said = f"{said}; when {run.source} was seen last, {held}"
     return {
         "at_least_records": least,
         "as_of": seen.at.isoformat(),
@@ -132,6 +134,7 @@ def loss(run: Run, copied: Offsets) -> dict[str, Any]:
         "offsets_behind_then": uncopied,
         "reason": f"{said}, and {unknown}" if unknown else said,
         **({"not_counted": unknown} if unknown else {}),
+        **({"held_back": held} if held else {}),
     }
 
 

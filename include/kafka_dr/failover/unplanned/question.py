@@ -57,7 +57,10 @@ def loss_sentence(loss: Mapping[str, Any]) -> str:
     if loss["at_least_records"] is None:
         return f"not known: {loss['reason']}"
     least = f"at least {loss['at_least_records']} records, as of {loss['as_of'][:19]} UTC; unknown after"
-    return f"{least}, and {loss['not_counted']}" if "not_counted" in loss else least
+    said = f"{least}, and {loss['not_counted']}" if "not_counted" in loss else least
+    if held := loss.get("held_back"):
+        return f"{said}. Of what was there then, {held}; the first number does not count what may still be aborted"
+    return said
 
 
 def _warnings(decision: Mapping[str, Any], seen: Mapping[str, Any]) -> list[str]:

@@ -104,16 +104,18 @@ def record_times(
 
     :param cluster: as audit
     :param held: what the cluster holds of each partition
-    :returns: without the offsets that no record follows closely
+    :returns: without the offsets that no record follows closely, or only one that an open transaction holds back
     """
     found: dict[PartitionOffset, int] = {}
+    stable = cluster.topics.last_stable_offsets(held.keys() & offsets.keys())
+    ends = {p: min(held[p].end, end) for p, end in stable.items()}
     for window in _WINDOWS:
         ranges = {
-            (p, offset): OffsetRange(begin, min(held[p].end, begin + window))
+            (p, offset): OffsetRange(begin, min(ends[p], begin + window))
             for p, wanted in offsets.items()
             if p in held
             for offset in set(wanted)
-            if (p, offset) not in found and (begin := max(offset, held[p].start)) < held[p].end
+            if (p, offset) not in found and (begin := max(offset, held[p].start)) < ends[p]
         }
         for layer in layers(sorted(ranges)):
             asked = dict(layer)
