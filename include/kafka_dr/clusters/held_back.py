@@ -137,6 +137,15 @@ class HeldBackLook:
         """The timestamp of the oldest certain record, in milliseconds since the epoch."""
         return min((held.oldest_ms for held in self.partitions.values() if held.oldest_ms is not None), default=None)
 
+    def with_other(self, other: HeldBackLook) -> HeldBackLook:
+        """Return both looks as one, of different partitions."""
+        holders = {each.producer: each for each in (*self.holders, *other.holders)}
+        return HeldBackLook(
+            {**self.stable, **other.stable},
+            {**self.partitions, **other.partitions},
+            tuple(sorted(holders.values(), key=_oldest_first)),
+        )
+
     def age_seconds(self, now: datetime) -> float | None:
         """Return for how long an acknowledged record has been held back, at most; ``None`` if that is not known.
 
@@ -290,7 +299,7 @@ class HeldBackRecords:
             since = known.began_at if known else None
             first = datetime.fromtimestamp(at / 1000, UTC) if at > 0 else None
             holders.append(Holder(producer, known.transactional_id if known else None, since or first))
-        return tuple(sorted(holders, key=lambda each: (each.since or datetime.max.replace(tzinfo=UTC), each.producer)))
+        return tuple(sorted(holders, key=_oldest_first))
 
 
 def classified(offsets: OffsetRange, headers: Iterable[BatchHeader]) -> HeldBack:
@@ -332,6 +341,10 @@ def headers_of(records: bytes) -> Iterator[BatchHeader]:
             _ended(batch) if batch.is_control_batch and batch.is_transactional else None,
             batch.first_timestamp,
         )
+
+
+def _oldest_first(holder: Holder) -> tuple[datetime, int]:
+    return holder.since or datetime.max.replace(tzinfo=UTC), holder.producer
 
 
 def _ended(batch: Any) -> Literal["committed", "aborted"]:

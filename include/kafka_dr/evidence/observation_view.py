@@ -159,14 +159,17 @@ def _figures(report: Mapping[str, Any]) -> tuple[ObservationFigure, ...]:
     groups: Sequence[Mapping[str, Any]] = report.get("groups") or ()
     lost = sum(counts.get(kind, 0) for kind in ("lost", "late", "in_flight"))
     bound = bool(report.get("partitions_left_out") or counts.get("not_read") or counts.get("unexplained"))
+    rows = (*(report.get("partitions") or ()), *(report.get("partitions_left_out") or ()))
+    compared = lost or counts.get("records_read_on_source") or any(row.get("verified") for row in rows)
     at_least = "at least " if bound else ""
-    losing: StatusColour = "bad" if lost else "unknown" if bound or not counts else "good"
+    sure = compared and not bound and not counts.get("undecided")
+    losing: StatusColour = "bad" if lost else "good" if sure else "unknown"
     skipping = sum(bool(row.get("skipped")) or bool(row.get("partitions_without_position")) for row in groups)
     unsure = not groups or any(row.get("skipped") is None or row.get("verdict") == "unknown" for row in groups)
     again = [row.get("again") for row in groups]
     repeated = "unknown" if not again or None in again else f"{sum(each or 0 for each in again):,}"
     return (
-        ObservationFigure(f"{at_least}{lost:,}", "records would be lost", losing),
+        ObservationFigure(f"{at_least}{lost:,}" if compared else "unknown", "records would be lost", losing),
         ObservationFigure(repeated, "would be delivered again", "unknown" if repeated == "unknown" else "warn"),
         ObservationFigure(
             f"{skipping} of {len(groups)}" if groups else "unknown",

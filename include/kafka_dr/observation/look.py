@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from kafka_dr.audit.settled import SettledFlow
@@ -16,6 +16,7 @@ from kafka_dr.naming import Naming
 from kafka_dr.observation import settings
 from kafka_dr.observation.audited import settled_in
 from kafka_dr.observation.checkpoints import Checkpoints, newest
+from kafka_dr.observation.comparison import PartitionComparison
 from kafka_dr.observation.groups import ExistingPositions, positions_of
 from kafka_dr.observation.kept_audits import NO_AUDITS, KeptAudits
 from kafka_dr.observation.meaning import Circumstances
@@ -25,6 +26,9 @@ from kafka_dr.parallel import at_once
 from kafka_dr.positions import Committed, OffsetRange, TopicPartition
 from kafka_dr.readers import CoveredReader, covered_readers
 from kafka_dr.topology import ObservedFlowSpec
+
+#: How many topics a sentence names.
+_SHOWN = 3
 
 
 def look_at(
@@ -57,14 +61,16 @@ def look_at(
     limits = ReadingLimits(
         flow.records_per_partition, flow.most_records, lambda: clock.monotonic() - began < flow.most_seconds
     )
+    exists = {
+        TopicPartition(t, n): t in seen[1].topics and n < seen[1].topics[t].partitions
+        for t, count in topics.items()
+        if t not in hidden
+        for n in range(count)
+    }
     compared = compare_all(
-        *ends,
-        {
-            TopicPartition(t, n): t in seen[1].topics and n < seen[1].topics[t].partitions
-            for t, count in topics.items()
-            if t not in hidden
-            for n in range(count)
-        },
+        source,
+        ends[1],
+        exists,
         lambda p: Circumstances(
             now_ms - int(flow.late_after_seconds * 1000),
             settings.is_compacted(p.topic, *found),
@@ -72,6 +78,9 @@ def look_at(
         ),
         limits,
     )
+    problems += _unproven(flow, compared.compared, exists)
+    if uncounted := compared.held.not_read:
+        problems.append(f"at most {uncounted:,} records that open transactions hold back were not looked at")
     left_out = {
         TopicPartition(t, n): f"its copy is hidden: {why}" for t, why in hidden.items() for n in range(topics[t])
     }
@@ -90,7 +99,34 @@ def look_at(
         kept.settled.at if kept.settled else None,
         kept.rows,
         groups.readers,
+        compared.held.sentence,
     )
+
+
+def _unproven(
+    flow: ObservedFlowSpec,
+    compared: Mapping[TopicPartition, PartitionComparison],
+    exists: Mapping[TopicPartition, bool],
+) -> Iterator[str]:
+    """Yield why logs without a fault do not show that anything is copied. Pure.
+
+    :param exists: by partition of the source, whether the target has it
+    """
+    source, target = flow.source.name, flow.target.name
+    bare = sorted({p.topic for p, each in compared.items() if not exists[p] and not each.source.records})
+    if bare:
+        yield f"{_named(bare)} held no record and has no copy on {target}, so nothing shows that it would be copied"
+    if compared and not any(each.source.records for each in compared.values()):
+        yield (
+            f"no topic of the flow holds a record on {source}, so nothing shows whether it is copied: look again when "
+            "there is one, or give the flow a canary"
+        )
+    elif compared and not any(each.target.records for each in compared.values()):
+        yield f"{target} holds no copy of any record, so nothing shows that anything is copied: is the replication on?"
+
+
+def _named(topics: Sequence[str]) -> str:
+    return ", ".join(topics[:_SHOWN]) + (f" and {len(topics) - _SHOWN} more topics" if len(topics) > _SHOWN else "")
 
 
 def _topic_ids(
@@ -209,6 +245,10 @@ def _checkpoints(flow: ObservedFlowSpec, target: KafkaCluster, naming: Naming) -
         ranges = {p: OffsetRange(starts[p], ends[p]) for p in partitions}
         return newest(target.log.read(ranges), naming)
     except NotFound:
-        return Checkpoints()
+        why = (
+            f"{flow.target.name} has no topic {topic}, so it is not known where MirrorMaker would let groups continue: "
+            "let it write checkpoints, or correct checkpoints_topic or the aliases in the topology"
+        )
+        return Checkpoints(problem=why)
     except KafkaDrError as error:
         return Checkpoints(problem=f"the checkpoints in {topic} were not looked at: {error}")

@@ -9,6 +9,7 @@ from kafka_dr.audit.corruption import Parts
 from kafka_dr.audit.difference import Difference, OneSidedRules, UnmatchedRecord
 from kafka_dr.audit.finding import FindingKind
 from kafka_dr.observation.records import NumberedPair, ReadLog, SeenRecord
+from kafka_dr.positions import OffsetRange
 
 _ABORTED = "its original's transaction was aborted"
 _COMPACTED = "a later record has the same key, and the topic is compacted"
@@ -17,6 +18,7 @@ _EXPIRED_ON_TARGET = "the target has deleted what its log began with"
 _EXPIRED_ON_SOURCE = "the source has deleted what its log began with"
 _NOT_READ = "its counterpart would be before the newest records, which alone were read"
 _PERHAPS_OLDER = "it is foreign, or a second copy of a record that the source no longer holds or that was not read"
+_UNDECIDED = "its transaction is open and may still be aborted"
 #: As what records are counted of which more is known than the kind.
 _COUNTED = {
     _ABORTED: "aborted",
@@ -24,6 +26,7 @@ _COUNTED = {
     _EXPIRED_ON_TARGET: "expired_on_target",
     _EXPIRED_ON_SOURCE: "expired_on_source",
     _NOT_READ: "not_read",
+    _UNDECIDED: "undecided",
 }
 
 
@@ -36,12 +39,14 @@ class Circumstances:
     :param aborted: the records of the source whose transactions were aborted, as far as they were read
     :param settled: next to compare on source and target, where audits have settled everything before; ``None`` if
         they know nothing of the partition
+    :param undecided: ranges of the source with records of open transactions
     """
 
     late_before: int
     compacted: bool | None = False
     aborted: Collection[Parts] = frozenset()
     settled: tuple[int, int] | None = None
+    undecided: Collection[OffsetRange] = ()
 
 
 def counted_as(difference: Difference) -> str:
@@ -77,6 +82,8 @@ class Meaning:
 
     def on_missing(self, record: UnmatchedRecord) -> tuple[FindingKind, str] | None:
         """Say what a record is that only the source has."""
+        if any(record.offset in each for each in self._known.undecided):
+            return FindingKind.IN_FLIGHT, _UNDECIDED
         if record.gap == self._tail and record.timestamp >= self._known.late_before:
             return FindingKind.IN_FLIGHT, ""
         if record.gap == 0 and not self._target.from_first and not self._is_later(record, 0):

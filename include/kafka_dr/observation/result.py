@@ -22,7 +22,7 @@ ObservationVerdict = Literal["ok", "warning", "failed", "unknown"]
 _BAD = ("lost", "late", "corrupted", "reordered", "moved", "foreign", "aborted")
 _DOUBTFUL = ("duplicated", "expired_on_target")
 _UNKNOWN = ("unexplained", "not_read")
-_NO_FAULT = ("in_flight", "compacted", "expired_on_source", "not_read")
+_NO_FAULT = ("in_flight", "undecided", "compacted", "expired_on_source", "not_read")
 #: So many differences are shown one by one, the worst ones first; the counts are of all.
 _MOST_FINDINGS = 200
 _ORDER = (*_BAD, *_DOUBTFUL, *_UNKNOWN)
@@ -52,6 +52,7 @@ class FlowObservation:
     :param audited_at: when the newest of them read the ends of the logs; ``None`` if there was none
     :param audits: the newest result of each audit and canary, as JSON
     :param readers: the groups of the flow that need more than a moved offset
+    :param held_back: what open transactions on the source hold back, in a sentence; empty if nothing
     """
 
     flow: str
@@ -68,6 +69,7 @@ class FlowObservation:
     audited_at: datetime | None = None
     audits: Sequence[Mapping[str, Any]] = ()
     readers: Sequence[CoveredReader] = ()
+    held_back: str = ""
 
     @property
     def groups(self) -> list[dict[str, Any]]:
@@ -116,15 +118,21 @@ class FlowObservation:
         least = "at least " if self._loss_is_a_bound else ""
         again = sum(row["again"] or 0 for row in groups)
         at_least = "at least " if any(row["again"] is None for row in groups) else ""
-        said = (
-            f"If you failed over from {self.clusters[0]} to {self.clusters[1]} now, by what you have, you would lose "
-            f"{least}{_records(lost)} and deliver {at_least}{_records(again)} again; {_skipping(groups)}"
-        )
+        moved = f"If you failed over from {self.clusters[0]} to {self.clusters[1]} now, by what you have"
+        said = f"{moved}, you would lose {least}{_records(lost)} and deliver {at_least}{_records(again)} again"
+        if self._compared_nothing:
+            said = f"{moved}, it is not known what you would lose, because no record could be compared"
+        said = f"{said}; {_skipping(groups)}"
         return ". ".join((said, *self._more(counts, groups))) + "."
 
     @property
     def _loss_is_a_bound(self) -> bool:
         return bool(self.left_out or self.counts["not_read"] or self.counts["unexplained"] or not self.compared)
+
+    @property
+    def _compared_nothing(self) -> bool:
+        read = any(each.source.records or each.target.records for each in self.compared.values())
+        return not read and not any(each.coverage.verified for each in self.settled.values())
 
     def _more(self, counts: Counter[str], groups: Sequence[Mapping[str, Any]]) -> list[str]:
         kinds = (
@@ -147,6 +155,8 @@ class FlowObservation:
             "Partitions that were not compared, and of which nothing is known": len(self.left_out),
         }
         sentences = [f"{words}: {found}" for words, found in said.items() if found]
+        if self.held_back:
+            sentences.append(f"On {self.clusters[0]} {self.held_back}; the loss does not count what may be aborted")
         if self.audited_at is not None and self.settled:
             verified = sum(each.coverage.verified for each in self.settled.values())
             at = f"{self.audited_at.astimezone(UTC):%Y-%m-%d %H:%M} UTC"

@@ -145,3 +145,80 @@ def test_a_command_that_changes_something_refuses_the_flow_by_name(copy: OthersC
     assert said.returncode == 4, said.stderr
     assert "theirs is an observed flow: it is read and reported about, and nothing of it is changed" in said.stderr
     assert copy.run("observe", "their").returncode == 2
+
+
+def of_another(copy: OthersCopy, folder: Path) -> OthersCopy:
+    """Topics of a test's own: one partition with 30 records, and a topic for its copy without one."""
+    own = OthersCopy(copy.lab, folder)
+    own.create("east", own.topic)
+    own.create("west", f"{own.alias}.{own.topic}")
+    own.create("west", own.checkpoints)
+    own.allow()
+    return own
+
+
+@pytest.mark.parametrize("uncommitted", [False, True], ids=["a committed reader copies", "everything is copied"])
+def test_acknowledged_records_after_an_open_transaction_are_lost_unless_they_are_copied(
+    copy: OthersCopy, tmp_path: Path, uncommitted: bool
+) -> None:
+    own = of_another(copy, tmp_path)
+    before, opened, later = numbered(range(30)), numbered(range(30, 32)), numbered(range(40, 60))
+    own.write("east", own.topic, before)
+    with own.open_transaction("east", own.topic, opened) as producer:
+        own.write("east", own.topic, later)
+        copied = [*before, *opened, *later] if uncommitted else before
+        own.write("west", f"{own.alias}.{own.topic}", copied)
+        code, report = observed(own, late_after_seconds=3600)
+        producer.abort_transaction(30)
+    held = "20 acknowledged records and 2 records that may still be aborted are held back by the open transaction of"
+    faults = {kind: count for kind, count in report["totals"].items() if count}
+    if uncommitted:
+        assert faults == {"records_read_on_source": 52}
+        assert "you would lose 0 records" in report["sentence"]
+    else:
+        assert faults == {"records_read_on_source": 52, "in_flight": 20, "undecided": 2}
+        assert "you would lose 20 records" in report["sentence"]
+    assert f"On east {held} " in report["sentence"]
+    assert (code, report["verdict"]) == (0, "ok"), report
+
+
+def test_checkpoints_in_a_topic_that_does_not_exist_are_unknown_and_no_missing_position(
+    copy: OthersCopy, tmp_path: Path
+) -> None:
+    own = of_another(copy, tmp_path)
+    for cluster, topic in (("east", own.topic), ("west", f"{own.alias}.{own.topic}")):
+        own.write(cluster, topic, numbered(range(30)))
+    own.commit("east", f"orders-{own.alias}-a", own.topic, {0: 7})
+    code, report = observed(own, checkpoints_topic=f"{own.alias}.checkpoint.internal")
+    assert (code, report["verdict"]) == (3, "unknown"), report
+    assert "would find no position" not in report["sentence"]
+    assert "of orders-" in report["sentence"]
+    assert "it is not known" in report["sentence"]
+    [said] = report["not_looked_at"]
+    assert said.startswith(f"west has no topic {own.alias}.checkpoint.internal, so it is not known where MirrorMaker")
+
+
+@pytest.mark.parametrize("case", ["empty", "no copy of an empty topic", "nothing copied yet"])
+def test_a_flow_that_shows_no_copied_record_is_unknown_and_never_good(
+    copy: OthersCopy, tmp_path: Path, case: str
+) -> None:
+    own = of_another(copy, tmp_path)
+    more: dict[str, Any] = {"topics": [own.topic]}
+    if case == "no copy of an empty topic":
+        other = f"{own.topic}.more"
+        own.create("east", other)
+        for cluster, topic in (("east", own.topic), ("west", f"{own.alias}.{own.topic}")):
+            own.write(cluster, topic, numbered(range(30)))
+        more["topics"].append(other)
+    if case == "nothing copied yet":
+        own.write("east", own.topic, numbered(range(30)))
+        more["late_after_seconds"] = 3600
+    code, report = observed(own, **more)
+    assert (code, report["verdict"]) == (3, "unknown"), report
+    said = {
+        "empty": "no topic of the flow holds a record on east, so nothing shows whether it is copied",
+        "no copy of an empty topic": f"{own.topic}.more held no record and has no copy on west",
+        "nothing copied yet": "west holds no copy of any record, so nothing shows that anything is copied",
+    }
+    assert report["not_looked_at"][0].startswith(said[case])
+    assert ("it is not known what you would lose" in report["sentence"]) == (case == "empty")

@@ -62,7 +62,7 @@ def test_an_equal_copy_with_exact_positions_is_good_and_says_so() -> None:
 @pytest.mark.parametrize(
     ("found", "said"),
     [
-        (observation(), "lose at least 0 records"),
+        (observation(), "it is not known what you would lose, because no record could be compared"),
         (
             observation(equal(), left_out={OTHER: "not reached"}),
             "Partitions that were not compared, and of which nothing is known: 1",
@@ -78,7 +78,10 @@ def test_an_equal_copy_with_exact_positions_is_good_and_says_so() -> None:
 def test_what_is_not_known_is_never_good(found: FlowObservation, said: str) -> None:
     assert found.verdict == "unknown"
     assert said in found.sentence
-    assert build_observation_view(found.to_json()).colour == "unknown"
+    view = build_observation_view(found.to_json())
+    assert view.colour == "unknown"
+    if not found.compared:
+        assert (view.figures[0].text, view.figures[0].kept) == ("unknown", "unknown")
 
 
 @pytest.mark.parametrize(
