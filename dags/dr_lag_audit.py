@@ -29,7 +29,7 @@ with DAG(
         task_id="lag_audit",
         audit="lag",
         outlets=[AssetAlias("kafka_dr_lag_audit")],
-        **per_share(each=timedelta(minutes=3), longest=timedelta(minutes=4)),
+        **per_share(each=timedelta(minutes=5), longest=timedelta(minutes=20)),
     ).expand(protection_groups=shares.output)
     results = AuditResultsOperator(audit="lag")
     RedGroupOperator.partial(task_id="red", **PER_RED_GROUP).expand(row=results.output)

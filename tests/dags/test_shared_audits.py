@@ -18,7 +18,7 @@ from airflow.sdk import AssetAlias
 from airflow.sdk.exceptions import AirflowTaskTimeout
 
 from kafka_dr.topology import audited_flow
-from kafka_dr.watch_results import WatchResultStore
+from kafka_dr.watch_results import KeptResult, WatchResultStore
 from kafka_dr_airflow.operators.audit_shares import (
     GROUPS_OF_AN_APPLICATION,
     AuditResultsOperator,
@@ -127,6 +127,25 @@ def test_an_audit_that_has_to_begin_again_has_more_time(
     flow = audited_flow(read_topology(os.environ), "orders.east-to-west")
     one = FlowAudit(flow, "checksum", "", tmp_path / "lab" / "evidence", datetime.now(UTC))
     assert operator._seconds({}, one) == seconds
+
+
+@pytest.mark.parametrize(
+    ("took", "seconds"), [(None, 20 * 60), (3.0, 20 * 60), (20 * 60, 80 * 60), (3 * 3600, 6 * 3600)]
+)
+def test_an_audit_has_four_times_what_the_last_one_took_also_if_that_was_ended_within_bounds(
+    spark: SharedSpark, tmp_path: Path, took: float | None, seconds: float
+) -> None:
+    root = tmp_path / "lab" / "evidence"
+    now, facts = datetime.now(UTC), {} if took is None else {"audit_seconds": took}
+    WatchResultStore(root).keep(KeptResult("orders", "lag", "unknown", ("it was ended",), now, facts=facts))
+    flow = audited_flow(read_topology(os.environ), "orders.east-to-west")
+    one = FlowAudit(flow, "lag", "", root, now)
+    assert spark.operator(GOOD)._seconds({}, one) == seconds
+
+
+def test_how_long_an_audit_took_is_kept_whether_or_not_it_has_a_report(spark: SharedSpark) -> None:
+    assert spark.run((2, "no result within 300 s, so it was ended", None))["facts"] == {"audit_seconds": 1.0}
+    assert spark.run(GOOD, audit="lag")["facts"]["audit_seconds"] == 1.0
 
 
 def test_a_red_audit_is_a_result_and_no_event(spark: SharedSpark) -> None:

@@ -63,7 +63,7 @@ def ask(
         again = f"run dr_{kind}_audit again"
         return GateVerdict(GateAnswer.UNKNOWN, f"the newest {kind} audit cannot be read ({error}): {again}")
     if result is None:
-        sentence = f"no {kind} audit of {group} {source}→{target} was ever kept: run dr_{kind}_audit"
+        sentence = f"no {kind} audit of {group} {source}→{target} has ever ended: run dr_{kind}_audit"
         return GateVerdict(GateAnswer.NEVER, sentence)
     return judge(result, epoch=epoch, now=now, max_age=max_age, unseeded=unseeded)
 

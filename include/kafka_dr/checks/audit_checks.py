@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import timedelta
+from dataclasses import replace
+from datetime import UTC, timedelta
 from typing import Any
 
 from kafka_dr.audit import AuditKind, GateAnswer, GateVerdict, gate
@@ -17,6 +18,7 @@ from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.group_context import GroupContext
 from kafka_dr.runs.run import Run
 from kafka_dr.topology import AuditsSpec
+from kafka_dr.watch_results import WatchName, WatchResultStore, read_watch_status
 
 _OUTCOMES: dict[GateAnswer, CheckOutcome] = {
     GateAnswer.GREEN: "ok",
@@ -26,6 +28,7 @@ _OUTCOMES: dict[GateAnswer, CheckOutcome] = {
     GateAnswer.NEVER: "unknown",
     GateAnswer.UNKNOWN: "unknown",
 }
+_WATCHES: dict[AuditKind, WatchName] = {AuditKind.LAG: "lag", AuditKind.CHECKSUM: "checksum"}
 #: What ``before_failover: not_red`` lets pass: a missing or outdated audit. Never one that could not decide.
 _EXCUSED = (GateAnswer.TOO_OLD, GateAnswer.NEVER)
 
@@ -69,7 +72,23 @@ def newest_audit(run: Run, kind: AuditKind) -> GateVerdict:
             seconds=audits.lag_max_age_seconds if kind is AuditKind.LAG else audits.checksum_max_age_seconds
         ),
     )
-    return unless_changed(verdict, run.history, run.flow, kind)
+    return _with_one_that_did_not_end(run, kind, unless_changed(verdict, run.history, run.flow, kind))
+
+
+def _with_one_that_did_not_end(run: Run, kind: AuditKind, verdict: GateVerdict) -> GateVerdict:
+    """Say of a missing or outdated audit why the last one did not end, if one was begun since.
+
+    :param verdict: by what audits have filed; one that did not end files nothing
+    """
+    if verdict.answer not in _EXCUSED:
+        return verdict
+    store = WatchResultStore(run.clients.evidence_root)
+    kept = read_watch_status(run.group.name, _WATCHES[kind], store, run.clock.now()).result
+    if kept is None or kept.outcome != "unknown" or (verdict.result and kept.looked_at <= verdict.result.at):
+        return verdict
+    why = kept.sentences[0] if kept.sentences else f"read the log of dr_{kind}_audit"
+    at = f"{kept.looked_at.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
+    return replace(verdict, sentence=f"the last {kind} audit, of {at}, did not end: {why}. {verdict.sentence}")
 
 
 def newest_checksum_audit(run: Run) -> GateVerdict:

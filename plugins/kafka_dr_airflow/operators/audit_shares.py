@@ -33,8 +33,8 @@ SHARES = "shares"
 def per_share(*, each: timedelta, longest: timedelta) -> dict[str, Any]:
     """Return how the audits are mapped. An audit is not tried again: the next run starts soon enough.
 
-    :param each: how long the audit of a group may take
-    :param longest: the same for one that somebody asked for, and for one that cannot continue a former one
+    :param each: how long the audit of a group may take at least
+    :param longest: the most that it may take
     """
     turns = -(-GROUPS_OF_AN_APPLICATION // SIDE_BY_SIDE)
     return {

@@ -30,6 +30,10 @@ if TYPE_CHECKING:
 _ALL_IS_WELL = ("equal", "ok")
 
 
+#: Under which name a kept result says how many seconds its audit took.
+TOOK = "audit_seconds"
+
+
 @dataclass(frozen=True, slots=True)
 class FlowAudit:
     """One audit of one flow by one try of a task.
@@ -98,6 +102,15 @@ class FlowAudit:
             return False
         state = RecordedInput(InputKind.OFFSET_MAP, self.declared.subject, self.declared.direction)
         return not state.sha256(self.root)
+
+    def last_took(self) -> float | None:
+        """Return how many seconds the last audit of the flow took, also if it was ended; ``None`` if unknown."""
+        from kafka_dr.json_documents import is_number
+        from kafka_dr.watch_results import WatchResultStore, read_watch_status
+
+        kept = read_watch_status(self.declared.subject, self.watch, WatchResultStore(self.root), self.at).result
+        seconds = None if kept is None else kept.facts.get(TOOK)
+        return float(seconds) if is_number(seconds) else None
 
     def drop_unrecorded(self, clients: Clients, logger: Any) -> None:
         """Remove what others wrote of what the job would continue from: then it begins again."""

@@ -19,7 +19,15 @@ from kafka_dr.quoting import line
 from kafka_dr_airflow.links import AuditLink, audit_url
 from kafka_dr_airflow.operators.audited_group import AuditedGroup, audited_group
 from kafka_dr_airflow.operators.ended_audits import EndedAudits, LeftAudits
-from kafka_dr_airflow.operators.flow_audit import FlowAudit, chosen_flow, is_present, is_whole, part_arguments, watch_of
+from kafka_dr_airflow.operators.flow_audit import (
+    TOOK,
+    FlowAudit,
+    chosen_flow,
+    is_present,
+    is_whole,
+    part_arguments,
+    watch_of,
+)
 from kafka_dr_airflow.operators.kept_results import LookResult, kept_result
 from kafka_dr_airflow.operators.plain_failure import fails_plainly, plain_errors
 from kafka_dr_airflow.operators.shared_requests import SharedFolder
@@ -33,6 +41,8 @@ if TYPE_CHECKING:
 _AT_ONCE = 8
 #: How the provider says that spark-submit failed.
 _EXIT_CODE = re.compile(r"Error code is: (-?\d+)")
+#: An audit may take so many times as long as the last one of its flow, and never less than the least limit.
+_TIMES_THE_LAST = 4
 #: How long the registers and the storage may take for what is left when the application has ended.
 _REST_SECONDS = 120.0
 
@@ -49,8 +59,8 @@ class SharedAuditsOperator(SparkJobOperator):
 
     :param protection_groups: the groups and observed flows; if the run names a flow, only that of this flow is audited
     :param audit: ``checksum`` or ``lag``
-    :param each: how long one audit may take once Spark has started
-    :param longest: the same for one that somebody asked for, and for one that cannot continue a former one
+    :param each: how long one audit may take at least once Spark has started; more if the last one of its flow took long
+    :param longest: the most that it may take; the limit of one that somebody asked for, or that reads everything
     :param side_by_side: how many audits run at the same time
     """
 
@@ -142,9 +152,7 @@ class SharedAuditsOperator(SparkJobOperator):
         )
         self.application_args = ["--topology", os.environ[TOPOLOGY], "--requests", str(requests)]
         connections = dict.fromkeys(each for one in begun for each in one.connections)
-        ended = EndedAudits(
-            begun, folder.has_ended, lambda one: self._finish(context, one, folder.problem(one, None), clients)
-        )
+        ended = EndedAudits(begun, folder.has_ended, lambda one: self._finish(context, one, folder, None, clients))
         try:
             with ended.watched(), self.reachable(connections):
                 problem = self.submit(context)
@@ -163,28 +171,39 @@ class SharedAuditsOperator(SparkJobOperator):
         # They may have filed something.
         said = _in_short(problem)
         wordless = EndedAudits(
-            left.running, lambda _: True, lambda one: self._finish(context, one, folder.problem(one, said), clients)
+            left.running, lambda _: True, lambda one: self._finish(context, one, folder, said, clients)
         ).rest(_REST_SECONDS)
         for one in (*left.late, *wordless.late):
             said = f"its result was not journaled within {_REST_SECONDS:g} s of the end: look at the registers"
             self._close(context, one.declared.subject, AirflowFailException(said))
 
     def _seconds(self, params: Mapping[str, Any], one: FlowAudit) -> float:
-        """Return how long an audit may take. One that somebody asked for, or that reads everything, may take longer."""
+        """Return how long an audit may take: several times what the last one took, whether or not that one ended.
+
+        One that somebody asked for, or that reads everything, may take longer.
+        """
         long = bool(params.get("flow") or params.get("full")) or not is_whole(params)
         with suppress(OSError):
             long = long or one.begins_again()
-        return (self.longest if long else self.each).total_seconds()
+        each, longest = self.each.total_seconds(), self.longest.total_seconds()
+        return longest if long else min(longest, max(each, _TIMES_THE_LAST * (one.last_took() or 0.0)))
 
-    def _finish(self, context: Any, one: FlowAudit, problem: str | None, clients: Clients) -> None:
-        """Journal what an audit has filed, judge its report, and keep its result; whatever goes wrong is a result."""
-        group = one.declared.subject
+    def _finish(self, context: Any, one: FlowAudit, folder: SharedFolder, of_all: str | None, clients: Clients) -> None:
+        """Journal what an audit has filed, judge its report, and keep its result; whatever goes wrong is a result.
+
+        :param of_all: what is wrong with the whole application
+        """
+        group, problem, ended = one.declared.subject, folder.problem(one, of_all), folder.ended(one)
+        seconds = ended.seconds if ended else None
         if is_whole(context["params"]) and group not in self._kept and is_present(one.declared, clients):
             self._kept.add(group)
         try:
             with self._keeping(context, group) as kept:
                 one.record(clients)
-                found = one.judge(problem, kept, self.log)
+                try:
+                    found = one.judge(problem, kept, self.log)
+                finally:
+                    kept.facts = {**kept.facts, **({TOOK: seconds} if seconds else {})}
             self.log.info("%s: its report: %s", line(group), audit_url(found["report"]))
             self._good.append((one, found["at"]))
         except AirflowException as error:

@@ -16,10 +16,12 @@ class AuditEnding:
 
     :param code: 0 good, 1 findings, 2 unknown
     :param said: in one sentence
+    :param seconds: how long it took
     """
 
     code: int
     said: str
+    seconds: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +64,7 @@ class SharedFolder:
         """Return how an audit ended; ``None`` if it has not."""
         try:
             found = json.loads(self._file(one).read_bytes())
-            return AuditEnding(int(found["code"]), str(found["said"]))
+            return AuditEnding(int(found["code"]), str(found["said"]), float(found["seconds"]))
         except (OSError, ValueError, TypeError, KeyError):
             return None
 

@@ -94,7 +94,7 @@ def test_a_flow_that_was_never_audited_is_not_one_that_is_not_known(tmp_path: Pa
     ResultStore(tmp_path).write(GREEN)
     found = asked(tmp_path, source="west", target="east")
     assert (found.answer, found.result) == (GateAnswer.NEVER, None)
-    assert "no checksum audit of orders west→east was ever kept: run dr_checksum_audit" in found.sentence
+    assert "no checksum audit of orders west→east has ever ended: run dr_checksum_audit" in found.sentence
 
 
 def test_audits_of_a_flow_that_was_taken_over_unseeded_count(tmp_path: Path) -> None:

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from kafka_dr.approvals.approval_sheet import listed
-from kafka_dr.audit import AuditKind, GateAnswer, GateVerdict
-from kafka_dr.checks.audit_checks import by_policy, flow_began
+from kafka_dr.audit import AuditKind, AuditResult, AuditVerdict, GateAnswer, GateVerdict, ResultStore
+from kafka_dr.checks.audit_checks import audit_check, by_policy, flow_began
 from kafka_dr.evidence.status_colour import colour_of
 from kafka_dr.outcomes import Check, worst
 from kafka_dr.replication import Flow
 from kafka_dr.topology import AuditsSpec
+from kafka_dr.watch_results import KeptResult, WatchOutcome, WatchResultStore
 from support.register_states import a_state
 
 FLOW = Flow("orders", "east", "west")
@@ -81,3 +85,56 @@ def test_a_flow_without_a_seed_of_its_own_is_only_known_by_the_registers_epoch()
     assert flow_began({"switch": seeded(2, source="west", target="east")}, a_state(epoch=3), FLOW) == (3, False)
     assert flow_began({}, a_state(epoch=3), FLOW) == (3, False)
     assert flow_began({}, None, FLOW) == (0, False)
+
+
+NOW = datetime(2026, 11, 27, 3, tzinfo=UTC)
+WHY = "no result within 300 s, so it was ended, and nothing was judged"
+
+
+def checked(root: Path, kind: AuditKind, outcome: WatchOutcome, *, minutes_ago: float, filed: float | None) -> Check:
+    """Judge the newest audit of a flow.
+
+    :param minutes_ago: when the watch kept its result
+    :param filed: minutes since an audit ended and filed one; ``None`` if none ever did
+    """
+    if filed is not None:
+        at = NOW - timedelta(minutes=filed)
+        ResultStore(root).write(AuditResult(kind, "orders", "east", "west", 3, AuditVerdict.GREEN, at, "all of it"))
+    looked_at = NOW - timedelta(minutes=minutes_ago)
+    WatchResultStore(root).keep(KeptResult("orders", kind.value, outcome, (WHY,), looked_at))
+    audits = AuditsSpec.model_validate({"before_failover": "green"})
+    run: Any = SimpleNamespace(
+        group=SimpleNamespace(name="orders", audits=audits),
+        clients=SimpleNamespace(evidence_root=root),
+        clock=SimpleNamespace(now=lambda: NOW),
+        history={},
+        register_state=a_state(epoch=3),
+        flow=FLOW,
+        source="east",
+        target="west",
+    )
+    return audit_check(kind, run)
+
+
+@pytest.mark.parametrize("kind", list(AuditKind))
+def test_an_audit_that_did_not_end_is_named_with_its_cause_where_none_or_only_an_old_one_counts(
+    tmp_path: Path, kind: AuditKind
+) -> None:
+    never = checked(tmp_path, kind, "unknown", minutes_ago=2, filed=None)
+    old = checked(tmp_path, kind, "unknown", minutes_ago=2, filed=60 * 24)
+    said = f"the last {kind} audit, of 2026-11-27 02:58 UTC, did not end: {WHY}. "
+    assert (never.outcome, never.detail) == (
+        "unknown",
+        f"{said}no {kind} audit of orders east→west has ever ended: run dr_{kind}_audit",
+    )
+    assert old.outcome == "failed"
+    assert old.detail.startswith(said)
+
+
+@pytest.mark.parametrize(("outcome", "minutes_ago", "filed"), [("unknown", 5, 1), ("left_alone", 2, None)])
+def test_one_that_ended_since_or_was_not_begun_is_not_said_to_have_failed(
+    tmp_path: Path, outcome: WatchOutcome, minutes_ago: float, filed: float | None
+) -> None:
+    found = checked(tmp_path, AuditKind.LAG, outcome, minutes_ago=minutes_ago, filed=filed)
+    assert "did not end" not in found.detail
+    assert (found.outcome == "ok") == (filed is not None)
