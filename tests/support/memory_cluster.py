@@ -125,11 +125,11 @@ class MemoryCluster:
     def last_stable_offsets(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
         return {p: min(end, self.open_from.get(p, end)) for p, end in self.high_watermarks(partitions).items()}
 
-    def look(self, partitions: Iterable[TopicPartition]) -> HeldBackLook:
+    def look(self, partitions: Iterable[TopicPartition], *, named: bool = True) -> HeldBackLook:
         ends, stable = self.high_watermarks(wanted := set(partitions)), self.last_stable_offsets(wanted)
         ranges = {p: OffsetRange(stable[p], end) for p, end in ends.items() if stable[p] < end}
         found = {p: classified(offsets, self._headers(p, offsets)) for p, offsets in ranges.items()}
-        return HeldBackLook(stable, found, (Holder(1, "in-memory-open", None),) if found else ())
+        return HeldBackLook(stable, found, (Holder(1, "in-memory-open" if named else None, None),) if found else ())
 
     def _headers(self, p: TopicPartition, offsets: OffsetRange) -> Iterator[BatchHeader]:
         for each in (r for r in self._records(p) if r.offset in offsets):

@@ -146,6 +146,10 @@ class HeldBackLook:
             tuple(sorted(holders.values(), key=_oldest_first)),
         )
 
+    def of(self, partition: TopicPartition) -> HeldBackLook:
+        """Return what the look found in one partition, with all holders."""
+        return HeldBackLook({}, {p: each for p, each in self.partitions.items() if p == partition}, self.holders)
+
     def age_seconds(self, now: datetime) -> float | None:
         """Return for how long an acknowledged record has been held back, at most; ``None`` if that is not known.
 
@@ -200,8 +204,12 @@ class HeldBackRecords:
     def __init__(self, session: ClusterSession, topics: Topics) -> None:
         self._session, self._topics = session, topics
 
-    def look(self, partitions: Iterable[TopicPartition]) -> HeldBackLook:
-        """Look at the ends of these partitions' logs. What cannot be read is counted in offsets alone."""
+    def look(self, partitions: Iterable[TopicPartition], *, named: bool = True) -> HeldBackLook:
+        """Look at the ends of these partitions' logs. What cannot be read is counted in offsets alone.
+
+        :param named: ask coordinators for transactional ids, if something is held back; brokers log each one that the
+            principal may not see
+        """
         wanted = set(partitions)
         # In this order: what was below the high watermark and is above a later last stable offset is held back.
         ends = self._topics.high_watermarks(wanted)
@@ -214,7 +222,7 @@ class HeldBackRecords:
         except KafkaDrError:
             headers = {}
         found = {p: classified(offsets, headers.get(p, ())) for p, offsets in ranges.items()}
-        return HeldBackLook(stable, found, self._holders(found))
+        return HeldBackLook(stable, found, self._holders(found, named=named))
 
     def _headers(self, ranges: Mapping[TopicPartition, OffsetRange]) -> dict[TopicPartition, list[BatchHeader]]:
         led: dict[int, list[TopicPartition]] = {}
@@ -283,14 +291,15 @@ class HeldBackRecords:
                     raise error
                 yield TopicPartition(topic.topic, row.partition_index), row.records or b""
 
-    def _holders(self, found: Mapping[TopicPartition, HeldBack]) -> tuple[Holder, ...]:
+    def _holders(self, found: Mapping[TopicPartition, HeldBack], *, named: bool) -> tuple[Holder, ...]:
         began: dict[int, int] = {}
         for producer, at in (row for held in found.values() for row in held.began_ms.items()):
             began[producer] = min(at, began.get(producer, at))
         if not began:
             return ()
         try:
-            opened = {each.producer_id: each for each in Transactions(self._session).open()}
+            known_ids = Transactions(self._session).open() if named else ()
+            opened = {each.producer_id: each for each in known_ids}
         except KafkaDrError:
             opened = {}
         holders = []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kafka_dr.lag.assessment import Assessment, GroupSeen, LagLook, Latency, PartitionSeen, assess
+from kafka_dr.lag.assessment import Assessment, GroupSeen, HeldRecords, LagLook, Latency, PartitionSeen, assess
 from kafka_dr.lag.findings import LagFinding, LagFindingKind, LagLimits, find
 from kafka_dr.lag.report import Subject, UnjudgedGroup, behind_seconds, report
 from kafka_dr.lag.retention import Retention
@@ -15,6 +15,7 @@ __all__ = [
     "Assessment",
     "PartitionSeen",
     "GroupSeen",
+    "HeldRecords",
     "LagLook",
     "find",
     "LagFinding",

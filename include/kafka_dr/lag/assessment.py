@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from math import ceil
 
@@ -11,6 +11,19 @@ from kafka_dr.lag.retention import Retention, headroom_seconds
 from kafka_dr.lag.unread import Stretch, StretchContent, Unread, age_seconds, before
 from kafka_dr.lag.verdict import LagVerdict, Sample, judge, worst
 from kafka_dr.lag.window import Series, Window
+
+
+@dataclass(frozen=True, slots=True)
+class HeldRecords:
+    """Acknowledged records after the last stable offset: an open transaction keeps them from being copied.
+
+    :param seconds: for how long the oldest has waited, at most; ``None`` if unknown
+    :param exact: whether all of them could be counted; otherwise there are at most so many
+    """
+
+    records: int = 0
+    seconds: float | None = 0.0
+    exact: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +37,7 @@ class PartitionSeen:
     :param position: next to copy by the flow; ``None`` if it has copied nothing yet
     :param stretches: what was read, split at the positions of all readers
     :param latencies: seconds from the source to the target, of the records for which that is known
+    :param held: what waits for the end of an open transaction
     """
 
     topic: str
@@ -36,6 +50,7 @@ class PartitionSeen:
     retention: Retention = field(default_factory=Retention)
     stretches: Sequence[tuple[Stretch, StretchContent]] = ()
     latencies: Sequence[float] = ()
+    held: HeldRecords = field(default_factory=HeldRecords)
 
     @property
     def place(self) -> tuple[str, int]:
@@ -217,12 +232,24 @@ def _flow_lag(seen: PartitionSeen, readers: _Readers) -> FlowLag:
     lag = readers.judge(seen, "", position=position, life=f"{look.life}/{seen.topic_id}", active=look.active)
     kept = seen.retention.seconds
     return FlowLag(
-        lag,
+        _with_held(lag, seen.held),
         headroom_seconds(seen.retention, lag.unread, now=look.at, samples=readers.looks(seen)),
         # If the retention is short, half of it is the limit.
         look.headroom_seconds if kept is None else min(look.headroom_seconds, kept / 2),
         Latency.of(seen.latencies),
         held_back=seen.end - seen.stable_end,
+    )
+
+
+def _with_held(lag: ReaderLag, held: HeldRecords) -> ReaderLag:
+    """Add what the flow cannot copy before a transaction ends. The trend does not count it: the flow is not slow."""
+    if not held.records:
+        return lag
+    known = None not in (lag.seconds, held.seconds)
+    return replace(
+        lag,
+        unread=replace(lag.unread, records=lag.unread.records + held.records, exact=lag.unread.exact and held.exact),
+        seconds=max(lag.seconds or 0.0, held.seconds or 0.0) if known else None,
     )
 
 

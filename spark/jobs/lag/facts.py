@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Literal
 
@@ -11,8 +11,9 @@ from jobs.flows import ReachedFlow, flow_of
 from jobs.lag.groups import seen_groups
 from kafka_dr.clock import Clock
 from kafka_dr.clusters import ClusterError, KafkaCluster, OffsetRange, Topic, TopicPartition
+from kafka_dr.clusters.held_back import HeldBackLook
 from kafka_dr.clusters.renamed import FlowCluster
-from kafka_dr.lag import GroupSeen, PartitionSeen, Retention, UnjudgedGroup
+from kafka_dr.lag import GroupSeen, HeldRecords, PartitionSeen, Retention, UnjudgedGroup
 from kafka_dr.replication import Flow, FlowState, WatchedFlow
 
 #: The partition of MirrorMaker's topic of offset syncs; it has no other.
@@ -65,10 +66,38 @@ def ask(found: ReachedFlow, watched: WatchedFlow, *, clock: Clock) -> LagFacts:
         raise groups.refused[min(groups.refused)]
     topics = source.topics.describe(name for name in source.topics.names() if flow.covers_topic(name))
     ids = {name: topic.topic_id for name, topic in topics.items()}
-    partitions = partitions_seen(topics, source, source.topics.configs(topics), ids, where.next_to_read)
+    held = source.held_back.look((p for topic in topics.values() for p in topic.partitions), named=False)
+    seen = partitions_seen(topics, source, source.topics.configs(topics), ids, where.next_to_read)
     at = clock.now()
+    partitions = tuple(replace(each, held=held_records(held, each, at)) for each in seen)
     syncs, missing = _syncs(flow_of(flow), found.target)
-    return LagFacts(state, where.seed_epoch, at, partitions, groups.seen, groups.unjudged, syncs, missing)
+    return LagFacts(
+        state,
+        where.seed_epoch,
+        at,
+        partitions,
+        groups.seen,
+        groups.unjudged,
+        syncs,
+        missing,
+        cautions=cautions_about(held),
+    )
+
+
+def held_records(held: HeldBackLook, seen: PartitionSeen, at: datetime) -> HeldRecords:
+    """Return what is held back in a partition, without what can be copied by now."""
+    of = held.of(TopicPartition(*seen.place))
+    certain = sum(
+        max(0, each.end - max(each.start, seen.stable_end)) for p in of.partitions.values() for each in p.acknowledged
+    )
+    return HeldRecords(
+        certain + of.not_read, of.age_seconds(at) if certain + of.not_read else 0.0, exact=not of.not_read
+    )
+
+
+def cautions_about(held: HeldBackLook) -> tuple[str, ...]:
+    """Say what open transactions hold back, if they do."""
+    return (held.sentence,) if held.sentence else ()
 
 
 def partitions_seen(

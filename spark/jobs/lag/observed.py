@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from jobs.checksum.state import AuditState
 from jobs.flows import ReachedFlow
-from jobs.lag.facts import LagFacts, partitions_seen
+from jobs.lag.facts import LagFacts, cautions_about, partitions_seen
 from jobs.lag.groups import SeenGroups, seen_groups
 from jobs.seen_settings import NOT_GRANTED, SeenSettings, seen_settings
 from kafka_dr.audit import stamped_topics
@@ -108,7 +108,11 @@ def ask_observed(
         None,
         _NOT_MEASURED,
         (*left_out, *(f"{topic}, its copy is hidden: {why}" for topic, why in unseen.items())),
-        _cautions(source, settings[0]),
+        (
+            *_cautions(source, settings[0]),
+            # Its replicator may have copied them all the same: the command observe compares them.
+            *cautions_about(source.held_back.look((TopicPartition(*each.place) for each in seen), named=False)),
+        ),
     )
     untimed = {name for name, (_, timed) in (state.kinds if state else {}).items() if not timed}
     return ObservedFacts(facts, ends, stamped_topics(settings[1].configs) | (untimed & names))

@@ -19,6 +19,7 @@ from kafka_dr.clusters import TopicPartition
 from kafka_dr.clusters.writing import NewRecord
 from lab import rights
 from support.auditing import job_environ, topology_file
+from support.held_back import held_back
 from support.plain_flow import PlainFlow
 
 if TYPE_CHECKING:
@@ -128,6 +129,27 @@ def test_figures_are_those_of_what_was_written(flowing: PlainFlow, audit: Run) -
     assert found.report["records_read"] <= 30 + 4 + 7
     assert gate(flowing) is GateAnswer.GREEN
     assert gate(flowing, epoch=2) is GateAnswer.NEVER, "that is another flow, which nobody audited"
+
+
+def test_acknowledged_records_that_an_open_transaction_holds_back_are_not_copied_and_the_report_says_so(
+    flowing: PlainFlow, audit: Run
+) -> None:
+    topic = flowing.protection.topic
+    write(flowing, 0, [10] * 30)
+    flowing.start()
+    flowing.wait_copied()
+    with held_back(flowing.protection, "east", 25, of_the_transaction=2):
+        denied_before = denied(flowing)
+        found = audit()
+        assert denied(flowing) == denied_before
+    assert found.code == 0, found.report
+    flow = found.partitions[topic, 0]
+    assert (flow["records"], flow["exact"], flow["held_back_offsets"]) == (25, True, 27)
+    assert 0 <= flow["seconds"] < 60
+    sentence = found.report["sentence"]
+    assert "25 records wait to be copied" in sentence
+    said = "25 acknowledged records and 2 records that may still be aborted are held back by the open transaction of"
+    assert f"{said} the producer with the id " in sentence
 
 
 def test_a_flow_that_was_stopped_is_found_out_by_age_and_then_by_its_trend(flowing: PlainFlow, audit: Run) -> None:

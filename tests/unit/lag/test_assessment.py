@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kafka_dr.lag.assessment import Assessment, GroupSeen, LagLook, PartitionSeen, assess
+from kafka_dr.lag.assessment import Assessment, GroupSeen, HeldRecords, LagLook, PartitionSeen, assess
 from kafka_dr.lag.findings import LagFinding, LagFindingKind, LagLimits, find
 from kafka_dr.lag.report import Subject, behind_seconds, report
 from kafka_dr.lag.retention import Retention
@@ -103,6 +103,20 @@ def test_a_group_that_reads_what_is_not_committed_is_not_past_the_end() -> None:
     (group,) = assessed(seen(90, stable_end=80, end=100, flow=80), billing(90)).groups
     assert not group.partitions[0].past_end
     assert group.partitions[0].unread.records == 0
+
+
+def test_acknowledged_records_that_an_open_transaction_holds_back_are_lag_and_late_when_they_are_old() -> None:
+    held = replace(seen(flow=100, end=131), held=HeldRecords(30, 20.0))
+    (young,) = assessed(held).flow
+    assert (young.lag.unread.records, young.lag.seconds, young.lag.unread.exact) == (30, 20.0, True)
+    assert findings(held) == {}
+    late = findings(replace(held, held=HeldRecords(30, 301.0)))[LagFindingKind.LATE]
+    assert late.blocks_failover
+    assert "30 records are not copied, the oldest for 301 s" in late.sentence
+    assert findings(replace(held, held=HeldRecords(30, None)))[LagFindingKind.LATE].value is None
+    # Both wait: the older one counts.
+    (both,) = assessed(replace(seen(flow=90, age=40, end=131), held=HeldRecords(30, 20.0, exact=False))).flow
+    assert (both.lag.unread.records, both.lag.seconds, both.lag.unread.exact) == (40, 40.0, False)
 
 
 def test_a_flow_that_does_not_move_is_a_finding_when_the_trend_says_so() -> None:
