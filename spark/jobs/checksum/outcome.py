@@ -71,7 +71,10 @@ def reported(
         coverage=known.coverage + outside + outcome.settled_coverage + outcome.waiting_coverage,
         frontier=before or outcome.frontier,
         end=end,
-        unverified_since=outcome.unverified_since if before is None else known.faulty_since,
+        unverified_since=_earliest(
+            outcome.unverified_since if before is None else known.faulty_since,
+            resolved.source.waiting_since.get(partition),
+        ),
         hidden={
             cluster: {"from_offset": held.ranges[partition].end, "offsets": held.hidden[partition]}
             for cluster, held in (("source", resolved.source), ("target", resolved.target))
@@ -83,6 +86,10 @@ def reported(
         copied=outcome.copied or (plan.source.start, outcome.resume[1]),
         digests=outcome.digests,
     )
+
+
+def _earliest(*times: int | None) -> int | None:
+    return min((each for each in times if each is not None), default=None)
 
 
 def held_since(

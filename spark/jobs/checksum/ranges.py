@@ -7,7 +7,7 @@ position is on the target, and everything in the target's range was copied from 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from jobs.checksum.state import Kind
@@ -15,7 +15,7 @@ from jobs.flows import ReachedFlow
 from jobs.seen_settings import NOT_GRANTED, SeenSettings, seen_settings
 from kafka_dr.audit import stamped_topics, times_count, times_lost
 from kafka_dr.clock import Clock
-from kafka_dr.clusters import OffsetRange, Topic, TopicPartition
+from kafka_dr.clusters import KafkaCluster, OffsetRange, Topic, TopicPartition
 from kafka_dr.clusters.flow_ends import hidden
 from kafka_dr.clusters.renamed import FlowCluster
 from kafka_dr.errors import Refused
@@ -28,12 +28,15 @@ class ClusterRanges:
 
     :param ranges: from the log start offset to the last stable offset
     :param hidden: by partition, how many offsets after the last stable one an open transaction hides
+    :param waiting_since: of the source, by partition: the timestamp of the oldest acknowledged record among these, in
+        ms; a disaster would take it
     """
 
     cluster_id: str
     topics: Mapping[str, Topic]
     ranges: Mapping[TopicPartition, OffsetRange]
     hidden: Mapping[TopicPartition, int]
+    waiting_since: Mapping[TopicPartition, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +133,7 @@ def resolve(reached: ReachedFlow, *, clock: Clock, only: Collection[str] = ()) -
             f"{flow.subject} has no topic {sorted(missing)[0]!r} on {source.name} or {target.name}: correct --topics"
         )
     of_target = _held(target, on_target)
-    of_source = _held(source, on_source)
+    of_source = _with_waiting(source, _held(source, on_source))
     at = clock.now()
     settings = [seen_settings(reached, *each) for each in ((source, on_source), (target, on_target))]
     configs = [each.configs for each in settings]
@@ -186,6 +189,11 @@ def _caution(cluster: FlowCluster, found: SeenSettings) -> str:
         f"whether {len(found.refused)} topics of {cluster.name} are compacted is not known ({NOT_GRANTED}): a record "
         "that compaction removed counts as lost or foreign"
     )
+
+
+def _with_waiting(source: KafkaCluster, found: ClusterRanges) -> ClusterRanges:
+    held = source.held_back.look(found.hidden, named=False).partitions
+    return replace(found, waiting_since={p: each.oldest_ms for p, each in held.items() if each.oldest_ms is not None})
 
 
 def _held(cluster: FlowCluster, names: Iterable[str]) -> ClusterRanges:

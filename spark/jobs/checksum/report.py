@@ -34,7 +34,8 @@ class PartitionReport:
     :param open: all open findings, also of earlier audits: how many records, by kind
     :param frontier: next to verify, on the source and on the target
     :param end: of the source: next to be written
-    :param unverified_since: the timestamp of the first unverified record, in ms; ``None`` if all are verified
+    :param unverified_since: the timestamp of the first unverified record, in ms; ``None`` if all are verified that are
+        acknowledged
     :param hidden: offsets that an open transaction hides, on the source and on the target
     :param copied: next after the last record of the source with a copy, and next after what was read of the target
     :param displaced: ranges of records that are in another order, on the source and on the target
@@ -56,6 +57,11 @@ class PartitionReport:
     second_copies: tuple[CountedRange, ...] = ()
     digests: Digests | None = None
 
+    @property
+    def unverified_offsets(self) -> int:
+        """How many offsets of the source are not verified, those after an open transaction included."""
+        return self.end - self.frontier[0] + self.hidden.get("source", {}).get("offsets", 0)
+
     def verified_rpo_seconds(self, at: datetime) -> float:
         """Return the age of the first unverified record; 0 if all are verified."""
         since = self.unverified_since
@@ -76,7 +82,7 @@ class PartitionReport:
             "pairs": [list(pair) for pair in spread(self.runs)],
             "displaced": [[list(source), list(target)] for source, target in self.displaced],
             "second_copies": [list(each) for each in self.second_copies],
-            "verified_rpo_records": self.end - self.frontier[0],
+            "verified_rpo_records": self.unverified_offsets,
             "verified_rpo_seconds": self.verified_rpo_seconds(at),
             "held_back": dict(self.hidden),
             "minutes": None
@@ -188,7 +194,7 @@ class ChecksumReport:
             "sentence": self.sentence,
             "counts": dict(self.counts),
             "coverage": total(p.coverage for p in self.partitions).to_json(),
-            "verified_rpo_records": sum(p.end - p.frontier[0] for p in self.partitions),
+            "verified_rpo_records": sum(p.unverified_offsets for p in self.partitions),
             "verified_rpo_seconds": max((p.verified_rpo_seconds(self.at) for p in self.partitions), default=0.0),
             "findings": [{"sentence": self._in_words(found)} for found in islice(self._named(), _NAMED)],
             **({"not_looked_at": list(self.left_out)} if self.left_out else {}),

@@ -31,6 +31,7 @@ from support.checksum import Auditor, ChecksumAuditRun, write_copy
 from support.cleaner import a_quick_cleaner
 from support.driver import half_way
 from support.faulty_copy import FaultyCopy, Known
+from support.held_back import held_back
 from support.plain_flow import PlainFlow
 from support.protection import Protection
 
@@ -207,6 +208,20 @@ def test_partitions_that_are_added_and_transactions_that_hang_between_audits(
     over = audit()
     assert (over.code, over.lines) == (0, [])
     assert over.topic(topic)["coverage"]["control"] == 3
+
+
+def test_acknowledged_records_after_an_open_transaction_are_part_of_the_verified_rpo(
+    flowing: PlainFlow, audit: Auditor
+) -> None:
+    protection = flowing.protection
+    flowing.start()
+    flowing.wait_copied()
+    before = audit().report
+    with held_back(protection, "east", 20, of_the_transaction=2):
+        time.sleep(1)
+        found = audit().report
+    assert found["verified_rpo_records"] - before["verified_rpo_records"] == 22
+    assert 1 < found["verified_rpo_seconds"] < 60
 
 
 def add_a_partition(protection: Protection, topic: str, cluster: str, start: int) -> None:

@@ -87,3 +87,10 @@ def test_findings_are_capped_in_the_report_counted_in_full_and_kept_in_full(tmp_
     assert kept["source_offset"].to_pylist() == list(range(120_000))
     with (tmp_path / "findings.jsonl").open() as lines:
         assert sum(1 for _ in lines) == 120_000
+
+
+def test_what_an_open_transaction_on_the_source_hides_is_not_verified() -> None:
+    hidden = {"source": {"from_offset": 10, "offsets": 7}, "target": {"from_offset": 12, "offsets": 3}}
+    found = replace(PARTITION, frontier=(10, 13), hidden=hidden)
+    assert found.to_json(datetime.fromtimestamp(10, UTC))["verified_rpo_records"] == 7
+    assert replace(REPORT, partitions=(found, PARTITION)).to_json()["verified_rpo_records"] == 8
