@@ -54,7 +54,7 @@ def _committed_in_time(
     unverified = {p: OffsetRange(found.source_offset, ends[p]) for p, found in verified.items() if p in ends}
     waiting = _first_of_each(run, {p: wanted for p, wanted in unverified.items() if len(wanted)})
     if not waiting:
-        return Check(NAME, "ok", f"every record that could be copied from {run.source} a moment ago is on {run.target}")
+        return Check(NAME, "ok", f"all that could be copied from {run.source} a moment ago is on {run.target}")
     limit, now = run.group.thresholds.max_lag_seconds, run.clock.now().timestamp()
     late = [record for record in waiting if now - record.timestamp_ms / 1000 > limit]
     if late and not (late := _not_passed_soon(run, late)):

@@ -182,7 +182,7 @@ def _flow_moves(run: Run, near: NearHead) -> Check:
         detail = f"{run.flow.connector} is {status.state} {status.detail}".rstrip()
         return Check.that("flow_moves", False, f"{detail}, expected running: run dr_flows, or look at the connector")
     if all(found.finding is None and found.source_offset >= near.ends[p] for p, found in near.verified.items()):
-        said = f"every record that could be copied from {len(near.ends)} partitions of {run.source} is on {run.target}"
+        said = f"all that could be copied from {len(near.ends)} partitions of {run.source} is on {run.target}"
         return Check("flow_moves", "ok", f"{said}; {near.held.sentence}" if near.held.sentence else said)
     before = replicator.positions()
     waiting = data_ends(run.clients.cluster(run.source, "audit"), before, near.ends)
