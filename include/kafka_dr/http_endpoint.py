@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,6 +11,27 @@ import httpx
 
 from kafka_dr.errors import Refused
 from kafka_dr.quoting import address
+
+
+def connection_problem(error: BaseException) -> str:
+    """Return what is wrong with how a service is reached, and what to correct; empty if it only did not answer.
+
+    :param error: of an HTTP client, whose causes say what it was
+    """
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, ssl.SSLCertVerificationError):
+            return (
+                f"its certificate is not accepted ({cause.verify_message}): check that it is for this host, and that "
+                "an authority in ca_file of its connection signed it"
+            )
+        if isinstance(cause, ssl.SSLError):
+            return "TLS could not be agreed on: check whether it wants https, and the client certificate"
+        if isinstance(cause, socket.gaierror):
+            return "its host name is unknown here: correct the host in its connection"
+        cause = cause.__cause__ or cause.__context__
+    return ""
+
 
 _LOOPBACK = ("127.", "localhost", "[::1]")
 

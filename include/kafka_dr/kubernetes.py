@@ -13,8 +13,8 @@ from urllib.parse import quote
 
 import httpx
 
-from kafka_dr.errors import Refused, TryAgain
-from kafka_dr.http_endpoint import HttpEndpoint
+from kafka_dr.errors import ConnectionMistake, Refused, TryAgain, Unanswered
+from kafka_dr.http_endpoint import HttpEndpoint, connection_problem
 from kafka_dr.quoting import line
 
 Document = dict[str, Any]
@@ -113,6 +113,10 @@ class KubernetesApi:
         try:
             answer = self._http.request(method, path, json=body)
         except httpx.HTTPError as error:
+            if problem := connection_problem(error):
+                raise ConnectionMistake(
+                    f"could not {doing}: Kubernetes at {self.where} cannot be asked: {problem}"
+                ) from error
             # Of a change nobody knows: it is read again, and made again if it is missing.
             raise TryAgain(
                 f"could not {doing}: Kubernetes at {self.where} gave no answer ({error}): check its address, its "
@@ -140,7 +144,7 @@ def path_of(collection: str, name: str) -> str:
     return f"{collection}/{quote(name, safe='')}"
 
 
-def _error(answer: httpx.Response, sentence: str) -> Refused | TryAgain:
+def _error(answer: httpx.Response, sentence: str) -> Refused | Unanswered:
     said = f"{sentence} answered {answer.status_code} ({_message(answer)})"
     match answer.status_code:
         case 409:
@@ -148,7 +152,9 @@ def _error(answer: httpx.Response, sentence: str) -> Refused | TryAgain:
         case 404:
             return ObjectNotFound(said)
         case 401 | 403:
-            return Refused(f"{said}: check the token in its connection, and that its account may get and update it")
+            return ConnectionMistake(
+                f"{said}: check the token in its connection, and that its account may get and update it"
+            )
         case status if status == 429 or status >= 500:
             return TryAgain(said)
         case _:

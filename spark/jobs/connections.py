@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import stat
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -69,7 +69,7 @@ class Connections:
 
         :raises Refused: the file has no such connection, or it cannot be used
         """
-        return ClientSettings.from_librdkafka(self._of(connection_id))
+        return replace(ClientSettings.from_librdkafka(self._of(connection_id)), connection=connection_id)
 
     def content_keys(self, connection_id: str) -> ContentKeys:
         """Return the key that encrypts the content of stranded records.

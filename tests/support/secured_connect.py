@@ -64,12 +64,16 @@ class Authority:
         """Where its own certificate is."""
         return self.folder / "ca.pem"
 
-    def signed(self, name: str) -> Path:
-        """Return the file of a new key (PKCS#8) and its certificate."""
+    def signed(self, name: str, *, address: str = "127.0.0.1", valid: timedelta = timedelta(hours=6)) -> Path:
+        """Return the file of a new key (PKCS#8) and its certificate.
+
+        :param address: the address that it is for
+        :param valid: until when, from now; before now if it has expired
+        """
         key = rsa.generate_private_key(65537, 2048)
         subject = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, name)])
-        hosts = x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))])
-        builder = _unsigned(subject, self.certificate.subject, key).add_extension(hosts, False)
+        hosts = x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address(address))])
+        builder = _unsigned(subject, self.certificate.subject, key, valid).add_extension(hosts, False)
         private = key.private_bytes(
             serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
         )
@@ -97,11 +101,13 @@ def _written(path: Path, content: bytes) -> Path:
     return path
 
 
-def _unsigned(subject: x509.Name, issuer: x509.Name, key: rsa.RSAPrivateKey) -> x509.CertificateBuilder:
+def _unsigned(
+    subject: x509.Name, issuer: x509.Name, key: rsa.RSAPrivateKey, valid: timedelta = timedelta(hours=6)
+) -> x509.CertificateBuilder:
     now = datetime.now(UTC)
     builder = x509.CertificateBuilder(subject_name=subject, issuer_name=issuer, public_key=key.public_key())
     builder = builder.serial_number(x509.random_serial_number())
-    return builder.not_valid_before(now - timedelta(hours=1)).not_valid_after(now + timedelta(hours=6))
+    return builder.not_valid_before(now - timedelta(hours=2)).not_valid_after(now + valid)
 
 
 def _pem(certificate: x509.Certificate) -> bytes:

@@ -6,7 +6,6 @@ from collections.abc import Collection
 
 from kafka.protocol.admin import DescribeConfigsRequest
 
-from kafka_dr.clusters.errors import translated
 from kafka_dr.clusters.session import ClusterSession
 from kafka_dr.parallel import ask_all
 from kafka_dr.positions import TopicPartition
@@ -55,7 +54,7 @@ class LogSizes:
         if not topics:
             return {}
         admin = self._session.python_admin
-        with translated(self._session.label, "read the sizes of logs"):
+        with self._session.translated("read the sizes of logs"):
             answers = admin.describe_log_dirs(sorted(topics))
         found: dict[TopicPartition, int] = {}
         for answer in answers:

@@ -101,6 +101,13 @@ class KafkaCluster:
         """Begin to connect, so that the first read of committed records starts sooner."""
         self._session.connect_reader("read_committed")
 
+    def refuse_mistake(self) -> None:
+        """Ask the brokers, with connections of its own, whether they accept what this principal connects with.
+
+        :raises ConnectionMistake: they do not: nothing that this principal asks can be answered
+        """
+        self._session.contact.refuse_mistake()
+
     def observe(self, observer: Callable[[str], None]) -> None:
         """Call the observer before each request that is waited for."""
         self._session.observer = observer

@@ -20,7 +20,6 @@ from confluent_kafka.admin import ResourceType as ClientResourceType
 from kafka.protocol.admin import DescribeConfigsRequest
 
 from kafka_dr.clusters.configuration import ConfigValue, NewTopic, Origin, TopicLayout
-from kafka_dr.clusters.errors import translated
 from kafka_dr.clusters.session import ClusterSession
 from kafka_dr.errors import KafkaDrError
 
@@ -65,8 +64,8 @@ class Configs:
     def overview(self) -> Overview:
         """Return which cluster answers, and the layout of every topic that the principal may see. One request."""
         doing = "look at the topics"
-        with self._session.observed(doing), translated(self._session.label, doing):
-            seen = self._session.admin.list_topics(timeout=self._session.request_seconds)
+        with self._session.observed(doing), self._session.translated(doing):
+            seen = self._session.look_up(self._session.admin)
         return Overview(
             cluster_id=seen.cluster_id,
             brokers=len(seen.brokers),

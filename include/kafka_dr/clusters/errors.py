@@ -3,20 +3,26 @@
 ::
 
     KafkaDrError
-    ├── TryAgain
-    │   └── ClusterUnreachable      no answer before the deadline, or an error that passes with time
-    │       └── StaleMetadata       the client's leader or leader epoch is not the broker's
+    ├── Unanswered
+    │   ├── TryAgain
+    │   │   └── ClusterUnreachable  no answer before the deadline, or an error that passes with time
+    │   │       └── StaleMetadata   the client's leader or leader epoch is not the broker's
+    │   └── ConnectionMistake       the cluster does not accept the login or the certificate
     ├── OutcomeUnknown              a commit or a write was sent and not answered
     └── ClusterError                the cluster answered with an error
         ├── NotAuthorized           the principal lacks a right, or is fenced
         ├── NotFound                no such topic, partition or group
+        ├── AlreadyExists           there is a topic of that name
         ├── GroupNotEmpty           offsets of a group with live members cannot be set
         └── WriterFenced            another writer took the transactional id over
+
+The words of the libraries end here: what leaves this module is a sentence for people.
 """
 
 from __future__ import annotations
 
 import logging
+import re
 import time
 from collections.abc import Iterator
 from concurrent.futures import TimeoutError as FutureTimeoutError
@@ -25,8 +31,9 @@ from typing import NoReturn
 
 from confluent_kafka import KafkaError, KafkaException
 from kafka.errors import KafkaError as PythonKafkaError
+from kafka.errors import KafkaTimeoutError, for_code
 
-from kafka_dr.errors import KafkaDrError, TryAgain
+from kafka_dr.errors import ConnectionMistake, KafkaDrError, TryAgain
 
 _log = logging.getLogger(__name__)
 
@@ -54,6 +61,10 @@ class NotFound(ClusterError):
     """There is no such topic, partition or group."""
 
 
+class AlreadyExists(ClusterError):
+    """There is a topic of that name."""
+
+
 class GroupNotEmpty(ClusterError):
     """The group has live members, so nobody else can set its offsets."""
 
@@ -67,8 +78,13 @@ _NOT_AUTHORIZED = {
     KafkaError.GROUP_AUTHORIZATION_FAILED,
     KafkaError.CLUSTER_AUTHORIZATION_FAILED,
     KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+}
+_MISTAKES = {
     KafkaError.SASL_AUTHENTICATION_FAILED,
+    KafkaError.UNSUPPORTED_SASL_MECHANISM,
+    KafkaError.ILLEGAL_SASL_STATE,
     KafkaError._AUTHENTICATION,
+    KafkaError._SSL,
 }
 _NOT_FOUND = {
     KafkaError.UNKNOWN_TOPIC_OR_PART,
@@ -119,7 +135,9 @@ _UNREACHABLE = {
 
 _CLASS_OF_CODE: dict[int, type[KafkaDrError]] = {
     **dict.fromkeys(_NOT_AUTHORIZED, NotAuthorized),
+    **dict.fromkeys(_MISTAKES, ConnectionMistake),
     **dict.fromkeys(_NOT_FOUND, NotFound),
+    KafkaError.TOPIC_ALREADY_EXISTS: AlreadyExists,
     **dict.fromkeys(_FENCED, WriterFenced),
     **dict.fromkeys(_NOT_EMPTY, GroupNotEmpty),
     **dict.fromkeys(_UNREACHABLE, ClusterUnreachable),
@@ -127,9 +145,46 @@ _CLASS_OF_CODE: dict[int, type[KafkaDrError]] = {
 }
 
 
+#: What the library itself means, where its own text is none that helps a person. A broker's errors have good texts.
+_LOST, _LATE = "the connection was lost or could not be made", "no answer before the deadline"
+_WORDS: dict[int, str] = {
+    KafkaError._TRANSPORT: _LOST,
+    KafkaError._ALL_BROKERS_DOWN: "no broker can be reached",
+    KafkaError._RESOLVE: "its host name is unknown here",
+    KafkaError._AUTHENTICATION: "the login was refused",
+    KafkaError._SSL: "TLS could not be agreed on",
+    KafkaError._TIMED_OUT: _LATE,
+    KafkaError._MSG_TIMED_OUT: _LATE,
+    KafkaError._TIMED_OUT_QUEUE: _LATE,
+    KafkaError._WAIT_COORD: "the coordinator is not known yet",
+    KafkaError._NOENT: "no leader is known",
+    KafkaError._UNKNOWN_TOPIC: "there is no such topic",
+    KafkaError._UNKNOWN_PARTITION: "there is no such partition",
+    KafkaError._FENCED: "another writer took over",
+    KafkaError._INCONSISTENT: "the brokers' answers do not fit together",
+    KafkaError._STATE: "the client is not in the state that this needs",
+    KafkaError._DESTROY: "the client was closed meanwhile",
+    KafkaError._PURGE_QUEUE: "it was given up before it was sent",
+    KafkaError.UNKNOWN_TOPIC_OR_PART: "there is no such topic or partition",
+}
+_ORIGIN = re.compile(r"^(?:Broker|Local): ")
+
+
 def error_class(code: int) -> type[KafkaDrError]:
     """Return the class for an error code of the protocol or of librdkafka."""
     return _CLASS_OF_CODE.get(code, ClusterError)
+
+
+def in_words(code: int, said: str | None = None) -> str:
+    """Return what an error code means, as it continues "could not …: ".
+
+    :param said: what came with the code; it is shown if a broker said it
+    """
+    usual = KafkaError(code).str()
+    text = _ORIGIN.sub("", usual) if not usual.startswith("Err-") else _spelled_out(for_code(code).__name__)
+    words = _WORDS.get(code) or text[:1].lower() + text[1:]
+    added = "" if code < 0 or not said or said == usual else f" ({_ORIGIN.sub('', said)})"
+    return words + added
 
 
 def raise_translated(error: KafkaError, *, cluster: str, doing: str, cause: BaseException | None = None) -> NoReturn:
@@ -138,7 +193,7 @@ def raise_translated(error: KafkaError, *, cluster: str, doing: str, cause: Base
     :param doing: what was being done, as it continues "could not …"
     """
     kind = error_class(error.code())
-    raise kind(f"{cluster}: could not {doing}: {error.name()} ({error.str()})") from cause
+    raise kind(f"{cluster}: could not {doing}: {in_words(error.code(), error.str())}") from cause
 
 
 @contextmanager
@@ -156,14 +211,29 @@ def translated(cluster: str, doing: str) -> Iterator[None]:
             raise ClusterError(f"{cluster}: could not {doing}: {error}") from error
         raise_translated(error.args[0], cluster=cluster, doing=doing, cause=error)
     except FutureTimeoutError as error:
-        raise ClusterUnreachable(f"{cluster}: could not {doing}: no answer before the deadline") from error
+        raise ClusterUnreachable(f"{cluster}: could not {doing}: {_LATE}") from error
     except PythonKafkaError as error:
-        kind = error_class(getattr(error, "errno", 0) or 0)
-        if kind is ClusterError and getattr(error, "retriable", False):
-            kind = ClusterUnreachable
-        raise kind(f"{cluster}: could not {doing}: {type(error).__name__} ({error})") from error
+        kind, words = _of_kafka_python(error)
+        raise kind(f"{cluster}: could not {doing}: {words}") from error
     finally:
         log_if_slow(cluster, doing, time.monotonic() - began)
+
+
+def _of_kafka_python(error: PythonKafkaError) -> tuple[type[KafkaDrError], str]:
+    code = getattr(error, "errno", 0) or 0
+    kind = error_class(code)
+    if kind is ClusterError and getattr(error, "retriable", False):
+        kind = ClusterUnreachable
+    if code > 0:
+        return kind, in_words(code)
+    if isinstance(error, KafkaTimeoutError):
+        return kind, _LATE
+    return kind, _LOST if kind is ClusterUnreachable else _spelled_out(type(error).__name__)
+
+
+def _spelled_out(name: str) -> str:
+    """Return the name of a class in words, without the word that each of them ends with."""
+    return " ".join(re.findall(r"[A-Z][a-z]*|[a-z]+", name.removesuffix("Error"))).lower()
 
 
 def log_if_slow(cluster: str, doing: str, seconds: float) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 from kafka_dr.clusters.errors import ClusterError, NotFound
 from kafka_dr.clusters.renamed import FlowCluster
-from kafka_dr.errors import KafkaDrError, TryAgain
+from kafka_dr.errors import KafkaDrError, Unanswered
 from kafka_dr.positions import OffsetRange, TopicPartition
 
 
@@ -25,6 +25,6 @@ def hidden(cluster: FlowCluster, topics: Collection[str]) -> dict[str, KafkaDrEr
             cluster.topics.describe([topic])
         except NotFound:
             continue
-        except (ClusterError, TryAgain) as error:
+        except (ClusterError, Unanswered) as error:
             found[topic] = error
     return found

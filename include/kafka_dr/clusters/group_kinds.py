@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from kafka_dr.clusters.errors import translated
 from kafka_dr.clusters.session import ClusterSession
 
 #: ``other``: a Connect worker, a schema registry, or an unknown kind.
@@ -43,7 +42,7 @@ class GroupKinds:
 
     def listed(self) -> tuple[ListedGroup, ...]:
         """Return every group that the principal may see, sorted by name."""
-        with translated(self._session.label, "list groups of all kinds"):
+        with self._session.translated("list groups of all kinds"):
             found = self._session.python_admin.list_groups()
         return tuple(sorted((_group(row) for row in found), key=lambda group: group.group))
 

@@ -20,7 +20,7 @@ from kafka_dr.clusters.group_coordinators import GroupCoordinators
 from kafka_dr.clusters.model import AclOperation, GroupState
 from kafka_dr.clusters.session import ClusterSession
 from kafka_dr.clusters.streams_groups import StreamsGroupDescribeRequest
-from kafka_dr.errors import KafkaDrError, TryAgain
+from kafka_dr.errors import KafkaDrError, Unanswered
 
 _MESSAGES = "kafka_dr.clusters.messages"
 _CONSUMER = "consumer"
@@ -88,7 +88,7 @@ class GroupStates:
         wanted = request(group_ids=list(names), include_authorized_operations=True)
         try:
             answer = self._session.request(wanted, "describe groups of a newer protocol", broker=coordinator)
-        except TryAgain:
+        except Unanswered:
             raise
         except KafkaDrError:
             return {}

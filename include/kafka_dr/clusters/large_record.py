@@ -11,6 +11,7 @@ from functools import lru_cache
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
+from kafka_dr.clusters.errors import in_words
 from kafka_dr.clusters.model import WriteAnswer, WriteVerdict
 from kafka_dr.clusters.session import ClusterSession
 from kafka_dr.clusters.writing import NewRecord, produce
@@ -124,4 +125,4 @@ def _zeros(count: int) -> bytes:
 def _answer(partition: TopicPartition, error: KafkaError | None) -> WriteAnswer:
     if error is None:
         return WriteAnswer(partition, "allowed", "the leader appended the test write: its limits changed meanwhile")
-    return WriteAnswer(partition, _VERDICTS.get(error.code(), "unknown"), error.name())
+    return WriteAnswer(partition, _VERDICTS.get(error.code(), "unknown"), in_words(error.code()))

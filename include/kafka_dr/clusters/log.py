@@ -9,7 +9,7 @@ from typing import Literal
 from confluent_kafka import TIMESTAMP_LOG_APPEND_TIME, Consumer, KafkaError, Message
 from confluent_kafka import TopicPartition as ClientPartition
 
-from kafka_dr.clusters.errors import ClusterUnreachable, log_if_slow, raise_translated, translated
+from kafka_dr.clusters.errors import ClusterUnreachable, log_if_slow, raise_translated
 from kafka_dr.clusters.model import Record
 from kafka_dr.clusters.session import ClusterSession
 from kafka_dr.positions import OffsetRange, TopicPartition
@@ -58,7 +58,7 @@ class Log:
         short = len(open_ends) <= _FEW_PARTITIONS and all(len(wanted) <= _SHORT for wanted in ranges.values())
         with self._session.reader(isolation, {partition.topic for partition in open_ends}, short=short) as consumer:
             doing = "start reading"
-            with self._session.observed(doing), translated(self._session.label, doing):
+            with self._session.observed(doing), self._session.translated(doing):
                 consumer.assign([ClientPartition(p.topic, p.partition, ranges[p].start) for p in open_ends])
             yield from self._until_ends(consumer, open_ends, stall_seconds)
             # A paused partition would stay paused in the next assignment.
@@ -86,13 +86,14 @@ class Log:
                 suspicious = deadline + stall_seconds
             if time.monotonic() > deadline:
                 left = _first_few(open_ends)
-                raise ClusterUnreachable(f"{self._session.label}: no record of {left} arrived for {stall_seconds:g} s")
+                stalled = f"{self._session.label}: no record of {left} arrived for {stall_seconds:g} s"
+                raise self._session.contact.why(ClusterUnreachable(stalled))
 
     def _raise_errors_of(self, topics: set[str], consumer: Consumer) -> None:
         """Raise the error that the topics' metadata show, if any: the consumer itself waits without an error."""
         for topic in sorted(topics - self._seen_without_error(topics, consumer)):
-            with translated(self._session.label, f"look at {topic}"):
-                error = consumer.list_topics(topic, self._session.request_seconds).topics[topic].error
+            with self._session.translated(f"look at {topic}"):
+                error = self._session.look_up(consumer, topic).topics[topic].error
             if error is not None:
                 raise_translated(error, cluster=self._session.label, doing=f"read {topic}")
 
@@ -103,8 +104,8 @@ class Log:
         """
         if len(topics) <= _FEW:
             return set()
-        with translated(self._session.label, "look at the topics"):
-            found = consumer.list_topics(timeout=self._session.request_seconds).topics
+        with self._session.translated("look at the topics"):
+            found = self._session.look_up(consumer).topics
         return {topic for topic in topics if topic in found and found[topic].error is None}
 
     def _wanted(

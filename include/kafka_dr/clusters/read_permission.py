@@ -16,7 +16,7 @@ from enum import StrEnum
 from confluent_kafka import KafkaError
 from kafka.protocol.consumer import HeartbeatRequest
 
-from kafka_dr.clusters.errors import error_class
+from kafka_dr.clusters.errors import error_class, in_words
 from kafka_dr.clusters.group_coordinators import GroupCoordinators
 from kafka_dr.clusters.session import ClusterSession
 from kafka_dr.errors import KafkaDrError, TryAgain
@@ -70,5 +70,5 @@ class ReadPermission:
             return ReadVerdict.ALLOWED
         if issubclass(error_class(code), TryAgain):
             # It is not the coordinator any more, or not yet: the next try asks the new one.
-            raise error_class(code)(f"{self._session.label}: {KafkaError(code).name()} for group {group}")
+            raise error_class(code)(f"{self._session.label}: {in_words(code)} for group {group}")
         return ReadVerdict.UNKNOWN

@@ -3,32 +3,39 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from threading import Lock
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
-from confluent_kafka import Consumer, KafkaError, Producer
-from confluent_kafka.admin import AdminClient
+from confluent_kafka import Consumer, KafkaException, Producer
+from confluent_kafka.admin import AdminClient, ClusterMetadata
+from kafka.errors import KafkaError as PythonKafkaError
 
 from kafka_dr.clusters.admin_clients import ADMIN_CLIENTS
-from kafka_dr.clusters.errors import ClusterUnreachable, StaleMetadata, error_class, translated
+from kafka_dr.clusters.errors import ClusterUnreachable, StaleMetadata, error_class, in_words, translated
+from kafka_dr.clusters.first_contact import FirstContact
 from kafka_dr.clusters.protocol_client import ProtocolClient
 from kafka_dr.clusters.settings import ClientSettings
-from kafka_dr.errors import KafkaDrError
+from kafka_dr.errors import ConnectionMistake, KafkaDrError
 
 # kafka-python logs every connection, which hides what a step did. Errors are raised anyway.
 logging.getLogger("kafka").setLevel(logging.CRITICAL)
 
 K = TypeVar("K")
 V = TypeVar("V")
+C = TypeVar("C", AdminClient, Consumer, Producer)
+Client: TypeAlias = AdminClient | Consumer | Producer
 
 #: Bytes of each partition in one answer to a reader. A far cluster's answers take long: long ranges need large ones.
 _SHORT_BYTES, _LONG_BYTES = 48 * 1024, 256 * 1024
 #: The deadline of one request to the cluster, in seconds.
 REQUEST_SECONDS = 10.0
+#: After so many seconds without an answer the brokers are asked what keeps the client away.
+_PATIENCE_SECONDS = 2.0
 #: Of the requests made while it connects, kafka-python sends as many as its limit allows. It delays the others until
 #: fewer are unanswered, but counts the delayed ones as unanswered: with twice the limit it waits forever (3.0.12).
 _NEVER_REACHED = 10_000
@@ -78,6 +85,8 @@ class ClusterSession:
         self._lock = Lock()
         #: A separate lock: connecting takes a moment, and the other clients must not wait for it.
         self._python_lock = Lock()
+        #: Finds out why there is no answer.
+        self.contact = FirstContact(name, settings, seconds=request_seconds)
         #: Called with what is being done, once for each request that is waited for; counts round trips.
         self.observer: Callable[[str], None] | None = None
 
@@ -88,12 +97,59 @@ class ClusterSession:
             self.observer(doing)
         yield
 
+    @contextmanager
+    def translated(self, doing: str) -> Iterator[None]:
+        """Turn every error of a client library inside the block into one of this project's.
+
+        :param doing: what is being done, as it continues "could not …"
+        :raises ConnectionMistake: the cluster did not answer because it does not accept what the session connects with
+        """
+        try:
+            with translated(self.label, doing):
+                yield
+        except StaleMetadata:
+            raise
+        except (ClusterUnreachable, ConnectionMistake) as error:
+            raise self.contact.why(error) from error
+
+    @property
+    def patience_seconds(self) -> float:
+        """After how many seconds without an answer the brokers are asked why there is none."""
+        return min(_PATIENCE_SECONDS, self.request_seconds / 3)
+
+    def look_up(self, client: Client, topic: str | None = None) -> ClusterMetadata:
+        """Let a client look topics up; ``None``: all of them.
+
+        :raises KafkaException: no answer in time
+        :raises ConnectionMistake: the cluster does not accept what the session connects with
+        """
+        began, topics = time.monotonic(), () if topic is None else (topic,)
+        try:
+            return client.list_topics(*topics, timeout=self.patience_seconds)
+        except KafkaException:
+            if time.monotonic() - began < self.patience_seconds / 2:
+                raise
+        self.contact.refuse_mistake()
+        return client.list_topics(*topics, timeout=max(0.1, began + self.request_seconds - time.monotonic()))
+
+    def connect(self, client: Client, topic: str | None = None) -> None:
+        """Connect a client before it is used. A request of an unconnected one is repeated only after 0.5 to 3 seconds.
+
+        librdkafka 2.16 closes the connection to the bootstrap server as soon as it knows the brokers, and connects to a
+        broker only for the next request. So the first look-up ends the one connection, and the second makes the other.
+
+        :param topic: the topic to look up; ``None``: the session's
+        :raises KafkaException: no answer in time
+        """
+        for _look in range(2):
+            self.look_up(client, topic or self.known_topic)
+
     @property
     def admin(self) -> AdminClient:
         """librdkafka's admin client. It must outlive its futures, so it is kept until the session is closed."""
         with self._lock:
             if self._admin is None:
-                self._admin = ADMIN_CLIENTS.make(self, self._config())
+                self._admin = self._made(lambda config: ADMIN_CLIENTS.make(self, config))
             return self._admin
 
     def admin_for_leaders(self, doing: str) -> AdminClient:
@@ -105,8 +161,8 @@ class ClusterSession:
         """
         admin = self.admin
         if self._connected is not admin:
-            with translated(self.label, doing):
-                connect(admin, self.known_topic, self.request_seconds)
+            with self.translated(doing):
+                self.connect(admin)
             self._connected = admin
         return admin
 
@@ -127,19 +183,29 @@ class ClusterSession:
         """kafka-python's admin client, for the calls that librdkafka's lacks."""
         with self._python_lock:
             if self._python_admin is None:
-                millis = int(self.request_seconds * 1000)
-                with translated(self.label, "connect"):
-                    self._python_admin = ProtocolClient(
-                        **self.settings.kafka_python(),
-                        request_timeout_ms=millis,
-                        bootstrap_timeout_ms=millis,
-                        max_in_flight_requests_per_connection=_NEVER_REACHED,
-                    )
+                with self.translated("connect"):
+                    self._python_admin = self._connected_python_admin()
             return self._python_admin
+
+    def _connected_python_admin(self) -> ProtocolClient:
+        began = time.monotonic()
+        try:
+            return self._new_python_admin(self.patience_seconds)
+        except PythonKafkaError:
+            self.contact.refuse_mistake()
+            return self._new_python_admin(max(0.1, began + self.request_seconds - time.monotonic()))
+
+    def _new_python_admin(self, seconds: float) -> ProtocolClient:
+        return ProtocolClient(
+            **self.settings.kafka_python(),
+            request_timeout_ms=int(self.request_seconds * 1000),
+            bootstrap_timeout_ms=int(seconds * 1000),
+            max_in_flight_requests_per_connection=_NEVER_REACHED,
+        )
 
     def producer(self, extra: Mapping[str, object]) -> Producer:
         """Make a producer with these librdkafka settings and those of the connection."""
-        return Producer(self._config(extra))
+        return self._made(Producer, extra)
 
     def transactional_producer(
         self, transactional_id: str, extra: Mapping[str, object] | None = None, *, known_topic: str | None = None
@@ -149,9 +215,9 @@ class ClusterSession:
         :param known_topic: looked up to connect; ``None``: the session's
         """
         doing = f"take over the transactional id {transactional_id}"
-        with self.observed(doing), translated(self.label, doing):
+        with self.observed(doing), self.translated(doing):
             producer = self.producer({"transactional.id": transactional_id, **(extra or {})})
-            connect(producer, known_topic or self.known_topic, self.request_seconds)
+            self.connect(producer, known_topic)
             producer.init_transactions(self.request_seconds)
         return producer
 
@@ -171,7 +237,7 @@ class ClusterSession:
     def consumer(self, extra: Mapping[str, object]) -> Consumer:
         """Make a consumer that never commits, with these librdkafka settings and those of the connection."""
         fixed: dict[str, object] = {"group.id": "dr-reader", "enable.auto.commit": False, "auto.offset.reset": "error"}
-        return Consumer(self._config(fixed | dict(extra)))
+        return self._made(Consumer, fixed | dict(extra))
 
     @contextmanager
     def reader(self, isolation: str, topics: Collection[str], *, short: bool = False) -> Iterator[Consumer]:
@@ -190,8 +256,8 @@ class ClusterSession:
         try:
             if lent is not None and not reader.topics.issuperset(topics):
                 # For a topic that is new to a consumer, it would look for the leaders only after up to a second.
-                with translated(self.label, "look at the topics"):
-                    reader.consumer.list_topics(timeout=self.request_seconds)
+                with self.translated("look at the topics"):
+                    self.look_up(reader.consumer)
             reader.topics.update(topics)
             yield reader.consumer
             reader.consumer.unassign()
@@ -223,7 +289,8 @@ class ClusterSession:
         :param doing: what is being done, as it continues "could not …"
         """
         try:
-            with self.observed(doing), translated(self.label, doing):
+            with self.observed(doing), self.translated(doing):
+                self._suspect(futures.values())
                 return {key: future.result(self.request_seconds + 1) for key, future in futures.items()}
         except StaleMetadata:
             self.replace_admin()
@@ -238,11 +305,17 @@ class ClusterSession:
         with self.observed(doing):
             for key, future in futures.items():
                 try:
-                    with translated(self.label, f"{doing} ({key})"):
+                    with self.translated(f"{doing} ({key})"):
+                        self._suspect([future])
                         future.result(seconds + 1)
                 except KafkaDrError as error:
                     errors[key] = error
         return errors
+
+    def _suspect(self, futures: Collection[Future[Any]]) -> None:
+        """Give futures a moment, and find out what keeps the client away if one of them has no answer then."""
+        if wait(futures, self.patience_seconds).not_done:
+            self.contact.refuse_mistake()
 
     def wait(self, futures: Iterable[Future[V]], doing: str) -> list[V]:
         """Wait for futures that have no keys."""
@@ -268,18 +341,17 @@ class ClusterSession:
         :param broker: the number of the broker to ask; ``None``: any broker
         :raises ClusterUnreachable: no answer before the deadline
         """
-        with self.observed(doing), translated(self.label, doing):
+        with self.observed(doing), self.translated(doing):
             try:
                 return self.python_admin.request(request, broker)
             except (OSError, TimeoutError) as error:
-                raise ClusterUnreachable(f"{self.label}: could not {doing}: {error}") from error
+                raise ClusterUnreachable(f"{self.label}: could not {doing}: the connection was lost") from error
 
     def error(self, code: int, message: str | None, doing: str) -> KafkaDrError | None:
         """Return this project's error for an error code in a response; ``None`` for code 0."""
         if code == 0:
             return None
-        name = KafkaError(code).name()
-        return error_class(code)(f"{self.label}: could not {doing}: {name}" + (f" ({message})" if message else ""))
+        return error_class(code)(f"{self.label}: could not {doing}: {in_words(code, message)}")
 
     def replace_admin(self) -> None:
         """Use a new admin client for the next call: the old one would keep outdated metadata for minutes.
@@ -288,6 +360,17 @@ class ClusterSession:
         """
         with self._lock:
             self._admin = None
+
+    def _made(self, make: Callable[[dict[str, object]], C], extra: Mapping[str, object] | None = None) -> C:
+        """Make a client. librdkafka reads the files of certificates at once.
+
+        :raises ConnectionMistake: it does not accept what the connection says
+        """
+        try:
+            return make(self._config(extra))
+        except KafkaException as error:
+            self.contact.refuse_mistake()
+            raise ConnectionMistake(f"{self.label}: the client does not accept the connection's settings") from error
 
     def _config(self, extra: Mapping[str, object] | None = None) -> dict[str, object]:
         # log_level 0: librdkafka would write to stderr what is raised as an error anyway.
@@ -301,16 +384,3 @@ class ClusterSession:
             "allow.auto.create.topics": False,
         }
         return {**self.settings.librdkafka(), **fixed, **(extra or {})}
-
-
-def connect(client: Producer | AdminClient, topic: str, seconds: float) -> None:
-    """Connect a client before it is used. A request of an unconnected client is repeated only after 0.5 to 3 seconds.
-
-    librdkafka 2.16 closes the connection to the bootstrap server as soon as it knows the brokers, and connects to a
-    broker only for the next request. So the first look-up ends the one connection, and the second makes the other.
-
-    :param topic: the topic to look up
-    :raises KafkaException: no answer in time
-    """
-    for _look in range(2):
-        client.list_topics(topic, seconds)

@@ -36,6 +36,7 @@ class ClientSettings:
     :param ca_file: PEM file with the authorities to trust; empty: those of the system
     :param certificate_file: PEM file with the client's certificate, for mutual TLS
     :param key_file: PEM file with the client's private key (PKCS#8, which Java needs)
+    :param connection: the id of the connection that says this, for messages; empty where there is none
     """
 
     bootstrap_servers: str
@@ -47,6 +48,7 @@ class ClientSettings:
     certificate_file: str | None = None
     key_file: str | None = None
     key_password: str | None = field(default=None, repr=False)
+    connection: str = field(default="", compare=False)
 
     def __post_init__(self) -> None:
         if not self.bootstrap_servers:

@@ -13,7 +13,7 @@ from confluent_kafka.admin import ConfigResource, NewPartitions, NewTopic, Offse
 from confluent_kafka.admin import ResourceType as ClientResourceType
 from kafka.protocol.admin.configs import DescribeConfigsRequest
 
-from kafka_dr.clusters.errors import ClusterError, NotAuthorized, NotFound, StaleMetadata, translated
+from kafka_dr.clusters.errors import AlreadyExists, NotAuthorized, NotFound, StaleMetadata
 from kafka_dr.clusters.many_partitions import MANY, ManyPartitions, once_led
 from kafka_dr.clusters.model import ClusterIdentity, Topic
 from kafka_dr.clusters.session import ClusterSession
@@ -46,8 +46,8 @@ class Topics:
         :raises ClusterUnreachable: no broker answered
         """
         doing = "describe the cluster"
-        with self._session.observed(doing), translated(self._session.label, doing):
-            found = self._session.admin.list_topics(self._session.known_topic, timeout=self._session.request_seconds)
+        with self._session.observed(doing), self._session.translated(doing):
+            found = self._session.look_up(self._session.admin, self._session.known_topic)
         controller = None if found.controller_id < 0 else found.controller_id
         return ClusterIdentity(found.cluster_id, tuple(sorted(found.brokers)), controller)
 
@@ -77,10 +77,8 @@ class Topics:
         }
 
     def _all(self) -> Mapping[str, TopicMetadata]:
-        with translated(self._session.label, "list the topics"):
-            found: Mapping[str, TopicMetadata] = self._session.admin.list_topics(
-                timeout=self._session.request_seconds
-            ).topics
+        with self._session.translated("list the topics"):
+            found: Mapping[str, TopicMetadata] = self._session.look_up(self._session.admin).topics
             return found
 
     def existing(self, names: Iterable[str]) -> dict[str, Topic]:
@@ -148,10 +146,8 @@ class Topics:
         futures = self._session.admin.create_topics([topic], request_timeout=self._session.request_seconds)
         try:
             self._session.results(futures, f"create topic {name}")
-        except ClusterError as error:
-            if "TOPIC_ALREADY_EXISTS" in str(error):
-                return False
-            raise
+        except AlreadyExists:
+            return False
         return True
 
     def delete(self, names: Iterable[str]) -> None:

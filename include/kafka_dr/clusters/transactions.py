@@ -9,7 +9,6 @@ from kafka.protocol.metadata import FindCoordinatorRequest
 from kafka.protocol.producer import InitProducerIdRequest
 
 from kafka_dr.clock import SystemClock
-from kafka_dr.clusters.errors import translated
 from kafka_dr.clusters.model import OpenTransaction
 from kafka_dr.clusters.session import ClusterSession
 from kafka_dr.errors import KafkaDrError, TryAgain
@@ -39,7 +38,7 @@ class Transactions:
         The result contains only transactional ids that the principal may DESCRIBE.
         """
         admin = self._session.python_admin
-        with translated(self._session.label, "list the open transactions"):
+        with self._session.translated("list the open transactions"):
             listed = admin.list_transactions(state_filters=list(_OPEN))
             ids = sorted({row.transactional_id for rows in listed.values() for row in rows})
             described = admin.describe_transactions(ids) if ids else {}

@@ -21,12 +21,12 @@ from confluent_kafka import KafkaError
 from kafka.protocol.producer import ProduceRequest
 from kafka.record.default_records import DefaultRecordBatchBuilder
 
-from kafka_dr.clusters.errors import NotFound, error_class
+from kafka_dr.clusters.errors import NotFound, error_class, in_words
 from kafka_dr.clusters.large_record import LargeRecord
 from kafka_dr.clusters.model import WriteAnswer, WriteVerdict
 from kafka_dr.clusters.session import ClusterSession
 from kafka_dr.clusters.topics import Topics
-from kafka_dr.errors import KafkaDrError, TryAgain
+from kafka_dr.errors import ConnectionMistake, KafkaDrError, TryAgain
 from kafka_dr.parallel import ask_all
 from kafka_dr.positions import TopicPartition
 
@@ -35,6 +35,7 @@ _BY_NAME = 12
 _ALL_REPLICAS = -1
 _MINUS_ONE = b"\x01"  # as a zigzag varint
 _CORRUPT_MESSAGE = 2
+_TAKEN = "it would accept a write"
 
 _SILENT = "no leader was found, or the leader changed, or it gave no answer before the deadline"
 _VERDICTS: dict[int, WriteVerdict] = {
@@ -104,6 +105,8 @@ class WritePermission:
             response = self._session.request(_request(partitions, timeout), "ask for a write", broker=leader)
         except TryAgain as error:
             return {p: WriteAnswer(p, "unknown", str(error)) for p in partitions}
+        except ConnectionMistake:
+            raise
         except KafkaDrError:
             # This broker does not accept such a request at all.
             return dict.fromkeys(partitions)
@@ -151,7 +154,7 @@ def _answer(partition: TopicPartition, code: int) -> WriteAnswer | None:
     """Return what a leader's error code means; ``None`` if it is neither a refusal nor a permission."""
     if code == KafkaError.NO_ERROR:
         return WriteAnswer(partition, "allowed", "the leader accepted an invalid record, which no broker should do")
-    name = "CORRUPT_MESSAGE" if code == _CORRUPT_MESSAGE else KafkaError(code).name()
+    name = _TAKEN if code == _CORRUPT_MESSAGE else in_words(code)
     if code in _VERDICTS:
         return WriteAnswer(partition, _VERDICTS[code], name)
     if issubclass(error_class(code), TryAgain | NotFound):

@@ -13,11 +13,11 @@ from kafka_dr.clusters.errors import (
     ClusterUnreachable,
     NotAuthorized,
     error_class,
+    in_words,
     raise_translated,
-    translated,
 )
-from kafka_dr.clusters.session import ClusterSession, connect
-from kafka_dr.errors import KafkaDrError, OutcomeUnknown
+from kafka_dr.clusters.session import ClusterSession
+from kafka_dr.errors import ConnectionMistake, KafkaDrError, OutcomeUnknown
 from kafka_dr.positions import TopicPartition
 
 #: In bytes; the usual limit of topics is about half of it.
@@ -72,17 +72,20 @@ class Writing:
                     offsets[index] = message.offset()
 
             try:
-                with translated(self._session.label, f"write to {record.partition}"):
+                with self._session.translated(f"write to {record.partition}"):
                     produce(producer, record, done)
             except KafkaDrError:
                 self._session.drop_appender()
                 raise
         with self._session.observed("write"):
-            producer.flush(seconds + 1)
+            if producer.flush(self._session.patience_seconds):
+                self._session.contact.refuse_mistake()
+                producer.flush(seconds + 1 - self._session.patience_seconds)
         if len(offsets) < len(wanted):
             self._session.drop_appender()
         if failures:
-            raise_translated(failures[0], cluster=self._session.label, doing="write")
+            with self._session.translated("write"):
+                raise KafkaException(failures[0])
         if len(offsets) < len(wanted):
             raise ClusterUnreachable(
                 f"{self._session.label}: a write was not answered within {seconds:g} s; records may be written"
@@ -94,8 +97,8 @@ class Writing:
         producer = self._session.producer(
             {"enable.idempotence": True, "acks": "all", "linger.ms": 1, "delivery.timeout.ms": millis}
         )
-        with translated(self._session.label, f"look at {topic}"):
-            connect(producer, topic, self._session.request_seconds)
+        with self._session.translated(f"look at {topic}"):
+            self._session.connect(producer, topic)
         return producer
 
     @contextmanager
@@ -142,7 +145,7 @@ class TransactionalWriter:
         """
         doing = f"write as {self._id}"
         try:
-            with translated(self._session.label, doing):
+            with self._session.translated(doing):
                 self._producer.begin_transaction()
                 for record in records:
                     produce(self._producer, record, None)
@@ -172,11 +175,11 @@ class TransactionalWriter:
                 raise_translated(error, cluster=self._session.label, doing=doing)
         elif error.retriable() and not expired:
             return True
-        if error_class(error.code()) is NotAuthorized:
+        if issubclass(error_class(error.code()), NotAuthorized | ConnectionMistake):
             raise_translated(error, cluster=self._session.label, doing=doing)
         raise OutcomeUnknown(
-            f"{self._session.label}: the commit of {self._id} was not answered ({error.str()}); its records may or may "
-            "not be written: read before doing anything else"
+            f"{self._session.label}: the commit of {self._id} was not answered ({in_words(error.code())}); its "
+            "records may or may not be written: read before doing anything else"
         )
 
     def _abort(self) -> None:

@@ -26,7 +26,7 @@ from kafka_dr.config_sync.snapshot import (
     Snapshot,
     TopicConfig,
 )
-from kafka_dr.errors import KafkaDrError, TryAgain
+from kafka_dr.errors import KafkaDrError, Unanswered
 from kafka_dr.fencing.register_writers import OWN_TOPICS
 from kafka_dr.parallel import ask_all, ask_each, at_once
 from kafka_dr.register import REGISTER_TOPIC
@@ -134,7 +134,7 @@ class _Answers:
     unknown: dict[str, str] = field(default_factory=dict)
 
     def __call__(self, section: str, answer: T | KafkaDrError, otherwise: T) -> T:
-        if isinstance(answer, TryAgain):
+        if isinstance(answer, Unanswered):
             raise answer
         if isinstance(answer, KafkaDrError):
             self.unknown[section] = str(answer)

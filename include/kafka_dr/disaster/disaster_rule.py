@@ -77,6 +77,11 @@ def _answer(
         metadata = found.get("metadata")
         if metadata is not None and metadata.outcome == "ok":
             return "up", f"{cluster} answers and {none}: {_what_to_do(found)}"
+        if metadata is not None and metadata.detail:
+            return "unclear", (
+                f"it is not known whether {cluster} is down: {metadata.detail}. Or override with a reason, if you know "
+                "that it is down"
+            )
         return "unclear", f"{cluster} {none}, but it is not known whether it answers: check the cluster"
     shown = ", ".join(seen.signs)
     seen_by = ", ".join("this installation" if name == _HERE else name for name in seen.down_for)

@@ -14,7 +14,7 @@ from kafka_dr.audit import AuditKind, AuditResult, AuditVerdict, ResultStore, Re
 from kafka_dr.clusters import KafkaCluster, OffsetRange, TopicPartition
 from kafka_dr.disaster.disaster_rule import VANTAGE
 from kafka_dr.disaster.vantage import probe_vantage
-from kafka_dr.errors import KafkaDrError, Refused, TryAgain
+from kafka_dr.errors import ConnectionMistake, KafkaDrError, Refused, TryAgain
 from kafka_dr.fencing import proof
 from kafka_dr.http_endpoint import HttpEndpoint
 from kafka_dr.outcomes import Outcome, Probe, worst
@@ -25,6 +25,9 @@ from kafka_dr.topology import ProtectionGroup
 
 #: How many offsets at the end of each log are read: the canaries of the last minutes are among them.
 _OFFSETS_READ = 50
+
+#: A question that is asked together with the probes, and is none itself.
+_CONNECTION = "connection"
 
 TakeProbe = Callable[[], Probe]
 
@@ -41,6 +44,7 @@ def take_probes(
     seconds = seconds or group.disaster.probe_seconds
     clients.hurry(source, seconds)
     probes: dict[str, TakeProbe] = {
+        _CONNECTION: partial(_connection, clients, source),
         "metadata brokers controller": partial(_ask_identity, clients, source),
         "partitions": partial(_partitions, group, clients, source),
         "writes": partial(_writes, group, clients, source, seconds),
@@ -54,8 +58,13 @@ def take_probes(
 
 def ask_vantages(group: ProtectionGroup, clients: Clients, *, source: str, seconds: float) -> list[Probe]:
     """Ask only the vantages, about a cluster that has just not answered this installation."""
-    silent = Probe("metadata", "failed", f"{source} did not answer when its register was read")
-    return [silent, *probe_vantages(group, clients, source=source, seconds=seconds)]
+
+    def silent() -> Probe:
+        clients.cluster(source, "operator").refuse_mistake()
+        return Probe("metadata", "failed", f"{source} did not answer when its register was read")
+
+    asked: dict[str, TakeProbe] = {"metadata": silent, **_vantages(group, clients, source, seconds)}
+    return _take_all(asked, clients, source=source, seconds=seconds)
 
 
 def probe_vantages(group: ProtectionGroup, clients: Clients, *, source: str, seconds: float) -> list[Probe]:
@@ -91,9 +100,12 @@ def _take_all(probes: dict[str, TakeProbe], clients: Clients, *, source: str, se
     answers = background.answers_within(timed, seconds=seconds)
     took = round(clients.clock.monotonic() - began, 3)
     taken = []
+    mistake = answers.pop(_CONNECTION, None)
     for name, answer in answers.items():
         if isinstance(answer, Probe):
             taken += _split(answer)
+        elif name.startswith("metadata") and isinstance(mistake, ConnectionMistake):
+            taken += [Probe(part, "unknown", str(mistake), took) for part in _parts(name)]
         elif name.startswith("metadata") and isinstance(answer, TryAgain):
             # This probe shows that the cluster does not answer; the other two parts of it would only repeat that.
             taken.append(Probe("metadata", "failed", f"{source} does not answer: {answer}", took))
@@ -115,6 +127,15 @@ def _timed(take: TakeProbe, clients: Clients) -> Probe:
     return Probe(found.name, found.outcome, found.detail, passed, found.facts)
 
 
+def _connection(clients: Clients, cluster: str) -> Probe:
+    """Find out, before the time of the probes is over, whether a silent cluster only refuses what we connect with.
+
+    :raises ConnectionMistake: it does
+    """
+    clients.cluster(cluster, "operator").refuse_mistake()
+    return Probe(_CONNECTION, "ok", "")
+
+
 def _ask_identity(clients: Clients, cluster: str) -> Probe:
     found = clients.cluster(cluster, "operator").topics.identity()
     if wrong := wrong_cluster_id(clients, cluster, found.cluster_id):
@@ -125,7 +146,7 @@ def _ask_identity(clients: Clients, cluster: str) -> Probe:
 
 def _split(probe: Probe) -> list[Probe]:
     """Return one probe for each thing that the answer about the cluster's metadata shows."""
-    if probe.name != "metadata":
+    if probe.name != "metadata" or probe.outcome != "ok":
         return [probe]
     brokers, controller = probe.facts["brokers"], probe.facts["controller"]
     alive = f"{len(brokers)} brokers are registered"
@@ -158,6 +179,8 @@ def _writes(group: ProtectionGroup, clients: Clients, cluster: str, seconds: flo
     found = proof.writes_allowed(
         probe, described[group.canary_topic].partitions, clock=clients.clock, deadline_seconds=seconds / 2
     )
+    if found.outcome == "failed":
+        return Probe("writes", "unknown", f"{found.detail}: the brokers answer, and the probe lacks the right to write")
     return Probe("writes", worst((found,)), found.detail)
 
 

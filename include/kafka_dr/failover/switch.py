@@ -15,7 +15,7 @@ from functools import partial
 from typing import Protocol
 
 from kafka_dr.clock import Clock
-from kafka_dr.errors import KafkaDrError
+from kafka_dr.errors import ConnectionMistake, KafkaDrError
 from kafka_dr.failover.runner import try_step
 from kafka_dr.failover.switch_rules import NextMove, RunProgress, StepFailure, after_failure, at_start, run_progress
 from kafka_dr.rare_collection import garbage_collected_rarely
@@ -108,10 +108,14 @@ def where_is(request: RunRequest, clients: Clients) -> RunProgress:
 
     The register that decides is enough: a claim that only another register knows is not one yet, and ``claim`` waits
     for the others.
+
+    :raises ConnectionMistake: it cannot be read, because what we connect with is wrong
     """
     held = clients.executor.taken(request.protection_group, request.run)
     try:
         return run_progress(Run(request, clients).read_register_state(others_seconds=0), request.run, held=held)
+    except ConnectionMistake:
+        raise
     except KafkaDrError:
         return RunProgress.UNKNOWN
 
@@ -120,7 +124,7 @@ class SwitchCourse:
     """The order of a switch, and what follows a failure; knows clusters only through what it is given.
 
     :param execute: tries a step once; raises :class:`StepFailed`, or another error if even that could not be kept
-    :param look: reads the registers and returns where the run is
+    :param look: reads the registers and returns where the run is; a mistake in a connection ends the wait for it
     :param deadline_seconds: how long a step is tried again
     """
 
@@ -153,7 +157,7 @@ class SwitchCourse:
         """Return the steps that a process that begins now has to run."""
         began = self._clock.monotonic()
         pauses = _Pauses(self._clock)
-        while (move := at_start(self._verb, found := self._look())) is NextMove.READ_AGAIN:
+        while (move := at_start(self._verb, found := self._look_at_start(steps[0]))) is NextMove.READ_AGAIN:
             if self._clock.monotonic() - began >= PATIENCE_SECONDS:
                 raise SwitchStopped(
                     steps[0],
@@ -173,6 +177,12 @@ class SwitchCourse:
         if found is RunProgress.HANDED_OVER:
             return [step for step in steps if definition(step, self._verb).goes_forward]
         return steps
+
+    def _look_at_start(self, first: StepName) -> RunProgress:
+        try:
+            return self._look()
+        except ConnectionMistake as mistake:
+            raise SwitchStopped(first, NextMove.LATER, str(mistake)) from mistake
 
     def _step(self, step: StepName) -> StepRecord:
         """Run one step, again while that may help."""
@@ -208,7 +218,12 @@ class SwitchCourse:
         pauses = _Pauses(self._clock)
         asked = self._clock.monotonic()
         while True:
-            found, now = self._look(), self._clock.monotonic()
+            try:
+                found = self._look()
+            except ConnectionMistake as mistake:
+                self._watch.says(str(mistake))
+                return after_failure(failure, RunProgress.UNKNOWN, time_left=False)
+            now = self._clock.monotonic()
             if found is not RunProgress.UNKNOWN:
                 spent.unknown += now - asked
             move = after_failure(failure, found, time_left=self._has_time(failure, found, spent, now))

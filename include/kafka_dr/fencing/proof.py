@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from kafka_dr.clock import Clock
 from kafka_dr.clusters import Acl, AclOperation, KafkaCluster, TopicPartition, WriteAnswer, WriteVerdict
-from kafka_dr.errors import TryAgain
+from kafka_dr.errors import TryAgain, Unanswered
 from kafka_dr.outcomes import Check, Outcome
 from kafka_dr.waiting import SHORT_PAUSE_SECONDS, wait_until
 
@@ -154,7 +154,7 @@ def _writes(
 
     try:
         answers = _until(ask, lambda found: all(a.verdict in expected.good for a in found), clock, deadline_seconds)
-    except TryAgain as error:
+    except Unanswered as error:
         return Check(name, "unknown", f"not all partition leaders on {cluster.name} could be asked: {error}")
     others = [answer for answer in answers if answer.verdict not in expected.good]
     facts = {"asked": len(answers), "answers": sorted({answer.detail for answer in answers})}
@@ -185,7 +185,7 @@ def _reads(
     name = f"reads_{word}"
     try:
         wrong = _until(others, lambda found: not found, clock, deadline_seconds)
-    except TryAgain as error:
+    except Unanswered as error:
         return Check(name, "unknown", f"not all group coordinators on {cluster.name} could be asked: {error}")
     if not wrong:
         return Check(name, "ok", f"{len(groups)} group coordinators on {cluster.name}: every READ {word}")

@@ -7,7 +7,7 @@ from typing import Any
 
 from kafka_dr.audit.difference import REPEATED
 from kafka_dr.clusters import OffsetRange, TopicPartition
-from kafka_dr.errors import TryAgain
+from kafka_dr.errors import Unanswered
 from kafka_dr.offsets.translate.taken_over_copy import DisplacedRange, TakenOverCopy
 from kafka_dr.positions import CountedRange, SeedPoint
 from kafka_dr.register.flow_seed import FLOW_SEED, FlowSeed
@@ -79,7 +79,7 @@ def _same_topics(run: Run, seed: FlowSeed) -> frozenset[str] | None:
     """Return the topics that are still those of a seed; ``None`` if the cluster that could say so does not answer."""
     try:
         now = run.topic_ids(seed.source)
-    except TryAgain:
+    except Unanswered:
         return None
     known = seed.topic_ids or {}
     return frozenset(topic for topic, topic_id in now.items() if known.get(topic) == topic_id)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kafka_dr.errors import KafkaDrError
+from kafka_dr.errors import ConnectionMistake, KafkaDrError
 from kafka_dr.health.kept_facts import heard_from
 from kafka_dr.health.registers import RegisterAnswers
 from kafka_dr.outcomes import Check
@@ -18,6 +18,8 @@ def silent(state: RegisterState, cluster: str, error: KafkaDrError, *, too_slow:
     role = "active" if cluster == state.active else "not active"
     if too_slow:
         return Check("silent", "unknown", f"{cluster}, which is {role}, does not answer in time ({error}): {too_slow}")
+    if isinstance(error, ConnectionMistake):
+        return Check("silent", "unknown", f"{cluster}, which is {role}, cannot be asked: {error}")
     return Check("silent", "unknown", f"{cluster}, which is {role}, does not answer ({error}): check the cluster")
 
 
@@ -41,7 +43,10 @@ def without_record(group: str, registers: RegisterAnswers, *, too_slow: str) -> 
             "nothing. Check the network of this worker, and ask from another machine before you call a cluster down"
         )
     said = "gave no answer" if too_slow else "does not answer"
-    each = (f"{name} {said}: {error}" for name, error in registers.silent.items())
+    each = (
+        str(error) if isinstance(error, ConnectionMistake) else f"{name} {said}: {error}"
+        for name, error in registers.silent.items()
+    )
     check = "own_speed" if too_slow else "silent" if registers.states or registers.wrong_ids else "no_cluster"
     facts = {"open_checks": {check: "unknown"}, **heard_from(registers, too_slow=too_slow)}
     return WatchResult(group, "unknown", (first, *each), facts)

@@ -24,7 +24,7 @@ from kafka_dr.clusters import KafkaCluster, OffsetRange, TopicPartition
 from kafka_dr.clusters.errors import NotFound, WriterFenced
 from kafka_dr.clusters.shared_read import SharedRead
 from kafka_dr.clusters.writing import NewRecord, TransactionalWriter
-from kafka_dr.errors import OutcomeUnknown, Refused, TryAgain
+from kafka_dr.errors import OutcomeUnknown, Refused, TryAgain, Unanswered
 from kafka_dr.register import records
 from kafka_dr.register.added_acls import AddedAcls
 from kafka_dr.register.holding import Author
@@ -187,7 +187,7 @@ class KafkaRegister:
             except OutcomeUnknown as error:
                 unanswered = error
                 raise
-            except (WriterFenced, TryAgain) as error:
+            except (WriterFenced, Unanswered) as error:
                 # A commit without an answer stays an unknown outcome, even if later reads fail for another reason.
                 raise unanswered or error from error
 

@@ -12,8 +12,8 @@ from urllib.parse import quote
 import httpx
 
 from kafka_dr.clock import Clock
-from kafka_dr.errors import KafkaDrError, OutcomeUnknown, Refused, TryAgain
-from kafka_dr.http_endpoint import HttpEndpoint
+from kafka_dr.errors import ConnectionMistake, KafkaDrError, OutcomeUnknown, Refused, TryAgain
+from kafka_dr.http_endpoint import HttpEndpoint, connection_problem
 from kafka_dr.replication.connector_status import ConnectorState, ConnectorStatus, TaskStatus, failure_in, state_in
 from kafka_dr.waiting import SHORT_PAUSE_SECONDS, wait_until
 
@@ -202,13 +202,23 @@ class ConnectClient:
         """Send a request, again while Connect is rebalancing, and return what it answers."""
         deadline = self._clock.monotonic() + self._seconds
         where = self.endpoint.base_url
+        earlier: tuple[httpx.Response, KafkaDrError] | None = None
 
         def send() -> tuple[httpx.Response, KafkaDrError | None]:
+            nonlocal earlier
             left = max(0.1, deadline - self._clock.monotonic())
-            response = self._send(method, path, doing, body, left)
+            try:
+                response = self._send(method, path, doing, body, left)
+            except ConnectUnreachable:
+                # What it answered before says more than its silence in the moment that was left.
+                if earlier is None:
+                    raise
+                return earlier
             if response.is_success:
                 return response, None
-            return response, answered(method, response.status_code, _message(response), doing=doing, where=where)
+            error = answered(method, response.status_code, _message(response), doing=doing, where=where)
+            earlier = response, error
+            return earlier
 
         response, error = wait_until(
             send,
@@ -226,17 +236,20 @@ class ConnectClient:
         try:
             return self._http.request(method, path, json=body, timeout=seconds)
         except (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout) as error:
+            if problem := connection_problem(error):
+                raise ConnectionMistake(f"could not {doing}: Connect at {where} cannot be asked: {problem}") from error
             raise ConnectUnreachable(
-                f"could not {doing}: Connect at {where} cannot be reached ({error}): {_to_check(error)}"
+                f"could not {doing}: Connect at {where} cannot be reached ({error}): check that its worker runs"
             ) from error
         except httpx.HTTPError as error:
+            if problem := connection_problem(error):
+                raise ConnectionMistake(f"could not {doing}: Connect at {where} cannot be asked: {problem}") from error
+            within = f"within {self._seconds:g} s ({error})"
             if method == "GET":
-                raise ConnectUnreachable(
-                    f"could not {doing}: Connect at {where} gave no answer within {seconds:.0f} s ({error})"
-                ) from error
+                raise ConnectUnreachable(f"could not {doing}: Connect at {where} gave no answer {within}") from error
             raise OutcomeUnknown(
-                f"asked Connect at {where} to {doing} and got no answer within {seconds:.0f} s ({error}): "
-                "read the connector's state before anything else"
+                f"asked Connect at {where} to {doing} and got no answer {within}: read the connector's state before "
+                "anything else"
             ) from error
 
 
@@ -255,7 +268,7 @@ def answered(method: str, status: int, message: str, *, doing: str, where: str) 
         case 404 if message != _NOT_YET:
             return ConnectorNotFound(sentence)
         case 401 | 403:
-            return ConnectRefused(f"{sentence}: check the login or token in its Airflow connection, and its rights")
+            return ConnectionMistake(f"{sentence}: check the login or token in its connection, and its rights")
         case 404 | 503:
             return ConnectUnreachable(f"{sentence}: it is starting, try again")
         case _ if status >= 500 and (method == "GET" or message.startswith(_NOT_BEGUN)):
@@ -264,14 +277,6 @@ def answered(method: str, status: int, message: str, *, doing: str, where: str) 
             return OutcomeUnknown(f"{sentence}: read the connector's state before anything else")
         case _:
             return ConnectRefused(sentence)
-
-
-def _to_check(error: httpx.HTTPError) -> str:
-    if "CERTIFICATE_VERIFY_FAILED" in str(error):
-        return (
-            "check that its certificate is for this host, and that an authority in ca_file of its connection signed it"
-        )
-    return "check that its worker runs"
 
 
 def _path(name: str, rest: str = "") -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Literal
 
-from kafka_dr.errors import KafkaDrError, NeedsPerson, OutcomeUnknown, Refused, TryAgain
+from kafka_dr.errors import ConnectionMistake, KafkaDrError, NeedsPerson, OutcomeUnknown, Refused, TryAgain
 from kafka_dr.evidence import EvidenceUnwritable, NotCanonical, SecretInEvidence
 from kafka_dr.outcomes import Check
 from kafka_dr.runs import unfiled
@@ -90,7 +90,7 @@ class Attempt:
             outcome, detail = work()
         except OutcomeUnknown as error:
             return self.end(clients, "unknown", str(error), passing=True)
-        except NeedsPerson as error:
+        except (NeedsPerson, ConnectionMistake) as error:
             return self.end(clients, "unknown", str(error))
         except Refused as error:
             return self.end(clients, refusal, str(error))

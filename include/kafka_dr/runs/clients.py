@@ -6,6 +6,7 @@ import base64
 import math
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from threading import Lock
@@ -17,7 +18,7 @@ from kafka_dr.audit.content_keys import ContentKeys
 from kafka_dr.clock import Clock
 from kafka_dr.clusters import ClientSettings, KafkaCluster
 from kafka_dr.clusters.session import REQUEST_SECONDS
-from kafka_dr.errors import KafkaDrError, Refused, TryAgain
+from kafka_dr.errors import ConnectionMistake, KafkaDrError, Refused
 from kafka_dr.evidence import EvidenceStore
 from kafka_dr.evidence.signing import SigningKey
 from kafka_dr.http_endpoint import HttpEndpoint
@@ -37,8 +38,8 @@ from kafka_dr.topology import ClusterSpec, ProtectionGroup, Topology, texts_of
 Role = Literal["operator", "probe", "audit", "replicator"]
 
 
-class OtherCluster(TryAgain):
-    """Another cluster answers at the address: the declared one cannot be reached, and this one is not touched."""
+class OtherCluster(ConnectionMistake):
+    """Another cluster answers at the address: nothing is known of the declared one, and this one is not touched."""
 
 
 class ClientsClosed(KafkaDrError):
@@ -164,8 +165,7 @@ class Clients:
     def require_declared(self, cluster: str) -> None:
         """Raise an error unless the cluster that answers is the declared one; once seen, it is not asked again.
 
-        :raises OtherCluster: another cluster answers at its address
-        :raises TryAgain: none answers
+        :raises Unanswered: none answers, or an :class:`OtherCluster` at its address
         """
         if cluster not in self._recognised:
             found = self.cluster(cluster, "operator").topics.identity().cluster_id
@@ -317,7 +317,7 @@ class Clients:
 
     def settings_of(self, connection: str) -> ClientSettings:
         """Resolve a connection; what is secret about it must never be in any evidence from then on."""
-        settings = self._settings_of(connection)
+        settings = replace(self._settings_of(connection), connection=connection)
         self._keep_out(settings.password, login=settings.username)
         self._keep_out(settings.key_password)
         return settings

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from kafka_dr.clock import SystemClock
-from kafka_dr.errors import KafkaDrError, NeedsPerson
+from kafka_dr.errors import ConnectionMistake, KafkaDrError, NeedsPerson
 from kafka_dr.register import RegisterState, arbiter, highest
 from kafka_dr.runs.background import BackgroundCall
 from kafka_dr.runs.silent_clusters import FULL_SECONDS, SilentClusters
@@ -41,6 +41,7 @@ def decided(group: str, answers: Answers) -> RegisterState | None:
     A register that does not answer is tolerated only if another register's record says that it does not decide.
 
     :raises NeedsPerson: the records contradict each other, or the one that decides cannot be read
+    :raises ConnectionMistake: the one that decides cannot be read, because what we connect with is wrong
     """
     found, silent = _highest(answers)
     if silent and (found is None or arbiter(found) in silent):
@@ -53,6 +54,7 @@ def decided_without_source(group: str, answers: Answers, *, target: str | None) 
 
     :param target: as asked for; the standby of the highest record where ``None``
     :raises NeedsPerson: the records contradict each other, or the target's cannot be read
+    :raises ConnectionMistake: the target's cannot be read, because what we connect with is wrong
     """
     found, silent = _highest(answers)
     if silent and (found is None or (target or _goes_to(found)) in silent):
@@ -131,8 +133,13 @@ def _highest(answers: Answers) -> tuple[RegisterState | None, dict[str, KafkaDrE
     return highest(states), silent
 
 
-def _unreadable(group: str, silent: Mapping[str, KafkaDrError]) -> NeedsPerson:
+def _unreadable(group: str, silent: Mapping[str, KafkaDrError]) -> NeedsPerson | ConnectionMistake:
     said = "; ".join(str(error) for error in silent.values())
+    if any(isinstance(error, ConnectionMistake) for error in silent.values()):
+        return ConnectionMistake(
+            f"the register that decides for {group} cannot be read, because what we connect with is wrong, and nothing "
+            f"was changed: {said}. Then run this again"
+        )
     return NeedsPerson(
         f"the register that decides for {group} cannot be read ({said}); nothing was changed. Run this again when that "
         "cluster answers"

@@ -18,7 +18,7 @@ from threading import Lock
 from typing import TypeVar
 
 from kafka_dr.clock import Clock
-from kafka_dr.errors import KafkaDrError, TryAgain
+from kafka_dr.errors import KafkaDrError, Unanswered
 from kafka_dr.runs.background import BackgroundCall
 
 T = TypeVar("T")
@@ -56,7 +56,7 @@ class SilentClusters:
         """Ask a cluster in the background, and remember when it answers.
 
         :param name: what is asked, as it continues "no answer to …"
-        :param question: raises :class:`TryAgain` if the cluster does not answer; every other error is an answer
+        :param question: raises :class:`Unanswered` if the cluster does not answer; every other error is an answer
         """
         self._asked(cluster)
 
@@ -64,7 +64,7 @@ class SilentClusters:
             try:
                 answer = question()
             except KafkaDrError as error:
-                if not isinstance(error, TryAgain):
+                if not isinstance(error, Unanswered):
                     self._answered(cluster)
                 raise
             self._answered(cluster)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import BaseOperator
 from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowTaskTimeout
 
+from kafka_dr.errors import ConnectionMistake
 from kafka_dr.quoting import line
 from kafka_dr_airflow.links import EvidenceLink
 from kafka_dr_airflow.operators.failover_step import HANGING, URGENT
@@ -82,8 +84,9 @@ class SwitchOperator(BaseOperator):
         from kafka_dr.failover.switch import where_is
         from kafka_dr.failover.switch_rules import NextMove, at_start
 
-        if at_start(self.verb, where_is(request, clients)) in (NextMove.ROLL_BACK, NextMove.STOP):
-            self.retry_policy = NeverAgain()
+        with suppress(ConnectionMistake):  # the next try says it
+            if at_start(self.verb, where_is(request, clients)) in (NextMove.ROLL_BACK, NextMove.STOP):
+                self.retry_policy = NeverAgain()
 
 
 class LogWatch:

@@ -269,7 +269,7 @@ def test_what_cannot_be_audited_is_unknown_in_one_sentence(
         (lambda: audit(environ={}), "KAFKA_DR_SECRETS_FILE is not set"),
         (lambda: audit(environ=without(job_environ(protection), kafka_east_audit=closed)), "east"),
         (lambda: audit(environ=without(job_environ(protection), kafka_east_audit=wrong)), "east"),
-        (lambda: audit(environ=without(job_environ(protection), kafka_east_audit=no_rights)), "AUTHORIZATION_FAILED"),
+        (lambda: audit(environ=without(job_environ(protection), kafka_east_audit=no_rights)), "authorization failed"),
         (lambda: audit("--topics", "no.such.topic"), "no.such.topic"),
     ]
     for run, said in cases:

@@ -10,9 +10,9 @@ import pytest
 from kafka_dr.clock import SystemClock
 from kafka_dr.connections.connection import Connection
 from kafka_dr.connections.meaning import connect_endpoint
-from kafka_dr.errors import Refused, TryAgain
+from kafka_dr.errors import ConnectionMistake
 from kafka_dr.http_endpoint import HttpEndpoint, TlsFiles
-from kafka_dr.replication import ConnectClient, ConnectorStatus, ConnectRefused
+from kafka_dr.replication import ConnectClient, ConnectorStatus
 from support.plain_flow import PlainFlow
 from support.secured_connect import PASSWORD, USER, Authority, secured_worker, token_proxy
 
@@ -33,16 +33,16 @@ def test_certificates_are_checked_and_shown_and_the_login_is_needed(flowing: Pla
         assert connect_endpoint(Connection.of("connect_east", stored)) == endpoint
         assert asked(endpoint).state == "absent"
 
-        with pytest.raises(ConnectRefused, match=r"401.*check the login or token"):
+        with pytest.raises(ConnectionMistake, match=r"401.*check the login or token"):
             asked(replace(endpoint, password="wrong"))
-        with pytest.raises(ConnectRefused, match="401"):
+        with pytest.raises(ConnectionMistake, match="401"):
             asked(replace(endpoint, username=None, password=None))
         for untrusted in (None, str(stranger.ca_file)):
-            with pytest.raises(TryAgain, match=r"CERTIFICATE_VERIFY_FAILED.*ca_file") as refused:
+            with pytest.raises(ConnectionMistake, match=r"its certificate is not accepted.*ca_file") as refused:
                 asked(replace(endpoint, tls=replace(endpoint.tls, ca_file=untrusted)))
             assert PASSWORD not in str(refused.value)
         for shown in (None, str(stranger.signed("client"))):
-            with pytest.raises(TryAgain):
+            with pytest.raises(ConnectionMistake, match="client certificate"):
                 asked(replace(endpoint, tls=replace(endpoint.tls, certificate_file=shown)))
 
 
@@ -54,7 +54,7 @@ def test_a_bearer_token_is_what_a_proxy_before_connect_asks_for(flowing: PlainFl
         extra = {"ca_file": str(authority.ca_file), "bearer_token_file": str(token)}
         endpoint = connect_endpoint(Connection.of("connect_east", {"host": address, "extra": extra}))
         assert asked(endpoint).state == "absent"
-        with pytest.raises(Refused, match="401"):
+        with pytest.raises(ConnectionMistake, match="401"):
             asked(replace(endpoint, token="another"))
-        with pytest.raises(Refused, match="401"):
+        with pytest.raises(ConnectionMistake, match="401"):
             asked(HttpEndpoint(address, tls=TlsFiles(str(authority.ca_file))))

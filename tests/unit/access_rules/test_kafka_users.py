@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from kafka_dr.access_rules import kafka_user
 from kafka_dr.access_rules.kafka_users import KafkaUsers
 from kafka_dr.clusters import Acl, AclOperation, AclPermission, PatternType, ResourceType
-from kafka_dr.errors import NeedsPerson, Refused, TryAgain
+from kafka_dr.errors import ConnectionMistake, NeedsPerson, Refused, TryAgain
 from kafka_dr.http_endpoint import HttpEndpoint
 from kafka_dr.kubernetes import KubernetesApi, ObjectChanged, ObjectNotFound, path_of
 from support.kubernetes_api import TOKEN, UsersApi, refusal
@@ -293,7 +293,7 @@ def test_what_the_api_answers_becomes_what_the_caller_should_do() -> None:
         with pytest.raises(ObjectChanged, match="answered 409"):
             client.replace(PROBE, found)
         stranger = KubernetesApi(HttpEndpoint(api.address, token="wrong"))
-        with pytest.raises(Refused, match=r"answered 401.*check the token in its connection"):
+        with pytest.raises(ConnectionMistake, match=r"answered 401.*check the token in its connection"):
             stranger.read(PROBE)
         stranger.close()
         address = api.address

@@ -10,7 +10,7 @@ import pytest
 from confluent_kafka import KafkaError, KafkaException
 
 from kafka_dr.clusters import TopicPartition, WriterFenced
-from kafka_dr.clusters.errors import ClusterError
+from kafka_dr.clusters.errors import ClusterError, translated
 from kafka_dr.clusters.writing import NewRecord, TransactionalWriter
 from kafka_dr.errors import KafkaDrError, OutcomeUnknown
 
@@ -53,7 +53,12 @@ def test_a_commit_that_the_broker_failed_in_is_aborted_and_read_before_anything_
     code: int, raised: type[KafkaDrError]
 ) -> None:
     producer = _Producer(KafkaError(code, "no", False, False, True))  # the transaction must be aborted
-    session: Any = SimpleNamespace(label="west", request_seconds=0.1, observed=lambda _doing: nullcontext())
+    session: Any = SimpleNamespace(
+        label="west",
+        request_seconds=0.1,
+        observed=lambda _doing: nullcontext(),
+        translated=lambda doing: translated("west", doing),
+    )
     writer = TransactionalWriter(session, producer, "kafka-dr-register-orders")
 
     with pytest.raises(raised) as error:

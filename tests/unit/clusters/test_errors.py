@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from concurrent.futures import Future
 
 import pytest
@@ -16,7 +17,7 @@ from kafka_dr.clusters.errors import (
     WriterFenced,
     translated,
 )
-from kafka_dr.errors import KafkaDrError, OutcomeUnknown, TryAgain
+from kafka_dr.errors import ConnectionMistake, KafkaDrError, OutcomeUnknown, TryAgain
 
 E = KafkaError
 
@@ -25,7 +26,7 @@ E = KafkaError
     ("code", "kind"),
     [
         (E.TOPIC_AUTHORIZATION_FAILED, NotAuthorized), (E.GROUP_AUTHORIZATION_FAILED, NotAuthorized),
-        (E.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, NotAuthorized), (E._AUTHENTICATION, NotAuthorized),
+        (E.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, NotAuthorized), (E._AUTHENTICATION, ConnectionMistake),
         (E.UNKNOWN_TOPIC_OR_PART, NotFound), (E.GROUP_ID_NOT_FOUND, NotFound),
         (E.INVALID_PRODUCER_EPOCH, WriterFenced), (E._FENCED, WriterFenced),
         (E.UNKNOWN_MEMBER_ID, GroupNotEmpty), (E.NON_EMPTY_GROUP, GroupNotEmpty),
@@ -55,10 +56,45 @@ def test_errors_of_librdkafka_become_the_error_that_says_what_to_do(code: int, k
     ],
 )
 def test_errors_of_kafka_python_become_the_same_errors(error: Exception, kind: type[KafkaDrError]) -> None:
-    sentence = f"east: could not list transactions: {type(error).__name__}"
-    with pytest.raises(kind, match=sentence) as caught, translated("east", "list transactions"):
+    with (
+        pytest.raises(kind, match=r"^east: could not list transactions: [a-zA-Z ]+$") as caught,
+        translated("east", "list transactions"),
+    ):
         raise error
     assert type(caught.value) is kind
+
+
+def _raised(error: Exception) -> str:
+    with pytest.raises(KafkaDrError) as caught, translated("east", "ask"):
+        raise error
+    return str(caught.value)
+
+
+def _codes() -> list[int]:
+    numbers = (getattr(KafkaError, name) for name in dir(KafkaError))
+    return sorted({each for each in numbers if isinstance(each, int)})
+
+
+def test_no_word_of_a_library_leaves_the_door() -> None:
+    """Neither of librdkafka, whose words have an underscore or are in capitals, nor a class of kafka-python."""
+    kinds = [each for each in vars(python_errors).values() if isinstance(each, type)]
+    errors = [KafkaException(KafkaError(code)) for code in _codes()]
+    kinds = [each for each in kinds if issubclass(each, python_errors.KafkaError)]
+    errors += [each({}) if each is python_errors.LogTruncationError else each() for each in kinds]
+    assert len(errors) > 200
+    for said in map(_raised, errors):
+        words = said.removeprefix("east: could not ask: ")
+        assert words != said
+        assert words
+        assert not re.search(r"_[A-Z]|[A-Z]_|[a-z][A-Z]\w*Error|Local:|Broker:|\[Error|KafkaError", said), said
+
+
+def test_what_a_broker_says_besides_its_code_is_kept() -> None:
+    said = _raised(KafkaException(KafkaError(E.POLICY_VIOLATION, "at most 12 partitions")))
+    assert said.endswith("(at most 12 partitions)")
+    assert _raised(KafkaException(KafkaError(E._TRANSPORT, "Failed to get metadata"))) == (
+        "east: could not ask: the connection was lost or could not be made"
+    )
 
 
 def test_a_future_without_an_answer_is_unreachable() -> None:

@@ -29,6 +29,10 @@ def watched(addresses: dict[str, str], connections: dict[str, str]) -> Topology:
     return declared.model_copy(update={"protection_groups": {"orders": group.model_copy(update={"disaster": spec})}})
 
 
+def dead_cluster(connection: str) -> ClientSettings:
+    return ClientSettings("127.0.0.1:9", connection=connection)
+
+
 def no_cluster(connection: str) -> ClientSettings:
     raise Refused(f"{connection} is not needed")
 
@@ -48,7 +52,7 @@ def test_a_token_comes_from_the_file_of_connections_and_goes_into_no_evidence(tm
         )
         with Clients(
             topology,
-            settings_of=no_cluster,
+            settings_of=dead_cluster,
             connect_of=lambda conn_id: connect_endpoint(source.get(conn_id)),
             evidence_root=tmp_path,
             clock=SystemClock(),

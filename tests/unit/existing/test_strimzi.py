@@ -14,7 +14,7 @@ from kafka_dr.adoption.take_over import decision
 from kafka_dr.adoption.take_over.stop_existing import known_status, positions_if_said
 from kafka_dr.clock import SystemClock
 from kafka_dr.clusters import TopicPartition
-from kafka_dr.errors import NeedsPerson, Refused, TryAgain
+from kafka_dr.errors import ConnectionMistake, NeedsPerson, Refused, TryAgain
 from kafka_dr.http_endpoint import HttpEndpoint
 from kafka_dr.kubernetes import KubernetesApi
 from kafka_dr.replication.existing import ExistingStatus, PartStatus, StrimziMirrorMaker
@@ -267,7 +267,7 @@ def test_a_resource_that_its_operator_ignores_cannot_be_taken_over() -> None:
 
 def test_a_wrong_token_or_name_is_one_sentence_without_the_token() -> None:
     api = StrimziApi(mirror())
-    with reached(api, token="wrong-token-of-somebody") as existing, pytest.raises(Refused) as refusal:
+    with reached(api, token="wrong-token-of-somebody") as existing, pytest.raises(ConnectionMistake) as refusal:
         existing.status()
     assert "answered 401 (Unauthorized): check the token in its connection" in str(refusal.value)
     assert "wrong-token" not in str(refusal.value)

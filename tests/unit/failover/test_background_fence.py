@@ -91,7 +91,7 @@ def test_another_cluster_at_the_address_of_the_source_is_not_touched_and_named(
     assert not reachable_source.answers(run)
     late = BackgroundFence(run)
     assert east.asked.wait(_LONGEST)
-    eventually(lambda: bool(late._other))
+    eventually(lambda: bool(late._mistake))
     source_state = late.source_state()
     assert (source_state.fenced, source_state.detail) == (
         False,

@@ -10,7 +10,7 @@ from typing import get_args
 import pytest
 
 from kafka_dr.clock import ManualClock
-from kafka_dr.errors import KafkaDrError
+from kafka_dr.errors import ConnectionMistake, KafkaDrError
 from kafka_dr.failover.switch import PATIENCE_SECONDS, SwitchCourse, SwitchStopped
 from kafka_dr.failover.switch_rules import NextMove, RunProgress, StepFailure, after_failure, at_start, run_progress
 from kafka_dr.register import Phase, Verb
@@ -43,6 +43,8 @@ class World:
     verb: Verb
     fails: dict[StepName, tuple[KafkaDrError, int, bool]] = field(default_factory=dict)
     silent: int = 0
+    #: Whether the register then refuses what we connect with.
+    mistaken: bool = False
     where: RunProgress = RunProgress.FREE
     ran: list[StepName] = field(default_factory=list)
     said: list[str] = field(default_factory=list)
@@ -66,6 +68,8 @@ class World:
             self.where = RunProgress.HANDED_OVER
 
     def look(self) -> RunProgress:
+        if self.mistaken and self.ran:
+            raise ConnectionMistake("east refuses the login of dr-operator")
         if self.silent and self.ran:
             self.silent -= 1
             return RunProgress.UNKNOWN
@@ -243,3 +247,19 @@ def test_where_a_run_is_follows_from_the_record_alone() -> None:
 @pytest.mark.parametrize("verb", VERBS)
 def test_a_run_that_was_rolled_back_is_not_begun_again(verb: Verb) -> None:
     assert at_start(verb, RunProgress.LOST) is NextMove.STOP
+
+
+@pytest.mark.parametrize(("verb", "step"), EVERY_STEP)
+def test_a_register_that_refuses_our_login_is_not_waited_for(verb: Verb, step: StepName) -> None:
+    """Before the step that hands over, the run is rolled back at once; from then on the next try continues it."""
+    world = World(verb, fails={step: (failing(step, "failed", passing=True), FOREVER, False)}, mistaken=True)
+    assert world.run() is (NextMove.LATER if goes_forward(verb, step) else NextMove.ROLL_BACK)
+    assert world.ran.count(step) == 1
+    assert world.clock.monotonic() < 1
+    assert world.said == ["east refuses the login of dr-operator"]
+
+
+def test_a_switch_does_not_begin_and_does_not_wait_while_the_register_refuses_our_login() -> None:
+    world = World("planned_failover", mistaken=True, ran=[StepName.CLAIM])
+    assert world.run() is NextMove.LATER
+    assert world.clock.monotonic() < 1

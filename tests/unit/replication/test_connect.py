@@ -6,7 +6,7 @@ from unittest import mock
 import pytest
 
 from kafka_dr.clock import SystemClock
-from kafka_dr.errors import KafkaDrError, OutcomeUnknown, Refused, TryAgain
+from kafka_dr.errors import ConnectionMistake, KafkaDrError, OutcomeUnknown, Refused, TryAgain
 from kafka_dr.http_endpoint import HttpEndpoint
 from kafka_dr.replication import (
     ConnectClient,
@@ -33,7 +33,8 @@ from kafka_dr.replication.connector_status import ConnectorState
         ("PATCH", 500, "Failed to read to end of config topic before modifying connector offsets", ConnectUnreachable),
         ("PUT", 503, "starting", ConnectUnreachable),
         ("PATCH", 400, "Connectors must be in the STOPPED state before their offsets can be modified", Refused),
-        ("GET", 401, "Unauthorized", Refused),
+        ("GET", 401, "Unauthorized", ConnectionMistake),
+        ("PUT", 403, "Forbidden", ConnectionMistake),
     ],
 )
 def test_what_connect_answers_becomes_what_the_caller_should_do(

@@ -15,7 +15,7 @@ from kafka_dr import parallel
 from kafka_dr.canary.probe import round_trip
 from kafka_dr.checks.writes_after_fence import find_writes_after_fence, old_side_is_still
 from kafka_dr.clusters import KafkaCluster, ResourceType
-from kafka_dr.errors import KafkaDrError, Refused, TryAgain
+from kafka_dr.errors import KafkaDrError, Refused, Unanswered
 from kafka_dr.failover.planned import open_target
 from kafka_dr.fencing import plan
 from kafka_dr.named_rows import positions_from_json
@@ -51,7 +51,7 @@ def _fence_new_topics(run: Run) -> dict[str, list[str]]:
     try:
         run.look_for_topics(run.source)
         added = run.acl_changes(run.source, run.guard(run.record().phase)).add(*plan.standby_in_order(run.group))
-    except TryAgain:
+    except Unanswered:
         # Its fence was proven. If it answers again, dr_health fences what is missing.
         return {}
     return {"topics_fenced_late": sorted({acl.name for acl in added if acl.resource is ResourceType.TOPIC})}

@@ -12,7 +12,7 @@ from kafka_dr import parallel
 from kafka_dr.checks.cluster_checks import writers_declared
 from kafka_dr.checks.topic_layout import GroupLayout
 from kafka_dr.clusters import TopicPartition
-from kafka_dr.errors import KafkaDrError, TryAgain
+from kafka_dr.errors import ConnectionMistake, KafkaDrError, TryAgain, Unanswered
 from kafka_dr.failover.planned import drain, fence_source
 from kafka_dr.fencing import plan
 from kafka_dr.group_offsets import verification
@@ -20,7 +20,6 @@ from kafka_dr.named_rows import positions_from_json
 from kafka_dr.outcomes import Check
 from kafka_dr.register import Phase
 from kafka_dr.runs.background import BackgroundCall
-from kafka_dr.runs.clients import OtherCluster
 from kafka_dr.runs.end_transactions import end_transactions
 from kafka_dr.runs.run import Run
 from kafka_dr.waiting import PAUSE_SECONDS, wait_until
@@ -125,8 +124,8 @@ class BackgroundFence:
     def __init__(self, run: Run) -> None:
         self._run = run
         self._answered, self._given_up = Event(), Event()
-        #: What answers at the address of the source, if it is another cluster.
-        self._other = ""
+        #: Why the source cannot be asked, if that is a mistake of ours.
+        self._mistake = ""
         self._fence = BackgroundCall(run.source, self._wait_and_fence)
 
     def source_state(self) -> SourceState:
@@ -134,7 +133,7 @@ class BackgroundFence:
         source = self._run.source
         if not self._answered.is_set():
             self._given_up.set()
-            said = self._other or f"{source} does not answer"
+            said = self._mistake or f"{source} does not answer"
             return SourceState(fenced=False, drained=False, detail=said)
         try:
             unproven, passing = self._fence.within(fence_seconds(self._run))
@@ -156,8 +155,8 @@ class BackgroundFence:
     def _answers(self) -> bool:
         try:
             self._run.clients.require_declared(self._run.source)
-        except TryAgain as error:
-            self._other = str(error) if isinstance(error, OtherCluster) else ""
+        except Unanswered as error:
+            self._mistake = str(error) if isinstance(error, ConnectionMistake) else ""
             return False
         return not self._given_up.is_set()
 

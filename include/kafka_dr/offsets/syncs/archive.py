@@ -17,7 +17,7 @@ from struct import unpack, unpack_from
 from typing import Any
 
 from kafka_dr.clusters import KafkaCluster, NotFound, OffsetRange, TopicPartition
-from kafka_dr.errors import KafkaDrError, TryAgain
+from kafka_dr.errors import KafkaDrError, Unanswered
 from kafka_dr.offsets.syncs.files import SyncArchive, SyncRow
 from kafka_dr.offsets.syncs.history import ArchivedSync, ArchivedSyncs, composed
 from kafka_dr.parallel import at_once
@@ -126,7 +126,7 @@ def _topic_ids(
 def _ids(topics: Collection[str], cluster: KafkaCluster) -> dict[str, str]:
     try:
         described = cluster.topics.existing(topics)
-    except (TryAgain, NotFound):
+    except (Unanswered, NotFound):
         return {}
     return {name: topic.topic_id for name, topic in described.items()}
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from kafka_dr.clusters import KafkaCluster
-from kafka_dr.errors import TryAgain
+from kafka_dr.errors import Unanswered
 from kafka_dr.offsets.maps import NO_RUNS, VerifiedRuns
 from kafka_dr.offsets.syncs.history import NOTHING as NO_SYNCS
 from kafka_dr.offsets.syncs.history import ArchivedSyncs, CheckpointRule, History
@@ -136,7 +136,7 @@ def _held(cluster: KafkaCluster, wanted: Collection[TopicPartition], *, or_silen
         topics = cluster.topics.existing(p.topic for p in wanted)
         found = existing(topics, wanted)
         ends, starts = at_once(lambda: cluster.topics.high_watermarks(found), lambda: cluster.topics.log_starts(found))
-    except TryAgain:
+    except Unanswered:
         if or_silent:
             return _ClusterFacts({}, {}, silent=True)
         raise
