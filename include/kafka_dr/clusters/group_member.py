@@ -9,6 +9,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException
 from kafka_dr.clusters.errors import raise_translated, translated
 from kafka_dr.clusters.log import to_record
 from kafka_dr.clusters.model import Record
+from kafka_dr.clusters.session import SILENT
 from kafka_dr.clusters.settings import ClientSettings
 
 _BATCH = 500
@@ -28,6 +29,7 @@ class GroupMember:
             {
                 **settings.librdkafka(),
                 "log_level": 0,
+                "logger": SILENT,
                 "client.id": "kafka-dr",
                 "group.id": group,
                 "enable.auto.commit": False,

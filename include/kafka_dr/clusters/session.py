@@ -24,6 +24,10 @@ from kafka_dr.errors import ConnectionMistake, KafkaDrError
 
 # kafka-python logs every connection, which hides what a step did. Errors are raised anyway.
 logging.getLogger("kafka").setLevel(logging.CRITICAL)
+#: Takes what librdkafka would log, and shows it to nobody.
+SILENT = logging.getLogger("kafka_dr.clusters.librdkafka")
+SILENT.addHandler(logging.NullHandler())
+SILENT.propagate = False
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -376,6 +380,8 @@ class ClusterSession:
         # log_level 0: librdkafka would write to stderr what is raised as an error anyway.
         fixed: dict[str, object] = {
             "log_level": 0,
+            # It would write to stderr, whatever the level, that another writer took over: that is an error, too.
+            "logger": SILENT,
             "client.id": "kafka-dr",
             "socket.connection.setup.timeout.ms": 5000,
             # Half of it passes between the connection to the bootstrap server and the next one, to a broker.

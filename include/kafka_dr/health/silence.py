@@ -16,10 +16,11 @@ def silent(state: RegisterState, cluster: str, error: KafkaDrError, *, too_slow:
     :param too_slow: why this worker could not ask; empty if it could
     """
     role = "active" if cluster == state.active else "not active"
-    if too_slow:
-        return Check("silent", "unknown", f"{cluster}, which is {role}, does not answer in time ({error}): {too_slow}")
     if isinstance(error, ConnectionMistake):
         return Check("silent", "unknown", f"{cluster}, which is {role}, cannot be asked: {error}")
+    if too_slow:
+        said = f"{cluster}, which is {role}, does not answer in time ({error}), and another cluster does"
+        return Check("silent", "unknown", f"{said}: check the cluster. It may be this worker, too: {too_slow}")
     return Check("silent", "unknown", f"{cluster}, which is {role}, does not answer ({error}): check the cluster")
 
 

@@ -10,6 +10,7 @@ Where they do not
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from kafka_dr import parallel
@@ -94,7 +95,7 @@ class FenceProofs:
         def as_role() -> Check:
             operator = self._context.operator(self._cluster)
             led = self._context.led(self._cluster) if self._led is None else self._led
-            return prove(
+            found = prove(
                 self._context.clients.cluster(self._cluster, by),
                 led.keys(),
                 clock=self._context.clock,
@@ -102,6 +103,7 @@ class FenceProofs:
                 seen_by=operator,
                 led=led,
             )
+            return found if found.outcome == "ok" else self._with_its_login(found, by)
 
         if self._by_acls or by == "replicator":
             return as_role()
@@ -115,6 +117,21 @@ class FenceProofs:
             cluster=self._cluster,
             good="",
         )
+
+    def _with_its_login(self, found: Check, by: Asking) -> Check:
+        """Say it first if the connection logs in as another principal than the declared one, as far as that is known.
+
+        A certificate is not looked at: brokers make a principal of it by rules of their own.
+        """
+        login, group = self._context.clients.cluster(self._cluster, by).settings, self._context.group
+        declared = group.probe_principal if by == "probe" else group.replicator_principal
+        if login.username is None or declared == f"User:{login.username}":
+            return found
+        said = (
+            f"connection {login.connection} logs in as {login.username}, and the topology declares {declared} as "
+            f"{by}_principal: correct one of them"
+        )
+        return replace(found, detail=f"{said}. {found.detail}")
 
     def _applications_work(self, questions: Questions) -> Check:
         return questions.writes_allowed(self._partitions(), self._context.consumer_groups(self._cluster))

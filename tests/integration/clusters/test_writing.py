@@ -17,6 +17,7 @@ from kafka_dr.clusters import (
     PatternType,
     ResourceType,
     TopicPartition,
+    WriterFenced,
 )
 from kafka_dr.clusters.writing import NewRecord
 from support.waiting import eventually
@@ -69,3 +70,17 @@ def test_one_reader_reads_several_topics(reach: Reach, topic: Topic) -> None:
     for wanted in (names[:1], names, names[1:2], names[1:]):
         ranges = {TopicPartition(name, 0): OffsetRange(0, 1) for name in wanted}
         assert sorted(record.value or b"" for record in probe.log.read(ranges)) == sorted(map(str.encode, wanted))
+
+
+def test_a_writer_that_another_one_fenced_writes_nothing_to_stderr(
+    admin: KafkaCluster, topic: Callable[..., str], capfd: pytest.CaptureFixture[str]
+) -> None:
+    """librdkafka shows that as a fatal error of its own, whatever its level: to people it is none."""
+    record = NewRecord(TopicPartition(topic(), 0), b"key", b"value")
+    with admin.writing.transactions("kafka-dr-test-fenced") as first:
+        first.write([record])
+        with admin.writing.transactions("kafka-dr-test-fenced") as second:
+            second.write([record])
+        with pytest.raises(WriterFenced):
+            first.write([record])
+    assert capfd.readouterr().err == ""

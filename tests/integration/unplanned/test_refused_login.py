@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import time
+from collections.abc import Iterator
 
 import pytest
 
@@ -15,6 +16,7 @@ from kafka_dr.failover.switch_rules import NextMove
 from kafka_dr.health.health_check import check_health
 from kafka_dr.outcomes import Probe
 from kafka_dr.runs.clients import Clients
+from kafka_dr.runs.group_context import GroupContext
 from kafka_dr.runs.record import StepRecord
 from kafka_dr.runs.request import StepName
 from lab.api import Lab
@@ -46,7 +48,7 @@ class Mistaken(Protection):
 
 
 @pytest.fixture(scope="module")
-def group(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Protection:
+def group(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mistaken]:
     made = Mistaken(lab, tmp_path_factory.mktemp("mistaken"))
     made.changes["timing"] = made.group.timing.model_copy(update={"confirm_seconds": 0.2})
     made.changes["disaster"] = made.group.disaster.model_copy(
@@ -54,7 +56,8 @@ def group(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Protection:
     )
     made.create()
     made.adopt()
-    return made
+    yield made
+    made.delete_flows()
 
 
 def evidence(group: Mistaken, clients: Clients, run: str) -> StepRecord:
@@ -117,6 +120,28 @@ def test_health_names_the_login_and_calls_no_cluster_silent(group: Mistaken) -> 
         sentences = " ".join(check_health(group.name, clients).sentences)
     assert "refuses the login of dr-operator" in sentences
     assert "does not answer" not in sentences
+
+
+def test_a_probe_that_logs_in_as_another_principal_than_the_declared_one_is_named(group: Mistaken) -> None:
+    reader = ClientSettings.from_librdkafka(group.lab.client_settings("east", "audit"))
+    group.wrong, group.mistake = "kafka_east_probe", {"username": reader.username, "password": reader.password}
+    with group.clients() as clients:
+        found = GroupContext(group.name, clients).writes_allowed("east")
+    assert found.outcome == "failed"
+    assert found.detail.startswith("connection kafka_east_probe logs in as audit, and the topology declares User:probe")
+
+
+def test_a_preflight_without_a_connector_says_so_and_not_that_topics_are_missing(group: Mistaken) -> None:
+    group.wrong = ""
+    with group.cluster("west", "admin") as admin:
+        admin.topics.delete([group.topic])
+    group.delete_flows()
+    with group.clients() as clients:
+        record = failed(StepName.PREFLIGHT, group.request("without-a-connector", source="east", target="west"), clients)
+    moves = {check.name: check for check in record.checks}["flow_moves"]
+    assert moves.outcome != "ok"
+    assert "dr_flows" in moves.detail
+    assert "is absent" in moves.detail
 
 
 def _named(probes: list[Probe], name: str) -> Probe:
