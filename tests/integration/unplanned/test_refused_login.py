@@ -131,19 +131,6 @@ def test_a_probe_that_logs_in_as_another_principal_than_the_declared_one_is_name
     assert found.detail.startswith("connection kafka_east_probe logs in as audit, and the topology declares User:probe")
 
 
-def test_a_preflight_without_a_connector_says_so_and_not_that_topics_are_missing(group: Mistaken) -> None:
-    group.wrong = ""
-    with group.cluster("west", "admin") as admin:
-        admin.topics.delete([group.topic])
-    group.delete_flows()
-    with group.clients() as clients:
-        record = failed(StepName.PREFLIGHT, group.request("without-a-connector", source="east", target="west"), clients)
-    moves = {check.name: check for check in record.checks}["flow_moves"]
-    assert moves.outcome != "ok"
-    assert "dr_flows" in moves.detail
-    assert "is absent" in moves.detail
-
-
 def _named(probes: list[Probe], name: str) -> Probe:
     return next(probe for probe in probes if probe.name == name)
 

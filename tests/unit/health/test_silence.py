@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kafka_dr.errors import TryAgain
+from kafka_dr.errors import ConnectionMistake, TryAgain
 from kafka_dr.health.own_speed import OwnSpeed
 from kafka_dr.health.registers import RegisterAnswers
 from kafka_dr.health.silence import silent, without_record
@@ -66,4 +66,9 @@ def test_a_cluster_that_is_silent_next_to_one_that_answers_is_named() -> None:
     ]
     assert [each.outcome for each in said] == ["unknown", "unknown"]
     assert said[0].detail == "east, which is active, does not answer (no answer): check the cluster"
-    assert said[1].detail == "east, which is active, does not answer in time (no answer): this worker was too slow"
+    assert said[1].detail == (
+        "east, which is active, does not answer in time (no answer), and another cluster does: check the cluster. It "
+        "may be this worker, too: this worker was too slow"
+    )
+    mistake = silent(a_state(), "east", ConnectionMistake("east refuses it"), too_slow="this worker was too slow")
+    assert mistake.detail == "east, which is active, cannot be asked: east refuses it"

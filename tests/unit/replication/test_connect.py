@@ -1,6 +1,9 @@
 from __future__ import annotations
 
 import ssl
+import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
 from unittest import mock
 
 import pytest
@@ -114,3 +117,36 @@ def test_without_https_no_authorities_are_loaded_and_with_it_those_of_the_system
 
     assert made("http://127.0.0.1:1") == 0
     assert made("https://127.0.0.1:1") == 1
+
+
+def test_what_connect_answered_counts_more_than_its_silence_in_the_moment_that_was_left() -> None:
+    """Of a failed connector a worker may answer with an error once, and then not at all."""
+    answers = iter([500])
+
+    class Failing(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            if next(answers, None) is None:
+                time.sleep(2)
+                return
+            self.send_response(500)
+            self.end_headers()
+            self.wfile.write(b'{"message": "the task has failed"}')
+
+        def log_message(self, *_: object) -> None:
+            return
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Failing) as server:
+        server.daemon_threads = True
+        Thread(target=server.serve_forever, daemon=True).start()
+        endpoint = HttpEndpoint(f"http://127.0.0.1:{server.server_address[1]}")
+        with (
+            ConnectClient(endpoint, clock=SystemClock(), request_seconds=0.5) as connect,
+            pytest.raises(TryAgain, match="the task has failed"),
+        ):
+            connect.connectors()
+        with (
+            ConnectClient(endpoint, clock=SystemClock(), request_seconds=0.5) as connect,
+            pytest.raises(TryAgain, match=r"gave no answer within 0\.5 s"),
+        ):
+            connect.connectors()
+        server.shutdown()

@@ -27,7 +27,7 @@ from kafka_dr.checks.cluster_checks import (
     writers_declared,
 )
 from kafka_dr.checks.config_compare import standby_configured
-from kafka_dr.clusters import AclOperation, NotFound, ResourceType, TopicPartition
+from kafka_dr.clusters import AclOperation, ResourceType, TopicPartition
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.failover.planned.cut_over_groups import no_live_members
 from kafka_dr.fencing import plan
@@ -160,16 +160,7 @@ def _target_can_be_opened(run: Run) -> Check:
 def _copy(run: Run) -> tuple[Check, ...]:
     """Verify the copy near the head; the result shows whether the flow moves and whether offsets can be translated."""
     began = run.clock.monotonic()
-    try:
-        near, offsets = parallel.at_once(lambda: live_verification.advance(run), lambda: verification.offsets_now(run))
-    except NotFound as missing:
-        state = run.clients.replicator(run.flow).status().state
-        if state == "running":
-            raise
-        raise NotFound(
-            f"no copy of all topics is on {run.target}, because {run.flow.connector} is {state}: run dr_flows, which "
-            "starts it"
-        ) from missing
+    near, offsets = parallel.at_once(lambda: live_verification.advance(run), lambda: verification.offsets_now(run))
     if run.clock.monotonic() - began > _LONG_SECONDS:
         # Groups have read on since, and what is approved has to hold when it is claimed.
         offsets = verification.offsets_now(run)
