@@ -10,8 +10,10 @@ from typing import Any, Literal
 
 from kafka_dr.checks import pattern_topics
 from kafka_dr.errors import NeedsPerson, Refused
+from kafka_dr.health.half_moved import HALF_MOVED
 from kafka_dr.health.registers import RegisterAnswers, read_registers
 from kafka_dr.health.report_only import check_route
+from kafka_dr.health.stalled_runs import half_moved_now
 from kafka_dr.outcomes import Check, Outcome, worst
 from kafka_dr.register import Phase, RegisterState
 from kafka_dr.replication import Flow
@@ -52,6 +54,7 @@ class GroupStatus:
     :param facts: the names of what the run of the record has journaled, which shows how far it came
     :param next_steps: sentences for the person who reads this
     :param patterns: which topics the group's patterns match; ``None`` if it has none
+    :param half_moved: why no program continues a run that holds the group; ``None`` if none has to
     """
 
     group: str
@@ -64,6 +67,7 @@ class GroupStatus:
     facts: tuple[str, ...] = ()
     next_steps: tuple[str, ...] = ()
     patterns: Check | None = None
+    half_moved: Check | None = None
 
     def as_json(self) -> dict[str, Any]:
         """Return the status for a program. Keys are only ever added."""
@@ -79,6 +83,7 @@ class GroupStatus:
             "flows": [_row(flow) for flow in self.flows],
             "facts": list(self.facts),
             "next_steps": list(self.next_steps),
+            "half_moved": "" if self.half_moved is None else self.half_moved.detail,
             **({} if self.patterns is None else {"patterns": _row(self.patterns) | dict(self.patterns.facts)}),
         }
 
@@ -102,12 +107,14 @@ def status_of(group: str, clients: Clients) -> GroupStatus:
         return GroupStatus(group, "failed", registers, not_asked, (), next_steps=(str(conflict),))
     checks = _asked(_questions(context, state))
     patterns = _asked(_of_patterns(context, answers)).get(pattern_topics.NAME)
+    half_moved = checks.pop(HALF_MOVED, None)
+    half_moved = half_moved if half_moved is not None and half_moved.outcome != "ok" else None
     flows = tuple(check for name, check in checks.items() if name not in ("route", "journal"))
     journal = checks["journal"]
     said = _next_steps(group, state, answers)
     return GroupStatus(
         group,
-        _outcome(state, answers, (*checks.values(), *((patterns,) if patterns else ()))),
+        _outcome(state, answers, (*checks.values(), *filter(None, (patterns, half_moved)))),
         registers,
         checks["route"],
         flows,
@@ -116,6 +123,7 @@ def status_of(group: str, clients: Clients) -> GroupStatus:
         tuple(journal.facts.get("names", ())),
         said if journal.outcome == "ok" else (*said, journal.detail),
         patterns,
+        half_moved,
     )
 
 
@@ -145,6 +153,8 @@ def _questions(context: GroupContext, state: RegisterState | None) -> Mapping[st
         flow = Flow(context.group.name, *ends)
         asked[flow.connector] = lambda flow=flow: _flow(context, flow)  # type: ignore[misc]
     asked["journal"] = lambda: _journal(context, state)
+    if state is not None:
+        asked[HALF_MOVED] = lambda: _half_moved(context, state)
     return asked
 
 
@@ -163,8 +173,12 @@ def _flow(context: GroupContext, flow: Flow) -> Check:
 def _journal(context: GroupContext, state: RegisterState | None) -> Check:
     if state is None:
         return Check("journal", "ok", "no run", {"names": ()})
-    facts = context.clients.register(state.active).facts(state.group, state.run)
-    return Check("journal", "ok", "read", {"names": tuple(sorted(facts))})
+    names = {name for facts in context.journals(state.run) for name in facts}
+    return Check("journal", "ok", "read", {"names": tuple(sorted(names))})
+
+
+def _half_moved(context: GroupContext, state: RegisterState) -> Check:
+    return half_moved_now(context, state, context.journals(state.run)) or Check(HALF_MOVED, "ok", "")
 
 
 def _asked(questions: Mapping[str, Callable[[], Check]]) -> dict[str, Check]:
@@ -176,7 +190,8 @@ def _asked(questions: Mapping[str, Callable[[], Check]]) -> dict[str, Check]:
 
 
 def _outcome(state: RegisterState | None, answers: RegisterAnswers, checks: tuple[Check, ...]) -> Outcome:
-    if answers.wrong_ids or (state is not None and state.phase is not Phase.STABLE):
+    half_moved = any(check.name == HALF_MOVED and check.outcome == "failed" for check in checks)
+    if half_moved or answers.wrong_ids or (state is not None and state.phase is not Phase.STABLE):
         return "failed"
     if answers.silent:
         return "unknown"

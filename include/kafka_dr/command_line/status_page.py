@@ -35,6 +35,9 @@ def plain(text: object, style: str = "") -> Text:
 
 def _panel(status: GroupStatus) -> Panel:
     parts: list[RenderableType] = [_headline(status), _registers(status.registers)]
+    if status.half_moved is not None:
+        word = "HALF MOVED" if status.half_moved.outcome == "failed" else "Whether it is half moved is UNKNOWN"
+        parts.insert(0, plain(f"{word}: {status.half_moved.detail}", _STYLES[status.half_moved.outcome]))
     parts.extend(plain(f"{each.cluster}: {each.detail}", "yellow") for each in status.registers if each.detail)
     parts.extend(map(_line, (status.route, *status.flows)))
     if status.patterns is not None:

@@ -99,7 +99,7 @@ def _state(found: OpenRun, now: datetime) -> tuple[str, StatusColour, str]:
         return (
             "EXPIRED",
             "unknown",
-            f"{asked}, nobody answered until {until}. Nothing was changed; a new run asks again.",
+            f"{asked}, nobody answered until {until}. A new run asks again.",
         )
     minutes = int((found.expires_at - now).total_seconds() // 60)
     return "WAITS FOR YOU", "bad", f"{asked}. {' or '.join(found.people)} may answer until {until}, {minutes} min left."

@@ -9,6 +9,7 @@ from datetime import datetime
 
 from kafka_dr.evidence.ages import age_of
 from kafka_dr.evidence.drill_line import drill_line
+from kafka_dr.evidence.ending import NOT_BACK
 from kafka_dr.evidence.flow_picture import FlowPicture, flow_picture
 from kafka_dr.evidence.group_record import group_record
 from kafka_dr.evidence.open_run_view import OpenedRuns, OpenRunLine, open_run_line
@@ -21,11 +22,13 @@ from kafka_dr.evidence.watch_row import OUTCOME_WORDS, WatchRow, watch_row
 from kafka_dr.quoting import unescaped
 from kafka_dr.readiness import GroupReadiness, readiness_now
 from kafka_dr.readiness.judge import ASKED
-from kafka_dr.watch_results import RunEnding, WatchedGroup
+from kafka_dr.watch_results import RunEnding, WatchedGroup, WatchStatus
 
 #: The words in capitals that a note begins with.
 _CAPITALS = re.compile(r"[A-Z]{2,}(?: [A-Z]{2,})*\b")
 _WORST_FIRST: tuple[StatusColour, ...] = ("bad", "unknown", "warn", "good")
+#: The check of health that comes before everything else.
+_HALF_MOVED = "half_moved"
 #: How many ended runs a card shows.
 _SHOWN_RUNS = 5
 
@@ -67,6 +70,7 @@ class GroupCard:
     :param run: the last run that wrote the register; empty if it is not known
     :param runs: the runs that ended last, the newest first
     :param runs_note: why they are not shown; empty if they are
+    :param half_moved: why no program continues a run of it, and what to do first; empty if none has to
     """
 
     group: str
@@ -85,6 +89,7 @@ class GroupCard:
     starts: tuple[tuple[str, str], ...]
     runs: tuple[RunRow, ...] = ()
     runs_note: str = ""
+    half_moved: str = ""
 
     @property
     def anchor(self) -> str:
@@ -115,6 +120,7 @@ class StatusView:
     :param at: when it was made, UTC
     :param verbs: the DAGs that a person triggers: title, address, what for
     :param readiness: the address of the DAG that asks whether each verb could be used
+    :param resume: the address of the DAG that ends a run that died
     :param open_runs: what waits for a person, the runs that continue, and dry runs
     :param observed: flows that are observed alone
     :param problem: why not all of them are known; empty if they are
@@ -127,6 +133,7 @@ class StatusView:
     verbs: tuple[tuple[str, str, str], ...]
     airflow: str
     readiness: str
+    resume: str
     open_runs: tuple[OpenRunLine, ...] = ()
     problem: str = ""
     observed: tuple[ObservedCard, ...] = ()
@@ -164,7 +171,7 @@ def build_status_view(
     :param reader: the name of who reads the page; empty where that is not known
     """
     cards = [_card(each, now, links, endings.get(each.group, ())) for each in groups]
-    cards.sort(key=lambda card: (_WORST_FIRST.index(card.colour), card.group))
+    cards.sort(key=lambda card: (not card.half_moved, _WORST_FIRST.index(card.colour), card.group))
     flows = tuple(
         ObservedCard(
             name,
@@ -184,6 +191,7 @@ def build_status_view(
         verbs,
         links.airflow,
         links.dag("dr_readiness"),
+        links.dag("dr_resume"),
         tuple(_open_runs(opened, now, links, endings, reader)),
         opened.problem,
         flows,
@@ -222,6 +230,9 @@ def _overall(cards: list[GroupCard], flows: Sequence[ObservedCard]) -> tuple[str
         return f"{worst.word}: {_counted(len(flows), 'observed flow')}, and no protection group", worst.colour
     if not cards:
         return "UNKNOWN: the topology declares no protection group", "unknown"
+    if half := [card.group for card in cards if card.half_moved]:
+        need = "needs" if len(failed) == 1 else "need"
+        return f"HALF MOVED: {', '.join(half)}. {len(failed)} of {_groups(len(cards))} {need} a person now", "bad"
     if failed:
         need = "needs" if len(failed) == 1 else "need"
         return f"FAILED: {len(failed)} of {_groups(len(cards))} {need} a person", "bad"
@@ -247,6 +258,8 @@ def _card(
     record = group_record(status.of("health"), () if isinstance(endings, Exception) else endings, now)
     said = ", ".join(status.named(status.outcome))
     verdict = f"{word}: every watch is good" if status.outcome == "ok" else f"{word}: {said}"
+    if half_moved := _half_moved(status.of("health"), endings):
+        verdict, colour = f"HALF MOVED. {verdict}", "bad"
     href = links.evidence(status.group, record.run) if record.run else ""
     ready = readiness_now(status)
     verbs = verb_lines(ready, {"active": record.active, "standby": record.standby})
@@ -269,6 +282,7 @@ def _card(
         rpo_line(status.of("checksum"), now),
         flow_picture(status, record),
         tuple((FORMS[dag_id].title, links.start(dag_id, status.group)) for dag_id in _offered(ready, drill)),
+        half_moved=half_moved,
     )
     if isinstance(endings, Exception):
         return replace(card, runs_note=f"UNKNOWN: the list of the last runs cannot be read: {endings}")
@@ -288,5 +302,23 @@ def run_row(group: str, ending: RunEnding, now: datetime, links: StatusLinks) ->
     :param now: the time from which its age is counted, UTC
     """
     said = unescaped(ending.note)
-    colour: StatusColour = "good" if ending.good else "warn"
+    colour: StatusColour = "good" if ending.good else "bad" if _is_not_back(ending) else "warn"
     return RunRow(said, colour, age_of(now - ending.ended_at), ending.run, links.evidence(group, ending.run))
+
+
+def _half_moved(health: WatchStatus, endings: tuple[RunEnding, ...] | Exception) -> str:
+    """Return why a group is half moved; empty if health has looked since and found that it is not.
+
+    Until health looks again, a run that could not be rolled back says it.
+    """
+    found, last = health.result, None if isinstance(endings, Exception) else next(iter(endings), None)
+    known = found.facts.get("open_checks") if found is not None and not health.reason else None
+    if found is not None and isinstance(known, Mapping) and known.get(_HALF_MOVED) == "failed":
+        return found.sentences[0] if found.sentences else "dr_health says that it is half moved"
+    if last is None or not _is_not_back(last) or (known is not None and found and found.looked_at > last.ended_at):
+        return ""
+    return unescaped(last.note)
+
+
+def _is_not_back(ending: RunEnding) -> bool:
+    return ending.note.startswith(NOT_BACK)

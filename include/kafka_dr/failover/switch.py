@@ -162,7 +162,8 @@ class SwitchCourse:
                 raise SwitchStopped(
                     steps[0],
                     NextMove.LATER,
-                    f"the register that decides did not answer for {PATIENCE_SECONDS:g} s, so nothing was changed",
+                    f"the register that decides did not answer for {PATIENCE_SECONDS:g} s, and only it knows whether "
+                    "this run holds the group: this process changed nothing",
                 )
             self._watch.says("the register that decides does not answer: it is read again")
             pauses.next()

@@ -14,6 +14,7 @@ from kafka_dr.health import report_only
 from kafka_dr.health.break_glass import check_break_glass
 from kafka_dr.health.connectors import check_connectors
 from kafka_dr.health.fence_on_return import record_return
+from kafka_dr.health.half_moved import HALF_MOVED
 from kafka_dr.health.kept_facts import all_of, facts_of, heard_from, matched_by, without_fence
 from kafka_dr.health.own_speed import OwnSpeed
 from kafka_dr.health.registers import REGISTER_SECONDS, RegisterAnswers, guard_by_answering, newest_now, read_registers
@@ -113,7 +114,8 @@ def _checked(group: str, clients: Clients, speed: OwnSpeed) -> WatchResult:
 def said_of(checks: Sequence[Check]) -> tuple[str, ...]:
     """Return what is not ok, the worst first, and then what the register says.
 
-    People read the first sentence first, and a cluster that is silent explains what else is unknown.
+    People read the first sentence first. A group that is half moved comes before everything, and a cluster that is
+    silent explains what else is unknown.
     """
     found = sorted((check for check in checks if check.outcome != "ok"), key=_urgency)
     register = (check for check in checks if check.name == "register" and check.outcome == "ok")
@@ -121,7 +123,7 @@ def said_of(checks: Sequence[Check]) -> tuple[str, ...]:
 
 
 def _urgency(check: Check) -> tuple[int, bool]:
-    return {"failed": 0, "unknown": 1}.get(check.outcome, 2), check.name != "silent"
+    return {"failed": 0, "unknown": 1}.get(check.outcome, 2), check.name not in (HALF_MOVED, "silent")
 
 
 def _check_the_rest(

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
+from kafka_dr.health.half_moved import HALF_MOVED, ways_out
 from kafka_dr.outcomes import Check
 from kafka_dr.register import Phase, RegisterState
 
@@ -39,18 +40,12 @@ def check_refused_writes(
     since = _refused_since(state, list(journals))
     if since is None or now - since <= allowed:
         return None
-    switching = state.phase is Phase.SWITCHING
-    decisions = "finish or abandon it" if switching else "finish it (it is past its point of no return)"
-    commands = " or ".join(
-        f"`python -m kafka_dr {name} --group {state.group} --run {state.run} --reason …`"
-        for name in (("resume", "abandon") if switching else ("resume",))
-    )
     said = (
         f"run {state.run} (epoch {state.epoch}, {state.phase}) refuses the writes of {state.group} for "
         f"{(now - since).total_seconds():.0f} s, expected at most {allowed.total_seconds():.0f} s: look at its task. "
-        f"If that does not continue, {decisions} with dr_resume, or with {commands}"
+        f"If that does not continue, {ways_out(state)}"
     )
-    return Check("run", "failed", said)
+    return Check(HALF_MOVED, "failed", said)
 
 
 def _refused_since(state: RegisterState, journals: list[Mapping[str, Any]]) -> datetime | None:

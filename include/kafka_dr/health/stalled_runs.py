@@ -8,6 +8,7 @@ from typing import Any
 
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.evidence import EvidenceUnwritable
+from kafka_dr.health.half_moved import HALF_MOVED, claimed_unseen, half_moved, ways_out
 from kafka_dr.health.refused_writes import check_refused_writes, longest_outage
 from kafka_dr.outcomes import Check
 from kafka_dr.register import Phase, RegisterState
@@ -20,8 +21,6 @@ from kafka_dr.runs.signs_of_life import last_progress
 from kafka_dr.topology.model import Timing
 
 _LAST_STEPS = (StepName.REPORT.value, "roll_back")
-#: Runs of these phases can be abandoned as well as finished.
-_BEFORE_THE_END = frozenset({Phase.SWITCHING, Phase.ADOPTING, Phase.RELEASING})
 
 
 def longest_step(timing: Timing) -> timedelta:
@@ -45,18 +44,11 @@ def check_progress(
     held = f"{state.group} is {state.phase} by run {state.run} (epoch {state.epoch})"
     if silent <= allowed:
         return Check("run", "ok", f"{held}, which made progress {silent.total_seconds():.0f} s ago")
-    way = "finish it with dr_resume (it is past its point of no return)"
-    if state.phase in _BEFORE_THE_END:
-        way = "finish or abandon it with dr_resume"
-    commands = " or ".join(
-        f"`python -m kafka_dr {name} --group {state.group} --run {state.run} --reason …`"
-        for name in (("resume", "abandon") if state.phase in _BEFORE_THE_END else ("resume",))
-    )
     said = (
-        f"{held} and has made no progress for {silent.total_seconds():.0f} s: check the run; if it is dead, {way}, or "
-        f"with {commands}"
+        f"{held} and has made no progress for {silent.total_seconds():.0f} s: check the run; if it is dead, "
+        f"{ways_out(state)}"
     )
-    return Check("run", "failed", said)
+    return Check(HALF_MOVED, "failed", said)
 
 
 def _ended(state: RegisterState, *, last: datetime | None, now: datetime, allowed: timedelta, sealed: bool) -> Check:
@@ -84,11 +76,30 @@ def check_run(context: GroupContext, state: RegisterState) -> Check:
     sealed = holding or failing_back or not context.is_unsealed(state)
     now, journals = context.clock.now(), context.journals(state.run) if holding or not sealed else []
     longest = longest_outage(context.group.objectives.write_outage_seconds)
-    if refused := check_refused_writes(state, journals, now=now, allowed=longest):
-        return refused
+    if found := half_moved_now(context, state, journals) or check_refused_writes(
+        state, journals, now=now, allowed=longest
+    ):
+        return found
     last = _last_step(context, state, journals) if holding or not sealed else None
     allowed = longest_step(context.group.timing)
     return check_progress(state, last=last, now=now, allowed=allowed, sealed=sealed)
+
+
+def half_moved_now(context: GroupContext, state: RegisterState, journals: Sequence[Mapping[str, Any]]) -> Check | None:
+    """Return what is wrong if a group is half moved, or may be; ``None`` if it is not. Silent clusters are not asked.
+
+    :param journals: the facts of the run of the record, of each register that answered
+    """
+    silent = tuple(context.known_silent)
+    if found := half_moved(state, journals, silent=silent, seen=None, now=context.clock.now()):
+        return found
+    if not silent or state.phase in HOLDING:
+        return None
+    register = context.clients.register
+    answers = context.each_cluster(lambda cluster: register(cluster).history(state.group))
+    return claimed_unseen(
+        state, (each for each in answers.values() if not isinstance(each, KafkaDrError)), silent=silent
+    )
 
 
 def _last_step(context: GroupContext, state: RegisterState, journals: Sequence[Mapping[str, Any]]) -> datetime | None:

@@ -54,6 +54,8 @@ def _own_occasions(before: KeptResult | None, now: KeptResult) -> Iterator[Notif
     A look that a run disturbed has still heard which clusters answer, and the next one will not find a silent one.
     """
     judged = now.outcome in _JUDGED
+    if judged and _half_moved(now) and not _half_moved(before):
+        yield _own(now, "half_moved", "the group is HALF MOVED (dr_health)")
     if judged and (missing := _named(now, "fence_missing") - _named(before, "fence_missing")):
         yield _own(now, "fence_missing", f"the fence of {_list(missing)} was not complete (dr_health)")
     if back := _named(before, "silent") & _named(now, "answering"):
@@ -74,6 +76,11 @@ def _named(result: KeptResult | None, fact: str) -> frozenset[str]:
 
 def _list(names: frozenset[str]) -> str:
     return " and ".join(sorted(names))
+
+
+def _half_moved(result: KeptResult | None) -> bool:
+    found = result.facts.get("open_checks") if result is not None and result.watch == "health" else None
+    return isinstance(found, Mapping) and found.get("half_moved") == "failed"
 
 
 def _lost_canaries(result: KeptResult | None) -> bool:

@@ -20,6 +20,10 @@ _MEANS: Mapping[Occasion, tuple[str, str]] = {
         "A run waits for a person, and ends without a change if nobody answers.",
         "Read the question, and answer it.",
     ),
+    "half_moved": (
+        "No program continues a run that holds the group, and applications may be refused writes on both clusters.",
+        "Do now what the first sentence says: finish or abandon the run, or make the silent cluster answer.",
+    ),
     "readiness_lost": (
         "If the active cluster fails now, a failover may be refused, or miss its objectives.",
         "Open DR status, and look at the first check that is named.",

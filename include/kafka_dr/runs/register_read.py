@@ -141,6 +141,6 @@ def _unreadable(group: str, silent: Mapping[str, KafkaDrError]) -> NeedsPerson |
             f"was changed: {said}. Then run this again"
         )
     return NeedsPerson(
-        f"the register that decides for {group} cannot be read ({said}); nothing was changed. Run this again when that "
-        "cluster answers"
+        f"the register that decides for {group} cannot be read ({said}), and only it knows whether a run has changed "
+        "anything. Run this again when that cluster answers"
     )

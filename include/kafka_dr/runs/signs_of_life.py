@@ -65,6 +65,25 @@ def last_progress(state: RegisterState, journals: Iterable[Mapping[str, Any]]) -
     return max(filter(None, times), default=None)
 
 
+def last_sign(state: RegisterState, journals: Iterable[Mapping[str, Any]]) -> datetime:
+    """Return when a process of the run of a record last showed in a register that it is there.
+
+    :param journals: the facts of the run, of each register that answered
+    """
+    beats = (datetime.fromisoformat(beat["at"]) for beat in _beats(state, journals))
+    return max(state.attempt_at or state.at, *beats, state.at)
+
+
+def has_ended(state: RegisterState, journals: Iterable[Mapping[str, Any]]) -> bool:
+    """Return whether the process that took the run of a record last has said that it ended."""
+    beats = list(_beats(state, journals))
+    return any(beat["ended"] and beat.get("attempt") == state.attempt for beat in beats)
+
+
+def _beats(state: RegisterState, journals: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
+    return (facts[ALIVE] for facts in journals if facts.get(ALIVE, {}).get("epoch") == state.epoch)
+
+
 @contextmanager
 def showing_life(clients: Clients, state: RegisterState, step: str) -> Iterator[None]:
     """Show that this process executes a step of a run, as long as the block lasts.

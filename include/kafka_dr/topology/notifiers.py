@@ -12,6 +12,7 @@ from kafka_dr.topology.fields import Name, Section
 #: What people are notified of.
 Occasion = Literal[
     "approval_waiting",
+    "half_moved",
     "readiness_lost",
     "readiness_regained",
     "fence_missing",
@@ -28,6 +29,7 @@ Occasion = Literal[
 ]
 #: An occasion that is sent in place of the change of outcome that it explains.
 SAYS_MORE: Mapping[Occasion, Occasion] = {
+    "half_moved": "check_red",
     "fence_missing": "check_red",
     "canary_lost": "check_red",
     "cluster_back": "check_good",

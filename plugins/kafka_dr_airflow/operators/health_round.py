@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from kafka_dr.watch_results import KeptResult
 
 #: Facts that people have to hear of when they change.
-_NEWS = ("silent", "fence_missing", "phase", "run")
+_NEWS = ("silent", "fence_missing", "phase", "run", "open_checks")
 
 
 class HealthRound(RoundOperator):

@@ -133,6 +133,30 @@ def test_how_a_run_ended_is_one_badge_also_where_it_has_several_words() -> None:
         assert (row.word, row.rest) == (word, rest)
 
 
+HALF: dict[str, Any] = {**REGISTER, "held": True, "phase": "switching", "open_checks": {"half_moved": "failed"}}
+
+
+def test_a_group_that_is_half_moved_is_the_first_and_red_thing_on_the_page() -> None:
+    said = "z is half moved: run m9 holds it: finish or abandon it"
+    page = view(found("a", "failed"), found("z", "failed", sentences=(said, "more"), facts=HALF))
+    assert (page.verdict, page.colour) == ("HALF MOVED: z. 2 of 2 protection groups need a person now", "bad")
+    assert [(card.group, card.half_moved) for card in page.cards] == [("z", said), ("a", "")]
+    shown = render_status(page)
+    assert shown.index("HALF MOVED</span>") < shown.index(said) < shown.index('aria-label="What a person can start"')
+
+
+def test_a_run_that_was_not_rolled_back_is_red_and_comes_first_until_health_has_looked_again() -> None:
+    note = "NOT ROLLED BACK: the register that decides for orders cannot be read"
+    at = NOON + timedelta(seconds=20)
+    runs = {"orders": (RunEnding("m9", "dr_planned_failover", note, False, at),)}
+    page = build_status_view([found("orders")], NOON + timedelta(seconds=40), LINKS, runs)
+    assert (page.verdict, page.colour) == ("HALF MOVED: orders. 1 of 1 protection group needs a person now", "bad")
+    assert (page.cards[0].half_moved, page.cards[0].runs[0].colour) == (note, "bad")
+    looked = found("orders", looked_at=NOON + timedelta(seconds=30), facts={**REGISTER, "open_checks": {}})
+    later = build_status_view([looked], NOON + timedelta(seconds=40), LINKS, runs)
+    assert (later.cards[0].half_moved, later.colour) == ("", "good")
+
+
 def test_a_list_of_runs_that_cannot_be_read_says_so() -> None:
     (card,) = build_status_view([found("orders")], NOON, LINKS, {"orders": ValueError("it is damaged")}).cards
     assert card.runs_note == "UNKNOWN: the list of the last runs cannot be read: it is damaged"

@@ -30,3 +30,8 @@ def test_the_worst_is_said_first_and_what_the_register_says_last() -> None:
 def test_a_register_that_is_not_ok_is_said_among_the_worst() -> None:
     diverged = Check("register", "failed", "orders is diverged on west")
     assert said_of((diverged, Check("fence", "failed", "a fence"))) == ("orders is diverged on west", "a fence")
+
+
+def test_a_group_that_is_half_moved_comes_before_everything() -> None:
+    moved = Check("half_moved", "failed", "orders is half moved")
+    assert said_of((STABLE, Check("fence", "failed", "a fence"), moved))[0] == "orders is half moved"

@@ -44,7 +44,7 @@ def test_a_run_that_refuses_writes_for_longer_is_named_with_the_commands_that_en
     assert judged(FENCED, after=45) is None
     found = judged(FENCED, after=46)
     assert found is not None
-    assert (found.name, found.outcome) == ("run", "failed")
+    assert (found.name, found.outcome) == ("half_moved", "failed")
     assert "run run-7 (epoch 4, switching) refuses the writes of orders for 46 s, expected at most 45 s" in found.detail
     for command in ("resume", "abandon"):
         assert f"`python -m kafka_dr {command} --group orders --run run-7 --reason …`" in found.detail

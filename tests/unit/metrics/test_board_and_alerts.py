@@ -37,6 +37,8 @@ SHARED = {
     "*topics that patterns match had no DENYs on …, and have them now*",
     "*the process that looked at it was ended by signal …*",
     "*does not exist, so nothing … is copied*",
+    "*refuses the writes of … for … s*",
+    "*has made no progress for … s*",
 }
 
 

@@ -154,6 +154,14 @@ def test_a_fence_that_is_lost_while_something_else_is_red_is_told_all_the_same()
     assert of_clusters(WHOLE, WHOLE, MISSING, WHOLE, outcomes=".FFF") == ["check_red", "fence_missing"]
 
 
+def test_a_group_that_is_half_moved_is_told_once_also_while_something_else_is_red() -> None:
+    half: dict[str, Any] = {"open_checks": {"half_moved": "failed", "silent": "unknown"}}
+    silent: dict[str, Any] = {"open_checks": {"silent": "unknown"}}
+    assert of_clusters({}, half, half, {}, outcomes=".FF.") == ["half_moved", "check_good"]
+    assert of_clusters(silent, half, outcomes="UF") == ["check_red", "half_moved"]
+    assert of_clusters(silent, silent, half, outcomes="FFF") == ["check_red", "half_moved"]
+
+
 def test_a_look_that_found_nothing_out_does_not_tell_a_missing_fence_again() -> None:
     assert of_clusters(MISSING, {}, MISSING, outcomes="FUF") == ["fence_missing", "check_red", "check_red"]
 
