@@ -46,6 +46,8 @@ def open_clients(environ: Mapping[str, str] = os.environ) -> Clients:
         people_of=people_of,
     )
     clients.executor.still_runs = still_runs
+    # Airflow names it in the environment of each task.
+    clients.shown.dag_id = environ.get("AIRFLOW_CTX_DAG_ID", "")
     return clients
 
 

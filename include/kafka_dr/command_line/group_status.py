@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from datetime import datetime
 from itertools import permutations
 from typing import Any, Literal
 
@@ -20,7 +21,10 @@ from kafka_dr.replication import Flow
 from kafka_dr.runs import background
 from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.group_context import GroupContext
+from kafka_dr.runs.signs_of_life import beating
+from kafka_dr.watch_results import RunningStep, RunningSteps
 
+_RUNNING = "running"
 #: How long route, flows and journal may take, all at the same time.
 QUESTION_SECONDS = 8.0
 
@@ -55,6 +59,8 @@ class GroupStatus:
     :param next_steps: sentences for the person who reads this
     :param patterns: which topics the group's patterns match; ``None`` if it has none
     :param half_moved: why no program continues a run that holds the group; ``None`` if none has to
+    :param running: what runs of the group execute, by their own words and by the register
+    :param at: the time of the answer, UTC
     """
 
     group: str
@@ -68,6 +74,8 @@ class GroupStatus:
     next_steps: tuple[str, ...] = ()
     patterns: Check | None = None
     half_moved: Check | None = None
+    running: tuple[RunningStep, ...] = ()
+    at: datetime | None = None
 
     def as_json(self) -> dict[str, Any]:
         """Return the status for a program. Keys are only ever added."""
@@ -84,6 +92,7 @@ class GroupStatus:
             "facts": list(self.facts),
             "next_steps": list(self.next_steps),
             "half_moved": "" if self.half_moved is None else self.half_moved.detail,
+            "running": [each.to_json() for each in self.running],
             **({} if self.patterns is None else {"patterns": _row(self.patterns) | dict(self.patterns.facts)}),
         }
 
@@ -109,8 +118,9 @@ def status_of(group: str, clients: Clients) -> GroupStatus:
     patterns = _asked(_of_patterns(context, answers)).get(pattern_topics.NAME)
     half_moved = checks.pop(HALF_MOVED, None)
     half_moved = half_moved if half_moved is not None and half_moved.outcome != "ok" else None
-    flows = tuple(check for name, check in checks.items() if name not in ("route", "journal"))
+    flows = tuple(check for name, check in checks.items() if name not in ("route", "journal", _RUNNING))
     journal = checks["journal"]
+    running: tuple[RunningStep, ...] = checks[_RUNNING].facts.get("steps", ())
     said = _next_steps(group, state, answers)
     return GroupStatus(
         group,
@@ -124,6 +134,8 @@ def status_of(group: str, clients: Clients) -> GroupStatus:
         said if journal.outcome == "ok" else (*said, journal.detail),
         patterns,
         half_moved,
+        running,
+        clients.clock.now(),
     )
 
 
@@ -153,6 +165,7 @@ def _questions(context: GroupContext, state: RegisterState | None) -> Mapping[st
         flow = Flow(context.group.name, *ends)
         asked[flow.connector] = lambda flow=flow: _flow(context, flow)  # type: ignore[misc]
     asked["journal"] = lambda: _journal(context, state)
+    asked[_RUNNING] = lambda: _running(context, state)
     if state is not None:
         asked[HALF_MOVED] = lambda: _half_moved(context, state)
     return asked
@@ -175,6 +188,29 @@ def _journal(context: GroupContext, state: RegisterState | None) -> Check:
         return Check("journal", "ok", "no run", {"names": ()})
     names = {name for facts in context.journals(state.run) for name in facts}
     return Check("journal", "ok", "read", {"names": tuple(sorted(names))})
+
+
+def _running(context: GroupContext, state: RegisterState | None) -> Check:
+    """Return what runs of the group execute: before the claim files say it, from then on the register as well."""
+    now = context.clock.now()
+    try:
+        kept, _ = RunningSteps(context.clients.evidence_root).read(now)
+    except OSError as error:
+        return Check(_RUNNING, "unknown", f"which runs a process executes is unknown: {error}")
+    found = {each.run: each for each in kept if each.group == context.group.name}
+    if state is not None and state.is_held and state.run not in found:
+        found |= {each.run: each for each in _by_register(state, context.journals(state.run))}
+    return Check(_RUNNING, "ok", "", {"steps": tuple(found.values())})
+
+
+def _by_register(state: RegisterState, journals: Sequence[Mapping[str, Any]]) -> Iterable[RunningStep]:
+    """Yield what the run that holds the group executes, as the registers know it."""
+    if (beat := beating(state, journals)) is not None:
+        began, seen = (datetime.fromisoformat(beat[name]) for name in ("began_at", "at"))
+        attempt, by = state.attempt, state.executor
+        yield RunningStep(
+            state.group, state.run, state.verb, beat["step"], began, seen, by, holds=True, attempt=attempt
+        )
 
 
 def _half_moved(context: GroupContext, state: RegisterState) -> Check:

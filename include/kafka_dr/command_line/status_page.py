@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from datetime import datetime
 
 from rich.console import Console, Group, RenderableType
 from rich.panel import Panel
@@ -11,9 +12,19 @@ from rich.text import Text
 
 from kafka_dr.checks.pattern_topics import in_words
 from kafka_dr.command_line.group_status import GroupStatus, RegisterStatus
+from kafka_dr.evidence.open_run_view import running_step
+from kafka_dr.evidence.status_colour import StatusColour
 from kafka_dr.outcomes import Check
 from kafka_dr.quoting import line
+from kafka_dr.verb_words import verb_words
+from kafka_dr.watch_results import RunningStep
 
+_COLOURS: dict[StatusColour, str] = {
+    "good": "green",
+    "warn": "yellow",
+    "bad": "bold red",
+    "unknown": "bold yellow",
+}
 _STYLES = {
     "ok": "green",
     "failed": "bold red",
@@ -38,6 +49,7 @@ def _panel(status: GroupStatus) -> Panel:
     if status.half_moved is not None:
         word = "HALF MOVED" if status.half_moved.outcome == "failed" else "Whether it is half moved is UNKNOWN"
         parts.insert(0, plain(f"{word}: {status.half_moved.detail}", _STYLES[status.half_moved.outcome]))
+    parts.extend(_running(each, status.at) for each in status.running if status.at is not None)
     parts.extend(plain(f"{each.cluster}: {each.detail}", "yellow") for each in status.registers if each.detail)
     parts.extend(map(_line, (status.route, *status.flows)))
     if status.patterns is not None:
@@ -64,6 +76,11 @@ def _registers(found: tuple[RegisterStatus, ...]) -> Table:
         says = plain(each.phase) if each.answer == "record" else plain(each.answer.replace("_", " "), "bold yellow")
         table.add_row(plain(each.cluster), says, plain(each.active), order, plain(each.run))
     return table
+
+
+def _running(step: RunningStep, now: datetime) -> Text:
+    word, colour, said = running_step(step, now)
+    return plain(f"{word} {step.run} ({verb_words(step.verb)}): {said}", _COLOURS[colour])
 
 
 def _line(check: Check) -> Text:

@@ -104,6 +104,28 @@ def carry_out(
     begun = _begun(group, drill_id, clients)
     if begun.stage != "begun":
         raise Refused(f"drill {drill_id} of {group} is {begun.stage}: a drill is carried out once; trigger another one")
+    with clients.shown.step(group, drill_id, "drill", f"{begun.kind}_drill") as show:
+        return _carried_out(begun, clients, _both(say, show), requester=requester, key=key, jobs=jobs)
+
+
+def _both(say: Say, show: Say) -> Say:
+    def both(sentence: str) -> None:
+        show(sentence)
+        say(sentence)
+
+    return both
+
+
+def _carried_out(
+    begun: DrillResult,
+    clients: Clients,
+    say: Say,
+    *,
+    requester: str,
+    key: SigningKey | None,
+    jobs: CopyJobs | None,
+) -> DrillResult:
+    group, drill_id = begun.group, begun.id
     try:
         drill = drill_now(group, begun.kind, drill_id, clients)
         if drill.active != begun.active:
@@ -127,8 +149,8 @@ def conclude(group: str, drill_id: str, clients: Clients, say: Say) -> DrillResu
     :param clients: of the real world
     """
     drill = drill_to_remove(group, drill_id, clients)
-    with own_clients(drill, clients) as own:
-        left = tear_down(drill, own, say)
+    with clients.shown.step(group, drill_id, "drill", "teardown") as show, own_clients(drill, clients) as own:
+        left = tear_down(drill, own, _both(say, show))
     result = DrillResults(clients.evidence_root, group).read(drill_id)
     if result is None:
         if left:

@@ -9,7 +9,8 @@ from datetime import UTC, datetime
 from kafka_dr.evidence.ages import age_of
 from kafka_dr.evidence.status_colour import StatusColour
 from kafka_dr.evidence.view_model import StepView
-from kafka_dr.watch_results import OpenRun
+from kafka_dr.verb_words import verb_words
+from kafka_dr.watch_results import OpenRun, RunningStep
 
 #: What a reader is shown of outcomes that are not words.
 _WORDS = {"would_do": "checked only"}
@@ -20,10 +21,12 @@ class OpenedRuns:
     """The runs that are open, each with what its evidence has recorded, or why that cannot be read.
 
     :param problem: why not all of them are known; empty if they are
+    :param running: the runs that a process executes, or executed a moment ago
     """
 
     runs: tuple[tuple[OpenRun, Sequence[StepView] | Exception], ...] = ()
     problem: str = ""
+    running: tuple[tuple[RunningStep, Sequence[StepView] | Exception], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +43,8 @@ class OpenRunLine:
     """A run that is open.
 
     :param word: what it waits for, never a colour alone
-    :param steps: what is recorded of it, in order
+    :param run_href: the run in Airflow; empty without Airflow
+    :param steps: what is recorded of it, in order, and what runs now
     :param may_answer: whether the reader is one of those who were asked, or is not known
     """
 
@@ -63,11 +67,13 @@ def open_run_line(
     *,
     run_href: str,
     evidence_href: str,
+    running: RunningStep | None = None,
     reader: str = "",
 ) -> OpenRunLine:
-    """Return the line of a run.
+    """Return the line of a run that has asked a person, or of a dry run.
 
     :param steps: what its evidence has recorded, or why that cannot be read
+    :param running: what it executes; ``None`` if nothing is known of that
     :param now: UTC
     :param run_href: where it is answered
     :param reader: the name of who reads the page; empty where that is not known
@@ -77,15 +83,58 @@ def open_run_line(
     if found.is_waiting(now) and not may_answer:
         word = "WAITS FOR OTHERS"
         said = f"{said} You are {reader} and were not asked, so Airflow would refuse your answer: Access Denied."
-    if isinstance(steps, Exception):
-        shown: tuple[OpenStep, ...] = (OpenStep("Steps", "unknown", f"UNKNOWN: {steps}"),)
-    else:
-        shown = tuple(map(_step, steps))
+    shown = _steps(steps)
     waiting = found.is_waiting(now)
     if waiting and shown and not isinstance(steps, Exception):
         # The question is what is recorded last; that it was asked does not mean that the step is done.
         shown = (*shown[:-1], OpenStep(shown[-1].title, "unknown", "waits for an answer"))
+    if running is not None and not waiting:
+        word, colour = (word, colour) if found.dry_run else _executed(running, now)
+        shown = (*shown, _now(running, now))
     return OpenRunLine(found.group, word, colour, said, found.run, run_href, evidence_href, waiting, shown, may_answer)
+
+
+def running_line(
+    running: RunningStep, steps: Sequence[StepView] | Exception, now: datetime, *, run_href: str, evidence_href: str
+) -> OpenRunLine:
+    """Return the line of a run that has asked nobody yet.
+
+    :param steps: what its evidence has recorded, or why that cannot be read
+    :param now: UTC
+    """
+    word, colour = _executed(running, now)
+    verb = verb_words(running.verb)
+    said = f"{'A dry run of a ' if running.dry_run else ''}{verb}. {running.sentence(now)}."
+    said = f"{said[:1].upper()}{said[1:]}"
+    shown = (*_steps(steps), _now(running, now))
+    return OpenRunLine(running.group, word, colour, said, running.run, run_href, evidence_href, False, shown)
+
+
+def running_step(running: RunningStep, now: datetime) -> tuple[str, StatusColour, str]:
+    """Return a word, its colour and a sentence about what a run executes.
+
+    :param now: UTC
+    """
+    return (*_executed(running, now), running.sentence(now))
+
+
+def _executed(running: RunningStep, now: datetime) -> tuple[str, StatusColour]:
+    if running.is_silent(now):
+        return "NO SIGN OF LIFE", "bad"
+    if running.ended_at is not None and not running.good:
+        return "FAILED", "bad"
+    return ("DRY RUN", "good") if running.dry_run else ("RUNNING", "warn")
+
+
+def _now(running: RunningStep, now: datetime) -> OpenStep:
+    colour = _executed(running, now)[1]
+    return OpenStep("Now", "warn" if colour == "good" else colour, running.sentence(now))
+
+
+def _steps(steps: Sequence[StepView] | Exception) -> tuple[OpenStep, ...]:
+    if isinstance(steps, Exception):
+        return (OpenStep("Steps", "unknown", f"UNKNOWN: {steps}"),)
+    return tuple(map(_step, steps))
 
 
 def _state(found: OpenRun, now: datetime) -> tuple[str, StatusColour, str]:

@@ -7,13 +7,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from datetime import datetime
 from typing import Any
 
 from kafka_dr.evidence.figures import figures
+from kafka_dr.evidence.open_run_view import running_step
 from kafka_dr.evidence.run_verdict import has_expired, is_dry, notes_of, verdict_of
 from kafka_dr.evidence.step_files import StepFile
 from kafka_dr.evidence.view_model import CheckView, DecisionView, RunView, StepView, pretty, text_of
 from kafka_dr.verb_words import verb_words
+from kafka_dr.watch_results import RunningStep
 
 
 def build_run_view(group: str, run: str, stored: Mapping[str, bytes]) -> RunView:
@@ -46,6 +50,20 @@ def build_run_view(group: str, run: str, stored: Mapping[str, bytes]) -> RunView
         dry=is_dry(steps),
         expired=has_expired(steps),
     )
+
+
+def with_running(view: RunView, running: RunningStep, now: datetime) -> RunView:
+    """Return the view of a run with what it executes now.
+
+    :param now: UTC
+    """
+    word, _, said = running_step(running, now)
+    view = replace(view, notes=(f"{word.capitalize()}: {said}.", *view.notes))
+    if running.is_half_moved(now):
+        return replace(view, verdict=f"Half moved: no process continues it since {running.title}", colour="bad")
+    if running.ended_at is None and not running.is_silent(now):
+        return replace(view, verdict=f"Running: {running.title}", colour="warn")
+    return view
 
 
 def _attempts(stored: Mapping[str, bytes]) -> Iterable[StepView]:

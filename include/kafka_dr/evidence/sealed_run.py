@@ -10,7 +10,7 @@ from typing import Any
 from kafka_dr.evidence.canonical import readable
 from kafka_dr.evidence.expired_run import EXPIRED, EvidenceExpired, tombstone_in
 from kafka_dr.evidence.page import render_page
-from kafka_dr.evidence.run_view import build_run_view
+from kafka_dr.evidence.run_view import build_run_view, with_running
 from kafka_dr.evidence.seal import (
     INCOMPLETE_VERSION,
     SCHEMA_VERSION,
@@ -30,6 +30,7 @@ from kafka_dr.evidence.signing import SigningKey, fingerprint
 from kafka_dr.evidence.step_files import newest_of
 from kafka_dr.evidence.storage_path import StoragePath, create_file, file_names, read_file, read_folder
 from kafka_dr.evidence.view_model import RunView
+from kafka_dr.watch_results import RunningStep
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,23 +101,27 @@ class SealedRun:
         self._intact(stored)
         return build_run_view(self.group, self.run, stored)
 
-    def page(self) -> str | None:
-        """Return the page of the run; ``None`` if nothing is stored.
+    def page(self, running: RunningStep | None = None, now: datetime | None = None) -> str | None:
+        """Return the page of the run; ``None`` if nothing is stored, and nothing of the run is executed.
 
-        That is the sealed page, or, where the newest seal does not cover everything, one of what is kept so far.
+        That is the sealed page, or, where the newest seal does not cover everything, one of what is kept so far, with
+        what is executed now.
 
         :raises EvidenceChanged: a file that was sealed is not what it was
         :raises EvidenceExpired: it was removed by a rule of the topology
         """
         stored = read_folder(self.folder)
-        if not stored:
+        if not stored and (running is None or now is None):
             return None
         self._require_kept(stored)
         seal, verification = self._intact(stored)
         if seal is not None and not verification.added:
             return stored[seal.page].decode("utf-8")
         files = (FileDigest.of(name, data) for name, data in sorted(stored.items()))
-        return render_page(build_run_view(self.group, self.run, stored), files=files, sealed_at=None)
+        view = build_run_view(self.group, self.run, stored)
+        if running is not None and now is not None:
+            view = with_running(view, running, now)
+        return render_page(view, files=files, sealed_at=None)
 
     def write(
         self,

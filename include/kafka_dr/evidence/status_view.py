@@ -12,7 +12,7 @@ from kafka_dr.evidence.drill_line import drill_line
 from kafka_dr.evidence.ending import NOT_BACK
 from kafka_dr.evidence.flow_picture import FlowPicture, flow_picture
 from kafka_dr.evidence.group_record import group_record
-from kafka_dr.evidence.open_run_view import OpenedRuns, OpenRunLine, open_run_line
+from kafka_dr.evidence.open_run_view import OpenedRuns, OpenRunLine, open_run_line, running_line
 from kafka_dr.evidence.readiness_view import VerbLine, verb_lines
 from kafka_dr.evidence.rpo_line import rpo_line
 from kafka_dr.evidence.status_colour import CardLine, StatusColour
@@ -22,7 +22,8 @@ from kafka_dr.evidence.watch_row import OUTCOME_WORDS, WatchRow, watch_row
 from kafka_dr.quoting import unescaped
 from kafka_dr.readiness import GroupReadiness, readiness_now
 from kafka_dr.readiness.judge import ASKED
-from kafka_dr.watch_results import RunEnding, WatchedGroup, WatchStatus
+from kafka_dr.watch_results import RunEnding, RunningStep, WatchedGroup, WatchStatus
+from kafka_dr.watch_results.running_steps import DEAD_AFTER
 
 #: The words in capitals that a note begins with.
 _CAPITALS = re.compile(r"[A-Z]{2,}(?: [A-Z]{2,})*\b")
@@ -170,7 +171,8 @@ def build_status_view(
     :param observed: what was found of each observed flow, by its name
     :param reader: the name of who reads the page; empty where that is not known
     """
-    cards = [_card(each, now, links, endings.get(each.group, ())) for each in groups]
+    running = [each for each, _ in opened.running]
+    cards = [_card(each, now, links, endings.get(each.group, ()), running) for each in groups]
     cards.sort(key=lambda card: (not card.half_moved, _WORST_FIRST.index(card.colour), card.group))
     flows = tuple(
         ObservedCard(
@@ -211,15 +213,27 @@ def _open_runs(
     endings: Mapping[str, tuple[RunEnding, ...] | Exception],
     reader: str,
 ) -> Iterable[OpenRunLine]:
-    """Yield the runs that are open, without those that are listed as ended after they asked."""
+    """Yield the runs that are open, without those that are listed as ended since."""
+
+    def is_over(group: str, run: str, since: datetime) -> bool:
+        listed = endings.get(group, ())
+        return not isinstance(listed, Exception) and any(each.run == run and each.ended_at >= since for each in listed)
+
+    running = {(each.group, each.run): each for each, _ in opened.running}
     for found, steps in opened.runs:
-        listed = endings.get(found.group, ())
-        if not isinstance(listed, Exception) and any(
-            each.run == found.run and each.ended_at >= found.asked_at for each in listed
-        ):
+        if is_over(found.group, found.run, found.asked_at):
             continue
         asked, shown = links.question(found.dag_id, found.run), links.evidence(found.group, found.run)
-        yield open_run_line(found, steps, now, run_href=asked, evidence_href=shown, reader=reader)
+        step = running.get((found.group, found.run))
+        yield open_run_line(
+            found, steps, now, run_href=asked, evidence_href=shown, running=step, reader=reader
+        )
+    known = {(found.group, found.run) for found, _ in opened.runs}
+    for step, steps in opened.running:
+        if (step.group, step.run) in known or is_over(step.group, step.run, step.began_at):
+            continue
+        run_href = links.dag_run(step.dag_id, step.run) if step.dag_id else ""
+        yield running_line(step, steps, now, run_href=run_href, evidence_href=links.evidence(step.group, step.run))
 
 
 def _overall(cards: list[GroupCard], flows: Sequence[ObservedCard]) -> tuple[str, StatusColour]:
@@ -252,13 +266,18 @@ def _counted(count: int, what: str) -> str:
 
 
 def _card(
-    status: WatchedGroup, now: datetime, links: StatusLinks, endings: tuple[RunEnding, ...] | Exception
+    status: WatchedGroup,
+    now: datetime,
+    links: StatusLinks,
+    endings: tuple[RunEnding, ...] | Exception,
+    running: Sequence[RunningStep],
 ) -> GroupCard:
     word, colour = OUTCOME_WORDS[status.outcome]
     record = group_record(status.of("health"), () if isinstance(endings, Exception) else endings, now)
     said = ", ".join(status.named(status.outcome))
     verdict = f"{word}: every watch is good" if status.outcome == "ok" else f"{word}: {said}"
-    if half_moved := _half_moved(status.of("health"), endings):
+    mine = [each for each in running if each.group == status.group]
+    if half_moved := _half_moved(status.of("health"), endings, mine, now):
         verdict, colour = f"HALF MOVED. {verdict}", "bad"
     href = links.evidence(status.group, record.run) if record.run else ""
     ready = readiness_now(status)
@@ -306,15 +325,21 @@ def run_row(group: str, ending: RunEnding, now: datetime, links: StatusLinks) ->
     return RunRow(said, colour, age_of(now - ending.ended_at), ending.run, links.evidence(group, ending.run))
 
 
-def _half_moved(health: WatchStatus, endings: tuple[RunEnding, ...] | Exception) -> str:
+def _half_moved(
+    health: WatchStatus, endings: tuple[RunEnding, ...] | Exception, running: Iterable[RunningStep], now: datetime
+) -> str:
     """Return why a group is half moved; empty if health has looked since and found that it is not.
 
-    Until health looks again, a run that could not be rolled back says it.
+    Until health looks again, a run says it that could not be rolled back, or whose process shows no sign of life.
     """
     found, last = health.result, None if isinstance(endings, Exception) else next(iter(endings), None)
     known = found.facts.get("open_checks") if found is not None and not health.reason else None
     if found is not None and isinstance(known, Mapping) and known.get(_HALF_MOVED) == "failed":
         return found.sentences[0] if found.sentences else "dr_health says that it is half moved"
+    for step in running:
+        unseen = step.seen_at + DEAD_AFTER
+        if step.is_half_moved(now) and not (known is not None and found and found.looked_at > unseen):
+            return f"run {step.run} may hold the group, and no process continues it. {step.sentence(now)}"
     if last is None or not _is_not_back(last) or (known is not None and found and found.looked_at > last.ended_at):
         return ""
     return unescaped(last.note)

@@ -26,6 +26,7 @@ from kafka_dr.evidence.step_files import StepFile, attempts_of, newest_of, usabl
 from kafka_dr.evidence.storage_path import StoragePath, create_file, file_names, read_folder
 from kafka_dr.evidence.view_model import RunView
 from kafka_dr.storage import StorageSilent
+from kafka_dr.watch_results import RunningStep
 
 _MOST_ATTEMPTS = 10_000
 
@@ -212,12 +213,16 @@ class EvidenceStore:
         """Compare a seal with what is stored, and name every file that differs."""
         return compare(seal, read_folder(self._folder(seal.group, seal.run)))
 
-    def page(self, group: str, run: str) -> str | None:
+    def page(
+        self, group: str, run: str, *, running: RunningStep | None = None, now: datetime | None = None
+    ) -> str | None:
         """Return the page of a run; ``None`` if it has no evidence. A page that no seal covers says so.
 
+        :param running: what the run executes; ``None`` if nothing is known of that
+        :param now: the time for which the page is made, UTC; needed for a run that is executed
         :raises EvidenceChanged: a file that was sealed is not what it was
         """
-        return self._sealed(group, run).page()
+        return self._sealed(group, run).page(running, now)
 
     def run_view(self, group: str, run: str) -> RunView:
         """Return what the evidence of a run says so far, sealed or not.

@@ -147,10 +147,12 @@ def run_step(step: StepName, request: RunRequest, clients: Clients) -> StepRecor
         record = try_step(step, request, clients)
     except StepFailed:
         show_end(clients, request.protection_group, request.run)
+        clients.shown.last_words()
         # A failed report ends a run as well. Another attempt seals the evidence again.
         _seal_after(step, request, clients)
         raise
     _seal_after(step, request, clients)
+    clients.shown.last_words()
     return record
 
 
@@ -173,8 +175,25 @@ def try_step(step: StepName, request: RunRequest, clients: Clients) -> StepRecor
         # Also if it is refused: the evidence has to show that nothing was meant to happen.
         attempt.facts = {"dry_run": True, "verb": request.verb}
     module = MODULES[request.verb][step]
+    show_step(step, request, clients)
     with garbage_collected_rarely():
-        return attempt.carry_out(clients, lambda: _begin(module, step, Run(request, clients), attempt))
+        try:
+            record = attempt.carry_out(clients, lambda: _begin(module, step, Run(request, clients), attempt))
+        except BaseException as error:
+            clients.shown.ended(request.protection_group, request.run, str(error), good=False)
+            raise
+        clients.shown.ended(request.protection_group, request.run, record.outcome, good=True)
+        return record
+
+
+def show_step(step: StepName, request: RunRequest, clients: Clients, *, named: str = "") -> None:
+    """Show that a step begins, to who looks at the pages.
+
+    :param named: what the step is called; its own name if empty
+    """
+    holds = definition(step, request.verb).number >= definition(StepName.CLAIM, request.verb).number
+    group, verb = request.protection_group, request.verb
+    clients.shown.begins(group, request.run, verb, named or step, holds=holds, dry_run=request.dry_run)
 
 
 def _without_storage(step: StepName, request: RunRequest) -> WithoutStorage:

@@ -16,7 +16,7 @@ from typing import Protocol
 
 from kafka_dr.clock import Clock
 from kafka_dr.errors import ConnectionMistake, KafkaDrError
-from kafka_dr.failover.runner import try_step
+from kafka_dr.failover.runner import show_step, try_step
 from kafka_dr.failover.switch_rules import NextMove, RunProgress, StepFailure, after_failure, at_start, run_progress
 from kafka_dr.rare_collection import garbage_collected_rarely
 from kafka_dr.register import Verb
@@ -68,6 +68,8 @@ def switch(request: RunRequest, clients: Clients, watch: SwitchWatch) -> tuple[S
     :raises SwitchStopped: a step did not succeed; its ``move`` says what has to follow
     """
     run = Run(request, clients)
+    watch = _ShownToo(watch, request, clients)
+    show_step(StepName.CLAIM, request, clients, named="switch")
     # Its errors are those of the steps, which say so.
     BackgroundCall("the clusters", partial(connect_ahead, run))
     course = SwitchCourse(
@@ -82,9 +84,35 @@ def switch(request: RunRequest, clients: Clients, watch: SwitchWatch) -> tuple[S
         # Between two steps applications wait, too.
         with garbage_collected_rarely():
             return course.run()
-    except SwitchStopped:
-        show_end(clients, request.protection_group, request.run)
+    except BaseException as stopped:
+        clients.shown.ended(request.protection_group, request.run, str(stopped), good=False)
+        if isinstance(stopped, SwitchStopped):
+            show_end(clients, request.protection_group, request.run)
         raise
+    finally:
+        clients.shown.last_words()
+
+
+@dataclass(frozen=True, slots=True)
+class _ShownToo:
+    """Shows on the pages, too, what a switch tries again, or waits for."""
+
+    watch: SwitchWatch
+    request: RunRequest
+    clients: Clients
+
+    def begins(self, step: StepName) -> None:
+        """Show it."""
+        self.watch.begins(step)
+
+    def ended(self, record: StepRecord) -> None:
+        """Show it."""
+        self.watch.ended(record)
+
+    def says(self, sentence: str) -> None:
+        """Show it."""
+        self.clients.shown.says(self.request.protection_group, self.request.run, sentence)
+        self.watch.says(sentence)
 
 
 def connect_ahead(run: Run) -> None:

@@ -14,11 +14,10 @@ from kafka_dr.outcomes import Check
 from kafka_dr.register import Phase, RegisterState, arbiter
 from kafka_dr.register.state import HOLDING
 from kafka_dr.runs.signs_of_life import has_ended, last_sign
+from kafka_dr.watch_results.running_steps import DEAD_AFTER
 
 #: The name of the check.
 HALF_MOVED = "half_moved"
-#: A process that executes a run shows life every 20 seconds, and Airflow needs a few seconds between two tasks.
-DEAD_AFTER = timedelta(seconds=45)
 #: What follows a step that failed, another try or a roll back, begins within this time.
 _NEXT_WITHIN = timedelta(seconds=15)
 #: Runs of these phases can be abandoned as well as finished.
@@ -43,15 +42,17 @@ def half_moved(
 
     :param state: the newest record of the registers that answered
     :param silent: the clusters whose registers did not answer
-    :param seen: when a process of the run last showed life outside the registers; ``None`` if that is not known
+    :param seen: when a process of the run last showed life outside the registers; ``None`` if that is not known. Of a
+        failback only that is known while it audits
     """
     journals = list(journals)
     if state.verb == "roll_back" and state.phase is Phase.STABLE:
         return _half_rolled_back(state, journals, silent=silent, seen=seen, now=now)
-    if state.phase not in HOLDING:
+    failing_back = state.phase is Phase.DIVERGED and state.is_held and seen is not None
+    if state.phase not in HOLDING and not failing_back:
         return None
     held = f"{state.group} is half moved: run {state.run} holds it ({state.phase}, epoch {state.epoch})"
-    if (decides := arbiter(state)) in silent:
+    if (decides := arbiter(state)) in silent and not failing_back:
         instead = ""
         if state.phase is Phase.SWITCHING and state.verb != "unplanned_failover":
             instead = f". If {decides} stays away, move the group with dr_unplanned_failover"
@@ -128,7 +129,7 @@ def _dead(
 def _refused(state: RegisterState) -> str:
     if state.phase in (Phase.SWITCHING, Phase.HANDED_OVER):
         return "Applications may be refused writes"
-    return "Nothing protects the group"
+    return "There is no standby" if state.phase is Phase.DIVERGED else "Nothing protects the group"
 
 
 def _commands(state: RegisterState, names: Iterable[str]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -10,6 +11,7 @@ from kafka_dr.errors import KafkaDrError
 from kafka_dr.evidence import EvidenceUnwritable
 from kafka_dr.health.half_moved import HALF_MOVED, claimed_unseen, half_moved, ways_out
 from kafka_dr.health.refused_writes import check_refused_writes, longest_outage
+from kafka_dr.json_documents import DocumentDamaged
 from kafka_dr.outcomes import Check
 from kafka_dr.register import Phase, RegisterState
 from kafka_dr.register.state import HOLDING
@@ -19,6 +21,7 @@ from kafka_dr.runs.request import StepName
 from kafka_dr.runs.sealing import seal_run
 from kafka_dr.runs.signs_of_life import last_progress
 from kafka_dr.topology.model import Timing
+from kafka_dr.watch_results import RunningSteps
 
 _LAST_STEPS = (StepName.REPORT.value, "roll_back")
 
@@ -74,7 +77,8 @@ def check_run(context: GroupContext, state: RegisterState) -> Check:
     # A failback takes hours, and another check watches the group in the meantime.
     failing_back = state.phase is Phase.DIVERGED and state.verb == "failback"
     sealed = holding or failing_back or not context.is_unsealed(state)
-    now, journals = context.clock.now(), context.journals(state.run) if holding or not sealed else []
+    now = context.clock.now()
+    journals = context.journals(state.run) if state.is_held or not sealed else []
     longest = longest_outage(context.group.objectives.write_outage_seconds)
     if found := half_moved_now(context, state, journals) or check_refused_writes(
         state, journals, now=now, allowed=longest
@@ -91,7 +95,8 @@ def half_moved_now(context: GroupContext, state: RegisterState, journals: Sequen
     :param journals: the facts of the run of the record, of each register that answered
     """
     silent = tuple(context.known_silent)
-    if found := half_moved(state, journals, silent=silent, seen=None, now=context.clock.now()):
+    seen = _seen(context, state)
+    if found := half_moved(state, journals, silent=silent, seen=seen, now=context.clock.now()):
         return found
     if not silent or state.phase in HOLDING:
         return None
@@ -100,6 +105,14 @@ def half_moved_now(context: GroupContext, state: RegisterState, journals: Sequen
     return claimed_unseen(
         state, (each for each in answers.values() if not isinstance(each, KafkaDrError)), silent=silent
     )
+
+
+def _seen(context: GroupContext, state: RegisterState) -> datetime | None:
+    """Return when a process of the run last showed on the pages that it is there; ``None`` if that is not known."""
+    with suppress(KafkaDrError, DocumentDamaged, OSError):
+        found = RunningSteps(context.clients.evidence_root).of(state.group, state.run)
+        return None if found is None else found.seen_at
+    return None
 
 
 def _last_step(context: GroupContext, state: RegisterState, journals: Sequence[Mapping[str, Any]]) -> datetime | None:

@@ -10,7 +10,6 @@ from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from threading import Lock
-from types import TracebackType
 from typing import Any, Literal
 
 from kafka_dr.access_rules import AccessRules, access_rules_of
@@ -31,6 +30,7 @@ from kafka_dr.replication import ConnectClient, Flow, Mm2Replicator
 from kafka_dr.routing import FileRouter, Router
 from kafka_dr.runs.executor import Executor
 from kafka_dr.runs.known_topics import KnownTopics
+from kafka_dr.runs.shown_steps import ShownSteps
 from kafka_dr.runs.silent_clusters import SilentClusters
 from kafka_dr.storage import with_deadline
 from kafka_dr.topology import ClusterSpec, ProtectionGroup, Topology, texts_of
@@ -86,6 +86,7 @@ class Clients:
         self.evidence = EvidenceStore(self.evidence_root)
         #: Who executes what these clients are used for: one process, or one task of Airflow.
         self.executor = Executor.here()
+        self.shown = ShownSteps(self.evidence_root, executor=self.executor.name, now=clock.now)
         #: Which clusters do not answer this process.
         self.silent_clusters = SilentClusters(clock)
         #: The topics that patterns match, as far as this process knows.
@@ -135,6 +136,7 @@ class Clients:
             content_keys_of=self._content_keys_of,
             people_of=people_of or self._people_of,
         )
+        made.shown = ShownSteps(None, executor=made.executor.name, now=self.clock.now)
         made.evidence.secrets.learn(self.evidence.secrets)
         return made
 
@@ -394,7 +396,5 @@ class Clients:
     def __enter__(self) -> Clients:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()

@@ -74,6 +74,16 @@ def last_sign(state: RegisterState, journals: Iterable[Mapping[str, Any]]) -> da
     return max(state.attempt_at or state.at, *beats, state.at)
 
 
+def beating(state: RegisterState, journals: Iterable[Mapping[str, Any]]) -> Mapping[str, Any] | None:
+    """Return the newest beat of the process that has the run of a record: the step, and since when.
+
+    :returns: ``None`` if no register that answered has one, or the process has said that it ended
+    """
+    beats = [beat for beat in _beats(state, journals) if beat.get("attempt") == state.attempt]
+    newest = max(beats, key=lambda beat: str(beat["at"]), default=None)
+    return None if newest is None or newest["ended"] or not newest.get("began_at") else newest
+
+
 def has_ended(state: RegisterState, journals: Iterable[Mapping[str, Any]]) -> bool:
     """Return whether the process that took the run of a record last has said that it ended."""
     beats = list(_beats(state, journals))

@@ -34,12 +34,14 @@ def carry_out_undoing(
     attempt = Attempt.start(
         request.protection_group, request.run, clients, "roll_back", ROLL_BACK_NUMBER, goes_forward=True
     )
-    try:
-        record = attempt.carry_out(clients, lambda: undo(Run(request, clients), attempt), refusal=refusal)
-    except StepFailed:
-        show_end(clients, request.protection_group, request.run)
-        raise
-    seal_or_later(clients, request.protection_group, request.run)
+    group, run = request.protection_group, request.run
+    with clients.shown.step(group, run, request.verb, "roll_back", holds=True):
+        try:
+            record = attempt.carry_out(clients, lambda: undo(Run(request, clients), attempt), refusal=refusal)
+        except StepFailed:
+            show_end(clients, group, run)
+            raise
+    seal_or_later(clients, group, run)
     return record
 
 

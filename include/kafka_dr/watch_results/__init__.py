@@ -4,7 +4,8 @@
 ``watches/<group>/<watch>.json`` for audits, which are known at different times; it is in the other file soon after.
 ``watches/.changes/<watch>/<day>.json`` has every change of an outcome, for 30 days.
 ``watches/.figures/<watch>/<day>.json`` has what was measured, the worst of each quarter of an hour, for 15 days.
-``watches/.open`` has a file for each run that waits for a person, or continues after an answer.
+``watches/.open`` has a file for each run that waits for a person, or continues after an answer;
+``watches/.running`` has one for each run that a process executes.
 ``watches/<group>/runs.json`` lists how the last runs ended. Each file is replaced as a whole. They say what was seen
 and license nothing: no step reads them.
 """
@@ -16,6 +17,7 @@ from kafka_dr.watch_results.figures_over_time import MEASURED, FigureName, Figur
 from kafka_dr.watch_results.kept import CALM, KeptResult, Period, WatchOutcome
 from kafka_dr.watch_results.open_runs import OpenRun, OpenRuns
 from kafka_dr.watch_results.outcome_changes import OutcomeChange, OutcomeChanges
+from kafka_dr.watch_results.running_steps import RunningStep, RunningSteps
 from kafka_dr.watch_results.status import WatchedGroup, WatchStatus, watched_group
 from kafka_dr.watch_results.store import WatchResultStore, read_observed, read_status, read_watch_status
 from kafka_dr.watch_results.watches import ALL_WATCHES, OBSERVATION, WATCHES, Pace, Watch, WatchName
@@ -39,6 +41,8 @@ __all__ = [
     "Period",
     "RunEnding",
     "RunEndings",
+    "RunningStep",
+    "RunningSteps",
     "Watch",
     "WatchName",
     "WatchOutcome",

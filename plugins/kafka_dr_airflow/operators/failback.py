@@ -11,6 +11,7 @@ from airflow.sdk.exceptions import AirflowFailException
 
 from kafka_dr.quoting import line
 from kafka_dr_airflow.links import StrandedLink
+from kafka_dr_airflow.operators.open_runs import running_step
 from kafka_dr_airflow.operators.parameters import FirstTask
 from kafka_dr_airflow.operators.plain_failure import fails_plainly, plain_errors
 from kafka_dr_airflow.operators.spark_audit import SparkAuditOperator
@@ -69,7 +70,10 @@ class StrandedRecordsOperator(FirstTask, SparkJobOperator):
             _, run = state_and_failover(group)
             both = read_topology(os.environ).group(group).clusters
         self.application_args = ["--topology", os.environ[TOPOLOGY], "--group", group]
-        with self.reachable(audit_connections(both), encrypts=True):
+        with (
+            running_step(context, group, "failback", holds=False),
+            self.reachable(audit_connections(both), encrypts=True),
+        ):
             problem = self.submit(context)
         self.report_path = f"stranded/{group}/{run}"
         found = _list_of(group, run)
@@ -94,7 +98,8 @@ class FailbackAuditOperator(SparkAuditOperator):
     def execute(self, context: Any) -> dict[str, str]:
         """Audit the flow and judge the report."""
         self.protection_group = context["params"]["protection_group"]
-        return super().execute(context)
+        with running_step(context, self.protection_group, "failback", holds=True):
+            return super().execute(context)
 
     def arguments(self, params: Mapping[str, Any]) -> list[str]:
         """Return the option for a full audit: records that were verified before the disaster are compared again."""

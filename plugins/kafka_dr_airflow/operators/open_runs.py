@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -68,7 +69,30 @@ def run_ended(logger: Any, context: Any, group: str) -> None:
 
     :param logger: of the task
     """
-    _kept(logger, lambda runs: runs.close(group, context["ti"].run_id))
+    from kafka_dr.watch_results import RunningSteps
+
+    def close(runs: OpenRuns) -> None:
+        runs.close(group, context["ti"].run_id)
+        RunningSteps(runs.root).close(group, context["ti"].run_id)
+
+    _kept(logger, close)
+
+
+@contextmanager
+def running_step(context: Any, group: str, verb: str, *, holds: bool) -> Iterator[None]:
+    """Show on the status page that a task runs which is no step of its verb, such as an audit.
+
+    :param holds: whether the run holds the group
+    """
+    from kafka_dr.clock import SystemClock
+    from kafka_dr.runs.executor import Executor
+    from kafka_dr.runs.shown_steps import ShownSteps
+
+    ti, root = context["ti"], evidence_root(read_topology(os.environ).evidence)
+    shown = ShownSteps(root, executor=Executor.here().name, now=SystemClock().now)
+    shown.dag_id = ti.dag_id
+    with shown.step(group, ti.run_id, verb, ti.task_id, holds=holds):
+        yield
 
 
 def _kept(logger: Any, change: Callable[[OpenRuns], None]) -> None:

@@ -14,6 +14,7 @@ from kafka_dr_airflow.links import AuditLink, EvidenceLink
 from kafka_dr_airflow.operators.failover_step import COMPARED
 from kafka_dr_airflow.operators.flow_audit import FlowAudit
 from kafka_dr_airflow.operators.kept_results import LookResult, kept_result
+from kafka_dr_airflow.operators.open_runs import running_step
 from kafka_dr_airflow.operators.parameters import FirstTask
 from kafka_dr_airflow.operators.plain_failure import fails_plainly, plain_errors
 from kafka_dr_airflow.operators.receipt import run_request
@@ -98,7 +99,8 @@ class CopyAuditOperator(SparkJobOperator):
         self.report_path = one.report_path
         named = ["--topology", os.environ[TOPOLOGY], "--flow", one.name, "--out", one.out]
         self.application_args = [*named, "--full"]
-        with self.reachable(one.connections):
+        group = context["params"]["protection_group"]
+        with running_step(context, group, "take_over", holds=False), self.reachable(one.connections):
             problem = self.submit(context)
         found = LookResult()
         try:

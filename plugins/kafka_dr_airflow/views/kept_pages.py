@@ -43,9 +43,10 @@ from kafka_dr.watch_results import (
     MEASURED,
     FigurePoint,
     FiguresOverTime,
-    OpenRun,
     OpenRuns,
     RunEndings,
+    RunningStep,
+    RunningSteps,
     WatchedGroup,
     WatchResultStore,
     read_endings,
@@ -116,14 +117,32 @@ def opened(kept: Any, now: datetime) -> OpenedRuns:
     except (KafkaDrError, OSError) as error:
         return OpenedRuns(problem=f"it is not known which runs wait for a person: {error}")
     problem = f"{damaged} files in watches/.open are damaged: look in Airflow for runs that wait" if damaged else ""
-    return OpenedRuns(tuple((each, _steps(kept, each)) for each in runs), problem)
-
-
-def _steps(kept: Any, found: OpenRun) -> Sequence[StepView] | Exception:
     try:
-        return EvidenceStore(kept).run_view(found.group, found.run).steps
+        running, unreadable = RunningSteps(kept).read(now)
+    except (KafkaDrError, OSError) as error:
+        return OpenedRuns(problem=f"it is not known which runs a process executes: {error}")
+    if unreadable:
+        problem = f"{unreadable} files in watches/.running are damaged: look in Airflow for runs that continue"
+    return OpenedRuns(
+        tuple((each, _steps(kept, each.group, each.run)) for each in runs),
+        problem,
+        tuple((each, _steps(kept, each.group, each.run)) for each in running),
+    )
+
+
+def _steps(kept: Any, group: str, run: str) -> Sequence[StepView] | Exception:
+    try:
+        return EvidenceStore(kept).run_view(group, run).steps
     except (KafkaDrError, OSError) as error:
         return error
+
+
+def running(kept: Any, group: str, run: str) -> RunningStep | None:
+    """Return what a run executes; ``None`` if that is not known."""
+    try:
+        return RunningSteps(kept).of(group, run)
+    except (DocumentDamaged, KafkaDrError, OSError):
+        return None
 
 
 def shown(page: str, group: str = "") -> HTMLResponse:
