@@ -198,7 +198,12 @@ def judge(legs: Sequence[DrillLeg], objectives: Objectives) -> tuple[MeasuredObj
     planned = [leg for leg in legs if leg.verb == "planned_failover"]
     asked = {"rto_seconds": legs, "rpo_seconds": legs, **({"write_outage_seconds": planned} if planned else {})}
     return tuple(
-        MeasuredObjective(name, _worst([getattr(leg, name) for leg in of]), getattr(objectives, name))
+        MeasuredObjective(
+            name,
+            _worst([getattr(leg, name) for leg in of]),
+            getattr(objectives, name),
+            "approval" if name == "rto_seconds" and objectives.rto_from == "approval" else "",
+        )
         for name, of in asked.items()
     )
 

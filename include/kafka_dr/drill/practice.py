@@ -210,6 +210,7 @@ def _measured(course: Course, log: truth.ApplicationLog, moves: Sequence[Moved],
             period=(since or began, until),
             decided_at=moved.approved_at,
             held=held[target],
+            since_fault=course.drill.group.objectives.rto_from == "fault",
         )
         legs.append(_leg(moved, source, target, seen))
     active = legs[-1].target

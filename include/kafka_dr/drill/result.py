@@ -24,7 +24,8 @@ class DrillLeg:
     """One run of a drill, as its own application saw it. A failback moves no application and has no such times.
 
     :param decided_at: when its approval was given
-    :param rto_seconds: from then to the first record that was written to the target and read there; ``None``: never
+    :param rto_seconds: from the last acknowledged write on the source, or from then, as the group's objectives say,
+        to the first record that was written to the target and read there; ``None``: never
     :param write_outage_seconds: from the last acknowledged write on the source to the first one on the target
     :param rpo_seconds: age of the oldest acknowledged record that was lost, when the source was given up; 0: none was
     :param lost: how many acknowledged records the target does not hold

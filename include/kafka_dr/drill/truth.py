@@ -69,12 +69,14 @@ def of_leg(
     period: tuple[datetime, datetime | None],
     decided_at: datetime,
     held: Held,
+    since_fault: bool = False,
 ) -> LegTruth:
     """Return what a failover did.
 
     :param period: from when to when records belong to this failover: until the next one is decided, or all of them
     :param decided_at: when it was approved
     :param held: what the target held when everything was over
+    :param since_fault: whether recovery counts from the last record that the source acknowledged, not from the approval
     """
     begin, end = period
     within = [each for each in log.acknowledged if each.at >= begin and (end is None or each.at < end)]
@@ -83,7 +85,7 @@ def of_leg(
     holds = {number for numbers in held.values() for number in numbers}
     lost = [each for each in before if each.number not in holds]
     return LegTruth(
-        rto_seconds=_recovered(log, there, target, decided_at),
+        rto_seconds=_recovered(log, there, target, _last(before) if since_fault else decided_at),
         write_outage_seconds=_between(_last(before), _first(there)),
         rpo_seconds=_age(lost, before),
         acknowledged=len(before),
@@ -110,11 +112,11 @@ def of_copy(log: ApplicationLog, *, source: str, held: Held) -> LegTruth:
     )
 
 
-def _recovered(log: ApplicationLog, there: Sequence[Acknowledged], target: str, decided_at: datetime) -> float | None:
+def _recovered(log: ApplicationLog, there: Sequence[Acknowledged], target: str, since: datetime | None) -> float | None:
     """Return the seconds until a record had been written to the target and read there; ``None`` if none was."""
     written = {each.number for each in there}
     read = [each.at for each in log.read if each.cluster == target and each.number in written]
-    return round((min(read) - decided_at).total_seconds(), 3) if read else None
+    return round((min(read) - since).total_seconds(), 3) if read and since is not None else None
 
 
 def _age(lost: Sequence[Acknowledged], before: Sequence[Acknowledged]) -> float | None:

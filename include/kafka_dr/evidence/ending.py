@@ -56,8 +56,16 @@ def ending(view: RunView) -> Ending:
         return Ending(note, good)
     steps = {step.step: step.seconds for step in view.steps if step.seconds is not None}
     judged = objective_results(view.facts)
-    measured = {each.name: each.measured for each in judged if each.measured is not None}
+    measured = {each.name: each.measured for each in judged if each.measured is not None} | _parts(view.facts)
     return Ending(note, good, steps, measured, {each.name: each.objective for each in judged})
+
+
+def _parts(facts: Mapping[str, Any]) -> dict[str, float]:
+    """Return what the recovery of a failover was spent on, in seconds, by ``recovery_<part>_seconds``."""
+    found = facts.get("recovery")
+    parts = found.get("parts") if isinstance(found, dict) else None
+    known = parts.items() if isinstance(parts, dict) else ()
+    return {f"recovery_{name}_seconds": float(each) for name, each in known if isinstance(each, (int, float))}
 
 
 def _dry(view: RunView) -> tuple[str, bool]:

@@ -12,11 +12,15 @@ _NAMES = {"write_outage_seconds": "write outage", "rto_seconds": "recovery", "rp
 
 @dataclass(frozen=True, slots=True)
 class MeasuredObjective:
-    """One objective and what was measured, in seconds. Without a measurement it is neither met nor missed."""
+    """One objective and what was measured, in seconds. Without a measurement it is neither met nor missed.
+
+    :param since: what it counts from, if that is not where it usually begins
+    """
 
     name: str
     measured: float | None
     objective: float
+    since: str = ""
 
     @property
     def verdict(self) -> ObjectiveVerdict:
@@ -36,6 +40,7 @@ class MeasuredObjective:
     def words(self) -> str:
         """The result for a person, such as ``write outage 7.3 s, missed 5 s by 2.3 s``."""
         label = _NAMES.get(self.name, self.name.removesuffix("_seconds").replace("_", " "))
+        label = f"{label} after the {self.since}" if self.since else label
         if self.measured is None:
             return f"{label} not known, objective {self.objective:g} s"
         said = f"{label} {_seconds(self.measured)} s, {self.verdict} {self.objective:g} s"
@@ -49,6 +54,7 @@ class MeasuredObjective:
             "objective": self.objective,
             "verdict": self.verdict,
             "missed_by": self.missed_by,
+            **({"since": self.since} if self.since else {}),
         }
 
 
@@ -67,7 +73,7 @@ def _read(rows: Iterable[Any], facts: Mapping[str, Any]) -> Iterable[MeasuredObj
             continue
         measured, objective = _number(row.get("measured", facts.get(name))), _number(row.get("objective"))
         if objective is not None:
-            yield MeasuredObjective(name, measured, objective)
+            yield MeasuredObjective(name, measured, objective, str(row.get("since") or ""))
 
 
 def _number(value: object) -> float | None:

@@ -65,6 +65,7 @@ def notes_of(steps: Sequence[StepView], facts: Mapping[str, Any]) -> Iterable[st
     """
     if override := facts.get("override"):
         yield f"The rule was overridden: {override}."
+    yield from _recovery(facts.get("recovery"))
     yield from _loss(facts.get("predicted_loss"))
     yield from _old_cluster(facts)
     yield from _left_out(facts.get("left_out"))
@@ -111,6 +112,23 @@ def _verdict_of_complete_run(last: StepView) -> tuple[str, StatusColour]:
     if phase in _OLD_CLUSTER_DIFFERS:
         return verdict, "warn"
     return verdict, "unknown" if said else "good"
+
+
+def _recovery(found: object) -> Iterable[str]:
+    """Yield how long the service was away, and what that time was spent on."""
+    if not isinstance(found, dict):
+        return
+    whole, approved = found.get("since_fault_seconds"), found.get("since_approval_seconds")
+    spent = found.get("parts")
+    parts = [f"{name} {seconds:.1f} s" for name, seconds in spent.items()] if isinstance(spent, dict) else []
+    listed = f": {', '.join(parts)}" if parts else ""
+    seen = text_of(found.get("last_service_seen"))
+    if isinstance(whole, (int, float)):
+        yield f"Without proven service for {whole:.1f} s{listed}. Last proof: {seen}."
+    else:
+        yield f"How long the service was away is not known, because {seen}{listed}."
+    if isinstance(approved, (int, float)):
+        yield f"From the last approval to verified traffic: {approved:.1f} s."
 
 
 def _loss(loss: object) -> Iterable[str]:

@@ -33,6 +33,6 @@ def _of_run(group: str, ending: RunEnding) -> Iterator[MetricSample]:
     yield MetricSample(table.RUN_ENDED, (group, verb), ending.ended_at.timestamp())
     for step, seconds in ending.steps.items():
         yield MetricSample(table.STEP, (group, verb, step), seconds)
-    for figure in table.FIGURES:
+    for figure in (*table.FIGURES, *table.RECOVERY_PARTS):
         if (measured := ending.measured.get(f"{figure}_seconds")) is not None:
             yield MetricSample(table.RUN_MEASURED, (group, verb, figure), measured)

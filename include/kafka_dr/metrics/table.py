@@ -34,6 +34,8 @@ LAG_VERDICTS = ("REWIND", "STOP", "STALL", "WARN", "NOT_ENOUGH_DATA", "OK")
 PERCENTILES = ("p50", "p95", "p99", "max")
 #: What has an objective, and is measured by each run.
 FIGURES = ("rto", "rpo", "write_outage")
+#: What the recovery of a failover was spent on; the objective is that of ``rto``.
+RECOVERY_PARTS = ("recovery_detection", "recovery_people", "recovery_switch", "recovery_applications")
 
 
 @dataclass(frozen=True, slots=True)

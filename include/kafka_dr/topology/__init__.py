@@ -24,7 +24,6 @@ from kafka_dr.topology.model import (
     ConfigSyncSpec,
     DisasterSpec,
     FlowSpec,
-    Objectives,
     ProtectionGroup,
     RouteSpec,
     Thresholds,
@@ -33,6 +32,7 @@ from kafka_dr.topology.model import (
 )
 from kafka_dr.topology.names import DRILL_PREFIX, is_internal_topic
 from kafka_dr.topology.notifiers import SAYS_MORE, NotifierSpec, Occasion
+from kafka_dr.topology.objectives import Objectives
 from kafka_dr.topology.observed import (
     NamingSpec,
     ObservedAuditsSpec,

@@ -33,6 +33,7 @@ from kafka_dr.topology.fields import (
 )
 from kafka_dr.topology.names import DRILL_PREFIX, covers, is_internal_topic
 from kafka_dr.topology.notifiers import NotifierSpec
+from kafka_dr.topology.objectives import Objectives
 from kafka_dr.topology.observed import ObservedFlowSpec
 from kafka_dr.topology.patterns import matched
 from kafka_dr.topology.readers import GroupsPolicy, ReadersSpec
@@ -67,19 +68,6 @@ class FlowSpec(Section):
         default=3, description="the replication factor of topics that replication creates"
     )
     refresh_topics_seconds: Count = Field(default=5, description="how often new topics and partitions are looked for")
-
-
-class Objectives(Section):
-    """What the protection group has to achieve."""
-
-    rpo_seconds: Seconds = Field(description="how much of the newest data a disaster may take, in seconds")
-    rto_seconds: Seconds = Field(description="how long it may take from the decision to verified traffic, in seconds")
-    write_outage_seconds: Seconds = Field(
-        description="how long writes may be refused in a planned failover, in seconds"
-    )
-    tried_every_days: Annotated[int, Field(ge=1, le=3650, strict=True)] | None = Field(
-        default=None, description="after how many days without a failover, or a drill that passed, readiness warns"
-    )
 
 
 class Thresholds(Section):

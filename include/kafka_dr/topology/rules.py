@@ -17,8 +17,9 @@ from kafka_dr.topology.document import Document, Path, render
 from kafka_dr.topology.drill_rules import drill_mistakes
 from kafka_dr.topology.existing_rules import existing_mistakes
 from kafka_dr.topology.mistakes import Mistake
-from kafka_dr.topology.model import AuditsSpec, Objectives, Thresholds, Timing
+from kafka_dr.topology.model import AuditsSpec, Thresholds, Timing
 from kafka_dr.topology.names import covers
+from kafka_dr.topology.objectives import Objectives
 from kafka_dr.topology.observed_rules import observed_mistakes, something_declared
 from kafka_dr.topology.ownership import ownership_mistakes
 from kafka_dr.topology.pattern_rules import pattern_mistakes

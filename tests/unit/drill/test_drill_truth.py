@@ -45,6 +45,25 @@ def test_a_failover_that_loses_nothing() -> None:
     assert (found.write_outage_seconds, found.rto_seconds) == (6.0, 6.0)
 
 
+def test_recovery_counts_from_the_last_record_that_the_source_acknowledged_or_from_the_approval() -> None:
+    def recovered(found: ApplicationLog, *, since_fault: bool, decided_at: float) -> float | None:
+        return of_leg(
+            found,
+            source="east",
+            target="west",
+            period=(at(-1), None),
+            decided_at=at(decided_at),
+            held={P: range(20)},
+            since_fault=since_fault,
+        ).rto_seconds
+
+    assert recovered(log(), since_fault=False, decided_at=14) == 1.5
+    assert recovered(log(), since_fault=True, decided_at=14) == 6.5
+    never_written = log()
+    never_written.acknowledged = [each for each in never_written.acknowledged if each.cluster == "west"]
+    assert recovered(never_written, since_fault=True, decided_at=14) is None
+
+
 def test_what_is_written_after_the_next_failover_was_decided_belongs_to_that_one() -> None:
     found = log()
     found.acknowledged += [Acknowledged(n, P, "east", at(20 + n)) for n in range(20, 30)]

@@ -8,6 +8,7 @@ import pytest
 
 from kafka_dr.evidence import Ending, ending, objective_results
 from kafka_dr.evidence.ending import MOST
+from kafka_dr.evidence.run_verdict import notes_of
 from kafka_dr.evidence.run_view import build_run_view
 
 ENDS = {"verb": "planned_failover", "source": "east", "target": "west"}
@@ -174,3 +175,30 @@ def test_objectives_of_another_shape_are_ignored() -> None:
     assert objective_results({"objectives": [5, {"name": 5}, {"name": "rto_seconds"}]}) == ()
     (found,) = objective_results({"objectives": [{"name": "rto_seconds", "objective": 60}], "rto_seconds": 61})
     assert (found.verdict, found.missed_by) == ("missed", 1.0)
+
+
+def test_a_recovery_after_the_approval_says_so_and_its_parts_are_measured() -> None:
+    (found,) = objective_results(
+        {"objectives": [{"name": "rto_seconds", "objective": 60, "measured": 9.9, "since": "approval"}]}
+    )
+    assert found.words == "recovery after the approval 9.9 s, met 60 s"
+    assert found.to_json()["since"] == "approval"
+
+
+def test_a_run_says_how_long_the_service_was_away_and_what_that_was_spent_on() -> None:
+    recovery = {
+        "last_service_seen": "the last look at east",
+        "since_fault_seconds": 565.0,
+        "since_approval_seconds": 9.9,
+        "parts": {"detection": 67.0, "people": 488.1, "switch": 6.0, "applications": 3.9},
+    }
+    notes = list(notes_of((), {"recovery": recovery}))
+    assert notes == [
+        "Without proven service for 565.0 s: detection 67.0 s, people 488.1 s, switch 6.0 s, applications 3.9 s. Last "
+        "proof: the last look at east.",
+        "From the last approval to verified traffic: 9.9 s.",
+    ]
+    unknown = {**recovery, "since_fault_seconds": None, "last_service_seen": "nobody looked at east", "parts": {}}
+    assert next(iter(notes_of((), {"recovery": unknown}))) == (
+        "How long the service was away is not known, because nobody looked at east."
+    )

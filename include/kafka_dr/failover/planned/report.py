@@ -10,7 +10,7 @@ from kafka_dr.checks.topic_layout import old_side_unchanged
 from kafka_dr.checks.writes_after_fence import WritesAfterFence
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.evidence import MeasuredObjective
-from kafka_dr.failover import write_outage
+from kafka_dr.failover import recovery, write_outage
 from kafka_dr.failover.planned import open_target
 from kafka_dr.group_offsets import left_to_do, other_topics
 from kafka_dr.group_offsets.translation_basis import basis_of_facts
@@ -33,8 +33,9 @@ def act(run: Run) -> Mapping[str, Any]:
     translated = translations_from_json(run.fact("translations"))
     redelivered = [position.redelivered_at_most for position in translated]
     outage = write_outage.measured(run)
+    recovered = recovery.of_planned(run, verified_at)
     measured = {
-        "rto_seconds": between(claim["approved_at"], verified_at),
+        "rto_seconds": recovered.seconds(run.group.objectives.rto_from),
         # Every record up to the drained ends was found by content on the target before it was opened.
         "rpo_seconds": 0.0 if passed.nothing else None,
         "write_outage_seconds": outage.seconds,
@@ -51,6 +52,8 @@ def act(run: Run) -> Mapping[str, Any]:
         **other_topics.left_out(run, other_topics.journaled(run.fact("drained")) or ()),
         "left_to_do": left_to_do.after(run, run.fact("drained")),
         "objectives": [judged(run, name, value) for name, value in measured.items()],
+        "rto_from": run.group.objectives.rto_from,
+        "recovery": recovered.to_json(),
         "approved_at": claim["approved_at"],
         "verified_at": verified_at,
     }
@@ -83,13 +86,10 @@ def measurements_kept(run: Run) -> Check:
 
 def judged(run: Run, name: str, value: float | None) -> dict[str, Any]:
     """Return a figure with its objective; an unknown figure neither meets nor misses it."""
-    limit: float = getattr(run.group.objectives, name)
-    return MeasuredObjective(name, value, limit).to_json()
-
-
-def between(start: str, end: datetime) -> float:
-    """Return the seconds from ``start``, an ISO 8601 time, to ``end``."""
-    return round((end - datetime.fromisoformat(start)).total_seconds(), 3)
+    objectives = run.group.objectives
+    limit: float = getattr(objectives, name)
+    since = "approval" if name == "rto_seconds" and objectives.rto_from == "approval" else ""
+    return MeasuredObjective(name, value, limit, since).to_json()
 
 
 def _by_checkpoints(run: Run, translated: Collection[TranslatedOffset]) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from kafka_dr.checks.topic_layout import old_side_unchanged
+from kafka_dr.failover import recovery
 from kafka_dr.failover.planned import report as planned
 from kafka_dr.failover.planned.open_target import applications_let_in
 from kafka_dr.failover.unplanned import last_known, special_readers
@@ -29,9 +30,10 @@ def act(run: Run) -> Mapping[str, Any]:
     claim, source_state = run.fact("claim"), SourceState.of(run.journal)
     verified_at = datetime.fromisoformat(run.fact("verified")["at"])
     placed = translations_from_json(run.fact("translations"))
+    recovered = recovery.of_unplanned(run, verified_at)
     again = [position.redelivered_at_most for position in placed]
     measured = {
-        "rto_seconds": planned.between(claim["approved_at"], verified_at),
+        "rto_seconds": recovered.seconds(run.group.objectives.rto_from),
         "rpo_seconds": 0.0 if source_state.drained else None,
     }
     loss = last_known.loss(run, positions_from_json(run.fact("unverified")["crossed"]))
@@ -51,6 +53,8 @@ def act(run: Run) -> Mapping[str, Any]:
         **left_out(run),
         "left_to_do": special_readers.rows(run),
         "override": claim["override"],
+        "rto_from": run.group.objectives.rto_from,
+        "recovery": recovered.to_json(),
         "approved_at": claim["approved_at"],
         "verified_at": verified_at,
     }

@@ -1,0 +1,110 @@
+"""What runs now, on the status page and on the page of the run: the step, since when, which attempt, and why."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from kafka_dr.evidence import (
+    EvidenceStore,
+    OpenedRuns,
+    StatusLinks,
+    StatusView,
+    build_status_view,
+    render_status,
+)
+from kafka_dr.evidence.run_view import build_run_view, with_running
+from kafka_dr.watch_results import WATCHES, KeptResult, OpenRun, RunEnding, RunningStep, WatchName
+from kafka_dr.watch_results.status import watched_group
+from support.kept_metrics import REGISTER
+
+NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
+LINKS = StatusLinks(
+    "/",
+    dag=lambda dag_id: f"/dags/{dag_id}",
+    dag_run=lambda dag_id, run: f"/dags/{dag_id}/runs/{run}",
+    evidence=lambda group, run: f"/kafka-dr/evidence/{group}/{run}",
+    group=lambda group: f"/kafka-dr/groups/{group}",
+    question=lambda dag_id, run: f"/dags/{dag_id}/runs/{run}/required_actions",
+    start=lambda dag_id, group: f"/kafka-dr/start/{dag_id}/{group}",
+)
+GATHERS = RunningStep(
+    "orders", "m9", "unplanned_failover", "gather_evidence", NOON, NOON, "host:1", dag_id="dr_unplanned_failover"
+)
+AGAIN = RunningStep(
+    "orders",
+    "m9",
+    "planned_failover",
+    "switch",
+    NOON,
+    NOON,
+    "host:2",
+    holds=True,
+    attempt=2,
+    before="fence source ended without a word",
+    says="the register that decides does not answer: it is read again",
+)
+
+
+def page(
+    running: RunningStep, *, after: float = 39, seen: float = 35, open_run: OpenRun | None = None, ended: Any = ()
+) -> StatusView:
+    now = NOON + timedelta(seconds=after)
+    shown = replace(running, seen_at=NOON + timedelta(seconds=seen))
+    results: dict[WatchName, Any] = {
+        name: KeptResult("orders", name, "ok", ("all is good",), NOON, run="s1", facts={**REGISTER, "open_checks": {}})
+        for name in WATCHES
+    }
+    opened = OpenedRuns(((open_run, ()),) if open_run else (), running=((shown, ()),))
+    return build_status_view([watched_group("orders", results, now)], now, LINKS, {"orders": ended}, opened)
+
+
+def test_the_first_step_of_a_run_is_shown_while_it_runs() -> None:
+    (line,) = page(GATHERS).open_runs
+    assert (line.word, line.colour, line.run) == ("RUNNING", "warn", "m9")
+    assert line.said == "Unplanned failover. Gather evidence, since 12:00:00 UTC (39 s)."
+    assert (line.run_href, line.evidence_href) == (
+        "/dags/dr_unplanned_failover/runs/m9",
+        "/kafka-dr/evidence/orders/m9",
+    )
+    assert page(GATHERS).refresh_seconds == 5
+    assert "The run in Airflow" not in render_status(page(replace(GATHERS, dag_id="")))
+
+
+def test_a_switch_that_is_tried_again_says_which_attempt_it_is_what_it_waits_for_and_why() -> None:
+    asked = OpenRun("orders", "m9", "dr_planned_failover", "Move it?", ("alice",), NOON, NOON, answered_by="alice")
+    (line,) = page(AGAIN, open_run=asked).open_runs
+    assert line.steps[-1].said == (
+        "Switch, since 12:00:00 UTC (39 s), attempt 2. The register that decides does not answer: it is read again. "
+        "The attempt before: fence source ended without a word"
+    )
+    assert (line.word, line.colour) == ("RUNNING", "warn")
+
+
+def test_a_process_that_shows_no_life_is_red_and_its_group_half_moved_until_health_has_looked() -> None:
+    dead = page(AGAIN, after=90, seen=40)
+    assert (dead.open_runs[0].word, dead.open_runs[0].colour) == ("NO SIGN OF LIFE", "bad")
+    assert dead.verdict.startswith("HALF MOVED: orders")
+    assert "has shown no sign of life for 50 s" in dead.cards[0].half_moved
+    before = page(GATHERS, after=90, seen=40)
+    assert (before.open_runs[0].colour, before.cards[0].half_moved) == ("bad", ""), "it holds nothing yet"
+    assert page(AGAIN, after=90, seen=85).cards[0].half_moved == ""
+
+
+def test_a_run_that_is_listed_as_ended_does_not_run_any_more() -> None:
+    listed = (RunEnding("m9", "dr_unplanned_failover", "REFUSED", False, NOON + timedelta(seconds=30)),)
+    assert page(GATHERS, ended=listed).open_runs == ()
+
+
+def test_the_page_of_a_run_says_what_it_executes_also_before_it_has_evidence(tmp_path: Path) -> None:
+    store, now = EvidenceStore(tmp_path), NOON + timedelta(seconds=39)
+    assert store.page("orders", "m9") is None
+    shown = store.page("orders", "m9", running=GATHERS, now=now)
+    assert shown is not None
+    assert "Running: Gather evidence, since 12:00:00 UTC (39 s)." in shown
+    view = build_run_view("orders", "m9", {})
+    assert with_running(view, GATHERS, now).verdict == "Running: gather evidence"
+    dead = with_running(view, AGAIN, NOON + timedelta(seconds=60))
+    assert (dead.verdict, dead.colour) == ("Half moved: no process continues it since switch", "bad")
