@@ -58,12 +58,20 @@ def with_running(view: RunView, running: RunningStep, now: datetime) -> RunView:
     :param now: UTC
     """
     word, _, said = running_step(running, now)
-    view = replace(view, notes=(f"{word.capitalize()}: {said}.", *view.notes))
+    view = replace(view, notes=(f"{word.capitalize()}: {said.rstrip('.')}.", *view.notes))
     if running.is_half_moved(now):
         return replace(view, verdict=f"Half moved: no process continues it since {running.title}", colour="bad")
     if running.ended_at is None and not running.is_silent(now):
         return replace(view, verdict=f"Running: {running.title}", colour="warn")
     return view
+
+
+def with_half_moved(view: RunView, said: str) -> RunView:
+    """Return the view of a run that holds its group and that no program continues.
+
+    :param said: why, and what to do first
+    """
+    return replace(view, verdict="Half moved: a person is needed now", colour="bad", notes=(said, *view.notes))
 
 
 def _attempts(stored: Mapping[str, bytes]) -> Iterable[StepView]:

@@ -214,15 +214,22 @@ class EvidenceStore:
         return compare(seal, read_folder(self._folder(seal.group, seal.run)))
 
     def page(
-        self, group: str, run: str, *, running: RunningStep | None = None, now: datetime | None = None
+        self,
+        group: str,
+        run: str,
+        *,
+        running: RunningStep | None = None,
+        now: datetime | None = None,
+        half_moved: str = "",
     ) -> str | None:
         """Return the page of a run; ``None`` if it has no evidence. A page that no seal covers says so.
 
         :param running: what the run executes; ``None`` if nothing is known of that
         :param now: the time for which the page is made, UTC; needed for a run that is executed
+        :param half_moved: why no program continues the run, though it holds the group; empty if that is not so
         :raises EvidenceChanged: a file that was sealed is not what it was
         """
-        return self._sealed(group, run).page(running, now)
+        return self._sealed(group, run).page(running, now, half_moved)
 
     def run_view(self, group: str, run: str) -> RunView:
         """Return what the evidence of a run says so far, sealed or not.

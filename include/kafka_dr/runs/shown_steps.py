@@ -60,8 +60,15 @@ class ShownSteps:
             self._show(new)
 
     def says(self, group: str, run: str, sentence: str) -> None:
-        """Show what the step waits for."""
-        self._change(group, run, says=_short(sentence))
+        """Show what the step waits for. Of one that has ended badly: its process still lives, and tries it again."""
+        now = self._now()
+        with self._changed:
+            if (known := self._shown.get((group, run))) is None:
+                return
+            if known.ended_at is not None and not known.good:
+                again = replace(known, began_at=now, seen_at=now, ended_at=None, ended="")
+                known = replace(again, attempt=known.attempt + 1, before=known.last_words())
+            self._show(replace(known, says=_short(sentence)))
 
     def ended(self, group: str, run: str, said: str, *, good: bool) -> None:
         """Show that the step has ended."""

@@ -39,7 +39,7 @@ from kafka_dr_airflow.links import airflow_path, login_url
 from kafka_dr_airflow.people.auth_managers import directory_of, find
 from kafka_dr_airflow.topology_file import read_topology
 from kafka_dr_airflow.views import kept_pages, metrics, trigger
-from kafka_dr_airflow.views.kept_pages import LINKED_HEADERS, NAME, links, opened, root, running, shown
+from kafka_dr_airflow.views.kept_pages import LINKED_HEADERS, NAME, half_moved, links, opened, root, running, shown
 
 # Airflow's login does not cover a plugin's pages by itself.
 _MAY_SEE_RUNS = Depends(requires_access_dag("GET", DagAccessEntity.RUN, "dr_planned_failover"))
@@ -105,7 +105,9 @@ def page(group: str, run: str) -> HTMLResponse:
     step = running(kept, group, run)
     step = step if step is not None and step.is_shown(now) else None
     try:
-        found = EvidenceStore(kept).page(group, run, running=step, now=now)
+        found = EvidenceStore(kept).page(
+            group, run, running=step, now=now, half_moved=half_moved(kept, group, run, now)
+        )
     except EvidenceExpired as error:
         raise HTTPException(status.HTTP_410_GONE, str(error)) from error
     except Refused as error:

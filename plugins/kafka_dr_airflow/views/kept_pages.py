@@ -145,6 +145,16 @@ def running(kept: Any, group: str, run: str) -> RunningStep | None:
         return None
 
 
+def half_moved(kept: Any, group: str, run: str, now: datetime) -> str:
+    """Return why no program continues a run that holds a group, as health saw it; empty if it did not see that."""
+    if not NAME.fullmatch(group):
+        return ""
+    looked = read_watch_status(group, "health", WatchResultStore(kept), now)
+    facts = looked.result.facts if looked.result is not None and not looked.reason else {}
+    found = facts.get("run") == run and facts.get("open_checks", {}).get("half_moved") == "failed"
+    return looked.result.sentences[0] if found and looked.result is not None and looked.result.sentences else ""
+
+
 def shown(page: str, group: str = "") -> HTMLResponse:
     """Return a page with a way back.
 

@@ -108,3 +108,6 @@ def test_the_page_of_a_run_says_what_it_executes_also_before_it_has_evidence(tmp
     assert with_running(view, GATHERS, now).verdict == "Running: gather evidence"
     dead = with_running(view, AGAIN, NOON + timedelta(seconds=60))
     assert (dead.verdict, dead.colour) == ("Half moved: no process continues it since switch", "bad")
+    half = store.page("orders", "m9", running=AGAIN, now=now, half_moved="orders is half moved: check east")
+    assert half is not None
+    assert half.index("Half moved: a person is needed now") < half.index("orders is half moved: check east")

@@ -60,6 +60,21 @@ def test_a_step_that_is_tried_again_says_which_attempt_it_is_and_why_the_last_on
     )
 
 
+def test_a_process_that_waits_after_a_step_that_failed_still_lives(tmp_path: Path) -> None:
+    clock = ManualClock(NOON)
+    shown = process(tmp_path, clock)
+    begin(shown, "drain", holds=True)
+    shown.ended("orders", "m1", "east does not answer", good=False)
+    clock.advance(60)
+    shown.says("orders", "m1", "the register is read again")
+    shown.last_words(10)
+    assert not kept(tmp_path).is_half_moved(clock.now())
+    again = "Drain, since 12:01:00 UTC (0 s), attempt 2. The register is read again"
+    assert kept(tmp_path).sentence(clock.now()) == f"{again}. The attempt before: drain failed: east does not answer"
+    begin(shown, "drain", holds=True)
+    assert kept(tmp_path).attempt == 2
+
+
 def test_a_process_that_was_killed_is_named_by_the_one_that_continues(tmp_path: Path) -> None:
     clock = ManualClock(NOON)
     begin(process(tmp_path, clock), "fence_source", holds=True)
