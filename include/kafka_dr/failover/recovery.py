@@ -110,8 +110,8 @@ def of_unplanned(run: Run, verified_at: datetime) -> Recovery:
 
 
 def _recovery(run: Run, service: ProvenService, asked_at: datetime | None, verified_at: datetime) -> Recovery:
-    approved, opened = run.fact("claim")["approved_at"], run.fact("opened")["at"]
-    return Recovery(service, asked_at, *map(datetime.fromisoformat, (approved, opened)), verified_at)
+    approved_at = datetime.fromisoformat(run.fact("claim")["approved_at"])
+    return Recovery(service, asked_at, approved_at, datetime.fromisoformat(run.fact("opened")["at"]), verified_at)
 
 
 def _last_service(run: Run, *, before: datetime) -> ProvenService:

@@ -10,13 +10,14 @@ import pytest
 
 from kafka_dr.clock import ManualClock
 from kafka_dr.errors import TryAgain
-from kafka_dr.health.half_moved import DEAD_AFTER, claimed_unseen, half_moved
+from kafka_dr.health.half_moved import claimed_unseen, half_moved
 from kafka_dr.health.stalled_runs import check_run
 from kafka_dr.outcomes import Check
 from kafka_dr.register import Phase, Verb
 from kafka_dr.register.holding import Author
 from kafka_dr.runs.group_context import GroupContext
 from kafka_dr.runs.signs_of_life import ALIVE
+from kafka_dr.watch_results.running_steps import DEAD_AFTER
 from support.failing_storage import StoredClients
 from support.register_states import AT, a_state
 
