@@ -52,6 +52,7 @@ from kafka_dr.watch_results import (
     read_endings,
     read_observed,
     read_status,
+    read_watch_status,
 )
 from kafka_dr_airflow.links import (
     airflow_path,
