@@ -333,14 +333,16 @@ def _half_moved(
     Until health looks again, a run says it that could not be rolled back, or whose process shows no sign of life.
     """
     found, last = health.result, None if isinstance(endings, Exception) else next(iter(endings), None)
-    known = found.facts.get("open_checks") if found is not None and not health.reason else None
-    if found is not None and isinstance(known, Mapping) and known.get(_HALF_MOVED) == "failed":
-        return found.sentences[0] if found.sentences else "dr_health says that it is half moved"
+    # A look that found nothing out keeps what the one before it said.
+    known = found.facts.get(_HALF_MOVED) if found is not None else None
+    if isinstance(known, str) and known:
+        return known
+    looked_at = found.looked_at if found is not None and "phase" in found.facts else None
     for step in running:
         unseen = step.seen_at + DEAD_AFTER
-        if step.is_half_moved(now) and not (known is not None and found and found.looked_at > unseen):
+        if step.is_half_moved(now) and not (looked_at and looked_at > unseen):
             return f"run {step.run} may hold the group, and no process continues it. {step.sentence(now)}"
-    if last is None or not _is_not_back(last) or (known is not None and found and found.looked_at > last.ended_at):
+    if last is None or not _is_not_back(last) or (looked_at and looked_at > last.ended_at):
         return ""
     return unescaped(last.note)
 

@@ -23,7 +23,7 @@ _COUNTED = ("denies_added",)
 #: The topics that patterns match, a row each.
 _MATCHED = "matched_topics"
 #: Facts that stay as they were where a look could not find them out: what they were compared with must not be lost.
-_LASTING = ("silent", "fence_missing", _MATCHED)
+_LASTING = ("silent", "fence_missing", "half_moved", _MATCHED)
 #: What health reads of a register. A look that could not read it keeps what was read last, apart from what is true now.
 _RECORD = ("phase", "active", "epoch", "run", "verb", "held")
 _RECORD_IN_FULL = (*_RECORD, "standby", "recorded_at", "approved_by")

@@ -151,9 +151,8 @@ def half_moved(kept: Any, group: str, run: str, now: datetime) -> str:
     if not NAME.fullmatch(group):
         return ""
     looked = read_watch_status(group, "health", WatchResultStore(kept), now)
-    facts = looked.result.facts if looked.result is not None and not looked.reason else {}
-    found = facts.get("run") == run and facts.get("open_checks", {}).get("half_moved") == "failed"
-    return looked.result.sentences[0] if found and looked.result is not None and looked.result.sentences else ""
+    found = looked.result
+    return str(found.facts.get("half_moved") or "") if found and found.last_record.get("run") == run else ""
 
 
 def shown(page: str, group: str = "") -> HTMLResponse:

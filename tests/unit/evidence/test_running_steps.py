@@ -54,7 +54,7 @@ def page(
     now = NOON + timedelta(seconds=after)
     shown = replace(running, seen_at=NOON + timedelta(seconds=seen))
     results: dict[WatchName, Any] = {
-        name: KeptResult("orders", name, "ok", ("all is good",), NOON, run="s1", facts={**REGISTER, "open_checks": {}})
+        name: KeptResult("orders", name, "ok", ("all is good",), NOON, run="s1", facts={**REGISTER, "half_moved": ""})
         for name in WATCHES
     }
     opened = OpenedRuns(((open_run, ()),) if open_run else (), running=((shown, ()),))

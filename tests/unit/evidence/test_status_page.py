@@ -133,16 +133,27 @@ def test_how_a_run_ended_is_one_badge_also_where_it_has_several_words() -> None:
         assert (row.word, row.rest) == (word, rest)
 
 
-HALF: dict[str, Any] = {**REGISTER, "held": True, "phase": "switching", "open_checks": {"half_moved": "failed"}}
+HALF: dict[str, Any] = {**REGISTER, "held": True, "phase": "switching"}
 
 
 def test_a_group_that_is_half_moved_is_the_first_and_red_thing_on_the_page() -> None:
     said = "z is half moved: run m9 holds it: finish or abandon it"
-    page = view(found("a", "failed"), found("z", "failed", sentences=(said, "more"), facts=HALF))
+    page = view(
+        found("a", "failed"), found("z", "failed", sentences=(said, "more"), facts={**HALF, "half_moved": said})
+    )
     assert (page.verdict, page.colour) == ("HALF MOVED: z. 2 of 2 protection groups need a person now", "bad")
     assert [(card.group, card.half_moved) for card in page.cards] == [("z", said), ("a", "")]
     shown = render_status(page)
     assert shown.index("HALF MOVED</span>") < shown.index(said) < shown.index('aria-label="What a person can start"')
+
+
+def test_a_group_stays_half_moved_until_a_look_finds_that_it_is_not() -> None:
+    half = KeptResult("z", "health", "failed", ("it is",), NOON, facts={**HALF, "half_moved": "it is"})
+    nothing = KeptResult("z", "health", "unknown", ("no result within 50 s",), NOON).after(half)
+    page = view(found("z", "unknown", facts=dict(nothing.facts), sentences=nothing.sentences))
+    assert (page.cards[0].half_moved, page.colour) == ("it is", "bad")
+    well = KeptResult("z", "health", "ok", ("all is good",), NOON, facts={**REGISTER, "half_moved": ""}).after(half)
+    assert view(found("z", facts=dict(well.facts))).cards[0].half_moved == ""
 
 
 def test_a_run_that_was_not_rolled_back_is_red_and_comes_first_until_health_has_looked_again() -> None:
@@ -152,7 +163,7 @@ def test_a_run_that_was_not_rolled_back_is_red_and_comes_first_until_health_has_
     page = build_status_view([found("orders")], NOON + timedelta(seconds=40), LINKS, runs)
     assert (page.verdict, page.colour) == ("HALF MOVED: orders. 1 of 1 protection group needs a person now", "bad")
     assert (page.cards[0].half_moved, page.cards[0].runs[0].colour) == (note, "bad")
-    looked = found("orders", looked_at=NOON + timedelta(seconds=30), facts={**REGISTER, "open_checks": {}})
+    looked = found("orders", looked_at=NOON + timedelta(seconds=30), facts={**REGISTER, "half_moved": ""})
     later = build_status_view([looked], NOON + timedelta(seconds=40), LINKS, runs)
     assert (later.cards[0].half_moved, later.colour) == ("", "good")
 
