@@ -14,7 +14,7 @@ from kafka_dr.errors import NeedsPerson, Refused
 from kafka_dr.health.half_moved import HALF_MOVED
 from kafka_dr.health.registers import RegisterAnswers, read_registers
 from kafka_dr.health.report_only import check_route
-from kafka_dr.health.stalled_runs import half_moved_now
+from kafka_dr.health.stalled_runs import half_moved_group
 from kafka_dr.outcomes import Check, Outcome, worst
 from kafka_dr.register import Phase, RegisterState
 from kafka_dr.replication import Flow
@@ -214,7 +214,7 @@ def _by_register(state: RegisterState, journals: Sequence[Mapping[str, Any]]) ->
 
 
 def _half_moved(context: GroupContext, state: RegisterState) -> Check:
-    return half_moved_now(context, state, context.journals(state.run)) or Check(HALF_MOVED, "ok", "")
+    return half_moved_group(context, state) or Check(HALF_MOVED, "ok", "")
 
 
 def _asked(questions: Mapping[str, Callable[[], Check]]) -> dict[str, Check]:

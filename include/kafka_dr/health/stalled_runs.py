@@ -107,6 +107,15 @@ def half_moved_now(context: GroupContext, state: RegisterState, journals: Sequen
     )
 
 
+def half_moved_group(context: GroupContext, state: RegisterState) -> Check | None:
+    """Return what is wrong if a group is half moved, or may be; ``None`` if it is not.
+
+    A run that has settled the group and is sealed has proven how it left the clusters.
+    """
+    is_open = state.is_held or context.is_unsealed(state)
+    return half_moved_now(context, state, context.journals(state.run) if is_open else [])
+
+
 def _seen(context: GroupContext, state: RegisterState) -> datetime | None:
     """Return when a process of the run last showed on the pages that it is there; ``None`` if that is not known."""
     with suppress(KafkaDrError, DocumentDamaged, OSError):

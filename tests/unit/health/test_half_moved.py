@@ -11,7 +11,7 @@ import pytest
 from kafka_dr.clock import ManualClock
 from kafka_dr.errors import TryAgain
 from kafka_dr.health.half_moved import claimed_unseen, half_moved
-from kafka_dr.health.stalled_runs import check_run
+from kafka_dr.health.stalled_runs import check_run, half_moved_group
 from kafka_dr.outcomes import Check
 from kafka_dr.register import Phase, Verb
 from kafka_dr.register.holding import Author
@@ -140,3 +140,20 @@ def test_health_names_a_run_whose_source_fell_silent_right_after_its_claim(tmp_p
     group.known_silent = {"east": TryAgain("east does not answer")}
     found = check_run(group, claimed if copied else stable)
     assert "half moved: run run-7" in said(found)
+
+
+def test_a_roll_back_that_is_sealed_has_proven_that_the_source_is_open(tmp_path: Path) -> None:
+    clients = StoredClients(tmp_path)
+    clock = clients.clock
+    assert isinstance(clock, ManualClock)
+    rolled = a_state(verb="roll_back", run="run-7", at=clock.now())
+    for register in clients.registers.values():
+        register.compare_and_set(None, rolled)
+        fenced = {"at": clock.now().isoformat()}
+        register.write_fact("orders", "run-7", "fence_begun", fenced, by=Author("run-7", rolled.epoch, 0, holds=True))
+    clock.advance(60)
+    group = GroupContext("orders", clients)
+    assert "nobody has proven that east takes writes again" in said(half_moved_group(group, rolled))
+    for register in clients.registers.values():
+        register.write_fact("orders", "run-7", "sealed", {"sealed_at": clock.now().isoformat()})
+    assert half_moved_group(group, rolled) is None
