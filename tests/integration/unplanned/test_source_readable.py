@@ -35,7 +35,11 @@ def test_a_source_that_answers_after_the_claim_is_fenced_and_drained_and_the_rev
 
     assert claimed.facts["source_register"] == "east did not answer"
     assert disaster.state().phase is Phase.STABLE
-    assert records[StepName.REPORT].facts["rpo_seconds"] == 0.0
+    report = records[StepName.REPORT].facts
+    assert report["rpo_seconds"] == 0.0
+    recovery = report["recovery"]
+    assert list(recovery["parts"]) == ["detection", "people", "switch", "applications"], recovery
+    assert report["rto_seconds"] == recovery["since_fault_seconds"] > recovery["since_approval_seconds"]
     assert {row["class"] for row in records[StepName.CUT_OVER_GROUPS].facts["groups"]} == {"exact"}
     assert disaster.read_again() == {f"{group.name}-head": 0, f"{group.name}-slow": 0}
     group.assert_at_rest("west")
