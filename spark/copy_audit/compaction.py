@@ -1,7 +1,4 @@
-"""What compaction explains: one cluster may lack a record because a newer record of its key replaced it.
-
-The log cleaner leaves a hole in the offsets. Without a hole the record was never on that cluster, whatever its key.
-"""
+"""What compaction explains, over arrays: :mod:`kafka_dr.audit.compaction` has the rule."""
 
 from __future__ import annotations
 
@@ -13,6 +10,7 @@ import numpy as np
 
 from copy_audit.fingerprints import Fingerprints, Longs
 from copy_audit.matching import AlignedPartition, latest_offsets
+from kafka_dr.audit.compaction import Removable, removable
 
 if TYPE_CHECKING:
     from copy_audit.expired import ComparedRange
@@ -62,13 +60,13 @@ def superseded(
     return CompactedAway(
         source=_explained(
             _UnmatchedKeys(comparison.source, unmatched[0], source_starts),
-            comparison.target,
+            _UnmatchedKeys(comparison.target, unmatched[1], target_starts),
             on_target,
             lambda keys: living("target", partition, keys),
         ),
         target=_explained(
             _UnmatchedKeys(comparison.target, unmatched[1], target_starts),
-            comparison.source,
+            _UnmatchedKeys(comparison.source, unmatched[0], source_starts),
             on_source,
             lambda keys: living("source", partition, keys),
         ),
@@ -86,26 +84,48 @@ class _UnmatchedKeys:
     indexes: Longs
     starts: Longs
 
+    @property
+    def gaps(self) -> Longs:
+        """The number of the gap that each is in."""
+        return np.searchsorted(self.starts, self.indexes)
+
+    @property
+    def keys(self) -> Longs:
+        """Their keys, with the bit that marks a deletion."""
+        assert self.log.keys is not None, "of a compacted topic"  # noqa: S101
+        return self.log.keys[self.indexes]
+
 
 def _explained(
-    unmatched: _UnmatchedKeys, other: Fingerprints, across: _Gaps, living: Callable[[Longs], frozenset[int]]
+    unmatched: _UnmatchedKeys, other: _UnmatchedKeys, across: _Gaps, living: Callable[[Longs], frozenset[int]]
 ) -> Longs:
     """Return the indexes of records for which the other cluster has a hole, and needs no such record.
 
+    :param other: those of the other cluster
     :param across: the other cluster's gaps
     :param living: returns which of these keys the other cluster may still have a value of
     """
     log, indexes = unmatched.log, unmatched.indexes
     if log.keys is None or not len(indexes):
         return np.empty(0, np.int64)
-    keys = log.keys[indexes]
-    plain, gaps = keys >> 1, np.searchsorted(unmatched.starts, indexes)
-    newest, others = latest_offsets(log, keys), latest_offsets(other, keys)
-    # The newer record may be one that only the other cluster has: that record is a finding, the one it replaced is not.
-    # In the same gap it may be this very record, changed.
-    after = zip(plain.tolist(), log.offsets[indexes].tolist(), across.ends[gaps].tolist(), strict=True)
-    chosen = np.array([newest[key] > offset or others.get(key, -1) >= end for key, offset, end in after], np.bool_)
-    deletions = ~chosen & (keys & 1).astype(np.bool_) & ~np.isin(plain, np.array(list(others), np.int64))
+    keys, gaps = unmatched.keys, unmatched.gaps
+    plain = keys >> 1
+    newest, others = latest_offsets(log, keys), latest_offsets(other.log, keys)
+    facing = set(zip(other.gaps.tolist(), (other.keys >> 1).tolist(), strict=True)) if len(other.indexes) else set()
+    after = zip(keys.tolist(), log.offsets[indexes].tolist(), across.ends[gaps].tolist(), gaps.tolist(), strict=True)
+    answers = [
+        removable(
+            offset,
+            deletes=bool(key & 1),
+            newest_here=newest[key >> 1],
+            newest_there=others.get(key >> 1),
+            next_there=end,
+            faced=(gap, key >> 1) in facing,
+        )
+        for key, offset, end, gap in after
+    ]
+    chosen = np.array([answer is Removable.YES for answer in answers], np.bool_)
+    deletions = np.array([answer is Removable.IF_DELETED for answer in answers], np.bool_)
     if deletions.any():
         alive = living(np.unique(plain[deletions]))
         chosen |= deletions & ~np.isin(plain, np.array(list(alive), np.int64))

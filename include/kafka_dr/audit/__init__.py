@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from kafka_dr.audit.circumstances import may_still_come
+from kafka_dr.audit.compacted_walk import CompactedWalk, KeyedEntry
+from kafka_dr.audit.compaction import CLEANUP, compacted_topics, compacts
 from kafka_dr.audit.copies import (
     STAMPING,
     Entry,
@@ -17,10 +19,13 @@ from kafka_dr.audit.finding import FindingKind, FirstDifference, Frontier, Verif
 from kafka_dr.audit.gate import GateAnswer, GateVerdict
 from kafka_dr.audit.kept_frontier import FileFrontierStore, FrontierPoint, KeptFrontier
 from kafka_dr.audit.result import AuditKind, AuditResult, AuditVerdict, ResultStore, ResultUnreadable
-from kafka_dr.audit.walk import Walk
+from kafka_dr.audit.walk import PartitionWalk, Walk
 
 __all__ = [
     "STAMPING",
+    "CLEANUP",
+    "compacted_topics",
+    "compacts",
     "Frontier",
     "Verified",
     "FirstDifference",
@@ -28,7 +33,10 @@ __all__ = [
     "FileFrontierStore",
     "KeptFrontier",
     "FrontierPoint",
+    "PartitionWalk",
     "Walk",
+    "CompactedWalk",
+    "KeyedEntry",
     "Entry",
     "comparable",
     "is_copy",

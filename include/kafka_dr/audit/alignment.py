@@ -55,6 +55,33 @@ class SequencePair(Protocol):
         ...
 
 
+class NumberPair:
+    """Two sequences of hashes in lists."""
+
+    def __init__(self, source: Sequence[int], target: Sequence[int]) -> None:
+        self.source, self.target = source, target
+
+    @property
+    def lengths(self) -> tuple[int, int]:
+        """How many records the source and the target have."""
+        return len(self.source), len(self.target)
+
+    def in_step(self, source: int, target: int) -> int:
+        """Return how many records are equal one by one from these indexes on."""
+        most = min(len(self.source) - source, len(self.target) - target)
+        return next((n for n in range(most) if self.source[source + n] != self.target[target + n]), most)
+
+    def shared(self, source: range, target: range, most: int | None = None) -> tuple[IndexedHashes, IndexedHashes]:
+        """Return the records of two windows whose content occurs in both; of each window only the first ``most``."""
+        both = {self.source[s] for s in source} & {self.target[t] for t in target}
+        on_source = [s for s in source if self.source[s] in both][:most]
+        on_target = [t for t in target if self.target[t] in both][:most]
+        return (
+            IndexedHashes(on_source, [self.source[s] for s in on_source]),
+            IndexedHashes(on_target, [self.target[t] for t in on_target]),
+        )
+
+
 def aligned(pair: SequencePair) -> Iterator[Block]:
     """Yield the blocks of equal records, rising on source and target, each as long as possible."""
     return _joined(_found(pair))

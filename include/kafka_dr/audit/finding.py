@@ -70,12 +70,13 @@ class FirstDifference:
 
 @dataclass(frozen=True, slots=True)
 class Verified:
-    """How far a partition is verified: below these offsets every record was matched by content.
+    """How far a partition is verified: below these offsets every record was matched by content, or was compacted.
 
     :param records: how many were matched since comparing began
     :param finding: why comparing stopped early; ``None`` if it did not
     :param skipped: records at the very start of one log whose counterparts had expired on the other cluster; nothing
         is said about them
+    :param compacted: records that only one cluster has because compaction removed them from the other one
     """
 
     partition: TopicPartition
@@ -84,6 +85,7 @@ class Verified:
     records: int
     finding: FirstDifference | None
     skipped: int = 0
+    compacted: int = 0
 
 
 class Frontier(Protocol):

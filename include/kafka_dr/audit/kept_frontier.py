@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 from kafka_dr.json_documents import DocumentDamaged, JsonFile
@@ -19,12 +19,23 @@ class FrontierPoint:
 
     :param records: how many were matched since comparing began
     :param skipped: records at the start of one log whose counterparts had expired on the other cluster
+    :param compacted: records that only one cluster has because compaction removed them from the other one
+    :param source_holes: offsets right before ``source_offset`` that had no record. What compaction removed from there
+        may still be on the target, after ``target_offset``
+    :param target_holes: the same of the target
     """
 
     source_offset: int
     target_offset: int
     records: int = 0
     skipped: int = 0
+    compacted: int = 0
+    source_holes: int = 0
+    target_holes: int = 0
+
+
+#: In the order in which they are kept.
+_COUNTS = tuple(field.name for field in fields(FrontierPoint))
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +93,7 @@ def _to_json(frontier: KeptFrontier) -> dict[str, Any]:
         "identity": frontier.identity,
         "topic_ids": dict(frontier.topic_ids),
         "places": [
-            [topic, number, point.source_offset, point.target_offset, point.records, point.skipped]
+            [topic, number, *(getattr(point, name) for name in _COUNTS)]
             for (topic, number), point in sorted(frontier.points.items())
         ],
     }

@@ -6,21 +6,37 @@ finding, except at the very start of both logs, where one cluster may have kept 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
-from kafka_dr.audit.comparison import EqualStart, compare, to_copy, to_original
+from kafka_dr.audit.comparison import Outcome, compare, to_copy, to_original
 from kafka_dr.audit.copies import Entry, is_copy
 from kafka_dr.audit.finding import FindingKind, FirstDifference, Verified
 from kafka_dr.audit.kept_frontier import FrontierPoint
 from kafka_dr.positions import OffsetRange, SeedPoint, TopicPartition
 
 _STRIDE = 10_000
+#: By what was found after the matched records: its kind, the sentence about it, and whether records are counted.
+_SAID: Mapping[Outcome, tuple[FindingKind, str, bool]] = {
+    "target_ended": (
+        FindingKind.MISSING,
+        "the target's log ends at offset {target_offset}, without the source's record {source_offset}",
+        False,
+    ),
+    "lost": (FindingKind.LOST, "{records} records of the source are not on the target, from {both} on", True),
+    "foreign": (
+        FindingKind.FOREIGN,
+        "{records} records on the target are not copies of the source, from {both} on",
+        True,
+    ),
+    "different": (FindingKind.DIFFERENT, "the target has a record that differs from the source's: {both}", False),
+}
 #: Offsets on the target beyond twice the source's: replication may write a marker after each record.
 _ROOM = 256
 
 
-class Walk:
-    """The comparison of one partition.
+class PartitionWalk:
+    """How far one partition was compared, and what is compared next.
 
     :param until: next to verify on the source
     :param point: how far it was verified before; ``None`` if comparing begins now
@@ -47,7 +63,6 @@ class Walk:
         self._source_end, self._target_end = source.end, target.end
         self._stride = stride
         self._until = min(until, source.end)
-        #: Whether comparing begins at the starts of the logs, where one cluster may have kept more than the other.
         self._from_start = point is None and start is None
         if point is not None:
             self.point = point
@@ -64,11 +79,22 @@ class Walk:
         return self.finding is not None or self.point.source_offset >= self._until
 
     @property
+    def from_start(self) -> bool:
+        """Whether comparing is still at the starts of the logs, where one cluster may have kept more than the other."""
+        return self._from_start
+
+    @property
     def verified(self) -> Verified:
         """How far the partition is verified."""
         point = self.point
         return Verified(
-            self.partition, point.source_offset, point.target_offset, point.records, self.finding, point.skipped
+            self.partition,
+            point.source_offset,
+            point.target_offset,
+            point.records,
+            self.finding,
+            point.skipped,
+            point.compacted,
         )
 
     @property
@@ -87,40 +113,24 @@ class Walk:
         start = min(self.point.target_offset, self._target_end)
         return OffsetRange(start, min(self._target_end, start + self._reach))
 
-    def look(self, source: list[Entry], target: list[Entry]) -> None:
-        """Compare the records of both windows."""
-        window, reached_end = self.source_window(), self.target_window().end == self._target_end
-        if self._from_start and source and target and not is_copy(source[0], target[0]):
-            source, target = self._skip_expired(source, target)
-        found = compare(source, target)
-        self._from_start = self._from_start and not found.matched
-        if found.outcome == "equal":
-            at_end = reached_end and found.matched == len(target)
-            after = self._target_end if at_end else self._after(target, found)
-            self._move(window.end, max(after, self.point.target_offset), found.matched)
-            return
-        if found.matched:
-            self._move(source[found.matched - 1].offset + 1, self._after(target, found), found.matched)
-        if found.outcome == "target_ended" and not reached_end:
-            self._reach *= 4
-            return
-        self._report(found, source[found.matched].offset, target, found.matched)
-
-    def _after(self, target: list[Entry], found: EqualStart) -> int:
-        return target[found.matched - 1].offset + 1 if found.matched else self.point.target_offset
-
-    def _move(self, source_offset: int, target_offset: int, records: int) -> None:
+    def _move(self, source_offset: int, target_offset: int, records: int, compacted: int = 0) -> None:
+        """Move to next after records that were matched."""
         point = self.point
-        self.point = replace(
-            point, source_offset=source_offset, target_offset=target_offset, records=point.records + records
+        self.point = FrontierPoint(
+            source_offset, target_offset, point.records + records, point.skipped, point.compacted + compacted
         )
 
-    def _skip_expired(self, source: list[Entry], target: list[Entry]) -> tuple[list[Entry], list[Entry]]:
-        """Leave out records at the start of one log whose counterparts have expired on the other cluster."""
-        on_target = to_copy(source[0], target, 0) if self._source_start > 0 else None
-        on_source = to_original(target[0], source, 0) if self._target_start > 0 else None
-        self.point = replace(self.point, skipped=self.point.skipped + (on_target or on_source or 0))
-        return source[on_source or 0 :], target[(on_target or 0) :]
+    def _pass_holes(self, source_offset: int, target_offset: int) -> None:
+        """Move over offsets that have no record."""
+        point = self.point
+        after = max(target_offset, point.target_offset)
+        self.point = replace(
+            point,
+            source_offset=source_offset,
+            target_offset=after,
+            source_holes=point.source_holes + source_offset - point.source_offset,
+            target_holes=point.target_holes + after - point.target_offset,
+        )
 
     def _refuse_expired(self) -> None:
         point = self.point
@@ -136,29 +146,54 @@ class Walk:
                     f"the {cluster} deleted the records from offset {offset} to {start} before they were compared, so "
                     "they cannot be verified; compare more often, or raise the topic's retention"
                 )
-                self._found(FindingKind.UNVERIFIABLE, point.source_offset, point.target_offset, None, sentence)
+                self.finding = FirstDifference(
+                    FindingKind.UNVERIFIABLE, self.partition, point.source_offset, point.target_offset, None, sentence
+                )
                 return
 
-    def _report(self, found: EqualStart, source_offset: int, target: list[Entry], at: int) -> None:
-        target_offset = target[at].offset if at < len(target) else self._target_end
-        both = f"source offset {source_offset}, target offset {target_offset}"
-        match found.outcome:
-            case "target_ended":
-                sentence = (
-                    f"the target's log ends at offset {target_offset}, without the source's record {source_offset}"
-                )
-                self._found(FindingKind.MISSING, source_offset, target_offset, None, sentence)
-            case "lost":
-                sentence = f"{found.records} records of the source are not on the target, from {both} on"
-                self._found(FindingKind.LOST, source_offset, target_offset, found.records, sentence)
-            case "foreign":
-                sentence = f"{found.records} records on the target are not copies of the source, from {both} on"
-                self._found(FindingKind.FOREIGN, source_offset, target_offset, found.records, sentence)
-            case _:
-                sentence = f"the target has a record that differs from the source's: {both}"
-                self._found(FindingKind.DIFFERENT, source_offset, target_offset, None, sentence)
+    def _found(self, outcome: Outcome, source_offset: int, target_offset: int, records: int = 0) -> None:
+        self.finding = difference(self.partition, outcome, source_offset, target_offset, records)
 
-    def _found(
-        self, kind: FindingKind, source_offset: int, target_offset: int, records: int | None, sentence: str
-    ) -> None:
-        self.finding = FirstDifference(kind, self.partition, source_offset, target_offset, records, sentence)
+
+class Walk(PartitionWalk):
+    """The comparison of one partition, record by record; :class:`PartitionWalk` says what the parameters are."""
+
+    def look(self, source: list[Entry], target: list[Entry]) -> None:
+        """Compare the records of both windows."""
+        window, reached_end = self.source_window(), self.target_window().end == self._target_end
+        if self._from_start and source and target and not is_copy(source[0], target[0]):
+            source, target = self._skip_expired(source, target)
+        found = compare(source, target)
+        self._from_start = self._from_start and not found.matched
+        if found.matched:
+            self._move(source[found.matched - 1].offset + 1, target[found.matched - 1].offset + 1, found.matched)
+        if found.outcome == "equal":
+            at_end = reached_end and found.matched == len(target)
+            self._pass_holes(window.end, self._target_end if at_end else self.point.target_offset)
+            return
+        if found.outcome == "target_ended" and not reached_end:
+            self._reach *= 4
+            return
+        on_target = target[found.matched].offset if found.matched < len(target) else self._target_end
+        self._found(found.outcome, source[found.matched].offset, on_target, found.records)
+
+    def _skip_expired(self, source: list[Entry], target: list[Entry]) -> tuple[list[Entry], list[Entry]]:
+        """Leave out records at the start of one log whose counterparts have expired on the other cluster."""
+        on_target = to_copy(source[0], target, 0) if self._source_start > 0 else None
+        on_source = to_original(target[0], source, 0) if self._target_start > 0 else None
+        self.point = replace(self.point, skipped=self.point.skipped + (on_target or on_source or 0))
+        return source[on_source or 0 :], target[(on_target or 0) :]
+
+
+def difference(
+    partition: TopicPartition, outcome: Outcome, source_offset: int, target_offset: int, records: int
+) -> FirstDifference:
+    """Return the first difference of a partition as a finding.
+
+    :param source_offset: of the first record on the source without an equal copy, or next to read there
+    :param target_offset: the same on the target
+    """
+    both = f"source offset {source_offset}, target offset {target_offset}"
+    kind, sentence, counts = _SAID[outcome]
+    said = sentence.format(records=records, both=both, source_offset=source_offset, target_offset=target_offset)
+    return FirstDifference(kind, partition, source_offset, target_offset, records if counts else None, said)

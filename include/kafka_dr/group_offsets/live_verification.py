@@ -142,9 +142,12 @@ def judge_tail(run: Run, near: NearHead) -> Check:
     limit, waiting = run.group.thresholds.max_tail_records, sum(near.not_copied_yet.values()) + near.held.offsets
     left += near.held.offsets
     yet = f", {waiting:,} of them not copied yet" if waiting else ""
+    compacted = verification.but_compacted(near.verified)
     said = f"at most {left:,} records are left to verify{yet}; {limit:,} are allowed"
     if left > limit:
         said += " (thresholds.max_tail_records): let the flow catch up, and try again"
+    if compacted:
+        said += f". The others were matched by content{compacted}"
     if near.held.sentence:
         said += f". {near.held.sentence}"
     if lost := _times_lost(run, near):

@@ -46,7 +46,14 @@ def matched(verified: Mapping[TopicPartition, Verified], ends: Mapping[TopicPart
     if findings or short:
         detail = "; ".join(findings[:3]) or f"not verified to the end: {', '.join(map(str, short[:5]))}"
         return Check("tail_matched", "failed", f"{where}: {detail}")
-    return Check("tail_matched", "ok", f"every record of {len(ends)} partitions on {where} was matched by content")
+    said = f"every record of {len(ends)} partitions on {where} was matched by content{but_compacted(verified)}"
+    return Check("tail_matched", "ok", said)
+
+
+def but_compacted(verified: Mapping[TopicPartition, Verified]) -> str:
+    """Say how many records only one cluster has because of compaction; empty if none were seen."""
+    count = sum(found.compacted for found in verified.values())
+    return f", but {count:,} that compaction removed from one of the clusters" if count else ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from kafka_dr.audit import CLEANUP, compacts
 from kafka_dr.clusters import NotAuthorized
 from kafka_dr.clusters.configs import Described, Overview
 from kafka_dr.clusters.configuration import ConfigValue
@@ -17,7 +18,7 @@ from kafka_dr.config_sync.topics import TopicRules, compare_topics
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.observation.comparison import PartitionComparison
 
-_CLEANUP, _KEPT_MS, _KEPT_BYTES = "cleanup.policy", "retention.ms", "retention.bytes"
+_KEPT_MS, _KEPT_BYTES = "retention.ms", "retention.bytes"
 _WORDS = {
     "the active cluster": "the source",
     "the active topic": "the original",
@@ -108,8 +109,8 @@ def _verdict(item: Item) -> str:
 
 def is_compacted(topic: str, *clusters: ClusterSettings) -> bool | None:
     """Return whether a topic is compacted on one of the clusters that have it; ``None`` if that is not known."""
-    values = [each.value(topic, _CLEANUP) for each in clusters if topic in each.overview.topics]
-    if any(value is not None and "compact" in value for value in values):
+    values = [each.value(topic, CLEANUP) for each in clusters if topic in each.overview.topics]
+    if any(map(compacts, values)):
         return True
     return None if None in values else False
 
@@ -132,7 +133,7 @@ def headroom(source: ClusterSettings, compared: Iterable[PartitionComparison], n
 
 def _headroom(source: ClusterSettings, topic: str, oldest: int | None, now_ms: int) -> dict[str, Any]:
     kept, size = source.value(topic, _KEPT_MS), source.value(topic, _KEPT_BYTES)
-    deletes = "delete" in (source.value(topic, _CLEANUP) or "delete")
+    deletes = "delete" in (source.value(topic, CLEANUP) or "delete")
     row: dict[str, Any] = {"topic": topic, "verdict": "ok", "seconds": None, "meaning": ""}
     waited = 0.0 if oldest is None else max(0.0, (now_ms - oldest) / 1000)
     if kept is None:

@@ -1,26 +1,52 @@
 """The verified frontier, advanced by a plain client that reads both clusters.
 
+Where two logs differ and one of the clusters compacts the topic, the partition is compared again by the rule of what
+compaction may remove. All others are compared without a look at their keys.
+
 Both logs are read in strides, all partitions at the same time, so the stride limits the memory that is needed. What was
 matched is kept after each stride: an interrupted comparison continues from there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from typing import TypeVar
 
-from kafka_dr.audit import Entry, FileFrontierStore, FrontierPoint, KeptFrontier, Verified, Walk
-from kafka_dr.clusters import KafkaCluster, Topic
+from kafka_dr.audit import (
+    CLEANUP,
+    CompactedWalk,
+    Entry,
+    FileFrontierStore,
+    FindingKind,
+    FrontierPoint,
+    KeptFrontier,
+    PartitionWalk,
+    Verified,
+    Walk,
+    compacted_topics,
+)
+from kafka_dr.clusters import KafkaCluster, Record, Topic
 from kafka_dr.offsets.translate.answers import Translation
 from kafka_dr.offsets.translate.local_check import AROUND, check_locally
 from kafka_dr.offsets.translate.proven_answers import ProvenAnswers
-from kafka_dr.offsets.translate.read_logs import Ignored, entries_of, existing, held_by
+from kafka_dr.offsets.translate.read_logs import Ignored, entry_of, existing, held_by, keyed_entry_of, read_as
 from kafka_dr.offsets.translate.search import RangePair
 from kafka_dr.parallel import at_once
 from kafka_dr.positions import OffsetRange, PartitionOffset, SeedPoint, TopicPartition
 
 #: Of fewer records that were compared last, those around an offset say too little.
 _ENOUGH = 3
+#: How often the logs of a compacted topic are compared before a difference is a finding: cleaners work meanwhile.
+_LOOKS = 2
+#: Offsets of compacted topics that are read at once, about, on both clusters together.
+_MOST_OFFSETS = 500_000
+#: What compaction may explain.
+_PERHAPS_COMPACTED = frozenset({FindingKind.LOST, FindingKind.FOREIGN, FindingKind.DIFFERENT})
+_Answers = Mapping[PartitionOffset, Translation]
+E = TypeVar("E")
+W = TypeVar("W", bound=PartitionWalk)
 #: What a cluster holds of a partition that it does not have.
 _NOTHING = OffsetRange(0, 0)
 
@@ -80,7 +106,7 @@ class PlainFrontier:
         # What was verified up to its end before has no record to read, so what the logs hold does not matter.
         left = [p for p, end in until.items() if p not in kept or kept[p].source_offset < end]
         held, copied = at_once(lambda: on_source.held(left), lambda: on_target.held(left))
-        walks = {
+        plain = {
             p: Walk(
                 p,
                 until=end,
@@ -91,30 +117,88 @@ class PlainFrontier:
             )
             for p, end in until.items()
         }
+        walks: dict[TopicPartition, PartitionWalk] = {}
         logs = {p: RangePair(held[p], copied[p]) for p in held.keys() & copied.keys()}
-        while walking := {p: walk for p, walk in walks.items() if not walk.done}:
-            answers = {at: answer for at, answer in self._advance(walking).items() if at[0] in logs}
-            if answers:
-                self._proven.learn(self._direction, _topic_ids(on_source, on_target), answers, logs)
-            self._keep(identity, on_source, on_target, kept | {p: walk.point for p, walk in walks.items()})
+
+        def compare(
+            walking: Mapping[TopicPartition, W], step: Callable[[Mapping[TopicPartition, W]], _Answers]
+        ) -> None:
+            walks.update(walking)
+            while left := {p: walk for p, walk in walking.items() if not walk.done}:
+                answers = {at: answer for at, answer in step(left).items() if at[0] in logs}
+                if answers:
+                    self._proven.learn(self._direction, _topic_ids(on_source, on_target), answers, logs)
+                self._keep(identity, on_source, on_target, kept | {p: walk.point for p, walk in walks.items()})
+
+        compare(plain, self._advance)
+        for _ in range(_LOOKS):
+            differing = [p for p, walk in walks.items() if walk.finding and walk.finding.kind in _PERHAPS_COMPACTED]
+            # Nothing is asked about topics without a difference: applications may wait.
+            if not differing or not (compacted := self._compacted(differing)):
+                break
+            # What replaced a record may have been written since. What the target has by then, the source has, too.
+            copied = on_target.held(compacted)
+            held = on_source.held(compacted)
+            logs |= {p: RangePair(held[p], copied[p]) for p in held.keys() & copied.keys()}
+            compare(
+                {
+                    p: CompactedWalk(
+                        p,
+                        until=until[p],
+                        point=None if walks[p].from_start else walks[p].point,
+                        start=self._starts.get(p),
+                        source=held.get(p, _NOTHING),
+                        target=copied.get(p, _NOTHING),
+                    )
+                    for p in compacted
+                },
+                self._advance_compacted,
+            )
         return {p: walk.verified for p, walk in walks.items()}
 
-    def _advance(self, walking: Mapping[TopicPartition, Walk]) -> dict[PartitionOffset, Translation]:
+    def _compacted(self, partitions: Collection[TopicPartition]) -> list[TopicPartition]:
+        """Return those partitions whose topic either cluster compacts."""
+        topics = {p.topic for p in partitions}
+        both = at_once(*(partial(each.topics.settings, topics, [CLEANUP]) for each in (self._source, self._target)))
+        compacted = compacted_topics(*both)
+        return [p for p in partitions if p.topic in compacted]
+
+    def _advance(self, walking: Mapping[TopicPartition, Walk]) -> _Answers:
         """Compare a stride of each partition; return the answers for the ends of logs that were compared to there."""
-        on_source = {p: [walk.source_window()] for p, walk in walking.items()}
-        on_target = {p: [walk.target_window()] for p, walk in walking.items()}
-        entries, copies = at_once(
-            lambda: entries_of(self._source, on_source, self._ignored[0]),
-            lambda: entries_of(self._target, on_target, self._ignored[1]),
-        )
+        entries, copies = self._read(entry_of, walking)
         answers: dict[PartitionOffset, Translation] = {}
         for partition, walk in walking.items():
             of_source, of_target = entries.get(partition, []), copies.get(partition, [])
             walk.look(of_source, of_target)
-            if walk.is_at_both_ends and len(of_source) >= _ENOUGH:
-                at = walk.verified
-                answers[partition, at.source_offset] = _at_the_ends(at, of_source, of_target)
+            answers |= _answer(walk, of_source, of_target)
         return answers
+
+    def _advance_compacted(self, walking: Mapping[TopicPartition, CompactedWalk]) -> _Answers:
+        """Compare a stride of as many partitions as fit into memory; the others follow."""
+        room, fitting = _MOST_OFFSETS, {}
+        for partition, walk in walking.items():
+            fitting[partition] = walk
+            room -= len(walk.source_window()) + len(walk.target_window())
+            if room <= 0:
+                break
+        entries, copies = self._read(keyed_entry_of, fitting)
+        answers: dict[PartitionOffset, Translation] = {}
+        for partition, walk in fitting.items():
+            of_source, of_target = entries.get(partition, []), copies.get(partition, [])
+            walk.look(of_source, of_target)
+            answers |= _answer(walk, *walk.compared)
+        return answers
+
+    def _read(
+        self, made_of: Callable[[Record], E], walking: Mapping[TopicPartition, PartitionWalk]
+    ) -> tuple[dict[TopicPartition, list[E]], dict[TopicPartition, list[E]]]:
+        """Read what is compared next of both clusters."""
+        on_source = {p: [walk.source_window()] for p, walk in walking.items()}
+        on_target = {p: [walk.target_window()] for p, walk in walking.items()}
+        return at_once(
+            lambda: read_as(made_of, self._source, on_source, self._ignored[0]),
+            lambda: read_as(made_of, self._target, on_target, self._ignored[1]),
+        )
 
     def _kept(
         self, identity: tuple[str, str, int], ids: Mapping[str, tuple[str, str]], asked: Collection[str]
@@ -141,6 +225,17 @@ class PlainFrontier:
         ids = {**older, **_topic_ids(on_source, on_target)}
         known = {(p.topic, p.partition): point for p, point in points.items() if p.topic in ids}
         self._store.write(self._direction, KeptFrontier(identity, ids, known))
+
+
+def _answer(walk: PartitionWalk, source: Sequence[Entry], target: Sequence[Entry]) -> _Answers:
+    """Return where a group resumes that has read everything, if a partition was compared to both ends.
+
+    :param source: the source's records that were compared last, in order
+    """
+    if not walk.is_at_both_ends or len(source) < _ENOUGH:
+        return {}
+    at = walk.verified
+    return {(walk.partition, at.source_offset): _at_the_ends(at, source, target)}
 
 
 def _at_the_ends(at: Verified, source: Sequence[Entry], target: Sequence[Entry]) -> Translation:

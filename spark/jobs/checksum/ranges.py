@@ -13,7 +13,7 @@ from datetime import datetime
 from jobs.checksum.state import Kind
 from jobs.flows import ReachedFlow
 from jobs.seen_settings import NOT_GRANTED, SeenSettings, seen_settings
-from kafka_dr.audit import stamped_topics, times_count, times_lost
+from kafka_dr.audit import compacted_topics, stamped_topics, times_count, times_lost
 from kafka_dr.clock import Clock
 from kafka_dr.clusters import KafkaCluster, OffsetRange, Topic, TopicPartition
 from kafka_dr.clusters.flow_ends import hidden
@@ -143,9 +143,7 @@ def resolve(reached: ReachedFlow, *, clock: Clock, only: Collection[str] = ()) -
         target=of_target,
         positions=positions,
         epoch=epoch,
-        compacted=frozenset(
-            t for found in configs for t, c in found.items() if "compact" in c.get("cleanup.policy", "")
-        ),
+        compacted=compacted_topics(*configs),
         stamped=(stamped_topics(configs[0]), stamped_topics(configs[1])),
         observed=flow.observed,
         left_out=left_out,

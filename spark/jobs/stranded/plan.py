@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from kafka_dr.audit import FileFrontierStore, stamped_topics
+from kafka_dr.audit import FileFrontierStore, compacted_topics, stamped_topics
 from kafka_dr.audit.stranded import StrandedList, StrandedPartition
 from kafka_dr.clusters import KafkaCluster, OffsetRange, Topic, TopicPartition
 from kafka_dr.errors import Refused, TryAgain
@@ -128,7 +128,7 @@ def plan(
     new_held = {p for topic in on_new.values() for p in topic.partitions}
     new_starts, new_ends = new.topics.log_starts(new_held), new.topics.last_stable_offsets(new_held)
     switched = left.abandonment.new_ends
-    compacted = {t for found in configs for t, c in found.items() if "compact" in c.get("cleanup.policy", "")}
+    compacted = compacted_topics(*configs)
     partitions = {}
     for p, end in ends.items():
         begin, copied = begins.get(p, (0, 0))

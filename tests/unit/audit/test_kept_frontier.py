@@ -10,7 +10,7 @@ from kafka_dr.audit import FileFrontierStore, FrontierPoint, KeptFrontier
 REMEMBERED = KeptFrontier(
     identity=("east-id", "west-id", 3),
     topic_ids={"orders.payments": ("a", "b")},
-    points={("orders.payments", 1): FrontierPoint(10, 12, 9, 1)},
+    points={("orders.payments", 1): FrontierPoint(10, 12, 9, 1, 2, 3, 4)},
 )
 
 

@@ -13,6 +13,7 @@ from kafka_dr.adoption.take_over.tail import (
     up_to_last_copy,
 )
 from kafka_dr.adoption.take_over.tail_parts import GROWTH, MOST_OFFSETS, HeldTail, TailPart, batch_of, part_from
+from kafka_dr.audit import CLEANUP, compacts
 from kafka_dr.audit.corruption import Parts
 from kafka_dr.clusters import KafkaCluster
 from kafka_dr.clusters.flow_ends import held
@@ -160,10 +161,7 @@ class CopyTail:
         for error in (error for found in both for error in found.errors.values()):
             raise error
         return frozenset(
-            topic
-            for found in both
-            for topic, config in found.configs.items()
-            if "compact" in (config["cleanup.policy"].value or "")
+            topic for found in both for topic, config in found.configs.items() if compacts(config[CLEANUP].value)
         )
 
 

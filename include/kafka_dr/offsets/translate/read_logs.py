@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TypeVar
 
-from kafka_dr.audit import Entry, comparable
-from kafka_dr.clusters import KafkaCluster, Topic
+from kafka_dr.audit import Entry, KeyedEntry, comparable, fingerprint
+from kafka_dr.clusters import KafkaCluster, Record, Topic
 from kafka_dr.parallel import ask_all, at_once
 from kafka_dr.positions import OffsetRange, TopicPartition
 
+E = TypeVar("E")
 T = TypeVar("T")
 #: Ranges of logs that are left out: by decision, their records are neither copied nor a copy.
 Ignored = Mapping[TopicPartition, Sequence[OffsetRange]]
@@ -44,35 +45,53 @@ def read_both(
 def entries_of(cluster: KafkaCluster, ranges: Ranges, ignored: Ignored) -> Entries:
     """Read the records of ranges, in order; a partition without a record there is not in the answer.
 
-    One consumer reads the first range of every partition, one the second, and so on.
-
     :param ranges: by partition, rising
+    """
+    return read_as(entry_of, cluster, ranges, ignored)
+
+
+def read_as(
+    made_of: Callable[[Record], E], cluster: KafkaCluster, ranges: Ranges, ignored: Ignored
+) -> dict[TopicPartition, list[E]]:
+    """Read the records of ranges, in order, each as what is made of it; see :func:`entries_of`.
+
+    One consumer reads the first range of every partition, one the second, and so on.
     """
     read = layers((partition, wanted) for partition, found in ranges.items() for wanted in found)
 
-    def of_layer(number: int) -> list[tuple[TopicPartition, Entry]]:
+    def of_layer(number: int) -> list[tuple[TopicPartition, E]]:
         found = []
         for record in cluster.log.read(dict(read[number])):
             if any(record.offset in each for each in ignored.get(record.topic_partition, ())):
                 continue
             # Each record becomes an entry at once: an entry is small, whatever the record's size.
-            entry = Entry.of(
-                record.offset,
-                timestamp_ms=record.timestamp_ms,
-                stamped=record.stamped,
-                key=record.key,
-                value=record.value,
-                headers=record.headers,
-            )
-            found.append((record.topic_partition, entry))
+            found.append((record.topic_partition, made_of(record)))
         return found
 
-    entries: Entries = {}
+    entries: dict[TopicPartition, list[E]] = {}
     at_most = min(_READERS, -(-len(read) // _READS_A_READER))
     for found in ask_all(of_layer, range(len(read)), at_most=at_most).values():
         for partition, entry in found:
             entries.setdefault(partition, []).append(entry)
     return entries
+
+
+def entry_of(record: Record) -> Entry:
+    """Return a record as it is compared."""
+    return Entry.of(
+        record.offset,
+        timestamp_ms=record.timestamp_ms,
+        stamped=record.stamped,
+        key=record.key,
+        value=record.value,
+        headers=record.headers,
+    )
+
+
+def keyed_entry_of(record: Record) -> KeyedEntry:
+    """Return a record as it is compared, with its key."""
+    key = record.key if record.key is None else fingerprint(timestamp_ms=None, key=record.key, value=None)
+    return KeyedEntry(entry_of(record), key, record.value is None)
 
 
 def existing(topics: Mapping[str, Topic], partitions: Iterable[TopicPartition]) -> list[TopicPartition]:
