@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kafka_dr.audit import FileFrontierStore, FindingKind
+from kafka_dr.clusters.writing import NewRecord
 from kafka_dr.offsets import PlainFrontier
 from support.plain_flow import PlainFlow
 
@@ -53,6 +54,25 @@ def test_a_foreign_record_stops_it_there_and_it_stays_there(flowing: PlainFlow) 
         for found in verified.values():
             assert found.finding is not None
             assert (found.finding.kind, found.finding.records, found.records) == (FindingKind.FOREIGN, 1, 11)
+
+
+def test_the_newest_record_of_a_key_that_was_passed_over_is_lost_on_a_compacted_topic_too(flowing: PlainFlow) -> None:
+    for cluster in ("east", "west"):
+        with flowing.protection.cluster(cluster, "admin") as admin:
+            assert not admin.configs.set({flowing.protection.topic: {"cleanup.policy": "compact"}})
+    flowing.start()
+    with flowing.protection.cluster("east", "admin") as admin:
+        admin.writing.append(NewRecord(p, b"before", b"0") for p in flowing.partitions)
+        flowing.wait_copied()
+        flowing.stop()
+        admin.writing.append(NewRecord(p, key, b"1") for key in (b"alone", b"last") for p in flowing.partitions)
+    # The marker of the transaction that copied the record before is a hole, as the cleaner leaves one.
+    flowing.start(dict.fromkeys(flowing.partitions, 2))
+    flowing.wait_copied()
+    _, verified = advance(flowing)
+    for found in verified.values():
+        assert found.finding is not None
+        assert (found.finding.kind, found.finding.source_offset, found.records) == (FindingKind.LOST, 1, 1)
 
 
 def test_what_was_not_copied_is_missing_and_never_equal(flowing: PlainFlow) -> None:
