@@ -22,7 +22,7 @@ from kafka_dr.offsets.translate.facts import GatheredFacts, gather
 from kafka_dr.offsets.translate.local_check import LocalVerdict
 from kafka_dr.offsets.translate.pipeline import for_groups, offsets_of, translate_committed, translate_offsets
 from kafka_dr.offsets.translate.read_logs import Ignored
-from kafka_dr.offsets.verify import CutOverProblem, decreased, not_read_back, past_end
+from kafka_dr.offsets.verify import CutOverProblem, before_start, decreased, not_read_back, past_end
 
 __all__ = [
     "Ignored",
@@ -51,6 +51,7 @@ __all__ = [
     "CutOverProblem",
     "not_read_back",
     "past_end",
+    "before_start",
     "decreased",
     "Undecodable",
     "decode_sync",

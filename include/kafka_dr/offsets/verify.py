@@ -1,4 +1,4 @@
-"""Checks of offsets that were committed: read back, not past the end, not lower than before. Pure."""
+"""Checks of offsets that were committed: read back, inside of the log, not lower than before. Pure."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class CutOverProblem:
 
     group: str
     partition: TopicPartition
-    kind: Literal["not_read_back", "past_end", "decreased"]
+    kind: Literal["not_read_back", "past_end", "before_start", "decreased"]
     detail: str
 
 
@@ -38,6 +38,16 @@ def past_end(found: Committed, ends: Mapping[TopicPartition, int]) -> tuple[CutO
         for group in sorted(found)
         for partition, offset in sorted(found[group].items())
         if partition not in ends or offset > ends[partition]
+    )
+
+
+def before_start(found: Committed, starts: Mapping[TopicPartition, int]) -> tuple[CutOverProblem, ...]:
+    """Return the offsets whose records are deleted: a group skips what is between such an offset and the log start."""
+    return tuple(
+        CutOverProblem(group, partition, "before_start", f"{offset} is before the log start {starts[partition]}")
+        for group in sorted(found)
+        for partition, offset in sorted(found[group].items())
+        if offset < starts.get(partition, 0)
     )
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from confluent_kafka import TopicPartition as ClientPartition
+from confluent_kafka.admin import AdminClient
 
 from kafka_dr.offsets import TranslatedOffset, translations_to_json
 from kafka_dr.runs.request import StepName
@@ -31,3 +33,26 @@ def test_a_position_past_an_unread_record_is_refused_and_nothing_is_committed(gr
     assert group.committed(target, name) == before
     group.roll_back(request)
     group.assert_at_rest(source)
+
+
+def test_a_target_that_lost_what_a_group_has_not_read_after_the_cut_over_is_not_opened(
+    own_group: SwitchedGroup,
+) -> None:
+    """With a group of its own: what was deleted is missing on the target from now on."""
+    group = own_group
+    request = group.go(StepName.CUT_OVER_GROUPS)
+    slow, first = f"{group.name}-slow", min(group.at(0))
+    begins = group.committed("west", slow)[first]
+    with AdminClient(group.protection.lab.client_settings("west", "admin")) as admin:
+        for deleted in admin.delete_records([ClientPartition(first.topic, first.partition, begins + 1)]).values():
+            deleted.result(60)
+
+    with group.protection.clients() as clients:
+        record = failed(StepName.OPEN_TARGET, request, clients)
+
+    assert record.outcome == "refused"
+    assert f"unread_is_held: {slow} {first} {begins} is before the log start {begins + 1}" in record.detail
+    assert group.protection.refuses_writes("west")
+    group.roll_back(request)
+    assert group.is_at_rest()
+    assert group.protection.takes_writes("east")

@@ -321,7 +321,8 @@ def test_a_target_that_was_cut_is_unknown() -> None:
 
 def test_a_topic_that_nothing_is_known_of_is_read_from_its_start_while_that_is_there() -> None:
     found = translate_by_facts(7, facts())
-    assert (found.kind, found.target_offset, found.redelivered_at_most) == ("bounded", 0, 12)
+    assert (found.kind, found.target_offset, found.redelivered_at_most) == ("bounded", 0, 7)
+    assert translate_by_facts(9, facts(target=OffsetRange(0, 4))).redelivered_at_most == 4
     assert translate_by_facts(7, facts(target=OffsetRange(3, 12))).kind == "unknown"
 
 

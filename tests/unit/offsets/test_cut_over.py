@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 
 from kafka_dr.offsets import (
+    before_start,
     decreased,
     for_groups,
     not_read_back,
@@ -32,6 +33,13 @@ def test_a_position_may_be_at_the_end_and_not_past_it() -> None:
     assert [p.detail for p in past_end({"g": {ONE: 6, TWO: 1}}, {ONE: 5})] == [
         "6 is past the end 5",
         "1 is past the end nothing",
+    ]
+
+
+def test_an_offset_is_not_before_the_log_start() -> None:
+    assert before_start({"g": {ONE: 5, TWO: 0}}, {ONE: 5}) == ()
+    assert [(p.kind, p.detail) for p in before_start({"g": {ONE: 5, TWO: 1}}, {ONE: 6, TWO: 1})] == [
+        ("before_start", "5 is before the log start 6")
     ]
 
 

@@ -32,7 +32,17 @@ def test_a_group_that_stopped_before_the_first_record_reads_all_of_the_target() 
 
 def test_records_that_expired_unread_send_the_group_to_the_targets_start() -> None:
     answer = translate(two_logs("def", "cdef", source_start=3, target_start=2), 1, [OffsetPair(2, 2)])
-    assert (answer.kind, answer.target_offset, answer.redelivered_at_most) == ("bounded", 2, 4)
+    # It has read one record, so no more than that can come again.
+    assert (answer.kind, answer.target_offset, answer.redelivered_at_most) == ("bounded", 2, 1)
+
+
+def test_a_partition_that_expired_whole_makes_no_unread_record_one_that_comes_again() -> None:
+    # 40 records and a marker on the source, 40 copies and a marker on the target.
+    found = two_logs("", "a" * 40, source_start=41)
+    bounds = RangePair(found.bounds.source, OffsetRange(0, 41))
+    for position, again in ((0, 0), (1, 1), (40, 40)):
+        answer = translate(replace(found, bounds=bounds), position, ())
+        assert (answer.kind, answer.target_offset, answer.redelivered_at_most) == ("bounded", 0, again)
 
 
 def test_unread_records_that_expired_on_the_target_first_have_no_translation() -> None:
@@ -50,7 +60,7 @@ def test_a_copy_of_what_expired_on_the_source_shows_that_the_target_still_holds_
     found = two_logs("def", "xcdef", source_start=3, target_start=2)
     assert translate(found, 1, ()).kind == "unknown"
     answer = translate(found, 1, [OffsetPair(2, 3)])
-    assert (answer.kind, answer.target_offset, answer.redelivered_at_most) == ("bounded", 2, 5)
+    assert (answer.kind, answer.target_offset, answer.redelivered_at_most) == ("bounded", 2, 1)
 
 
 def test_leading_foreign_records_without_an_anchor_are_read_and_counted() -> None:

@@ -130,3 +130,9 @@ def test_up_to_a_point_with_quarantined_records_below_it_nothing_is_counted() ->
 def test_of_two_points_that_contradict_each_other_the_earlier_one_counts() -> None:
     known = KnownPoints.of([SeedPoint(4, 9), SeedPoint(5, 6)], OffsetRange(0, 12))
     assert known.points == (SeedPoint(5, 6),)
+
+
+def test_from_the_start_no_more_comes_again_than_was_read_unless_records_are_there_twice() -> None:
+    held = OffsetRange(0, 41)
+    assert translate_by_known_points(3, KnownPoints.of([], held), None).redelivered_at_most == 3
+    assert translate_by_known_points(3, KnownPoints.of([], held, counted_from=9), None).redelivered_at_most == 41

@@ -15,6 +15,7 @@ from kafka_dr.offsets import (
     CutOverProblem,
     LocalVerdict,
     TranslatedOffset,
+    before_start,
     not_read_back,
     past_end,
     starts_of_empty,
@@ -61,6 +62,22 @@ def act(run: Run) -> Mapping[str, Any]:
         )
     rows = journal_and_commit(run, translated)
     return {"groups": rows, **other_topics.left_out(run, other_topics.journaled(run.fact("drained")) or ())}
+
+
+def unread_is_held(run: Run) -> Check:
+    """Return whether the target still holds what each group has to read next: nobody deleted the head of its log.
+
+    Else a group would begin at the log start, or at the end, as its ``auto.offset.reset`` says, and skip records.
+    """
+    wanted = to_commit(translations_from_json(run.fact("translations")))
+    starts = run.operator(run.target).topics.log_starts({p for offsets in wanted.values() for p in offsets})
+    deleted = before_start(wanted, starts)
+    advice = (
+        f"records that these groups have not read were deleted on {run.target} since their offsets were translated: "
+        "find out who deleted them, or whose retention; trigger a new run, which translates the offsets again"
+    )
+    said = f"every log on {run.target} begins at or before the offsets of its groups"
+    return Check.that("unread_is_held", not deleted, f"{_said(deleted, '')}: {advice}" if deleted else said)
 
 
 def journal_and_commit(run: Run, translated: Sequence[TranslatedOffset]) -> list[dict[str, Any]]:

@@ -9,6 +9,7 @@ from typing import Any
 from kafka_dr import parallel
 from kafka_dr.checks.log_ends import ends_unchanged
 from kafka_dr.errors import KafkaDrError, NeedsPerson, Refused
+from kafka_dr.failover.planned.cut_over_groups import unread_is_held
 from kafka_dr.failover.planned.stop_flow import replicator_refused, target_is_shut
 from kafka_dr.fencing import plan
 from kafka_dr.named_rows import positions_from_json
@@ -24,7 +25,8 @@ MAY_BE_UNKNOWN = frozenset({"writes_allowed", "groups_readable"})
 
 
 def check(run: Run) -> Sequence[Check]:
-    """Until the hand-over: both clusters' log ends are the journaled ones, source and target refuse what they should.
+    """Until the hand-over: both clusters' log ends are the journaled ones, source and target refuse what they should,
+    and the target holds what its groups have not read.
 
     The ends that ``drain`` journaled count, not those of the fence: a repeated fence could have journaled ends that are
     past records that were never compared.
@@ -33,8 +35,10 @@ def check(run: Run) -> Sequence[Check]:
         return ()
     run.probe(run.source).write_permission.connect_ahead()
     run.fact("translations")
-    source, target = parallel.at_once(lambda: _source_is_shut(run), lambda: target_is_shut(run))
-    return (*source, *target)
+    source, target, held = parallel.at_once(
+        lambda: _source_is_shut(run), lambda: target_is_shut(run), lambda: (unread_is_held(run),)
+    )
+    return (*source, *target, *held)
 
 
 def _source_is_shut(run: Run) -> tuple[Check, Check]:

@@ -7,9 +7,12 @@ is counted then.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
+from kafka_dr import parallel
 from kafka_dr.failover.planned import open_target as planned
+from kafka_dr.failover.planned.cut_over_groups import unread_is_held
 from kafka_dr.failover.planned.stop_flow import target_is_shut
 from kafka_dr.outcomes import Check
 from kafka_dr.register import Phase, RegisterState
@@ -23,11 +26,15 @@ prove = planned.prove
 
 
 def check(run: Run) -> Sequence[Check]:
-    """Until the hand-over: the flow is still fenced, and the target's log has not grown since."""
+    """Until the hand-over: the flow is still fenced, and the target's log has not grown since.
+
+    That the target has deleted what a group has not read is said, and stops nobody: there is no other copy to open.
+    """
     if run.request.dry_run or (run.register_state is not None and run.register_state.phase is Phase.HANDED_OVER):
         return ()
     run.fact("translations")
-    return target_is_shut(run)
+    shut, held = parallel.at_once(lambda: target_is_shut(run), lambda: unread_is_held(run))
+    return (*shut, held if held.passes else replace(held, outcome="excused"))
 
 
 def act(run: Run) -> Mapping[str, Any]:

@@ -198,7 +198,8 @@ def _from_the_start(position: int, facts: PartitionFacts, target: OffsetRange, d
     if len(target) == 0 and target.start == 0:
         return Translation(position, 0, "bounded", 0, f"{why}, and the target has never held a record")
     if facts.source is not None and target.start == 0:
-        return Translation(position, 0, "bounded", len(target), f"{why}: from the target's start")
+        again = len(target) if facts.syncs.repeated_from else min(position, len(target))
+        return Translation(position, 0, "bounded", again, f"{why}: from the target's start")
     return _unknown(position, f"{why}, and the target no longer holds its first records")
 
 

@@ -105,6 +105,7 @@ class OffsetSearch:
         self._whole = whole
         self._stride = stride
         self._certain = taken_over.certain if taken_over else frozenset()
+        self._copied_twice = taken_over is not None
         #: There a record that occurs once in either log proves no order.
         self._without_order = taken_over is not None and taken_over.covers(position)
         source, target = held.source, held.target
@@ -230,13 +231,21 @@ class OffsetSearch:
     def _settle_at_the_start(self, reason: str) -> None:
         target = self._held.target
         if self._nothing_is_missing:
-            self.result = Translation(self.position, target.start, "bounded", len(target), reason)
+            self.result = Translation(self.position, target.start, "bounded", self._read_again(target.start), reason)
             return
         why = (
             f"{reason.partition(':')[0]}, and the target no longer holds the records below {target.start}: unread "
             "records that the source still holds may have expired there"
         )
         self.result = Translation(self.position, None, "unknown", None, why)
+
+    def _read_again(self, offset: int) -> int:
+        """Return how many records a group reads again at most, if it resumes at an offset of the target.
+
+        That is no more than it has read, unless another replication has copied records twice.
+        """
+        left = self._held.target.end - offset
+        return left if self._copied_twice else min(left, self.position)
 
     def _settle_matched(self, offset: int, source: Sequence[Entry], target: Sequence[Entry]) -> None:
         """Give the offset. If records follow there that the group may have read, say how many.
@@ -248,7 +257,7 @@ class OffsetSearch:
         if again == 0:
             self.result = Translation(self.position, offset, "exact", 0, matched)
         elif again is not None or not self._sees_more():
-            again = self._held.target.end - offset if again is None else again
+            again = self._read_again(offset) if again is None else again
             said = f"{matched}; {again} records that the source does not hold may come before the first unread one"
             self.result = Translation(self.position, offset, "bounded", again, said)
 
@@ -272,6 +281,6 @@ class OffsetSearch:
             self.result = Translation(self.position, offset, "bounded", read, reason)
             return
         again = self._before_the_unread(offset, source, target)
-        again = max(read, self._held.target.end - offset) if again is None else again
+        again = max(read, self._read_again(offset)) if again is None else again
         reason = f"the logs differ from source offset {found.reached.source} on: read again from there"
         self.result = Translation(self.position, offset, "bounded", again, reason)

@@ -80,7 +80,8 @@ def translate_by_known_points(position: int, known: KnownPoints, records: Sequen
     below, above = known.around(position)
     if below is None:
         reason = "no offset at or below it is known on both clusters: the target is read from its start"
-        return Translation(position, known.held.start, "bounded", len(known.held), reason)
+        again = len(known.held) if known.counted_from else min(position, len(known.held))
+        return Translation(position, known.held.start, "bounded", again, reason)
     if below.source == position:
         return Translation(position, below.target, "exact", 0, "the offset is known on both clusters")
     if above is None or records is None:
