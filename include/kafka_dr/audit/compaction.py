@@ -108,6 +108,11 @@ Side = Literal[0, 1]
 Living = Callable[[Side, Collection[Hashable]], Collection[Hashable]]
 
 
+def none_living(_cluster: Side, _keys: Collection[Hashable]) -> Collection[Hashable]:
+    """What to use where nothing was before, or nobody looks."""
+    return ()
+
+
 @dataclass(frozen=True, slots=True)
 class KeyedPair:
     """Two logs that are aligned.
@@ -141,13 +146,14 @@ class KeyedPair:
                 ends = begins[0] + block.length, begins[1] + block.length
                 offsets = self._after(0, ends[0]), self._after(1, ends[1])
 
-    def explained(self, gap: Gap, side: Side, living: Living) -> list[int]:
+    def explained(self, gap: Gap, side: Side, living: Living, among: Collection[int] | None = None) -> list[int]:
         """Return the indexes of a gap's records of one cluster that compaction may have removed from the other one.
 
         :param living: asked only about deletions of whose key the other cluster has no record
+        :param among: the indexes that are left to explain; ``None``: all
         """
         other: Side = 1 if side == 0 else 0
-        found = list(self._answers(gap, side))
+        found = [each for each in self._answers(gap, side) if among is None or each[0] in among]
         asked = {key for _, key, answer in found if answer is Removable.IF_DELETED}
         alive = set(living(other, asked)) if asked else set()
         chosen = [

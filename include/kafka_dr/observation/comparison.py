@@ -69,7 +69,7 @@ class _Comparing:
         known: Circumstances,
     ) -> None:
         self._partition, self._source, self._target, self._pair, self._blocks = partition, source, target, pair, blocks
-        self._meaning = Meaning(pair, source, target, known, tail=len(blocks))
+        self._meaning = Meaning(pair, source, target, known, blocks)
         #: By index on the source, the indexes of its copies.
         self._copies: dict[int, list[int]] = defaultdict(list)
         for block in blocks:
@@ -84,6 +84,7 @@ class _Comparing:
         for look in (self._reordered, self._repeated):
             found, on_source, on_target = look(on_source, on_target)
             steps += found
+        self._meaning.leaves(on_source, on_target)
         differences = [*runs(steps), *self._judged(on_source, on_target)]
         return PartitionComparison(
             self._partition,

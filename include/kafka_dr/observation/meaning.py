@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, field
 
+from kafka_dr.audit.alignment import Block
+from kafka_dr.audit.compaction import KeyedLog, KeyedPair, KeyedRecord, Living, Side, none_living
 from kafka_dr.audit.corruption import Parts
 from kafka_dr.audit.difference import Difference, OneSidedRules, UnmatchedRecord
 from kafka_dr.audit.finding import FindingKind
-from kafka_dr.observation.records import NumberedPair, ReadLog, SeenRecord
+from kafka_dr.observation.records import NumberedPair, ReadLog
 from kafka_dr.positions import OffsetRange
 
 _ABORTED = "its original's transaction was aborted"
@@ -40,6 +42,8 @@ class Circumstances:
     :param settled: next to compare on source and target, where audits have settled everything before; ``None`` if
         they know nothing of the partition
     :param undecided: ranges of the source with records of open transactions
+    :param living: looks for values of keys before what was read. Where nobody looks, a deletion that one cluster lacks
+        counts as compacted if that cluster has no record of its key in what was read
     """
 
     late_before: int
@@ -47,6 +51,7 @@ class Circumstances:
     aborted: Collection[Parts] = frozenset()
     settled: tuple[int, int] | None = None
     undecided: Collection[OffsetRange] = ()
+    living: Living = field(default=none_living, repr=False, compare=False)
 
 
 def counted_as(difference: Difference) -> str:
@@ -62,18 +67,27 @@ def counted_as(difference: Difference) -> str:
 class Meaning:
     """Judges the records of one partition that have no counterpart.
 
-    :param tail: the number of the gap after the last block of equal records
+    :param blocks: of equal records
     """
 
     def __init__(
-        self, pair: NumberedPair, source: ReadLog, target: ReadLog, known: Circumstances, *, tail: int
+        self, pair: NumberedPair, source: ReadLog, target: ReadLog, known: Circumstances, blocks: Sequence[Block]
     ) -> None:
-        self._pair, self._source, self._target, self._known, self._tail = pair, source, target, known, tail
-        self._last_on_source, self._last_on_target = _last_by_key(source.records), _last_by_key(target.records)
+        self._pair, self._source, self._target, self._known = pair, source, target, known
+        self._tail = len(blocks)
+        self._keyed = KeyedPair((_keyed(source), _keyed(target)), blocks)
+        self._gaps = [] if known.compacted is False else list(self._keyed.gaps())
+        self._left: tuple[Collection[int] | None, Collection[int] | None] = (None, None)
+        self._explained: dict[tuple[int, Side], Collection[int]] = {}
         self._oldest = source.records[0].time if source.records else 0
         #: From where on the counterpart of a record cannot be older than what was read.
         self._settled = known.settled if known.settled and _reaches(source, target, known.settled) else None
         self._aborted = {parts._replace(timestamp=None) if pair.timeless else parts for parts in known.aborted}
+
+    def leaves(self, source: Iterable[UnmatchedRecord], target: Iterable[UnmatchedRecord]) -> None:
+        """Note which records are left to judge: what became of the others is known."""
+        self._left = {record.ordinal for record in source}, {record.ordinal for record in target}
+        self._explained.clear()
 
     @property
     def rules(self) -> OneSidedRules:
@@ -90,7 +104,7 @@ class Meaning:
             return FindingKind.UNVERIFIABLE, _EXPIRED_ON_TARGET if self._target.whole else _NOT_READ
         if record.gap == self._tail:
             return FindingKind.LATE, ""
-        replaced = self._replaced(self._source.records, self._last_on_source, record)
+        replaced = self._replaced(0, record)
         return replaced or (FindingKind.LOST, "")
 
     def on_foreign(self, record: UnmatchedRecord) -> tuple[FindingKind, str] | None:
@@ -101,7 +115,7 @@ class Meaning:
             return FindingKind.UNVERIFIABLE, _EXPIRED_ON_SOURCE if self._source.whole else _NOT_READ
         if not self._source.from_first and (self._pair.timeless or record.timestamp < self._oldest):
             return FindingKind.UNVERIFIABLE, _PERHAPS_OLDER
-        replaced = self._replaced(self._target.records, self._last_on_target, record)
+        replaced = self._replaced(1, record)
         return replaced or (FindingKind.FOREIGN, "")
 
     def _is_later(self, record: UnmatchedRecord, cluster: int) -> bool:
@@ -111,19 +125,22 @@ class Meaning:
         """
         return self._settled is not None and record.offset >= self._settled[cluster]
 
-    def _replaced(
-        self, records: Sequence[SeenRecord], last: Mapping[bytes, int], record: UnmatchedRecord
-    ) -> tuple[FindingKind, str] | None:
-        """Say whether compaction may have removed the counterpart of a record."""
-        parts = records[record.ordinal].parts
-        removable = parts.key is not None and (last[parts.key] > record.ordinal or parts.value is None)
-        if not removable or self._known.compacted is False:
+    def _replaced(self, cluster: Side, record: UnmatchedRecord) -> tuple[FindingKind, str] | None:
+        """Say whether compaction may have removed the counterpart of a record of this cluster from the other one."""
+        if self._known.compacted is False or record.ordinal not in self._explained_in(record.gap, cluster):
             return None
         return FindingKind.UNVERIFIABLE, _PERHAPS_COMPACTED if self._known.compacted is None else _COMPACTED
 
+    def _explained_in(self, gap: int, cluster: Side) -> Collection[int]:
+        if (gap, cluster) not in self._explained:
+            found = self._keyed.explained(self._gaps[gap], cluster, self._known.living, self._left[cluster])
+            self._explained[gap, cluster] = frozenset(found)
+        return self._explained[gap, cluster]
 
-def _last_by_key(records: Sequence[SeenRecord]) -> dict[bytes, int]:
-    return {record.parts.key: index for index, record in enumerate(records) if record.parts.key is not None}
+
+def _keyed(log: ReadLog) -> KeyedLog:
+    records = [KeyedRecord(each.offset, each.parts.key, each.parts.value is None) for each in log.records]
+    return KeyedLog(records, log.read)
 
 
 def _reaches(source: ReadLog, target: ReadLog, settled: tuple[int, int]) -> bool:

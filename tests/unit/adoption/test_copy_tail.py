@@ -204,11 +204,35 @@ def test_what_the_target_has_not_compacted_yet_waits_for_the_record_that_replace
     copy = Copy(0)
     copy.source = MemoryCluster("east", "E", {"orders": [written]}, configuration={"cleanup.policy": "compact"})
     held = [r for r in written if r.offset != 5]
-    copy.target = MemoryCluster("west", "W", {"orders": [[replace(r, offset=n) for n, r in enumerate(held)]]})
+    copy.target = MemoryCluster("west", "W", {"orders": [held]})
     with pytest.MonkeyPatch.context() as larger:
         larger.setattr(tail_parts, "MOST_OFFSETS", 400)
         to_the_end(tail := copy.tail())
-    assert found_in(tail) == (SeedPoint(60, 59), 59, {})
+    assert found_in(tail) == (SeedPoint(60, 60), 59, {})
+
+
+def test_a_record_that_left_no_hole_on_the_target_was_never_copied_although_a_later_one_replaced_it() -> None:
+    written = records(range(60), keys=50)
+    copy = Copy(0)
+    copy.source = MemoryCluster("east", "E", {"orders": [written]}, configuration={"cleanup.policy": "compact"})
+    held = [r for r in written if r.offset != 5]
+    copy.target = MemoryCluster("west", "W", {"orders": [[replace(r, offset=n) for n, r in enumerate(held)]]})
+    to_the_end(tail := copy.tail())
+    assert found_in(tail) == (SeedPoint(60, 59), 59, {"lost": 1})
+
+
+@pytest.mark.parametrize(("value_below", "said"), [(False, {}), (True, {"lost": 1})])
+def test_a_deletion_that_is_gone_is_harmless_only_if_the_target_has_no_value_from_before_the_tail(
+    value_below: bool, said: dict[str, int]
+) -> None:
+    written = records(range(20))
+    written[15] = replace(written[15], key=b"k3", value=None)
+    copy = Copy(0)
+    copy.source = MemoryCluster("east", "E", {"orders": [written]}, configuration={"cleanup.policy": "compact"})
+    held = [r for r in written if r.offset != 15 and (r.offset != 3 or value_below)]
+    copy.target = MemoryCluster("west", "W", {"orders": [held]})
+    to_the_end(tail := copy.tail(SeedPoint(10, 10)))
+    assert found_in(tail)[2] == said
 
 
 def test_what_the_source_has_deleted_before_it_was_compared_is_a_fault() -> None:

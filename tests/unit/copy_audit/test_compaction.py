@@ -131,3 +131,11 @@ def test_a_record_is_not_excused_by_what_became_of_it(markers: set[int]) -> None
     outcome = audited(source, target, end=4, there=4 if markers else 3)
     assert {1} == {offset for _, *offsets in faults(outcome) for offset in offsets if offset is not None}
     assert outcome.frontier == (1, 1)
+
+
+def test_a_changed_copy_of_a_replaced_record_is_found_although_both_clusters_have_a_hole_for_it() -> None:
+    source: list[Short] = [(0, 1, 10), (1, 2, 20), (3, 2, 21)]
+    target: list[Short] = [(0, 1, 10), (1, 2, 666), (3, 2, 21)]
+    outcome = audited(source, target, end=4)
+    assert {1} == {offset for _, *offsets in faults(outcome) for offset in offsets if offset is not None}
+    assert outcome.settled_coverage.compacted == 1

@@ -98,6 +98,18 @@ def test_compaction_explains_a_missing_record_only_where_the_topic_is_compacted(
     assert counts(later, no_successor, compacted=True) == {"lost": 1}
 
 
+def test_compaction_explains_no_record_that_left_no_hole_and_no_changed_copy() -> None:
+    keys = ["z", "a", "b", "a", "c"]
+    source = log(seen(n, n, key=key) for n, key in enumerate(keys))
+    no_hole = log(seen(n, content, key=keys[content]) for n, content in enumerate((0, 2, 3, 4)))
+    changed = log(seen(n, 99 if n == 1 else n, key=key) for n, key in enumerate(keys))
+    doubled = log(seen(n, content, key=keys[content]) for n, content in ((0, 0), (2, 2), (3, 0), (4, 3), (5, 4)))
+
+    assert counts(source, no_hole, compacted=True) == {"lost": 1}
+    assert "compacted" not in counts(source, changed, compacted=True)
+    assert counts(source, doubled, compacted=True) == {"compacted": 1, "duplicated": 1}
+
+
 def test_a_copy_of_an_aborted_record_is_named_as_that() -> None:
     source = log((seen(n, n) for n in (0, 1, 4, 5)), end=6)
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Hashable, Mapping
 from dataclasses import replace
+from functools import partial
 
 from kafka_dr.adoption.take_over.tail import (
     OtherRecords,
@@ -14,6 +15,7 @@ from kafka_dr.adoption.take_over.tail import (
 )
 from kafka_dr.adoption.take_over.tail_parts import GROWTH, MOST_OFFSETS, HeldTail, TailPart, batch_of, part_from
 from kafka_dr.audit import CLEANUP, compacts
+from kafka_dr.audit.compaction import Side
 from kafka_dr.audit.corruption import Parts
 from kafka_dr.clusters import KafkaCluster
 from kafka_dr.clusters.flow_ends import held
@@ -131,15 +133,29 @@ class CopyTail:
     def _judged(self, p: TopicPartition, source: ReadLog, target: ReadLog, *, compacted: bool) -> PartitionTail:
         point = self._tails[p].point
         begin = SeedPoint(max(point.source, source.read.start), point.target)
-        found = judged(p, source, target, begin, compacted=compacted)
+        living = partial(self._living, p, (source, target))
+        found = judged(p, source, target, begin, compacted=compacted, living=living)
         if found.records == len(target.records):
             return found
         for count in _LOOK_BACK:
             others = self._others(p, source, count)
-            found = judged(p, source, target, begin, others, compacted=compacted)
+            found = judged(p, source, target, begin, others, compacted=compacted, living=living)
             if found.explained or source.read.start - count <= source.held.start:
                 break
         return found
+
+    def _living(
+        self, p: TopicPartition, logs: tuple[ReadLog, ReadLog], cluster: Side, keys: Collection[Hashable]
+    ) -> Collection[Hashable]:
+        """Return of which of these keys a cluster holds a value from before what was read."""
+        before, reached = logs[cluster], self._target if cluster else self._source
+        values: dict[Hashable, bool] = {}
+        if before.held.start < before.read.start:
+            for record in reached.log.read({p: OffsetRange(before.held.start, before.read.start)}):
+                parts = SeenRecord.of(record).parts
+                if parts.key in keys:
+                    values[parts.key] = parts.value is not None
+        return {key for key, is_there in values.items() if is_there}
 
     def _others(self, p: TopicPartition, source: ReadLog, count: int) -> OtherRecords:
         """Read what else of the source the target may have copies of.

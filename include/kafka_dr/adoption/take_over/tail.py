@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 from itertools import groupby
 
 from kafka_dr.audit.alignment import Block, aligned
+from kafka_dr.audit.compaction import Living, none_living
 from kafka_dr.audit.corruption import Parts
 from kafka_dr.audit.counted_ranges import gathered
 from kafka_dr.audit.difference import Difference
@@ -132,6 +133,7 @@ def judged(
     others: OtherRecords = NO_OTHERS,
     *,
     compacted: bool = False,
+    living: Living = none_living,
 ) -> PartitionTail:
     """Judge the tail of one partition, or a part of it: everything that was read of the target.
 
@@ -139,6 +141,7 @@ def judged(
     :param target: the records from ``begin`` on
     :param begin: up to where both logs were judged before
     :param compacted: whether either cluster compacts the topic
+    :param living: looks for values of keys before what was read
     """
     timeless = any(record.stamped for record in target.records)
     before, void = (_comparable(each, timeless=timeless) for each in (others.before, others.aborted))
@@ -146,7 +149,7 @@ def judged(
     aborted = [r for r in strangers(source, target) if _parts(r, timeless=timeless) in void] if void else []
     offsets = {record.offset for record in aborted}
     rest = replace(target, records=[record for record in target.records if record.offset not in offsets])
-    known = Circumstances(late_before=0, compacted=compacted, settled=(begin.source, begin.target))
+    known = Circumstances(late_before=0, compacted=compacted, settled=(begin.source, begin.target), living=living)
     found = compare(partition, source, rest, known)
     copied = [offset for offset, copies in found.copies.items() if copies]
     until = max(copied) + 1 if copied else begin.source
