@@ -93,16 +93,12 @@ def note_outlived(context: GroupContext, cluster: str) -> None:
 
     To be called when all of them were found to be in force and written.
     """
-    spec, register = context.clients.topology.cluster(cluster).access_rules, context.clients.register(cluster)
+    spec = context.clients.topology.cluster(cluster).access_rules
     if spec.reconciles_every_seconds is None:
         return
-    now = context.clock.now()
-    if has_outlived(register.added_acls(context.group.name, cluster), spec, now):
-        register.change_added_acls(
-            context.group.name,
-            cluster,
-            lambda found: found.found_outlived(now) if has_outlived(found, spec, now) else found,
-        )
+    kept, now = context.kept_acls(cluster), context.clock.now()
+    if has_outlived(kept.known(), spec, now):
+        kept.change(lambda found: found.found_outlived(now) if has_outlived(found, spec, now) else found)
 
 
 def witness_lasts(context: GroupContext, cluster: str, changes: AclChanges, *, also: Collection[str] = ()) -> Check:

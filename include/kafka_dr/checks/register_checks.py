@@ -20,7 +20,7 @@ from kafka_dr.register.topic_settings import unlike
 from kafka_dr.runs.group_context import GroupContext
 from kafka_dr.runs.read_cache import ReadCache
 
-WRITERS, TOPIC = "register_writers", "register_topic"
+WRITERS, TOPIC, USABLE = "register_writers", "register_topic", "registers_usable"
 _SHOWN = 5
 
 
@@ -80,6 +80,13 @@ def register_topic(context: GroupContext, clusters: Collection[str], *, is_neede
     return Check.that(TOPIC, not wrong, "; ".join(wrong or good))
 
 
+def registers_usable(context: GroupContext, clusters: Collection[str]) -> Check:
+    """Return whether the registers can be read and take records now; nothing is written to find that out."""
+    found = parallel.ask_all(lambda name: context.clients.register(name).problem(), clusters)
+    wrong = "; ".join(filter(None, found.values()))
+    return Check.that(USABLE, not wrong, wrong or f"the registers of {' and '.join(clusters)} take records")
+
+
 def _of_topic(context: GroupContext, cluster: str, topic: str, *, is_needed: bool) -> tuple[bool, str]:
     configs = context.operator(cluster).configs
     seen = configs.overview()
@@ -87,7 +94,9 @@ def _of_topic(context: GroupContext, cluster: str, topic: str, *, is_needed: boo
     if layout is None and topic == DIGESTS_TOPIC:
         return False, ""
     if layout is None:
-        return is_needed, f"{cluster} has no topic {topic}: dr_adopt creates it"
+        return is_needed, f"{cluster} has no topic {topic}: run dr_adopt, which creates it"
+    if topic == REGISTER_TOPIC and (problem := context.clients.register(cluster).problem()):
+        return True, problem
     described = configs.describe([topic])
     if error := described.errors.get(topic):
         raise error

@@ -17,6 +17,8 @@ from kafka_dr.topology.model import DisasterSpec, Sign
 ClusterCondition = Literal["down", "up", "unclear"]
 
 VANTAGE = "vantage"
+#: The probe of the cluster's register. It is no sign of a disaster: applications do not need it.
+REGISTER = "register"
 #: This installation, as one of the vantages.
 _HERE = "here"
 #: Which probe shows which sign.
@@ -95,6 +97,12 @@ def _answer(
 
 
 def _what_to_do(found: dict[str, Probe]) -> str:
+    for name in (REGISTER, "partitions"):
+        if (needed := found.get(name)) is not None and needed.outcome != "ok":
+            return (
+                f"{needed.detail}. That alone is no disaster, but no planned failover is possible until that works. If "
+                "the group has to be moved before, override with a reason"
+            )
     lag = found.get("lag")
     if lag is not None and lag.facts.get("over_threshold"):
         return (

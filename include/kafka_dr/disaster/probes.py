@@ -12,7 +12,7 @@ from functools import partial
 
 from kafka_dr.audit import AuditKind, AuditResult, AuditVerdict, ResultStore, ResultUnreadable
 from kafka_dr.clusters import KafkaCluster, OffsetRange, TopicPartition
-from kafka_dr.disaster.disaster_rule import VANTAGE
+from kafka_dr.disaster.disaster_rule import REGISTER, VANTAGE
 from kafka_dr.disaster.vantage import probe_vantage
 from kafka_dr.errors import ConnectionMistake, KafkaDrError, Refused, TryAgain
 from kafka_dr.fencing import proof
@@ -48,6 +48,7 @@ def take_probes(
         "metadata brokers controller": partial(_ask_identity, clients, source),
         "partitions": partial(_partitions, group, clients, source),
         "writes": partial(_writes, group, clients, source, seconds),
+        REGISTER: partial(_register, clients, source),
         "canary": partial(_canary, group, clients, target),
         "flow": partial(_flow, clients, Flow(group.name, source, target)),
         "lag": partial(_lag, group, clients, Flow(group.name, source, target)),
@@ -182,6 +183,13 @@ def _writes(group: ProtectionGroup, clients: Clients, cluster: str, seconds: flo
     if found.outcome == "failed":
         return Probe("writes", "unknown", f"{found.detail}: the brokers answer, and the probe lacks the right to write")
     return Probe("writes", worst((found,)), found.detail)
+
+
+def _register(clients: Clients, cluster: str) -> Probe:
+    """Return whether the register can be read and takes records: a planned failover needs it, applications do not."""
+    if problem := clients.register(cluster).problem():
+        return Probe(REGISTER, "failed", problem)
+    return Probe(REGISTER, "ok", f"the register of {cluster} can be read and takes records")
 
 
 def _canary(group: ProtectionGroup, clients: Clients, target: str) -> Probe:

@@ -11,6 +11,7 @@ background. If the run has changed it and it does not answer, the outcome is unk
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 from kafka_dr.adoption.take_over.give_back import give_back
@@ -33,6 +34,8 @@ from kafka_dr.runs.undoing import carry_out_undoing, take_back
 
 #: How long a source that may be dead gets to answer, in seconds.
 SOURCE_SECONDS = 5.0
+#: How long its register may take to take the record.
+_TELL_SECONDS = 3.0
 
 
 def roll_back(request: RunRequest, clients: Clients) -> StepRecord:
@@ -110,18 +113,27 @@ def _open_source(run: Run, state: RegisterState, guard: RegisterGuard) -> dict[s
     def open_it() -> frozenset[Acl]:
         run.clients.require_declared(state.active)
         if decides(run, state) != state.active:
-            run.clients.register(state.active).copy(state)
+            _tell_source(run, state)
         run.look_for_topics(state.active)
-        return run.acl_changes(state.active, guard).lift(plan.work_denies(run.group), plan.change_fence(run.group))
+        return run.changes_at_source(guard).lift(plan.work_denies(run.group), plan.change_fence(run.group))
 
     try:
-        seconds = SOURCE_SECONDS + run.rules_need_seconds(state.active)
+        seconds = SOURCE_SECONDS + _TELL_SECONDS + run.rules_need_seconds(state.active)
         lifted = run.source_policy.ask_source(state.active, open_it, seconds=seconds)
     except KafkaDrError as error:
         if not run.source_policy.can_do_without(error):
             raise
         return {"source": str(error)}
     return {"lifted_on_source": len(lifted)}
+
+
+def _tell_source(run: Run, state: RegisterState) -> None:
+    """Copy the record to the source's register, if it takes records: else ``dr_health`` does that later.
+
+    Whatever it held before names the source active, too, so that nobody fences it meanwhile.
+    """
+    with suppress(KafkaDrError):
+        background.ask(state.active, lambda: run.clients.register(state.active).copy(state), seconds=_TELL_SECONDS)
 
 
 def decides(run: Run, state: RegisterState) -> str:

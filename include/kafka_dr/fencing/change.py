@@ -1,6 +1,6 @@
 """Change a cluster's ACLs so that only ACLs added by this project are ever lifted.
 
-ACLs are recorded in the register of the cluster *before* they are added. If a run is killed between the two, the
+ACLs are recorded in a register *before* they are added. If a run is killed between the two, the
 register lists an ACL that does not exist, and lifting it does no harm. In the other order, a fence could remain that no
 run may lift.
 
@@ -21,7 +21,7 @@ from kafka_dr.clock import Clock
 from kafka_dr.clusters import Acl
 from kafka_dr.errors import KafkaDrError, NeedsPerson, Refused, TryAgain
 from kafka_dr.register.added_acls import AddedAcls
-from kafka_dr.register.port import Register
+from kafka_dr.register.kept_acls import KeptAcls
 from kafka_dr.register.state import RegisterState
 
 #: A change must follow the register read that permits it within this time, in seconds.
@@ -58,7 +58,7 @@ class AclChanges:
     """Adds and lifts the ACLs of one protection group on one cluster.
 
     :param rules: where the cluster's ACLs are kept
-    :param register: the register of that same cluster
+    :param kept: where is recorded what was added to it
     :param permission: called right before and right after each change
     :param required: what a change is corrected by if it was held up
     """
@@ -67,7 +67,7 @@ class AclChanges:
         self,
         group: str,
         rules: AccessRules,
-        register: Register,
+        kept: KeptAcls,
         *,
         permission: Permission,
         required: Required,
@@ -75,7 +75,7 @@ class AclChanges:
     ) -> None:
         self._group = group
         self._rules = rules
-        self._register = register
+        self.kept = kept
         self._permission = permission
         self._required = required
         self._clock = clock
@@ -93,7 +93,7 @@ class AclChanges:
             return added
         # A run that may not add ACLs must not record them: a DENY of another owner could become one that is lifted.
         epoch = self._permitted()
-        recorded = self._register.added_acls(self._group, self._rules.cluster)
+        recorded = self.kept.known()
         # One that was lifted in this epoch, and that a request held up has added again, is this project's.
         ours = added | (present & recorded.remembered(epoch))
         at = None if self._rules.is_direct else self._clock.now()
@@ -112,7 +112,7 @@ class AclChanges:
 
         :raises Refused: see :meth:`add`
         """
-        recorded = self._register.added_acls(self._group, self._rules.cluster)
+        recorded = self.kept.read()
         ours, again = recorded.current, recorded.lifted & _union(stages)
         if again := again and again & recorded.remembered(self._permitted()):
             # Sending thousands of them for nothing would keep the controller from its work.
@@ -126,7 +126,7 @@ class AclChanges:
 
     def foreign(self, unwanted: Collection[Acl]) -> frozenset[Acl]:
         """Return those of the ACLs that are on the cluster but were not added by this project."""
-        added = self._register.added_acls(self._group, self._rules.cluster)
+        added = self.kept.read()
         others = (frozenset(unwanted) & self._rules.list()) - added.current
         return others - added.remembered(self._permitted()) if others & added.lifted else others
 
@@ -136,7 +136,7 @@ class AclChanges:
         leaving = self._rules.leaving(present)
         if not leaving:
             return present
-        return present - (leaving & self._register.added_acls(self._group, self._rules.cluster).current)
+        return present - (leaving & self.kept.known().current)
 
     def _there(self, acls: frozenset[Acl]) -> frozenset[Acl]:
         """Return those of the ACLs that are in force, or will be."""
@@ -148,9 +148,7 @@ class AclChanges:
 
     def _record(self, change: Callable[[AddedAcls, int], AddedAcls]) -> None:
         """Change the record of added ACLs; a caller that was held up must not remove from it what others added."""
-        self._register.change_added_acls(
-            self._group, self._rules.cluster, lambda found: change(found, self._permitted())
-        )
+        self.kept.change(lambda found: change(found, self._permitted()))
 
     def _permitted(self) -> int:
         """Return the epoch of the record that permits a change now.
@@ -207,7 +205,7 @@ class AclChanges:
                 required = self._required()
                 wanted = self._wanted(sent, required, lifting=lifting)
                 owned = partial(_owned, kept=wanted, gone=sent - wanted)
-                self._register.change_added_acls(self._group, self._rules.cluster, owned)
+                self.kept.change(owned)
                 self._rules.add(wanted - self._standing(wanted))
                 self._rules.remove(self._there(sent - wanted))
                 if self._required() == required:

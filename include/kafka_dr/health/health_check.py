@@ -13,12 +13,18 @@ from kafka_dr.fencing.required import old_cluster_is_closed
 from kafka_dr.health import report_only
 from kafka_dr.health.break_glass import check_break_glass
 from kafka_dr.health.connectors import check_connectors
+from kafka_dr.health.copied_acls import settle_copies
 from kafka_dr.health.fence_on_return import record_return
 from kafka_dr.health.half_moved import HALF_MOVED
 from kafka_dr.health.kept_facts import all_of, facts_of, heard_from, matched_by, without_fence
 from kafka_dr.health.own_speed import OwnSpeed
 from kafka_dr.health.registers import REGISTER_SECONDS, RegisterAnswers, guard_by_answering, newest_now, read_registers
-from kafka_dr.health.restore_fence import FenceRepair, restore_flow_fence, restore_standby_fence
+from kafka_dr.health.restore_fence import (
+    FenceRepair,
+    doubt_without_its_register,
+    restore_flow_fence,
+    restore_standby_fence,
+)
 from kafka_dr.health.silence import silent, without_record
 from kafka_dr.health.stale_registers import update_stale_registers
 from kafka_dr.health.stalled_runs import check_evidence, check_run
@@ -141,6 +147,7 @@ def _check_the_rest(
         if reached is None or not _is_unmoved(state, reached):
             return True
         checks += update_stale_registers(context, reached, registers, seconds=left.at_most(QUESTION_SECONDS))
+        settle_copies(context, reached, registers, seconds=left.at_most(QUESTION_SECONDS))
         checks += _other_checks(context, reached, registers, seconds=left.at_most(QUESTION_SECONDS))
         return newest() != reached
     except KafkaDrError as error:
@@ -184,7 +191,7 @@ def _fences(
     def restoring(cluster: str) -> Callable[[], list[Check]]:
         return lambda: _restored(context, cluster, state, registers)
 
-    repairs = {name: restoring(name) for name in registers.states}
+    repairs = {name: restoring(name) for name in _fenceable(state, registers)}
     answers = background.answers_within(repairs, seconds=left.at_most(FENCE_SECONDS))
     found: dict[str, list[Check]] = {}
     for cluster, answer in answers.items():
@@ -193,13 +200,26 @@ def _fences(
     return found
 
 
+def _fenceable(state: RegisterState, registers: RegisterAnswers) -> tuple[str, ...]:
+    """Return the clusters whose fences can be restored: a register that can be read says what is required of each.
+
+    Of a cluster that is not active that may be the register of the active one.
+    """
+    others = tuple(name for name in registers.unusable if name != state.active)
+    return (*registers.states, *(others if state.active in registers.states else ()))
+
+
 def _restored(context: GroupContext, cluster: str, state: RegisterState, registers: RegisterAnswers) -> list[Check]:
     # It has to answer: a look that was too slow would leave topics out.
     context.look_for_topics(cluster)
     wanted = context.required_denies(state, cluster)
+    without = registers.states.get(cluster) is None
+    if without and (why := doubt_without_its_register(context, cluster, state)):
+        return [Check("fence", "unknown", why)]
     required = AsksFor(lambda now: wanted <= context.required_denies(now, cluster), f"these DENYs on {cluster}")
     restore = restore_flow_fence if cluster == state.active else restore_standby_fence
-    repair = restore(context, cluster, state, guard_by_answering(context, registers, required))
+    decides = state.active if cluster != state.active and state.active in registers.states else None
+    repair = restore(context, cluster, state, guard_by_answering(context, registers, required), decides=decides)
     checks = _checks_of(repair, state)
     if state.phase is Phase.UNFENCED and cluster == state.standby and repair.proven:
         unchanged = guard_by_answering(context, registers, Unchanged(state))
@@ -215,6 +235,11 @@ def _checks_of(repair: FenceRepair, state: RegisterState) -> list[Check]:
     elif repair.new_topics:
         # Not counted as added: that figure is of DENYs that somebody removed, and wakes people up.
         checks.append(Check("fence", "excused", _of_new_topics(repair)))
+    elif repair.added and state.phase is Phase.UNFENCED and not repair.lost:
+        said = (
+            f"{repair.cluster}, which run {state.run} could not fence, is fenced now: {repair.added} DENYs were added"
+        )
+        checks.append(Check("fence", "failed", said))
     elif repair.added:
         role = "active" if repair.cluster == state.active else "not active"
         said = (
@@ -266,13 +291,13 @@ def _other_checks(
         "the evidence": lambda: (check_evidence(context, state),),
         "the approvals": lambda: (check_break_glass(context, state, registers),),
     }
-    answering = tuple(registers.states)
+    answering = registers.answering
     questions["who may write the register"] = lambda: (register_writers(context, answering),)
     questions["the topics that patterns match"] = lambda: topics_of_patterns(context, answering)
     questions["the register's topic"] = lambda: (register_topic(context, answering),)
     if state.active in registers.states:
         questions[f"the state on {state.active}"] = lambda: (report_only.check_active(context, state),)
-    if state.standby in registers.states:
+    if state.standby in answering:
         questions[f"the state on {state.standby}"] = lambda: (report_only.check_standby(context, state),)
     checks: list[Check] = []
     for what, answer in background.answers_within(questions, seconds=seconds).items():

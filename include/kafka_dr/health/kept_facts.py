@@ -58,7 +58,7 @@ def heard_from(registers: RegisterAnswers, *, too_slow: str) -> dict[str, list[s
     """
     if too_slow and registers.silent:
         return {}
-    return {"answering": sorted(registers.states), "silent": sorted(registers.silent)}
+    return {"answering": sorted(registers.answering), "silent": sorted(registers.silent)}
 
 
 def without_fence(fences: Mapping[str, Sequence[Check]]) -> dict[str, list[str]]:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.register import RegisterState, highest
+from kafka_dr.register.port import RegisterUnusable
 from kafka_dr.runs.background import Silent
 from kafka_dr.runs.group_context import GroupContext
 from kafka_dr.runs.register_guard import Condition, RegisterGuard
@@ -21,10 +22,12 @@ class RegisterAnswer:
     """What one cluster answered.
 
     :param cluster_id: the id that the cluster itself reports
+    :param unusable: why its register could not be read; ``None`` if it was
     """
 
     cluster_id: str
     state: RegisterState | None
+    unusable: RegisterUnusable | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,11 +38,23 @@ class RegisterAnswers:
     :param wrong_ids: the cluster id found, by name of each cluster whose address leads to another cluster; what such a
         cluster holds is ignored
     :param silent: the error, by cluster that did not answer
+    :param unusable: why its register cannot be read, by cluster that answers
     """
 
     states: Mapping[str, RegisterState | None]
     wrong_ids: Mapping[str, str]
     silent: Mapping[str, KafkaDrError]
+    unusable: Mapping[str, RegisterUnusable] = field(default_factory=dict)
+
+    @property
+    def answering(self) -> tuple[str, ...]:
+        """The clusters that answered, whether or not their registers can be read."""
+        return (*self.states, *self.unusable)
+
+    @property
+    def unread(self) -> Mapping[str, KafkaDrError]:
+        """Why there is no record, by cluster whose register was not read."""
+        return {**self.silent, **self.unusable}
 
     @property
     def newest(self) -> RegisterState | None:
@@ -56,7 +71,11 @@ def read_registers(context: GroupContext) -> RegisterAnswers:
     def asked(cluster: str) -> Callable[[], RegisterAnswer]:
         def ask() -> RegisterAnswer:
             identity = context.operator(cluster).topics.identity()
-            return RegisterAnswer(identity.cluster_id, context.clients.register(cluster).read(context.group.name))
+            try:
+                state = context.clients.register(cluster).read(context.declared.name)
+            except RegisterUnusable as error:
+                return RegisterAnswer(identity.cluster_id, None, error)
+            return RegisterAnswer(identity.cluster_id, state)
 
         return ask
 
@@ -69,10 +88,12 @@ def read_registers(context: GroupContext) -> RegisterAnswers:
     declared = {name: context.clients.topology.cluster(name).cluster_id for name in context.group.clusters}
     found = {name: answer for name, answer in answers.items() if isinstance(answer, RegisterAnswer)}
     context.known_silent = {name: answer for name, answer in answers.items() if isinstance(answer, KafkaDrError)}
+    right = {name: reading for name, reading in found.items() if reading.cluster_id == declared[name]}
     return RegisterAnswers(
-        states={name: reading.state for name, reading in found.items() if reading.cluster_id == declared[name]},
-        wrong_ids={name: r.cluster_id for name, r in found.items() if r.cluster_id != declared[name]},
+        states={name: reading.state for name, reading in right.items() if reading.unusable is None},
+        wrong_ids={name: r.cluster_id for name, r in found.items() if name not in right},
         silent=context.known_silent,
+        unusable={name: reading.unusable for name, reading in right.items() if reading.unusable is not None},
     )
 
 

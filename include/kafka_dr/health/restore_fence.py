@@ -10,7 +10,7 @@ from kafka_dr.checks.change_rights import changes_refused
 from kafka_dr.checks.cluster_checks import writers_declared
 from kafka_dr.checks.lasting_denies import note_outlived, removed_twice
 from kafka_dr.clusters import Acl
-from kafka_dr.fencing import open_transactions
+from kafka_dr.fencing import open_transactions, plan
 from kafka_dr.fencing.required import old_cluster_is_closed
 from kafka_dr.outcomes import Check, worst
 from kafka_dr.register import Phase, RegisterState
@@ -25,6 +25,7 @@ class FenceRepair:
     """What was found and done on one cluster.
 
     :param added: how many DENYs were missing
+    :param lost: how many of them the register had listed as added
     :param completed: whether all of the missing DENYs are of a kind that a former version did not add
     :param new_topics: topics that patterns match and that had no DENY here, if all of the missing DENYs are for them
     :param ended: transactional ids whose open transactions were aborted
@@ -38,6 +39,7 @@ class FenceRepair:
     ended: tuple[str, ...] = ()
     proofs: tuple[Check, ...] = field(default=())
     removing: str = ""
+    lost: int = 0
 
     @property
     def proven(self) -> bool:
@@ -46,52 +48,85 @@ class FenceRepair:
 
 
 def restore_standby_fence(
-    context: GroupContext, cluster: str, state: RegisterState, guard: RegisterGuard
+    context: GroupContext, cluster: str, state: RegisterState, guard: RegisterGuard, *, decides: str | None = None
 ) -> FenceRepair:
     """Add the missing DENYs of a cluster that is not active, end its applications' transactions, prove the fence.
 
     :param guard: asked right before each change
+    :param decides: the cluster whose register decides, if that can be read; it keeps what is added here if the register
+        of this cluster cannot
     """
     stages = context.standby_fence_in_order(state, cluster)
     wanted, changes = frozenset[Acl]().union(*stages), stages[-1]
-    added, before, removing = _added(context, cluster, state, guard, *stages)
+    added, before, removing = _added(context, cluster, state, guard, *stages, decides=decides)
     completed = bool(added) and added <= changes and not before & changes
     closed = old_cluster_is_closed(state)
     # On the old cluster every transaction has to end: a process that added its DENYs may have died before that.
     ended = end_transactions(context, cluster, guard, all_of_them=closed) if added - changes or closed else ()
     proofs = _proofs(context, cluster, wanted, transactions_too=closed)
     fresh = new_topics(context.group, added, before)
-    return FenceRepair(cluster, len(added), completed, fresh, ended, proofs, removing)
+    return FenceRepair(cluster, len(added), completed, fresh, ended, proofs, removing, len(added & before))
 
 
-def restore_flow_fence(context: GroupContext, cluster: str, state: RegisterState, guard: RegisterGuard) -> FenceRepair:
-    """Add the missing DENYs that keep flows from writing to the active cluster; applications are not affected."""
+#: The register of the new active cluster decides in these phases: no failover back can have begun without it.
+_KNOWN_WITHOUT = frozenset({Phase.HANDED_OVER, Phase.UNFENCED, Phase.DIVERGED})
+
+
+def doubt_without_its_register(context: GroupContext, cluster: str, state: RegisterState) -> str:
+    """Return why a cluster must not be fenced while its own register cannot be read; empty if it may.
+
+    An unplanned failover takes a stable group by the register of its target alone, and then opens that. So the record
+    of the other cluster may be old. What shows that this cluster was not opened is a DENY of its fence in force.
+    """
+    fence = plan.write_fence(context.group)
+    if cluster == state.active or state.phase in _KNOWN_WITHOUT or fence & context.rules_in_force(cluster):
+        return ""
+    return (
+        f"{cluster} has no DENY of a standby, and its register has no record that could be read, so it is not known "
+        "whether a failover has opened it: nothing was added. See what is wrong with that register"
+    )
+
+
+def restore_flow_fence(
+    context: GroupContext, cluster: str, state: RegisterState, guard: RegisterGuard, *, decides: str | None = None
+) -> FenceRepair:
+    """Add the missing DENYs that keep flows from writing to the active cluster; applications are not affected.
+
+    :param decides: of no use here: the active cluster's own register decides, and has to take what is added
+    """
     wanted = context.required_denies(state, cluster)
     added, before, removing = _added(context, cluster, state, guard, wanted)
     fresh, proofs = new_topics(context.group, added, before), (_denies(context, cluster, wanted),)
-    return FenceRepair(cluster, len(added), new_topics=fresh, proofs=proofs, removing=removing)
+    lost = len(added & before)
+    return FenceRepair(cluster, len(added), new_topics=fresh, proofs=proofs, removing=removing, lost=lost)
 
 
 def _added(
-    context: GroupContext, cluster: str, state: RegisterState, guard: RegisterGuard, *stages: frozenset[Acl]
+    context: GroupContext,
+    cluster: str,
+    state: RegisterState,
+    guard: RegisterGuard,
+    *stages: frozenset[Acl],
+    decides: str | None = None,
 ) -> tuple[frozenset[Acl], frozenset[Acl], str]:
     """Add what is missing.
 
     :returns: what was missing, what was recorded before, and a sentence if others remove DENYs again and again
     """
-    changes = context.acl_changes(cluster, guard)
+    unusable = decides is not None and bool(context.clients.register(cluster).problem())
+    changes = context.acl_changes(cluster, guard, kept_by=decides if unusable else None)
     missing = changes.missing(*stages)
     if not missing:
-        note_outlived(context, cluster)
+        if not unusable:
+            note_outlived(context, cluster)
         return missing, missing, ""
-    group, register = context.group.name, context.clients.register(cluster)
-    before, now = register.added_acls(group, cluster), context.clock.now()
+    before, now = changes.kept.read(), context.clock.now()
     # While a run moves the group, or after it has died, it may not have added them yet.
     if state.phase is Phase.STABLE and missing & before.current:
-        register.change_added_acls(group, cluster, lambda found: found.found_removed(now))
+        changes.kept.change(lambda found: found.found_removed(now))
     added = changes.add(*stages)
     spec = context.clients.topology.cluster(cluster).access_rules
-    return added, before.current, removed_twice(cluster, spec, register.added_acls(group, cluster).lasting, now)
+    return added, before.current, removed_twice(cluster, spec, changes.kept.known().lasting, now)
 
 
 def new_topics(group: ProtectionGroup, added: Collection[Acl], before: Collection[Acl]) -> tuple[str, ...]:

@@ -29,14 +29,14 @@ def without_record(group: str, registers: RegisterAnswers, *, too_slow: str) -> 
 
     :param too_slow: why this worker could not ask; empty if it could
     """
-    if not registers.silent:
+    if not registers.unread:
         return WatchResult(
             group, "left_alone", ("no register has a record of it: it is not adopted, nothing is touched",)
         )
-    names = " and ".join(sorted(registers.silent))
+    names, some_answer = " and ".join(sorted(registers.unread)), bool(registers.answering or registers.wrong_ids)
     if too_slow:
         first = f"whether {names} answer is unknown: {too_slow}"
-    elif registers.states or registers.wrong_ids:
+    elif some_answer:
         first = "no register that answers has a record of it"
     else:
         first = (
@@ -45,9 +45,12 @@ def without_record(group: str, registers: RegisterAnswers, *, too_slow: str) -> 
         )
     said = "gave no answer" if too_slow else "does not answer"
     each = (
-        str(error) if isinstance(error, ConnectionMistake) else f"{name} {said}: {error}"
-        for name, error in registers.silent.items()
+        *map(str, registers.unusable.values()),
+        *(
+            str(error) if isinstance(error, ConnectionMistake) else f"{name} {said}: {error}"
+            for name, error in registers.silent.items()
+        ),
     )
-    check = "own_speed" if too_slow else "silent" if registers.states or registers.wrong_ids else "no_cluster"
+    check = "own_speed" if too_slow else "silent" if some_answer else "no_cluster"
     facts = {"open_checks": {check: "unknown"}, **heard_from(registers, too_slow=too_slow)}
     return WatchResult(group, "unknown", (first, *each), facts)

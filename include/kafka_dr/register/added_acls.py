@@ -4,12 +4,16 @@ A request to add an ACL can be held up and arrive after the ACL was lifted. So w
 this project, until a later epoch changes the record. A former version reads ``fences`` and ignores ``lifted``.
 
 DENYs also have to last. If whatever else applies access rules removes them, the register knows when that was seen.
+
+Each register has a copy of the record of the other cluster. A cluster that is given up may live while its own register
+has no leader, is gone or takes no records: what is added there is recorded in the copy, which is ``ahead`` until the
+cluster's own register can be written again. A register that was lost gets its record back from the copy.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
@@ -69,12 +73,16 @@ class AddedAcls:
     :param lifted: lifted in ``epoch``; a request that was held up may still add them again
     :param epoch: of the register's record when the newest of them were lifted
     :param lasting: whether what was added stayed on the cluster
+    :param ahead: of a copy: those of ``current`` that the cluster's own register may not list yet
+    :param revision: how often the cluster's own register has changed it; of a copy: which one that is
     """
 
     current: frozenset[Acl] = frozenset()
     lifted: frozenset[Acl] = frozenset()
     epoch: int = 0
     lasting: Lasting = field(default_factory=Lasting)
+    ahead: frozenset[Acl] = frozenset()
+    revision: int = field(default=0, compare=False)
 
     def adding(self, acls: Collection[Acl], *, epoch: int, at: datetime | None = None) -> AddedAcls:
         """Return the record before ACLs are added; lifted ones that are asked for again count as added.
@@ -108,6 +116,32 @@ class AddedAcls:
         """Return the record after a change that took so many seconds until every broker had it."""
         return replace(self, lasting=replace(self.lasting, took_seconds=round(seconds, 3)))
 
+    def after(self, change: Callable[[AddedAcls], AddedAcls]) -> AddedAcls:
+        """Return the record of the cluster's own register after a change, which is counted."""
+        changed = change(self)
+        return changed if changed == self else replace(changed, revision=changed.revision + 1)
+
+    def as_copy(self, before: AddedAcls) -> AddedAcls:
+        """Return the record after a change that only the copy of another cluster's register has taken so far.
+
+        :param before: the copy before that change
+        """
+        return replace(self, ahead=(before.ahead | (self.current - before.current)) & self.current)
+
+    def with_copy(self, copy: AddedAcls) -> AddedAcls:
+        """Return what this project added, by the cluster's own register and by the copy of it in another one.
+
+        A record that holds nothing, or was changed less often than its copy, was lost: then all of the copy counts.
+        """
+        lost = self == AddedAcls() or self.revision < copy.revision
+        missed = (copy.current if lost else copy.ahead) - self.lifted
+        return replace(
+            self,
+            current=self.current | missed,
+            lasting=copy.lasting if lost and self.lasting == Lasting() else self.lasting,
+            revision=max(self.revision, copy.revision),
+        )
+
     def remembered(self, epoch: int) -> frozenset[Acl]:
         """Return what was lifted and still counts as this project's; from the next epoch on another owner added it."""
         return self.lifted if epoch <= self.epoch else frozenset()
@@ -119,6 +153,10 @@ class AddedAcls:
             value |= {"lifted": _entries(self.lifted), "epoch": self.epoch}
         if self.lasting != Lasting():
             value["lasting"] = self.lasting.to_json()
+        if self.ahead:
+            value["ahead"] = _entries(self.ahead)
+        if self.revision:
+            value["revision"] = self.revision
         return json.dumps(value, separators=(",", ":")).encode()
 
     @classmethod
@@ -139,6 +177,8 @@ class AddedAcls:
                 _read(stored.get("lifted", ())),
                 int(stored.get("epoch", 0)),
                 Lasting.from_json(stored.get("lasting", {})),
+                _read(stored.get("ahead", ())),
+                int(stored.get("revision", 0)),
             )
         except (KeyError, ValueError, TypeError, AttributeError) as error:
             raise NeedsPerson(f"{UNREADABLE}: {error}") from error

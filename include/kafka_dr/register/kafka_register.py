@@ -28,13 +28,15 @@ from kafka_dr.errors import OutcomeUnknown, Refused, TryAgain, Unanswered
 from kafka_dr.register import records
 from kafka_dr.register.added_acls import AddedAcls
 from kafka_dr.register.holding import Author
-from kafka_dr.register.port import RegisterConflict, bring_up, permitted_fact
+from kafka_dr.register.port import RegisterConflict, RegisterUnusable, bring_up, permitted_fact
 from kafka_dr.register.record_shapes import ForeignRecord, refusal, wrong_shape
+from kafka_dr.register.records import LARGEST_PART
 from kafka_dr.register.state import RegisterState
 from kafka_dr.register.topic_settings import settings, unlike
 from kafka_dr.topology.names import DRILL_PREFIX
 from kafka_dr.waiting import wait_until
 
+_LIMIT = "max.message.bytes"
 _PARTITION = TopicPartition(records.REGISTER_TOPIC, 0)
 #: How long brokers may take to know of a topic that was created, in seconds.
 _KNOWN_SECONDS = 5.0
@@ -71,6 +73,8 @@ class KafkaRegister:
         #: clusters, and for a person who said so.
         self.ignores_foreign = False
         self._shared: SharedRead[dict[bytes, bytes]] | None = None
+        #: Whether it was seen to have a leader. Asking for an end waits seconds for one.
+        self._led = False
 
     def share_reads(self) -> None:
         """Let callers that ask at the same time share a read, which begins after each of them has asked.
@@ -181,6 +185,8 @@ class KafkaRegister:
             try:
                 with self._writer(group) as writer:
                     held = self._latest(group)
+                    if self._read_to is None:
+                        raise NotFound(f"{self._cluster.name} has no topic {records.REGISTER_TOPIC}: see dr_adopt")
                     if wanted := changes(held):
                         writer.write([NewRecord(_PARTITION, key, value) for key, value in wanted])
                 return held
@@ -278,10 +284,64 @@ class KafkaRegister:
     def _up_to_now(self) -> dict[bytes, bytes]:
         return self._read_up_to_now() if self._shared is None else self._shared()
 
+    def problem(self) -> str:
+        """Return why the register can be neither read nor written now, or why it takes no records; empty if it works.
+
+        Nothing is written to find that out.
+
+        :raises KafkaDrError: the cluster does not answer, or refuses the question
+        """
+        name = self._cluster.name
+        try:
+            self._require_leader()
+        except NotFound:
+            return f"{name} has no topic {records.REGISTER_TOPIC}: run dr_adopt, which creates it"
+        except RegisterUnusable as error:
+            return str(error)
+        limit = self._cluster.topics.settings([records.REGISTER_TOPIC], [_LIMIT])[records.REGISTER_TOPIC][_LIMIT]
+        if int(limit) < LARGEST_PART:
+            return (
+                f"the register of {name} takes only records of up to {limit} bytes: run dr_adopt again, which sets "
+                f"{_LIMIT} of {records.REGISTER_TOPIC}"
+            )
+        (answer,) = self._cluster.write_permission.ask([_PARTITION])
+        if answer.verdict == "allowed":
+            return ""
+        return (
+            f"the register of {name} takes no records ({answer.detail}): bring the brokers up that hold replicas of "
+            f"{records.REGISTER_TOPIC}, and compare its min.insync.replicas with what dr_adopt sets"
+        )
+
+    def _require_leader(self) -> None:
+        """Raise an error if the cluster says that nobody leads the register.
+
+        :raises RegisterUnusable: it has no leader
+        :raises NotFound: there is no such topic
+        """
+        found = self._cluster.topics.led(lambda name: name == records.REGISTER_TOPIC)
+        self._led = found.get(_PARTITION, -1) >= 0
+        if not found:
+            raise NotFound(f"{self._cluster.name} has no topic {records.REGISTER_TOPIC}")
+        if not self._led:
+            raise RegisterUnusable(
+                f"the register of {self._cluster.name} has no leader: bring the brokers up that hold replicas of "
+                f"{records.REGISTER_TOPIC}"
+            )
+
+    def _end(self) -> int:
+        """Return the high watermark of this moment."""
+        if not self._led:
+            self._require_leader()
+        try:
+            return self._cluster.topics.high_watermarks([_PARTITION])[_PARTITION]
+        except TryAgain:
+            self._require_leader()
+            raise
+
     def _read_up_to_now(self) -> dict[bytes, bytes]:
         with self._lock:
             try:
-                end = self._cluster.topics.high_watermarks([_PARTITION])[_PARTITION]
+                end = self._end()
             except NotFound:
                 self._forget()
                 return {}

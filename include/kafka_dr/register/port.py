@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
-from kafka_dr.errors import Refused
+from kafka_dr.errors import Refused, TryAgain
 from kafka_dr.register import records
 from kafka_dr.register.added_acls import AddedAcls
 from kafka_dr.register.holding import Author
@@ -24,6 +24,10 @@ class RegisterConflict(Refused):
         super().__init__(
             f"the register was expected to hold {_summary(expected)}, but holds {_summary(found)}; nothing was changed"
         )
+
+
+class RegisterUnusable(TryAgain):
+    """The cluster answers, and its register does not."""
 
 
 class Register(Protocol):

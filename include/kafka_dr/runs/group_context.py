@@ -17,8 +17,10 @@ from kafka_dr.fencing.required import denies_of, required_now
 from kafka_dr.outcomes import Check
 from kafka_dr.register import Phase, RegisterState
 from kafka_dr.register.flow_seed import FlowSeed
+from kafka_dr.register.kept_acls import KeptAcls, KeptByItself
 from kafka_dr.register.taken_over import taken_over_by
 from kafka_dr.runs import register_read, topics_of_patterns, unfiled
+from kafka_dr.runs.acls_kept_elsewhere import KeptElsewhere
 from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.fence_proofs import Asking, FenceProofs, Led
 from kafka_dr.runs.read_cache import ReadCache
@@ -244,19 +246,36 @@ class GroupContext:
     def replaced(self, state: RegisterState, cluster: str) -> FlowSeed | None:
         """Return the seed of the take over that has replaced replication to a cluster; ``None`` if there was none.
 
-        The register of that cluster knows: a take over journals its seed on both clusters.
+        A take over journals its seed on both clusters, so either register knows, and one of them may be unusable.
         """
         if self.declared.existing_replication is None:
             return None
         known = cluster, state.epoch
         if known in self._replaced:
             return self._replaced[known]
-        seed = taken_over_by(self.clients.register(cluster).history(self.declared.name), state)
+        seed = self._seed_of_take_over(state, cluster)
         found = seed if seed is not None and seed.target == cluster else None
         # While it is taken over, its seed may not have been journaled yet.
         if state.phase is not Phase.ADOPTING:
             self._replaced[known] = found
         return found
+
+    def _seed_of_take_over(self, state: RegisterState, cluster: str) -> FlowSeed | None:
+        """Ask the cluster's own register first, and the other one if that does not know it.
+
+        :raises KafkaDrError: none of them answers
+        """
+        errors: list[KafkaDrError] = []
+        asked = [cluster, *(name for name in self.declared.clusters if name != cluster)]
+        for name in asked:
+            try:
+                if seed := taken_over_by(self.clients.register(name).history(self.declared.name), state):
+                    return seed
+            except KafkaDrError as error:
+                errors.append(error)
+        if len(errors) == len(asked):
+            raise errors[0]
+        return None
 
     def kept_out(self, state: RegisterState, cluster: str) -> frozenset[Acl]:
         """Return the DENYs of replication that a take over has replaced; none where there was none."""
@@ -279,13 +298,17 @@ class GroupContext:
         replaced = state is not None and self.replaced(state, cluster) is not None
         return required_now(self.group, state, cluster, replaced=replaced)
 
-    def acl_changes(self, cluster: str, guard: RegisterGuard) -> AclChanges:
+    def acl_changes(self, cluster: str, guard: RegisterGuard, *, kept_by: str | None = None) -> AclChanges:
         """Return what changes the group's ACLs on a cluster.
 
         :param guard: asked right before each change
+        :param kept_by: the cluster whose register decides and keeps what is added, where that of the changed cluster
+            may be unusable; its own one where ``None``
         """
 
-        return self.acl_changes_by(cluster, guard.require, required=lambda: self._required_now(guard.read(), cluster))
+        return self.acl_changes_by(
+            cluster, guard.require, required=lambda: self._required_now(guard.read(), cluster), kept_by=kept_by
+        )
 
     def acl_changes_by(
         self,
@@ -293,6 +316,7 @@ class GroupContext:
         permission: Callable[[], RegisterState | None],
         *,
         required: Callable[[], frozenset[Acl] | None],
+        kept_by: str | None = None,
     ) -> AclChanges:
         """Return the same; see :class:`AclChanges` for what it asks."""
 
@@ -304,8 +328,18 @@ class GroupContext:
         return AclChanges(
             self.group.name,
             self.access_rules(cluster),
-            self.clients.register(cluster),
+            self.kept_acls(cluster, kept_by=kept_by),
             permission=permitted,
             required=required,
             clock=self.clock,
         )
+
+    def kept_acls(self, cluster: str, *, kept_by: str | None = None) -> KeptAcls:
+        """Return where is recorded what this project added to a cluster.
+
+        :param kept_by: see :meth:`acl_changes`
+        """
+        name, own = self.declared.name, self.clients.register(cluster)
+        if kept_by is None or kept_by == cluster:
+            return KeptByItself(name, cluster, own)
+        return KeptElsewhere(name, cluster, own, self.clients.register(kept_by))

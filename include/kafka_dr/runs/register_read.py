@@ -9,7 +9,9 @@ from functools import partial
 from kafka_dr.clock import SystemClock
 from kafka_dr.errors import ConnectionMistake, KafkaDrError, NeedsPerson
 from kafka_dr.register import RegisterState, arbiter, highest
+from kafka_dr.register.port import RegisterUnusable
 from kafka_dr.runs.background import BackgroundCall
+from kafka_dr.runs.request import TAKES
 from kafka_dr.runs.silent_clusters import FULL_SECONDS, SilentClusters
 from kafka_dr.waiting import wait_until
 
@@ -45,7 +47,7 @@ def decided(group: str, answers: Answers) -> RegisterState | None:
     """
     found, silent = _highest(answers)
     if silent and (found is None or arbiter(found) in silent):
-        raise _unreadable(group, silent)
+        raise _unreadable(group, silent, found)
     return found
 
 
@@ -133,14 +135,28 @@ def _highest(answers: Answers) -> tuple[RegisterState | None, dict[str, KafkaDrE
     return highest(states), silent
 
 
-def _unreadable(group: str, silent: Mapping[str, KafkaDrError]) -> NeedsPerson | ConnectionMistake:
+def _unreadable(
+    group: str, silent: Mapping[str, KafkaDrError], found: RegisterState | None = None
+) -> NeedsPerson | ConnectionMistake:
+    """Return the error of a register that decides and does not answer.
+
+    :param found: the highest record of the others, if its standby could take the group over
+    """
     said = "; ".join(str(error) for error in silent.values())
     if any(isinstance(error, ConnectionMistake) for error in silent.values()):
         return ConnectionMistake(
-            f"the register that decides for {group} cannot be read, because what we connect with is wrong, and nothing "
-            f"was changed: {said}. Then run this again"
+            f"the register that decides for {group} cannot be read, because what we connect with is wrong, and only it "
+            f"knows whether a run has changed anything: {said}. Then run this again"
         )
+    way = "Run this again when that cluster answers"
+    if any(isinstance(error, RegisterUnusable) for error in silent.values()):
+        way = "Run this again when that is done"
+        if found is not None and found.phase in TAKES["unplanned_failover"] and found.standby not in silent:
+            way += (
+                f". If {group} has to be moved before, dr_unplanned_failover with an override takes it to "
+                f"{found.standby} without that register"
+            )
     return NeedsPerson(
-        f"the register that decides for {group} cannot be read ({said}), and only it knows whether a run has changed "
-        "anything. Run this again when that cluster answers"
+        f"the register that decides for {group} cannot be read ({said}), and only it knows whether a run "
+        f"has changed anything. {way}"
     )

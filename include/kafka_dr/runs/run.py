@@ -9,6 +9,7 @@ from typing import Any
 
 from kafka_dr.audit.recorded_input import RecordedInput, inputs_of
 from kafka_dr.errors import NeedsPerson, Refused
+from kafka_dr.fencing.change import AclChanges
 from kafka_dr.outcomes import Check, Probe
 from kafka_dr.register import Phase, RegisterState, Verb, arbiter
 from kafka_dr.register.flow_seed import FlowSeed, journaled_seeds
@@ -157,6 +158,14 @@ class Run(GroupContext):
         """
         decides = self.source_policy.decides(phase, source=self.source, target=self.target)
         return self.guard_by(decides, self.holding(phase))
+
+    def changes_at_source(self, guard: RegisterGuard) -> AclChanges:
+        """Return what changes the group's ACLs on the source, whose register the run may do without.
+
+        :param guard: asked right before each change
+        """
+        keeps = self.source_policy.keeps_journal(source=self.source, target=self.target)
+        return self.acl_changes(self.source, guard, kept_by=keeps)
 
     def write_fact(self, fact: str, payload: Mapping[str, Any], *, needed_on: Collection[str] | None = None) -> None:
         """Journal a fact on source and target, first in the register that decides.

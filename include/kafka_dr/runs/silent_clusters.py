@@ -19,6 +19,7 @@ from typing import TypeVar
 
 from kafka_dr.clock import Clock
 from kafka_dr.errors import KafkaDrError, Unanswered
+from kafka_dr.register.port import RegisterUnusable
 from kafka_dr.runs.background import BackgroundCall
 
 T = TypeVar("T")
@@ -64,7 +65,7 @@ class SilentClusters:
             try:
                 answer = question()
             except KafkaDrError as error:
-                if not isinstance(error, Unanswered):
+                if isinstance(error, RegisterUnusable) or not isinstance(error, Unanswered):
                     self._answered(cluster)
                 raise
             self._answered(cluster)

@@ -14,6 +14,7 @@ from typing import Any, Protocol, TypeVar
 
 from kafka_dr.errors import KafkaDrError, Refused, TryAgain
 from kafka_dr.register import Phase, RegisterState, Verb
+from kafka_dr.register.port import RegisterUnusable
 from kafka_dr.runs import background, register_read
 from kafka_dr.runs.background import BackgroundCall
 from kafka_dr.runs.register_read import Waiting
@@ -253,7 +254,11 @@ class SourceOptional:
     ) -> RegistersRead:
         """Read all registers at once, and wait only for the target's."""
         answers = register_read.read_patiently_from_one(clusters, read, run=run, target=target, waiting=waiting)
-        silent = frozenset(name for name, found in answers.items() if isinstance(found, TryAgain))
+        silent = frozenset(
+            name
+            for name, found in answers.items()
+            if isinstance(found, TryAgain) and not isinstance(found, RegisterUnusable)
+        )
         return RegistersRead(register_read.decided_without_source(group, answers, target=target), silent)
 
     def read_facts(

@@ -6,8 +6,10 @@ from collections.abc import Callable, Collection, Mapping
 from functools import partial
 
 from kafka_dr import parallel
+from kafka_dr.clusters import Acl
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.json_documents import DocumentDamaged
+from kafka_dr.register.port import RegisterUnusable
 from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.known_topics import SeenTopics
 from kafka_dr.runs.silent_clusters import FULL_SECONDS
@@ -54,10 +56,20 @@ def seen_on(group: ProtectionGroup, clients: Clients, cluster: str) -> SeenTopic
     """
     clients.require_declared(cluster)
     names, added = parallel.at_once(
-        lambda: clients.cluster(cluster, "operator").topics.names(),
-        lambda: clients.register(cluster).added_acls(group.name, cluster).current,
+        lambda: clients.cluster(cluster, "operator").topics.names(), lambda: _added_to(group, clients, cluster)
     )
     return SeenTopics.of(group, names, added)
+
+
+def _added_to(group: ProtectionGroup, clients: Clients, cluster: str) -> frozenset[Acl]:
+    """Return the DENYs that were added to a cluster; by the other register's copy if its own one is unusable."""
+    try:
+        return clients.register(cluster).added_acls(group.name, cluster).current
+    except RegisterUnusable as error:
+        for other in group.clusters:
+            if other != cluster:
+                return clients.register(other).added_acls(group.name, cluster).current
+        raise error
 
 
 def first_seen(group: str, clients: Clients) -> dict[str, str]:

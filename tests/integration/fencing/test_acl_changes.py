@@ -13,6 +13,7 @@ from kafka_dr.clusters import Acl, AclOperation, AclPermission, ClientSettings, 
 from kafka_dr.errors import Refused, TryAgain
 from kafka_dr.fencing.change import AclChanges, Permission
 from kafka_dr.register import KafkaRegister
+from kafka_dr.register.kept_acls import KeptByItself
 from lab.api import Lab
 from lab.rights import OPERATOR
 from support.switched_group import Killed
@@ -39,7 +40,7 @@ class Fence:
         return AclChanges(
             self.group,
             BrokerRules(self.cluster),
-            self.register,
+            KeptByItself(self.group, "east", self.register),
             permission=permission,
             required=lambda: self.required,
             clock=clock or SystemClock(),

@@ -93,7 +93,8 @@ def _everything_ends(hole: int, tmp_path: Path) -> None:
     assert {probe.name: probe.outcome for probe in probes} == {
         "metadata": "failed",
         **dict.fromkeys(
-            ("brokers", "controller", "partitions", "writes", "canary", "flow", "lag", "vantage office"), "unknown"
+            ("brokers", "controller", "partitions", "writes", "register", "canary", "flow", "lag", "vantage office"),
+            "unknown",
         ),
     }
     assert judge("east", probes, group.disaster).answer == "unclear"

@@ -60,6 +60,7 @@ def run(changes: Changes) -> Any:
         journal={"opened": {"at": AT.isoformat()}},
         guard=lambda _: lambda: None,
         acl_changes=lambda *_: changes,
+        changes_at_source=lambda _: changes,
         rules_need_seconds=lambda _: 0.0,
         look_for_topics=lambda *_: frozenset(),
     )

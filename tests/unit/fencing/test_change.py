@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterable
-from typing import Any, cast
 
 import pytest
 
@@ -14,6 +13,7 @@ from kafka_dr.clusters import Acl, AclOperation, AclPermission, PatternType, Res
 from kafka_dr.errors import Refused
 from kafka_dr.fencing.change import AclChanges
 from kafka_dr.register import MemoryRegister
+from kafka_dr.register.kept_acls import KeptByItself
 from support.register_states import a_state
 
 DENY = Acl(
@@ -62,7 +62,7 @@ def test_a_worker_that_was_held_up_leaves_the_record_to_whoever_has_the_group_no
         return AclChanges(
             "orders",
             acls,
-            cast("Any", register),
+            KeptByItself("orders", "west", register),
             permission=permission,
             required=lambda: None,
             clock=ManualClock(),
@@ -89,7 +89,7 @@ def test_a_deny_that_another_owner_adds_after_the_next_claim_stays_although_this
     changes = AclChanges(
         "orders",
         acls,
-        cast("Any", register),
+        KeptByItself("orders", "west", register),
         permission=lambda: a_state(epoch=epoch[0]),
         required=lambda: None,
         clock=ManualClock(),

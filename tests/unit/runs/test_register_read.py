@@ -12,6 +12,7 @@ import pytest
 from kafka_dr.clock import SystemClock
 from kafka_dr.errors import NeedsPerson, TryAgain
 from kafka_dr.register import Phase, RegisterState, arbiter
+from kafka_dr.register.port import RegisterUnusable
 from kafka_dr.runs import silent_clusters
 from kafka_dr.runs.register_read import (
     OTHERS_SECONDS,
@@ -39,6 +40,19 @@ def test_a_planned_verb_does_nothing_without_the_register_that_decides() -> None
         decided("orders", {"east": SILENT, "west": a_state()})
     assert decided("orders", {"east": a_state(), "west": SILENT}) == a_state()
     assert decided("orders", {"east": SILENT, "west": UNPLANNED}) == UNPLANNED
+
+
+def test_the_unplanned_failover_is_named_only_if_it_can_work() -> None:
+    unusable = RegisterUnusable("the register of east has no leader: bring its brokers up")
+    for other, named in ((a_state(), True), (a_state(phase=Phase.HANDED_OVER), False)):
+        with pytest.raises(NeedsPerson) as refused:
+            decided("orders", {"east": unusable, "west": other})
+        said = str(refused.value)
+        assert "has no leader: bring its brokers up" in said
+        assert ("dr_unplanned_failover with an override takes it to west" in said) is named, said
+    with pytest.raises(NeedsPerson) as lost:
+        decided("orders", {"east": unusable, "west": SILENT})
+    assert "dr_unplanned_failover" not in str(lost.value)
 
 
 def test_an_unplanned_one_needs_the_targets_and_no_other() -> None:

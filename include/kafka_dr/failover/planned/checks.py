@@ -244,6 +244,7 @@ _QUESTIONS: tuple[tuple[str, Question], ...] = (
         register_checks.WRITERS,
         lambda run: register_checks.register_writers(run, (run.source, run.target), seen=run.read_cache),
     ),
+    (register_checks.USABLE, lambda run: register_checks.registers_usable(run, (run.source, run.target))),
     (lasting_denies.NAME, lambda run: lasting_denies.denies_last(run, (run.source, run.target))),
     (authorizers.NAME, lambda run: authorizers.authorizers_as_declared(run, (run.source, run.target))),
     ("source_can_be_fenced", _source_can_be_fenced),

@@ -99,7 +99,7 @@ def _deny_changes_and_look(run: Run) -> BackgroundCall[GroupLayout]:
 
 def deny_changes(run: Run) -> None:
     """Add the change fence. This runs while longer work is done, and writes are already refused."""
-    run.acl_changes(run.source, run.guard(Phase.SWITCHING)).add(plan.change_fence(run.group))
+    run.changes_at_source(run.guard(Phase.SWITCHING)).add(plan.change_fence(run.group))
 
 
 def journal_frozen(
@@ -283,7 +283,7 @@ def will_reach_end(before: int, left: int, *, passed: float, remaining: float) -
 
 
 def _freeze(run: Run) -> dict[str, dict[TopicPartition, int]]:
-    changes = run.acl_changes(run.source, run.guard(Phase.SWITCHING))
+    changes = run.changes_at_source(run.guard(Phase.SWITCHING))
     changes.add(plan.group_freeze(run.group), plan.probe_freeze(run.group))
     refused = run.reads_refused(run.source, run.consumer_groups(run.source))
     if refused.outcome != "ok":

@@ -38,7 +38,7 @@ def act(run: Run) -> Mapping[str, Any]:
     run.probe(run.source).write_permission.connect_ahead()
     guard = run.guard(Phase.SWITCHING)
     _journal_beginning(run)
-    changes = run.acl_changes(run.source, guard)
+    changes = run.changes_at_source(guard)
     # Each change of rules that are kept elsewhere takes seconds of outage, so these come with the first one.
     early = () if run.access_rules(run.source).is_direct else (plan.change_fence(run.group),)
     changes.add(plan.write_fence(run.group), plan.probe_fence(run.group), *early)

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from kafka_dr.approvals import decision
-from kafka_dr.checks import authorizers, input_checks, pattern_topics
+from kafka_dr.checks import authorizers, input_checks, pattern_topics, register_checks
 from kafka_dr.checks.cluster_checks import (
     active_side,
     foreign_denies_remain,
@@ -231,6 +231,7 @@ def register_is_ours(run: Run) -> Check:
 _QUESTIONS: Mapping[str, Callable[[Run], Check]] = {
     _HOLD_DOWN: hold_down,
     "register_records": register_is_ours,
+    register_checks.USABLE: lambda run: register_checks.registers_usable(run, (run.target,)),
     "right_target": lambda run: right_clusters(run, (run.target,), name="right_target"),
     authorizers.NAME: lambda run: authorizers.authorizer_is_kafkas(run, run.target),
     "topics_on_target": _topics_on_target,

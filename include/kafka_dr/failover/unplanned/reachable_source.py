@@ -184,7 +184,7 @@ def fence_once_more(run: Run, phase: Phase) -> Check:
     def fence() -> Check:
         run.look_for_topics(run.source)
         *shut, _ = plan.standby_in_order(run.group)
-        run.acl_changes(run.source, guard).add(*shut)
+        run.changes_at_source(guard).add(*shut)
         end_transactions(run, run.source, guard, all_of_them=True)
         refused, declared = parallel.at_once(
             lambda: run.writes_refused(run.source), lambda: writers_declared(run, (run.source,))
@@ -199,7 +199,7 @@ def fence_once_more(run: Run, phase: Phase) -> Check:
         # If this fails, dr_health adds the missing DENYs.
         with suppress(KafkaDrError):
             changes, seconds = plan.change_fence(run.group), FENCE_SECONDS + run.rules_need_seconds(run.source)
-            BackgroundCall(run.source, lambda: run.acl_changes(run.source, guard).add(changes)).within(seconds)
+            BackgroundCall(run.source, lambda: run.changes_at_source(guard).add(changes)).within(seconds)
     return late
 
 

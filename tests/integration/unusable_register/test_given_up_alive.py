@@ -1,0 +1,161 @@
+"""A cluster that lives while its register is unusable is given up: it is fenced first, and comes back as a standby."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime
+
+import pytest
+
+from kafka_dr.clusters import Acl, AclOperation, AclPermission, PatternType, ResourceType
+from kafka_dr.errors import KafkaDrError
+from kafka_dr.failover.roll_back import roll_back
+from kafka_dr.failover.runner import run_step
+from kafka_dr.fencing import plan
+from kafka_dr.health.health_check import check_health
+from kafka_dr.register import Phase
+from kafka_dr.runs.at_rest import WatchResult
+from kafka_dr.runs.request import StepName
+from kafka_dr.watch.reconcile_flows import reconcile_flows
+from lab import rights
+from support import outside_view
+from support.acknowledged_writes import Ledger, WritingApplication
+from support.disaster import Disaster
+from support.protection import Protection
+from support.register_faults import FAULTS, RegisterFault
+from support.switched_group import SwitchedGroup
+from support.waiting import eventually
+
+pytestmark = pytest.mark.kafka
+
+
+@pytest.fixture(params=FAULTS, ids=lambda fault: fault.__name__)
+def kind(request: pytest.FixtureRequest) -> type[RegisterFault]:
+    found: type[RegisterFault] = request.param
+    return found
+
+
+def test_it_takes_no_write_after_the_hand_over_and_comes_back_when_its_register_works_again(
+    group: SwitchedGroup, kind: type[RegisterFault]
+) -> None:
+    protection, disaster = group.protection, Disaster.of(group)
+    others = _deny_of_others(protection)
+    disaster.look()
+    _look(protection)
+    fault, ledger = kind(protection, "east"), Ledger()
+    with fault.present(), _application_on_east(protection, ledger):
+        found = _refused(disaster)
+        assert "register" in found, found
+        assert "use dr_planned_failover" not in found, found
+        assert "override with a reason" in found, found
+        planned = _planned_refused(protection)
+        assert "register" in planned, planned
+
+        eventually(lambda: len(ledger.acknowledged) > 20)
+        records = disaster.go(StepName.REPORT)
+
+        handed_over = datetime.fromisoformat(disaster.journal(disaster.state().run)["opened"]["at"]).timestamp()
+        time.sleep(2)
+        late = [value for value, (_, at) in ledger.acknowledged.items() if at > handed_over]
+        assert not late, f"{len(late)} writes were acknowledged after the hand-over"
+        assert records[StepName.FENCE].facts["source_side"]["fenced"], records[StepName.FENCE].facts["source_side"]
+        assert protection.refuses_writes("east")
+
+        # Health fences what is missing of the fence by the register that decides.
+        lost = frozenset(sorted(plan.write_fence(protection.group))[:1]) | plan.group_freeze(protection.group)
+        with protection.cluster("east", "admin") as admin:
+            admin.acls.remove(lost)
+        watched = _look(protection)
+        assert lost <= outside_view.denies(protection, "east"), watched.sentences
+        assert "register" in "\n".join(watched.sentences), watched.sentences
+        assert "does not answer" not in "\n".join(watched.sentences), watched.sentences
+
+    _comes_back(disaster)
+    assert disaster.state().phase is Phase.STABLE, disaster.state()
+    with protection.clients() as clients:
+        reconcile_flows(protection.name, clients)
+    group.wait_equal()
+    group.foreign = {"east": others}
+    group.go(StepName.REPORT)
+    # Exactly what this project had added is lifted.
+    group.assert_at_rest("east")
+
+
+def test_a_roll_back_opens_it_again_while_its_register_is_unusable(
+    group: SwitchedGroup, kind: type[RegisterFault]
+) -> None:
+    protection, disaster = group.protection, Disaster.of(group)
+    others = _deny_of_others(protection)
+    disaster.look()
+    _look(protection)
+    request = disaster.request()
+    with kind(protection, "east").present():
+        disaster.go(StepName.FENCE, request)
+        assert protection.refuses_writes("east")
+        with protection.clients() as clients:
+            roll_back(request, clients)
+        assert protection.takes_writes("east")
+    eventually(lambda: _look(protection).outcome == "ok" or group.is_at_rest())
+    assert others <= outside_view.denies(protection, "east")
+
+
+def _deny_of_others(protection: Protection) -> frozenset[Acl]:
+    """Somebody else denies a principal that no application uses: that stays for ever."""
+    denied = frozenset(
+        {
+            Acl(
+                ResourceType.TOPIC,
+                f"{protection.name}.",
+                PatternType.PREFIXED,
+                "User:somebody",
+                AclOperation.WRITE,
+                AclPermission.DENY,
+            )
+        }
+    )
+    with protection.cluster("east", "admin") as admin:
+        admin.acls.add(denied)
+    return denied
+
+
+@contextmanager
+def _application_on_east(protection: Protection, ledger: Ledger) -> Iterator[None]:
+    settings = {"east": protection.lab.client_settings("east", rights.ORDERS_APP)}
+    application = WritingApplication("stays", ledger, protection.topic, cluster_now=lambda: "east", settings=settings)
+    application.start()
+    try:
+        yield
+    finally:
+        application.stop()
+
+
+def _refused(disaster: Disaster) -> str:
+    with disaster.group.protection.clients() as clients, pytest.raises(KafkaDrError) as refused:
+        run_step(StepName.GATHER_EVIDENCE, disaster.request(override=""), clients)
+    return str(refused.value)
+
+
+def _planned_refused(protection: Protection) -> str:
+    with protection.clients() as clients, pytest.raises(KafkaDrError) as refused:
+        run_step(StepName.PREFLIGHT, protection.request("planned"), clients)
+    return str(refused.value)
+
+
+def _look(protection: Protection) -> WatchResult:
+    with protection.clients() as clients:
+        return check_health(protection.name, clients)
+
+
+def _comes_back(disaster: Disaster) -> None:
+    """Wait until looks of health have given east's register what it missed."""
+    protection = disaster.group.protection
+
+    def whole() -> bool:
+        _look(protection)
+        with protection.clients() as clients:
+            added = clients.register("east").added_acls(protection.name, "east").current
+        return protection.state("east") == disaster.state() and plan.standby(protection.group) <= added
+
+    eventually(whole)
