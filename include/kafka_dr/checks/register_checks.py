@@ -95,8 +95,6 @@ def _of_topic(context: GroupContext, cluster: str, topic: str, *, is_needed: boo
         return False, ""
     if layout is None:
         return is_needed, f"{cluster} has no topic {topic}: run dr_adopt, which creates it"
-    if topic == REGISTER_TOPIC and (problem := context.clients.register(cluster).problem()):
-        return True, problem
     described = configs.describe([topic])
     if error := described.errors.get(topic):
         raise error

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from kafka_dr.checks import topic_identity
 from kafka_dr.checks.pattern_topics import topics_of_patterns
-from kafka_dr.checks.register_checks import register_topic, register_writers
+from kafka_dr.checks.register_checks import register_topic, register_writers, registers_usable
 from kafka_dr.clock import Clock
 from kafka_dr.errors import KafkaDrError, NeedsPerson
 from kafka_dr.fencing.required import old_cluster_is_closed
@@ -38,7 +39,7 @@ from kafka_dr.runs.at_rest import WatchResult
 from kafka_dr.runs.clients import Clients, wrong_cluster_id
 from kafka_dr.runs.group_context import GroupContext
 from kafka_dr.runs.record import first_few
-from kafka_dr.runs.register_guard import AsksFor, Unchanged
+from kafka_dr.runs.register_guard import AsksFor, RegisterGuard, Unchanged
 
 #: A check starts every minute, and two never run at the same time: all of it, fences first, has to end before that.
 CHECK_SECONDS = 45.0
@@ -263,6 +264,11 @@ def _of_new_topics(repair: FenceRepair) -> str:
     )
 
 
+def _same_topics(context: GroupContext, state: RegisterState, guard: RegisterGuard) -> Check:
+    topic_identity.learn_topics(context, state, guard)
+    return topic_identity.same_topics(context, state)
+
+
 def _foreign_records(context: GroupContext, cluster: str) -> Check:
     """Name records that others wrote to a register: every run is refused until they are removed."""
     found = context.clients.register(cluster).foreign(context.group.name)
@@ -291,9 +297,13 @@ def _other_checks(
         "the evidence": lambda: (check_evidence(context, state),),
         "the approvals": lambda: (check_break_glass(context, state, registers),),
     }
+    if state.phase is Phase.STABLE and {state.active, state.standby} <= registers.states.keys():
+        unchanged = guard_by_answering(context, registers, Unchanged(state))
+        questions["the ids of topics"] = lambda: (_same_topics(context, state, unchanged),)
     answering = registers.answering
     questions["who may write the register"] = lambda: (register_writers(context, answering),)
     questions["the topics that patterns match"] = lambda: topics_of_patterns(context, answering)
+    questions["the registers"] = lambda: (registers_usable(context, answering),)
     questions["the register's topic"] = lambda: (register_topic(context, answering),)
     if state.active in registers.states:
         questions[f"the state on {state.active}"] = lambda: (report_only.check_active(context, state),)

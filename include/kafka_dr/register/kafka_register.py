@@ -21,7 +21,7 @@ from typing import Any
 
 from kafka_dr.clock import Clock
 from kafka_dr.clusters import KafkaCluster, OffsetRange, TopicPartition
-from kafka_dr.clusters.errors import NotFound, WriterFenced
+from kafka_dr.clusters.errors import NotFound, StaleMetadata, WriterFenced
 from kafka_dr.clusters.shared_read import SharedRead
 from kafka_dr.clusters.writing import NewRecord, TransactionalWriter
 from kafka_dr.errors import OutcomeUnknown, Refused, TryAgain, Unanswered
@@ -334,8 +334,14 @@ class KafkaRegister:
             self._require_leader()
         try:
             return self._cluster.topics.high_watermarks([_PARTITION])[_PARTITION]
-        except TryAgain:
+        except TryAgain as error:
             self._require_leader()
+            if isinstance(error, StaleMetadata):
+                # Brokers answered. A new leader may lack replicas, and does not know what is committed before it has.
+                raise RegisterUnusable(
+                    f"the leader of the register of {self._cluster.name} cannot say what is committed: bring the "
+                    f"brokers up that hold replicas of {records.REGISTER_TOPIC}"
+                ) from error
             raise
 
     def _read_up_to_now(self) -> dict[bytes, bytes]:

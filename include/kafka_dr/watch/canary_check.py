@@ -14,6 +14,7 @@ from kafka_dr.replication import Flow, not_running
 from kafka_dr.runs.at_rest import WatchResult, at_rest
 from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.group_context import GroupContext
+from kafka_dr.watch.copied_topics import with_same_topics
 from kafka_dr.watch_results import WatchOutcome
 
 _OUTCOMES: dict[CanaryOutcome, WatchOutcome] = {CanaryOutcome.ON_TIME: "ok", CanaryOutcome.UNKNOWN: "unknown"}
@@ -42,7 +43,8 @@ def watch_canary(group: str, clients: Clients) -> WatchResult:
         )
     found = canary_result(group, report)
     why = () if found.outcome == "ok" else _of_the_flow(context, Flow(group, state.active, state.standby))
-    return WatchResult(group, found.outcome, (*found.sentences, *why, _last_look(seen)), found.facts)
+    result = WatchResult(group, found.outcome, (*found.sentences, *why, _last_look(seen)), found.facts)
+    return with_same_topics(context, state, result)
 
 
 def canary_result(group: str, report: CanaryReport) -> WatchResult:

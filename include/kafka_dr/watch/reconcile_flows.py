@@ -18,6 +18,7 @@ from kafka_dr.runs.group_context import GroupContext
 from kafka_dr.runs.record import first_few
 from kafka_dr.runs.register_guard import RegisterGuard, Unchanged
 from kafka_dr.waiting import wait_until
+from kafka_dr.watch.copied_topics import with_same_topics
 from kafka_dr.watch.flow_plan import FlowAction, FlowChange, ObservedFlow, plan_flows
 from kafka_dr.watch_results import WatchOutcome
 
@@ -66,7 +67,8 @@ def reconcile_flows(group: str, clients: Clients) -> WatchResult:
         return WatchResult(group, "failed", tuple(said))
     moving = _progress(context, state, patience=_START_SECONDS if planned.acts else 0.0)
     outcome = "failed" if left_out.filled else _OUTCOMES[moving.verdict]
-    return WatchResult(group, outcome, (*said, f"{_wanted(state)} {moving.verdict}: {moving.detail}"))
+    found = WatchResult(group, outcome, (*said, f"{_wanted(state)} {moving.verdict}: {moving.detail}"))
+    return with_same_topics(context, state, found)
 
 
 def _wanted(state: RegisterState) -> Flow:

@@ -97,7 +97,9 @@ def test_a_roll_back_opens_it_again_while_its_register_is_unusable(
         with protection.clients() as clients:
             roll_back(request, clients)
         assert protection.takes_writes("east")
-    eventually(lambda: _look(protection).outcome == "ok" or group.is_at_rest())
+    group.wait_answering()
+    _look(protection)
+    assert group.is_at_rest()
     assert others <= outside_view.denies(protection, "east")
 
 

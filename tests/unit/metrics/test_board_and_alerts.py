@@ -39,6 +39,8 @@ SHARED = {
     "*does not exist, so nothing … is copied*",
     "*refuses the writes of … for … s*",
     "*has made no progress for … s*",
+    "*could not fence, is fenced now*",
+    "*has no DENY of a standby, and its register has no record that could be read*",
 }
 
 

@@ -15,6 +15,7 @@ from kafka_dr.checks import (
     pattern_topics,
     positions_topic,
     register_checks,
+    topic_identity,
 )
 from kafka_dr.checks.audit_checks import audit_check
 from kafka_dr.checks.authorizers import authorizer_of, not_by_acls
@@ -234,6 +235,7 @@ _QUESTIONS: tuple[tuple[str, Question], ...] = (
         lambda run: pattern_topics.topics_of_patterns(run, (run.source, run.target), seen=run.read_cache, dated=True),
     ),
     ("topics_have_leaders", _topics_have_leaders),
+    (topic_identity.NAME, lambda run: topic_identity.same_topics(run, run.record())),
     ("writers_declared", _writers_declared),
     (undeclared_readers.NAME, lambda run: undeclared_readers.readers_declared(run, (run.source, run.target))),
     (

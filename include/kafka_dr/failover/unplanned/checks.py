@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from kafka_dr.approvals import decision
-from kafka_dr.checks import authorizers, input_checks, pattern_topics, register_checks
+from kafka_dr.checks import authorizers, input_checks, pattern_topics, register_checks, topic_identity
 from kafka_dr.checks.cluster_checks import (
     active_side,
     foreign_denies_remain,
@@ -166,6 +166,19 @@ def _topics_on_target(run: Run) -> Check:
     return Check.that("topics_on_target", not wrong, detail)
 
 
+def _same_topics_on_target(run: Run) -> Check:
+    """Return whether the target still has the topics that were copied; of the source nothing can be asked.
+
+    A topic that was deleted there and created again lacks records, and the approver has to know.
+    """
+    found = topic_identity.same_topics(run, run.record(), keeps=run.target, ask=run.target)
+    if found.outcome == "failed" and run.request.override:
+        return replace(found, outcome="overridden", facts={"override": run.request.override})
+    if found.outcome == "failed":
+        return replace(found, detail=f"{found.detail}. To give those records up, trigger a new run with an override")
+    return found
+
+
 def _target_can_be_opened(run: Run) -> Check:
     denies = plan.work_denies(run.group) & run.rules_in_force(run.target)
     foreign = denies - run.clients.register(run.target).added_acls(run.group.name, run.target).current
@@ -235,6 +248,7 @@ _QUESTIONS: Mapping[str, Callable[[Run], Check]] = {
     "right_target": lambda run: right_clusters(run, (run.target,), name="right_target"),
     authorizers.NAME: lambda run: authorizers.authorizer_is_kafkas(run, run.target),
     "topics_on_target": _topics_on_target,
+    topic_identity.NAME: _same_topics_on_target,
     "target_refuses": target_refuses,
     "target_can_be_opened": _target_can_be_opened,
     "no_live_members_on_target": no_live_members,

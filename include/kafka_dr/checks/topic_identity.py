@@ -1,0 +1,161 @@
+"""Whether the topics of a flow are still the ones that it copies: a topic that was created again has another id.
+
+A flow passes over such a change. On the standby it never copies again what was deleted there, and on the active cluster
+its offsets belong to another log. Neither shows in lag or in canaries.
+
+``dr_health`` journals the id of each topic on both clusters when it first sees it, since the newest flow began. The
+seed of the flow knows the ids on its source. From then on each look compares.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any
+
+from kafka_dr.named_rows import ID_OF_A_TOPIC, by_name, rows_of
+from kafka_dr.outcomes import Check
+from kafka_dr.register import Phase, RegisterState
+from kafka_dr.register.flow_seed import FlowSeed, newest_seed
+from kafka_dr.runs.group_context import GroupContext
+from kafka_dr.runs.record import first_few
+from kafka_dr.runs.register_guard import RegisterGuard
+
+NAME = "same_topics"
+#: The ids are journaled under this name instead of a run's.
+JOURNAL = "topic_ids"
+_MOST_NAMED = 3
+_SINCE = {"named": "topic", "holding": "since"}
+
+#: Of each cluster, the topics by name.
+Ids = Mapping[str, Mapping[str, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class TopicIds:
+    """The topics of a flow as they were first seen since it began.
+
+    :param epoch: of the flow's seed
+    :param ids: by cluster and topic
+    :param changed: when another id was first seen, ISO 8601, UTC; by cluster and topic
+    """
+
+    epoch: int
+    ids: Ids = field(default_factory=dict)
+    changed: Ids = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, seed: FlowSeed, fact: Mapping[str, Any] | None) -> TopicIds:
+        """Read what was journaled; what was journaled of an earlier flow does not count.
+
+        :param fact: ``None`` if nothing was
+        """
+        known: dict[str, dict[str, str]] = {seed.source: dict(seed.topic_ids or {}), seed.target: {}}
+        if fact is None or int(fact["epoch"]) != seed.epoch:
+            return cls(seed.epoch, known)
+        for row in fact["clusters"]:
+            known.setdefault(row["cluster"], {}).update(by_name(row["topics"], **ID_OF_A_TOPIC))
+        changed = {row["cluster"]: by_name(row["changed"], **_SINCE) for row in fact["clusters"] if row["changed"]}
+        return cls(seed.epoch, known, changed)
+
+    def fact(self) -> dict[str, Any]:
+        """Return what is journaled."""
+        rows = [
+            {
+                "cluster": cluster,
+                "topics": rows_of(topics, **ID_OF_A_TOPIC),
+                "changed": rows_of(self.changed.get(cluster, {}), **_SINCE),
+            }
+            for cluster, topics in sorted(self.ids.items())
+        ]
+        return {"epoch": self.epoch, "clusters": rows}
+
+    def others(self, now: Ids) -> dict[str, list[str]]:
+        """Return the topics that have another id now, by cluster."""
+        found = {
+            cluster: sorted(name for name, each in topics.items() if self.ids.get(cluster, {}).get(name, each) != each)
+            for cluster, topics in now.items()
+        }
+        return {cluster: names for cluster, names in found.items() if names}
+
+    def learning(self, now: Ids, *, at: datetime) -> TopicIds:
+        """Return what is known after a look: new topics with their ids, and since when others have another one."""
+        seen = at.isoformat(timespec="seconds")
+        ids = {cluster: {**topics, **self.ids.get(cluster, {})} for cluster, topics in now.items()}
+        changed = {
+            cluster: {**dict.fromkeys(names, seen), **self.changed.get(cluster, {})}
+            for cluster, names in self.others(now).items()
+        }
+        return replace(self, ids={**self.ids, **ids}, changed={**self.changed, **changed})
+
+
+def same_topics(context: GroupContext, state: RegisterState, *, keeps: str | None = None, ask: str = "both") -> Check:
+    """Return whether the topics of the group's flow are the ones that it has copied.
+
+    :param keeps: the cluster whose register is asked; the active one where ``None``
+    :param ask: the one cluster whose topics are looked at; both of them otherwise
+    """
+    seed, known = _known(context, state, keeps or state.active)
+    if seed is None:
+        return Check(NAME, "ok", f"no flow of {state.group} has begun")
+    clusters = (seed.source, seed.target) if ask == "both" else (ask,)
+    return judged(known, seed, {name: context.topic_ids(name) for name in clusters})
+
+
+def judged(known: TopicIds, seed: FlowSeed, now: Ids) -> Check:
+    """Return what the ids of this moment mean. Pure."""
+    others = known.others(now)
+    if not others:
+        count = sum(map(len, now.values()))
+        return Check(NAME, "ok", f"{count} topics on {' and '.join(now)} are the same since the flow began")
+    return Check(NAME, "failed", "; ".join(_said(known, seed, name, topics) for name, topics in others.items()))
+
+
+def _said(known: TopicIds, seed: FlowSeed, cluster: str, topics: list[str]) -> str:
+    since = known.changed.get(cluster, {})
+    named = ", ".join(
+        first_few(
+            [f"{name} (since {since[name][:16].replace('T', ' ')} UTC)" if name in since else name for name in topics],
+            _MOST_NAMED,
+        )
+    )
+    what = (
+        f"it lacks what was copied before, and the flow from {seed.source} does not copy that again"
+        if cluster == seed.target
+        else f"what {seed.target} holds of it is of the deleted topic, and so are the offsets of the flow"
+    )
+    return (
+        f"{named} on {cluster} is another topic than the one that was copied, because somebody deleted it: {what}. "
+        "Find out who did that. To copy it from its start, release the group with dr_un_adopt, delete its topics on "
+        f"{seed.target}, and adopt it again with dr_adopt"
+    )
+
+
+def learn_topics(context: GroupContext, state: RegisterState, guard: RegisterGuard) -> None:
+    """Journal the topics that are new, and since when others have another id, on both clusters.
+
+    :param guard: asked right before the registers are written
+    :raises KafkaDrError: a cluster does not answer, or the active one's register takes no record
+    """
+    if state.phase is not Phase.STABLE:
+        return
+    seed, known = _known(context, state, state.active)
+    if seed is None or (seed.source, seed.target) != (state.active, state.standby):
+        return
+    now = {name: context.topic_ids(name) for name in (seed.source, seed.target)}
+    learned = known.learning(now, at=context.clock.now())
+    fact = learned.fact()
+    for cluster in (state.active, state.standby):
+        register = context.clients.register(cluster)
+        if register.facts(state.group, JOURNAL).get(JOURNAL) != fact:
+            guard.require()
+            register.write_fact(state.group, JOURNAL, JOURNAL, fact)
+
+
+def _known(context: GroupContext, state: RegisterState, keeps: str) -> tuple[FlowSeed | None, TopicIds]:
+    history = context.clients.register(keeps).history(state.group)
+    seed = newest_seed(history, state)
+    if seed is None:
+        return None, TopicIds(0)
+    return seed, TopicIds.of(seed, history.get(JOURNAL, {}).get(JOURNAL))

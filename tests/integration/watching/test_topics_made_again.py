@@ -1,0 +1,65 @@
+"""A topic that somebody deletes and creates again: a running flow says nothing of it, so each look compares the ids."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafka_dr.errors import KafkaDrError
+from kafka_dr.failover.runner import run_step
+from kafka_dr.health.health_check import check_health
+from kafka_dr.runs.at_rest import WatchResult
+from kafka_dr.runs.request import StepName
+from kafka_dr.watch.canary_check import watch_canary
+from kafka_dr.watch.reconcile_flows import reconcile_flows
+from support.disaster import Disaster
+from support.protection import Protection
+from support.switched_group import SwitchedGroup
+from support.waiting import eventually
+
+pytestmark = pytest.mark.kafka
+
+
+@pytest.mark.parametrize("cluster", ["east", "west"])
+def test_each_look_and_each_question_says_that_it_is_another_topic(protection: Protection, cluster: str) -> None:
+    protection.adopt()
+    protection.produce("east", 60)
+    protection.wait_copied()
+    assert "another topic" not in _said(_health(protection))
+
+    with protection.cluster(cluster, "admin") as admin:
+        admin.topics.delete([protection.topic])
+        eventually(lambda: protection.topic not in admin.topics.names())
+        admin.topics.create(protection.topic, partitions=protection.partitions, replication_factor=1, config={})
+        eventually(lambda: protection.topic in admin.topics.names())
+
+    expected = f"on {cluster} is another topic than the one that was copied"
+    looked = _health(protection)
+    assert looked.outcome == "failed"
+    assert expected in _said(looked)
+    with protection.clients() as clients:
+        flows, canary = reconcile_flows(protection.name, clients), watch_canary(protection.name, clients)
+    for found in (flows, canary):
+        assert found.outcome == "failed"
+        assert expected in found.sentences[0], found.sentences
+        assert "(since " in found.sentences[0]
+    assert expected in _refused(protection, StepName.PREFLIGHT)
+    if cluster == "west":
+        unplanned = Disaster.of(SwitchedGroup(protection)).request(override="")
+        with protection.clients() as clients, pytest.raises(KafkaDrError) as refused:
+            run_step(StepName.GATHER_EVIDENCE, unplanned, clients)
+        assert expected in str(refused.value)
+
+
+def _refused(protection: Protection, step: StepName) -> str:
+    with protection.clients() as clients, pytest.raises(KafkaDrError) as refused:
+        run_step(step, protection.request("planned"), clients)
+    return str(refused.value)
+
+
+def _health(protection: Protection) -> WatchResult:
+    with protection.clients() as clients:
+        return check_health(protection.name, clients)
+
+
+def _said(watched: WatchResult) -> str:
+    return "\n".join(watched.sentences)
