@@ -6,11 +6,10 @@ project may lift. What a run could only record in the copy is written to the clu
 
 from __future__ import annotations
 
-from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from itertools import permutations
 
-from kafka_dr.errors import KafkaDrError
 from kafka_dr.health.registers import RegisterAnswers, guard_by_answering
 from kafka_dr.register import RegisterState
 from kafka_dr.register.added_acls import AddedAcls
@@ -24,17 +23,14 @@ def settle_copies(context: GroupContext, state: RegisterState, registers: Regist
 
     What does not succeed is done by the next look; another check says what is wrong with a register.
 
-    :param seconds: the timeout of each cluster
+    :param seconds: the timeout
     """
     if state.is_held or not state.is_adopted:
         return
-    for cluster, other in permutations(registers.states, 2):
-        with suppress(KafkaDrError):
-            background.ask(
-                f"the record of {cluster}",
-                lambda cluster=cluster, other=other: _settle(context, state, registers, cluster, other),  # type: ignore[misc]
-                seconds=seconds,
-            )
+    pairs = permutations(registers.states, 2)
+    background.answers_within(
+        {pair: partial(_settle, context, state, registers, *pair) for pair in pairs}, seconds=seconds
+    )
 
 
 def _settle(context: GroupContext, state: RegisterState, registers: RegisterAnswers, cluster: str, other: str) -> None:

@@ -236,7 +236,7 @@ def _checks_of(repair: FenceRepair, state: RegisterState) -> list[Check]:
     elif repair.new_topics:
         # Not counted as added: that figure is of DENYs that somebody removed, and wakes people up.
         checks.append(Check("fence", "excused", _of_new_topics(repair)))
-    elif repair.added and state.phase is Phase.UNFENCED and not repair.lost:
+    elif repair.added and not repair.lost and state.phase is Phase.UNFENCED and repair.cluster == state.standby:
         said = (
             f"{repair.cluster}, which run {state.run} could not fence, is fenced now: {repair.added} DENYs were added"
         )

@@ -65,6 +65,7 @@ def test_lag_alone_is_a_reason_for_the_planned_failover_where_it_is_over_its_thr
 @pytest.mark.parametrize("outcome", ["failed", "unknown"])
 @pytest.mark.parametrize("needed", ["register", "partitions"])
 def test_the_planned_failover_is_named_only_if_it_can_work(needed: str, outcome: Outcome) -> None:
+    good: dict[str, Outcome] = {needed: "ok"}
     spec = DisasterSpec(down_when=("unreachable",))
     late = Probe("lag", "failed", "10 records wait", facts={"over_threshold": True})
     found = judge("east", [*probes("ok", **{needed: outcome}), late], spec)
@@ -72,4 +73,4 @@ def test_the_planned_failover_is_named_only_if_it_can_work(needed: str, outcome:
     assert "dr_planned_failover" not in found.sentence
     assert f"{needed} {outcome}. That alone is no disaster, but no planned failover is possible" in found.sentence
     assert "override with a reason" in found.sentence
-    assert "dr_planned_failover" in judge("east", probes("ok", **{needed: "ok"}), spec).sentence
+    assert "dr_planned_failover" in judge("east", probes("ok", **good), spec).sentence
