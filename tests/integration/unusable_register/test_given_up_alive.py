@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from datetime import datetime
 
 import pytest
+from integration.health.conftest import GivenUp
 
 from kafka_dr.clusters import Acl, AclOperation, AclPermission, PatternType, ResourceType
 from kafka_dr.errors import KafkaDrError
@@ -101,6 +102,25 @@ def test_a_roll_back_opens_it_again_while_its_register_is_unusable(
     _look(protection)
     assert group.is_at_rest()
     assert others <= outside_view.denies(protection, "east")
+
+
+def test_health_fences_it_by_the_register_that_decides_if_a_failover_left_it_open(
+    group: SwitchedGroup, kind: type[RegisterFault]
+) -> None:
+    protection = group.protection
+    left = GivenUp.give_up(group).state
+    assert protection.takes_writes("east")
+    with kind(protection, "east").present():
+        watched = _look(protection)
+        said = "\n".join(watched.sentences)
+        assert protection.refuses_writes("east"), said
+        assert f"east, which run {left.run} could not fence, is fenced now" in said, said
+        assert "who removed" not in said, said
+        assert "east is back and fenced" in said, said
+        found = protection.state("west")
+        assert found is not None
+        assert found.phase is Phase.DIVERGED
+    _comes_back(Disaster(group, "east"))
 
 
 def _deny_of_others(protection: Protection) -> frozenset[Acl]:
