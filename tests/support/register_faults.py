@@ -12,7 +12,7 @@ from kafka import TopicPartition
 from kafka_dr.adoption.adopt import adopt
 from kafka_dr.register import REGISTER_TOPIC
 from support.protection import Protection
-from support.waiting import eventually
+from support.waiting import eventually, settled
 
 _SECONDS = 30.0
 
@@ -56,8 +56,8 @@ class RegisterFault(ABC):
 
     def _start_second_broker(self) -> None:
         self.protection.lab.restart(f"{self.cluster}-broker-2")
-        with self._admin() as admin:
-            eventually(lambda: -1 not in self._leaders(admin), seconds=_SECONDS)
+        with self.protection.cluster(self.cluster, "admin") as admin:
+            settled(admin, (1, 2))
 
     def _admin(self) -> AdminClient:
         return AdminClient({**self.protection.lab.client_settings(self.cluster, "admin"), "log_level": 0})
