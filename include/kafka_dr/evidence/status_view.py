@@ -225,9 +225,7 @@ def _open_runs(
             continue
         asked, shown = links.question(found.dag_id, found.run), links.evidence(found.group, found.run)
         step = running.get((found.group, found.run))
-        yield open_run_line(
-            found, steps, now, run_href=asked, evidence_href=shown, running=step, reader=reader
-        )
+        yield open_run_line(found, steps, now, run_href=asked, evidence_href=shown, running=step, reader=reader)
     known = {(found.group, found.run) for found, _ in opened.runs}
     for step, steps in opened.running:
         if (step.group, step.run) in known or is_over(step.group, step.run, step.began_at):

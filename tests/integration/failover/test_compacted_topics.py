@@ -31,7 +31,7 @@ _KEYS = 10
 
 
 @dataclass
-class Table:
+class CompactedTable:
     """A compacted topic of a group: records of few keys, numbered in the order in which they were acknowledged.
 
     :param cleaned: the cluster whose cleaner works
@@ -100,7 +100,7 @@ def test_a_compacted_topic_moves_whatever_one_cleaner_has_removed_before_each_lo
     protection: Protection, cleaned: str
 ) -> None:
     protection.create()
-    table = Table(protection, cleaned)
+    table = CompactedTable(protection, cleaned)
     table.create()
     protection.adopt()
     group = SwitchedGroup(protection)

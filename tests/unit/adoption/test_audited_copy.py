@@ -150,7 +150,7 @@ def test_an_audit_of_this_projects_own_flow_says_nothing_about_the_existing_one(
 
 def test_a_report_that_is_elsewhere_or_gone_is_refused(tmp_path: Path) -> None:
     filed(tmp_path, report(), at="somewhere")
-    with pytest.raises(Refused, match="is not where dr_adopt and dr_checksum_audit keep it"):
+    with pytest.raises(Refused, match="where nobody looks for it"):
         audited_copy(tmp_path, FLOW)
 
 
