@@ -18,6 +18,8 @@ from kafka_dr.clock import SystemClock
 from kafka_dr.http_endpoint import HttpEndpoint
 from kafka_dr.replication import ConnectClient
 
+#: What a task fails with: what it was doing, and the cause of it.
+TRACE = "a.ConnectException: Failed to send\n\tat b\nCaused by: c.RecordTooLargeException: 18 MB\n\tat d"
 _STATES = {"stop": "STOPPED", "pause": "PAUSED", "resume": "RUNNING"}
 
 
@@ -64,7 +66,7 @@ class ConnectApi:
         if self.states[name] == "STOPPED":
             return []
         state = "FAILED" if name in self.failed else self.states[name]
-        return [{"id": 0, "state": state, "worker_id": "w"}]
+        return [{"id": 0, "state": state, "worker_id": "w", **({"trace": TRACE} if state == "FAILED" else {})}]
 
     def _status(self, name: str) -> dict[str, Any]:
         connector = {"state": self.states[name], "worker_id": "w"}

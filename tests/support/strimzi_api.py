@@ -15,6 +15,8 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+from support.connect_api import TRACE
+
 TOKEN = "token-of-a-service-account"
 _CONNECTOR_KEYS = {"tasksMax", "pause", "config", "state", "autoRestart", "listOffsets", "alterOffsets", "version"}
 _MIRROR_KEYS = {
@@ -86,7 +88,8 @@ class StrimziApi:
         if state == "STOPPED":
             self.failed.discard(name)
         task = "FAILED" if state == "RUNNING" and name in self.failing | self.failed else state
-        tasks = [] if state == "STOPPED" else [{"id": n, "state": task} for n in range(spec.get("tasksMax", 1))]
+        shown = {"state": task, **({"trace": TRACE} if task == "FAILED" else {})}
+        tasks = [] if state == "STOPPED" else [{"id": n, **shown} for n in range(spec.get("tasksMax", 1))]
         return {"name": name, "type": "source", "connector": {"state": state, "worker_id": "w"}, "tasks": tasks}
 
     def _connectors(self) -> dict[str, dict[str, Any]]:

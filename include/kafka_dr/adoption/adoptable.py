@@ -158,7 +158,7 @@ def flow_back_is_still(context: GroupContext, state: RegisterState) -> Check:
     """Return whether no connector of this project copies from the standby to the active cluster."""
     back = Flow(context.group.name, state.standby, state.active)
     found = context.clients.replicator(back).status()
-    detail = f"{back.connector} is {found.state}"
+    detail = f"{back.connector} is {found}"
     if not found.at_rest:
         detail += (
             f", expected stopped: it copies records from {state.standby} to {state.active}. Correct initial_active, or "

@@ -180,7 +180,7 @@ def _route(context: GroupContext, state: RegisterState | None) -> Check:
 
 def _flow(context: GroupContext, flow: Flow) -> Check:
     status = context.clients.replicator(flow).status()
-    return Check(flow.connector, "ok", f"{status.state} {status.detail}".rstrip(), {"state": status.state})
+    return Check(flow.connector, "ok", str(status), {"state": status.state})
 
 
 def _journal(context: GroupContext, state: RegisterState | None) -> Check:

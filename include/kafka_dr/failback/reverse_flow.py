@@ -63,8 +63,8 @@ def prove(run: Run) -> Sequence[Check]:
     denied = run.denies_present(run.source, plan.flow_fence(run.group))
     refused = run.writes_refused(run.source, by="replicator") if denied.passes else denied
     return (
-        Check.that("reverse_flow", status.state == "running", f"{run.flow.connector} is {status.state}"),
-        Check.that("no_loop", other.at_rest, f"{run.flow.reverse.connector} is {other.state}"),
+        Check.that("reverse_flow", status.state == "running", f"{run.flow.connector} is {status}"),
+        Check.that("no_loop", other.at_rest, f"{run.flow.reverse.connector} is {other}"),
         refused.named("replicator_refused"),
         run.writes_refused(run.target).named("old_side_refuses"),
     )

@@ -199,4 +199,4 @@ def _flow_runs(run: Run, state: RegisterState) -> Check:
         status = run.clients.replicator(_flow(run, state)).wait_running(run.group.timing.protect_wait_seconds)
     except KafkaDrError as error:
         return Check("flow_runs", "unknown", f"{connector} was not seen running, and dr_flows resumes it: {error}")
-    return Check.that("flow_runs", status.state == "running", f"{connector} is {status.state}")
+    return Check.that("flow_runs", status.state == "running", f"{connector} is {status}")

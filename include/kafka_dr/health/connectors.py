@@ -39,12 +39,12 @@ def _check(context: GroupContext, flow: Flow, state: RegisterState, registers: R
         return _stop(context, flow, status, guard_by_answering(context, registers, stopped))
     if must_run(state, flow) and status.state != "running":
         return Check("flow", "failed", not_running(flow, status))
-    return Check("flow", "ok", f"{flow.connector} is {status.state}")
+    return Check("flow", "ok", f"{flow.connector} is {status}")
 
 
 def _stop(context: GroupContext, flow: Flow, status: FlowStatus, guard: RegisterGuard) -> Check:
     replicator = context.clients.replicator(flow)
-    found = f"{flow.connector} was {status.state}, but the register forbids this direction"
+    found = f"{flow.connector} was {status}, but the register forbids this direction"
     guard.require()
     replicator.stop()
     try:

@@ -192,8 +192,9 @@ class ConnectClient:
         )
         if not status.need_not_be_waited_for(state):
             tasks = ", ".join(f"{task.number} {task.state}" for task in status.tasks) or "none"
+            why = f" ({status.failure})" if status.failure else ""
             raise TryAgain(
-                f"{name} is {status.state} (tasks: {tasks}) after {deadline_seconds:g} s, expected {state}: "
+                f"{name} is {status.state} (tasks: {tasks}) after {deadline_seconds:g} s, expected {state}{why}: "
                 "look at the Connect worker's log"
             )
         return status

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, cast
@@ -10,13 +11,15 @@ from typing import Any, Literal, cast
 #: not report a state.
 ConnectorState = Literal["absent", "stopped", "running", "failed", "paused", "unassigned", "restarting", "unknown"]
 _STATES = ("stopped", "running", "failed", "paused", "unassigned", "restarting")
+#: In a trace of Java: where a cause begins, where a message ends, and the package of an exception.
+_CAUSE, _FRAMES, _PACKAGE = re.compile(r"^Caused by: ", re.MULTILINE), "\n\t", re.compile(r"^(?:[a-z]\w*\.)+(?=[A-Z])")
 
 
 @dataclass(frozen=True, slots=True)
 class TaskStatus:
     """One task of a connector.
 
-    :param trace: the first line of what it failed with; empty otherwise
+    :param trace: what it failed with, the innermost cause first; empty otherwise
     """
 
     number: int
@@ -54,6 +57,19 @@ class ConnectorStatus:
             return "unassigned"
         return self.state
 
+    @property
+    def failure(self) -> str:
+        """What connector and tasks failed with, in one line; tasks with the same cause are named together."""
+        tasks: dict[str, list[str]] = {}
+        for task in self.tasks:
+            tasks.setdefault(task.trace, []).append(str(task.number))
+        said = [
+            f"{'task' if len(numbers) == 1 else 'tasks'} {', '.join(numbers)}: {trace}"
+            for trace, numbers in tasks.items()
+            if trace
+        ]
+        return "; ".join(filter(None, (self.trace, *said)))
+
     def need_not_be_waited_for(self, wanted: ConnectorState) -> bool:
         """Whether it has settled in a state, or will not do so.
 
@@ -70,5 +86,11 @@ def state_in(said: Mapping[str, Any]) -> ConnectorState:
 
 
 def failure_in(said: Mapping[str, Any]) -> str:
-    """Return the first line of what a connector or a task failed with; empty if it did not."""
-    return str(said.get("trace") or "").partition("\n")[0]
+    """Return what a connector or a task failed with, in one line; empty if it did not.
+
+    Connect's trace begins with what the worker was doing and ends with why that failed. The reason comes first here.
+    """
+    trace = str(said.get("trace") or "").replace("\r", "")
+    messages = [" ".join(each.partition(_FRAMES)[0].split()) for each in _CAUSE.split(trace)]
+    doing, *_, cause = (_PACKAGE.sub("", each) for each in (messages[0], *messages))
+    return cause if cause == doing else f"{cause} ({doing})"

@@ -20,12 +20,15 @@ class FlowStatus:
 
     :param state: of connector and tasks together: ``stopped`` only without tasks, ``running`` only when all run
     :param tasks: how many tasks there are
-    :param detail: what a failed one failed with; empty otherwise
+    :param detail: what a failed one failed with, the innermost cause first; empty otherwise
     """
 
     state: FlowState
     tasks: int
     detail: str
+
+    def __str__(self) -> str:
+        return ": ".join(filter(None, (self.state, self.detail)))
 
     @property
     def at_rest(self) -> bool:
@@ -41,15 +44,13 @@ def not_running(flow: Flow, status: FlowStatus) -> str:
             f"{flow.target}. That is so after an adoption until dr_flows has run: trigger dr_flows, or wait for its "
             "next run, within 5 minutes if it is not paused. If the flow ran before, find out who deleted the connector"
         )
-    seen = f"{flow.connector} is {status.state} {status.detail}".rstrip()
-    return f"{seen}, but {flow.source} is active, so it has to run: see dr_flows"
+    return f"{flow.connector} has to run, because {flow.source} is active: see dr_flows. It is {status}"
 
 
 def flow_status(found: ConnectorStatus) -> FlowStatus:
     """Return what a flow is doing, from the state of its connector."""
     state: FlowState = "unassigned" if found.settled == "restarting" else found.settled
-    traces = [found.trace, *(f"task {task.number}: {task.trace}" for task in found.tasks if task.trace)]
-    return FlowStatus(state, len(found.tasks), "; ".join(filter(None, traces)))
+    return FlowStatus(state, len(found.tasks), found.failure)
 
 
 @dataclass(frozen=True, slots=True)

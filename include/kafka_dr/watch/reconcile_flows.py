@@ -188,7 +188,7 @@ def _progress(context: GroupContext, state: RegisterState, *, patience: float) -
         )
         status = replicator.status()
         if status.state != "running":
-            verdict = Moving("stuck", f"{replicator.flow.connector} is {status.state} {status.detail}".rstrip())
+            verdict = Moving("stuck", f"{replicator.flow.connector} is {status}")
         return with_held_back(verdict, held, clock.now(), limit=context.group.thresholds.max_lag_seconds)
 
     return wait_until(

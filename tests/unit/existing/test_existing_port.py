@@ -26,7 +26,7 @@ def test_a_status_is_journaled_and_read_back() -> None:
     was = ExistingStatus((PartStatus("a", "running"), PartStatus("b", "failed", "no rights")))
 
     assert stored_status(was.to_json()) == was
-    assert str(was) == "a is running, b is failed no rights"
+    assert str(was) == "a is running, b is failed: no rights"
     assert was.state_of("c") == "unknown"
 
 

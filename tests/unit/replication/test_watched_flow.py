@@ -51,7 +51,40 @@ def test_what_connector_and_tasks_last_said_is_the_state(newest: dict[bytes, byt
     assert flow_status(connector_status(NAME, newest)).state == state
 
 
-def test_what_a_task_failed_with_is_shown_in_one_line() -> None:
-    newest = connector("RUNNING") | task(10, "FAILED", "Denied\n\tat line 7") | task(9, "RUNNING")
+#: As Connect keeps it of a task whose copy the target's topic refused, with fewer frames.
+REJECTED = """org.apache.kafka.connect.errors.ConnectException: Failed to flush offsets and/or records for task {task}
+\tat org.apache.kafka.connect.runtime.ExactlyOnceWorkerSourceTask.lambda$commitTransaction$3(Worker.java:379)
+\tSuppressed: java.lang.IllegalStateException: closed
+\t\tat org.apache.kafka.common.network.Selector.close(Selector.java:1)
+\tCaused by: java.io.IOException: of what was suppressed
+Caused by: org.apache.kafka.common.KafkaException: Failing batch
+since transaction was aborted
+\tat org.apache.kafka.clients.producer.internals.Sender.run(Sender.java:1)
+\t... 6 more
+Caused by: org.apache.kafka.common.InvalidRecordException: Compacted topic cannot accept message without key
+\t... 8 more
+"""
+CAUSE = "InvalidRecordException: Compacted topic cannot accept message without key"
+
+
+@pytest.mark.parametrize(
+    ("trace", "said"),
+    [
+        ("Denied\n\tat line 7", "Denied"),
+        (REJECTED.format(task="a"), f"{CAUSE} (ConnectException: Failed to flush offsets and/or records for task a)"),
+        (REJECTED.format(task="a").replace("\n", "\r\n"), f"{CAUSE} (ConnectException: Failed to flush offsets and/or"),
+        ("a.b.Outer\n\tat c\nCaused by: d.Inner$Kind: two\nlines\n\tat e", "Inner$Kind: two lines (Outer)"),
+    ],
+)
+def test_what_a_task_failed_with_is_shown_in_one_line_with_the_innermost_cause_first(trace: str, said: str) -> None:
+    newest = connector("RUNNING") | task(10, "FAILED", trace) | task(9, "RUNNING")
     found = flow_status(connector_status(NAME, newest))
-    assert (found.tasks, found.detail) == (2, "task 10: Denied")
+    assert found.tasks == 2
+    assert str(found).startswith(f"failed: task 10: {said}")
+    assert "\n" not in found.detail
+
+
+def test_tasks_that_failed_with_the_same_cause_are_named_together_after_the_connector() -> None:
+    newest = said(f"status-connector-{NAME}", "FAILED", "Refused\n\tat x")
+    newest |= task(1, "FAILED", "Denied\n\tat y") | task(10, "FAILED", "Denied\n\tat z") | task(2, "FAILED", "Full")
+    assert flow_status(connector_status(NAME, newest)).detail == "Refused; tasks 1, 10: Denied; task 2: Full"

@@ -59,7 +59,7 @@ def prove(run: Run) -> Sequence[Check]:
     )
     said = f"{run.flow.connector} was seeded for epoch {found.seed_epoch}, expected {seed.epoch}"
     return (
-        Check.that("flow_runs", status.state == "running", f"{run.flow.connector} is {status.state} {status.detail}"),
+        Check.that("flow_runs", status.state == "running", f"{run.flow.connector} is {status}"),
         Check.that("flow_was_seeded", found.seed_epoch == seed.epoch, said),
         Check("flow_moves", "ok" if moving.verdict in ("moves", "idle") else "failed", moving.detail),
     )

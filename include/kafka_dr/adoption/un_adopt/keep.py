@@ -63,7 +63,7 @@ def _go(run: Run, attempt: Attempt) -> tuple[StepOutcome, str]:
     status = replicator.wait_running(run.group.timing.protect_wait_seconds)
     attempt.facts = {"epoch": state.epoch}
     attempt.proofs = (
-        Check.that("flow_runs", status.state == "running", f"{run.flow.connector} is {status.state}"),
+        Check.that("flow_runs", status.state == "running", f"{run.flow.connector} is {status}"),
         run.writes_refused(state.standby).named("standby_refuses"),
     )
     said = f"{run.group.name} is still adopted (epoch {state.epoch}), and no run holds it"

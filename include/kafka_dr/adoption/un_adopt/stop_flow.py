@@ -44,7 +44,7 @@ def act(run: Run) -> Mapping[str, Any]:
 def prove(run: Run) -> Sequence[Check]:
     """The connector is stopped and nothing of it is open on the standby; or it runs, if it stays."""
     status = run.clients.replicator(run.flow).status()
-    said = f"{run.flow.connector} is {status.state}"
+    said = f"{run.flow.connector} is {status}"
     if ReleaseContext(run).hand_back_to == "own_connector":
         return (Check.that("flow_is_left", status.state == "running", said),)
     held = open_transactions.wait_until_stable(

@@ -180,7 +180,7 @@ def _flow_moves(run: Run, near: NearHead) -> Check:
         replicator.status, lambda found: found.state != "unassigned", clock=run.clock, seconds=_REBALANCE_SECONDS
     )
     if status.state != "running":
-        detail = f"{run.flow.connector} is {status.state} {status.detail}".rstrip()
+        detail = f"{run.flow.connector} is {status}"
         return Check.that("flow_moves", False, f"{detail}, expected running: run dr_flows, or look at the connector")
     if all(found.finding is None and found.source_offset >= near.ends[p] for p, found in near.verified.items()):
         said = f"all that could be copied from {len(near.ends)} partitions of {run.source} is on {run.target}"

@@ -78,7 +78,7 @@ def prove(run: Run) -> Sequence[Check]:
                 f"{run.flow.reverse.connector} is pending, and dr_flows starts it later: {error}",
             ),
         )
-    said = f"{run.flow.reverse.connector} is {status.state} with {status.tasks} tasks"
+    said = f"{run.flow.reverse.connector} has {status.tasks} tasks and is {status}"
     return (
         *settled_with,
         refused.named("old_side_refuses"),

@@ -71,8 +71,7 @@ class ConfluentReplicator:
     def status(self) -> ExistingStatus:
         """Return the state of the connector, with its tasks."""
         found = self._connect.status(self._name)
-        trace = next((task.trace for task in found.tasks if task.trace), found.trace)
-        return ExistingStatus((PartStatus(found.name, found.settled, trace),))
+        return ExistingStatus((PartStatus(found.name, found.settled, found.failure),))
 
     def unfit(self, topics: Iterable[str]) -> tuple[str, ...]:
         """Return what of its settings speaks against it: its class, other names or contents of copies, other topics."""
@@ -138,7 +137,7 @@ class ConfluentReplicator:
         found = self._connect.wait_for(self._name, wanted, deadline_seconds=deadline_seconds)
         if found.settled != wanted:
             raise TryAgain(
-                f"{self._name} is {found.settled}, expected {wanted}: {found.trace}. Look at its Connect worker"
+                f"{self._name} is {found.settled}, expected {wanted}: {found.failure}. Look at its Connect worker"
             )
         return self.status()
 

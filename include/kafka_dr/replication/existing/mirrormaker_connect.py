@@ -80,8 +80,7 @@ class MirrorMakerOnConnect:
     def status(self) -> ExistingStatus:
         """Return the state of each connector, with its tasks."""
         found = [self._connect.status(name) for name in self._names]
-        traces = {each.name: next((t.trace for t in each.tasks if t.trace), each.trace) for each in found}
-        return ExistingStatus(tuple(PartStatus(each.name, each.settled, traces[each.name]) for each in found))
+        return ExistingStatus(tuple(PartStatus(each.name, each.settled, each.failure) for each in found))
 
     def unfit(self, topics: Iterable[str]) -> tuple[str, ...]:
         """Return what of the connectors' settings speaks against it: class, names of copies, topics of others."""
@@ -222,7 +221,7 @@ class MirrorMakerOnConnect:
             found = self._connect.wait_for(name, state, deadline_seconds=left)
             if found.settled != state:
                 raise TryAgain(
-                    f"{name} is {found.settled}, expected {state}: {found.trace}. Look at the log of its Connect worker"
+                    f"{name} is {found.settled}, expected {state}: {found.failure}. Look at its Connect worker's log"
                 )
         return self.status()
 

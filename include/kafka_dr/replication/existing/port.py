@@ -92,7 +92,7 @@ class ExistingStatus:
         return next((part.state for part in self.parts if part.name == name), "unknown")
 
     def __str__(self) -> str:
-        return ", ".join(f"{part.name} is {part.state} {part.detail}".rstrip() for part in self.parts)
+        return ", ".join(f"{part.name} is {': '.join(filter(None, (part.state, part.detail)))}" for part in self.parts)
 
     def to_json(self) -> dict[str, Any]:
         """Return it as it is journaled before the replicator is stopped."""

@@ -288,8 +288,7 @@ class StrimziMirrorMaker:
 
 def _status(resource: Document, mirror: DeclaredMirror) -> ExistingStatus:
     found = [declared.connector_status(resource, name) for name in mirror.names.values()]
-    traces = {each.name: next((t.trace for t in each.tasks if t.trace), each.trace) for each in found}
-    return ExistingStatus(tuple(PartStatus(each.name, each.settled, traces[each.name]) for each in found))
+    return ExistingStatus(tuple(PartStatus(each.name, each.settled, each.failure) for each in found))
 
 
 def _by_config_map(mirror: DeclaredMirror, verb: declared.OffsetsKey) -> Ability:
