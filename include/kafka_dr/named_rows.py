@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator, Mapping
 from functools import cached_property
 from typing import Any
 
-from kafka_dr.positions import Committed, TopicPartition
+from kafka_dr.positions import Committed, CommittedOffset, TopicPartition, metadata_of
 
 #: Topics and their ids, for :func:`rows_of` and :func:`by_name`.
 ID_OF_A_TOPIC = {"named": "topic", "holding": "topic_id"}
@@ -37,13 +37,18 @@ def by_name(stored: Any, *, named: str, holding: str) -> dict[str, Any]:
 
 
 def positions_to_json(positions: Mapping[TopicPartition, int]) -> list[list[Any]]:
-    """Return offsets by partition as JSON: ``[topic, partition, offset]`` in order."""
-    return [[p.topic, p.partition, offset] for p, offset in sorted(positions.items())]
+    """Return offsets by partition as JSON: ``[topic, partition, offset]`` in order, and commit metadata if there is."""
+    return [
+        [p.topic, p.partition, offset, *filter(None, (metadata_of(offset),))] for p, offset in sorted(positions.items())
+    ]
 
 
 def positions_from_json(rows: Collection[Collection[Any]]) -> dict[TopicPartition, int]:
     """Read what :func:`positions_to_json` wrote."""
-    return {TopicPartition(str(topic), int(partition)): int(offset) for topic, partition, offset in rows}
+    return {
+        TopicPartition(str(topic), int(partition)): CommittedOffset(int(offset), str(text[0])) if text else int(offset)
+        for topic, partition, offset, *text in rows
+    }
 
 
 class JournaledPositions(Mapping[TopicPartition, int]):

@@ -20,9 +20,30 @@ class TopicPartition(NamedTuple):
         return f"{self.topic}-{self.partition}"
 
 
+class CommittedOffset(int):
+    """A committed offset with the text that its consumer has committed next to it: an integer wherever one is expected.
+
+    :param metadata: what Kafka calls commit metadata
+    """
+
+    def __new__(cls, offset: int, metadata: str = "") -> CommittedOffset:
+        """Make the offset."""
+        made = super().__new__(cls, offset)
+        made.metadata = metadata
+        return made
+
+    metadata: str
+
+
+def metadata_of(offset: int) -> str:
+    """Return what was committed next to an offset; empty if nothing was."""
+    return offset.metadata if isinstance(offset, CommittedOffset) else ""
+
+
 #: One offset of one partition.
 PartitionOffset: TypeAlias = tuple[TopicPartition, int]
-#: What groups have committed: by group and partition, next to read. A partition without a commit is not in it.
+#: What groups have committed: by group and partition, next to read. A partition without a commit is not in it. An
+#: offset with commit metadata is a ``CommittedOffset``.
 Committed: TypeAlias = Mapping[str, Mapping[TopicPartition, int]]
 
 

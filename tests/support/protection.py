@@ -223,7 +223,7 @@ class Protection:
         with self.cluster(cluster, principal) as client:
             return len(client.writing.append(records))
 
-    def commit(self, cluster: str, group: str, offsets: dict[TopicPartition, int]) -> None:
+    def commit(self, cluster: str, group: str, offsets: Mapping[TopicPartition, int]) -> None:
         """Commit offsets of a consumer group, as its application would have."""
         with self.cluster(cluster, "admin") as client:
             client.groups.set_offsets({group: offsets})

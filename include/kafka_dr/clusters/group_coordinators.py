@@ -10,14 +10,14 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, TypeVar
 
 from confluent_kafka import KafkaError
-from kafka.protocol.consumer import OffsetFetchRequest
+from kafka.protocol.consumer import OffsetCommitRequest, OffsetFetchRequest
 from kafka.protocol.metadata import FindCoordinatorRequest
 
 from kafka_dr.clock import SystemClock
 from kafka_dr.clusters.session import ClusterSession
 from kafka_dr.errors import KafkaDrError, TryAgain
 from kafka_dr.parallel import ask_each
-from kafka_dr.positions import TopicPartition
+from kafka_dr.positions import CommittedOffset, TopicPartition, metadata_of
 from kafka_dr.waiting import PAUSE_SECONDS, SHORT_PAUSE_SECONDS, wait_until
 
 #: Groups in one request, and requests at the same time. An answer holds every committed offset of each group.
@@ -63,6 +63,46 @@ class GroupCoordinators:
             seconds=self._session.request_seconds,
             pause_seconds=SHORT_PAUSE_SECONDS,
         )
+
+    def commit(self, group: str, offsets: Mapping[TopicPartition, int], *, before_each: Callable[[], None]) -> None:
+        """Commit offsets with their metadata on behalf of a group without members.
+
+        librdkafka's Python client adds a NUL to every text (2.16.1), which a reader in another language cannot decode.
+
+        :param before_each: called right before each request
+        :raises GroupNotEmpty: the group has live members
+        """
+        doing, part = f"set the offsets of group {group}", OffsetCommitRequest.OffsetCommitRequestTopic
+        topics: dict[str, list[Any]] = {}
+        for p, offset in sorted(offsets.items()):
+            topics.setdefault(p.topic, []).append(
+                part.OffsetCommitRequestPartition(
+                    partition_index=p.partition, committed_offset=offset, committed_metadata=metadata_of(offset)
+                )
+            )
+        wanted = OffsetCommitRequest(
+            group_id=group,
+            member_id="",
+            topics=[part(name=name, partitions=partitions) for name, partitions in topics.items()],
+            min_version=8,
+            max_version=8,
+        )
+
+        def write(coordinator: int, _names: Collection[str]) -> dict[str, bool | KafkaDrError]:
+            before_each()
+            answer = self._session.request(wanted, doing, broker=coordinator)
+            codes = (each.error_code for topic in answer.topics for each in topic.partitions)
+            return {group: next((error for code in codes if (error := self._session.error(code, None, doing))), True)}
+
+        (done,) = self.ask(
+            [group],
+            write,
+            is_final=lambda _: True,
+            seconds=self._session.request_seconds,
+            pause_seconds=SHORT_PAUSE_SECONDS,
+        ).values()
+        if isinstance(done, KafkaDrError):
+            raise done
 
     def ask(
         self,
@@ -152,7 +192,11 @@ class GroupCoordinators:
 
 def _offsets(row: Any) -> dict[TopicPartition, int]:
     return {
-        TopicPartition(topic.name, partition.partition_index): partition.committed_offset
+        TopicPartition(topic.name, partition.partition_index): CommittedOffset(
+            partition.committed_offset, partition.metadata
+        )
+        if partition.metadata
+        else partition.committed_offset
         for topic in row.topics
         for partition in topic.partitions
         if partition.committed_offset >= 0

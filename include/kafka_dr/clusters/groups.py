@@ -15,7 +15,7 @@ from kafka_dr.clusters.model import GroupState
 from kafka_dr.clusters.session import ClusterSession
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.parallel import ask_all
-from kafka_dr.positions import TopicPartition
+from kafka_dr.positions import TopicPartition, metadata_of
 
 #: librdkafka takes one group in a call, so this many calls run at the same time.
 _CONCURRENT_GROUPS = 32
@@ -51,7 +51,7 @@ class Groups:
         return states
 
     def offsets(self, groups: Iterable[str], *, require_stable: bool = True) -> dict[str, dict[TopicPartition, int]]:
-        """Return the committed offsets of groups.
+        """Return the committed offsets of groups, those with commit metadata as ``CommittedOffset``.
 
         :param require_stable: wait for open transactions that carry offsets (KIP-447), until the deadline of a
             request. A partition whose first commit is in an open transaction is not listed until the transaction ends
@@ -69,7 +69,9 @@ class Groups:
         *,
         before_each: Callable[[], None] = lambda: None,
     ) -> None:
-        """Commit offsets on behalf of groups.
+        """Commit offsets on behalf of groups, with their commit metadata and without a leader epoch.
+
+        The epoch of another cluster means nothing here, and a consumer would look for a truncated log.
 
         :param offsets: by group and partition
         :param before_each: called right before each request, in several threads; where it raises an error,
@@ -80,6 +82,9 @@ class Groups:
         def write(group: str) -> None:
             partitions = [ClientPartition(p.topic, p.partition, offset) for p, offset in offsets[group].items()]
             if not partitions:
+                return
+            if any(map(metadata_of, offsets[group].values())):
+                self._coordinators.commit(group, offsets[group], before_each=before_each)
                 return
             before_each()
             futures = self._session.admin.alter_consumer_group_offsets(

@@ -14,6 +14,7 @@ from kafka_dr.command_line import kafka_tools as tools
 from kafka_dr.command_line.by_hand_facts import ByHandFacts
 from kafka_dr.command_line.by_hand_files import access, connect_file
 from kafka_dr.fencing import plan
+from kafka_dr.positions import metadata_of
 from kafka_dr.register import RegisterState
 from kafka_dr.register.added_acls import AddedAcls
 from kafka_dr.register.records import fence_records, group_key, run_prefix
@@ -126,6 +127,12 @@ class HandSteps:
             "Groups must have no members. Each line of the answer is one partition with its new offset; repeat the "
             "command after an Error"
         )
+        texts = sorted(name for name, offsets in translated.items() if any(map(metadata_of, offsets.values())))
+        if texts:
+            said += (
+                ". Kafka's tool sets no commit metadata: what these groups keep there is lost, so say to their owners "
+                f"that what it says was done is done again ({', '.join(texts)})"
+            )
         for number, names in enumerate(_parts(sorted(translated)), 1):
             options, rows = f"groups-{number}.txt", f"offsets-{number}.csv"
             yield HandStep(

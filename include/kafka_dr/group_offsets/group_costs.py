@@ -30,7 +30,7 @@ def costs(classes: Classes, measured: Iterable[Mapping[str, Any]]) -> list[dict[
 
     :param classes: how sure each group's offset is by the decision
     :param measured: rows with ``group``, ``class``, ``redelivered_at_most`` and ``skipped_at_most``; ``second_copies``,
-        if there are some among the records that are read again
+        if there are some among the records that are read again; ``metadata_left_out``, a sentence, if that is so
     """
     decided = by_name(classes, **CLASSES)
     found: dict[str, dict[str, Any]] = {
@@ -42,7 +42,7 @@ def costs(classes: Classes, measured: Iterable[Mapping[str, Any]]) -> list[dict[
             "class": max(kind, decided.get(group, kind), key=badness),
             "redelivered_at_most": row.get("redelivered_at_most"),
             "skipped_at_most": row.get("skipped_at_most"),
-            **({"second_copies": second} if (second := row.get("second_copies")) else {}),
+            **{name: value for name in ("second_copies", "metadata_left_out") if (value := row.get(name))},
         }
     return [{"group": group, **row} for group, row in sorted(found.items())]
 
@@ -94,7 +94,11 @@ def _is_unknown(row: Mapping[str, Any]) -> bool:
 
 
 def _costs_nothing(row: Mapping[str, Any]) -> bool:
-    return row["class"] == "exact" and row.get("redelivered_at_most") == 0 and not row.get("skipped_at_most")
+    return (
+        row["class"] == "exact"
+        and row.get("redelivered_at_most") == 0
+        and not (row.get("skipped_at_most") or row.get("metadata_left_out"))
+    )
 
 
 def _most_first(row: Mapping[str, Any]) -> tuple[int, str]:
@@ -110,4 +114,5 @@ def _cost(row: Mapping[str, Any]) -> str:
     passed = f", at most {skipped:,} unread records skipped" if skipped else ""
     if row["class"] == "declared" and skipped is None:
         passed = ", how many unread records are skipped is not known"
-    return f"{row['class']}, {read}{passed}"
+    left_out = f"; {said}" if (said := row.get("metadata_left_out")) else ""
+    return f"{row['class']}, {read}{passed}{left_out}"

@@ -11,7 +11,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from kafka_dr.clusters import TopicPartition
-from kafka_dr.group_offsets import group_costs, left_to_do, other_topics, undeclared_readers, unmovable_groups
+from kafka_dr.group_offsets import (
+    commit_metadata,
+    group_costs,
+    left_to_do,
+    other_topics,
+    undeclared_readers,
+    unmovable_groups,
+)
 from kafka_dr.group_offsets.committed_positions import read_positions
 from kafka_dr.group_offsets.translation_basis import keeping_basis_of
 from kafka_dr.group_offsets.unmovable_groups import SpecialReaders
@@ -96,6 +103,7 @@ class Look:
     """What :func:`look` found: the report, and what it rests on.
 
     :param blocking: why groups that offsets alone would move cannot be moved, a sentence each
+    :param metadata: what becomes of commit metadata; empty if there is none
     """
 
     report: dict[str, Any]
@@ -103,6 +111,7 @@ class Look:
     watched: WatchResult
     gathered: GatheredFacts
     rows: tuple[PositionRow, ...]
+    metadata: str
 
 
 def look(run: Run) -> Look:
@@ -130,6 +139,12 @@ def look(run: Run) -> Look:
     left, special = _never_committed(committed, gathered), unmovable_groups.look(run, run.source)
     report = _report(run, rows, strategies, problems=(*gathered.problems, *unread))
     report |= {"never_committed": left, **_special(run, special)}
+    texts = commit_metadata.by_group(
+        commit_metadata.carry(run, [row.chosen.of(row.group, row.partition) for row in rows], committed)
+    )
+    report |= {"commit_metadata": [{"group": group, **row} for group, row in texts.items()]}
+    for row in report["groups"]:
+        row["metadata_left_out"] = commit_metadata.left_out(texts.get(row["group"], {}))
     beyond = other_topics.look(run, run.source)
     report |= {"read_elsewhere": other_topics.report_rows(run, beyond.rows)}
     undeclared = undeclared_readers.look(run, (run.source, run.target))
@@ -142,9 +157,14 @@ def look(run: Run) -> Look:
     late = (proof.detail,) if proof.outcome == "failed" else ()
     blocking = (*_untranslated(report), *unread, *late)
     watched = _watched(run, report, (*blocking, *refused))
-    warned = (*special.accepted, *(check.detail for check in shown if check.outcome == "excused"))
+    metadata = commit_metadata.in_words(texts)
+    warned = (
+        *filter(None, (metadata,)),
+        *special.accepted,
+        *(check.detail for check in shown if check.outcome == "excused"),
+    )
     watched = replace(watched, sentences=(*watched.sentences, *warned))
-    return Look(report, blocking, watched, gathered, rows)
+    return Look(report, blocking, watched, gathered, rows, metadata)
 
 
 def _special(run: Run, found: SpecialReaders) -> dict[str, list[dict[str, Any]]]:
@@ -168,8 +188,11 @@ def offsets_check(run: Run, *, closely: bool) -> Check:
         return Check.that("offsets_preview", not unread, "; ".join(unread) or "every group's positions can be read")
     found = look(run)
     figures = {name: found.report[name] for name in ("redelivered", "mm2_redelivered", "groups", "never_committed")}
-    said = "; ".join(found.blocking) or str(found.report["sentence"])
-    return Check.that("offsets_preview", not found.blocking, said, **figures)
+    if found.blocking:
+        return Check("offsets_preview", "failed", "; ".join(found.blocking), figures)
+    said = "; ".join(filter(None, (str(found.report["sentence"]), found.metadata)))
+    is_left_out = any(row["metadata_left_out"] for row in found.report["groups"])
+    return Check("offsets_preview", "warning" if is_left_out else "ok", said, figures)
 
 
 def _times(

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from kafka_dr.clusters import Record
 from kafka_dr.naming import Naming
-from kafka_dr.positions import TopicPartition
+from kafka_dr.positions import CommittedOffset, TopicPartition
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,18 +73,18 @@ def decode_key(key: bytes | None) -> tuple[str, TopicPartition]:
 
 
 def decode_value(value: bytes) -> int:
-    """Return the offset on the target, next to read.
+    """Return the offset on the target, next to read, with the commit metadata of the source.
 
     :raises NotACheckpoint: it is none, or of a version that is not known
     """
     try:
         version, _, downstream = struct.unpack(">hqq", value[:18])
-        _, rest = _text(value[18:])
+        metadata, rest = _text(value[18:])
     except (struct.error, UnicodeDecodeError, ValueError) as error:
         raise NotACheckpoint(str(error)) from error
     if version != 0 or rest:
         raise NotACheckpoint(f"version {version} is not known")
-    return int(downstream)
+    return CommittedOffset(int(downstream), metadata) if metadata else int(downstream)
 
 
 def _text(data: bytes) -> tuple[str, bytes]:

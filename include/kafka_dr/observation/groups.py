@@ -12,8 +12,8 @@ from functools import cached_property
 from typing import Any, Literal
 
 from kafka_dr.observation.comparison import PartitionComparison
-from kafka_dr.positions import Committed, TopicPartition
-from kafka_dr.readers import CoveredReader
+from kafka_dr.positions import Committed, TopicPartition, metadata_of
+from kafka_dr.readers import CoveredReader, depends_on_what_follows
 
 #: What a failover would use: what the group has committed on the target, or else MirrorMaker's checkpoint. ``unknown``:
 #: neither was seen, and not everything could be read. ``any``: the target never held a record, and
@@ -33,6 +33,8 @@ class PositionCost:
     skipped: int | None
 
 
+#: Of what a group has committed next to its offset: ``wrong`` also if it is missing on the target.
+Metadata = Literal["none", "right", "wrong"]
 UNKNOWN_COST = PositionCost(None, None)
 #: What a group that is its offsets alone is called in a table of all kinds.
 PLAIN = "consumer group"
@@ -81,6 +83,17 @@ class CopiedPartition:
         reached = self.compared.target.whole or begin >= self.compared.target.read.start
         return PositionCost(len(delivered) - len(new) if reached else None, len(unread) - len(new) + gone)
 
+    def has_same_distances(self, position: int) -> bool:
+        """Return whether the records from a position on are as far from it on both clusters.
+
+        :param position: next to read on the source
+        """
+        unread, begin = self._unread(position), self.exact(position)
+        return begin is not None and all(
+            self.compared.copies[source] and self.compared.copies[source][0] - begin == source - position == number
+            for number, source in enumerate(unread)
+        )
+
     @property
     def never_held_a_record(self) -> bool:
         """Whether every position on the target is the same."""
@@ -101,6 +114,7 @@ class GroupPosition:
     :param source_offset: next to read on the source
     :param exact: next to read on the target; ``None`` if it is not known
     :param begin: where the group would begin by what there is; ``None`` if there is nothing
+    :param metadata: whether what it commits next to its offset is right on the target
     """
 
     group: str
@@ -110,6 +124,7 @@ class GroupPosition:
     used: Used
     begin: int | None
     cost: PositionCost
+    metadata: Metadata = "none"
 
     @property
     def verdict(self) -> str:
@@ -118,7 +133,7 @@ class GroupPosition:
             return "failed"
         if self.cost.skipped is None or self.cost.again is None:
             return "unknown"
-        return "warning" if self.cost.again else "ok"
+        return "warning" if self.cost.again or self.metadata == "wrong" else "ok"
 
     def to_json(self) -> dict[str, Any]:
         """Return it as plain JSON."""
@@ -133,6 +148,7 @@ class GroupPosition:
             "existing_from": self.used,
             "again": self.cost.again,
             "skipped": self.cost.skipped,
+            "metadata": self.metadata,
         }
 
 
@@ -184,8 +200,20 @@ def positions_of(
                 used, begin = "any", 0
             exact = None if of is None else of.exact(position)
             cost = UNKNOWN_COST if of is None or begin is None else of.cost(position, begin)
-            found.append(GroupPosition(group, partition, position, exact, used, begin, cost))
+            metadata = _metadata(position, begin, of)
+            found.append(GroupPosition(group, partition, position, exact, used, begin, cost, metadata))
     return tuple(found)
+
+
+def _metadata(position: int, begin: int | None, of: CopiedPartition | None) -> Metadata:
+    """Return whether the commit metadata of an offset is on the target, and right there."""
+    text = metadata_of(position)
+    if not text:
+        return "none"
+    is_there = begin is not None and metadata_of(begin) == text and of is not None and begin == of.exact(position)
+    if not is_there or of is None:
+        return "wrong"
+    return "right" if not depends_on_what_follows(text) or of.has_same_distances(position) else "wrong"
 
 
 def by_group(positions: Sequence[GroupPosition], readers: Sequence[CoveredReader] = ()) -> list[dict[str, Any]]:
@@ -220,6 +248,7 @@ def _group_row(group: str, of: Sequence[GroupPosition], reader: CoveredReader | 
         "again": _total([each.cost.again for each in placed]) if of else None,
         "skipped": _total([each.cost.skipped for each in placed]) if of else None,
         "partitions_without_position": len(of) - len(placed),
+        "metadata_wrong": sum(each.metadata == "wrong" for each in of),
     }
 
 

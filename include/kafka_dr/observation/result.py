@@ -164,6 +164,10 @@ class FlowObservation:
         lost = [row["group"] for row in groups if row["partitions_without_position"]]
         if lost:
             sentences.append(f"{_named(lost)} would find no position there, and auto.offset.reset would decide")
+        if kept := {each.group for each in self.positions if each.metadata != "none"}:
+            wrong = [row["group"] for row in groups if row["metadata_wrong"]]
+            there = f"there it is missing or not right for {_named(wrong)}" if wrong else "there it is as it should be"
+            sentences.append(f"{_number(len(kept), 'group keeps', 'groups keep')} metadata with offsets; {there}")
         if more := [f"{each.group} ({each.called})" for each in self.readers if each.best == "unknown"]:
             sentences.append(f"An offset alone does not say whether these can resume: {_named(more)}")
         return sentences

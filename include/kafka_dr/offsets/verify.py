@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from kafka_dr.positions import Committed, TopicPartition
+from kafka_dr.positions import Committed, TopicPartition, metadata_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,14 +20,17 @@ class CutOverProblem:
 
 
 def not_read_back(wanted: Committed, found: Committed) -> tuple[CutOverProblem, ...]:
-    """Return the offsets that were set and are not what is read now."""
+    """Return the offsets that were set and are not what is read now, with their commit metadata."""
     return tuple(
         CutOverProblem(
-            group, partition, "not_read_back", f"set to {offset}, read back {'nothing' if now is None else now}"
+            group,
+            partition,
+            "not_read_back",
+            f"set to {offset}, read back {'nothing' if now is None else now if now != offset else 'other metadata'}",
         )
         for group in sorted(wanted)
         for partition, offset in sorted(wanted[group].items())
-        if (now := found.get(group, {}).get(partition)) != offset
+        if (now := found.get(group, {}).get(partition)) != offset or metadata_of(now) != metadata_of(offset)
     )
 
 

@@ -6,6 +6,7 @@ have the same readers, the same recognition and the same words.
 
 from __future__ import annotations
 
+from kafka_dr.readers.commit_metadata import depends_on_what_follows
 from kafka_dr.readers.covered import CoveredReader, CoveredReaders, ReaderKind, covered_readers, reader_of
 from kafka_dr.readers.instructions import (
     SINK_MOVE,
@@ -17,6 +18,7 @@ from kafka_dr.readers.recognition import StreamsApplication, found_on, sink_of
 
 __all__ = [
     "covered_readers",
+    "depends_on_what_follows",
     "CoveredReaders",
     "CoveredReader",
     "ReaderKind",

@@ -24,6 +24,7 @@ from kafka_dr.clusters import (
 )
 from kafka_dr.clusters.writing import NewRecord
 from kafka_dr.errors import TryAgain
+from kafka_dr.positions import CommittedOffset, metadata_of
 from support.waiting import eventually
 
 pytestmark = pytest.mark.kafka
@@ -42,6 +43,25 @@ def test_offsets_of_many_groups_read_back_as_they_were_set(reach: Reach, topic: 
     operator.groups.set_offsets(wanted)
     assert operator.groups.offsets(wanted) == wanted
     assert set(wanted) <= operator.groups.names()
+
+
+@pytest.mark.parametrize("text", ["note", "ü€", "bits\0", "x" * 4096])
+def test_commit_metadata_is_set_byte_by_byte_without_a_leader_epoch(
+    reach: Reach, topic: Topic, group: str, text: str
+) -> None:
+    operator, name = reach("dr-operator"), topic(partitions=2)
+    one, two = (TopicPartition(name, number) for number in range(2))
+    operator.groups.set_offsets({group: {one: CommittedOffset(3, text), two: 1}})
+    found = operator.groups.offsets([group])[group]
+    assert {p: (offset, metadata_of(offset)) for p, offset in found.items()} == {one: (3, text), two: (1, "")}
+    # Not asked of confluent-kafka: its Python client reads on until a NUL, beyond the text.
+    seen = operator._session.python_admin.list_group_offsets({group: None})[group]
+    assert {(p.partition, row.offset, row.metadata, row.leader_epoch) for p, row in seen.items()} == {
+        (0, 3, text, -1),
+        (1, 1, "", -1),
+    }
+    operator.groups.set_offsets({group: {one: 4, two: 1}})
+    assert not metadata_of(operator.groups.offsets([group])[group][one]), "an offset without one takes it back"
 
 
 def test_a_group_that_never_committed_has_no_offsets_and_is_dead(reach: Reach, group: str) -> None:

@@ -28,7 +28,7 @@ def test_a_group_without_an_answer_gets_an_error(nobody: bool) -> None:
                     SimpleNamespace(key=key, node_id=node, error_code=0, error_message=None) for key, node in rows
                 ]
             )
-        partition = SimpleNamespace(partition_index=0, committed_offset=7, error_code=0)
+        partition = SimpleNamespace(partition_index=0, committed_offset=7, metadata="", error_code=0)
         topic = SimpleNamespace(name="orders.x", partitions=[partition])
         groups = [SimpleNamespace(group_id=each.group_id, error_code=0, topics=[topic]) for each in wanted.groups]
         return SimpleNamespace(groups=groups)
@@ -50,7 +50,7 @@ def test_a_group_whose_coordinator_has_moved_is_asked_for_again_and_its_offsets_
             row = SimpleNamespace(key="orders-a", node_id=len(asked) + 1, error_code=0, error_message=None)
             return SimpleNamespace(coordinators=[row])
         asked.append(broker)
-        partition = SimpleNamespace(partition_index=0, committed_offset=7, error_code=0)
+        partition = SimpleNamespace(partition_index=0, committed_offset=7, metadata="", error_code=0)
         topics = [SimpleNamespace(name="orders.x", partitions=[partition])] if broker == 2 else []
         moved = 0 if broker == 2 else KafkaError.NOT_COORDINATOR
         return SimpleNamespace(groups=[SimpleNamespace(group_id="orders-a", error_code=moved, topics=topics)])

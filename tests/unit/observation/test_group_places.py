@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kafka_dr.observation.groups import CopiedPartition, ExistingPositions, PositionCost, by_group, positions_of
-from kafka_dr.positions import TopicPartition
+from kafka_dr.positions import CommittedOffset, TopicPartition
 from support.seen_logs import PARTITION, compared, log, numbered, seen
 
 
@@ -102,3 +102,26 @@ def test_a_position_that_nobody_may_see_is_not_one_that_is_missing(unseen: dict[
     assert by_group([row])[0]["partitions_without_position"] == 0
     (row,) = positions_of({"a": {PARTITION: 10}}, ExistingPositions({}, {}), equal)
     assert (row.used, row.verdict) == ("nothing", "failed")
+
+
+@pytest.mark.parametrize(
+    ("on_target", "copy", "found"),
+    [
+        (CommittedOffset(10, "note"), list(range(20)), "right"),
+        (CommittedOffset(10, "other"), list(range(20)), "wrong"),
+        (10, list(range(20)), "wrong"),
+        (CommittedOffset(9, "note"), list(range(20)), "wrong"),
+        (CommittedOffset(10, "note"), [*range(12), 11, *range(12, 20)], "wrong"),
+    ],
+)
+def test_commit_metadata_is_right_where_the_offset_and_the_records_after_it_are(
+    on_target: int, copy: list[int], found: str
+) -> None:
+    (row,) = positions_of(
+        {"a": {PARTITION: CommittedOffset(10, "note")}},
+        ExistingPositions({"a": {PARTITION: on_target}}, {}),
+        {PARTITION: compared(numbered(range(20)), numbered(copy))},
+    )
+    assert row.metadata == found
+    assert by_group([row])[0]["metadata_wrong"] == (found == "wrong")
+    assert (row.verdict == "ok") == (found == "right")

@@ -8,7 +8,7 @@ from typing import Any
 
 from kafka_dr import parallel
 from kafka_dr.errors import Refused, TryAgain
-from kafka_dr.group_offsets import committed_positions, other_topics
+from kafka_dr.group_offsets import commit_metadata, committed_positions, other_topics
 from kafka_dr.group_offsets.translation_basis import basis_of
 from kafka_dr.named_rows import groups_from_json, positions_from_json
 from kafka_dr.offsets import (
@@ -87,7 +87,8 @@ def journal_and_commit(run: Run, translated: Sequence[TranslatedOffset]) -> list
     permission = LastingPermission(run.guard(Phase.SWITCHING), run.clock)
     permission.require()
     run.operator(run.target).groups.set_offsets(to_commit(translated), before_each=permission.require)
-    return fact["positions"]
+    # What applications keep there is theirs: the register needs it, the evidence does not.
+    return [{**row, "metadata": "carried"} if "metadata" in row else row for row in fact["positions"]]
 
 
 def prove(run: Run) -> Sequence[Check]:
@@ -142,7 +143,7 @@ def _translate(run: Run) -> list[TranslatedOffset]:
         lambda: translate(basis, committed, run.group.groups_policy),
         lambda: committed_positions.stale_offsets(run, committed),
     )
-    translated += starts_of_empty(committed, empty)
+    translated = [*commit_metadata.carry(run, translated, committed), *starts_of_empty(committed, empty)]
     known = {(each.group, each.partition) for each in translated}
     return [*translated, *(each for each in stale if (each.group, each.partition) not in known)]
 

@@ -71,7 +71,8 @@ def act(run: Run) -> Mapping[str, Any]:
     return {
         "verified": verification.to_json(verified),
         "groups_short_of_the_end": rows_of(waiting, **GROUPS_LEFT),
-        "group_offsets": groups_to_json(frozen.offsets),
+        # Without what applications keep next to them: the register needs it, the evidence does not.
+        "group_offsets": groups_to_json({g: {p: int(o) for p, o in of.items()} for g, of in frozen.offsets.items()}),
         **other_topics.left_out(run, frozen.elsewhere),
     }
 

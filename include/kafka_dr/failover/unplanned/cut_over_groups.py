@@ -9,7 +9,7 @@ from kafka_dr.errors import KafkaDrError
 from kafka_dr.failover.planned import cut_over_groups as planned
 from kafka_dr.failover.unplanned import last_known, translate_without_source
 from kafka_dr.failover.unplanned.reachable_source import SourceState
-from kafka_dr.group_offsets import committed_positions, other_topics
+from kafka_dr.group_offsets import commit_metadata, committed_positions, other_topics
 from kafka_dr.group_offsets.translation_basis import basis_of
 from kafka_dr.named_rows import positions_from_json
 from kafka_dr.offsets import TranslatedOffset, translations_from_json
@@ -62,7 +62,9 @@ def _by_content(run: Run) -> list[TranslatedOffset] | None:
     committed, policy = last_known.positions(run).groups, run.group.groups_policy
     try:
         translated = background.ask(
-            run.source, lambda: translate(basis_of(run), committed, policy), seconds=_SOURCE_SECONDS
+            run.source,
+            lambda: commit_metadata.carry(run, translate(basis_of(run), committed, policy), committed),
+            seconds=_SOURCE_SECONDS,
         )
     except KafkaDrError:
         return None

@@ -13,7 +13,7 @@ from kafka_dr.disaster.probes import take_probes
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.failover.unplanned import last_known, translate_without_source
 from kafka_dr.failover.unplanned.checks import decision_facts, refused_at_once, unplanned_checks
-from kafka_dr.group_offsets import group_costs, last_look
+from kafka_dr.group_offsets import commit_metadata, group_costs, last_look
 from kafka_dr.offsets import TranslatedOffset, badness
 from kafka_dr.offsets.preview import total
 from kafka_dr.outcomes import Check, Probe
@@ -75,6 +75,7 @@ def measured(run: Run) -> dict[str, Any]:
 
 def _by_group(translated: Sequence[TranslatedOffset]) -> Iterator[dict[str, Any]]:
     """Yield a row for each group: the worst class of its offsets, and sums; a sum with an unknown part is unknown."""
+    texts = commit_metadata.by_group(translated)
     for group in sorted({position.group for position in translated}):
         rows = [position for position in translated if position.group == group]
         yield {
@@ -83,6 +84,7 @@ def _by_group(translated: Sequence[TranslatedOffset]) -> Iterator[dict[str, Any]
             "redelivered_at_most": total(row.redelivered_at_most for row in rows),
             "skipped_at_most": total(row.skipped_at_most for row in rows),
             "second_copies": sum(row.second_copies for row in rows),
+            "metadata_left_out": commit_metadata.left_out(texts.get(group, {})),
         }
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -31,11 +31,13 @@ class KnownOffsets:
     :param groups: offsets, next to read, by group and partition
     :param final: no group can have committed later, as the groups were frozen
     :param at: when the offsets were read, if they are not final; ``None`` if unknown
+    :param ends: where the source ended then, by partition; empty if unknown
     """
 
     groups: Mapping[str, Offsets]
     final: bool
     at: datetime | None = None
+    ends: Offsets = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +67,7 @@ def positions(run: Run) -> KnownOffsets:
         # That run may have been rolled back on the source, unseen, and its groups may have read on.
         return KnownOffsets(_frozen(before), final=False, at=datetime.fromisoformat(before["claim"]["claimed_at"]))
     seen = look(run)
-    return KnownOffsets(seen.groups, final=False, at=seen.at) if seen else KnownOffsets({}, final=False)
+    return KnownOffsets(seen.groups, final=False, at=seen.at, ends=seen.ends) if seen else KnownOffsets({}, final=False)
 
 
 def classes(run: Run) -> dict[str, Kind]:

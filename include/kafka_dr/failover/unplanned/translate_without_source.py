@@ -8,6 +8,7 @@ from dataclasses import replace
 from kafka_dr.clusters import KafkaCluster, OffsetRange, TopicPartition
 from kafka_dr.failover.unplanned import last_known
 from kafka_dr.failover.unplanned.last_known import KnownOffsets, Offsets
+from kafka_dr.group_offsets import commit_metadata
 from kafka_dr.group_offsets.sync_archive import archive_of
 from kafka_dr.group_offsets.taken_over_copies import taken_over_copies
 from kafka_dr.group_offsets.translation_basis import seeds, valid_seeds
@@ -45,16 +46,22 @@ def translate(run: Run, copied: Offsets, positions: KnownOffsets | None = None) 
     found = {p: _known(points.get(p, ()), held[p], begun.get(p, ()), others.get(p)) for p in wanted}
     counter = _RecordCounter(run.clients.cluster(run.target, "audit"))
 
+    exact: dict[tuple[str, TopicPartition], int | None] = {}
+
     def answer(group: str, p: TopicPartition, offset: int) -> TranslatedOffset:
-        placed = _placed(group, p, offset, found[p], counter, positions)
+        placed = _placed(group, p, offset, found[p], counter)
+        if placed.kind == "exact":
+            exact[group, p] = placed.target_offset
+        placed = placed if positions.final else _as_seen_last(placed, found[p].held.end, positions)
         return _as_chosen(run, _counted(placed, others.get(p), held[p]), held[p])
 
-    return [
+    translated = [
         answer(group, p, offset)
         for group, offsets in sorted(positions.groups.items())
         for p, offset in sorted(offsets.items())
         if p in on_target
     ]
+    return commit_metadata.carry_without_source(run, translated, positions.groups, exact=exact, ends=positions.ends)
 
 
 def _known(
@@ -102,12 +109,10 @@ def _placed(
     offset: int,
     found: KnownPoints,
     counter: _RecordCounter,
-    positions: KnownOffsets,
 ) -> TranslatedOffset:
     stretch = found.to_count(offset)
     records = None if stretch is None else counter.records(partition, stretch)
-    placed = translate_by_known_points(offset, found, records).of(group, partition)
-    return placed if positions.final else _as_seen_last(placed, found.held.end, positions)
+    return translate_by_known_points(offset, found, records).of(group, partition)
 
 
 def _as_chosen(run: Run, placed: TranslatedOffset, held: OffsetRange) -> TranslatedOffset:

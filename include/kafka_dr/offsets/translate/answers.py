@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 from kafka_dr.offsets.translate.local_check import LocalVerdict
-from kafka_dr.positions import Committed, PartitionOffset, TopicPartition
+from kafka_dr.positions import Committed, CommittedOffset, PartitionOffset, TopicPartition
 
 #: ``exact``: nothing is skipped and nothing delivered again. ``bounded``: nothing is skipped, and what may be delivered
 #: again is counted. ``declared``: its owners chose a start that may skip records, and how many is counted. ``unknown``:
@@ -60,10 +60,16 @@ class Translation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TranslatedOffset(Translation):
-    """What becomes of the offset that a group has committed in a partition."""
+    """What becomes of the offset that a group has committed in a partition.
+
+    :param metadata: the commit metadata that is committed with it
+    :param metadata_left_out: why the commit metadata of the source is not; empty if it is, or if there was none
+    """
 
     group: str
     partition: TopicPartition
+    metadata: str = ""
+    metadata_left_out: str = ""
 
     @property
     def on_source(self) -> PartitionOffset:
@@ -86,6 +92,8 @@ def translations_to_json(translated: Iterable[TranslatedOffset]) -> dict[str, li
             "skipped_at_most": each.skipped_at_most,
             "proof": each.proof,
             "second_copies": each.second_copies,
+            **({"metadata": each.metadata} if each.metadata else {}),
+            **({"metadata_left_out": each.metadata_left_out} if each.metadata_left_out else {}),
         }
         for each in translated
     ]
@@ -106,6 +114,8 @@ def translations_from_json(fact: Mapping[str, Any]) -> list[TranslatedOffset]:
             skipped_at_most=row.get("skipped_at_most", 0),
             proof=row.get("proof", "unknown"),
             second_copies=row.get("second_copies", 0),
+            metadata=row.get("metadata", ""),
+            metadata_left_out=row.get("metadata_left_out", ""),
         )
         for row in fact.get("positions", ())
     ]
@@ -116,7 +126,8 @@ def to_commit(translated: Iterable[TranslatedOffset]) -> dict[str, dict[TopicPar
     offsets: dict[str, dict[TopicPartition, int]] = {}
     for each in translated:
         if each.target_offset is not None:
-            offsets.setdefault(each.group, {})[each.partition] = each.target_offset
+            offset = CommittedOffset(each.target_offset, each.metadata) if each.metadata else each.target_offset
+            offsets.setdefault(each.group, {})[each.partition] = offset
     return offsets
 
 
