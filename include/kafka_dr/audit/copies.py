@@ -1,7 +1,8 @@
 """What a copy is: the one rule for everything that compares records of two clusters.
 
-A copy has the key, the value, the headers and the timestamp of its original. There is one exception: if the broker that
-holds the copy stamped it (``message.timestamp.type=LogAppendTime``), the original timestamp is gone and not compared.
+A copy has the key, the value, the headers and the timestamp of its original. There are two exceptions. If the broker
+that holds the copy stamped it (``message.timestamp.type=LogAppendTime``), the original timestamp is gone and not
+compared. If the original has no timestamp (-1 in Kafka's format), Connect gives its copy one, which is not compared.
 A record's own batch says whether its broker stamped it: a topic whose setting was changed is judged record by record.
 Where only hashes of whole topics are compared, :func:`times_count` says whether timestamps are part of them.
 """
@@ -15,6 +16,8 @@ from typing import NamedTuple
 
 #: The topic setting that decides who stamps records, and the value by which the broker does.
 STAMPING, _BY_BROKER = "message.timestamp.type", "LogAppendTime"
+#: Kafka's number for a record without a timestamp.
+NO_TIMESTAMP = -1
 #: Bytes of a fingerprint. The probability that two different records share one is 2**-128.
 SIZE = 16
 _NULL = pack(">i", -1)
@@ -26,12 +29,14 @@ class Entry(NamedTuple):
     :param content: the fingerprint of the whole record
     :param timeless: the fingerprint without the timestamp; compared only if a broker stamped one of the two records
     :param stamped: whether the broker that holds the record set its timestamp
+    :param untimed: whether the record has no timestamp: Connect gives its copy the time of the copying
     """
 
     offset: int
     content: bytes
     timeless: bytes = b""
     stamped: bool = False
+    untimed: bool = False
 
     @classmethod
     def of(
@@ -47,22 +52,24 @@ class Entry(NamedTuple):
         """Return a record as it is compared."""
         timeless = fingerprint(timestamp_ms=None, key=key, value=value, headers=headers)
         content = blake2b(pack(">q", timestamp_ms) + timeless, digest_size=SIZE).digest()
-        return cls(offset, content, timeless, stamped)
+        return cls(offset, content, timeless, stamped, timestamp_ms == NO_TIMESTAMP)
 
 
 def is_copy(original: Entry, copy: Entry) -> bool:
     """Return whether a record of the target is a copy of one of the source."""
-    return original.timeless == copy.timeless if copy.stamped else original.content == copy.content
+    if copy.stamped or original.untimed:
+        return original.timeless == copy.timeless
+    return original.content == copy.content
 
 
 def comparable(one: Sequence[Entry], other: Sequence[Entry]) -> tuple[Sequence[Entry], Sequence[Entry]]:
     """Return two ranges in a form in which records with equal content are copies of each other, in either direction.
 
     For ranges in which replication may have run in both directions, so that it is not known which cluster holds the
-    copies. If a broker stamped any record of them, all timestamps are left out. Two records that differ in anything but
-    their timestamps are still never taken for the same one.
+    copies. If a broker stamped any record of them, or one has no timestamp, all timestamps are left out. Two records
+    that differ in anything but their timestamps are still never taken for the same one.
     """
-    if not any(entry.stamped for entry in one) and not any(entry.stamped for entry in other):
+    if not any(entry.stamped or entry.untimed for entries in (one, other) for entry in entries):
         return one, other
     timeless = [[Entry(e.offset, e.timeless, e.timeless, stamped=True) for e in entries] for entries in (one, other)]
     return timeless[0], timeless[1]

@@ -8,6 +8,7 @@ from types import TracebackType
 
 from kafka_dr.clusters.acls import Acls
 from kafka_dr.clusters.acls_of_brokers import AclsOfBrokers
+from kafka_dr.clusters.batches import Batches
 from kafka_dr.clusters.brokers import BrokerSettings, LogSizes
 from kafka_dr.clusters.capacity import Capacity
 from kafka_dr.clusters.configs import Configs
@@ -75,6 +76,7 @@ class KafkaCluster:
         self.scram_users = ScramUsers(self._session)
         self.broker_settings = BrokerSettings(self._session)
         self.log_sizes = LogSizes(self._session)
+        self.batches = Batches(self._session)
         self.capacity = Capacity(self._session)
 
     def remembering_topics(self) -> KafkaCluster:

@@ -14,6 +14,7 @@ from kafka_dr.replication import Flow, FlowStatus, not_running
 from kafka_dr.runs import background
 from kafka_dr.runs.group_context import GroupContext
 from kafka_dr.runs.register_guard import AsksFor, RegisterGuard
+from kafka_dr.runs.uncopyable_records import why_it_stops
 
 #: Connect answers in milliseconds; next to a dead cluster it may need a minute, which this check does not wait for.
 CONNECT_SECONDS = 8.0
@@ -38,7 +39,8 @@ def _check(context: GroupContext, flow: Flow, state: RegisterState, registers: R
         stopped = AsksFor(lambda now: not may_run(now, flow), f"{flow.connector} to be stopped")
         return _stop(context, flow, status, guard_by_answering(context, registers, stopped))
     if must_run(state, flow) and status.state != "running":
-        return Check("flow", "failed", not_running(flow, status))
+        said = why_it_stops(context, flow, status)
+        return Check("flow", "failed", ". ".join(filter(None, (said, not_running(flow, status)))))
     return Check("flow", "ok", f"{flow.connector} is {status}")
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import partial
 from math import ceil
 
 from kafka_dr import parallel
-from kafka_dr.clusters import KafkaCluster, TopicPartition
+from kafka_dr.clusters import KafkaCluster, OffsetRange, Topic, TopicPartition
 from kafka_dr.clusters.capacity import BrokerCapacity, PartitionReplicas
 from kafka_dr.outcomes import Check
 from kafka_dr.readiness_checks.client_quotas import not_throttled, not_throttled_if_lost
@@ -151,16 +152,53 @@ def _in_words(partition: TopicPartition, found: PartitionReplicas, asked: int) -
 
 
 def _bytes_to_come(run: Run, source: KafkaCluster, target: KafkaCluster) -> int:
-    """Return how many bytes of the source's logs the target does not hold, with its own number of replicas."""
-    topics = run.read_cache.topics(run.target)
-    held, present = parallel.at_once(
-        lambda: source.log_sizes.of(run.read_cache.topics(run.source)), lambda: target.log_sizes.of(topics)
+    """Return how many bytes the target needs for what it does not hold yet, with its own number of replicas."""
+    topics, replicator = run.read_cache.topics(run.target), run.clients.replicator(run.flow)
+    held, kept = parallel.at_once(
+        lambda: _logs_of(source, run.read_cache.topics(run.source)), lambda: _logs_of(target, topics)
     )
+    copied = {} if replicator.status().state == "absent" else replicator.positions()
     copies = target.capacity.replicas(topics)
     return sum(
-        max(0, size - present.get(partition, 0)) * (copies[partition].replicas if partition in copies else 1)
-        for partition, size in held.items()
+        bytes_to_come(log, kept.get(partition), copied.get(partition, 0))
+        * (copies[partition].replicas if partition in copies else 1)
+        for partition, log in held.items()
     )
+
+
+@dataclass(frozen=True, slots=True)
+class StoredLog:
+    """A partition on the disks of a cluster.
+
+    :param size: of the largest replica, in bytes
+    """
+
+    held: OffsetRange
+    size: int
+
+    @property
+    def bytes_an_offset(self) -> float:
+        """How much an offset takes there, as it is compressed there."""
+        return self.size / max(1, len(self.held))
+
+
+def bytes_to_come(source: StoredLog, target: StoredLog | None, copied: int) -> int:
+    """Return how many bytes the target needs for what it does not hold yet of a partition.
+
+    Originals and copies may be compressed in different ways, so what is missing is counted in offsets and not in bytes.
+
+    :param target: its copies so far, which show what an offset takes there; ``None`` if there is no such partition
+    :param copied: next to copy, on the source
+    """
+    left = max(0, source.held.end - max(source.held.start, copied))
+    return ceil(left * (target if target is not None and target.size else source).bytes_an_offset)
+
+
+def _logs_of(cluster: KafkaCluster, topics: Mapping[str, Topic]) -> dict[TopicPartition, StoredLog]:
+    partitions = [p for topic in topics.values() for p in topic.partitions]
+    sizes = cluster.log_sizes.of(topics)
+    starts, ends = cluster.topics.log_starts(partitions), cluster.topics.high_watermarks(partitions)
+    return {p: StoredLog(OffsetRange(starts[p], ends[p]), sizes.get(p, 0)) for p in partitions}
 
 
 def _share(broker: BrokerCapacity) -> float:

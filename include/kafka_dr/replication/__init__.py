@@ -12,6 +12,7 @@ from kafka_dr.replication.connect import (
 from kafka_dr.replication.connect_positions import committed_positions, is_position, positions_of
 from kafka_dr.replication.connect_topic import ConnectTopic, ReadSoFar
 from kafka_dr.replication.connector_status import ConnectorStatus, TaskStatus
+from kafka_dr.replication.copy_settings import CopySettings, read_copy_settings, read_limits
 from kafka_dr.replication.flow import Flow
 from kafka_dr.replication.mirrormaker import Mm2Replicator
 from kafka_dr.replication.moving import Moving, data_ends, flow_moves, flow_moves_in_turns
@@ -19,6 +20,9 @@ from kafka_dr.replication.replicator import Ensured, FlowState, FlowStatus, Posi
 from kafka_dr.replication.watched_flow import WatchedFlow
 
 __all__ = [
+    "CopySettings",
+    "read_copy_settings",
+    "read_limits",
     "Flow",
     "FlowState",
     "FlowStatus",

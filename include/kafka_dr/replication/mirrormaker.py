@@ -7,14 +7,15 @@ transaction, so that a flow that was not seeded for its epoch is recognised.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from kafka_dr.clusters import TopicPartition
-from kafka_dr.errors import NeedsPerson, Refused
+from kafka_dr.errors import KafkaDrError, NeedsPerson, Refused
 from kafka_dr.replication.connect import ConnectClient, SourceOffset
+from kafka_dr.replication.copy_settings import CopySettings
 from kafka_dr.replication.flow import Flow
 from kafka_dr.replication.replicator import Ensured, FlowStatus, Positions, flow_status
-from kafka_dr.replication.settings import as_config, flow_settings
+from kafka_dr.replication.settings import FOLLOWING_TOPICS, as_config, flow_settings
 from kafka_dr.topology import ClusterSpec, ProtectionGroup
 
 #: The position of this "topic" is the epoch of the seed. It is reserved, so no flow ever reads such a topic.
@@ -30,6 +31,7 @@ class Mm2Replicator:
     :param source: the cluster that is read
     :param target: the cluster that is written, whose Connect cluster runs the connector
     :param connect: that Connect cluster
+    :param copies: returns what the group's topics ask of a connector with this configuration
     """
 
     def __init__(
@@ -40,12 +42,14 @@ class Mm2Replicator:
         source: ClusterSpec,
         target: ClusterSpec,
         connect: ConnectClient,
+        copies: Callable[[Mapping[str, str]], CopySettings],
     ) -> None:
         self._flow = flow
         self._group = group
         self._source = source
         self._target = target
         self._connect = connect
+        self._copies = copies
 
     @property
     def flow(self) -> Flow:
@@ -57,10 +61,27 @@ class Mm2Replicator:
         """The Connect cluster that runs it."""
         return self._connect
 
-    def config(self) -> dict[str, str]:
-        """Return the connector's configuration as topology and rules want it; secrets are references."""
-        settings = flow_settings(self._flow, group=self._group, source=self._source, target=self._target)
-        return {"name": self._flow.connector, **as_config(settings)}
+    def copy_settings(self) -> CopySettings:
+        """Return what the topics of the flow ask of its connector now.
+
+        :raises KafkaDrError: the source or Connect cannot be asked
+        """
+        return self._copies(self._connect.config(self._flow.connector) or {})
+
+    def config(self, found: Mapping[str, str] | None = None) -> dict[str, str]:
+        """Return the connector's configuration as topology, topics and rules want it; secrets are references.
+
+        :param found: the configuration that it has. If its source cannot be asked, what follows the topics stays
+        """
+        found = found or {}
+        kept: tuple[str, ...] = ()
+        try:
+            copies = self._copies(found)
+        except KafkaDrError:
+            copies, kept = CopySettings(), FOLLOWING_TOPICS
+        settings = flow_settings(self._flow, group=self._group, source=self._source, target=self._target, copies=copies)
+        wanted = {"name": self._flow.connector, **as_config(settings)}
+        return wanted | {key: found[key] for key in kept if key in found}
 
     def status(self) -> FlowStatus:
         """Return what the connector is doing."""
@@ -68,8 +89,9 @@ class Mm2Replicator:
 
     def ensure(self, *, stopped: bool = True) -> Ensured:
         """Create the connector, or give it the wanted configuration; one that exists keeps its state."""
-        name, wanted = self._flow.connector, self.config()
+        name = self._flow.connector
         found = self._connect.config(name)
+        wanted = self.config(found)
         if found is None:
             self._connect.create(name, wanted, stopped=stopped)
             return "created"

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from kafka_dr.clusters.settings import java_access
 from kafka_dr.errors import Refused
+from kafka_dr.replication.copy_settings import CODEC, REQUEST, CopySettings
 from kafka_dr.replication.flow import Flow
 from kafka_dr.topology import ClusterSpec, ProtectionGroup
 
@@ -57,12 +58,12 @@ FIXED = (
     Setting("heartbeats.replication.enabled", "false", "the canary shows more, and is replicated in the same flow"),
     Setting("refresh.topics.enabled", "true", "new topics and partitions of the group are copied, too"),
     Setting("producer.override.linger.ms", "5", "a batch fills while a transaction is written; latency stays low"),
-    Setting("producer.override.max.request.size", "16777216", "a batch may be larger uncompressed than at the source"),
-    Setting("producer.override.buffer.memory", "67108864", "room for several batches of that size"),
     Setting("producer.override.transaction.timeout.ms", "30000", "a dead task holds readers back no longer than this"),
 )
 
 
+#: Kafka's defaults for what a consumer fetches of a partition, and in one answer, in bytes.
+_FETCH, _FETCH_IN_ALL = 1_048_576, 52_428_800
 _REACHED = "as Connect reaches it"
 _ACCESS_REASONS = {
     "sasl.jaas.config": "a reference; the worker reads it",
@@ -73,18 +74,20 @@ _ACCESS_REASONS = {
 
 
 def flow_settings(
-    flow: Flow, *, group: ProtectionGroup, source: ClusterSpec, target: ClusterSpec
+    flow: Flow, *, group: ProtectionGroup, source: ClusterSpec, target: ClusterSpec, copies: CopySettings
 ) -> tuple[Setting, ...]:
     """Return every setting of a flow's connector, other than its name.
 
+    :param copies: what its topics ask for
     :raises Refused: the group asks for another naming than identity
     """
     if group.flow.naming != "identity":
         raise Refused(f"{flow} names copies by {group.flow.naming!r}: only identity naming can be failed over")
     wanted = group.flow
-    copies = str(wanted.replication_factor)
+    replicas = str(wanted.replication_factor)
     return (
         *FIXED,
+        *_of_topics(copies),
         Setting("source.cluster.alias", flow.source, "names the source in positions and offset syncs"),
         Setting("target.cluster.alias", flow.target, "names the target"),
         *_access("source.cluster.", flow.source, endpoint=source, reader=target),
@@ -98,14 +101,32 @@ def flow_settings(
             str(wanted.fetch_wait_ms),
             "topology: flow.fetch_wait_ms; no record waits longer than this for others to come along",
         ),
-        Setting("replication.factor", copies, "topology: flow.replication_factor; the default would be 2"),
-        Setting("offset-syncs.topic.replication.factor", copies, "as many copies as the topics have"),
+        Setting("replication.factor", replicas, "topology: flow.replication_factor; the default would be 2"),
+        Setting("offset-syncs.topic.replication.factor", replicas, "as many copies as the topics have"),
         Setting(
             "refresh.topics.interval.seconds",
             str(wanted.refresh_topics_seconds),
             "until then a new topic is not copied: 600 by default",
         ),
     )
+
+
+def _of_topics(copies: CopySettings) -> tuple[Setting, ...]:
+    return (
+        Setting(REQUEST, str(copies.most_record_bytes), "a record may be larger uncompressed than max.message.bytes"),
+        Setting("producer.override.buffer.memory", str(copies.buffer_bytes), "room for several records of that size"),
+        Setting(CODEC, copies.codec, "as most bytes of the topics are stored on the source; lz4 for what has no codec"),
+        Setting(
+            "source.consumer.max.partition.fetch.bytes",
+            str(max(_FETCH, copies.largest)),
+            "a batch of the largest size comes with others, and not in a fetch of its own",
+        ),
+        Setting("source.consumer.fetch.max.bytes", str(max(_FETCH_IN_ALL, copies.largest)), "the same for one answer"),
+    )
+
+
+#: The keys whose values follow the topics of the flow.
+FOLLOWING_TOPICS = tuple(setting.key for setting in _of_topics(CopySettings()))
 
 
 def as_config(settings: Iterable[Setting]) -> dict[str, str]:

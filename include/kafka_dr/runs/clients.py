@@ -26,7 +26,7 @@ from kafka_dr.offsets.translate.proven_answers import ProvenAnswers
 from kafka_dr.people import Person
 from kafka_dr.register import KafkaRegister
 from kafka_dr.register.digests import KafkaDigests
-from kafka_dr.replication import ConnectClient, Flow, Mm2Replicator
+from kafka_dr.replication import ConnectClient, Flow, Mm2Replicator, read_copy_settings
 from kafka_dr.routing import FileRouter, Router
 from kafka_dr.runs.executor import Executor
 from kafka_dr.runs.known_topics import KnownTopics
@@ -279,12 +279,14 @@ class Clients:
 
         :param group: with the topics that are copied, if these are not all that the group is known to have
         """
+        copied = group or self.group(flow.group)
         return Mm2Replicator(
             flow,
-            group=group or self.group(flow.group),
+            group=copied,
             source=self.topology.cluster(flow.source),
             target=self.topology.cluster(flow.target),
             connect=self.connect(flow.target),
+            copies=lambda found: read_copy_settings(self.cluster(flow.source, "operator"), copied.owns_topic, found),
         )
 
     def approvers(self, group: ProtectionGroup) -> tuple[Person, ...]:

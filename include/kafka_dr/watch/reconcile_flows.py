@@ -5,18 +5,20 @@ from __future__ import annotations
 from datetime import datetime
 from itertools import permutations
 
+from kafka_dr.clusters import NotFound
 from kafka_dr.clusters.held_back import END_IT, HeldBackLook
 from kafka_dr.errors import Refused
 from kafka_dr.fencing import plan
 from kafka_dr.register import RegisterState
 from kafka_dr.register.flow_seed import FlowSeed, newest_seed
-from kafka_dr.replication import Flow, Moving, data_ends, flow_moves_in_turns
+from kafka_dr.replication import CopySettings, Flow, Moving, data_ends, flow_moves_in_turns, read_limits
 from kafka_dr.runs.at_rest import WatchResult, at_rest
 from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.fenced_topics import TopicsToCopy, topics_to_copy
 from kafka_dr.runs.group_context import GroupContext
 from kafka_dr.runs.record import first_few
 from kafka_dr.runs.register_guard import RegisterGuard, Unchanged
+from kafka_dr.runs.uncopyable_records import why_it_stops
 from kafka_dr.waiting import wait_until
 from kafka_dr.watch.copied_topics import with_same_topics
 from kafka_dr.watch.flow_plan import FlowAction, FlowChange, ObservedFlow, plan_flows
@@ -63,6 +65,9 @@ def reconcile_flows(group: str, clients: Clients) -> WatchResult:
         said.append(str(change))
     left_out = _left_out(context, state)
     said += _sentences(left_out, _wanted(state))
+    wanted = next(found for found in observed if found.flow == _wanted(state))
+    # First what a person has to do.
+    said = [*filter(None, (why_it_stops(context, wanted.flow, wanted.status), _too_large(context, state))), *said]
     if planned.problem:
         return WatchResult(group, "failed", tuple(said))
     moving = _progress(context, state, patience=_START_SECONDS if planned.acts else 0.0)
@@ -85,7 +90,7 @@ def _observe(context: GroupContext, flow: Flow, state: RegisterState) -> Observe
     if status.state == "absent":
         return ObservedFlow(flow, status)
     found = context.clients.connect(flow.target).config(flow.connector) or {}
-    wanted = context.clients.replicator(flow, group=topics_to_copy(context, flow, state, found).group).config()
+    wanted = context.clients.replicator(flow, group=topics_to_copy(context, flow, state, found).group).config(found)
     differing = sorted(key for key in wanted.keys() | found.keys() if wanted.get(key) != found.get(key))
     return ObservedFlow(flow, status, replicator.where().seed_epoch, tuple(differing))
 
@@ -94,6 +99,15 @@ def _left_out(context: GroupContext, state: RegisterState) -> TopicsToCopy:
     """Return which topics are not copied, as the connector is now."""
     flow = _wanted(state)
     return topics_to_copy(context, flow, state, context.clients.connect(flow.target).config(flow.connector))
+
+
+def _too_large(context: GroupContext, state: RegisterState) -> str:
+    """Name topics whose records may be too large for a flow; empty if there are none, or one was just deleted."""
+    topics = {p.topic for p in context.partitions(state.active)}
+    try:
+        return CopySettings.of(read_limits(context.operator(state.active), topics)).sentence
+    except NotFound:
+        return ""
 
 
 def _sentences(found: TopicsToCopy, flow: Flow) -> list[str]:

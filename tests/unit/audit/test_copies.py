@@ -114,3 +114,17 @@ def test_what_is_lost_is_said_once_for_all_topics_of_a_cluster() -> None:
     said = times_lost("west", stamped_topics(configs))
     assert said.startswith("west replaces the timestamps of t1, t2, t3 and 2 more topics")
     assert times_lost("west", stamped_topics({"t0": configs["t0"]})) == ""
+
+
+@pytest.mark.parametrize(("value", "equal"), [(b"v", True), (b"w", False)])
+def test_a_record_without_a_timestamp_is_equal_to_a_copy_that_has_the_time_of_the_copying(
+    value: bytes, equal: bool
+) -> None:
+    original = [stored(Made(b"k", b"v", time), n, stamp=None) for n, time in enumerate((7, -1, 8))]
+    made = (Made(b"k", b"v", 7), Made(b"k", value, 99), Made(b"k", b"v", 8))
+    copy = [stored(each, n, stamp=None) for n, each in enumerate(made)]
+    assert walked(original, copy) == (None if equal else 1)
+    assert is_copy(original[1], copy[1]) == equal
+    assert not is_copy(copy[1], original[1]), "only an original may lack its timestamp"
+    here, there = comparable(original, copy)
+    assert ([e.content for e in here] == [e.content for e in there]) == equal

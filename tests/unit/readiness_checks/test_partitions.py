@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from kafka_dr.outcomes import CheckOutcome
-from kafka_dr.readiness_checks.standby import judge_partitions
+from kafka_dr.positions import OffsetRange
+from kafka_dr.readiness_checks.standby import StoredLog, bytes_to_come, judge_partitions
 
 
 @pytest.mark.parametrize(
@@ -34,3 +35,16 @@ def test_without_a_declared_limit_nobody_has_looked() -> None:
     found = judge_partitions("west", {1: 98}, 0, None)
     assert found.detail.startswith("not looked at: broker 1 of west holds 98")
     assert "max_partitions_per_broker" in found.detail
+
+
+def log(start: int, end: int, size: int) -> StoredLog:
+    return StoredLog(OffsetRange(start, end), size)
+
+
+def test_what_is_to_come_is_counted_as_it_is_stored_there() -> None:
+    uncompressed, compressed = log(0, 1000, 100_000), log(0, 500, 5_000)
+    assert bytes_to_come(uncompressed, compressed, 500) == 5_000, "10 bytes an offset there"
+    assert bytes_to_come(log(0, 1000, 10_000), log(0, 1000, 100_000), 1000) == 0, "however they differ"
+    assert bytes_to_come(uncompressed, None, 0) == 100_000
+    assert bytes_to_come(uncompressed, log(0, 0, 0), 0) == 100_000
+    assert bytes_to_come(log(400, 1000, 60_000), None, 0) == 60_000, "what has expired never comes"

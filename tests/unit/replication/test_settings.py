@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,7 @@ import pytest
 from kafka_dr.clock import SystemClock
 from kafka_dr.errors import Refused
 from kafka_dr.http_endpoint import HttpEndpoint
-from kafka_dr.replication import ConnectClient, Flow, Mm2Replicator
+from kafka_dr.replication import ConnectClient, CopySettings, Flow, Mm2Replicator
 from kafka_dr.replication.settings import FIXED, flow_settings
 from kafka_dr.topology import ProtectionGroup, Topology, load
 
@@ -27,19 +28,29 @@ def config_of(topology: Topology, flow: Flow = FLOW, **changes: object) -> dict[
     return replicator_of(topology, flow, group).config()
 
 
-def replicator_of(topology: Topology, flow: Flow, group: ProtectionGroup) -> Mm2Replicator:
+def replicator_of(
+    topology: Topology,
+    flow: Flow,
+    group: ProtectionGroup,
+    copies: Callable[[Mapping[str, str]], CopySettings] = lambda _: CopySettings(),
+) -> Mm2Replicator:
     return Mm2Replicator(
         flow,
         group=group,
         source=topology.cluster(flow.source),
         target=topology.cluster(flow.target),
         connect=ConnectClient(HttpEndpoint("http://127.0.0.1:9"), clock=SystemClock()),
+        copies=copies,
     )
 
 
 def test_each_setting_has_a_reason_and_is_there_once(topology: Topology) -> None:
     settings = flow_settings(
-        FLOW, group=topology.group("orders"), source=topology.cluster("east"), target=topology.cluster("west")
+        FLOW,
+        group=topology.group("orders"),
+        source=topology.cluster("east"),
+        target=topology.cluster("west"),
+        copies=CopySettings(),
     )
     assert all(setting.reason for setting in settings)
     assert len({setting.key for setting in settings}) == len(settings)

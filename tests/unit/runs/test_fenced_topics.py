@@ -13,7 +13,7 @@ from kafka_dr.fencing import plan
 from kafka_dr.health.restore_fence import new_topics
 from kafka_dr.outcomes import Check
 from kafka_dr.register.flow_seed import FLOW_SEED, FlowSeed
-from kafka_dr.replication import Flow, Positions
+from kafka_dr.replication import CopySettings, Flow, Positions
 from kafka_dr.replication.settings import as_pattern, flow_settings
 from kafka_dr.runs.fenced_topics import TopicsToCopy, already_copied, fenced, topics_to_copy
 from kafka_dr.topology import ExistingReplicationSpec, NotLookedUp, load
@@ -158,7 +158,13 @@ def test_replication_gets_names_and_never_the_pattern() -> None:
     flow = Flow("orders", "east", "west")
     found = {
         each.key: each.value
-        for each in flow_settings(flow, group=GROUP, source=clusters.cluster("east"), target=clusters.cluster("west"))
+        for each in flow_settings(
+            flow,
+            group=GROUP,
+            source=clusters.cluster("east"),
+            target=clusters.cluster("west"),
+            copies=CopySettings(),
+        )
     }
     assert found["topics"] == r"payments,eu\.a,eu\.b"
 
