@@ -44,10 +44,11 @@ def run(monkeypatch: pytest.MonkeyPatch, code: int, says: str) -> dict[str, Any]
     monkeypatch.setenv("ENDS", str(code))
     monkeypatch.setenv("SAYS", says)
     operator = StrandedRecordsOperator()
+    names = {"dag_id": "dr_failback", "run_id": "r1", "task_id": "stranded_records"}
     return operator.execute(
         {
             "params": {"protection_group": "orders"},
-            "ti": SimpleNamespace(try_number=1, max_tries=0),
+            "ti": SimpleNamespace(**names, try_number=1, max_tries=0),
             "dag_run": SimpleNamespace(run_type="manual"),
         }
     )

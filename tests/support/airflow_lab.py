@@ -190,6 +190,11 @@ class AirflowSession:
         found = self._json("GET", f"/api/v2/dags/{dag}/dagRuns/{run}/taskInstances")["task_instances"]
         return {each["task_id"]: each["state"] for each in found}
 
+    def mapped(self, dag: str, run: str, task: str) -> set[int]:
+        """Return the numbers of a mapped task's instances."""
+        found = self._json("GET", f"/api/v2/dags/{dag}/dagRuns/{run}/taskInstances")["task_instances"]
+        return {each["map_index"] for each in found if each["task_id"] == task}
+
     def note(self, dag: str, run: str) -> str | None:
         """Return the note on a run, as lists of runs show it."""
         found: str | None = self._json("GET", f"/api/v2/dags/{dag}/dagRuns/{run}")["note"]
@@ -289,6 +294,10 @@ class AirflowSession:
         """
         path = f"/api/v2/dags/{dag}/dagRuns/{run}/taskInstances/{task}/logs/{attempt}"
         return json.dumps(self._json("GET", f"{path}?full_content=true&map_index={map_index}"))
+
+    def attempts(self, dag: str, run: str, task: str) -> int:
+        """Return how often a task was tried; one that is answered within seconds may be tried again."""
+        return int(self._json("GET", f"/api/v2/dags/{dag}/dagRuns/{run}/taskInstances/{task}")["try_number"])
 
     def result(self, dag: str, run: str, task: str, *, map_index: int = -1) -> Any:
         """Return what a task left for others (XCom)."""

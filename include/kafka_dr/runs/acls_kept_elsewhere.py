@@ -56,3 +56,11 @@ class KeptElsewhere:
         self.decides.change_added_acls(self.group, self.cluster, lambda found: change(found).as_copy(found))
         itself = KeptByItself(self.group, self.cluster, self.own)
         BackgroundCall(f"a record for {self.cluster}", lambda: itself.change(change))
+
+    def catch_up(self) -> None:
+        """Let the cluster's own register record what it has missed, as after a process that died in between.
+
+        :raises KafkaDrError: one of the registers does not answer; ``dr_health`` does it later
+        """
+        copy = self.known()
+        self.own.change_added_acls(self.group, self.cluster, lambda found: found.with_copy(copy))

@@ -27,6 +27,7 @@ from kafka_dr.evidence import (
     render_observation,
     render_status,
 )
+from kafka_dr.quoting import unescaped
 from kafka_dr.watch_results import (
     OBSERVATION,
     RunEndings,
@@ -35,7 +36,7 @@ from kafka_dr.watch_results import (
     read_observed,
     read_status,
 )
-from kafka_dr_airflow.links import airflow_path, login_url
+from kafka_dr_airflow.links import airflow_path, group_url, login_url
 from kafka_dr_airflow.people.auth_managers import directory_of, find
 from kafka_dr_airflow.topology_file import read_topology
 from kafka_dr_airflow.views import kept_pages, metrics, trigger
@@ -116,9 +117,15 @@ def page(group: str, run: str) -> HTMLResponse:
         raise HTTPException(status.HTTP_409_CONFLICT, str(error)) from error
     except KafkaDrError as error:
         raise HTTPException(status.HTTP_503_SERVICE_UNAVAILABLE, str(error)) from error
-    if found is None:
-        raise HTTPException(status.HTTP_404_NOT_FOUND, f"Run {run} of {group} has no evidence yet.")
-    return shown(found, group)
+    if found is not None:
+        return shown(found, group)
+    said = f"Run {run} of {group} has no evidence yet."
+    listed = read_endings([group], RunEndings(kept))[group]
+    ended = () if isinstance(listed, Exception) else [each for each in listed if each.run == run]
+    if not ended:
+        raise HTTPException(status.HTTP_404_NOT_FOUND, said)
+    said = f"It ended before a step kept evidence: {unescaped(ended[0].note)}"
+    return shown(render_notice(f"Run {run} of {group}", said, back=group_url(group)), group)
 
 
 @app.get("/audits/{group}/{audit}/{direction}/{run}")

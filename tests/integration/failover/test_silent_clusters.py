@@ -45,6 +45,7 @@ def test_preflight_is_unknown_while_the_standby_is_silent(group: SwitchedGroup) 
     assert record.outcome == "unknown"
     assert {check.name: check.outcome for check in record.checks} == {
         "run_id_is_new": "ok",
+        "no_other_run_waits": "excused",
         "approvers": "ok",
         "active_side": "ok",
         "right_clusters": "unknown",

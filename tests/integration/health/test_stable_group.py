@@ -230,7 +230,7 @@ def test_a_run_that_died_is_named_and_its_registers_are_left_alone(at_rest: Swit
         try:
             watched = look(protection)
             assert watched.outcome == "failed"
-            assert "by run died" in said(watched)
+            assert "run died holds it" in said(watched)
             assert "dr_resume" in said(watched)
             assert protection.state("west") == state
         finally:

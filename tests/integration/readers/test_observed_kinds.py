@@ -97,6 +97,7 @@ def company(lab: Lab, tmp_path: Path) -> Company:
     for cluster, topic in (("east", copy.topic), ("west", remote)):
         copy.create(cluster, topic)
         copy.write(cluster, topic, [Content(f"record {n}") for n in range(10)])
+    copy.create("west", copy.checkpoints)
     copy.allow()
     copy.commit("east", made.ledger, copy.topic, {0: 10})
     copy.commit("west", made.ledger, remote, {0: 10})

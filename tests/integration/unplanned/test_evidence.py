@@ -79,7 +79,9 @@ def test_a_source_that_hangs_needs_a_second_vantage_that_sees_it_down_twice(pass
     assert asked == 2
     assert {probe.name: probe.outcome for probe in probes} == {
         "metadata": "failed",
-        **dict.fromkeys(("brokers", "controller", "partitions", "writes", "canary", "flow", "lag"), "unknown"),
+        **dict.fromkeys(
+            ("brokers", "controller", "partitions", "writes", "register", "canary", "flow", "lag"), "unknown"
+        ),
         "vantage office": "unknown",
     }
     assert (

@@ -110,7 +110,7 @@ def test_a_switch_ends_at_once_if_the_register_that_decides_refuses_our_login(gr
         switch(request, clients, _Unwatched())
     assert time.monotonic() - began < 30
     assert stopped.value.move is NextMove.LATER
-    assert "nothing was changed" in str(stopped.value)
+    assert "connection kafka_east_operator" in str(stopped.value)
     assert "correct the name or the password in connection kafka_east_operator" in str(stopped.value)
 
 

@@ -154,7 +154,13 @@ def _application_on_east(protection: Protection, ledger: Ledger) -> Iterator[Non
 
 
 def _refused(disaster: Disaster) -> str:
-    with disaster.group.protection.clients() as clients, pytest.raises(KafkaDrError) as refused:
+    """Return what a failover without an override says; a rule that one vantage can meet lets it look."""
+    rule = disaster.group.protection.group.disaster.model_copy(update={"vantages_needed": 1})
+    with (
+        disaster.group.protection.changed(disaster=rule),
+        disaster.group.protection.clients() as clients,
+        pytest.raises(KafkaDrError) as refused,
+    ):
         run_step(StepName.GATHER_EVIDENCE, disaster.request(override=""), clients)
     return str(refused.value)
 

@@ -44,7 +44,10 @@ def refused_at_once(run: Run) -> tuple[Check, ...]:
     known = [answer for _, answer in answers if isinstance(answer, Check)]
     too_few = "" if run.request.override else vantages_missing(run.group.disaster)
     if too_few:
-        said = f"{too_few}. If both clusters work, use dr_planned_failover; else trigger it with an override"
+        said = (
+            f"{too_few}. If both clusters and their registers work, use dr_planned_failover; else trigger it with an "
+            "override"
+        )
         known.append(Check("source_is_down", "failed", said))
     refused = tuple(check for check in known if check.outcome == "failed")
     return (first, *refused) if refused else ()

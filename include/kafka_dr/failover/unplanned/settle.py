@@ -24,6 +24,7 @@ from kafka_dr.register import Phase, RegisterState
 from kafka_dr.register.flow_seed import FLOW_SEED
 from kafka_dr.register.transitions import left_behind, settled
 from kafka_dr.runs import background
+from kafka_dr.runs.acls_kept_elsewhere import KeptElsewhere
 from kafka_dr.runs.record import standing_facts
 from kafka_dr.runs.run import Run
 from kafka_dr.runs.start_flow import seed_of
@@ -126,6 +127,9 @@ def _seed(run: Run, state: RegisterState, *, held: bool) -> dict[str, Any]:
 def _copied_to_source(run: Run, state: RegisterState) -> str:
     try:
         copy_to_source(run, state).within(_SECONDS)
+        own, decides = run.clients.register(run.source), run.clients.register(run.target)
+        kept = KeptElsewhere(run.group.name, run.source, own, decides)
+        background.ask(f"the list of what was added to {run.source}", kept.catch_up, seconds=_SECONDS)
     except KafkaDrError as error:
         return f"the register of {run.source} does not hold the new record yet: {error}"
     return f"the register of {run.source} holds the new record"
