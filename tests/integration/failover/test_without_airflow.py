@@ -23,6 +23,7 @@ from support.command_line import CommandLine, read_until
 from support.kafka_tools import run_as_printed, tools_in
 from support.protection import STEPS_AFTER_APPROVAL, Protection
 from support.switched_group import SwitchedGroup, dying, failed
+from support.waiting import eventually
 
 pytestmark = pytest.mark.kafka
 
@@ -75,6 +76,8 @@ def test_a_plan_says_what_a_run_would_do_and_how_one_that_died_would_end_and_cha
     assert outside_view.look(group.protection) == before
 
     request = group.interrupted_after_act(StepName.OPEN_TARGET)
+    # A run does not wait for the tasks of a connector that it has stopped: they end a moment later.
+    eventually(lambda: set(outside_view.look(group.protection).connectors.values()) == {"STOPPED"})
     before = outside_view.look(group.protection)
     said = line.run("plan", "resume", "--group", group.name, "--run", request.run, "--json")
     assert said.code == 0, said.err
