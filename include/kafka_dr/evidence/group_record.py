@@ -41,10 +41,10 @@ class GroupRecord:
     said: str
 
 
-def group_record(health: WatchStatus, endings: Sequence[RunEnding], now: datetime) -> GroupRecord:
+def group_record(health: WatchStatus, endings: Sequence[RunEnding] | Exception, now: datetime) -> GroupRecord:
     """Return what was read last of a group's record, with its age if that may not be so any more.
 
-    :param endings: how its last runs ended, the newest first
+    :param endings: how its last runs ended, the newest first, or the error if that cannot be read
     :param now: the time for which health was judged, UTC
     """
     found = health.result
@@ -66,8 +66,10 @@ def group_record(health: WatchStatus, endings: Sequence[RunEnding], now: datetim
     return GroupRecord(str(record["active"]), str(record["standby"]), other, str(record["run"]), known, said)
 
 
-def _ended_since(seen_at: datetime, endings: Sequence[RunEnding]) -> RunEnding | None:
+def _ended_since(seen_at: datetime, endings: Sequence[RunEnding] | Exception) -> RunEnding | None:
     """Return the newest run that took the group and has ended since; one that never claimed it has changed nothing."""
+    if isinstance(endings, Exception):
+        return None
     return next((each for each in endings if "claim" in each.steps and each.ended_at > seen_at), None)
 
 

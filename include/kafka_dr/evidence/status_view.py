@@ -174,15 +174,7 @@ def build_status_view(
     running = [each for each, _ in opened.running]
     cards = [_card(each, now, links, endings.get(each.group, ()), running) for each in groups]
     cards.sort(key=lambda card: (not card.half_moved, _WORST_FIRST.index(card.colour), card.group))
-    flows = tuple(
-        ObservedCard(
-            name,
-            links.group(name),
-            *OUTCOME_WORDS[each.outcome],
-            tuple(watch_row(row, now, links) for row in each.watches),
-        )
-        for name, each in (observed or {}).items()
-    )
+    flows = tuple(_observed(each, now, links) for each in (observed or {}).values())
     verdict, colour = _overall(cards, flows)
     verbs = tuple((title, links.dag(dag_id), what) for title, dag_id, what in _VERBS)
     return StatusView(
@@ -271,7 +263,7 @@ def _card(
     running: Sequence[RunningStep],
 ) -> GroupCard:
     word, colour = OUTCOME_WORDS[status.outcome]
-    record = group_record(status.of("health"), () if isinstance(endings, Exception) else endings, now)
+    record = group_record(status.of("health"), endings, now)
     said = ", ".join(status.named(status.outcome))
     verdict = f"{word}: every watch is good" if status.outcome == "ok" else f"{word}: {said}"
     mine = [each for each in running if each.group == status.group]

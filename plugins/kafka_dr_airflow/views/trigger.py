@@ -39,7 +39,7 @@ def start_page(dag_id: str, group: str) -> HTMLResponse:
     kept, now = root(), datetime.now(UTC)
     (watched,) = read_status([group], WatchResultStore(kept), now)
     endings = read_endings([group], RunEndings(kept))[group]
-    record = group_record(watched.of("health"), () if isinstance(endings, Exception) else endings, now)
+    record = group_record(watched.of("health"), endings, now)
     offered, nonce = FORMS[dag_id], secrets.token_urlsafe(16)
     said, colour = _known(dag_id, watched, record)
     view = TriggerView(
