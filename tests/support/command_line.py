@@ -61,6 +61,7 @@ class CommandLine:
         """
         with self.started(*arguments) as process:
             out, err = process.communicate(typed, timeout=_SECONDS)
+        assert process.returncode >= 0, f"{arguments[0]} was ended by signal {-process.returncode}: {err}"
         return Said(process.returncode, out, err)
 
     @contextmanager
@@ -70,7 +71,7 @@ class CommandLine:
         files = {"KAFKA_DR_TOPOLOGY": str(self.topology()), "KAFKA_DR_CONNECTIONS": str(self.connections())}
         process = subprocess.Popen(
             [sys.executable, "-m", "kafka_dr", *arguments],
-            env={**kept, **files, "PYTHONPATH": str(_INCLUDE), "COLUMNS": "200"},
+            env={**kept, **files, "PYTHONPATH": str(_INCLUDE), "COLUMNS": "200", "PYTHONFAULTHANDLER": "1"},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

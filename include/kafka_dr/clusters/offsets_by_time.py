@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from confluent_kafka import IsolationLevel
-from confluent_kafka import TopicPartition as ClientPartition
-from confluent_kafka.admin import OffsetSpec
 
-from kafka_dr.clusters.many_partitions import MANY, ManyPartitions, once_led
+from kafka_dr.clusters.many_partitions import ManyPartitions, once_led
 from kafka_dr.clusters.session import ClusterSession
 from kafka_dr.positions import TopicPartition
 
@@ -20,7 +18,6 @@ class OffsetsByTime:
     """
 
     def __init__(self, session: ClusterSession) -> None:
-        self._session = session
         self._many = ManyPartitions(session)
 
     def at(self, partitions: Iterable[TopicPartition], timestamp_ms: int) -> dict[TopicPartition, int | None]:
@@ -31,20 +28,13 @@ class OffsetsByTime:
         return self.at_each(dict.fromkeys(partitions, timestamp_ms))
 
     def at_each(self, times: Mapping[TopicPartition, int]) -> dict[TopicPartition, int | None]:
-        """Return the same, with a timestamp for each partition."""
+        """Return the same, with a timestamp for each partition.
+
+        :raises StaleMetadata: a partition has no leader that answers
+        """
         if not times:
             return {}
-        doing = "find offsets by time"
-        if len(times) >= MANY:
-            return {p: offset if offset >= 0 else None for p, offset in self._of_many(times, doing).items()}
-        asked = {ClientPartition(p.topic, p.partition): OffsetSpec.for_timestamp(ms) for p, ms in times.items()}
-        admin = self._session.admin_for_leaders(doing)
-        futures = admin.list_offsets(asked, request_timeout=self._session.request_seconds)
-        found = self._session.results(futures, doing)
-        return {
-            TopicPartition(p.topic, p.partition): answer.offset if answer.offset >= 0 else None
-            for p, answer in found.items()
-        }
-
-    def _of_many(self, times: Mapping[TopicPartition, int], doing: str) -> dict[TopicPartition, int]:
-        return once_led(lambda: self._many.offsets(times, IsolationLevel.READ_UNCOMMITTED.value, doing))
+        # librdkafka reports a partition whose leader it lost without an error: as one that has no such record.
+        isolation, doing = IsolationLevel.READ_UNCOMMITTED.value, "find offsets by time"
+        found = once_led(lambda: self._many.offsets(times, isolation, doing))
+        return {partition: offset if offset >= 0 else None for partition, offset in found.items()}

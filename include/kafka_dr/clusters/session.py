@@ -292,13 +292,9 @@ class ClusterSession:
 
         :param doing: what is being done, as it continues "could not …"
         """
-        try:
-            with self.observed(doing), self.translated(doing):
-                self._suspect(futures.values())
-                return {key: future.result(self.request_seconds + 1) for key, future in futures.items()}
-        except StaleMetadata:
-            self.replace_admin()
-            raise
+        with self.observed(doing), self.translated(doing):
+            self._suspect(futures.values())
+            return {key: future.result(self.request_seconds + 1) for key, future in futures.items()}
 
     def each(self, futures: Mapping[K, Future[V]], doing: str, *, seconds: float) -> dict[K, KafkaDrError]:
         """Wait for every future, and return the errors of those that failed; the others are done.
@@ -356,14 +352,6 @@ class ClusterSession:
         if code == 0:
             return None
         return error_class(code)(f"{self.label}: could not {doing}: {in_words(code, message)}")
-
-    def replace_admin(self) -> None:
-        """Use a new admin client for the next call: the old one would keep outdated metadata for minutes.
-
-        The old one is kept until the session is closed: another thread may still wait for its answers.
-        """
-        with self._lock:
-            self._admin = None
 
     def _made(self, make: Callable[[dict[str, object]], C], extra: Mapping[str, object] | None = None) -> C:
         """Make a client. librdkafka reads the files of certificates at once.

@@ -226,33 +226,37 @@ class Topics:
         if not asked:
             return {}
 
-        def list_offsets() -> dict[TopicPartition, int]:
+        doing = f"read the ends of {_listed({p.topic for p in asked})}"
+        if len(asked) < MANY:
+            with suppress(StaleMetadata):
+                return self._offsets_of_few(asked, spec, isolation, doing)
+
+        def leaders_say() -> dict[TopicPartition, int]:
             try:
-                return self._list_offsets(asked, spec, isolation)
+                return self._many.offsets(dict.fromkeys(asked, spec.value), isolation.value, doing)
             except StaleMetadata:
                 # Describing the topics shows whether one is missing: a topic without a leader must never be taken for
                 # a missing one. A broker that was suspended may lead before it knows that itself, and needs a moment.
                 self.describe({p.topic for p in asked})
                 raise
 
-        return once_led(list_offsets)
+        return once_led(leaders_say)
 
-    def _list_offsets(
-        self, asked: Collection[TopicPartition], spec: _OfLog, isolation: IsolationLevel
+    def _offsets_of_few(
+        self, asked: Collection[TopicPartition], spec: _OfLog, isolation: IsolationLevel, doing: str
     ) -> dict[TopicPartition, int]:
-        doing = f"read the ends of {_listed({p.topic for p in asked})}"
-        if len(asked) >= MANY:
-            return self._many.offsets(dict.fromkeys(asked, spec.value), isolation.value, doing)
+        """Ask the leaders that librdkafka knows. It may know outdated ones for minutes.
+
+        :raises StaleMetadata: a leader did not give an offset
+        """
         specs = {ClientPartition(p.topic, p.partition): OffsetSpec(spec.value) for p in asked}
         futures = self._session.admin_for_leaders(doing).list_offsets(
             specs, isolation_level=isolation, request_timeout=self._session.request_seconds
         )
         found = self._session.results(futures, doing)
         offsets = {TopicPartition(p.topic, p.partition): result.offset for p, result in found.items()}
-        silent = sorted(partition for partition, offset in offsets.items() if offset < 0)
-        if silent:
+        if silent := sorted(partition for partition, offset in offsets.items() if offset < 0):
             # librdkafka reports a partition whose leader it lost without an error, with an offset below zero.
-            self._session.replace_admin()
             raise StaleMetadata(f"{self._session.label}: could not {doing}: no leader answered for {silent[0]}")
         return offsets
 

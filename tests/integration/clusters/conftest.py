@@ -7,6 +7,7 @@ import pytest
 
 from kafka_dr.clusters import ClientSettings, KafkaCluster
 from lab.api import Lab
+from support.waiting import eventually
 
 Reach = Callable[..., KafkaCluster]
 
@@ -39,6 +40,8 @@ def topic(admin: KafkaCluster) -> Callable[..., str]:
         name = f"orders.t{uuid.uuid4().hex[:8]}"
         dotted = {key.replace("_", "."): value for key, value in config.items()}
         admin.topics.create(name, partitions=partitions, replication_factor=1, config=dotted)
+        # The controller has created it; a busy broker may learn that only now.
+        eventually(lambda: name in admin.topics.names())
         return name
 
     return create

@@ -21,10 +21,10 @@ from kafka_dr.clusters import (
     PatternType,
     ResourceType,
     TopicPartition,
-    offsets_by_time,
     topics,
 )
 from kafka_dr.clusters.errors import StaleMetadata
+from kafka_dr.clusters.many_partitions import ManyPartitions
 from kafka_dr.clusters.topics import Topics
 from kafka_dr.clusters.writing import NewRecord
 from kafka_dr.errors import KafkaDrError
@@ -39,8 +39,7 @@ Topic = Callable[..., str]
 @pytest.fixture(params=["few", "many"])
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ask in the way for few topics and partitions, and in the one for many."""
-    for module in (topics, offsets_by_time):
-        monkeypatch.setattr(module, "MANY", 1 if request.param == "many" else 1_000)
+    monkeypatch.setattr(topics, "MANY", 1 if request.param == "many" else 1_000)
 
 
 def test_a_cluster_shows_its_identity(reach: Reach) -> None:
@@ -172,17 +171,20 @@ def test_a_missing_topic_is_not_found(admin: KafkaCluster) -> None:
 def test_a_leader_that_does_not_know_yet_that_it_leads_is_asked_again(
     admin: KafkaCluster, topic: Topic, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    end, ask, asked = TopicPartition(topic(), 0), Topics._list_offsets, list[object]()
+    end, ask, asked = TopicPartition(topic(), 0), ManyPartitions.offsets, list[object]()
 
-    def too_early(self: Topics, *what: Any) -> dict[TopicPartition, int]:
+    def too_early(_self: object, *what: Any) -> dict[TopicPartition, int]:
         asked.append(what)
-        if len(asked) < 4:
-            raise StaleMetadata("the broker wakes up")
-        return ask(self, *what)
+        raise StaleMetadata("the broker wakes up")
+
+    def early(self: ManyPartitions, *what: Any) -> dict[TopicPartition, int]:
+        return too_early(self, *what) if len(asked) < 3 else ask(self, *what)
 
     admin.writing.append([NewRecord(end, None, b"x")])
-    monkeypatch.setattr(Topics, "_list_offsets", too_early)
+    monkeypatch.setattr(Topics, "_offsets_of_few", too_early)
+    monkeypatch.setattr(ManyPartitions, "offsets", early)
     assert admin.topics.high_watermarks([end]) == {end: 1}
+    assert len(asked) == 3
 
 
 def test_a_missing_right_is_named_with_the_principal(reach: Reach, topic: Topic) -> None:

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import datetime
 
 import pytest
 from integration.health.conftest import GivenUp
 
 from kafka_dr.clusters import Acl, AclOperation, AclPermission, PatternType, ResourceType
+from kafka_dr.clusters.admin_clients import ADMIN_CLIENTS
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.failover.roll_back import roll_back
 from kafka_dr.failover.runner import run_step
 from kafka_dr.fencing import plan
 from kafka_dr.health.health_check import check_health
-from kafka_dr.register import Phase
+from kafka_dr.positions import TopicPartition
+from kafka_dr.register import REGISTER_TOPIC, Phase
 from kafka_dr.runs.at_rest import WatchResult
 from kafka_dr.runs.request import StepName
 from kafka_dr.watch.reconcile_flows import reconcile_flows
@@ -54,6 +56,7 @@ def test_it_takes_no_write_after_the_hand_over_and_comes_back_when_its_register_
         planned = _planned_refused(protection)
         assert "register" in planned, planned
 
+        _asking_again_makes_no_more_clients(protection)
         eventually(lambda: len(ledger.acknowledged) > 20)
         records = disaster.go(StepName.REPORT)
 
@@ -121,6 +124,15 @@ def test_health_fences_it_by_the_register_that_decides_if_a_failover_left_it_ope
         assert found is not None
         assert found.phase is Phase.DIVERGED
     _comes_back(Disaster(group, "east"))
+
+
+def _asking_again_makes_no_more_clients(protection: Protection) -> None:
+    before = len(ADMIN_CLIENTS.held())
+    with protection.cluster("east", "admin") as east:
+        for _ in range(3):
+            with suppress(KafkaDrError):
+                east.topics.high_watermarks([TopicPartition(REGISTER_TOPIC, 0)])
+        assert len(ADMIN_CLIENTS.held()) <= before + 2
 
 
 def _deny_of_others(protection: Protection) -> frozenset[Acl]:
