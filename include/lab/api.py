@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
+from kafka_dr.connections.sources import ConnectionSource
 from kafka_dr.parallel import ask_all
 from lab import airflow_home, class_archives, clients, credentials, jars, java, rights, spark
 from lab.airflow_services import Airflow
@@ -177,6 +178,10 @@ class Lab:
     def client_settings(self, cluster: str, principal: str) -> dict[str, str]:
         """Settings of a principal in librdkafka's names, the password among them."""
         return clients.librdkafka(self._context(), cluster_named(cluster), principal)
+
+    def connections(self) -> ConnectionSource:
+        """Return the connections that Airflow has here, for programs without Airflow."""
+        return ConnectionSource({}, airflow_home.connections(self._context()))
 
     def spark_environ(self) -> dict[str, str]:
         """Return the environment in which ``spark-submit`` runs the project's jobs against this lab. No secrets.

@@ -74,9 +74,10 @@ class TaskApi:
         :raises AirflowNotFoundException: there is no such connection
         :raises Exception: one of :data:`ERRORS`
         """
-        from kafka_dr_airflow.hooks.connect import ConnectHook
+        from kafka_dr.connections.meaning import connect_endpoint
+        from kafka_dr_airflow.hooks.connections import airflow_connection
 
-        endpoint = ConnectHook(CONNECTION).endpoint()
+        endpoint = connect_endpoint(airflow_connection(CONNECTION))
         login = {"username": endpoint.username, "password": endpoint.password}
         tls = endpoint.tls_context()
         token = _ask("POST", f"{endpoint.base_url}/auth/token", login, tls=tls)["access_token"]

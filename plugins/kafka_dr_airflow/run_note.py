@@ -61,7 +61,7 @@ def _known_secrets() -> KnownSecrets:
 
     try:
         with open_clients() as clients:
-            clients.learn_secrets(unreadable=ERRORS)
+            clients.learn_secrets()
             return clients.evidence.secrets
     except (KafkaDrError, OSError):
         return KnownSecrets()  # without a topology, no cluster was reached

@@ -11,8 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from kafka_dr_airflow.hooks.kafka_cluster import KafkaClusterHook
-from kafka_dr_airflow.task_clients import content_keys_of
+from kafka_dr_airflow.hooks.connections import CONNECTIONS
 
 #: The environment variable that names the file. The path is not secret; its content is in no other file.
 SETTING = "KAFKA_DR_SECRETS_FILE"
@@ -22,12 +21,12 @@ _SECRETS_FILE = re.compile(rf"{_PREFIX}(\d+)-.*\.json")
 
 def kafka_entry(connection_id: str) -> dict[str, Any]:
     """Return how the principal of a connection of type ``kafka`` reaches its cluster."""
-    return dict(KafkaClusterHook(connection_id).settings().librdkafka())
+    return dict(CONNECTIONS.kafka(connection_id).librdkafka())
 
 
 def content_key_entry(connection_id: str) -> dict[str, Any]:
     """Return the key that encrypts stranded records, without the former ones, which no job needs."""
-    found = content_keys_of(connection_id)
+    found = CONNECTIONS.content_keys(connection_id)
     return {"key_id": found.current, "key": found.keys[found.current].hex()}
 
 

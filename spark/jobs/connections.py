@@ -26,7 +26,7 @@ _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 
 @dataclass(frozen=True, slots=True)
-class Connections:
+class JobConnections:
     """The connections of one file. Their settings are never part of ``repr``.
 
     :param source: the file, for messages
@@ -36,7 +36,7 @@ class Connections:
     _settings: Mapping[str, Mapping[str, Any]] = field(repr=False)
 
     @classmethod
-    def read(cls, environ: Mapping[str, str]) -> Connections:
+    def read(cls, environ: Mapping[str, str]) -> JobConnections:
         """Read the file that the environment names.
 
         :raises Refused: no file is named, it cannot be read, other users may read it, or it has another form

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from jobs.connections import Connections
+from jobs.connections import JobConnections
 from kafka_dr.clusters import KafkaCluster
 from kafka_dr.clusters.renamed import FlowCluster, RenamedCluster
 from kafka_dr.errors import Refused
@@ -41,13 +41,13 @@ def group_named(flow: str) -> str:
     return flow.removeprefix("dr.").rpartition(".")[0]
 
 
-def audited(name: str, declared: ClusterSpec, connections: Connections) -> KafkaCluster:
+def audited(name: str, declared: ClusterSpec, connections: JobConnections) -> KafkaCluster:
     """Return a cluster in the role of the audit, which may see the register's topic and not every topic."""
     return KafkaCluster(name, connections.kafka(declared.connections.audit), known_topic=REGISTER_TOPIC)
 
 
 @contextmanager
-def reached(topology: Topology, flow: AuditedFlow, connections: Connections) -> Iterator[ReachedFlow]:
+def reached(topology: Topology, flow: AuditedFlow, connections: JobConnections) -> Iterator[ReachedFlow]:
     """Lend both clusters and what is known of the flow; a cluster with another id is refused."""
     with (
         KafkaCluster(flow.source.name, connections.kafka(flow.source.connection), known_topic=REGISTER_TOPIC) as source,

@@ -13,6 +13,7 @@ from kafka_dr.runs.clients import Clients
 from kafka_dr.storage import ChildAccess, DeadlinePath, StorageSilent
 from kafka_dr.storage.access import AccessDeadline, Operation
 from kafka_dr.topology import load
+from support.no_connections import NO_CONNECTIONS
 
 TOPOLOGY = Path(__file__).parents[2] / "include" / "topology.yaml"
 LAB = {"KAFKA_DR_LAB_HOME": "/lab", "KAFKA_DR_LAB_EAST": "127.0.0.1:1", "KAFKA_DR_LAB_WEST": "127.0.0.1:2"}
@@ -49,9 +50,6 @@ class StoredClients(Clients):
     """Clients that reach nothing but two registers in memory and the evidence."""
 
     def __init__(self, root: Path) -> None:
-        def nothing(connection: str) -> Any:
-            raise AssertionError(f"a test asks for {connection}")
-
         self.storage = FailingStorage()
         self.registers = {name: MemoryRegister() for name in ("east", "west")}
         #: Clusters whose registers do not answer.
@@ -60,8 +58,7 @@ class StoredClients(Clients):
         unsigned = declared.evidence.model_copy(update={"signing_connection": None})
         super().__init__(
             declared.model_copy(update={"evidence": unsigned}),
-            settings_of=nothing,
-            connect_of=nothing,
+            connections=NO_CONNECTIONS,
             evidence_root=DeadlinePath(root, self.storage),
             clock=ManualClock(),
         )

@@ -7,7 +7,7 @@ import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
@@ -27,7 +27,8 @@ from kafka_dr.clusters import (
     TopicPartition,
 )
 from kafka_dr.clusters.writing import NewRecord
-from kafka_dr.evidence.signing import SigningKey
+from kafka_dr.connections.connection import Connection
+from kafka_dr.connections.port import Connections
 from kafka_dr.failover.ask_approval import ask_approval
 from kafka_dr.failover.runner import run_step
 from kafka_dr.http_endpoint import HttpEndpoint
@@ -40,16 +41,8 @@ from kafka_dr.topology import AccessRulesSpec, ProtectionGroup, RetentionSpec, T
 from lab import rights
 from lab.api import Lab
 from lab.clusters import CLUSTERS, cluster_named
-from lab.credentials import SIGNING_KEY, passwords_of
 
 #: The principal of the lab for each role.
-_PRINCIPALS = {
-    "operator": rights.OPERATOR,
-    "probe": rights.PROBE,
-    "audit": rights.AUDIT,
-    "replicator": rights.REPLICATOR,
-    "drill": rights.DRILL,
-}
 _APPLICATION_PATTERNS = {"orders.*": "{name}.*", "orders-*": "{name}-*", "billing-*": "{name}-*"}
 #: How often a test's flow looks for new topics. When it starts it looks at once.
 _REFRESH_SECONDS = 5
@@ -155,11 +148,9 @@ class Protection:
             root.mkdir(parents=True)
         return kind(
             topology,
-            settings_of=self._settings_of,
-            connect_of=self._endpoint_of,
+            connections=self.connections(),
             evidence_root=root,
             clock=SystemClock(),
-            signing_key_of=lambda _: SigningKey.of(passwords_of(self.lab.home)[SIGNING_KEY]),
         )
 
     def cluster(self, name: str, principal: str) -> KafkaCluster:
@@ -320,14 +311,18 @@ class Protection:
             answers = client.write_permission.ask(topic.partitions)
             return {answer.verdict for answer in answers}
 
-    def _endpoint_of(self, connection: str) -> HttpEndpoint:
-        if connection in self.endpoints:
-            return self.endpoints[connection]
-        return HttpEndpoint(cluster_named(connection.removeprefix("connect_")).connect_url(self.lab.settings))
+    def connections(self) -> Connections:
+        """The lab's, and one for each cluster and principal that a test declares."""
+        source = self.lab.connections()
 
-    def _settings_of(self, connection: str) -> ClientSettings:
-        _, cluster, role = connection.split("_")
-        return ClientSettings.from_librdkafka(self.lab.client_settings(cluster, _PRINCIPALS.get(role, role)))
+        def get(conn_id: str) -> Connection:
+            if conn_id in source.stored:
+                return source.get(conn_id)
+            _, cluster, principal = conn_id.split("_")
+            return Connection(conn_id, extra=self.lab.client_settings(cluster, principal))
+
+        found = Connections.stored(get)
+        return replace(found, http=lambda conn_id: self.endpoints.get(conn_id) or found.http(conn_id))
 
     def rights_on(self, cluster: str) -> frozenset[Acl]:
         """Return what the owners of a cluster let everybody do with this group's names."""

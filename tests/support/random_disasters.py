@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -16,6 +16,7 @@ from typing import Any
 from kafka_dr.approvals.approval import record_answer
 from kafka_dr.approvals.journaled import Answer
 from kafka_dr.clusters import ClientSettings
+from kafka_dr.connections.port import Connections
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.failover.ask_approval import ask_approval
 from kafka_dr.failover.roll_back import roll_back
@@ -240,11 +241,11 @@ def _clients_without(cut: frozenset[str]) -> type[Clients]:
     """Return a kind of world from which some clusters cannot be reached."""
 
     class Cut(Clients):
-        def __init__(self, topology: Any, *, settings_of: Callable[[str], ClientSettings], **more: Any) -> None:
-            def reached(connection: str) -> ClientSettings:
-                found = settings_of(connection)
+        def __init__(self, topology: Any, *, connections: Connections, **more: Any) -> None:
+            def kafka(connection: str) -> ClientSettings:
+                found = connections.kafka(connection)
                 return replace(found, bootstrap_servers=_NOWHERE) if connection.split("_")[1] in cut else found
 
-            super().__init__(topology, settings_of=reached, **more)
+            super().__init__(topology, connections=replace(connections, kafka=kafka), **more)
 
     return Cut

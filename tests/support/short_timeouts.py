@@ -16,7 +16,7 @@ class ShortTimeoutClients(Clients):
     def cluster(self, name: str, role: Role) -> KafkaCluster:
         with self._lock:
             if (name, role) not in self._clusters:
-                settings = self._settings_of(getattr(self.topology.cluster(name).connections, role))
+                settings = self.connections.kafka(getattr(self.topology.cluster(name).connections, role))
                 self._clusters[name, role] = KafkaCluster(name, settings, request_seconds=_SECONDS)
             return self._clusters[name, role]
 
@@ -26,6 +26,6 @@ class ShortTimeoutClients(Clients):
     def connect(self, cluster: str) -> ConnectClient:
         with self._lock:
             if cluster not in self._connects:
-                endpoint = self._connect_of(self.topology.cluster(cluster).connect)
+                endpoint = self.connections.http(self.topology.cluster(cluster).connect)
                 self._connects[cluster] = ConnectClient(endpoint, clock=self.clock, request_seconds=_SECONDS)
             return self._connects[cluster]

@@ -26,7 +26,7 @@ from kafka_dr.command_line.opened import (
     plain_errors,
 )
 from kafka_dr.command_line.status_page import plain
-from kafka_dr.connections.meaning import kafka_settings
+from kafka_dr.connections.port import Connections
 from kafka_dr.connections.sources import ConnectionSource
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.evidence import build_observation_view, render_observation
@@ -65,11 +65,11 @@ def observe(
     try:
         known = CommandFiles(topology, connections).read_topology()
         declared = known.observed_flow(flow)
-        source = ConnectionSource.read(os.environ, connections)
+        known_connections = Connections.stored(ConnectionSource.read(os.environ, connections).get)
     except KafkaDrError as error:
         raise ended(error, ExitCode.MISUSED) from None
     with plain_errors():
-        found = _look(declared, source, _kept(known, declared))
+        found = _look(declared, known_connections, _kept(known, declared))
     answer = found.to_json()
     if report is not None:
         report.write_text(render_observation(build_observation_view(answer)), encoding="utf-8")
@@ -87,10 +87,10 @@ def _kept(topology: Topology, flow: ObservedFlowSpec) -> KeptAudits:
     return kept_audits(evidence_root(topology.evidence.root, None), flow)
 
 
-def _look(flow: ObservedFlowSpec, connections: ConnectionSource, kept: KeptAudits) -> FlowObservation:
+def _look(flow: ObservedFlowSpec, connections: Connections, kept: KeptAudits) -> FlowObservation:
     with ExitStack() as stack:
         source, target = (
-            stack.enter_context(KafkaCluster(end.name, kafka_settings(connections.get(end.connection))))
+            stack.enter_context(KafkaCluster(end.name, connections.kafka(end.connection)))
             for end in (flow.source, flow.target)
         )
         return look_at(flow, source, target, SystemClock(), kept)

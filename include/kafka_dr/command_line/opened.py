@@ -14,7 +14,7 @@ import typer
 
 from kafka_dr.clock import SystemClock
 from kafka_dr.command_line.exit_codes import ExitCode
-from kafka_dr.connections.meaning import connect_endpoint, content_keys, kafka_settings, signing_key
+from kafka_dr.connections.port import Connections
 from kafka_dr.connections.sources import FILE_SETTING, ConnectionSource
 from kafka_dr.errors import KafkaDrError, Refused
 from kafka_dr.people import Person
@@ -76,15 +76,11 @@ class CommandFiles:
         :raises Refused: a file is missing, or others may read the connections
         """
         topology = self.read_topology(environ)
-        source = ConnectionSource.read(environ, self.connections)
         return Clients(
             topology,
-            settings_of=lambda conn_id: kafka_settings(source.get(conn_id)),
-            connect_of=lambda conn_id: connect_endpoint(source.get(conn_id)),
+            connections=Connections.stored(ConnectionSource.read(environ, self.connections).get),
             evidence_root=evidence_root(topology.evidence.root, self.evidence),
             clock=SystemClock(),
-            signing_key_of=lambda conn_id: signing_key(source.get(conn_id)),
-            content_keys_of=lambda conn_id: content_keys(source.get(conn_id)),
             people_of=None if people_of is None else partial(people_of, topology),
         )
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
 from typing import Any
 from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 
@@ -17,6 +18,16 @@ from kafka_dr.errors import Refused
 #: The parameter of a URI that holds the whole extra as JSON.
 _WHOLE_EXTRA = "__extra__"
 _MOST_SCHEMES = 2
+#: Entries of the extra that are secret.
+_SECRET = (
+    *("sasl.password", "sasl.jaas.config", "ssl.key.password", "ssl.key.pem"),
+    *("private_key", "bearer_token", "key_password"),
+)
+#: Entries of the extra that name a file with a secret: the entry that it replaces, and what it is.
+_IN_FILES = {
+    "private_key_file": ("private_key", "the signing key"),
+    "bearer_token_file": ("bearer_token", "the bearer token in"),
+}
 _FORMS = "expected a JSON object or a URI, as Airflow's AIRFLOW_CONN_… variables hold it"
 
 
@@ -41,10 +52,14 @@ class Connection:
 
     @classmethod
     def of(cls, conn_id: str, stored: str | Mapping[str, Any]) -> Connection:
-        """Read what is stored: a JSON object, its text, or a URI.
+        """Read what is stored: a JSON object, its text, or a URI; and the files that it names.
 
         :raises Refused: it is none of these; the message shows nothing of the value, which may hold a password
         """
+        return cls._read(conn_id, stored).with_files()
+
+    @classmethod
+    def _read(cls, conn_id: str, stored: str | Mapping[str, Any]) -> Connection:
         if not isinstance(stored, str):
             return cls._of_fields(conn_id, stored)
         text = stored.strip()
@@ -55,6 +70,27 @@ class Connection:
         except ValueError:
             raise _unreadable(conn_id, "its JSON cannot be read") from None
         return cls._of_fields(conn_id, found)
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """Every text in it that no log may show."""
+        former = self.extra.get("former_keys")
+        keys = former.values() if isinstance(former, Mapping) else ()
+        return tuple(str(each) for each in (self.password, *map(self.extra.get, _SECRET), *keys) if each)
+
+    def with_files(self) -> Connection:
+        """Return it with the secrets that its extra does not hold, and names the files of.
+
+        :raises Refused: such a file cannot be read
+        """
+        extra = dict(self.extra)
+        for entry, (name, what) in _IN_FILES.items():
+            if (path := extra.get(entry)) and not extra.get(name):
+                try:
+                    extra[name] = Path(path).read_text("utf-8").strip()
+                except (OSError, UnicodeDecodeError) as error:
+                    raise Refused(f"connection {self.conn_id}: {what} {path} cannot be read ({error})") from error
+        return replace(self, extra=extra)
 
     @classmethod
     def _of_fields(cls, conn_id: str, found: Mapping[str, Any]) -> Connection:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from pathlib import Path
-from typing import Any
+from dataclasses import replace
 
 from kafka_dr.audit.content_keys import ContentKeys, KeyUnusable
 from kafka_dr.clusters import ClientSettings
@@ -23,7 +21,7 @@ def kafka_settings(connection: Connection) -> ClientSettings:
     :raises Refused: a setting is missing or has a value that is not allowed
     """
     try:
-        return ClientSettings.from_librdkafka(connection.extra)
+        return replace(ClientSettings.from_librdkafka(connection.extra), connection=connection.conn_id)
     except Refused as error:
         raise Refused(f"connection {connection.conn_id}: {error}") from error
 
@@ -32,8 +30,7 @@ def connect_endpoint(connection: Connection) -> HttpEndpoint:
     """Return where a REST API or a vantage is, and the login, from a connection of type ``http``.
 
     The address is put together as Airflow's HTTP provider does it. The extra may hold ``ca_file``,
-    ``certificate_file``, ``key_file``, ``key_password`` (see :class:`TlsFiles`), and ``bearer_token`` or
-    ``bearer_token_file``.
+    ``certificate_file``, ``key_file``, ``key_password`` (see :class:`TlsFiles`), and ``bearer_token``.
 
     :raises Refused: the connection names no host, or asks for what is not safe
     """
@@ -51,57 +48,31 @@ def connect_endpoint(connection: Connection) -> HttpEndpoint:
             base_url,
             username=connection.login or None,
             password=connection.password or None,
-            token=_bearer_token(extra),
+            token=str(extra.get("bearer_token") or "") or None,
             tls=TlsFiles(*(extra.get(name) or None for name in _TLS_KEYS)),
         )
     except Refused as error:
         raise Refused(f"connection {connection.conn_id}: {error}") from error
 
 
-def _bearer_token(extra: Mapping[str, Any]) -> str | None:
-    if token := extra.get("bearer_token"):
-        return str(token)
-    if not (path := extra.get("bearer_token_file")):
-        return None
-    try:
-        return Path(path).read_text("utf-8").strip() or None
-    except (OSError, UnicodeDecodeError) as error:
-        raise Refused(f"the bearer token in {path} cannot be read ({error})") from error
+def signing_key(connection: Connection) -> SigningKey:
+    """Return the key that signs sealed runs, from the extra of a connection of any type.
 
-
-def signing_pem(connection: Connection) -> str:
-    """Return the private key, as PEM, that a connection of any type holds or names in its extra.
-
-    :raises Refused: it does neither, or the file cannot be read
+    :raises Refused: the connection holds no key, or none that can be used
     """
-    pem, path = connection.extra.get("private_key"), connection.extra.get("private_key_file")
-    if not pem and path:
-        try:
-            pem = Path(path).read_text("utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            raise Refused(
-                f"connection {connection.conn_id}: the signing key {path} cannot be read ({error})"
-            ) from error
+    pem = connection.extra.get("private_key")
     if not pem:
         raise Refused(
             f"connection {connection.conn_id} holds no signing key: write private_key or private_key_file in its extra"
         )
-    return str(pem)
-
-
-def signing_key(connection: Connection) -> SigningKey:
-    """Return the key that signs sealed runs.
-
-    :raises Refused: the connection holds no key, or none that can be used
-    """
     try:
-        return SigningKey.of(signing_pem(connection))
+        return SigningKey.of(str(pem))
     except UnusableKey as error:
         raise Refused(f"connection {connection.conn_id}: {error}") from error
 
 
 def content_keys(connection: Connection) -> ContentKeys:
-    """Return the keys that encrypt the content of kept stranded records.
+    """Return the keys that encrypt the content of kept stranded records, from a connection of any type.
 
     :raises Refused: the connection holds none that can be used
     """

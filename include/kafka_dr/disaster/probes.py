@@ -14,9 +14,8 @@ from kafka_dr.audit import AuditKind, AuditResult, AuditVerdict, ResultStore, Re
 from kafka_dr.clusters import KafkaCluster, OffsetRange, TopicPartition
 from kafka_dr.disaster.disaster_rule import REGISTER, VANTAGE
 from kafka_dr.disaster.vantage import probe_vantage
-from kafka_dr.errors import ConnectionMistake, KafkaDrError, Refused, TryAgain
+from kafka_dr.errors import ConnectionMistake, TryAgain
 from kafka_dr.fencing import proof
-from kafka_dr.http_endpoint import HttpEndpoint
 from kafka_dr.outcomes import Outcome, Probe, worst
 from kafka_dr.replication import Flow
 from kafka_dr.runs import background
@@ -74,25 +73,12 @@ def probe_vantages(group: ProtectionGroup, clients: Clients, *, source: str, sec
 
 
 def _vantages(group: ProtectionGroup, clients: Clients, source: str, seconds: float) -> dict[str, TakeProbe]:
-    logins = {name: _login(clients, each) for name, each in group.disaster.vantage_connections.items()}
+    read, named = clients.connections.http, group.disaster.vantage_connections
+    logins = {name: partial(read, connection) for name, connection in named.items()}
     return {
         f"{VANTAGE} {name}": partial(probe_vantage, name, address, source, seconds, login=logins.get(name))
         for name, address in sorted(group.disaster.vantages.items())
     }
-
-
-def _login(clients: Clients, connection: str) -> Callable[[], HttpEndpoint]:
-    """Return what reads the login of a vantage; a connection that cannot be read only makes its probe unknown."""
-
-    def read() -> HttpEndpoint:
-        try:
-            return clients.endpoint(connection)
-        except KafkaDrError:
-            raise
-        except Exception as error:  # noqa: BLE001 - Airflow has errors of its own, whose text may show the connection
-            raise Refused(f"connection {connection} cannot be read ({type(error).__name__}): create it") from None
-
-    return read
 
 
 def _take_all(probes: dict[str, TakeProbe], clients: Clients, *, source: str, seconds: float) -> list[Probe]:

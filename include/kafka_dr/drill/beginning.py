@@ -123,7 +123,7 @@ def _gives_rights(drill: Drill, clients: Clients) -> None:
 
 def _login_works(drill: Drill, clients: Clients, cluster: str) -> None:
     connection = drill.spec.connections[cluster]
-    with KafkaCluster(cluster, clients.settings_of(connection)) as reached:
+    with KafkaCluster(cluster, clients.connections.kafka(connection)) as reached:
         found = reached.topics.identity().cluster_id
     if wrong := wrong_cluster_id(clients, cluster, found):
         raise Refused(f"the drill's connection {connection} leads to another cluster: {wrong}. Fix the connection")

@@ -113,7 +113,7 @@ def _application(course: Course, lost: list[Clients]) -> Iterator[DrillApplicati
 
     def reach(cluster: str) -> ClientSettings:
         clients = next(iter(lost), course.real)
-        return clients.settings_of(drill.spec.connections[cluster])
+        return clients.connections.kafka(drill.spec.connections[cluster])
 
     application = DrillApplication(
         drill.topics,

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
 from kafka_dr.clusters import ClientSettings
+from kafka_dr.connections.port import Connections
 from kafka_dr.drill.result import DrillResults
 from kafka_dr.http_endpoint import HttpEndpoint
 from kafka_dr.people import Person
@@ -16,13 +17,7 @@ from kafka_dr.topology.drill_group import Drill, topology_of
 from kafka_dr.topology.drill_rules import NOBODY
 
 
-def own_clients(
-    drill: Drill,
-    clients: Clients,
-    *,
-    settings_of: Callable[[str], ClientSettings] | None = None,
-    connect_of: Callable[[str], HttpEndpoint] | None = None,
-) -> Clients:
+def own_clients(drill: Drill, clients: Clients, *, connections: Connections | None = None) -> Clients:
     """Return the clients of a drill: they know no other group, and keep evidence in the drill's own folder.
 
     :param clients: of the real world
@@ -31,8 +26,7 @@ def own_clients(
     return clients.among(
         topology_of(drill, clients.topology),
         evidence_root=DrillResults(clients.evidence_root, drill.group.name).folder(drill.id),
-        settings_of=settings_of,
-        connect_of=connect_of,
+        connections=connections,
         people_of=(lambda names, roles: nobody) if drill.by_nobody else None,
     )
 
@@ -51,12 +45,13 @@ def without(drill: Drill, clients: Clients, cluster: str) -> Iterator[Clients]:
         held.bind(("127.0.0.1", 0))  # never listens, so each connection to it is refused
         nowhere = f"127.0.0.1:{held.getsockname()[1]}"
 
-        def settings_of(connection: str) -> ClientSettings:
-            found = clients.settings_of(connection)
+        def kafka(connection: str) -> ClientSettings:
+            found = clients.connections.kafka(connection)
             return replace(found, bootstrap_servers=nowhere) if connection in lost else found
 
-        def connect_of(connection: str) -> HttpEndpoint:
-            return HttpEndpoint(f"http://{nowhere}") if connection == spec.connect else clients.endpoint(connection)
+        def http(connection: str) -> HttpEndpoint:
+            is_lost = connection == spec.connect
+            return HttpEndpoint(f"http://{nowhere}") if is_lost else clients.connections.http(connection)
 
-        with own_clients(drill, clients, settings_of=settings_of, connect_of=connect_of) as made:
+        with own_clients(drill, clients, connections=replace(clients.connections, kafka=kafka, http=http)) as made:
             yield made

@@ -20,6 +20,7 @@ from threading import Condition, Lock, Thread
 from typing import Any
 
 from kafka_dr.clock import SystemClock
+from kafka_dr.connections.port import Connections
 from kafka_dr.errors import KafkaDrError, TryAgain
 from kafka_dr.health.own_speed import OwnSpeed
 from kafka_dr.people import Person
@@ -121,12 +122,9 @@ class SideBySide:
 def _clients(request: ShardRequest, parent: _Parent) -> Clients:
     clients = Clients(
         request.topology,
-        settings_of=request.access.settings_of,
-        connect_of=request.access.connect_of,
+        connections=Connections.stored(request.access.get),
         evidence_root=DeadlinePath(PurePath(request.evidence_root), parent.storage),
         clock=SystemClock(),
-        signing_key_of=request.access.signing_key_of,
-        content_keys_of=request.access.content_keys_of,
         people_of=parent.people if request.finds_people else None,
     )
     clients.share_reads()

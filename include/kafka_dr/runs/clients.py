@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import base64
 import math
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from threading import Lock
 from typing import Any, Literal
@@ -15,12 +13,12 @@ from typing import Any, Literal
 from kafka_dr.access_rules import AccessRules, access_rules_of
 from kafka_dr.audit.content_keys import ContentKeys
 from kafka_dr.clock import Clock
-from kafka_dr.clusters import ClientSettings, KafkaCluster
+from kafka_dr.clusters import KafkaCluster
 from kafka_dr.clusters.session import REQUEST_SECONDS
-from kafka_dr.errors import ConnectionMistake, KafkaDrError, Refused
+from kafka_dr.connections.port import Connections
+from kafka_dr.errors import ConnectionMistake, KafkaDrError
 from kafka_dr.evidence import EvidenceStore
 from kafka_dr.evidence.signing import SigningKey
-from kafka_dr.http_endpoint import HttpEndpoint
 from kafka_dr.kubernetes import KubernetesApi
 from kafka_dr.offsets.translate.proven_answers import ProvenAnswers
 from kafka_dr.people import Person
@@ -59,11 +57,8 @@ class Clients:
     """Builds each client when it is first needed and keeps it until closed; once closed, it builds none.
 
     :param topology: what is declared
-    :param settings_of: returns the client settings of a Kafka connection id; secrets stay in memory
-    :param connect_of: returns the address and login of a connection id of Connect's REST API or of a vantage
+    :param connections: asked for the ids that the topology names; no evidence may hold a secret that they gave
     :param evidence_root: a path object, local or Airflow's ObjectStoragePath
-    :param signing_key_of: the signing key of a connection id; only asked if the topology names one
-    :param content_keys_of: the keys of stranded records' content; only asked if the topology names a connection of them
     :param people_of: finds people by names and by roles; without it a name is also the id, and nobody has a role
     """
 
@@ -71,12 +66,9 @@ class Clients:
         self,
         topology: Topology,
         *,
-        settings_of: Callable[[str], ClientSettings],
-        connect_of: Callable[[str], HttpEndpoint],
+        connections: Connections,
         evidence_root: Any,
         clock: Clock,
-        signing_key_of: Callable[[str], SigningKey] | None = None,
-        content_keys_of: Callable[[str], ContentKeys] | None = None,
         people_of: Callable[[Sequence[str], Sequence[str]], tuple[Person, ...]] | None = None,
     ) -> None:
         self.topology = topology
@@ -93,10 +85,7 @@ class Clients:
         self.known_topics = KnownTopics()
         #: Where groups resume, as far as this process has compared it.
         self.proven_answers = ProvenAnswers()
-        self._settings_of = settings_of
-        self._connect_of = connect_of
-        self._signing_key_of = signing_key_of
-        self._content_keys_of = content_keys_of
+        self.connections = connections.hidden(self._keep_out)
         self._people_of = people_of
         #: By cluster, and role or principal.
         self._clusters: dict[tuple[str, str], KafkaCluster] = {}
@@ -117,8 +106,7 @@ class Clients:
         topology: Topology,
         *,
         evidence_root: Any,
-        settings_of: Callable[[str], ClientSettings] | None = None,
-        connect_of: Callable[[str], HttpEndpoint] | None = None,
+        connections: Connections | None = None,
         people_of: Callable[[Sequence[str], Sequence[str]], tuple[Person, ...]] | None = None,
     ) -> Clients:
         """Return new clients with other declarations, and the same connections unless others are given.
@@ -128,12 +116,9 @@ class Clients:
         """
         made = Clients(
             topology,
-            settings_of=settings_of or self.settings_of,
-            connect_of=connect_of or self._connect_of,
+            connections=connections or self.connections,
             evidence_root=evidence_root,
             clock=self.clock,
-            signing_key_of=self._signing_key_of,
-            content_keys_of=self._content_keys_of,
             people_of=people_of or self._people_of,
         )
         made.shown = ShownSteps(None, executor=made.executor.name, now=self.clock.now)
@@ -190,7 +175,7 @@ class Clients:
             self._require_open()
             if key not in self._clusters:
                 connection = getattr(self.topology.cluster(name).connections, role)
-                settings, seconds = self.settings_of(connection), self._hurried.get(name, REQUEST_SECONDS)
+                settings, seconds = self.connections.kafka(connection), self._hurried.get(name, REQUEST_SECONDS)
                 made = self._clusters[key] = KafkaCluster(name, settings, request_seconds=seconds, topics=topics)
                 if self._observer is not None:
                     made.observe(self._observer)
@@ -203,7 +188,7 @@ class Clients:
         connection = self.topology.cluster(cluster).access_rules.principal_connections.get(principal)
         if connection is None:
             return None
-        settings = self.settings_of(connection)
+        settings = self.connections.kafka(connection)
         key = (cluster, principal)
         with self._lock:
             self._require_open()
@@ -229,7 +214,7 @@ class Clients:
 
     def kubernetes_at(self, connection: str) -> KubernetesApi:
         """Return the API of Kubernetes that a connection id names."""
-        endpoint = self.endpoint(connection)
+        endpoint = self.connections.http(connection)
         with self._lock:
             self._require_open()
             if connection not in self._kubernetes:
@@ -264,7 +249,7 @@ class Clients:
         with self._lock:
             self._require_open()
             if connection not in self._connects:
-                self._connects[connection] = ConnectClient(self.endpoint(connection), clock=self.clock)
+                self._connects[connection] = ConnectClient(self.connections.http(connection), clock=self.clock)
             return self._connects[connection]
 
     def group(self, name: str) -> ProtectionGroup:
@@ -302,40 +287,21 @@ class Clients:
         """Return where the group's applications look up the active cluster."""
         return FileRouter(Path(group.route.path), self.clock)
 
-    def learn_secrets(self, *, unreadable: tuple[type[Exception], ...]) -> None:
-        """Resolve every connection of the topology, so that no text may hold a secret of theirs from then on.
+    def learn_secrets(self) -> None:
+        """Read every connection of the topology, so that no text may hold a secret of theirs from then on.
 
-        :param unreadable: errors of a connection that cannot be read; nobody can have used such a connection
+        Nobody can have used a connection that cannot be read.
         """
         specs: tuple[ClusterSpec | ProtectionGroup, ...] = (
             *self.topology.clusters.values(),
             *self.topology.protection_groups.values(),
         )
-        for spec in specs:
-            for connection in spec.kafka_connections:
-                with suppress(*unreadable):
-                    self.settings_of(connection)
-            for connection in spec.http_connections:
-                with suppress(*unreadable):
-                    self.endpoint(connection)
-
-    def settings_of(self, connection: str) -> ClientSettings:
-        """Resolve a connection; what is secret about it must never be in any evidence from then on."""
-        settings = replace(self._settings_of(connection), connection=connection)
-        self._keep_out(settings.password, login=settings.username)
-        self._keep_out(settings.key_password)
-        return settings
-
-    def endpoint(self, connection: str) -> HttpEndpoint:
-        """Return where an HTTP service is, and the login for it, which no evidence may hold from then on.
-
-        :param connection: the connection id of a Connect cluster or of a vantage
-        :raises Refused: the connection cannot be used
-        """
-        endpoint = self._connect_of(connection)
-        for secret, login in endpoint.secrets.items():
-            self._keep_out(secret, login=login)
-        return endpoint
+        reads: list[Callable[[], object]] = []
+        reads += [partial(self.connections.kafka, each) for spec in specs for each in spec.kafka_connections]
+        reads += [partial(self.connections.http, each) for spec in specs for each in spec.http_connections]
+        for read in reads:
+            with suppress(KafkaDrError):
+                read()
 
     @cached_property
     def signing_key(self) -> SigningKey | None:
@@ -344,13 +310,7 @@ class Clients:
         :raises Refused: it names one that cannot be used
         """
         connection = self.topology.evidence.signing_connection
-        if connection is None:
-            return None
-        if self._signing_key_of is None:
-            raise Refused(f"the topology names the signing connection {connection}, and no connection can be read here")
-        key = self._signing_key_of(connection)
-        self._keep_out("".join(key.private_pem.splitlines()[1:-1]))
-        return key
+        return None if connection is None else self.connections.signing_key(connection)
 
     @cached_property
     def content_keys(self) -> ContentKeys | None:
@@ -359,15 +319,7 @@ class Clients:
         :raises Refused: it names one that cannot be used
         """
         connection = self.topology.evidence.encryption_connection
-        if connection is None:
-            return None
-        if self._content_keys_of is None:
-            raise Refused(f"the topology names the connection {connection}, and no connection can be read here")
-        found = self._content_keys_of(connection)
-        for key in found.keys.values():
-            self._keep_out(key.hex())
-            self._keep_out(base64.b64encode(key).decode("ascii"))
-        return found
+        return None if connection is None else self.connections.content_keys(connection)
 
     @cached_property
     def _declared(self) -> frozenset[str]:

@@ -32,7 +32,7 @@ def watch_observed_canary(flow: ObservedFlowSpec, clients: Clients) -> WatchResu
     with ExitStack() as stack:
 
         def reach(name: str, connection: str, known_topic: str) -> KafkaCluster:
-            settings = clients.settings_of(connection)
+            settings = clients.connections.kafka(connection)
             return stack.enter_context(KafkaCluster(name, settings, known_topic=known_topic))
 
         report = run_canary(

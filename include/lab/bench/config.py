@@ -32,8 +32,7 @@ from kafka_dr.clusters import (
 )
 from kafka_dr.clusters.configuration import NewTopic
 from kafka_dr.config_sync import Plan
-from kafka_dr.evidence.signing import SigningKey
-from kafka_dr.http_endpoint import HttpEndpoint
+from kafka_dr.connections.port import Connections
 from kafka_dr.parallel import ask_all
 from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.group_context import GroupContext
@@ -49,12 +48,6 @@ _GROUP = "bench"
 _APPLICATION = "User:bench-app"
 _PARTITIONS = 3
 _ROUND_TRIP_SECONDS = 0.05
-_ROLES = {
-    "operator": rights.OPERATOR,
-    "probe": rights.PROBE,
-    "audit": rights.AUDIT,
-    "replicator": rights.REPLICATOR,
-}
 #: Of the few topics that an apply of many is held against.
 _FEW = 3
 _LIMITS = {
@@ -258,18 +251,10 @@ class _ConfigBench:
         root.mkdir(parents=True, exist_ok=True)
         return Clients(
             self._topology,
-            settings_of=self._settings,
-            connect_of=lambda connection: HttpEndpoint(
-                cluster_named(connection.removeprefix("connect_")).connect_url(self._lab.settings)
-            ),
+            connections=Connections.stored(self._lab.connections().get),
             evidence_root=root,
             clock=SystemClock(),
-            signing_key_of=lambda _: SigningKey.of(credentials.passwords_of(self._lab.home)[credentials.SIGNING_KEY]),
         )
-
-    def _settings(self, connection: str) -> ClientSettings:
-        _, cluster, role = connection.split("_")
-        return ClientSettings.from_librdkafka(self._lab.client_settings(cluster, _ROLES[role]))
 
 
 def _topology(lab: Lab) -> Topology:

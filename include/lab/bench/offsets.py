@@ -18,9 +18,8 @@ from rich.console import Console
 
 from kafka_dr.clock import SystemClock
 from kafka_dr.clusters import ClientSettings, KafkaCluster, OffsetRange, TopicPartition
-from kafka_dr.evidence.signing import SigningKey
+from kafka_dr.connections.port import Connections
 from kafka_dr.group_offsets.sync_archive import archive_syncs
-from kafka_dr.http_endpoint import HttpEndpoint
 from kafka_dr.offsets import (
     AnchorCache,
     GatheredFacts,
@@ -37,10 +36,8 @@ from kafka_dr.offsets.translate.choice import WithCheckpoint, with_checkpoint
 from kafka_dr.replication import Flow
 from kafka_dr.runs.clients import Clients
 from kafka_dr.topology import Topology, load
-from lab import credentials, rights
+from lab import credentials
 from lab.api import Lab
-from lab.clusters import cluster_named
-from lab.credentials import SIGNING_KEY, passwords_of
 from lab.errors import LabError
 from lab.submitted import spark_audit
 
@@ -48,12 +45,6 @@ GROUP, TOPIC = "orders", "orders.bench-offsets"
 SOURCE, TARGET = "east", "west"
 _SECONDS = 300.0
 _LIMITS = {"seconds": ("at most", 60.0), "memory_gb": ("at most", 1.0), "redelivered": ("at most", 0.0)}
-_PRINCIPALS = {
-    "operator": rights.OPERATOR,
-    "probe": rights.PROBE,
-    "audit": rights.AUDIT,
-    "replicator": rights.REPLICATOR,
-}
 T = TypeVar("T")
 Committed = dict[str, dict[TopicPartition, int]]
 
@@ -260,20 +251,11 @@ def lab_clients(lab: Lab, changed: Callable[[Topology], Topology] = lambda decla
     """
     topology = changed(load(Path(lab.environ["KAFKA_DR_TOPOLOGY"]), lab.environ))
 
-    def settings_of(connection: str) -> ClientSettings:
-        _, cluster, role = connection.split("_")
-        return ClientSettings.from_librdkafka(lab.client_settings(cluster, _PRINCIPALS[role]))
-
-    def connect_of(connection: str) -> HttpEndpoint:
-        return HttpEndpoint(cluster_named(connection.removeprefix("connect_")).connect_url(lab.settings))
-
     root = Path(topology.evidence.root.removeprefix("file://"))
     root.mkdir(parents=True, exist_ok=True)
     return Clients(
         topology,
-        settings_of=settings_of,
-        connect_of=connect_of,
+        connections=Connections.stored(lab.connections().get),
         evidence_root=root,
         clock=SystemClock(),
-        signing_key_of=lambda _: SigningKey.of(passwords_of(lab.home)[SIGNING_KEY]),
     )

@@ -23,7 +23,7 @@ from pyspark.sql import DataFrame, SparkSession  # noqa: E402
 from pyspark.sql import functions as f  # noqa: E402
 
 from jobs.checksum.job import main as audit  # noqa: E402
-from jobs.connections import Connections  # noqa: E402
+from jobs.connections import JobConnections  # noqa: E402
 from jobs.session import spark_session  # noqa: E402
 
 #: What makes two records the same one: all that the audit compares, too. Offsets differ where transactions end.
@@ -36,7 +36,7 @@ def run(wanted: dict[str, Any]) -> None:
 
     What was measured is kept piece by piece, so that it is known how far a run came that did not end.
     """
-    connections = Connections.read(os.environ)
+    connections = JobConnections.read(os.environ)
     with spark_session("bench") as session:
         work: dict[str, Callable[[], object]] = {
             "count": lambda: [_records(session, connections, c, wanted["equal"]).count() for c in wanted["clusters"]],
@@ -63,7 +63,7 @@ def _keep(out: Path, seconds: dict[str, list[float]]) -> None:
 
 
 def _records(
-    session: SparkSession, connections: Connections, cluster: str, topics: list[str], *, headers: bool = False
+    session: SparkSession, connections: JobConnections, cluster: str, topics: list[str], *, headers: bool = False
 ) -> DataFrame:
     """Read topics as one does who reads the manual of Spark's Kafka source."""
     options = {**connections.kafka(f"kafka_{cluster}_audit").spark(), "subscribe": ",".join(topics)}
@@ -106,7 +106,7 @@ def alone_by_hash(here: DataFrame, there: DataFrame) -> DataFrame:
 
 def _join(
     session: SparkSession,
-    connections: Connections,
+    connections: JobConnections,
     wanted: dict[str, Any],
     join: Callable[[DataFrame, DataFrame], DataFrame],
 ) -> int:

@@ -142,15 +142,7 @@ class WatchBench:
         **more: Any,
     ) -> dict[str, WatchResult]:
         with self.clients() as clients:
-            access = AccessData.read(
-                clients.topology,
-                groups,
-                settings_of=clients._settings_of,
-                connect_of=clients._connect_of,
-                signing_key_of=lambda _: _signing_key(clients),
-                content_keys_of=lambda _: _no_key(),
-                unreadable=(LabError,),
-            )
+            access = AccessData.read(clients.topology, groups, self._lab.connections().get)
             limits = RoundLimits(seconds - 2, seconds)
             wanted = Round(
                 look, clients.topology, access, clients.evidence_root, "bench", limits, settings=dict(settings)
@@ -257,14 +249,6 @@ def _processor() -> float:
 
 
 _ALL = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
-
-
-def _signing_key(clients: Clients) -> Any:
-    return clients.signing_key
-
-
-def _no_key() -> Any:
-    raise LabError("the lab has no encryption key")
 
 
 def _outcomes(found: dict[str, WatchResult]) -> dict[str, int]:

@@ -98,12 +98,12 @@ class ObserveOperator(BaseOperator):
         from kafka_dr.clock import SystemClock
         from kafka_dr.clusters import KafkaCluster
         from kafka_dr.observation import kept_audits, look_at
-        from kafka_dr_airflow.hooks.kafka_cluster import KafkaClusterHook
+        from kafka_dr_airflow.hooks.connections import CONNECTIONS
 
         topology = read_topology(os.environ)
         declared = topology.observed_flow(self.flow)
         kept = kept_audits(evidence_root(topology.evidence), declared)
-        settings = {end.name: KafkaClusterHook(end.connection).settings() for end in (declared.source, declared.target)}
+        settings = {end.name: CONNECTIONS.kafka(end.connection) for end in (declared.source, declared.target)}
         with (
             KafkaCluster(declared.source.name, settings[declared.source.name]) as source,
             KafkaCluster(declared.target.name, settings[declared.target.name]) as target,

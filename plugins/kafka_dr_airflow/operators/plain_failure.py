@@ -8,12 +8,7 @@ from functools import wraps
 from typing import Any, TypeVar, cast
 
 from airflow.sdk.definitions.retry_policy import RetryDecision, RetryPolicy
-from airflow.sdk.exceptions import (
-    AirflowException,
-    AirflowFailException,
-    AirflowNotFoundException,
-    AirflowTaskTimeout,
-)
+from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowTaskTimeout
 
 from kafka_dr.errors import KafkaDrError, OutcomeUnknown, TryAgain
 from kafka_dr.quoting import block
@@ -71,16 +66,9 @@ class NeverAgain(RetryPolicy):
 
 @contextmanager
 def plain_errors() -> Iterator[None]:
-    """Turn errors of the core into Airflow's. The sentence stays; only an error that may go away can be retried.
-
-    A connection that Airflow does not have does not appear by itself, so the task is not tried again.
-    """
+    """Turn errors of the core into Airflow's. The sentence stays; only an error that may go away can be retried."""
     try:
         yield
-    except AirflowNotFoundException as error:
-        raise AirflowFailException(
-            block(f"{error}: create this connection in Airflow, or correct its id in the topology")
-        ) from None
     except (TryAgain, OutcomeUnknown) as error:
         raise AirflowException(block(str(error))) from None
     except KafkaDrError as error:

@@ -149,16 +149,16 @@ class RoundOperator(FirstTask):
         :param seconds: how long it may take
         :param settings: what the look needs to know, if not what it always does
         """
-        from kafka_dr.rounds import Round, RoundLimits
+        from kafka_dr.rounds import AccessData, Round, RoundLimits
+        from kafka_dr_airflow.hooks.connections import from_airflow
         from kafka_dr_airflow.people.asking import people_of
-        from kafka_dr_airflow.task_clients import read_access
         from kafka_dr_airflow.topology_file import evidence_root
 
         with plain_errors():
             return Round(
                 look,
                 topology,
-                read_access(topology, groups),
+                AccessData.read(topology, groups, from_airflow),
                 evidence_root(topology.evidence),
                 context["run_id"],
                 RoundLimits(seconds - 2, seconds),

@@ -13,7 +13,7 @@ from jobs.checksum.audit_store import AuditStore
 from jobs.checksum.bounded import AuditOptions, OffsetBounds
 from jobs.checksum.grace import FlowWait
 from jobs.checksum.run import ChecksumRun, ask
-from jobs.connections import Connections
+from jobs.connections import JobConnections
 from jobs.flows import ReachedFlow, flow_of, group_named, reached
 from jobs.session import UNKNOWN, Sessions, exit_code, spark_session
 from jobs.storage import local, path_of, rename_old_report
@@ -103,7 +103,7 @@ def _audit(arguments: argparse.Namespace, environ: Mapping[str, str], clock: Clo
         rename_old_report(folder)
     topology = topology_for(group_named(arguments.flow), load(arguments.topology, environ))
     flow = audited_flow(topology, arguments.flow)
-    connections = Connections.read(environ)
+    connections = JobConnections.read(environ)
     options = _options(arguments)
     with reached(topology, flow, connections) as found:
         history = _history(found, clock)

@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 
 from jobs.by_hand import how_to_record
 from jobs.checksum.state import AuditState, StateStore
-from jobs.connections import Connections
+from jobs.connections import JobConnections
 from jobs.flows import ReachedFlow, flow_of, reached
 from jobs.lag.facts import LagFacts, ask
 from jobs.lag.observed import LIFE, ask_observed, placed
@@ -75,7 +75,7 @@ def _audit(options: argparse.Namespace, environ: Mapping[str, str], clock: Clock
         rename_old_report(folder)
     topology = load(options.topology, environ)
     flow = audited_flow(topology, options.flow)
-    connections = Connections.read(environ)
+    connections = JobConnections.read(environ)
     with sessions(f"lag audit of {options.flow}") as session:
         memory = _LagStore(path_of(topology.evidence.root, session), flow_of(flow))
         window = memory.window()

@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from jobs.connections import Connections
+from jobs.connections import JobConnections
 from jobs.flows import audited
 from jobs.session import Sessions, exit_code, spark_session
 from jobs.storage import path_of
@@ -52,7 +52,7 @@ def _list(options: argparse.Namespace, environ: Mapping[str, str], clock: Clock,
     watch = Stopwatch(clock)
     topology = topology_for(options.group, load(options.topology, environ))
     group = topology.group(options.group)
-    connections = Connections.read(environ)
+    connections = JobConnections.read(environ)
     encryption = topology.evidence.encryption_connection
     keys = None if encryption is None else connections.content_keys(encryption)
     with ExitStack() as stack:
@@ -87,7 +87,7 @@ def _said_before(kept: StrandedList, why: str) -> int:
     return FINDINGS if kept.records else 0
 
 
-def _reached(topology: Topology, name: str, connections: Connections) -> KafkaCluster:
+def _reached(topology: Topology, name: str, connections: JobConnections) -> KafkaCluster:
     declared = topology.cluster(name)
     cluster = audited(name, declared, connections)
     if (seen := cluster.topics.identity().cluster_id) != declared.cluster_id:

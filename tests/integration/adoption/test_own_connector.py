@@ -37,7 +37,7 @@ class OwnConnector:
         topology = protection.topology
         self.id = topology.cluster("west").connect
         with protection.clients() as clients:
-            self.connect = ConnectClient(clients.endpoint(self.id), clock=SystemClock())
+            self.connect = ConnectClient(clients.connections.http(self.id), clock=SystemClock())
             group = GroupContext(protection.name, clients).group
             self._settings = clients.replicator(protection.flow, group=group).config()
         spec = ExistingReplicationSpec(

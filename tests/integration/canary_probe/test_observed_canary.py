@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 import yaml
@@ -14,12 +14,12 @@ from kafka_dr.clusters import (
     Acl,
     AclOperation,
     AclPermission,
-    ClientSettings,
     PatternType,
     Record,
     ResourceType,
     TopicPartition,
 )
+from kafka_dr.connections.connection import Connection
 from kafka_dr.rounds import AccessData, Round, RoundLimits, look_at_groups
 from kafka_dr.runs.at_rest import WatchResult
 from kafka_dr.storage import with_deadline
@@ -51,15 +51,7 @@ class Canaries:
 
     def look(self) -> WatchResult:
         topology, group = self._topology(), "theirs"
-        access = AccessData.read(
-            topology,
-            [group],
-            settings_of=self._settings,
-            connect_of=_refused,
-            signing_key_of=_refused,
-            content_keys_of=_refused,
-            unreadable=(LookupError,),
-        )
+        access = AccessData.read(topology, [group], self._connection)
         wanted = Round(
             "kafka_dr.rounds.looks:canary",
             topology,
@@ -78,10 +70,10 @@ class Canaries:
         )
         return load(path, {})
 
-    def _settings(self, connection: str) -> ClientSettings:
-        _, cluster, role = connection.split("_")
+    def _connection(self, conn_id: str) -> Connection:
+        _, cluster, role = conn_id.split("_")
         principal = WRITER if role == "canary" else OBSERVER
-        return ClientSettings.from_librdkafka(self.copy.lab.client_settings(cluster, principal))
+        return Connection(conn_id, extra=self.copy.lab.client_settings(cluster, principal))
 
     def _allow(self, cluster: str, principal: str, topic: str, *operations: AclOperation) -> None:
         wanted = [
@@ -90,10 +82,6 @@ class Canaries:
         ]
         with self.copy.cluster(cluster, "admin") as admin:
             admin.acls.add(wanted)
-
-
-def _refused(connection: str) -> Any:
-    raise LookupError(connection)
 
 
 @pytest.fixture

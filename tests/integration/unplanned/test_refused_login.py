@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from kafka_dr.clusters import ClientSettings
+from kafka_dr.connections.port import Connections
 from kafka_dr.disaster.disaster_rule import judge
 from kafka_dr.disaster.probes import ask_vantages, take_probes
 from kafka_dr.failover.switch import SwitchStopped, switch
@@ -42,9 +43,14 @@ class Mistaken(Protection):
     wrong: str = ""
     mistake: dict[str, object] = dataclasses.field(default_factory=dict)
 
-    def _settings_of(self, connection: str) -> ClientSettings:
-        found = super()._settings_of(connection)
-        return dataclasses.replace(found, **self.mistake) if connection == self.wrong else found  # type: ignore[arg-type]
+    def connections(self) -> Connections:
+        real = super().connections()
+
+        def kafka(connection: str) -> ClientSettings:
+            found = real.kafka(connection)
+            return dataclasses.replace(found, **self.mistake) if connection == self.wrong else found  # type: ignore[arg-type]
+
+        return dataclasses.replace(real, kafka=kafka)
 
 
 @pytest.fixture(scope="module")

@@ -13,10 +13,10 @@ from typing import Any
 from urllib.error import HTTPError, URLError
 
 import pytest
+from airflow.sdk import BaseHook
 from airflow.sdk.exceptions import AirflowException, AirflowRuntimeError, ErrorType
 from airflow.sdk.execution_time.comms import ErrorResponse
 
-from kafka_dr_airflow.hooks.connect import ConnectHook
 from kafka_dr_airflow.run_note import leave_note, noted
 
 CONTEXT = {"ti": SimpleNamespace(dag_id="dr_adopt", run_id="r1")}
@@ -60,10 +60,10 @@ def test_what_answers_with_another_protocol_fails_no_task(
     "error", [AirflowRuntimeError(ErrorResponse(error=ErrorType.API_SERVER_ERROR)), AirflowException("no backend")]
 )
 def test_a_connection_that_airflow_cannot_read_fails_no_task(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
-    def unreadable(_self: Any) -> Any:
+    def unreadable(_conn_id: str) -> Any:
         raise error
 
-    monkeypatch.setattr(ConnectHook, "endpoint", unreadable)
+    monkeypatch.setattr(BaseHook, "get_connection", unreadable)
     with noted(LOG, CONTEXT) as note:
         note.append("ADOPTED")
     with pytest.raises(AirflowException, match="the real reason"), noted(LOG, CONTEXT):
@@ -88,10 +88,10 @@ def test_a_connection_that_airflow_cannot_read_fails_no_task(error: Exception, m
 def test_the_log_names_what_to_look_at_and_nothing_that_works(
     error: Exception, said: str, not_said: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def fails(_self: Any) -> Any:
+    def fails(_conn_id: str) -> Any:
         raise error
 
-    monkeypatch.setattr(ConnectHook, "endpoint", fails)
+    monkeypatch.setattr(BaseHook, "get_connection", fails)
     with caplog.at_level(logging.INFO, logger=__name__):
         assert not leave_note(LOG, CONTEXT, "MOVED to west")
     assert said in caplog.text

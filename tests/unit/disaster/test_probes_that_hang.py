@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from kafka_dr.disaster.probes import take_probes
 from kafka_dr.http_endpoint import HttpEndpoint
 from kafka_dr.runs.clients import Clients
 from kafka_dr.topology import Topology, load
+from support.no_connections import NO_CONNECTIONS
 
 LAB = {"KAFKA_DR_LAB_HOME": "/lab", "KAFKA_DR_LAB_EAST": "127.0.0.1:1", "KAFKA_DR_LAB_WEST": "127.0.0.1:2"}
 TOPOLOGY = Path(__file__).parents[3] / "include" / "topology.yaml"
@@ -80,8 +82,11 @@ def _everything_ends(hole: int, tmp_path: Path) -> None:
     )
     clients = Clients(
         topology,
-        settings_of=lambda _: settings,
-        connect_of=lambda _: HttpEndpoint(f"http://127.0.0.1:{hole}"),
+        connections=replace(
+            NO_CONNECTIONS,
+            kafka=lambda _: settings,
+            http=lambda _: HttpEndpoint(f"http://127.0.0.1:{hole}"),
+        ),
         evidence_root=tmp_path,
         clock=SystemClock(),
     )

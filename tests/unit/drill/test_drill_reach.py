@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -19,6 +20,7 @@ from kafka_dr.runs.clients import Clients
 from kafka_dr.topology import UnknownName, load
 from kafka_dr.topology.drill_group import Drill
 from kafka_dr.topology.drill_rules import NOBODY
+from support.no_connections import NO_CONNECTIONS
 
 TOPOLOGY = Path(__file__).parents[3] / "include" / "topology.yaml"
 LAB = {"KAFKA_DR_LAB_HOME": "/lab", "KAFKA_DR_LAB_EAST": "127.0.0.1:1", "KAFKA_DR_LAB_WEST": "127.0.0.1:2"}
@@ -28,8 +30,11 @@ LAB = {"KAFKA_DR_LAB_HOME": "/lab", "KAFKA_DR_LAB_EAST": "127.0.0.1:1", "KAFKA_D
 def real(tmp_path: Path) -> Clients:
     return Clients(
         load(TOPOLOGY, LAB),
-        settings_of=lambda connection: ClientSettings(f"{connection}:9092"),
-        connect_of=lambda connection: HttpEndpoint(f"http://{connection}"),
+        connections=replace(
+            NO_CONNECTIONS,
+            kafka=lambda connection: ClientSettings(f"{connection}:9092"),
+            http=lambda connection: HttpEndpoint(f"http://{connection}"),
+        ),
         evidence_root=tmp_path,
         clock=ManualClock(),
     )
@@ -56,16 +61,16 @@ def test_the_clients_of_a_drill_know_neither_the_real_group_nor_its_evidence(rea
 def test_in_the_disaster_everything_of_the_source_leads_to_one_closed_port(real: Clients) -> None:
     names = ("operator", "probe", "audit", "replicator", "drill")
     with without(made(real), real, "east") as clients:
-        (nowhere,) = {clients.settings_of(f"kafka_east_{name}").bootstrap_servers for name in names}
-        assert clients.endpoint("connect_east").base_url == f"http://{nowhere}"
+        (nowhere,) = {clients.connections.kafka(f"kafka_east_{name}").bootstrap_servers for name in names}
+        assert clients.connections.http("connect_east").base_url == f"http://{nowhere}"
         host, _, port = nowhere.partition(":")
         with pytest.raises(ConnectionRefusedError), socket.create_connection((host, int(port)), timeout=5):
             pass
-        assert {clients.settings_of(f"kafka_west_{name}").bootstrap_servers for name in names} == {
+        assert {clients.connections.kafka(f"kafka_west_{name}").bootstrap_servers for name in names} == {
             f"kafka_west_{name}:9092" for name in names
         }
-        assert clients.endpoint("connect_west").base_url == "http://connect_west"
-    assert real.settings_of("kafka_east_operator").bootstrap_servers == "kafka_east_operator:9092"
+        assert clients.connections.http("connect_west").base_url == "http://connect_west"
+    assert real.connections.kafka("kafka_east_operator").bootstrap_servers == "kafka_east_operator:9092"
 
 
 def test_a_secret_that_the_real_clients_know_is_in_no_evidence_of_the_drill(real: Clients) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.group_context import GroupContext
 from kafka_dr.runs.silent_clusters import AGAIN_SECONDS
 from kafka_dr.topology import load
+from support.no_connections import NO_CONNECTIONS
 
 TOPOLOGY = Path(__file__).parents[3] / "include" / "topology.yaml"
 
@@ -27,11 +29,9 @@ TOPOLOGY = Path(__file__).parents[3] / "include" / "topology.yaml"
 def unreachable(root: Path) -> Clients:
     """Return clients of a group whose clusters are closed ports."""
     environ = {f"KAFKA_DR_LAB_{name}": "127.0.0.1:1" for name in ("EAST", "WEST")}
-    nobody: Any = None
     return Clients(
         load(TOPOLOGY, {**environ, "KAFKA_DR_LAB_HOME": str(root)}),
-        settings_of=lambda _: ClientSettings.from_librdkafka({"bootstrap.servers": "127.0.0.1:1"}),
-        connect_of=nobody,
+        connections=replace(NO_CONNECTIONS, kafka=lambda _: ClientSettings("127.0.0.1:1")),
         evidence_root=root,
         clock=SystemClock(),
     )

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
+from kafka_dr.connections.connection import Connection
 from kafka_dr.errors import Refused
 from kafka_dr.rounds import AccessData
 from kafka_dr.topology import AccessRulesSpec, load
@@ -26,20 +25,14 @@ def test_principals_and_the_api_of_kubernetes_are_read_as_well() -> None:
         for name, spec in topology.clusters.items()
     }
 
-    def read(connection: str) -> Any:
-        return SimpleNamespace(name=connection)
-
     data = AccessData.read(
         topology.model_copy(update={"clusters": clusters}),
         ["orders"],
-        settings_of=read,
-        connect_of=read,
-        signing_key_of=read,
-        content_keys_of=read,
-        unreadable=(Refused,),
+        Connection,
     )
     roles = ("operator", "probe", "audit", "replicator")
-    assert set(data.kafka) == {f"kafka_{name}_{role}" for name in ("east", "west") for role in roles} | {"e_app"}
-    assert set(data.http) == {"connect_east", "connect_west", "k8s"}
+    kafka = {f"kafka_{name}_{role}" for name in ("east", "west") for role in roles} | {"e_app"}
+    keys = {"kafka_dr_signing", "kafka_dr_encryption"}
+    assert set(data.stored) == kafka | {"connect_east", "connect_west", "k8s"} | keys
     with pytest.raises(Refused, match="the connection e_other was not read before this look began"):
-        data.settings_of("e_other")
+        data.get("e_other")

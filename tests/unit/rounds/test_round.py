@@ -45,7 +45,7 @@ def wanted(declared: Topology, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         base = declared.group("orders")
         named = {name: base.model_copy(update={"name": name}) for name in groups}
         topology = declared.model_copy(update={"protection_groups": named})
-        return Round(look, topology, AccessData({}, {}), with_deadline(tmp_path), "manual__1", limits)
+        return Round(look, topology, AccessData({}), with_deadline(tmp_path), "manual__1", limits)
 
     return make
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.record import EVIDENCE_IS_WHOLE, StepFailed, StepOutcome
 from kafka_dr.runs.request import VERBS, RunRequest
 from kafka_dr.topology import UnknownName, load
+from support.no_connections import NO_CONNECTIONS
 
 TOPOLOGY = Path(__file__).parents[3] / "include" / "topology.yaml"
 LAB = {"KAFKA_DR_LAB_HOME": "/lab", "KAFKA_DR_LAB_EAST": "127.0.0.1:1", "KAFKA_DR_LAB_WEST": "127.0.0.1:2"}
@@ -27,16 +29,7 @@ REQUEST = RunRequest("orders", "manual__1")
 def clients(tmp_path: Path) -> Iterator[Clients]:
     """Clients that reach nothing but the evidence."""
 
-    def nothing(connection: str) -> None:
-        raise AssertionError(f"an attempt asks for {connection}")
-
-    found = Clients(
-        load(TOPOLOGY, LAB),
-        settings_of=nothing,  # type: ignore[arg-type]
-        connect_of=nothing,  # type: ignore[arg-type]
-        evidence_root=tmp_path,
-        clock=ManualClock(),
-    )
+    found = Clients(load(TOPOLOGY, LAB), connections=NO_CONNECTIONS, evidence_root=tmp_path, clock=ManualClock())
     yield found
     found.close()
 
@@ -141,8 +134,7 @@ def test_what_a_connection_hides_is_refused_from_the_moment_it_is_resolved(tmp_p
     }
     with Clients(
         load(TOPOLOGY, LAB),
-        settings_of=lambda connection: settings,
-        connect_of=endpoints.__getitem__,
+        connections=replace(NO_CONNECTIONS, kafka=lambda connection: settings, http=endpoints.__getitem__),
         evidence_root=tmp_path,
         clock=ManualClock(),
     ) as clients:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from kafka_dr.errors import TryAgain
 from kafka_dr.http_endpoint import HttpEndpoint
 from kafka_dr.runs.clients import Clients, ClientsClosed
 from kafka_dr.topology import load
+from support.no_connections import NO_CONNECTIONS
 
 TOPOLOGY = Path(__file__).parents[3] / "include" / "topology.yaml"
 LAB = {"KAFKA_DR_LAB_HOME": "/lab", "KAFKA_DR_LAB_EAST": "127.0.0.1:1", "KAFKA_DR_LAB_WEST": "127.0.0.1:2"}
@@ -21,8 +23,11 @@ LAB = {"KAFKA_DR_LAB_HOME": "/lab", "KAFKA_DR_LAB_EAST": "127.0.0.1:1", "KAFKA_D
 def lab_clients(folder: Path) -> Clients:
     return Clients(
         load(TOPOLOGY, LAB),
-        settings_of=lambda connection: ClientSettings("127.0.0.1:1"),
-        connect_of=lambda connection: HttpEndpoint("http://127.0.0.1:1"),
+        connections=replace(
+            NO_CONNECTIONS,
+            kafka=lambda connection: ClientSettings("127.0.0.1:1"),
+            http=lambda connection: HttpEndpoint("http://127.0.0.1:1"),
+        ),
         evidence_root=folder,
         clock=ManualClock(),
     )

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from kafka_dr.clock import ManualClock
-from kafka_dr.clusters import ClientSettings
 from kafka_dr.errors import Refused
 from kafka_dr.evidence.seal import PreviousSeal
 from kafka_dr.evidence.signing import SigningKey
-from kafka_dr.http_endpoint import HttpEndpoint
 from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.sealing import evidence_can_be_signed, newest_seal, sequence
 from kafka_dr.topology import load
+from support.no_connections import NO_CONNECTIONS
 
 TOPOLOGY = Path(__file__).parents[3] / "include" / "topology.yaml"
 LAB = {"KAFKA_DR_LAB_HOME": "/lab", "KAFKA_DR_LAB_EAST": "127.0.0.1:1", "KAFKA_DR_LAB_WEST": "127.0.0.1:2"}
@@ -28,7 +28,7 @@ def sealed(number: int) -> dict[str, Any]:
 def clients(tmp_path: Path, key: SigningKey | Refused | None) -> Clients:
     """Clients that reach nothing but a signing key."""
 
-    def signing_key_of(connection: str) -> SigningKey:
+    def signing_key(connection: str) -> SigningKey:
         assert connection == "kafka_dr_signing"
         if isinstance(key, Refused):
             raise key
@@ -41,11 +41,9 @@ def clients(tmp_path: Path, key: SigningKey | Refused | None) -> Clients:
         topology = topology.model_copy(update={"evidence": evidence})
     return Clients(
         topology,
-        settings_of=ClientSettings,
-        connect_of=HttpEndpoint,
+        connections=replace(NO_CONNECTIONS, signing_key=signing_key),
         evidence_root=tmp_path,
         clock=ManualClock(),
-        signing_key_of=signing_key_of,
     )
 
 

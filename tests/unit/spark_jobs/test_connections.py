@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from jobs.connections import SETTING, Connections
+from jobs.connections import SETTING, JobConnections
 from kafka_dr.errors import Refused
 
 _KAFKA = {
@@ -26,7 +26,7 @@ def written(folder: Path, content: object, mode: int = 0o600) -> dict[str, str]:
 
 def test_a_connection_is_found_by_its_id(tmp_path: Path) -> None:
     environ = written(tmp_path, {"kafka_east_audit": _KAFKA})
-    connections = Connections.read(environ)
+    connections = JobConnections.read(environ)
     assert connections.kafka("kafka_east_audit").librdkafka() == _KAFKA
     assert "kafka_east_audit" in connections
     assert "s3cret-word" not in repr(connections)
@@ -35,24 +35,24 @@ def test_a_connection_is_found_by_its_id(tmp_path: Path) -> None:
 @pytest.mark.parametrize("mode", [0o644, 0o640, 0o602])
 def test_a_file_that_others_may_touch_is_refused(tmp_path: Path, mode: int) -> None:
     with pytest.raises(Refused, match="chmod 600"):
-        Connections.read(written(tmp_path, {}, mode))
+        JobConnections.read(written(tmp_path, {}, mode))
 
 
 @pytest.mark.parametrize("content", ["{", "[]", '{"kafka_east_audit": "s3cret-word"}'])
 def test_a_file_of_another_form_is_refused_and_not_quoted(tmp_path: Path, content: str) -> None:
     with pytest.raises(Refused, match="write an object") as refused:
-        Connections.read(written(tmp_path, content))
+        JobConnections.read(written(tmp_path, content))
     assert "s3cret-word" not in str(refused.value)
 
 
 def test_what_is_not_there_is_named_with_what_is(tmp_path: Path) -> None:
-    connections = Connections.read(written(tmp_path, {"kafka_east_audit": _KAFKA}))
+    connections = JobConnections.read(written(tmp_path, {"kafka_east_audit": _KAFKA}))
     with pytest.raises(Refused, match="no connection 'kafka_west_audit': it has kafka_east_audit"):
         connections.kafka("kafka_west_audit")
 
 
 def test_no_file_at_all_is_refused() -> None:
     with pytest.raises(Refused, match=f"{SETTING} is not set"):
-        Connections.read({})
+        JobConnections.read({})
     with pytest.raises(Refused, match="cannot be read"):
-        Connections.read({SETTING: "/nowhere/at/all.json"})
+        JobConnections.read({SETTING: "/nowhere/at/all.json"})
