@@ -164,6 +164,20 @@ def test_only_one_loop_sleeps() -> None:
     assert [where for where in loops if not where.startswith("include/kafka_dr/waiting.py:")] == []
 
 
+def test_where_a_route_is_kept_is_read_by_its_room_alone() -> None:
+    """Everything else asks the router, so that a route may be kept in something else than a file."""
+    folders = ("include", "plugins", "dags", "spark")
+    readers = [
+        f"{path.relative_to(ROOT)}:{node.lineno}"
+        for folder in folders
+        for path in python_files(folder)
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if (isinstance(node, ast.Attribute) and node.attr == "path" and ast.unparse(node.value).endswith("route"))
+        or (isinstance(node, ast.Tuple) and ast.unparse(node).endswith("'route', 'path')"))
+    ]
+    assert [where for where in readers if not where.startswith("include/kafka_dr/routing/")] == []
+
+
 def test_pools_of_threads_are_made_in_one_room() -> None:
     """Spark's session begins in a thread while its modules are imported: that is not several questions."""
     known = {"include/kafka_dr/parallel.py", "spark/jobs/session.py"}

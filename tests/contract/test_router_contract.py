@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
+import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
-from kafka_dr.routing import FileRouter, MemoryRouter, Route, RouteConflict, Router
+from kafka_dr.routing import FileRouter, Route, RouteConflict, Router
+from support.memory_router import MemoryRouter
 
 EAST = Route("orders", "east", "east:9092", 1, datetime(2026, 11, 20, 3, tzinfo=UTC))
 WEST = Route("orders", "west", "west:9092", 2, datetime(2026, 11, 20, 4, tzinfo=UTC))
@@ -17,7 +19,7 @@ WEST = Route("orders", "west", "west:9092", 2, datetime(2026, 11, 20, 4, tzinfo=
 
 @pytest.fixture(params=["memory", "file"])
 def router(request: pytest.FixtureRequest, tmp_path: Path) -> Router:
-    return MemoryRouter() if request.param == "memory" else FileRouter(tmp_path / "route" / "orders.json")
+    return MemoryRouter() if request.param == "memory" else FileRouter(tmp_path / "the route" / "orders.json")
 
 
 def test_a_route_that_was_never_set_is_none(router: Router) -> None:
@@ -110,3 +112,26 @@ def test_of_many_switches_at_once_exactly_one_wins(router: Router) -> None:
     stored = router.read()
     assert stored is not None
     assert stored.active == f"c{won[0]}"
+
+
+def test_commands_by_hand_store_the_route_and_there_are_none_where_they_cannot(router: Router) -> None:
+    router.switch(expected_epoch=None, route=EAST)
+    commands = router.by_hand(WEST)
+    for command in commands:
+        subprocess.run(["/bin/sh", "-ec", command], check=True)
+
+    assert router.read() == (WEST if commands else EAST)
+    router.switch(expected_epoch=2 if commands else 1, route=dataclasses.replace(EAST, epoch=3))
+
+
+def test_nothing_remains_of_a_removed_route_and_removing_it_again_succeeds(router: Router) -> None:
+    assert router.remains() == ()
+    router.switch(expected_epoch=None, route=EAST)
+    assert router.remains()
+
+    for _ in range(2):
+        router.remove()
+        assert router.read() is None
+        assert router.remains() == ()
+    router.switch(expected_epoch=None, route=WEST)
+    assert router.read() == WEST

@@ -173,12 +173,12 @@ def route_agrees(context: GroupContext, state: RegisterState) -> Check:
     if route is None:
         return Check(name, "ok", f"there is no route yet: the adoption writes one that names {state.active}")
     said = f"the route of {route.group} names {route.active} (epoch {route.epoch})"
-    fix = "remove the route's file if no application uses it, and run dr_adopt again"
+    fix = "remove the route if no application uses it, and run dr_adopt again"
     if route.group != context.group.name:
         return Check(
             name,
             "failed",
-            f"{said}, expected a route of {context.group.name}: give that group another path in the topology",
+            f"{said}, expected a route of {context.group.name}: give that group a route of its own in the topology",
         )
     if route.active != state.active:
         detail = f"{said}, expected {state.active}, the initial_active: correct initial_active, or {fix}"

@@ -14,6 +14,7 @@ from kafka_dr.health.registers import read_registers
 from kafka_dr.offsets import to_commit, translations_from_json
 from kafka_dr.register import RegisterState
 from kafka_dr.register.added_acls import AddedAcls
+from kafka_dr.routing import Router
 from kafka_dr.runs import background
 from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.group_context import GroupContext
@@ -57,6 +58,7 @@ class ByHandFacts:
 
     :param state: the newest record of the registers that answer
     :param servers: the bootstrap servers of each cluster
+    :param router: the group's
     :param route_servers: what a route hands to applications, by cluster
     :param connect: the address of each cluster's Connect
     :param kept_in: where the access rules of a cluster are kept; clusters whose brokers keep them are missing
@@ -67,6 +69,7 @@ class ByHandFacts:
     group: ProtectionGroup
     state: RegisterState
     servers: Mapping[str, str]
+    router: Router
     route_servers: Mapping[str, str]
     connect: Mapping[str, str]
     found: Mapping[str, FoundOn] = field(default_factory=dict)
@@ -128,6 +131,7 @@ def gather(group: str, clients: Clients) -> ByHandFacts:
         context.group,
         state,
         {name: clients.cluster(name, "operator").settings.bootstrap_servers for name in names},
+        clients.router(context.group),
         {name: clients.topology.cluster(name).route_bootstrap_servers for name in names},
         {name: clients.connect(name).endpoint.base_url for name in names},
         found,

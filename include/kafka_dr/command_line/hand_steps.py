@@ -192,10 +192,10 @@ class HandSteps:
         """Return the step that sends the applications to the active cluster."""
         after = self._after
         route = Route(after.group, after.active, self._facts.route_servers[after.active], after.epoch, after.at)
-        path = shlex.quote(self._group.route.path)
-        stored = shlex.quote(json.dumps(route.to_json()))
-        commands = (f"printf '%s\\n' {stored} > {path}.new", f"chmod 644 {path}.new && mv {path}.new {path}")
-        return HandStep(f"send the applications to {after.active}", commands)
+        commands, title = self._facts.router.by_hand(route), f"send the applications to {after.active}"
+        if not commands:
+            title += f": ask whoever keeps their route to let it lead to {route.bootstrap_servers}"
+        return HandStep(title, commands)
 
     def look(self) -> HandStep:
         """Return the step that shows what the register says now."""

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from functools import partial
 from itertools import permutations
-from pathlib import Path
 
 from kafka_dr import parallel
 from kafka_dr.clusters import GroupNotEmpty, KafkaCluster, NotAuthorized
 from kafka_dr.drill.rights import of_drill, to_tear_down
 from kafka_dr.errors import KafkaDrError, TryAgain
 from kafka_dr.replication import Flow
+from kafka_dr.routing import Router
 from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.group_context import GroupContext
 from kafka_dr.topology.drill_group import Drill
@@ -40,7 +40,7 @@ def tear_down(drill: Drill, clients: Clients, say: Callable[[str], None]) -> tup
     problems += _done(
         [(f"the drill on {name}", partial(_clear, context, drill, name)) for name in drill.group.clusters]
     )
-    problems += _done([("the route", partial(_remove_route, context))])
+    problems += _done([("the route", _router(context).remove)])
     left = (*problems, *what_is_left(drill, clients))
     say("; ".join(left) or f"nothing of {drill.name} is left on {', '.join(drill.group.clusters)}")
     return left
@@ -57,7 +57,7 @@ def what_is_left(drill: Drill, clients: Clients) -> tuple[str, ...]:
         for cluster, names in found.items()
         if names
     ]
-    return (*said, *([f"{path} still exists" for path in _route_files(context) if path.exists()]))
+    return (*said, *(f"{each} still exists" for each in _router(context).remains()))
 
 
 def _left_on(context: GroupContext, drill: Drill, cluster: str) -> tuple[str, ...]:
@@ -127,14 +127,5 @@ def _until_gone(context: GroupContext, delete: Callable[[], bool], what: str) ->
         raise TryAgain(f"{what} still exist after {_SECONDS:g} s: run the teardown again")
 
 
-def _remove_route(context: GroupContext) -> None:
-    try:
-        for path in _route_files(context):
-            path.unlink(missing_ok=True)
-    except OSError as error:
-        raise TryAgain(f"the route of the drill could not be removed: {error}") from error
-
-
-def _route_files(context: GroupContext) -> tuple[Path, Path]:
-    path = context.group.route.path
-    return Path(path), Path(f"{path}.lock")
+def _router(context: GroupContext) -> Router:
+    return context.clients.router(context.group)

@@ -20,7 +20,7 @@ def judge_route(state: RegisterState, route: Route | None) -> Check:
     if state.phase is Phase.HANDED_OVER or (route is not None and route.active == state.active):
         return Check("route", "ok", f"the route leads to {route.active if route else 'no cluster'}")
     if route is None:
-        said = f"{state.group} has no route, but {state.active} is active: restore its file from a copy"
+        said = f"{state.group} has no route, but {state.active} is active: restore it from a copy"
         return Check("route", "failed", f"{said}; dr_adopt writes one only until the group is moved for the first time")
     said = (
         f"the route leads to {route.active} (epoch {route.epoch}), but {state.active} is active (epoch {state.epoch}): "

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+from kafka_dr.clock import Clock
 from kafka_dr.routing.file import FileRouter
 from kafka_dr.routing.route import (
-    MemoryRouter,
     Route,
     RouteBusy,
     RouteConflict,
@@ -13,15 +15,23 @@ from kafka_dr.routing.route import (
     RouteUnreadable,
     RouteUnwritable,
 )
+from kafka_dr.topology import RouteSpec
 
 __all__ = [
     "Router",
     "Route",
     "FileRouter",
-    "MemoryRouter",
     "RouteBusy",
     "RouteConflict",
     "RouteUncertain",
     "RouteUnreadable",
     "RouteUnwritable",
+    "router_of",
 ]
+
+
+def router_of(spec: RouteSpec, clock: Clock) -> Router:
+    """Return what keeps a declared route."""
+    match spec.kind:
+        case "file":
+            return FileRouter(Path(spec.path), clock)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -44,6 +45,26 @@ class FileRouter:
         with self._alone():
             if must_replace(self.read(), route, expected_epoch=expected_epoch):
                 self._replace(route)
+
+    def by_hand(self, route: Route) -> tuple[str, ...]:
+        """Return commands that replace the file as a whole, so that nobody reads half a route."""
+        path, stored = shlex.quote(str(self.path)), shlex.quote(json.dumps(route.to_json()))
+        return (f"printf '%s\\n' {stored} > {path}.new", f"chmod 644 {path}.new && mv {path}.new {path}")
+
+    def remove(self) -> None:
+        """Remove the file and its lock."""
+        try:
+            for path in self._files():
+                path.unlink(missing_ok=True)
+        except OSError as error:
+            raise RouteUnwritable(f"{self.path} cannot be removed: {error}") from error
+
+    def remains(self) -> tuple[str, ...]:
+        """Return the paths of the file and its lock, if they exist."""
+        return tuple(str(path) for path in self._files() if path.exists())
+
+    def _files(self) -> tuple[Path, Path]:
+        return self.path, Path(f"{self.path}.lock")
 
     def _unreadable(self, error: Exception) -> RouteUnreadable:
         return RouteUnreadable(

@@ -6,9 +6,8 @@ with an outdated epoch cannot send traffic back.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Protocol
 
@@ -123,6 +122,21 @@ class Router(Protocol):
         """
         ...
 
+    def by_hand(self, route: Route) -> tuple[str, ...]:
+        """Return commands of a shell that store a route where nothing of this project runs; none if none can."""
+        ...
+
+    def remove(self) -> None:
+        """Remove the route, whatever it says; only that of a drill, whose group ends.
+
+        :raises RouteUnwritable: when it cannot be removed
+        """
+        ...
+
+    def remains(self) -> tuple[str, ...]:
+        """Return what is there of the route, by name; nothing after it was removed."""
+        ...
+
 
 def must_replace(stored: Route | None, route: Route, *, expected_epoch: int | None) -> bool:
     """Return whether the new route has to be written: False if it is stored already.
@@ -159,21 +173,3 @@ def _says(route: Route) -> tuple[str, str, str, int]:
 
 def _epoch(expected: int | None) -> str:
     return "no route" if expected is None else f"epoch {expected}"
-
-
-@dataclass(slots=True)
-class MemoryRouter:
-    """A route that lives as long as the process; the same contract tests run against it and the real one."""
-
-    stored: Route | None = None
-    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
-
-    def read(self) -> Route | None:
-        """Return the stored route."""
-        return self.stored
-
-    def switch(self, *, expected_epoch: int | None, route: Route) -> None:
-        """Store a route by compare-and-set on the epoch."""
-        with self._lock:
-            if must_replace(self.stored, route, expected_epoch=expected_epoch):
-                self.stored = route

@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import cached_property, partial
-from pathlib import Path
 from threading import Lock
 from typing import Any, Literal
 
@@ -25,7 +24,7 @@ from kafka_dr.people import Person
 from kafka_dr.register import KafkaRegister
 from kafka_dr.register.digests import KafkaDigests
 from kafka_dr.replication import ConnectClient, Flow, Mm2Replicator, read_copy_settings
-from kafka_dr.routing import FileRouter, Router
+from kafka_dr.routing import Router, router_of
 from kafka_dr.runs.executor import Executor
 from kafka_dr.runs.known_topics import KnownTopics
 from kafka_dr.runs.shown_steps import ShownSteps
@@ -285,7 +284,7 @@ class Clients:
 
     def router(self, group: ProtectionGroup) -> Router:
         """Return where the group's applications look up the active cluster."""
-        return FileRouter(Path(group.route.path), self.clock)
+        return router_of(group.route, self.clock)
 
     def learn_secrets(self) -> None:
         """Read every connection of the topology, so that no text may hold a secret of theirs from then on.

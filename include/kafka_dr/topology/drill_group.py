@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from datetime import datetime
-from pathlib import Path
 
 from kafka_dr.errors import Refused
 from kafka_dr.topology.drill import DrillKind, DrillSpec
@@ -138,7 +137,6 @@ def topology_for(name: str, topology: Topology) -> Topology:
 
 def _group_of(drill: Drill, real: ProtectionGroup) -> ProtectionGroup:
     """Return the drill's group: objectives, times, limits and flow of the real one, names and people of its own."""
-    route = Path(real.route.path)
     names = {
         "name": drill.name,
         "clusters": drill.clusters,
@@ -151,7 +149,7 @@ def _group_of(drill: Drill, real: ProtectionGroup) -> ProtectionGroup:
         "transactional_ids": (),
         "transactional_id_prefixes": (drill.prefix,),
         "principals": (drill.spec.principal,),
-        "route": real.route.model_copy(update={"path": str(route.with_name(f"{drill.name}.json"))}),
+        "route": real.route.for_group(drill.name),
     }
     people = {"approvers": (NOBODY,), "approver_roles": (), "approver_keys": {}, "requester_may_approve": True}
     rules = {

@@ -7,7 +7,8 @@ DR register. Descriptions of the fields are shown to whoever wrote the file wron
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Annotated, Literal
+from pathlib import Path
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, PrivateAttr
 
@@ -45,8 +46,15 @@ Sign = Literal["unreachable", "no_active_broker", "offline_partitions", "no_cont
 class RouteSpec(Section):
     """Where applications look up the active cluster."""
 
+    #: The key that says where it is kept; no two groups may share its value.
+    KEPT_AT: ClassVar[str] = "path"
+
     kind: Literal["file"] = Field(description="the kind of router")
     path: AbsolutePath = Field(description="the absolute path of the file; one file for each protection group")
+
+    def for_group(self, name: str) -> RouteSpec:
+        """Return a route of the same kind for another group, kept apart from this one."""
+        return self.model_copy(update={"path": str(Path(self.path).with_name(f"{name}.json"))})
 
 
 class FlowSpec(Section):

@@ -17,7 +17,7 @@ from kafka_dr.topology.document import Document, Path, render
 from kafka_dr.topology.drill_rules import drill_mistakes
 from kafka_dr.topology.existing_rules import existing_mistakes
 from kafka_dr.topology.mistakes import Mistake
-from kafka_dr.topology.model import AuditsSpec, Thresholds, Timing
+from kafka_dr.topology.model import AuditsSpec, RouteSpec, Thresholds, Timing
 from kafka_dr.topology.names import covers
 from kafka_dr.topology.objectives import Objectives
 from kafka_dr.topology.observed_rules import observed_mistakes, something_declared
@@ -92,7 +92,7 @@ def _same_value_twice(document: Document) -> Iterator[Mistake]:
         ([(*here, "cluster_id") for here in clusters], "each cluster has an id of its own"),
         (connections, "use one connection for each role of each cluster"),
         ([(*here, "connect") for here in clusters], "each cluster has a Connect cluster of its own"),
-        ([(*here, "route", "path") for here in groups], "give each group a route of its own"),
+        ([(*here, "route", RouteSpec.KEPT_AT) for here in groups], "give each group a route of its own"),
     ):
         first: dict[object, Path] = {}
         for path in paths:

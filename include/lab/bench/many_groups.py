@@ -51,7 +51,7 @@ def declared(topology: Topology, count: int) -> Topology:
                         "consumer_group_prefixes": (f"{name}-",),
                         "transactional_id_prefixes": (f"{name}-",),
                         "principals": (f"User:{name}-app",),
-                        "route": base.route.model_copy(update={"path": f"{base.route.path}.{name}"}),
+                        "route": base.route.for_group(name),
                     }
                 )
                 for name in names(count)

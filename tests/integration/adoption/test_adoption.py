@@ -143,7 +143,7 @@ def test_a_group_that_reads_elsewhere_is_shown_and_does_not_prevent_the_adoption
     [
         ({"active": "west"}, "names west (epoch 1), expected east, the initial_active: correct initial_active"),
         ({"epoch": 7}, "expected at most the register's epoch 1, as no failover could switch it"),
-        ({"group": "billing"}, "give that group another path in the topology"),
+        ({"group": "billing"}, "give that group a route of its own in the topology"),
     ],
 )
 def test_a_route_that_does_not_fit_is_reported_before_anything_is_changed(

@@ -16,7 +16,9 @@ from kafka_dr.command_line.by_hand_facts import ByHandFacts, FoundOn, SampleTopi
 from kafka_dr.fencing import plan
 from kafka_dr.register import Phase, RegisterState
 from kafka_dr.register.added_acls import AddedAcls
+from kafka_dr.routing import FileRouter
 from kafka_dr.topology import load
+from support.memory_router import MemoryRouter
 
 TOPOLOGY = Path(__file__).resolve().parents[3] / "include" / "topology.yaml"
 ENVIRON = {**os.environ, "KAFKA_DR_LAB_HOME": "/srv/lab", "KAFKA_DR_LAB_EAST": "e:1", "KAFKA_DR_LAB_WEST": "w:1"}
@@ -39,6 +41,7 @@ def facts(state: RegisterState, **changes: object) -> ByHandFacts:
     found = {"east": FoundOn(ours, sample=SAMPLE), "west": FoundOn(ours, sample=SAMPLE)}
     known: dict[str, object] = {
         "servers": {"east": "e:1", "west": "w:1"},
+        "router": FileRouter(Path("/srv/route/orders.json")),
         "route_servers": {"east": "e:1", "west": "w:1"},
         "connect": {"east": "http://e", "west": "http://w"},
         "found": found,
@@ -149,3 +152,10 @@ def test_where_access_rules_are_kept_elsewhere_a_person_changes_them_there_and_n
     assert found[removed + 1].startswith("echo '  deny User:")
     assert first(found, "THESE DENYs to /srv/rules/west.json") < removed
     assert "on topic orders. (prefixed)" in "\n".join(found[removed:])
+
+
+def test_of_a_route_that_no_command_reaches_the_step_says_whom_to_ask() -> None:
+    (procedure,) = procedures(facts(STATES["handed_over"], router=MemoryRouter()), NOW)
+    (step,) = [step for step in procedure.steps if step.title.startswith("send the applications to west")]
+    assert step.commands == ()
+    assert step.title.endswith(": ask whoever keeps their route to let it lead to w:1")

@@ -73,6 +73,19 @@ def test_nothing_else_is_left_beside_the_file_but_its_lock(stored: FileRouter, p
     assert sorted(each.name for each in path.parent.iterdir()) == ["orders.json", "orders.json.lock"]
 
 
+def test_nothing_is_left_in_the_folder_of_a_removed_route(stored: FileRouter, path: Path) -> None:
+    assert stored.remains() == (str(path), f"{path}.lock")
+    stored.remove()
+    assert list(path.parent.iterdir()) == []
+
+
+def test_a_route_that_cannot_be_removed_is_a_sentence_and_still_there(router: FileRouter, path: Path) -> None:
+    path.mkdir()
+    with pytest.raises(RouteUnwritable, match=f"{path} cannot be removed"):
+        router.remove()
+    assert router.remains() == (str(path),)
+
+
 GOOD = json.dumps(EAST.to_json())
 
 
