@@ -14,7 +14,7 @@ from kafka_dr.quoting import line
 from kafka_dr_airflow.topology_file import read_topology
 
 if TYPE_CHECKING:
-    from kafka_dr.metrics import MetricSample
+    from kafka_dr.metrics.samples import MetricSample
     from kafka_dr.runs.record import StepRecord
     from kafka_dr.watch_results import KeptResult
 
@@ -27,7 +27,7 @@ def send_looks(logger: Any, kept: Iterable[KeptResult]) -> None:
     try:
         if _tagged() is None:
             return
-        from kafka_dr.metrics import of_look
+        from kafka_dr.metrics.of_results import of_look
 
         declared = read_topology(os.environ).protection_groups
         _send(
@@ -47,7 +47,8 @@ def send_step(logger: Any, record: StepRecord) -> None:
     try:
         if record.outcome == "would_do" or _tagged() is None:
             return
-        from kafka_dr.metrics import STEP, MetricSample
+        from kafka_dr.metrics.samples import MetricSample
+        from kafka_dr.metrics.table import STEP
 
         verb = str(get_current_context()["ti"].dag_id).removeprefix("dr_")
         _send([MetricSample(STEP, (record.group, verb, record.step), record.seconds)])
@@ -56,7 +57,7 @@ def send_step(logger: Any, record: StepRecord) -> None:
 
 
 def _send(samples: Iterable[MetricSample]) -> None:
-    from kafka_dr.metrics import stat_of
+    from kafka_dr.metrics.stat_names import stat_of
 
     for sample in samples:
         if (stat := stat_of(sample, tagged=bool(_tagged()))) is None:

@@ -11,7 +11,7 @@ from urllib.parse import quote
 import httpx
 import pytest
 
-from kafka_dr.metrics import CONTENT_TYPE
+from kafka_dr.metrics.openmetrics import CONTENT_TYPE
 from support.browser import link
 from support.prometheus import samples_in
 

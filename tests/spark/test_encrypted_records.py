@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pyarrow.parquet as pq
 import pytest
 
-from kafka_dr.rescue import content_opener
+from kafka_dr.rescue.content import content_opener
 from support.kept_list import CONTENT_KEYS, kept_list
 
 if TYPE_CHECKING:

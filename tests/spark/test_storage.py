@@ -11,7 +11,7 @@ import pytest
 
 from kafka_dr.audit import AuditKind, AuditResult, AuditVerdict, ResultStore
 from kafka_dr.errors import TryAgain
-from kafka_dr.lag import Window, WindowStore
+from kafka_dr.lag.window import Window, WindowStore
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -6,7 +6,7 @@ from typing import Any
 
 from kafka_dr.clusters import Acl, AclOperation, AclPermission, PatternType, ResourceType
 from kafka_dr.clusters.configuration import ConfigValue, Origin, ScramUser, TopicLayout
-from kafka_dr.config_sync import Snapshot, TopicConfig
+from kafka_dr.config_sync.snapshot import Snapshot, TopicConfig
 
 APP, OTHER_APP, STRANGER = "User:orders-app", "User:billing-app", "User:analyst"
 

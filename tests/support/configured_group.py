@@ -26,7 +26,7 @@ from kafka_dr.approvals.journaled import Answer
 from kafka_dr.clusters import Acl, AclOperation, AclPermission, ClientSettings, KafkaCluster, PatternType
 from kafka_dr.clusters import ResourceType as Resource
 from kafka_dr.clusters.protocol_client import ProtocolClient
-from kafka_dr.config_sync import Plan
+from kafka_dr.config_sync.plan import Plan
 from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.record import StepRecord
 from kafka_dr.topology import ConfigSyncSpec

@@ -12,7 +12,7 @@ from kafka_dr.clock import ManualClock
 from kafka_dr.evidence import EvidenceStore
 from kafka_dr.evidence.signing import SigningKey
 from kafka_dr.register import Phase
-from kafka_dr.rescue import Wanted
+from kafka_dr.rescue.erasing import Wanted
 from kafka_dr.retention.erasing import Confirmation, Eraser, ErasureRequest
 from kafka_dr.runs.clients import Clients
 from kafka_dr.storage import DeadlinePath, StorageAccess, with_deadline

@@ -7,8 +7,10 @@ from functools import partial
 
 from kafka_dr import parallel
 from kafka_dr.clusters import Acl
-from kafka_dr.config_sync import ComparedCluster, Item, Plan, gate, make_plan, read_clusters
-from kafka_dr.config_sync.plan import compare_connector, unknown_connector
+from kafka_dr.config_sync import gate
+from kafka_dr.config_sync.items import Item
+from kafka_dr.config_sync.plan import Plan, compare_connector, make_plan, unknown_connector
+from kafka_dr.config_sync.reading import ComparedCluster, read_clusters
 from kafka_dr.errors import KafkaDrError, Refused
 from kafka_dr.outcomes import Check
 from kafka_dr.register import RegisterState

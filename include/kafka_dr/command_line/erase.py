@@ -25,7 +25,7 @@ from kafka_dr.command_line.opened import (
 )
 from kafka_dr.errors import Refused, TryAgain
 from kafka_dr.quoting import line
-from kafka_dr.rescue import Wanted
+from kafka_dr.rescue.erasing import Wanted
 from kafka_dr.retention.erasing import Confirmation, ErasedList, Eraser, ErasureRequest
 from kafka_dr.retention.expiry import Expired, Expiry
 from kafka_dr.topology import ProtectionGroup

@@ -15,7 +15,7 @@ from kafka_dr.audit.stranded import StrandedList, StrandedStore, StrandedUnreada
 from kafka_dr.evidence import EvidenceStore, digest
 from kafka_dr.evidence.sealed_run_check import SealVerdict, check_sealed_run
 from kafka_dr.json_documents import DocumentDamaged
-from kafka_dr.rescue import missing_from
+from kafka_dr.rescue.kept import missing_from
 from kafka_dr.retention.erasing import ERASE_STEP, erasure_file
 from kafka_dr.topology import Topology
 

@@ -14,7 +14,8 @@ from kafka_dr.errors import KafkaDrError, NeedsPerson, Refused
 from kafka_dr.evidence import digest
 from kafka_dr.register import Phase
 from kafka_dr.register.abandonment import Abandonment, abandonment, failback_changed_it_since
-from kafka_dr.rescue import content_opener, erased_records, missing_from
+from kafka_dr.rescue.content import content_opener
+from kafka_dr.rescue.kept import erased_records, missing_from
 from kafka_dr.runs.register_guard import RegisterGuard
 from kafka_dr.runs.request import FailbackMode, RescueWish
 from kafka_dr.runs.run import Run

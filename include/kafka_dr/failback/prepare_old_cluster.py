@@ -22,7 +22,7 @@ from kafka_dr.named_rows import ID_OF_A_TOPIC, by_name, positions_to_json, rows_
 from kafka_dr.outcomes import Check
 from kafka_dr.register.abandonment import OLD_CLUSTER_PREPARED
 from kafka_dr.register.quarantine import QUARANTINE, quarantine_fact
-from kafka_dr.rescue import Compared, compare_with
+from kafka_dr.rescue.compared import Compared, compare_with
 from kafka_dr.runs.run import Run
 from kafka_dr.waiting import wait_until
 

@@ -10,7 +10,8 @@ from kafka_dr.failback.checks import list_is_approved, stranded_are_kept
 from kafka_dr.failback.context import FailbackContext
 from kafka_dr.outcomes import Check
 from kafka_dr.register.abandonment import OLD_CLUSTER_PREPARED
-from kafka_dr.rescue import Rescue, read_ledger
+from kafka_dr.rescue.ledger import read_ledger
+from kafka_dr.rescue.publishing import Rescue
 from kafka_dr.runs.run import Run
 
 

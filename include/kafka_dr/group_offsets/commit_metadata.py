@@ -10,7 +10,7 @@ from kafka_dr.errors import KafkaDrError
 from kafka_dr.offsets import TranslatedOffset
 from kafka_dr.offsets.commit_metadata import USUAL_LIMIT, carried, other_distances
 from kafka_dr.positions import Committed, metadata_of
-from kafka_dr.readers import depends_on_what_follows
+from kafka_dr.readers.commit_metadata import depends_on_what_follows
 from kafka_dr.runs.run import Run
 
 _LIMIT = "offset.metadata.max.bytes"

@@ -20,7 +20,7 @@ from kafka_dr.group_offsets.other_topics import Elsewhere, ReadElsewhere
 from kafka_dr.json_documents import DocumentDamaged, JsonFile, Recorder, not_recorded
 from kafka_dr.named_rows import groups_from_json, groups_to_json, positions_from_json, positions_to_json
 from kafka_dr.positions import Committed
-from kafka_dr.readers import StreamsApplication
+from kafka_dr.readers.recognition import StreamsApplication
 from kafka_dr.replication import Flow, committed_positions
 from kafka_dr.runs.group_context import GroupContext
 from kafka_dr.runs.recorded_files import recorder

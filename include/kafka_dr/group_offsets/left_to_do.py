@@ -26,7 +26,7 @@ from kafka_dr.offsets import TranslatedOffset, translate_committed
 from kafka_dr.offsets.translate.by_time import record_times
 from kafka_dr.offsets.translate.read_logs import held_by
 from kafka_dr.positions import Committed, OffsetRange
-from kafka_dr.readers import StreamsApplication
+from kafka_dr.readers.recognition import StreamsApplication
 from kafka_dr.runs.group_context import GroupContext
 from kafka_dr.runs.run import Run
 

@@ -13,7 +13,8 @@ from typing import Any, Literal
 
 from kafka_dr.clusters import KafkaCluster, NotAuthorized
 from kafka_dr.clusters.model import GroupState
-from kafka_dr.readers import StreamsApplication, reset_application
+from kafka_dr.readers.instructions import reset_application
+from kafka_dr.readers.recognition import StreamsApplication
 from kafka_dr.runs.group_context import GroupContext
 from kafka_dr.runs.record import first_few
 

@@ -14,7 +14,8 @@ from typing import Any
 from kafka_dr.clusters.group_kinds import ListedGroup
 from kafka_dr.group_offsets.streams_applications import JudgedApplication, judge, states_of
 from kafka_dr.outcomes import Check, CheckOutcome
-from kafka_dr.readers import SINK_MOVE, SINK_OWN_OFFSETS, found_on, restart_share_group, sink_of
+from kafka_dr.readers.instructions import SINK_MOVE, SINK_OWN_OFFSETS, restart_share_group
+from kafka_dr.readers.recognition import found_on, sink_of
 from kafka_dr.runs.group_context import GroupContext
 from kafka_dr.runs.record import first_few
 from kafka_dr.runs.run import Run

@@ -13,7 +13,8 @@ from typing import Any, Literal
 
 from kafka_dr.observation.comparison import PartitionComparison
 from kafka_dr.positions import Committed, TopicPartition, metadata_of
-from kafka_dr.readers import CoveredReader, depends_on_what_follows
+from kafka_dr.readers.commit_metadata import depends_on_what_follows
+from kafka_dr.readers.covered import CoveredReader
 
 #: What a failover would use: what the group has committed on the target, or else MirrorMaker's checkpoint. ``unknown``:
 #: neither was seen, and not everything could be read. ``any``: the target never held a record, and

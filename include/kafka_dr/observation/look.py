@@ -24,7 +24,7 @@ from kafka_dr.observation.reading import ReadingLimits, compare_all
 from kafka_dr.observation.result import FlowObservation
 from kafka_dr.parallel import at_once
 from kafka_dr.positions import Committed, OffsetRange, TopicPartition
-from kafka_dr.readers import CoveredReader, covered_readers
+from kafka_dr.readers.covered import CoveredReader, covered_readers
 from kafka_dr.topology import ObservedFlowSpec
 
 #: How many topics a sentence names.

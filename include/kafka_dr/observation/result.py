@@ -15,7 +15,7 @@ from kafka_dr.observation.comparison import PartitionComparison
 from kafka_dr.observation.groups import PLAIN, GroupPosition, at_best, by_group
 from kafka_dr.observation.meaning import counted_as
 from kafka_dr.positions import TopicPartition
-from kafka_dr.readers import CoveredReader
+from kafka_dr.readers.covered import CoveredReader
 
 ObservationVerdict = Literal["ok", "warning", "failed", "unknown"]
 #: Kinds of records that make a copy bad, doubtful, or unknown.

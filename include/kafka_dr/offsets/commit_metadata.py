@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from kafka_dr.offsets.translate.answers import TranslatedOffset
 from kafka_dr.positions import metadata_of
-from kafka_dr.readers import depends_on_what_follows
+from kafka_dr.readers.commit_metadata import depends_on_what_follows
 
 #: What a broker takes if nobody has changed ``offset.metadata.max.bytes``.
 USUAL_LIMIT = 4096

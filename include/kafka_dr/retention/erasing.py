@@ -20,7 +20,7 @@ from kafka_dr.errors import NeedsPerson, Refused
 from kafka_dr.evidence.signing import SigningKey
 from kafka_dr.json_documents import JsonFile
 from kafka_dr.register import Phase, RegisterState
-from kafka_dr.rescue import KeptList, Matches, Wanted
+from kafka_dr.rescue.erasing import KeptList, Matches, Wanted
 from kafka_dr.retention.registers import read_registers
 from kafka_dr.runs import background
 from kafka_dr.runs.clients import Clients

@@ -14,7 +14,7 @@ from kafka_dr.audit.stranded import StrandedStore, StrandedUnreadable
 from kafka_dr.errors import KafkaDrError, Refused
 from kafka_dr.json_documents import DocumentDamaged, JsonFile
 from kafka_dr.register import Phase
-from kafka_dr.rescue import Wanted, made_at
+from kafka_dr.rescue.erasing import Wanted, made_at
 from kafka_dr.retention.erasing import Confirmation, ErasedList, Eraser, ErasureRequest
 from kafka_dr.retention.old_runs import FoundRuns, OldRuns, in_words
 from kafka_dr.retention.registers import GroupRegisters, read_registers

@@ -111,7 +111,7 @@ def offsets(group: str, tools: LookTools) -> WatchResult:
 
 def config_sync(group: str, tools: LookTools) -> WatchResult:
     """Plan, make the safe changes, and judge whether the standby can take over."""
-    from kafka_dr.config_sync import ItemVerdict
+    from kafka_dr.config_sync.items import ItemVerdict
     from kafka_dr.watch.apply_config import apply_config
     from kafka_dr.watch.config_plan import has_safe_changes, plan_config, watch_config
 

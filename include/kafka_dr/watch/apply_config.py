@@ -13,9 +13,10 @@ from kafka_dr import parallel
 from kafka_dr.approvals.approval import judge, not_answered
 from kafka_dr.approvals.journaled import ApprovalJournal
 from kafka_dr.checks.config_compare import current_plan, require_cluster
-from kafka_dr.config_sync import Item, ItemKind, ItemVerdict, Plan
 from kafka_dr.config_sync.applying import Applying, Failure
+from kafka_dr.config_sync.items import Item, ItemKind, ItemVerdict
 from kafka_dr.config_sync.lock import HeldLock, held
+from kafka_dr.config_sync.plan import Plan
 from kafka_dr.errors import Refused
 from kafka_dr.outcomes import Check, worst
 from kafka_dr.register import RegisterState

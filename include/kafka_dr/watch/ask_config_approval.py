@@ -11,7 +11,7 @@ from kafka_dr.approvals.approval_sheet import Sheet, subject
 from kafka_dr.approvals.journaled import Answer, ApprovalJournal
 from kafka_dr.approvals.who_may_answer import found_for
 from kafka_dr.checks.config_compare import current_plan
-from kafka_dr.config_sync import ItemVerdict
+from kafka_dr.config_sync.items import ItemVerdict
 from kafka_dr.config_sync.lock import FACTS
 from kafka_dr.errors import Refused
 from kafka_dr.quoting import code, markdown

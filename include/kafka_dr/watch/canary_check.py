@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from kafka_dr.canary import CanaryFlow, CanaryOutcome
 from kafka_dr.canary.probe import CanaryReport, run_canary
+from kafka_dr.canary.record import CanaryFlow
+from kafka_dr.canary.verdict import CanaryOutcome
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.group_offsets import last_look
 from kafka_dr.group_offsets.last_look import LastLook

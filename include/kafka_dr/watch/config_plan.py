@@ -11,8 +11,10 @@ from typing import Any
 
 from kafka_dr.approvals.journaled import ApprovalJournal
 from kafka_dr.checks.config_compare import current_plan
-from kafka_dr.config_sync import ItemVerdict, Plan, gate
+from kafka_dr.config_sync import gate
+from kafka_dr.config_sync.items import ItemVerdict
 from kafka_dr.config_sync.lock import FACTS
+from kafka_dr.config_sync.plan import Plan
 from kafka_dr.config_sync.text import lines, table
 from kafka_dr.errors import Refused
 from kafka_dr.outcomes import Check

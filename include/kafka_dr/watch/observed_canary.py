@@ -6,8 +6,8 @@ from contextlib import ExitStack
 from dataclasses import replace
 from datetime import timedelta
 
-from kafka_dr.canary import CanaryFlow
 from kafka_dr.canary.probe import run_canary
+from kafka_dr.canary.record import CanaryFlow
 from kafka_dr.clusters import KafkaCluster
 from kafka_dr.clusters.renamed import RenamedCluster
 from kafka_dr.errors import Refused

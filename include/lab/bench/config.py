@@ -31,7 +31,7 @@ from kafka_dr.clusters import (
     ResourceType,
 )
 from kafka_dr.clusters.configuration import NewTopic
-from kafka_dr.config_sync import Plan
+from kafka_dr.config_sync.plan import Plan
 from kafka_dr.connections.port import Connections
 from kafka_dr.parallel import ask_all
 from kafka_dr.runs.clients import Clients

@@ -15,7 +15,7 @@ from typing import Any, cast
 
 from rich.console import Console
 
-from kafka_dr.metrics import metrics_page
+from kafka_dr.metrics.page import metrics_page
 from kafka_dr.readiness import ReadinessCheck, VerbReadiness
 from kafka_dr.readiness.judge import facts_of
 from kafka_dr.readiness.model import NOT_NEEDED

@@ -88,7 +88,7 @@ def keep_round(
         were found, so neither notifications nor metrics are sent again
     """
     from kafka_dr.evidence import EvidenceStore
-    from kafka_dr.notifications import changes_between
+    from kafka_dr.notifications.changes import changes_between
     from kafka_dr.watch_results import WATCHES, KeptResult, WatchResultStore
 
     try:
@@ -171,7 +171,7 @@ def _root() -> Any:
 
 def _keep(logger: Any, context: Any, group: str, watch: WatchName, result: LookResult) -> None:
     from kafka_dr.evidence import EvidenceStore
-    from kafka_dr.notifications import changes_between
+    from kafka_dr.notifications.changes import changes_between
     from kafka_dr.watch_results import KeptResult, WatchResultStore
 
     try:

@@ -16,7 +16,8 @@ from kafka_dr_airflow.operators.plain_failure import fails_plainly, plain_errors
 from kafka_dr_airflow.topology_file import evidence_root, read_topology
 
 if TYPE_CHECKING:
-    from kafka_dr.notifications import Notification, NotificationOutbox
+    from kafka_dr.notifications.notification import Notification
+    from kafka_dr.notifications.outbox import NotificationOutbox
     from kafka_dr.topology import NotifierSpec
 
 #: A notifier that hangs is ended then; the next run tries again. Two runs a minute fit with that, so that the news of
@@ -38,7 +39,7 @@ class NotifiersWithNewsOperator(FirstTask):
     @fails_plainly
     def execute(self, context: Any) -> list[str]:
         """Return the names, sorted."""
-        from kafka_dr.notifications import NotificationOutbox
+        from kafka_dr.notifications.outbox import NotificationOutbox
 
         with plain_errors():
             topology = read_topology(os.environ)
@@ -63,7 +64,7 @@ class NotifyOperator(BaseOperator):
     @fails_plainly
     def execute(self, context: Any) -> None:
         """Send."""
-        from kafka_dr.notifications import NotificationOutbox
+        from kafka_dr.notifications.outbox import NotificationOutbox
 
         with plain_errors():
             topology = read_topology(os.environ)

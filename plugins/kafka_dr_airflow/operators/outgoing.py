@@ -11,7 +11,7 @@ from kafka_dr.quoting import line
 from kafka_dr_airflow.topology_file import evidence_root, read_topology
 
 if TYPE_CHECKING:
-    from kafka_dr.notifications import Notification
+    from kafka_dr.notifications.notification import Notification
 
 
 def keep_news(logger: Any, notifications: Iterable[Notification]) -> None:
@@ -20,7 +20,7 @@ def keep_news(logger: Any, notifications: Iterable[Notification]) -> None:
     :param logger: of the task
     """
     from kafka_dr.evidence import EvidenceStore
-    from kafka_dr.notifications import NotificationOutbox
+    from kafka_dr.notifications.outbox import NotificationOutbox
 
     try:
         topology = read_topology(os.environ)

@@ -28,7 +28,7 @@ def judge_readiness_again(logger: Any) -> tuple[str, ...]:
     :returns: the groups whose clusters have to be asked again, because a run has ended since, or all is well again
     """
     from kafka_dr.json_documents import DocumentDamaged
-    from kafka_dr.notifications import ToldReadiness, readiness_changes
+    from kafka_dr.notifications.readiness_changes import ToldReadiness, readiness_changes
     from kafka_dr.watch_results import FiguresOverTime
 
     try:

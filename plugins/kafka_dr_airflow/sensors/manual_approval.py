@@ -206,7 +206,7 @@ class ManualApprovalSensor(ApprovalOperator):
 
     def _notify(self, context: Any, question: ApprovalQuestion) -> None:
         """Let the notifiers say to the approvers that a run waits for them."""
-        from kafka_dr.notifications import Notification
+        from kafka_dr.notifications.notification import Notification
 
         people = ", ".join(person.name for person in question.approvers)
         minutes = question.expires_after_seconds / 60

@@ -8,7 +8,8 @@ from datetime import UTC, datetime
 from fastapi import APIRouter, HTTPException, Response, status
 
 from kafka_dr.errors import KafkaDrError
-from kafka_dr.metrics import CONTENT_TYPE, metrics_page
+from kafka_dr.metrics.openmetrics import CONTENT_TYPE
+from kafka_dr.metrics.page import metrics_page
 from kafka_dr_airflow.topology_file import evidence_root, read_topology
 
 #: It has no dependencies of its own: the app that includes it asks who may see it.

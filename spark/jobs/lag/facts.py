@@ -13,7 +13,9 @@ from kafka_dr.clock import Clock
 from kafka_dr.clusters import ClusterError, KafkaCluster, OffsetRange, Topic, TopicPartition
 from kafka_dr.clusters.held_back import HeldBackLook
 from kafka_dr.clusters.renamed import FlowCluster
-from kafka_dr.lag import GroupSeen, HeldRecords, PartitionSeen, Retention, UnjudgedGroup
+from kafka_dr.lag.assessment import GroupSeen, HeldRecords, PartitionSeen
+from kafka_dr.lag.report import UnjudgedGroup
+from kafka_dr.lag.retention import Retention
 from kafka_dr.replication import Flow, FlowState, WatchedFlow
 
 #: The partition of MirrorMaker's topic of offset syncs; it has no other.

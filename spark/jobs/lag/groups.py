@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from kafka_dr.clusters import KafkaCluster
 from kafka_dr.clusters.group_kinds import ListedGroup
 from kafka_dr.errors import KafkaDrError
-from kafka_dr.lag import GroupSeen, UnjudgedGroup
-from kafka_dr.readers import CoveredReader, reader_of
+from kafka_dr.lag.assessment import GroupSeen
+from kafka_dr.lag.report import UnjudgedGroup
+from kafka_dr.readers.covered import CoveredReader, reader_of
 from kafka_dr.topology import AuditedFlow
 
 #: A group whose state is not known is not called stopped.

@@ -24,20 +24,10 @@ from kafka_dr.audit import AuditKind, AuditResult, AuditVerdict, ResultStore
 from kafka_dr.clock import Clock, SystemClock
 from kafka_dr.errors import NeedsPerson
 from kafka_dr.json_documents import write_whole
-from kafka_dr.lag import (
-    Assessment,
-    LagFinding,
-    LagLimits,
-    LagLook,
-    Subject,
-    Window,
-    WindowStore,
-    WindowUnreadable,
-    assess,
-    behind_seconds,
-    find,
-    report,
-)
+from kafka_dr.lag.assessment import Assessment, LagLook, assess
+from kafka_dr.lag.findings import LagFinding, LagLimits, find
+from kafka_dr.lag.report import Subject, behind_seconds, report
+from kafka_dr.lag.window import Window, WindowStore, WindowUnreadable
 from kafka_dr.replication import Flow
 from kafka_dr.topology import AuditedFlow, Thresholds, audited_flow, load
 

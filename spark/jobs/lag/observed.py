@@ -22,7 +22,8 @@ from kafka_dr.clusters import ClientSettings, KafkaCluster, OffsetRange, TopicPa
 from kafka_dr.clusters.flow_ends import held, hidden
 from kafka_dr.clusters.renamed import FlowCluster
 from kafka_dr.errors import KafkaDrError
-from kafka_dr.lag import PartitionSeen, Series, Window
+from kafka_dr.lag.assessment import PartitionSeen
+from kafka_dr.lag.window import Series, Window
 from kafka_dr.topology import AuditedFlow
 from kafka_dr_spark.fingerprints import Special, fingerprints
 from kafka_dr_spark.kafka_ranges import read_ranges

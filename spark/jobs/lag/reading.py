@@ -11,7 +11,8 @@ from pyspark.sql import Row, SparkSession
 
 from jobs.lag.facts import LagFacts
 from kafka_dr.clusters import ClientSettings, OffsetRange
-from kafka_dr.lag import PartitionSeen, Stretch, StretchContent, cut
+from kafka_dr.lag.assessment import PartitionSeen
+from kafka_dr.lag.unread import Stretch, StretchContent, cut
 from kafka_dr_spark.kafka_ranges import Ranges, read_ranges
 from kafka_dr_spark.offset_syncs import decode, newest
 from kafka_dr_spark.stretches import POINTS, STRETCHES, measure

@@ -6,8 +6,9 @@ from datetime import timedelta
 
 import pytest
 
-from kafka_dr.canary import CanaryFlow, CanaryOutcome
 from kafka_dr.canary.probe import CanaryReport, round_trip, run_canary
+from kafka_dr.canary.record import CanaryFlow
+from kafka_dr.canary.verdict import CanaryOutcome
 from kafka_dr.clock import SystemClock
 from support.plain_flow import PlainFlow
 

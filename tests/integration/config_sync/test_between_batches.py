@@ -17,7 +17,7 @@ import pytest
 from kafka_dr.checks.config_compare import standby_configured
 from kafka_dr.clock import ManualClock, SystemClock
 from kafka_dr.clusters import Acl, AclOperation, AclPermission, ResourceType
-from kafka_dr.config_sync import ItemKind
+from kafka_dr.config_sync.items import ItemKind
 from kafka_dr.config_sync.lock import FACTS
 from kafka_dr.replication import Flow
 from kafka_dr.runs.record import StepFailed

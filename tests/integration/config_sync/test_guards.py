@@ -12,8 +12,8 @@ import pytest
 
 from kafka_dr.checks.config_compare import standby_configured
 from kafka_dr.clusters import Acl, AclOperation, AclPermission, PatternType, ResourceType
-from kafka_dr.config_sync import ItemVerdict
 from kafka_dr.config_sync.applying import Applying
+from kafka_dr.config_sync.items import ItemVerdict
 from kafka_dr.config_sync.lock import FACTS, held
 from kafka_dr.config_sync.register_rights import REGISTER_RIGHT
 from kafka_dr.errors import Refused

@@ -24,7 +24,7 @@ from kafka_dr.evidence.signing import SigningKey
 from kafka_dr.failover.resume import resume
 from kafka_dr.register import KafkaRegister, Phase
 from kafka_dr.register.quarantine import QuarantinedRange, by_partition
-from kafka_dr.rescue import KeptRecord, compared, read_ledger, read_partition
+from kafka_dr.rescue import compared, kept, ledger
 from kafka_dr.retention.expiry import Expired, Expiry
 from kafka_dr.runs.record import StepFailed
 from kafka_dr.runs.request import ResumeRequest, StepName
@@ -255,7 +255,7 @@ def test_a_quarantine_succeeds_and_every_step_can_be_interrupted_and_repeated(
     assert aside == keyed | {row["value"] for row in listed.records if row["topic"] == tight}
     assert not erased & set(again)
     with protection.cluster("west", "admin") as west:
-        entries = read_ledger(west, name, RUN).values()
+        entries = ledger.read_ledger(west, name, RUN).values()
     assert sum(entry.erased for entry in entries) == len(erased)
     left.written["east"] = [value for value in left.written["east"] if value not in erased]
     assert_nothing_lost_or_twice(left, listed, "west", ())
@@ -478,9 +478,9 @@ def _zeroed(listed: Listed) -> Iterator[None]:
 @contextmanager
 def _not_kept_as_it_was_listed(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Let one byte that is read back differ from the old cluster, although the files are as they were written."""
-    read = read_partition
+    read = kept.read_partition
 
-    def differing(*arguments: Any, **named: Any) -> Iterator[KeptRecord]:
+    def differing(*arguments: Any, **named: Any) -> Iterator[kept.KeptRecord]:
         return (replace(record, value=b"x" + (record.value or b"")) for record in read(*arguments, **named))
 
     with monkeypatch.context() as patch:

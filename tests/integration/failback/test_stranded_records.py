@@ -16,7 +16,8 @@ from kafka_dr.audit.stranded import StrandedStore
 from kafka_dr.clusters import OffsetRange, TopicPartition
 from kafka_dr.clusters.writing import NewRecord
 from kafka_dr.errors import NeedsPerson
-from kafka_dr.rescue import Compared, compare_with, missing_from, read_partition
+from kafka_dr.rescue.compared import Compared, compare_with
+from kafka_dr.rescue.kept import missing_from, read_partition
 from kafka_dr.runs.sealing import seal_run
 from lab import rights
 from support import damaged_files, outside_view

@@ -13,7 +13,8 @@ import pytest
 import yaml
 from airflow.sdk.exceptions import AirflowException, AirflowSkipException
 
-from kafka_dr.notifications import Notification, NotificationOutbox
+from kafka_dr.notifications.notification import Notification
+from kafka_dr.notifications.outbox import NotificationOutbox
 from kafka_dr_airflow.operators.kept_results import LookResult, kept_result
 from kafka_dr_airflow.operators.notify import NotifiersWithNewsOperator, NotifyOperator
 from support.mail_server import mail_server, web_server

@@ -17,7 +17,7 @@ from airflow.sdk.api.datamodels._generated import DagRunType
 from airflow.sdk.execution_time.context import OutletEventAccessors
 
 from kafka_dr.drill.result import DrillResults
-from kafka_dr.notifications import NotificationOutbox
+from kafka_dr.notifications.outbox import NotificationOutbox
 from kafka_dr.watch_results import WATCHES, FiguresOverTime, KeptResult, WatchResultStore
 from kafka_dr_airflow.operators.health_round import HealthRound
 from kafka_dr_airflow.operators.readiness_again import judge_readiness_again, outdated_groups

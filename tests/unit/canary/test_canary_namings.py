@@ -8,8 +8,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from kafka_dr.canary import CanaryFlow, CanaryOutcome
 from kafka_dr.canary.probe import CanaryReport, run_canary
+from kafka_dr.canary.record import CanaryFlow
+from kafka_dr.canary.verdict import CanaryOutcome
 from kafka_dr.clock import ManualClock
 from kafka_dr.clusters import Record, TopicPartition
 from kafka_dr.clusters.renamed import RenamedCluster

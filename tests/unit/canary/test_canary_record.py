@@ -6,7 +6,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kafka_dr.canary import Canary, CanaryFlow, SentCanary, next_canary
+from kafka_dr.canary.record import Canary, CanaryFlow, SentCanary, next_canary
 
 #: A busy machine is no reason to fail.
 patient = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])

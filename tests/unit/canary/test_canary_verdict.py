@@ -9,7 +9,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kafka_dr.canary import Canary, CanaryFlow, CanaryOutcome, CanaryVerdict, SeenCanary, SentCanary, judge
+from kafka_dr.canary.record import Canary, CanaryFlow, SeenCanary, SentCanary
+from kafka_dr.canary.verdict import CanaryOutcome, CanaryVerdict, judge
 
 #: A busy machine is no reason to fail.
 patient = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from kafka_dr.config_sync import Plan, Snapshot, TopicConfig, make_plan
+from kafka_dr.config_sync.plan import Plan, make_plan
+from kafka_dr.config_sync.snapshot import Snapshot, TopicConfig
 from kafka_dr.topology import ProtectionGroup, load
 from support.config_snapshots import side
 

@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 
 from kafka_dr.clusters import AclOperation, AclPermission
-from kafka_dr.config_sync import ItemVerdict, gate, make_plan
-from kafka_dr.config_sync.plan import compare_connector, unknown_connector
+from kafka_dr.config_sync import gate
+from kafka_dr.config_sync.items import ItemVerdict
+from kafka_dr.config_sync.plan import compare_connector, make_plan, unknown_connector
 from kafka_dr.config_sync.text import lines, table
 from kafka_dr.evidence import canonical
 from kafka_dr.topology import ProtectionGroup

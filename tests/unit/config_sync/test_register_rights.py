@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from kafka_dr.clusters import Acl, AclOperation, AclPermission, PatternType, ResourceType
-from kafka_dr.config_sync import ItemVerdict, Plan, make_plan
-from kafka_dr.config_sync.items import AddAcl
+from kafka_dr.config_sync.items import AddAcl, ItemVerdict
+from kafka_dr.config_sync.plan import Plan, make_plan
 from kafka_dr.config_sync.register_rights import REGISTER_RIGHT
 from kafka_dr.topology import ProtectionGroup
 from support.config_snapshots import APP, STRANGER, acl, side, topic

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from kafka_dr.clusters import Acl, AclOperation, AclPermission, PatternType, ResourceType
 from kafka_dr.clusters.configuration import QuotaEntity, ScramUser
-from kafka_dr.config_sync import ItemKind, ItemVerdict, make_plan
-from kafka_dr.config_sync.items import AddAcl, RemoveAcl, SetQuota
+from kafka_dr.config_sync.items import AddAcl, ItemKind, ItemVerdict, RemoveAcl, SetQuota
+from kafka_dr.config_sync.plan import make_plan
 from kafka_dr.config_sync.register_rights import REGISTER_RIGHT
 from kafka_dr.fencing import plan as fences
 from kafka_dr.fencing.authorizer import Authorizer

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_dr.clusters.configuration import ConfigValue, NewTopic, Origin
-from kafka_dr.config_sync import ItemKind, ItemVerdict, Plan, Policy, make_plan
-from kafka_dr.config_sync.items import AddPartitions, CreateTopic, SetConfig
-from kafka_dr.config_sync.policy import KeyClass
+from kafka_dr.config_sync.items import AddPartitions, CreateTopic, ItemKind, ItemVerdict, SetConfig
+from kafka_dr.config_sync.plan import Plan, make_plan
+from kafka_dr.config_sync.policy import KeyClass, Policy
 from kafka_dr.config_sync.snapshot import NAMES, TOPICS
 from kafka_dr.topology import ProtectionGroup
 from support.config_snapshots import APP, DEFAULTS, acl, side, topic

@@ -11,7 +11,7 @@ from kafka_dr.errors import NeedsPerson
 from kafka_dr.group_offsets.last_look import FileLookStore, LastLook, shortened
 from kafka_dr.group_offsets.other_topics import Elsewhere
 from kafka_dr.positions import OffsetRange, TopicPartition
-from kafka_dr.readers import StreamsApplication
+from kafka_dr.readers.recognition import StreamsApplication
 
 AT = datetime(2026, 11, 20, 3, tzinfo=UTC)
 P, Q = TopicPartition("orders.payments", 0), TopicPartition("orders.payments", 1)

@@ -11,7 +11,7 @@ from kafka_dr.group_offsets.streams_applications import judge
 from kafka_dr.group_offsets.unmovable_groups import ShareGroup, SpecialReaders, judged
 from kafka_dr.offsets import Translation
 from kafka_dr.positions import OffsetRange, TopicPartition
-from kafka_dr.readers import StreamsApplication, sink_of
+from kafka_dr.readers.recognition import StreamsApplication, sink_of
 from kafka_dr.topology.readers import GroupsPolicy
 
 P = TopicPartition("orders.payments", 0)

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import yaml
 
-from kafka_dr.metrics import METRICS
+from kafka_dr.metrics.table import METRICS
 from support.prometheus import promtool
 
 ROOT = Path(__file__).parents[3]

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from kafka_dr.json_documents import is_number
-from kafka_dr.metrics import METRICS, metrics_page
+from kafka_dr.metrics.page import metrics_page
+from kafka_dr.metrics.table import METRICS
 from kafka_dr.watch_results import WATCHES, RunEnding, RunEndings, WatchResultStore
 from support.kept_metrics import NOON, kept, topology_of
 from support.prometheus import read_back, samples_in

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from kafka_dr.metrics import METRICS
+from kafka_dr.metrics.table import METRICS
 
 PAGE = Path(__file__).parents[3] / "include" / "monitoring" / "README.md"
 

@@ -10,13 +10,14 @@ from typing import Any
 
 import pytest
 
-from kafka_dr.canary import CanaryOutcome
+from kafka_dr.canary.verdict import CanaryOutcome
 from kafka_dr.json_documents import DocumentDamaged
 from kafka_dr.lag.findings import LagFindingKind
 from kafka_dr.lag.verdict import LagVerdict
-from kafka_dr.metrics import declared_group, of_look, table
-from kafka_dr.metrics.of_results import of_group
+from kafka_dr.metrics import table
+from kafka_dr.metrics.of_results import of_group, of_look
 from kafka_dr.metrics.of_runs import of_runs
+from kafka_dr.metrics.page import declared_group
 from kafka_dr.register import Phase
 from kafka_dr.watch_results import WATCHES, RunEnding, WatchName, watched_group
 from support.kept_metrics import FACTS, NOON, all_kept, kept, topology_of

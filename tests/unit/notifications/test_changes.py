@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_dr.notifications import OCCASIONS, Notification, changes_between
+from kafka_dr.notifications.changes import changes_between
+from kafka_dr.notifications.notification import OCCASIONS, Notification
 from kafka_dr.topology import Occasion
 from kafka_dr.watch_results import KeptResult, WatchName, WatchOutcome
 

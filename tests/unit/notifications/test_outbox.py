@@ -5,7 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from kafka_dr.notifications import Notification, NotificationOutbox
+from kafka_dr.notifications.notification import Notification
+from kafka_dr.notifications.outbox import NotificationOutbox
 from kafka_dr.storage import with_deadline
 
 NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)

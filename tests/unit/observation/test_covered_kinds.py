@@ -10,7 +10,7 @@ from kafka_dr.clusters.group_kinds import GroupKind, ListedGroup
 from kafka_dr.evidence import build_observation_view, render_observation
 from kafka_dr.observation import FlowObservation
 from kafka_dr.observation.groups import GroupPosition, PositionCost, by_group
-from kafka_dr.readers import CoveredReader, reader_of
+from kafka_dr.readers.covered import CoveredReader, reader_of
 from support.seen_logs import PARTITION, compared, numbered
 
 #: Nothing would be skipped or come again.

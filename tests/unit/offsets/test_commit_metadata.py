@@ -13,7 +13,7 @@ from kafka_dr.named_rows import groups_from_json, groups_to_json
 from kafka_dr.offsets import Kind, Translation, not_read_back, to_commit, translations_from_json, translations_to_json
 from kafka_dr.offsets.commit_metadata import carried, other_distances
 from kafka_dr.positions import Committed, CommittedOffset, metadata_of
-from kafka_dr.readers import depends_on_what_follows
+from kafka_dr.readers.commit_metadata import depends_on_what_follows
 
 P = TopicPartition("orders.payments", 0)
 APART = "the records after its offset have other distances from it there"

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from kafka_dr.clusters.group_kinds import ListedGroup
-from kafka_dr.readers import CoveredReaders, covered_readers, reader_of
+from kafka_dr.readers.covered import CoveredReaders, covered_readers, reader_of
 from support.memory_cluster import MemoryCluster
 
 SHARE = ListedGroup("workers", "share", "share share")

@@ -14,7 +14,8 @@ from kafka_dr.audit.content_keys import ContentKeys, KeyUnusable
 from kafka_dr.audit.erasure import Erasure
 from kafka_dr.audit.stranded import StrandedList, StrandedStore
 from kafka_dr.errors import NeedsPerson
-from kafka_dr.rescue import KeptList, KeptRecord, Wanted, erased_records, missing_from, read_partition
+from kafka_dr.rescue.erasing import KeptList, Wanted
+from kafka_dr.rescue.kept import KeptRecord, erased_records, missing_from, read_partition
 from kafka_dr.storage import with_deadline
 from support.kept_list import CONTENT_KEYS, RUN, TOPIC, kept_list
 

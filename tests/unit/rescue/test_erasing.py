@@ -12,7 +12,8 @@ from kafka_dr.audit.erasure import Erasure, ErasureUnreadable, erasures_in, key_
 from kafka_dr.audit.stranded import StrandedList
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.errors import NeedsPerson
-from kafka_dr.rescue import KeptList, Wanted, erased_records, missing_from, read_partition
+from kafka_dr.rescue.erasing import KeptList, Wanted
+from kafka_dr.rescue.kept import erased_records, missing_from, read_partition
 from kafka_dr.storage import DeadlinePath, with_deadline
 from support.kept_list import RUN, TOPIC, kept_list
 

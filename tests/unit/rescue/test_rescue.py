@@ -13,10 +13,10 @@ import pytest
 
 from kafka_dr.audit.stranded import StrandedFile, StrandedList, StrandedPartition
 from kafka_dr.errors import NeedsPerson
-from kafka_dr.rescue import Destination, destination, missing_from, read_partition, stranded_topic
 from kafka_dr.rescue.fitting import SizeLimits, in_transactions
-from kafka_dr.rescue.kept import KeptRecord
+from kafka_dr.rescue.kept import KeptRecord, missing_from, read_partition
 from kafka_dr.rescue.ledger import LedgerEntry
+from kafka_dr.rescue.routing import Destination, destination, stranded_topic
 from support import damaged_files
 from support.kept_list import SCHEMA
 

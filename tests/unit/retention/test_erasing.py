@@ -16,7 +16,7 @@ from kafka_dr.evidence import SecretInEvidence
 from kafka_dr.evidence.sealed_run_check import check_sealed_run
 from kafka_dr.evidence.signing import SigningKey
 from kafka_dr.register import Phase
-from kafka_dr.rescue import missing_from
+from kafka_dr.rescue.kept import missing_from
 from kafka_dr.retention.erasing import Confirmation
 from support.kept_list import RUN
 from support.kept_world import KeptWorld, KilledHere

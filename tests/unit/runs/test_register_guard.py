@@ -11,8 +11,8 @@ import pytest
 
 from kafka_dr.adoption.adopt import adoption_guard
 from kafka_dr.clock import ManualClock
-from kafka_dr.config_sync import Plan
 from kafka_dr.config_sync.lock import HeldLock
+from kafka_dr.config_sync.plan import Plan
 from kafka_dr.errors import NeedsPerson, Refused, TryAgain
 from kafka_dr.failback.context import FailbackContext
 from kafka_dr.failover.roll_back import roll_back_guard

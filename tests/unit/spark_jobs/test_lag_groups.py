@@ -10,7 +10,10 @@ import pytest
 from jobs.lag.groups import SeenGroups, seen_groups
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.clusters.group_kinds import ListedGroup
-from kafka_dr.lag import LagLimits, LagLook, PartitionSeen, Subject, UnjudgedGroup, Window, assess, report
+from kafka_dr.lag.assessment import LagLook, PartitionSeen, assess
+from kafka_dr.lag.findings import LagLimits
+from kafka_dr.lag.report import Subject, UnjudgedGroup, report
+from kafka_dr.lag.window import Window
 from support.memory_cluster import MemoryCluster
 from support.observed_twins import NAMINGS, TOPIC, observed_flow
 
