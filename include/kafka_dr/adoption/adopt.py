@@ -25,6 +25,7 @@ from kafka_dr.fencing.change import AclChanges
 from kafka_dr.outcomes import Check
 from kafka_dr.register import Phase, RegisterState
 from kafka_dr.register.flow_seed import FLOW_SEED, FlowSeed
+from kafka_dr.register.roles import Roles
 from kafka_dr.register.transitions import adopted, way_out
 from kafka_dr.runs.attempt import Attempt
 from kafka_dr.runs.clients import Clients
@@ -74,7 +75,7 @@ class _Asked:
 
 def _go(context: GroupContext, asked: _Asked, attempt: Attempt) -> tuple[StepOutcome, str]:
     active = context.group.initial_active
-    standby = next(name for name in context.group.clusters if name != active)
+    standby = Roles.at_first(context.group.clusters, active).standby
     attempt.checks = (right_clusters(context, context.group.clusters),)
     if forbidden := shortfall(attempt.checks, failed="refused"):
         return forbidden

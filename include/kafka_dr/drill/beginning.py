@@ -26,7 +26,7 @@ def drill_now(group: str, kind: DrillKind, drill_id: str, clients: Clients) -> D
     :raises TryAgain: the registers do not answer
     """
     spec, state = declared(clients.topology, group), at_rest(group, clients)
-    return Drill(clients.topology.group(group), spec, drill_id, kind, state.active, state.standby)
+    return Drill(clients.topology.group(group), spec, drill_id, kind, (state.active, state.standby))
 
 
 def drill_to_remove(group: str, drill_id: str, clients: Clients) -> Drill:
@@ -35,7 +35,7 @@ def drill_to_remove(group: str, drill_id: str, clients: Clients) -> Drill:
     :raises Refused: no drill is declared
     """
     real = clients.topology.group(group)
-    return Drill(real, declared(clients.topology, group), drill_id, "planned", *real.clusters[:2])
+    return Drill(real, declared(clients.topology, group), drill_id, "planned", real.clusters)
 
 
 def at_rest(group: str, clients: Clients) -> RegisterState:

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from kafka_dr.clusters.model import Acl
 from kafka_dr.fencing import plan
+from kafka_dr.register.roles import Role
 from kafka_dr.register.state import Phase, RegisterState
 from kafka_dr.topology import ProtectionGroup
 
@@ -30,15 +31,16 @@ def denies_of(group: ProtectionGroup, state: RegisterState, cluster: str, *, rep
     if state.phase in (Phase.ADOPTING, Phase.RELEASING, Phase.RELEASED):
         return frozenset()
     kept_out = plan.existing_denies(group) if replaced else frozenset[Acl]()
-    if cluster == state.active:
+    if state.roles.of(cluster) is Role.ACTIVE:
         return plan.flow_fence(group) | kept_out
-    closed = plan.flow_fence(group) if old_cluster_is_closed(state) else frozenset[Acl]()
+    closed = plan.flow_fence(group) if is_closed(state, cluster) else frozenset[Acl]()
     return plan.standby(group) | closed | kept_out
 
 
-def old_cluster_is_closed(state: RegisterState) -> bool:
-    """Return whether nothing may be copied to the old cluster, because no failback has begun yet."""
-    return state.phase is Phase.UNFENCED or (state.phase is Phase.DIVERGED and state.verb != "failback")
+def is_closed(state: RegisterState, cluster: str) -> bool:
+    """Return whether nothing may be copied to a cluster that was active, because no failback has begun yet."""
+    role = state.roles.of(cluster)
+    return role is Role.UNFENCED or (role is Role.DIVERGED and state.verb != "failback")
 
 
 def required_now(

@@ -196,7 +196,7 @@ def _seen(context: GroupContext, flow: Flow, *, epoch: int) -> LastLook:
     for record in source.log.read(short):
         waiting.setdefault(record.topic_partition, []).append(record.offset)
     # Last: if the source stops answering now, what only it knows was read before.
-    beyond, (more, shared, streams) = _read_elsewhere(context, flow.source), _special(context, flow.source)
+    beyond, (more, shared, streams) = _read_elsewhere(context, flow.source), _special(context, flow)
     return LastLook(
         epoch=epoch,
         at=at,
@@ -243,11 +243,11 @@ def _read_elsewhere(context: GroupContext, active: str) -> ReadElsewhere:
         return ReadElsewhere((), (f"what its groups read elsewhere could not be asked: {error}",))
 
 
-def _special(context: GroupContext, active: str) -> tuple[tuple[str, ...], Committed, tuple[StreamsApplication, ...]]:
+def _special(context: GroupContext, flow: Flow) -> tuple[tuple[str, ...], Committed, tuple[StreamsApplication, ...]]:
     """Return the readers that need more than a moved offset: sentences, starts of share groups, applications."""
     try:
-        found = unmovable_groups.look(context, active)
-        shared = read_share_starts(context, active, [each.group for each in found.share])
+        found = unmovable_groups.look(context, flow.source, flow.target)
+        shared = read_share_starts(context, flow.source, [each.group for each in found.share])
     except KafkaDrError as error:
         return (f"whether a group is more than its offsets could not be asked: {error}",), {}, ()
     return (*found.refused, *found.accepted), shared, tuple(each.application for each in found.streams)

@@ -68,7 +68,7 @@ def after(run: Run, drained: Mapping[str, Any]) -> list[dict[str, Any]]:
     :param drained: the journaled fact
     """
     try:
-        readers = unmovable_groups.look(run, run.source)
+        readers = unmovable_groups.look(run, run.source, run.target)
         starts = groups_from_json(drained.get(SHARE_STARTS, []))
         found = rows(run, readers, translate_committed(basis_of(run), starts) if starts else ())
         return [*found, *_not_begun(run, readers)]

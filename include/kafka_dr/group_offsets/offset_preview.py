@@ -136,7 +136,7 @@ def look(run: Run) -> Look:
         for group in sorted(committed)
         for p, offset in sorted(committed[group].items())
     )
-    left, special = _never_committed(committed, gathered), unmovable_groups.look(run, run.source)
+    left, special = _never_committed(committed, gathered), unmovable_groups.look(run, run.source, run.target)
     report = _report(run, rows, strategies, problems=(*gathered.problems, *unread))
     report |= {"never_committed": left, **_special(run, special)}
     texts = commit_metadata.by_group(

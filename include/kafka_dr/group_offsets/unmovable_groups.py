@@ -121,10 +121,12 @@ def _outside_sentence(name: str) -> str:
     )
 
 
-def look(context: GroupContext, cluster: str) -> SpecialReaders:
-    """Ask a cluster for the protection group's readers that need more than a moved offset."""
+def look(context: GroupContext, cluster: str, target: str) -> SpecialReaders:
+    """Ask a cluster for the protection group's readers that need more than a moved offset.
+
+    :param target: the cluster that they would go to
+    """
     source, group = context.operator(cluster), context.group
-    target = next(name for name in group.clusters if name != cluster)
     # The audit may see groups that the operator may not see, which must not be left behind in silence.
     views = (source, context.clients.cluster(cluster, "audit"))
     listed = {g.group: g for view in views for g in view.group_kinds.listed() if group.owns_group(g.group)}
@@ -149,7 +151,7 @@ def _by_name(group: ListedGroup) -> str:
 
 def only_offsets_to_move(run: Run) -> Check:
     """Answer for a preflight: does every group consist of offsets alone, and who has something to do afterwards?"""
-    return judged(look(run, run.source))
+    return judged(look(run, run.source, run.target))
 
 
 def judged(found: SpecialReaders) -> Check:

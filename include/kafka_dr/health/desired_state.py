@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from kafka_dr.fencing.required import old_cluster_is_closed
+from kafka_dr.fencing.required import is_closed
 from kafka_dr.register import Phase, RegisterState
+from kafka_dr.register.roles import Role
 from kafka_dr.replication import Flow
 
 #: No run moves the group: whatever does not match the record is wrong.
@@ -19,7 +20,9 @@ SETTLED = frozenset({Phase.STABLE, Phase.UNFENCED, Phase.DIVERGED})
 
 def may_run(state: RegisterState, flow: Flow) -> bool:
     """Return whether the register allows a flow to run; an allowed flow may also be stopped."""
-    return flow == Flow(state.group, state.active, state.standby) and not old_cluster_is_closed(state)
+    roles = state.roles
+    to_standby = roles.of(flow.source) is Role.ACTIVE and flow.target in roles.standbys
+    return flow.group == state.group and to_standby and not is_closed(state, flow.target)
 
 
 def must_run(state: RegisterState, flow: Flow) -> bool:

@@ -10,7 +10,7 @@ from kafka_dr.checks.pattern_topics import topics_of_patterns
 from kafka_dr.checks.register_checks import register_topic, register_writers, registers_usable
 from kafka_dr.clock import Clock
 from kafka_dr.errors import KafkaDrError, NeedsPerson
-from kafka_dr.fencing.required import old_cluster_is_closed
+from kafka_dr.fencing.required import is_closed
 from kafka_dr.health import report_only
 from kafka_dr.health.break_glass import check_break_glass
 from kafka_dr.health.connectors import check_connectors
@@ -26,7 +26,7 @@ from kafka_dr.health.restore_fence import (
     restore_flow_fence,
     restore_standby_fence,
 )
-from kafka_dr.health.silence import silent, without_record
+from kafka_dr.health.silence import silent, without_record, word_of
 from kafka_dr.health.stale_registers import update_stale_registers
 from kafka_dr.health.stalled_runs import check_evidence, check_run
 from kafka_dr.health.without_fences import WITHOUT_FENCES, without_fences
@@ -34,6 +34,7 @@ from kafka_dr.outcomes import Check, Outcome, worst
 from kafka_dr.register import Phase, RegisterState
 from kafka_dr.register.flow_seed import FLOW_SEED
 from kafka_dr.register.record_shapes import refusal
+from kafka_dr.register.roles import Role
 from kafka_dr.runs import background
 from kafka_dr.runs.at_rest import WatchResult
 from kafka_dr.runs.clients import Clients, wrong_cluster_id
@@ -174,7 +175,7 @@ def _is_unmoved(before: RegisterState, now: RegisterState) -> bool:
 
 def _phase_check(state: RegisterState) -> Check:
     said = f"{state.group} is {state.phase} on {state.active} (epoch {state.epoch}, run {state.run})"
-    if state.phase is Phase.DIVERGED and old_cluster_is_closed(state):
+    if state.phase is Phase.DIVERGED and is_closed(state, state.standby):
         return Check("register", "failed", f"{said}: make {state.standby} a copy again with dr_failback")
     if state.phase is Phase.DIVERGED:
         way = f"that run makes {state.standby} a copy again; if it is dead, finish or abandon it with dr_resume"
@@ -206,7 +207,7 @@ def _fenceable(state: RegisterState, registers: RegisterAnswers) -> tuple[str, .
 
     Of a cluster that is not active that may be the register of the active one.
     """
-    others = tuple(name for name in registers.unusable if name != state.active)
+    others = tuple(name for name in registers.unusable if state.roles.of(name) is not Role.ACTIVE)
     return (*registers.states, *(others if state.active in registers.states else ()))
 
 
@@ -218,11 +219,12 @@ def _restored(context: GroupContext, cluster: str, state: RegisterState, registe
     if without and (why := doubt_without_its_register(context, cluster, state)):
         return [Check("fence", "unknown", why)]
     required = AsksFor(lambda now: wanted <= context.required_denies(now, cluster), f"these DENYs on {cluster}")
-    restore = restore_flow_fence if cluster == state.active else restore_standby_fence
-    decides = state.active if cluster != state.active and state.active in registers.states else None
+    is_active = state.roles.of(cluster) is Role.ACTIVE
+    restore = restore_flow_fence if is_active else restore_standby_fence
+    decides = state.active if not is_active and state.active in registers.states else None
     repair = restore(context, cluster, state, guard_by_answering(context, registers, required), decides=decides)
     checks = _checks_of(repair, state)
-    if state.phase is Phase.UNFENCED and cluster == state.standby and repair.proven:
+    if state.roles.of(cluster) is Role.UNFENCED and repair.proven:
         unchanged = guard_by_answering(context, registers, Unchanged(state))
         checks.append(record_return(context, state, repair, unchanged))
     return checks
@@ -236,13 +238,13 @@ def _checks_of(repair: FenceRepair, state: RegisterState) -> list[Check]:
     elif repair.new_topics:
         # Not counted as added: that figure is of DENYs that somebody removed, and wakes people up.
         checks.append(Check("fence", "excused", _of_new_topics(repair)))
-    elif repair.added and not repair.lost and state.phase is Phase.UNFENCED and repair.cluster == state.standby:
+    elif repair.added and not repair.lost and state.roles.of(repair.cluster) is Role.UNFENCED:
         said = (
             f"{repair.cluster}, which run {state.run} could not fence, is fenced now: {repair.added} DENYs were added"
         )
         checks.append(Check("fence", "failed", said))
     elif repair.added:
-        role = "active" if repair.cluster == state.active else "not active"
+        role = word_of(state, repair.cluster)
         said = (
             f"{repair.cluster}, which is {role}, lacked {repair.added} DENYs: they were added; find out who removed "
             "them, and who wrote there in the meantime"

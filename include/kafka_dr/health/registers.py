@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.register import RegisterState, highest
 from kafka_dr.register.port import RegisterUnusable
+from kafka_dr.register.state import require_known
 from kafka_dr.runs.background import Silent
 from kafka_dr.runs.group_context import GroupContext
 from kafka_dr.runs.register_guard import Condition, RegisterGuard
@@ -60,8 +61,9 @@ class RegisterAnswers:
     def newest(self) -> RegisterState | None:
         """The highest record of those that answered.
 
-        :raises NeedsPerson: two records contradict each other
+        :raises NeedsPerson: two records contradict each other, or a newer version of this project wrote one
         """
+        require_known(self.silent)
         return highest(dict(self.states))
 
 

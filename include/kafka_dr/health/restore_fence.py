@@ -11,9 +11,10 @@ from kafka_dr.checks.cluster_checks import writers_declared
 from kafka_dr.checks.lasting_denies import note_outlived, removed_twice
 from kafka_dr.clusters import Acl
 from kafka_dr.fencing import open_transactions, plan
-from kafka_dr.fencing.required import old_cluster_is_closed
+from kafka_dr.fencing.required import is_closed
 from kafka_dr.outcomes import Check, worst
 from kafka_dr.register import Phase, RegisterState
+from kafka_dr.register.roles import Role
 from kafka_dr.runs.end_transactions import end_transactions
 from kafka_dr.runs.group_context import PROOF_SECONDS, GroupContext
 from kafka_dr.runs.register_guard import RegisterGuard
@@ -60,7 +61,7 @@ def restore_standby_fence(
     wanted, changes = frozenset[Acl]().union(*stages), stages[-1]
     added, before, removing = _added(context, cluster, state, guard, *stages, decides=decides)
     completed = bool(added) and added <= changes and not before & changes
-    closed = old_cluster_is_closed(state)
+    closed = is_closed(state, cluster)
     # On the old cluster every transaction has to end: a process that added its DENYs may have died before that.
     ended = end_transactions(context, cluster, guard, all_of_them=closed) if added - changes or closed else ()
     proofs = _proofs(context, cluster, wanted, transactions_too=closed)
@@ -79,7 +80,8 @@ def doubt_without_its_register(context: GroupContext, cluster: str, state: Regis
     of the other cluster may be old. What shows that this cluster was not opened is a DENY of its fence in force.
     """
     fence = plan.write_fence(context.group)
-    if cluster == state.active or state.phase in _KNOWN_WITHOUT or fence & context.rules_in_force(cluster):
+    known = state.roles.of(cluster) is Role.ACTIVE or state.phase in _KNOWN_WITHOUT
+    if known or fence & context.rules_in_force(cluster):
         return ""
     return (
         f"{cluster} has no DENY of a standby, and its register has no record that could be read, so it is not known "

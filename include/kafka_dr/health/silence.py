@@ -7,6 +7,7 @@ from kafka_dr.health.kept_facts import heard_from
 from kafka_dr.health.registers import RegisterAnswers
 from kafka_dr.outcomes import Check
 from kafka_dr.register import RegisterState
+from kafka_dr.register.roles import Role
 from kafka_dr.runs.at_rest import WatchResult
 
 
@@ -15,13 +16,18 @@ def silent(state: RegisterState, cluster: str, error: KafkaDrError, *, too_slow:
 
     :param too_slow: why this worker could not ask; empty if it could
     """
-    role = "active" if cluster == state.active else "not active"
+    role = word_of(state, cluster)
     if isinstance(error, ConnectionMistake):
         return Check("silent", "unknown", f"{cluster}, which is {role}, cannot be asked: {error}")
     if too_slow:
         said = f"{cluster}, which is {role}, does not answer in time ({error}), and another cluster does"
         return Check("silent", "unknown", f"{said}: check the cluster. It may be this worker, too: {too_slow}")
     return Check("silent", "unknown", f"{cluster}, which is {role}, does not answer ({error}): check the cluster")
+
+
+def word_of(state: RegisterState, cluster: str) -> str:
+    """Return what a cluster is, as it continues "which is …"."""
+    return "active" if state.roles.of(cluster) is Role.ACTIVE else "not active"
 
 
 def without_record(group: str, registers: RegisterAnswers, *, too_slow: str) -> WatchResult:

@@ -7,16 +7,16 @@ Two different records with the same pair are a conflict: no cluster is opened un
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, field, fields
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any, Literal, get_args
 
-from kafka_dr.errors import NeedsPerson
+from kafka_dr.errors import KafkaDrError, NeedsPerson
+from kafka_dr.register.roles import Role, Roles
 
-SCHEMA_VERSION = 1
-#: Fields that records of former versions lack, and what that means.
-_ADDED: dict[str, Any] = {"attempt": 0, "executor": "", "attempt_at": None}
+SCHEMA_VERSION = 2
 
 Verb = Literal[
     "adopt", "planned_failover", "unplanned_failover", "failback", "drill", "roll_back", "take_over", "un_adopt"
@@ -24,11 +24,11 @@ Verb = Literal[
 
 
 _NUMBERS = ("epoch", "revision", "attempt")
-_TEXTS = ("group", "active", "standby", "run", "evidence_sha256", "approved_by")
+_TEXTS = ("group", "run", "evidence_sha256", "approved_by", "executor")
 
 
 class UnknownSchema(NeedsPerson):
-    """A newer version of this project wrote the record."""
+    """A newer version of this project wrote the record, so nothing that this program knows of the group counts."""
 
 
 class Phase(StrEnum):
@@ -48,6 +48,22 @@ class Phase(StrEnum):
 HOLDING = frozenset({Phase.ADOPTING, Phase.SWITCHING, Phase.HANDED_OVER, Phase.RELEASING})
 #: In these no cluster is fenced by the record, and nobody relies on it: what is not adopted is left alone.
 NOT_ADOPTED = frozenset({Phase.ADOPTING, Phase.RELEASED})
+#: What the standby of a pair is in a phase; a copy in all others.
+_STANDBY_IN = {
+    Phase.ADOPTING: Role.PENDING,
+    Phase.HANDED_OVER: Role.PENDING,
+    Phase.UNFENCED: Role.UNFENCED,
+    Phase.DIVERGED: Role.DIVERGED,
+    Phase.RELEASED: Role.PENDING,
+}
+
+
+def roles_in(phase: Phase, *, active: str, standby: str) -> Roles:
+    """Return the roles of a pair of clusters in a phase.
+
+    :raises ValueError: both are the same cluster
+    """
+    return Roles.of_pair(active, standby, _STANDBY_IN.get(phase, Role.COPY))
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,14 +72,13 @@ class RegisterState:
 
     :param epoch: raised by every claim and every roll back
     :param revision: raised by every other write within an epoch
-    :param active: the cluster whose applications may write, if the phase allows it
-    :param standby: the cluster that holds the copy and refuses application writes
+    :param roles: what each cluster is in this phase
     :param verb: the kind of run that wrote this record
     :param run: the run that wrote it; while ``switching`` and ``handed_over`` that run owns the group
     :param evidence_sha256: digest of the decision facts that were approved
     :param at: when it was written, UTC
     :param quarantine: quarantined ranges of the standby's log, as ``topic-partition:start-end``
-    :param attempt: how often an executor has taken the run; 0 right after the claim, and in records of former versions
+    :param attempt: how often an executor has taken the run; 0 right after the claim
     :param executor: the process that took the run last; only it may still change the group
     :param attempt_at: when it did so, UTC; ``at`` stays
     """
@@ -72,18 +87,26 @@ class RegisterState:
     epoch: int
     revision: int
     phase: Phase
-    active: str
-    standby: str
+    roles: Roles
     verb: Verb
     run: str
     at: datetime
     evidence_sha256: str = ""
     approved_by: str = ""
-    quarantine: tuple[str, ...] = field(default=())
+    quarantine: tuple[str, ...] = ()
     attempt: int = 0
     executor: str = ""
     attempt_at: datetime | None = None
-    schema_version: int = SCHEMA_VERSION
+
+    @property
+    def active(self) -> str:
+        """The cluster whose applications may write, if the phase allows it."""
+        return self.roles.active
+
+    @property
+    def standby(self) -> str:
+        """The cluster that holds the copy and refuses application writes."""
+        return self.roles.standby
 
     @property
     def order(self) -> tuple[int, int]:
@@ -101,11 +124,15 @@ class RegisterState:
         """Whether the group is protected: a take over that has not ended, and a group that was released, are not."""
         return self.phase not in NOT_ADOPTED
 
+    def in_phase(self, phase: Phase, **changes: Any) -> RegisterState:
+        """Return this record in another phase, with the roles that its clusters have then."""
+        return replace(self, phase=phase, roles=roles_in(phase, active=self.active, standby=self.standby), **changes)
+
     def to_json(self) -> bytes:
         """Return the record's value; equal states give equal bytes."""
-        attempt_at = self.attempt_at and self.attempt_at.astimezone(UTC).isoformat()
-        values = asdict(self) | {"at": self.at.astimezone(UTC).isoformat(), "phase": self.phase.value}
-        values |= {"attempt_at": attempt_at}
+        values = {each.name: getattr(self, each.name) for each in fields(self)}
+        values |= {"schema_version": SCHEMA_VERSION, "roles": self.roles.to_json()}
+        values |= {"at": _as_text(self.at), "attempt_at": self.attempt_at and _as_text(self.attempt_at)}
         return json.dumps(values, sort_keys=True, separators=(",", ":")).encode()
 
     @classmethod
@@ -116,38 +143,67 @@ class RegisterState:
         """
         try:
             values: dict[str, Any] = json.loads(value)
-            version = values["schema_version"]
-            if isinstance(version, int) and version > SCHEMA_VERSION:
+            version = values.pop("schema_version")
+            if type(version) is int and version > SCHEMA_VERSION:
                 raise UnknownSchema(
                     f"the register holds a record of schema {version}, this program knows {SCHEMA_VERSION}: "
                     "use the version of this project that wrote it"
                 )
-            values = _ADDED | values
-            values = {name.name: values[name.name] for name in fields(cls)}
-            values["phase"] = Phase(values["phase"])
+            if type(version) is not int or version < 1:
+                raise ValueError("the schema is none of this project's")
+            phase = values["phase"] = Phase(values["phase"])
+            if version == 1:
+                ends = {name: _text(values, name) for name in ("active", "standby")}
+                values["roles"] = roles_in(phase, **ends)
+            else:
+                values["roles"] = _roles_of_pair(values["roles"], phase)
+            values = {each.name: values[each.name] for each in fields(cls)}
             values["at"] = datetime.fromisoformat(values["at"])
             if values["attempt_at"] is not None:
                 values["attempt_at"] = datetime.fromisoformat(values["attempt_at"])
             values["quarantine"] = tuple(values["quarantine"])
             _require_plausible(values)
             return cls(**values)
-        except (ValueError, KeyError, TypeError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise NeedsPerson(
                 f"the register holds a record that cannot be read ({error}): {value[:80]!r}; look at the topic "
                 "_kafka_dr.register before anything else is changed"
             ) from error
 
 
-def _require_plausible(values: dict[str, Any]) -> None:
+def _as_text(moment: datetime) -> str:
+    return moment.astimezone(UTC).isoformat()
+
+
+def _roles_of_pair(stored: Mapping[str, Any], phase: Phase) -> Roles:
+    """Read the roles of a record. The verbs move a pair; a group of another shape is none of theirs to touch."""
+    roles = Roles.from_json(stored)
+    if len(roles.each) != 2 or len(roles.standbys) != 1:
+        raise UnknownSchema(
+            f"the register holds a record of a group whose clusters are {roles}, and this program moves groups that "
+            "have one active cluster and one standby: use the version of this project that wrote it"
+        )
+    if roles != roles_in(phase, active=roles.active, standby=roles.standby):
+        raise ValueError(f"its roles are {roles}, which contradicts its phase {phase}")
+    return roles
+
+
+def _text(values: Mapping[str, Any], name: str) -> str:
+    if not isinstance(values[name], str):
+        raise ValueError(f"{name} is no text")
+    return str(values[name])
+
+
+def _require_plausible(values: Mapping[str, Any]) -> None:
     """Raise an error if a field has a value that this project never writes."""
     if values["at"].tzinfo is None or not all(type(values[name]) is int for name in _NUMBERS):
         raise ValueError("epoch, revision and attempt must be whole numbers, and at needs a time zone")
-    if min(values[name] for name in _NUMBERS) < 0 or values["schema_version"] != SCHEMA_VERSION:
-        raise ValueError("epoch and revision are never negative, and the schema is a number")
-    if not all(isinstance(values[name], str) for name in _TEXTS) or values["verb"] not in get_args(Verb):
-        raise ValueError("a name is no text, or the verb is none of this project's")
-    if values["active"] == values["standby"]:
-        raise ValueError(f"{values['active']} is both active and standby")
+    if min(values[name] for name in _NUMBERS) < 0:
+        raise ValueError("epoch, revision and attempt are never negative")
+    for name in _TEXTS:
+        _text(values, name)
+    if values["verb"] not in get_args(Verb):
+        raise ValueError("the verb is none of this project's")
 
 
 def arbiter(state: RegisterState) -> str:
@@ -157,6 +213,17 @@ def arbiter(state: RegisterState) -> str:
     """
     leaving = state.phase is Phase.SWITCHING and state.verb == "unplanned_failover"
     return state.standby if leaving else state.active
+
+
+def require_known(silent: Mapping[str, KafkaDrError]) -> None:
+    """Raise what a register answered that holds a record of a newer version: such a register is not silent.
+
+    :param silent: the errors of registers that gave no record, by cluster
+    :raises UnknownSchema: one of them is that
+    """
+    for error in silent.values():
+        if isinstance(error, UnknownSchema):
+            raise error
 
 
 def highest(states: dict[str, RegisterState | None]) -> RegisterState | None:

@@ -22,7 +22,8 @@ from datetime import datetime
 from typing import Any
 
 from kafka_dr.errors import Refused
-from kafka_dr.register.state import Phase, RegisterState, Verb
+from kafka_dr.register.roles import Role
+from kafka_dr.register.state import Phase, RegisterState, Verb, roles_in
 
 #: Unplanned runs take the next multiple of this as their epoch; planned runs add one.
 UNPLANNED_EPOCHS = 1000
@@ -46,7 +47,8 @@ def adopted(
 
     :param before: the record that the registers hold; ``None`` if there is none
     """
-    return RegisterState(group, _next_epoch(before, group), 0, Phase.STABLE, active, standby, "adopt", run, at)
+    roles = roles_in(Phase.STABLE, active=active, standby=standby)
+    return RegisterState(group, _next_epoch(before, group), 0, Phase.STABLE, roles, "adopt", run, at)
 
 
 def taking_over(
@@ -70,8 +72,7 @@ def taking_over(
         _next_epoch(before, group),
         0,
         Phase.ADOPTING,
-        active,
-        standby,
+        roles_in(Phase.ADOPTING, active=active, standby=standby),
         "take_over",
         run,
         at,
@@ -83,7 +84,7 @@ def taking_over(
 def taken_over(state: RegisterState, *, run: str, at: datetime) -> RegisterState:
     """Return the record that ends a take over: the group is adopted."""
     _owned(state, run, Phase.ADOPTING)
-    return replace(state, revision=state.revision + 1, phase=Phase.STABLE, at=at)
+    return state.in_phase(Phase.STABLE, revision=state.revision + 1, at=at)
 
 
 def given_back(state: RegisterState, *, run: str, at: datetime, executor: str = "") -> RegisterState:
@@ -93,7 +94,7 @@ def given_back(state: RegisterState, *, run: str, at: datetime, executor: str = 
     """
     _owned(state, run, Phase.ADOPTING)
     state = taken(state, run=run, executor=executor, at=at)
-    return replace(state, epoch=state.epoch + 1, revision=0, phase=Phase.RELEASED, verb="roll_back", at=at)
+    return state.in_phase(Phase.RELEASED, epoch=state.epoch + 1, revision=0, verb="roll_back", at=at)
 
 
 def releasing(state: RegisterState, *, run: str, evidence_sha256: str, approved_by: str, at: datetime) -> RegisterState:
@@ -103,11 +104,10 @@ def releasing(state: RegisterState, *, run: str, evidence_sha256: str, approved_
     """
     if state.phase is not Phase.STABLE:
         raise Refused(f"{state.group} is {state.phase} by run {state.run} (epoch {state.epoch}): {way_out(state)}")
-    return replace(
-        state,
+    return state.in_phase(
+        Phase.RELEASING,
         epoch=state.epoch + 1,
         revision=0,
-        phase=Phase.RELEASING,
         verb="un_adopt",
         run=run,
         evidence_sha256=evidence_sha256,
@@ -120,7 +120,7 @@ def releasing(state: RegisterState, *, run: str, evidence_sha256: str, approved_
 def released(state: RegisterState, *, run: str, at: datetime) -> RegisterState:
     """Return the record that closes a group's register: the group is not adopted any more."""
     _owned(state, run, Phase.RELEASING)
-    return replace(state, revision=state.revision + 1, phase=Phase.RELEASED, at=at)
+    return state.in_phase(Phase.RELEASED, revision=state.revision + 1, at=at)
 
 
 def kept(state: RegisterState, *, run: str, at: datetime, executor: str = "") -> RegisterState:
@@ -130,7 +130,7 @@ def kept(state: RegisterState, *, run: str, at: datetime, executor: str = "") ->
     """
     _owned(state, run, Phase.RELEASING)
     state = taken(state, run=run, executor=executor, at=at)
-    return replace(state, epoch=state.epoch + 1, revision=0, phase=Phase.STABLE, verb="roll_back", at=at)
+    return state.in_phase(Phase.STABLE, epoch=state.epoch + 1, revision=0, verb="roll_back", at=at)
 
 
 def _next_epoch(before: RegisterState | None, group: str) -> int:
@@ -217,20 +217,14 @@ def taken(state: RegisterState, *, run: str, executor: str, at: datetime) -> Reg
 def handed_over(state: RegisterState, *, run: str, at: datetime) -> RegisterState:
     """Return the record that is the point of no return: the former standby is now the active cluster."""
     _owned(state, run, Phase.SWITCHING)
-    return replace(
-        state,
-        revision=state.revision + 1,
-        phase=Phase.HANDED_OVER,
-        active=state.standby,
-        standby=state.active,
-        at=at,
-    )
+    roles = roles_in(Phase.HANDED_OVER, active=state.standby, standby=state.active)
+    return replace(state, revision=state.revision + 1, phase=Phase.HANDED_OVER, roles=roles, at=at)
 
 
 def settled(state: RegisterState, *, run: str, at: datetime) -> RegisterState:
     """Return the record that ends a successful run."""
     _owned(state, run, Phase.HANDED_OVER)
-    return replace(state, revision=state.revision + 1, phase=Phase.STABLE, at=at)
+    return state.in_phase(Phase.STABLE, revision=state.revision + 1, at=at)
 
 
 def left_behind(state: RegisterState, *, run: str, fenced: bool, at: datetime) -> RegisterState:
@@ -240,7 +234,7 @@ def left_behind(state: RegisterState, *, run: str, fenced: bool, at: datetime) -
     """
     _owned(state, run, Phase.HANDED_OVER)
     phase = Phase.DIVERGED if fenced else Phase.UNFENCED
-    return replace(state, revision=state.revision + 1, phase=phase, at=at)
+    return state.in_phase(phase, revision=state.revision + 1, at=at)
 
 
 def fenced_on_return(state: RegisterState, *, at: datetime) -> RegisterState:
@@ -252,7 +246,7 @@ def fenced_on_return(state: RegisterState, *, at: datetime) -> RegisterState:
         raise Refused(
             f"{state.group} is {state.phase} (epoch {state.epoch}), not unfenced: there is no old cluster to fence"
         )
-    return replace(state, revision=state.revision + 1, phase=Phase.DIVERGED, at=at)
+    return state.in_phase(Phase.DIVERGED, revision=state.revision + 1, at=at)
 
 
 def failback_begun(
@@ -293,7 +287,7 @@ def failed_back(state: RegisterState, *, run: str, quarantine: tuple[str, ...], 
     if state.verb != "failback":
         raise Refused(f"{state.group} is {state.phase} by {state.verb} {state.run}: no failback owns it")
     _owned(state, run, Phase.DIVERGED)
-    return replace(state, revision=state.revision + 1, phase=Phase.STABLE, quarantine=quarantine, at=at)
+    return state.in_phase(Phase.STABLE, revision=state.revision + 1, quarantine=quarantine, at=at)
 
 
 def failback_abandoned(state: RegisterState, *, run: str, at: datetime, executor: str = "") -> RegisterState:
@@ -319,7 +313,7 @@ def rolled_back(state: RegisterState, *, run: str, at: datetime, executor: str =
     """
     _owned(state, run, Phase.SWITCHING)
     state = taken(state, run=run, executor=executor, at=at)
-    return replace(state, epoch=state.epoch + 1, revision=0, phase=Phase.STABLE, verb="roll_back", at=at)
+    return state.in_phase(Phase.STABLE, epoch=state.epoch + 1, revision=0, verb="roll_back", at=at)
 
 
 def _taken(state: RegisterState, *, out_of: Collection[Phase], source: str, target: str) -> RegisterState:
@@ -333,7 +327,9 @@ def _taken(state: RegisterState, *, out_of: Collection[Phase], source: str, targ
         raise Refused(f"{state.group} is active on {state.active}, not on {source}: start the run with that source")
     if source == target:
         raise Refused(f"{state.group} is already active on {target}: choose another target")
-    return replace(state, revision=0, phase=Phase.SWITCHING, standby=target, **_NO_ATTEMPT)
+    if state.roles.of(target) is not Role.COPY:
+        raise Refused(f"{target} holds no copy of {state.group}: choose {state.standby}")
+    return state.in_phase(Phase.SWITCHING, revision=0, **_NO_ATTEMPT)
 
 
 def _owned(state: RegisterState, run: str, phase: Phase) -> None:

@@ -10,6 +10,7 @@ from kafka_dr.clock import SystemClock
 from kafka_dr.errors import ConnectionMistake, KafkaDrError, NeedsPerson
 from kafka_dr.register import RegisterState, arbiter, highest
 from kafka_dr.register.port import RegisterUnusable
+from kafka_dr.register.state import require_known
 from kafka_dr.runs.background import BackgroundCall
 from kafka_dr.runs.request import TAKES
 from kafka_dr.runs.silent_clusters import FULL_SECONDS, SilentClusters
@@ -130,7 +131,12 @@ def _goes_to(state: RegisterState) -> str:
 
 
 def _highest(answers: Answers) -> tuple[RegisterState | None, dict[str, KafkaDrError]]:
+    """Return the highest record, and the errors of the registers that did not give one.
+
+    :raises UnknownSchema: a newer version of this project wrote one of them: it counts, whatever the others say
+    """
     silent = {name: answer for name, answer in answers.items() if isinstance(answer, KafkaDrError)}
+    require_known(silent)
     states = {name: answer for name, answer in answers.items() if not isinstance(answer, KafkaDrError)}
     return highest(states), silent
 

@@ -14,6 +14,7 @@ from kafka_dr.outcomes import Check, Probe
 from kafka_dr.register import Phase, RegisterState, Verb, arbiter
 from kafka_dr.register.flow_seed import FlowSeed, journaled_seeds
 from kafka_dr.register.holding import Author, HeldBy
+from kafka_dr.register.roles import Roles
 from kafka_dr.register.transitions import way_out
 from kafka_dr.replication import Flow
 from kafka_dr.runs import inputs
@@ -341,4 +342,4 @@ class Run(GroupContext):
                 raise Refused(f"no register has a record of {self.group.name}: adopt it with dr_adopt first")
             raise Refused(f"{self.group.name} is {state.phase} by run {state.run}: {way_out(state)}")
         source = self.request.source or self.group.initial_active
-        return source, self.request.target or next(name for name in self.group.clusters if name != source)
+        return source, self.request.target or Roles.at_first(self.group.clusters, source).standby

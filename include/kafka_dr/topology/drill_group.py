@@ -29,15 +29,15 @@ class Drill:
     :param group: the real group, which the drill never touches
     :param id: when it began, UTC, as 14 digits
     :param kind: which failover is practised
-    :param active: the cluster where the real group is active now; the drill begins there
+    :param clusters: where the real group is active now, which is where the drill begins; where the drill goes; all of
+        the real group's, in any order, for what only has to know the names
     """
 
     group: ProtectionGroup
     spec: DrillSpec
     id: str
     kind: DrillKind
-    active: str
-    standby: str
+    clusters: tuple[str, ...]
 
     @property
     def name(self) -> str:
@@ -60,9 +60,14 @@ class Drill:
         return f"{self.prefix}readers"
 
     @property
-    def clusters(self) -> tuple[str, str]:
-        """Where it begins, and where it goes."""
-        return self.active, self.standby
+    def active(self) -> str:
+        """Where it begins."""
+        return self.clusters[0]
+
+    @property
+    def standby(self) -> str:
+        """Where it goes."""
+        return self.clusters[1]
 
     @property
     def by_nobody(self) -> bool:
@@ -132,7 +137,7 @@ def topology_for(name: str, topology: Topology) -> Topology:
     real, drill_id = found
     group, spec = topology.group(real), declared(topology, real)
     # Where the drill began is of no concern to a job: it asks the registers.
-    return topology_of(Drill(group, spec, drill_id, "unplanned", *group.clusters[:2]), topology)
+    return topology_of(Drill(group, spec, drill_id, "unplanned", group.clusters), topology)
 
 
 def _group_of(drill: Drill, real: ProtectionGroup) -> ProtectionGroup:

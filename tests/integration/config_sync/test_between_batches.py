@@ -19,6 +19,7 @@ from kafka_dr.clock import ManualClock, SystemClock
 from kafka_dr.clusters import Acl, AclOperation, AclPermission, ResourceType
 from kafka_dr.config_sync.items import ItemKind
 from kafka_dr.config_sync.lock import FACTS
+from kafka_dr.register.state import roles_in
 from kafka_dr.replication import Flow
 from kafka_dr.runs.record import StepFailed
 from kafka_dr.runs.run import Run
@@ -176,7 +177,8 @@ def test_the_direction_turns_with_the_register(configured: ConfiguredGroup, clie
     configured.admin("west").configure(configured.topic, max_message_bytes="14000")
     state = clients.register("east").read(configured.name)
     assert state is not None
-    turned = replace(state, epoch=state.epoch + 1, active=state.standby, standby=state.active)
+    roles = roles_in(state.phase, active=state.standby, standby=state.active)
+    turned = replace(state, epoch=state.epoch + 1, roles=roles)
     back = replace(state, epoch=state.epoch + 2)
     for cluster in ("west", "east"):
         clients.register(cluster).copy(turned)

@@ -16,6 +16,7 @@ from kafka_dr.fencing import plan
 from kafka_dr.health.health_check import check_health
 from kafka_dr.register import KafkaRegister, Phase
 from kafka_dr.register.abandonment import abandonment
+from kafka_dr.register.state import roles_in
 from kafka_dr.runs.request import ResumeRequest, StepName
 from lab.credentials import passwords_of
 from support import outside_view
@@ -260,7 +261,13 @@ def test_an_old_cluster_that_is_not_fenced_is_fenced_by_hand_exactly_as_printed(
     before = group.protection.state(new)
     assert before is not None
     left = replace(
-        before, phase=phase, active=new, standby=old, epoch=1000, revision=0, verb="unplanned_failover", run="at-night"
+        before,
+        phase=phase,
+        roles=roles_in(phase, active=new, standby=old),
+        epoch=1000,
+        revision=0,
+        verb="unplanned_failover",
+        run="at-night",
     )
     with group.protection.clients() as clients:
         for cluster in (new, old):

@@ -32,7 +32,7 @@ def test_an_application_counts_on_where_it_was_frozen(protection: Protection, tm
     with counting(protection.lab, "east", application, tmp_path / "east", protocol=protocol):
         wait_until(lambda: counts(protection, "east") == {"lost": 3, "found": 3})
         with protection.clients() as clients:
-            refused = unmovable_groups.look(Run(protection.request("look"), clients), "east")
+            refused = unmovable_groups.look(Run(protection.request("look"), clients), "east", "west")
     (seen,) = refused.streams
     assert seen.state == "refused"
     assert seen.application.own_protocol is (protocol == "streams")
@@ -45,7 +45,7 @@ def test_an_application_counts_on_where_it_was_frozen(protection: Protection, tm
     wait_until(lambda: _is_copied(group))
     with protection.clients() as clients:
         run = Run(protection.request("look"), clients)
-        accepted = unmovable_groups.look(run, "east")
+        accepted = unmovable_groups.look(run, "east", "west")
         assert [row["command"] for row in left_to_do.of_now(run, accepted)] == [""], "it is not to be reset"
     assert unmovable_groups.judged(accepted).outcome == "excused"
     group.go(StepName.REPORT)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -19,18 +18,19 @@ from kafka_dr.register.added_acls import AddedAcls
 from kafka_dr.routing import FileRouter
 from kafka_dr.topology import load
 from support.memory_router import MemoryRouter
+from support.register_states import a_state
 
 TOPOLOGY = Path(__file__).resolve().parents[3] / "include" / "topology.yaml"
 ENVIRON = {**os.environ, "KAFKA_DR_LAB_HOME": "/srv/lab", "KAFKA_DR_LAB_EAST": "e:1", "KAFKA_DR_LAB_WEST": "w:1"}
 ORDERS = load(TOPOLOGY, ENVIRON).protection_groups["orders"]
 NOW = datetime(2026, 1, 2, 3, tzinfo=UTC)
-STABLE = RegisterState("orders", 1, 0, Phase.STABLE, "east", "west", "adopt", "a", NOW)
+STABLE = a_state(run="a", at=NOW)
 STATES = {
     "stable": STABLE,
-    "switching": replace(STABLE, phase=Phase.SWITCHING, verb="planned_failover", run="p"),
-    "handed_over": replace(STABLE, phase=Phase.HANDED_OVER, active="west", standby="east", run="p"),
-    "diverged": replace(STABLE, phase=Phase.DIVERGED, active="west", standby="east", run="u"),
-    "unfenced": replace(STABLE, phase=Phase.UNFENCED, active="west", standby="east", run="u"),
+    "switching": a_state(phase=Phase.SWITCHING, verb="planned_failover", run="p", at=NOW),
+    "handed_over": a_state(phase=Phase.HANDED_OVER, active="west", standby="east", run="p", at=NOW),
+    "diverged": a_state(phase=Phase.DIVERGED, active="west", standby="east", run="u", at=NOW),
+    "unfenced": a_state(phase=Phase.UNFENCED, active="west", standby="east", run="u", at=NOW),
 }
 SAMPLE = SampleTopic("orders.payments")
 

@@ -43,7 +43,7 @@ def real(tmp_path: Path) -> Clients:
 def made(real: Clients, **spec: Any) -> Drill:
     group = real.topology.group("orders")
     assert group.drill is not None
-    return Drill(group, group.drill.model_copy(update=spec), "20261124103000", "unplanned", "east", "west")
+    return Drill(group, group.drill.model_copy(update=spec), "20261124103000", "unplanned", ("east", "west"))
 
 
 def test_the_clients_of_a_drill_know_neither_the_real_group_nor_its_evidence(real: Clients, tmp_path: Path) -> None:

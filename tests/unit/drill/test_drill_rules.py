@@ -49,7 +49,7 @@ def topology() -> Topology:
 def drill(topology: Topology, **spec: Any) -> Drill:
     group = topology.group("orders")
     assert group.drill is not None
-    return Drill(group, group.drill.model_copy(update=spec), "20261124103000", "planned", "west", "east")
+    return Drill(group, group.drill.model_copy(update=spec), "20261124103000", "planned", ("west", "east"))
 
 
 @pytest.mark.parametrize(

@@ -19,9 +19,12 @@ from kafka_dr.register.quarantine import QuarantinedRange
 from kafka_dr.register.transitions import failback_abandoned, failback_begun, failed_back
 from kafka_dr.runs.request import FAILBACK, VERBS, StepName
 from kafka_dr.runs.step_order import turn_of
+from support.register_states import a_state
 
 AT = datetime(2026, 1, 1, tzinfo=UTC)
-LEFT = RegisterState("orders", 1000, 2, Phase.DIVERGED, "west", "east", "unplanned_failover", "disaster", AT)
+LEFT = a_state(
+    epoch=1000, phase=Phase.DIVERGED, active="west", standby="east", verb="unplanned_failover", run="disaster"
+)
 PAYMENTS = TopicPartition("orders.payments", 0)
 BEFORE_CLAIM = {StepName.PREFLIGHT, StepName.APPROVAL, StepName.SECOND_APPROVAL, StepName.CLAIM}
 

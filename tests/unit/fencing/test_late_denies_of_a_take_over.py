@@ -22,6 +22,7 @@ from kafka_dr.fencing.change import AclChanges
 from kafka_dr.register import MemoryRegister, Phase, RegisterState
 from kafka_dr.register.flow_seed import FLOW_SEED, FlowSeed, SeedMode
 from kafka_dr.register.holding import HeldBy
+from kafka_dr.register.state import roles_in
 from kafka_dr.register.transitions import (
     adopted,
     claimed,
@@ -290,10 +291,10 @@ def test_health_restores_them_also_where_the_record_of_added_acls_has_lost_all_o
     group = TakenOverGroup()
     claims(group)
     settles(group)
-    now = replace(group.state, active=active, standby="west" if active == "east" else "east")
+    roles = roles_in(Phase.STABLE, active=active, standby="west" if active == "east" else "east")
     lost = group.registers["west"].added_acls("orders", "west")
     group.registers["west"].change_added_acls("orders", "west", lambda _: replace(lost, current=STANDBY))
-    group.moves_to(replace(now, epoch=now.epoch + 1, phase=Phase.STABLE))
+    group.moves_to(replace(group.state, epoch=group.state.epoch + 1, phase=Phase.STABLE, roles=roles))
     found = group.context().required_denies(group.state, "west")
     assert found == EXISTING | (STANDBY if active == "east" else plan.flow_fence(GROUP))
     assert not EXISTING & group.context().required_denies(group.state, "east")

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-
 import pytest
 
 from kafka_dr.errors import NeedsPerson
 from kafka_dr.positions import TopicPartition
-from kafka_dr.register import Phase, RegisterState
+from kafka_dr.register import Phase
 from kafka_dr.register.abandonment import abandonment
 from kafka_dr.register.quarantine import QuarantinedRange, quarantine_fact, quarantined
+from support.register_states import a_state
 
 RANGE = QuarantinedRange("orders.pay-ments", 3, 100, 120)
-STATE = RegisterState(
-    "orders", 1000, 2, Phase.DIVERGED, "west", "east", "unplanned_failover", "u", datetime(2026, 1, 1, tzinfo=UTC)
-)
+STATE = a_state(epoch=1000, phase=Phase.DIVERGED, active="west", standby="east", verb="unplanned_failover", run="u")
 
 
 def a_seed(source: str, target: str, epoch: int, *, held: bool) -> dict[str, object]:

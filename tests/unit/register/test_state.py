@@ -1,14 +1,21 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from datetime import timedelta, timezone
+from pathlib import Path
+from typing import get_args
 
 import pytest
 
 from kafka_dr.errors import NeedsPerson
-from kafka_dr.register import Phase, RegisterState, highest
+from kafka_dr.register import Phase, RegisterState, Verb, highest
+from kafka_dr.register.state import UnknownSchema
 from support.register_states import AT, a_state
+
+
+def stored(schema: int) -> list[bytes]:
+    """Return the records of a group that goes through every phase, as they were written."""
+    return Path(__file__).with_name("stored").joinpath(f"schema_{schema}.jsonl").read_bytes().splitlines()
 
 
 def test_epoch_counts_before_revision() -> None:
@@ -43,7 +50,7 @@ def test_different_records_of_the_same_order_need_a_person() -> None:
 
 def test_a_newer_record_ends_a_contradiction() -> None:
     settled = a_state(epoch=2)
-    assert highest({"a": a_state(), "b": a_state(active="west"), "c": settled}) == settled
+    assert highest({"a": a_state(), "b": a_state(active="west", standby="east"), "c": settled}) == settled
 
 
 def test_a_record_reads_back_as_it_was_written() -> None:
@@ -58,10 +65,20 @@ def test_who_executes_the_run_reads_back() -> None:
     assert RegisterState.from_json(state.to_json()) == state
 
 
-def test_a_record_of_a_former_version_was_taken_by_no_process() -> None:
-    values = json.loads(a_state().to_json())
-    former = {name: value for name, value in values.items() if name not in ("attempt", "executor", "attempt_at")}
-    assert RegisterState.from_json(json.dumps(former).encode()) == a_state(attempt=0, executor="", attempt_at=None)
+@pytest.mark.parametrize(("first", "second"), list(zip(stored(1), stored(2), strict=True)))
+def test_a_stored_record_of_the_first_schema_is_read_and_the_next_write_is_of_the_second(
+    first: bytes, second: bytes
+) -> None:
+    state = RegisterState.from_json(first)
+    assert RegisterState.from_json(second) == state
+    assert state.to_json() == second
+    assert (state.active, state.standby) == tuple(json.loads(first)[name] for name in ("active", "standby"))
+
+
+def test_the_stored_records_are_of_every_phase_and_verb() -> None:
+    found = [RegisterState.from_json(each) for each in stored(1)]
+    assert {state.phase for state in found} == set(Phase)
+    assert {state.verb for state in found} == {*get_args(Verb)} - {"drill"}
 
 
 def test_the_same_state_has_the_same_bytes_in_every_time_zone() -> None:
@@ -71,8 +88,9 @@ def test_the_same_state_has_the_same_bytes_in_every_time_zone() -> None:
 
 
 def test_a_record_of_a_newer_schema_needs_a_person() -> None:
-    with pytest.raises(NeedsPerson, match="schema 2, this program knows 1: use the version"):
-        RegisterState.from_json(replace(a_state(), schema_version=2).to_json())
+    newer = json.dumps({**json.loads(a_state().to_json()), "schema_version": 3}).encode()
+    with pytest.raises(UnknownSchema, match="schema 3, this program knows 2: use the version"):
+        RegisterState.from_json(newer)
 
 
 @pytest.mark.parametrize(

@@ -136,7 +136,7 @@ def test_it_is_refused_while_a_failback_reads_the_list_and_while_the_register_th
     assert world.content() == before
 
 
-_CLAIMED = {
+_CLAIMED: dict[str, Any] = {
     "phase": Phase.DIVERGED,
     "active": "west",
     "standby": "east",

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
 from kafka_dr.clusters import TopicPartition
-from kafka_dr.register import Phase, RegisterState
+from kafka_dr.register import RegisterState
 from kafka_dr.register.flow_seed import FlowSeed, newest_seed
 from kafka_dr.replication import Flow, FlowStatus
 from kafka_dr.watch.flow_plan import FlowAction, ObservedFlow, plan_flows
+from support.register_states import a_state
 
 FORWARD = Flow("orders", "east", "west")
 REVERSE = FORWARD.reverse
@@ -19,18 +19,7 @@ SEED = FlowSeed(3, "east", "west", {TopicPartition("orders.payments", 0): 7})
 
 
 def state(epoch: int = 3, **changes: Any) -> RegisterState:
-    fields: dict[str, Any] = {
-        "group": "orders",
-        "epoch": epoch,
-        "revision": 0,
-        "phase": Phase.STABLE,
-        "active": "east",
-        "standby": "west",
-        "verb": "planned_failover",
-        "run": "r1",
-        "at": datetime(2026, 11, 20, 3, tzinfo=UTC),
-    }
-    return RegisterState(**{**fields, **changes})
+    return a_state(**{"epoch": epoch, "verb": "planned_failover", "run": "r1", **changes})
 
 
 def seen(flow: Flow, status: str, *, seed: int | None = None, differing: tuple[str, ...] = ()) -> ObservedFlow:

@@ -1,0 +1,118 @@
+"""What each cluster is: exactly one is active, each standby has its own state, and every transition keeps that."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kafka_dr.errors import NeedsPerson, Refused
+from kafka_dr.register import Phase, transitions
+from kafka_dr.register.roles import Role, Roles
+from kafka_dr.register.state import roles_in
+from support.register_states import AT, a_state
+
+CLUSTERS = ("east", "north", "south", "west")
+STANDBYS = [role for role in Role if role.is_standby]
+MEMBERS = [role for role in Role if role is not Role.ACTIVE and not role.is_standby]
+RUN: dict[str, Any] = {"run": "run-1", "at": AT}
+APPROVED = {**RUN, "evidence_sha256": "d1", "approved_by": "alice"}
+
+
+@given(st.dictionaries(st.sampled_from(CLUSTERS), st.sampled_from(Role)))
+def test_a_group_has_one_active_cluster_and_standbys_or_members_alone(each: dict[str, Role]) -> None:
+    found = list(each.values())
+    with_active = found.count(Role.ACTIVE) == 1 and all(role is Role.ACTIVE or role.is_standby for role in found)
+    members = bool(found) and all(role in MEMBERS for role in found)
+    if not with_active and not members:
+        with pytest.raises(ValueError, match="one active cluster and standbys, or members alone"):
+            Roles(tuple(each.items()))
+        return
+    roles = Roles(tuple(each.items()))
+    assert {name: roles.of(name) for name in CLUSTERS} == {name: each.get(name) for name in CLUSTERS}
+    assert roles.standbys == tuple(name for name in sorted(each) if each[name].is_standby)
+    assert Roles(tuple(reversed(roles.each))) == roles == Roles.from_json(roles.to_json())
+    if with_active:
+        assert roles.of(roles.active) is Role.ACTIVE
+    else:
+        with pytest.raises(NeedsPerson, match="this needs exactly one active cluster"):
+            _ = roles.active
+
+
+def test_of_a_group_without_a_record_one_cluster_is_active_and_all_others_are_standbys() -> None:
+    assert Roles.at_first(("west", "east"), "east") == Roles.of_pair("east", "west", Role.PENDING)
+    assert Roles.at_first(("west", "east", "south"), "east").standbys == ("south", "west")
+    with pytest.raises(Refused, match="north is none of the group's clusters: choose one of west, east"):
+        Roles.at_first(("west", "east"), "north")
+
+
+def test_a_cluster_has_one_role() -> None:
+    with pytest.raises(ValueError, match="one active cluster"):
+        Roles((("east", Role.ACTIVE), ("west", Role.COPY), ("west", Role.DIVERGED)))
+
+
+def test_each_standby_has_its_own_state_and_none_is_the_standby_if_there_are_several() -> None:
+    roles = Roles((("west", Role.ACTIVE), ("south", Role.DIVERGED), ("east", Role.COPY)))
+    assert (roles.standbys, roles.of("south"), roles.of("east")) == (("east", "south"), Role.DIVERGED, Role.COPY)
+    with pytest.raises(NeedsPerson, match="east copy, south diverged, west active, and this needs exactly one standby"):
+        _ = roles.standby
+
+
+@pytest.mark.parametrize("role", [*MEMBERS, Role.ACTIVE])
+def test_a_pair_has_a_standby(role: Role) -> None:
+    with pytest.raises(ValueError, match="one active cluster"):
+        Roles.of_pair("east", "west", role)
+    with pytest.raises(ValueError, match="east is both active and standby"):
+        Roles.of_pair("east", "east", Role.COPY)
+
+
+STABLE, DIVERGED = a_state(), a_state(phase=Phase.DIVERGED, active="west", standby="east")
+SWITCHING = a_state(phase=Phase.SWITCHING, run="run-1")
+HANDED_OVER = transitions.handed_over(SWITCHING, **RUN)
+FAILBACK = transitions.failback_begun(DIVERGED, **APPROVED)
+ADOPTING = transitions.taking_over("orders", active="east", standby="west", **APPROVED)
+RELEASING = transitions.releasing(STABLE, **APPROVED)
+TO_WEST = {"source": "east", "target": "west", "highest_epoch": 1, **APPROVED}
+#: What each transition makes of east and west.
+MOVES = {
+    "adopt": (transitions.adopted("orders", active="east", standby="west", **RUN), "active", "copy"),
+    "take over": (ADOPTING, "active", "pending"),
+    "taken over": (transitions.taken_over(ADOPTING, **RUN), "active", "copy"),
+    "given back": (transitions.given_back(ADOPTING, **RUN), "active", "pending"),
+    "claim": (transitions.claimed(STABLE, verb="planned_failover", **TO_WEST), "active", "copy"),
+    "claim of an unplanned one": (transitions.claimed_unplanned(STABLE, **TO_WEST), "active", "copy"),
+    "claim of a dead run": (transitions.claimed_unplanned(SWITCHING, **TO_WEST), "active", "copy"),
+    "roll back": (transitions.rolled_back(SWITCHING, **RUN), "active", "copy"),
+    "hand over": (HANDED_OVER, "pending", "active"),
+    "settle": (transitions.settled(HANDED_OVER, **RUN), "copy", "active"),
+    "left unfenced": (transitions.left_behind(HANDED_OVER, fenced=False, **RUN), "unfenced", "active"),
+    "left fenced": (transitions.left_behind(HANDED_OVER, fenced=True, **RUN), "diverged", "active"),
+    "failback": (FAILBACK, "diverged", "active"),
+    "failback abandoned": (transitions.failback_abandoned(FAILBACK, **RUN), "diverged", "active"),
+    "failed back": (transitions.failed_back(FAILBACK, quarantine=(), **RUN), "copy", "active"),
+    "release": (RELEASING, "active", "copy"),
+    "keep": (transitions.kept(RELEASING, **RUN), "active", "copy"),
+    "released": (transitions.released(RELEASING, **RUN), "active", "pending"),
+}
+
+
+@pytest.mark.parametrize("move", MOVES)
+def test_each_transition_says_what_both_clusters_are_and_the_record_reads_back(move: str) -> None:
+    state, east, west = MOVES[move]
+    assert (state.roles.of("east"), state.roles.of("west")) == (east, west)
+    assert type(state).from_json(state.to_json()) == state
+
+
+@pytest.mark.parametrize(("phase", "target"), list(product((Phase.STABLE, Phase.SWITCHING), ("south", ""))))
+def test_a_failover_goes_only_to_a_cluster_whose_own_state_is_a_copy(phase: Phase, target: str) -> None:
+    with pytest.raises(Refused, match=f"{target} holds no copy of orders: choose west"):
+        transitions.claimed_unplanned(a_state(phase=phase), **{**TO_WEST, "target": target})
+
+
+@pytest.mark.parametrize("phase", Phase)
+def test_in_every_phase_a_pair_has_one_active_cluster_and_one_standby(phase: Phase) -> None:
+    roles = roles_in(phase, active="east", standby="west")
+    assert (roles.active, roles.standby, roles.of("west") in STANDBYS) == ("east", "west", True)
