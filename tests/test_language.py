@@ -333,11 +333,8 @@ SOURCES: tuple[tuple[str, Callable[[Path], Iterator[Passage]]], ...] = (
 )
 #: What a document quotes although it holds a word of the list, because a log or a report says exactly this. By file.
 QUOTED: dict[str, tuple[str, ...]] = {
-    # The words of a former version, of which the digest of an approved list was made.
-    "include/kafka_dr/audit/stranded.py": ("had crossed are gone there", "never crossed to"),
     # Reasons of rows: the digest of a plan that was approved before covers them.
     "include/kafka_dr/config_sync/rights.py": ("fence lies on top",),
-    "tests/unit/audit/test_stranded.py": ("had crossed are gone there", "never crossed to"),
 }
 
 

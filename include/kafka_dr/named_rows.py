@@ -1,8 +1,4 @@
-"""How stored files hold topics, groups, clusters and offsets: as rows, because a name is data and never a key.
-
-Former versions wrote mappings by name. They are still read, because a run that began with a former version may be
-finished with this one.
-"""
+"""How stored files hold topics, groups, clusters and offsets: as rows, because a name is data and never a key."""
 
 from __future__ import annotations
 
@@ -26,13 +22,11 @@ def rows_of(found: Mapping[str, object], *, named: str, holding: str) -> list[di
 
 
 def by_name(stored: Any, *, named: str, holding: str) -> dict[str, Any]:
-    """Read what :func:`rows_of` returned, or the mapping that former versions wrote.
+    """Read what :func:`rows_of` returned.
 
     :raises KeyError: a row lacks a field
-    :raises TypeError: the value is neither
+    :raises TypeError: the value is no list of rows
     """
-    if isinstance(stored, Mapping):
-        return {str(name): value for name, value in stored.items()}
     return {str(row[named]): row[holding] for row in stored}
 
 
@@ -88,6 +82,6 @@ def groups_to_json(groups: Committed) -> list[dict[str, Any]]:
 
 
 def groups_from_json(stored: Any) -> dict[str, dict[TopicPartition, int]]:
-    """Read what :func:`groups_to_json` wrote, or the mapping by group that former versions did."""
+    """Read what :func:`groups_to_json` wrote."""
     found = by_name(stored, named="group", holding="positions")
     return {group: positions_from_json(rows) for group, rows in found.items()}

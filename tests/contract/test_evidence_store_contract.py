@@ -92,34 +92,6 @@ def test_the_newest_attempt_of_a_step_is_read_back_by_number_and_not_by_name(sto
     assert store.newest("orders", "another-run", "drain") is None
 
 
-FORMER_NAMES = [
-    pytest.param("11-protect", 11, "start_reverse_flow", id="planned failover"),
-    pytest.param("10-protect", 10, "settle", id="unplanned failover"),
-    pytest.param("06-set_aside", 6, "prepare_old_cluster", id="failback"),
-]
-
-
-@pytest.mark.parametrize(("former", "number", "step"), FORMER_NAMES)
-def test_evidence_under_the_former_name_of_a_step_is_evidence_of_that_step(
-    store: EvidenceStore, folder: Path, former: str, number: int, step: str
-) -> None:
-    folder.mkdir(parents=True)
-    (folder / f"{former}.1.json").write_text('{"attempt": 1, "outcome": "failed"}')
-    store.seal("orders", RUN)
-
-    assert store.newest("orders", RUN, step) == {"attempt": 1, "outcome": "failed"}
-    assert store.sealed_step("orders", RUN, step) == {"attempt": 1, "outcome": "failed"}
-    assert store.is_sealed_with("orders", RUN, step)
-
-    # The run that began before the upgrade is finished after it.
-    ref = store.write("orders", RUN, number, step, {"outcome": "done"})
-
-    assert (ref.attempt, ref.path) == (2, f"runs/orders/{RUN}/{number:02}-{step}.2.json")
-    assert store.newest("orders", RUN, step) == {"attempt": 2, "outcome": "done"}
-    assert not store.is_sealed_with("orders", RUN, step)
-    assert store.verify(store.seal("orders", RUN)).intact
-
-
 @pytest.mark.parametrize("left", ["", '{"outcome": "done"', "[]"])
 def test_an_attempt_that_was_cut_off_is_not_replaced_by_an_older_one(
     store: EvidenceStore, folder: Path, left: str

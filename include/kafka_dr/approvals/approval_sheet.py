@@ -91,12 +91,11 @@ def listed(title: str, rows: Iterable[Mapping[str, Any]]) -> str:
     return f"**{title}**\n\n{shown}"
 
 
-def read_again(found: group_costs.Rows | Mapping[str, Mapping[str, Any]]) -> tuple[str, tuple[str, ...]]:
+def read_again(rows: group_costs.Rows) -> tuple[str, tuple[str, ...]]:
     """Say in one sentence what consumer groups would read again, and what is left to be said of each.
 
-    :param found: see :func:`group_costs.as_rows`
+    :param rows: what :func:`group_costs.costs` returned
     """
-    rows = group_costs.as_rows(found)
     each = markdown(group_costs.in_words(rows))
     if len(rows) <= _FEW_GROUPS:
         return each, ()

@@ -76,22 +76,6 @@ def digest_of(facts: Mapping[str, Any]) -> str:
     return digest(facts)
 
 
-def in_former_shape(facts: Mapping[str, Any]) -> dict[str, Any]:
-    """Return decision facts as former versions wrote them: mappings by name, where there are rows now.
-
-    Who approved such facts approved the same. Facts that have that shape already stay as they are.
-    """
-    return _by_name(_with_former_verdicts(facts))
-
-
-def _with_former_verdicts(facts: Mapping[str, Any]) -> dict[str, Any]:
-    """Return decision facts as a former version wrote them: it called everything ok that lets a run continue."""
-    found = dict(facts)
-    if _OUTCOMES in found:
-        found["checks"] = {name: "ok" if said in PASSING else said for name, said in found.pop(_OUTCOMES).items()}
-    return found
-
-
 def _by_name(facts: Mapping[str, Any]) -> dict[str, Any]:
     return {
         name: by_name(value, **_ROWS[name]) if name in _ROWS and value is not None else value
@@ -111,8 +95,7 @@ def difference(run: Run, now: Mapping[str, Any]) -> str:
     approved = _first_facts(run)
     if approved is None:
         return f"the evidence of {first} is gone"
-    shaped = _by_name if _OUTCOMES in approved else in_former_shape
-    before, now = shaped(approved), shaped(now)
+    before, now = _by_name(approved), _by_name(now)
     parts = [said for name in sorted({*before, *now}) for said in _differing(name, before.get(name), now.get(name))]
     return "; ".join(parts) or f"not since {first}: the answer carries the digest of something else"
 
@@ -158,8 +141,7 @@ def unchanged(run: Run, now: Mapping[str, Any], approved: Collection[str]) -> Ch
     :param approved: the digests that the answers carry
     """
     found, given = digest_of(now), sorted(set(approved))
-    former = ([digest_of(shaped(now))] for shaped in (_with_former_verdicts, in_former_shape))
-    same = given in ([found], *former) or _is_better(run, now, given)
+    same = given == [found] or _is_better(run, now, given)
     said = "the decision facts are those that were approved"
     if not same:
         said = f"what was approved has changed since ({difference(run, now)}): the approval is superseded; "

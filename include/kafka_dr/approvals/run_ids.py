@@ -9,11 +9,10 @@ from kafka_dr.approvals.journaled import ANSWERS, QUESTIONS
 from kafka_dr.outcomes import Check
 from kafka_dr.runs.run import Run
 from kafka_dr.runs.sealing import SEALED
-from kafka_dr.runs.signs_of_life import FORMER_PROGRESS
 from kafka_dr.verb_words import verb_words
 
 #: What a run may have journaled that has claimed nothing: it was asked about before, or its evidence waits.
-_BEFORE_THE_CLAIM = (*QUESTIONS.values(), *ANSWERS.values(), SEALED, FORMER_PROGRESS, "unfiled")
+_BEFORE_THE_CLAIM = (*QUESTIONS.values(), *ANSWERS.values(), SEALED, "unfiled")
 
 
 def is_new(run: Run) -> Check:

@@ -33,8 +33,8 @@ class Erasure:
     :param key_sha256: what :func:`key_digest` returns for the erased key; every record if ``None``
     :param records: how many lost their content by it
     :param files: the files that it changed, as they are afterwards
-    :param approver: who confirmed it; empty for one of a former version
-    :param verified: how it is known who confirmed it; empty for one of a former version
+    :param approver: who confirmed it
+    :param verified: how it is known who confirmed it
     :param signature: of the approver, in base64; empty without a key
     """
 

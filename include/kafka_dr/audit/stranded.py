@@ -19,11 +19,6 @@ from kafka_dr.json_documents import DocumentDamaged, parsed, write_whole
 _SCHEMA_VERSION = 3
 #: Of a list whose content is encrypted.
 ENCRYPTED_VERSION = 4
-#: Former versions. An approval covers the digest of a list in the form in which that version wrote it, so a list keeps
-#: its form. Version 1 has no digests of the files, and topics as keys; 1 and 2 have another name for ``copied_until``,
-#: and another sentence.
-_WITHOUT_DIGESTS, _FORMER_NAMES = 1, 2
-_FORMER_COPIED_UNTIL = "crossed"
 
 
 class StrandedUnreadable(ValueError):
@@ -63,7 +58,7 @@ class StrandedPartition:
 class StrandedFile:
     """A file of records, below the list's folder.
 
-    :param sha256: of its bytes, in hex; empty in a list of a former version
+    :param sha256: of its bytes, in hex
     """
 
     path: str
@@ -119,34 +114,25 @@ class StrandedList:
     @property
     def sentence(self) -> str:
         """The list in words."""
-        if self.schema_version <= _FORMER_NAMES:
-            copied, never_copied = "had crossed are gone there", "never crossed to"
-        else:
-            copied, never_copied = f"had been copied are gone on {self.old}", "were never copied to"
-        lost = f"; {self.missing} records that {copied}" if self.missing else ""
+        lost = f"; {self.missing} records that had been copied are gone on {self.old}" if self.missing else ""
         gone = f"; it no longer has {', '.join(self.gone)}" if self.gone else ""
         if not self.records:
             return f"nothing on {self.old} is stranded: all it holds is on {self.new}{lost}{gone}"
         where = [each for each in self.partitions if each.records]
         shown = ", ".join(f"{each.topic}-{each.partition} ({each.records})" for each in where[:5])
         more = f" and {len(where) - 5} more" if len(where) > 5 else ""
-        return f"{self.records} records of {self.old} {never_copied} {self.new}: {shown}{more}{lost}{gone}"
+        return f"{self.records} records of {self.old} were never copied to {self.new}: {shown}{more}{lost}{gone}"
 
     def ends(self) -> dict[tuple[str, int], int]:
         """Return the ends of the old cluster's logs, by topic and number of the partition."""
         return {(each.topic, each.partition): each.end for each in self.partitions}
 
     def to_json(self) -> dict[str, Any]:
-        """Return the list as JSON; a list of a former version exactly as that version wrote it."""
+        """Return the list as JSON."""
         totals = {"verdict": self.verdict, "sentence": self.sentence, "records": self.records}
         kept = {**totals, **asdict(self), "at": self.at.astimezone(UTC).isoformat()}
         if self.schema_version != ENCRYPTED_VERSION:
             del kept["encryption"]
-        if self.schema_version <= _FORMER_NAMES:
-            for row in kept["partitions"]:
-                row[_FORMER_COPIED_UNTIL] = row.pop("copied_until")
-        if self.schema_version == _WITHOUT_DIGESTS:
-            return kept | {"files": [{"path": file.path, "size": file.size} for file in self.files]}
         ids = [{"topic": topic, "topic_id": self.topic_ids[topic]} for topic in sorted(self.topic_ids)]
         return kept | {"topic_ids": ids}
 
@@ -157,25 +143,16 @@ class StrandedList:
         :raises StrandedUnreadable: it is something else
         """
         try:
-            if (schema := found["schema_version"]) not in (
-                _WITHOUT_DIGESTS,
-                _FORMER_NAMES,
-                _SCHEMA_VERSION,
-                ENCRYPTED_VERSION,
-            ):
-                raise ValueError(f"its schema is {schema}, this program knows up to {ENCRYPTED_VERSION}")
-            ids = found["topic_ids"]
-            if schema != _WITHOUT_DIGESTS:
-                ids = {str(row["topic"]): str(row["topic_id"]) for row in ids}
+            if (schema := found["schema_version"]) not in (_SCHEMA_VERSION, ENCRYPTED_VERSION):
+                raise ValueError(f"its schema is {schema}, this program knows {_SCHEMA_VERSION}, {ENCRYPTED_VERSION}")
             return cls(
                 **{name: str(found[name]) for name in ("group", "run", "old", "new")},
                 at=datetime.fromisoformat(found["at"]),
                 cluster_ids=dict(found["cluster_ids"]),
-                topic_ids=dict(ids),
-                partitions=tuple(_partition(row, former=schema <= _FORMER_NAMES) for row in found["partitions"]),
+                topic_ids={str(row["topic"]): str(row["topic_id"]) for row in found["topic_ids"]},
+                partitions=tuple(_partition(row) for row in found["partitions"]),
                 files=tuple(
-                    StrandedFile(str(row["path"]), int(row["size"]), str(row.get("sha256", "")))
-                    for row in found["files"]
+                    StrandedFile(str(row["path"]), int(row["size"]), str(row["sha256"])) for row in found["files"]
                 ),
                 gone=tuple(found["gone"]),
                 compacted=tuple(found["compacted"]),
@@ -187,10 +164,8 @@ class StrandedList:
             raise StrandedUnreadable(str(error)) from error
 
 
-def _partition(row: Mapping[str, Any], *, former: bool) -> StrandedPartition:
-    names = {_FORMER_COPIED_UNTIL: "copied_until"} if former else {}
-    values = {names.get(name, name): value for name, value in row.items()}
-    return StrandedPartition(**{**values, "ranges": tuple((int(first), int(after)) for first, after in row["ranges"])})
+def _partition(row: Mapping[str, Any]) -> StrandedPartition:
+    return StrandedPartition(**{**row, "ranges": tuple((int(first), int(after)) for first, after in row["ranges"])})
 
 
 class StrandedStore:

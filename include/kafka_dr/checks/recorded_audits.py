@@ -98,7 +98,7 @@ def unless_changed(
 ) -> GateVerdict:
     """Return the verdict on a result, or that it is unknown, because the result is not the one that was journaled.
 
-    A flow whose audits were never journaled, by a former version, is judged by its file alone.
+    A flow of which no audit is journaled yet is judged by its file alone.
 
     :param history: everything journaled about the group, by run and fact
     """

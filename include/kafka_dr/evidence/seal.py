@@ -13,10 +13,9 @@ from typing import NamedTuple
 from kafka_dr.errors import NeedsPerson
 from kafka_dr.evidence.canonical import digest, plain
 
-#: Version 2 names the seal before it and who signs; a manifest of version 1 is read as it was written. Version 3 is
-#: that of an incomplete seal, which a former version of this program must not take for a complete one.
 SCHEMA_VERSION = 2
-_FIRST_VERSION, INCOMPLETE_VERSION = 1, 3
+#: That of an incomplete seal: who checks seals by the manifest alone must not take it for a complete one.
+INCOMPLETE_VERSION = 3
 
 
 class EvidenceChanged(NeedsPerson):
@@ -80,10 +79,9 @@ class Manifest:
             "run": self.run,
             "sealed_at": self.sealed_at,
             "files": self.files,
+            "previous": self.previous,
+            "signer": self.signer,
         }
-        if self.version == _FIRST_VERSION:
-            return facts
-        facts |= {"previous": self.previous, "signer": self.signer}
         return {**facts, "incomplete": self.incomplete} if self.version == INCOMPLETE_VERSION else facts
 
     def to_json(self) -> dict[str, object]:
@@ -96,9 +94,9 @@ class Manifest:
 
         :raises ValueError: it is not exactly what :meth:`to_json` returned, its own digest included
         """
-        known = (_FIRST_VERSION, SCHEMA_VERSION, INCOMPLETE_VERSION)
+        known = (SCHEMA_VERSION, INCOMPLETE_VERSION)
         if not isinstance(stored, dict) or stored.get("schema_version") not in known:
-            raise ValueError(f"expected an object with a schema_version from {min(known)} to {max(known)}")
+            raise ValueError(f"expected an object with the schema_version {SCHEMA_VERSION} or {INCOMPLETE_VERSION}")
         try:
             manifest = cls(
                 group=str(stored["group"]),

@@ -137,10 +137,6 @@ def _chain(folder: StoragePath, newest: Manifest) -> tuple[tuple[str, ...], list
             break
         found.append(link.run)
         link = sealed.previous
-        if sealed.version == 1:
-            unread.append(
-                f"run {sealed.run} was sealed by a version that named no seal before it: the chain ends there"
-            )
     return tuple(dict.fromkeys(found)), wrong, unread
 
 

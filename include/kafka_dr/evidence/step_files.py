@@ -1,22 +1,15 @@
-"""How the evidence of a step is called: ``<number>-<step>.<attempt>.json``, with the names of former versions."""
+"""How the evidence of a step is called: ``<number>-<step>.<attempt>.json``."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from kafka_dr.errors import Refused
 
 _PART = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:+@=~-]{0,249}")
 _NAME = re.compile(r"(\d+)-(.+)\.(\d+)\.json")
-#: Steps that were renamed, by number and former name. Their evidence counts as evidence of the step of today: a run
-#: that began before the upgrade has attempts under both names.
-_FORMER: Mapping[tuple[int, str], str] = {
-    (11, "protect"): "start_reverse_flow",
-    (10, "protect"): "settle",
-    (6, "set_aside"): "prepare_old_cluster",
-}
 
 
 class UnusableName(Refused):
@@ -28,8 +21,7 @@ class StepFile:
     """One attempt of one step, by the name of its file.
 
     :param number: the position of the step in its verb, from 1; 90 and more for what is no step of a verb
-    :param step: the name that the step has today
-    :param attempt: from 1, counted over the former name as well
+    :param attempt: from 1
     """
 
     name: str
@@ -43,8 +35,7 @@ class StepFile:
         found = _NAME.fullmatch(name)
         if found is None:
             return None
-        number, step = int(found[1]), found[2]
-        return cls(name, number, _FORMER.get((number, step), step), int(found[3]))
+        return cls(name, int(found[1]), found[2], int(found[3]))
 
 
 def attempts_of(names: Iterable[str], step: str) -> list[StepFile]:

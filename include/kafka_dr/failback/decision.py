@@ -48,7 +48,7 @@ def _of_the_list(context: FailbackContext) -> dict[str, Any]:
 
 
 def _erased(context: FailbackContext) -> dict[str, int]:
-    # Only where something was erased: the facts of a run that began with a former version keep their digest.
+    # Only where something was erased: most approvals have no word of it.
     return {"erased": context.erased_records} if context.erasures else {}
 
 

@@ -26,9 +26,6 @@ from kafka_dr.rescue.compared import Compared, compare_with
 from kafka_dr.runs.run import Run
 from kafka_dr.waiting import wait_until
 
-#: Says in the journal that the right to delete is in the register's record of added ACLs; former versions did not.
-_RECORDED = "right_recorded"
-
 
 def check(run: Run) -> Sequence[Check]:
     """Every record that only the old cluster holds is kept; without that no application data is deleted."""
@@ -127,7 +124,7 @@ def _journal(context: FailbackContext) -> None:
         ids = {name: topic.topic_id for name, topic in topics.items()}
         run.write_fact(QUARANTINE, quarantine_fact(run.target, ranges_of(context.stranded), ids))
     else:
-        run.write_fact("rebuild", {"cluster": run.target, "epoch": run.epoch, _RECORDED: True})
+        run.write_fact("rebuild", {"cluster": run.target, "epoch": run.epoch})
     run.write_fact(OLD_CLUSTER_PREPARED, fact)
 
 
@@ -163,8 +160,6 @@ def _rebuild(context: FailbackContext, deletes: Mapping[str, str]) -> Mapping[st
 
 def _compare(context: FailbackContext, deletes: Mapping[str, str]) -> Compared:
     """Read all kept records back, and compare them with the records that are about to be deleted.
-
-    A list of a former version has no digests of its files. Then only this comparison shows that nothing gets lost.
 
     :param deletes: ids of the topics that may be deleted, by name; a topic that was created again after the list was
         made holds no record of the list
@@ -245,11 +240,5 @@ def right_to_delete(run: Run, topics: Collection[str]) -> frozenset[Acl]:
 
 
 def take_right_back(run: Run, changes: AclChanges, topics: Collection[str]) -> None:
-    """Remove the right to delete these topics, if this project gave it.
-
-    A former version did not record that; what it gave is removed as well.
-    """
-    rights = right_to_delete(run, topics)
-    changes.lift(rights)
-    if _RECORDED not in run.journal.get("rebuild", {_RECORDED: True}):
-        run.operator(run.target).acls.remove(rights)
+    """Remove the right to delete these topics, if this project gave it."""
+    changes.lift(right_to_delete(run, topics))

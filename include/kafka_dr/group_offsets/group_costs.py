@@ -16,8 +16,6 @@ from kafka_dr.outcomes import Check
 Rows = Sequence[Mapping[str, Any]]
 #: How sure a group's offset is, for :func:`~kafka_dr.named_rows.rows_of`.
 CLASSES = {"named": "group", "holding": "class"}
-#: Such rows, or what former versions kept: a mapping by group.
-Classes = Mapping[str, str] | Rows
 
 #: What the copies are that a consumer group reads twice although its offset is exact.
 SECOND_COPIES = "second copies, made before the take over"
@@ -25,7 +23,7 @@ SECOND_COPIES = "second copies, made before the take over"
 _SHOWN = 4
 
 
-def costs(classes: Classes, measured: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def costs(classes: Rows, measured: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Return one row for each group, in order; rows and not keys, as a group may have any name.
 
     :param classes: how sure each group's offset is by the decision
@@ -47,31 +45,25 @@ def costs(classes: Classes, measured: Iterable[Mapping[str, Any]]) -> list[dict[
     return [{"group": group, **row} for group, row in sorted(found.items())]
 
 
-def decided(checks: Iterable[Check]) -> Classes:
+def decided(checks: Iterable[Check]) -> Rows:
     """Return how sure each group's offset is by the decision that is asked for, as the checks of a step found it."""
-    found: Classes = next((check.facts["classes"] for check in checks if "classes" in check.facts), [])
+    found: Rows = next((check.facts["classes"] for check in checks if "classes" in check.facts), [])
     return found
 
 
-def as_rows(found: Rows | Mapping[str, Mapping[str, Any]]) -> Rows:
-    """Return what :func:`costs` returned as it was; the former version kept a mapping by group."""
-    return [{"group": group, **row} for group, row in found.items()] if isinstance(found, Mapping) else found
-
-
-def in_words(found: Rows | Mapping[str, Mapping[str, Any]]) -> str:
+def in_words(found: Rows) -> str:
     """Say of each group how sure its offset is, and what it would read again or skip.
 
-    :param found: see :func:`as_rows`
+    :param found: what :func:`costs` returned
     """
-    return "; ".join(f"{row['group']}: {_cost(row)}" for row in as_rows(found)) or "no positions are known"
+    return "; ".join(f"{row['group']}: {_cost(row)}" for row in found) or "no positions are known"
 
 
-def in_short(found: Rows | Mapping[str, Mapping[str, Any]]) -> str:
+def in_short(rows: Rows) -> str:
     """Say the same in one sentence, however many groups there are: what is not known and what costs most comes first.
 
-    :param found: see :func:`as_rows`
+    :param rows: what :func:`costs` returned
     """
-    rows = as_rows(found)
     unknown = [row for row in rows if _is_unknown(row)]
     costly = sorted((row for row in rows if not _is_unknown(row) and not _costs_nothing(row)), key=_most_first)
     said = [f"of {_named(unknown)} it is not known what would be read again or skipped"] if unknown else []
@@ -110,7 +102,6 @@ def _cost(row: Mapping[str, Any]) -> str:
     read = "how much is read again is not known" if again is None else f"at most {again:,} records read again"
     if again and (second := row.get("second_copies")):
         read += f" ({second:,} are {SECOND_COPIES})"
-    # A row that a former version wrote says nothing about skipped records.
     passed = f", at most {skipped:,} unread records skipped" if skipped else ""
     if row["class"] == "declared" and skipped is None:
         passed = ", how many unread records are skipped is not known"

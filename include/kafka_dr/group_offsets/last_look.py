@@ -273,7 +273,7 @@ def _to_json(look: LastLook) -> dict[str, Any]:
 
 
 def _from_json(content: Any) -> LastLook:
-    elsewhere = content.get("elsewhere")
+    elsewhere = content["elsewhere"]
     return LastLook(
         epoch=int(content["epoch"]),
         at=datetime.fromisoformat(content["at"]),
@@ -283,16 +283,15 @@ def _from_json(content: Any) -> LastLook:
             TopicPartition(str(topic), int(number)): tuple(int(offset) for offset in offsets)
             for topic, number, offsets in content["waiting"]
         },
-        more_than_offsets=tuple(map(str, content.get("more_than_offsets", ()))),
-        # A look that a former version wrote does not contain the following.
-        share_starts=groups_from_json(content.get("share_starts", ())),
-        streams=tuple(map(StreamsApplication.from_json, content.get("streams", ()))),
+        more_than_offsets=tuple(map(str, content["more_than_offsets"])),
+        share_starts=groups_from_json(content["share_starts"]),
+        streams=tuple(map(StreamsApplication.from_json, content["streams"])),
         elsewhere=None if elsewhere is None else tuple(map(Elsewhere.from_json, elsewhere)),
-        elsewhere_unknown=tuple(map(str, content.get("elsewhere_unknown", ()))),
-        uncounted=frozenset(TopicPartition(str(topic), int(number)) for topic, number in content.get("uncounted", ())),
-        held_back=_ranges_from_json(content.get("held_back", ())),
-        undecided=_ranges_from_json(content.get("undecided", ())),
-        held_by=tuple(map(str, content.get("held_by", ()))),
+        elsewhere_unknown=tuple(map(str, content["elsewhere_unknown"])),
+        uncounted=frozenset(TopicPartition(str(topic), int(number)) for topic, number in content["uncounted"]),
+        held_back=_ranges_from_json(content["held_back"]),
+        undecided=_ranges_from_json(content["undecided"]),
+        held_by=tuple(map(str, content["held_by"])),
     )
 
 

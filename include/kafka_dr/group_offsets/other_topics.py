@@ -198,10 +198,9 @@ def decided(checks: Collection[Check]) -> dict[str, Any]:
     return {"leaves_out": sorted([row["group"], row["topic"]] for row in rows)} if rows else {}
 
 
-def journaled(drained: Mapping[str, Any]) -> tuple[Elsewhere, ...] | None:
-    """Return what frozen groups read elsewhere, as it was journaled; ``None`` if a former version wrote it."""
-    rows = drained.get("elsewhere")
-    return None if rows is None else tuple(map(Elsewhere.from_json, rows))
+def journaled(drained: Mapping[str, Any]) -> tuple[Elsewhere, ...]:
+    """Return what frozen groups read elsewhere, as it was journaled."""
+    return tuple(map(Elsewhere.from_json, drained["elsewhere"]))
 
 
 def owner_of(context: GroupContext, topic: str) -> str:

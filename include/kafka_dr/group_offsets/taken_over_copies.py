@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from kafka_dr.audit.difference import REPEATED
 from kafka_dr.clusters import OffsetRange, TopicPartition
 from kafka_dr.errors import Unanswered
 from kafka_dr.offsets.translate.taken_over_copy import DisplacedRange, TakenOverCopy
@@ -49,24 +48,15 @@ def _parts(seed: FlowSeed, copy: CopyMade, facts: Mapping[str, Any]) -> dict[Top
             until,
             _pairs(p, copy),
             tuple(displaced.get(p, ())),
-            (*_second_copies(p, copy, until), *(each for found in in_tail for each in found.get(p, ()))),
+            (*_second_copies(p, copy), *(each for found in in_tail for each in found.get(p, ()))),
         )
         for p, until in seed.points.items()
     }
 
 
-def _second_copies(partition: TopicPartition, copy: CopyMade, until: SeedPoint) -> Sequence[CountedRange]:
-    """Return where the audit found second copies.
-
-    A former version journaled how many a topic has, and nothing of the tail: they may be anywhere, and all of the tail
-    may be second copies.
-    """
-    if copy.second_copies is not None:
-        return copy.second_copies.get(partition, ())
-    compared = copy.compared.get(partition, SeedPoint(0, 0))
-    counted = sum(copy.findings.get(partition.topic, {}).get(kind, 0) for kind in REPEATED)
-    tail = max(0, until.target - compared.target)
-    return (CountedRange(0, compared.target, counted), CountedRange(compared.target, until.target, tail))
+def _second_copies(partition: TopicPartition, copy: CopyMade) -> Sequence[CountedRange]:
+    """Return where the audit found second copies."""
+    return copy.second_copies.get(partition, ())
 
 
 def _pairs(partition: TopicPartition, copy: CopyMade) -> tuple[SeedPoint, ...]:

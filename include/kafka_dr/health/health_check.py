@@ -232,10 +232,7 @@ def _restored(context: GroupContext, cluster: str, state: RegisterState, registe
 
 def _checks_of(repair: FenceRepair, state: RegisterState) -> list[Check]:
     checks = list(repair.proofs)
-    if repair.completed:
-        said = f"{repair.cluster} was fenced by a version that let applications change topics and delete groups"
-        checks.append(Check("fence", "excused", f"{said}: the {repair.added} missing DENYs were added"))
-    elif repair.new_topics:
+    if repair.new_topics:
         # Not counted as added: that figure is of DENYs that somebody removed, and wakes people up.
         checks.append(Check("fence", "excused", _of_new_topics(repair)))
     elif repair.added and not repair.lost and state.roles.of(repair.cluster) is Role.UNFENCED:

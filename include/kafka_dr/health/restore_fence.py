@@ -27,7 +27,6 @@ class FenceRepair:
 
     :param added: how many DENYs were missing
     :param lost: how many of them the register had listed as added
-    :param completed: whether all of the missing DENYs are of a kind that a former version did not add
     :param new_topics: topics that patterns match and that had no DENY here, if all of the missing DENYs are for them
     :param ended: transactional ids whose open transactions were aborted
     :param removing: a sentence if others remove the DENYs again and again
@@ -35,7 +34,6 @@ class FenceRepair:
 
     cluster: str
     added: int
-    completed: bool = False
     new_topics: tuple[str, ...] = ()
     ended: tuple[str, ...] = ()
     proofs: tuple[Check, ...] = field(default=())
@@ -60,13 +58,12 @@ def restore_standby_fence(
     stages = context.standby_fence_in_order(state, cluster)
     wanted, changes = frozenset[Acl]().union(*stages), stages[-1]
     added, before, removing = _added(context, cluster, state, guard, *stages, decides=decides)
-    completed = bool(added) and added <= changes and not before & changes
     closed = is_closed(state, cluster)
     # On the old cluster every transaction has to end: a process that added its DENYs may have died before that.
     ended = end_transactions(context, cluster, guard, all_of_them=closed) if added - changes or closed else ()
     proofs = _proofs(context, cluster, wanted, transactions_too=closed)
     fresh = new_topics(context.group, added, before)
-    return FenceRepair(cluster, len(added), completed, fresh, ended, proofs, removing, len(added & before))
+    return FenceRepair(cluster, len(added), fresh, ended, proofs, removing, len(added & before))
 
 
 #: The register of the new active cluster decides in these phases: no failover back can have begun without it.

@@ -71,7 +71,7 @@ def check_run(context: GroupContext, state: RegisterState) -> Check:
 
     A run that refuses writes for too long is red also if it makes progress.
 
-    Evidence is asked only about a run of a former version, or one that no process took after its claim.
+    Evidence is asked only about a run that no process took after its claim.
     """
     holding = state.phase in HOLDING
     # A failback takes hours, and another check watches the group in the meantime.

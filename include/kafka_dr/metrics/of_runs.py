@@ -20,7 +20,7 @@ def of_runs(group: str, endings: tuple[RunEnding, ...] | Exception) -> Iterator[
         return
     seen: set[str] = set()
     for ending in endings:
-        # Dry runs, and runs of a former version, have no steps in the list.
+        # Dry runs have no steps in the list.
         if ending.dag_id in seen or not ending.steps:
             continue
         seen.add(ending.dag_id)

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
-from kafka_dr.audit.kept_map import KeptMap, MapKey, MapState, Runs
+from kafka_dr.audit.kept_map import KeptMap, MapState, Runs
 from kafka_dr.audit.offset_runs import OffsetRun, joined, translate
 from kafka_dr.json_documents import DocumentDamaged, write_whole
 from kafka_dr.positions import OffsetPair, TopicPartition
@@ -171,9 +171,9 @@ def _parts(
     """
     if state is None:
         return
-    for name in {*kept.stored(), *_as_parquet(kept)} if former else reversed(state.parts):
+    for name in kept.stored() if former else reversed(state.parts):
         try:
-            part = _part(kept, name)
+            part = kept.part(name)
         except (OSError, ValueError, KeyError, TypeError) as error:
             said = str(error).splitlines()[0] if str(error) else type(error).__name__
             where = kept.folder.joinpath("map")
@@ -185,22 +185,6 @@ def _parts(
                 for key, runs in part.items()
             }
         yield part if name in state.parts else {key: runs for key, runs in part.items() if key.epoch != state.epoch}
-
-
-def _part(kept: KeptMap, name: str) -> Runs:
-    try:
-        return kept.part(name)
-    except FileNotFoundError:
-        return _from_parquet(kept.folder.joinpath("map", f"{name}.parquet").read_bytes())
-
-
-def _as_parquet(kept: KeptMap) -> list[str]:
-    """Return the names of parts that a former version wrote, which were Parquet."""
-    try:
-        files = [path.name for path in kept.folder.joinpath("map").iterdir()]
-    except FileNotFoundError:
-        return []
-    return [name.removesuffix(".parquet") for name in files if name.endswith(".parquet")]
 
 
 def export(folder: Any, runs: Mapping[TopicPartition, VerifiedRuns]) -> tuple[str, str]:
@@ -284,22 +268,3 @@ def _pair_below(runs: Sequence[OffsetRun], position: int) -> OffsetPair | None:
 def _same(now: tuple[str, str] | None, ids: tuple[str, str]) -> bool:
     """Return whether runs are about the topic as it is now; an empty id is not compared."""
     return now is not None and all(not a or a == b for a, b in zip(now, ids, strict=True))
-
-
-def _from_parquet(content: bytes) -> dict[MapKey, list[OffsetRun]]:
-    """Read a part that is kept as Parquet.
-
-    :raises ValueError: it is something else, or was cut off
-    """
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        table = pq.read_table(io.BytesIO(content))
-        columns = [table[name].to_pylist() for name in _COLUMNS]
-    except pa.ArrowException as error:
-        raise ValueError(str(error)) from error
-    found: dict[MapKey, list[OffsetRun]] = {}
-    for *key, source, target, length in zip(*columns, strict=True):
-        found.setdefault(MapKey(*key), []).append(OffsetRun(source, target, length))
-    return found

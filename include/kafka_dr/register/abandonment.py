@@ -12,8 +12,8 @@ from kafka_dr.register.flow_seed import FlowSeed, journaled_seeds
 from kafka_dr.register.port import History
 from kafka_dr.register.state import RegisterState
 
-#: The fact of a failback's step ``prepare_old_cluster``; journals keep it under the former name of that step.
-OLD_CLUSTER_PREPARED = "set_aside"
+#: The fact of a failback's step ``prepare_old_cluster``.
+OLD_CLUSTER_PREPARED = "old_cluster_prepared"
 
 
 @dataclass(frozen=True, slots=True)

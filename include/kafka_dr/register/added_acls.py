@@ -1,7 +1,7 @@
 """The ACLs that this project added to a cluster, as a register keeps them: only these may ever be lifted.
 
 A request to add an ACL can be held up and arrive after the ACL was lifted. So what was lifted is remembered as added by
-this project, until a later epoch changes the record. A former version reads ``fences`` and ignores ``lifted``.
+this project, until a later epoch changes the record.
 
 DENYs also have to last. If whatever else applies access rules removes them, the register knows when that was seen.
 
@@ -161,17 +161,12 @@ class AddedAcls:
 
     @classmethod
     def from_json(cls, value: bytes) -> AddedAcls:
-        """Read what :meth:`to_json` wrote, also in a former version, which wrote an entry for each ACL.
+        """Read what :meth:`to_json` wrote.
 
         :raises NeedsPerson: it cannot be read
         """
         try:
             stored = json.loads(value)
-            if "acls" in stored:
-                single = [
-                    _acl(entry, entry["name"], entry["principal"], entry["operation"]) for entry in stored["acls"]
-                ]
-                return cls(frozenset(single))
             return cls(
                 _read(stored["fences"]),
                 _read(stored.get("lifted", ())),

@@ -77,14 +77,14 @@ class FlowSeed:
 
     @classmethod
     def from_json(cls, fact: Mapping[str, Any]) -> FlowSeed:
-        """Read what :meth:`to_json` wrote, also of former versions, which kept topic ids by name or not at all."""
+        """Read what :meth:`to_json` wrote."""
         ids = fact.get("topic_ids")
         return cls(
             epoch=int(fact["epoch"]),
             source=fact["source"],
             target=fact["target"],
             on_source=JournaledPositions(fact["source_positions"]),
-            on_target=JournaledPositions(fact.get("target_positions", ())),
+            on_target=JournaledPositions(fact["target_positions"]),
             topic_ids=None if ids is None else by_name(ids, **ID_OF_A_TOPIC),
             held=bool(fact.get("held")),
             mode=fact.get("mode"),

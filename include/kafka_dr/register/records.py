@@ -190,7 +190,7 @@ def order_of_fact(records: Mapping[bytes, bytes], group: str, run: str, fact: st
     """Return the order of a fact's author; ``None`` if there is no such fact.
 
     :param records: newest value by key
-    :returns: (0, 0) if it was written without one, as by former versions
+    :returns: (0, 0) if it was written without one
     """
     prefix = run_prefix(group, run)
     if prefix + fact.encode() not in records:

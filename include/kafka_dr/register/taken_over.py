@@ -66,8 +66,7 @@ class CopyMade:
     :param pairs: by partition, some offsets of records and of their copies, rising
     :param findings: how many records, by topic and kind
     :param displaced: what is in another order
-    :param second_copies: by partition, where the target holds records a second time, in a few ranges of its offsets;
-        ``None`` if a former version journaled the copy, which only counted them by topic
+    :param second_copies: by partition, where the target holds records a second time, in a few ranges of its offsets
     """
 
     at: str
@@ -78,11 +77,10 @@ class CopyMade:
     pairs: Mapping[TopicPartition, Sequence[SeedPoint]] = field(repr=False)
     findings: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     displaced: tuple[Displaced, ...] = ()
-    second_copies: Mapping[TopicPartition, Sequence[CountedRange]] | None = field(default_factory=dict)
+    second_copies: Mapping[TopicPartition, Sequence[CountedRange]] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
         """Return the fact."""
-        found = self.second_copies
         return {
             "at": self.at,
             "report": self.report,
@@ -94,7 +92,7 @@ class CopyMade:
             "displaced": [
                 [d.partition.topic, d.partition.partition, list(d.source), list(d.target)] for d in self.displaced
             ],
-            **({} if found is None else {SECOND_COPIES: ranges_to_json(found)}),
+            SECOND_COPIES: ranges_to_json(self.second_copies),
         }
 
     @classmethod
@@ -112,7 +110,7 @@ class CopyMade:
                 Displaced(TopicPartition(str(topic), int(number)), range_of(source), range_of(target))
                 for topic, number, source, target in fact["displaced"]
             ),
-            second_copies=ranges_from_json(fact[SECOND_COPIES]) if SECOND_COPIES in fact else None,
+            second_copies=ranges_from_json(fact[SECOND_COPIES]),
         )
 
 

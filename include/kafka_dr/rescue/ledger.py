@@ -16,9 +16,7 @@ from kafka_dr.json_documents import DocumentDamaged, parsed
 
 LEDGER_TOPIC = "_kafka_dr.rescued"
 LEDGER = TopicPartition(LEDGER_TOPIC, 0)
-#: What entries of former versions lack.
-_ADDED = "erased"
-_FIELDS = ("next", "published", "aside", "kept", _ADDED)
+_FIELDS = ("next", "published", "aside", "kept", "erased")
 LEDGER_CONFIG = {"cleanup.policy": "compact"}
 
 
@@ -62,7 +60,7 @@ class LedgerEntry:
         :raises NeedsPerson: it cannot be read
         """
         try:
-            return parsed(value, lambda found: cls(*(int({_ADDED: 0, **found}[name]) for name in _FIELDS)))
+            return parsed(value, lambda found: cls(*(int(found[name]) for name in _FIELDS)))
         except DocumentDamaged as error:
             raise NeedsPerson(f"{LEDGER_TOPIC} holds a record that cannot be read ({error}): {value[:80]!r}") from error
 

@@ -2,7 +2,7 @@
 
 Whoever may write the evidence could make a group skip records with them, where the source cannot be read any more. The
 tasks that write these files have the operator's credentials, and record the digest of each file before they write it,
-in the registers' topic of digests. A file without one, as a former version or somebody else wrote it, or with another
+in the registers' topic of digests. A file without one, as somebody else wrote it, or with another
 one is as if it did not exist: then less is known, and groups begin at earlier offsets, never at later ones.
 """
 

@@ -2,7 +2,7 @@
 
 A task with the operator's credentials journals the digest of a verified frontier or an offset map when it is written:
 a step of a run for the frontier that it moves, the task that started a checksum audit for what the Spark job kept. A
-file with another digest is not read, as if it did not exist. What was never journaled, by a former version, is read
+file with another digest is not read, as if it did not exist. What was never journaled is read
 until it is.
 """
 

@@ -22,8 +22,6 @@ from kafka_dr.runs.clients import Clients
 
 #: The name of the fact. Only the register that decides takes it.
 ALIVE = "alive"
-#: The fact of a former version: the step that ended last, and when.
-FORMER_PROGRESS = "progress"
 #: How long a process may show no sign of life until another one may continue its run without a confirmation.
 SILENT_AFTER = timedelta(seconds=60)
 BEAT_SECONDS = 20.0
@@ -56,12 +54,10 @@ def last_progress(state: RegisterState, journals: Iterable[Mapping[str, Any]]) -
     """Return when the run of a record last made progress: a process took it, or began a step that is long.
 
     :param journals: the facts of the run, of each register that answered
-    :returns: ``None`` if no register knows it; a run of a former version may have left evidence all the same
+    :returns: ``None`` if no register knows it; the run may have left evidence all the same
     """
-    times = [state.attempt_at]
-    for facts in journals:
-        known = (facts.get(ALIVE, {}).get("began_at"), facts.get(FORMER_PROGRESS, {}).get("at"))
-        times += [datetime.fromisoformat(at) for at in known if at]
+    began = (facts.get(ALIVE, {}).get("began_at") for facts in journals)
+    times = [state.attempt_at, *(datetime.fromisoformat(at) for at in began if at)]
     return max(filter(None, times), default=None)
 
 

@@ -22,9 +22,9 @@ class RunEnding:
     :param note: Markdown, one line
     :param good: whether the run did what it was asked for
     :param ended_at: UTC
-    :param steps: seconds of the last try of each step, in order; none of a dry run, and of former versions
+    :param steps: seconds of the last try of each step, in order; none of a dry run
     :param measured: what the run measured, in seconds, by name
-    :param objectives: what it was to keep, in seconds, by name; none of former versions
+    :param objectives: what it was to keep, in seconds, by name
     """
 
     run: str
@@ -66,9 +66,9 @@ class RunEnding:
             str(stored["note"]),
             stored["good"] is True,
             ended_at,
-            {str(step): _seconds(value) for step, value in stored.get("steps") or ()},
-            {str(name): _seconds(value) for name, value in (stored.get("measured") or {}).items()},
-            {str(name): _seconds(value) for name, value in (stored.get("objectives") or {}).items()},
+            {str(step): _seconds(value) for step, value in stored["steps"]},
+            {str(name): _seconds(value) for name, value in stored["measured"].items()},
+            {str(name): _seconds(value) for name, value in stored["objectives"].items()},
         )
 
 

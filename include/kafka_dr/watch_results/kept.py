@@ -211,13 +211,12 @@ class KeptResult:
                 Period(_outcome(each["outcome"]), _time(each["since"]), _time(each["until"]), str(each["sentence"]))
                 for each in stored["history"]
             ),
-            every=_every(stored.get("every_seconds")),
-            totals={str(name): int(value) for name, value in (stored.get("totals") or {}).items()},
+            every=_every(stored["every_seconds"]),
+            totals={str(name): int(value) for name, value in stored["totals"].items()},
         )
 
 
 def _every(seconds: Any) -> timedelta | None:
-    """Return an interval; files of a former version have none."""
     return None if seconds is None else timedelta(seconds=float(seconds))
 
 

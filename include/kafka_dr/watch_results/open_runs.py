@@ -88,7 +88,7 @@ class OpenRun:
         if asked_at.tzinfo is None or expires_at.tzinfo is None:
             raise ValueError("a time has no time zone")
         people = tuple(map(str, stored["people"]))
-        answered_by, dry_run = str(stored["answered_by"]), stored.get("dry_run") is True
+        answered_by, dry_run = str(stored["answered_by"]), stored["dry_run"] is True
         return cls(group, run, dag_id, question, people, asked_at, expires_at, answered_by, dry_run)
 
 

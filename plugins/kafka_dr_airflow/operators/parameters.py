@@ -17,7 +17,7 @@ class FirstTask(BaseOperator):
     """An operator that may be the first task of a run. If it is, it refuses parameters that the DAG does not have.
 
     Airflow refuses values of a wrong type and accepts unknown names: ``{"dryrun": true}`` would start a real run. Later
-    tasks do not check this: a run that began under a former version must be finished or rolled back.
+    tasks do not check this: a run that has begun must be finished or rolled back.
     """
 
     @fails_plainly

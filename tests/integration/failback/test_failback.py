@@ -48,7 +48,7 @@ pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.timeout(600)]
 #: Changes after which the steps of a quarantine die, among others: the table shows that none is left out.
 _QUARANTINE_DIES: dict[StepName, tuple[str, ...]] = {
     StepName.RESCUE: ("Topics.create", "TransactionalWriter.write as kafka-dr-rescue", "write_fact rescued on west"),
-    StepName.PREPARE_OLD_CLUSTER: ("write_fact quarantine on west", "write_fact set_aside on west"),
+    StepName.PREPARE_OLD_CLUSTER: ("write_fact quarantine on west", "write_fact old_cluster_prepared on west"),
     StepName.REVERSE_FLOW: (
         "write_fact flow_seed on west",
         "Acls.remove",
@@ -348,7 +348,7 @@ def test_a_rebuild_after_an_abandoned_quarantine_succeeds_wherever_its_process_d
     assert_died(
         home,
         StepName.PREPARE_OLD_CLUSTER,
-        "write_fact set_aside",
+        "write_fact old_cluster_prepared",
         "Acls.add",
         "Topics.delete",
         "Acls.remove",

@@ -99,26 +99,6 @@ def test_what_is_approved_is_journaled_and_read_back_as_it_was(tmp_path: Path) -
     assert CopyMade.from_json(json.loads(json.dumps(made.to_json()))) == made
 
 
-def test_what_a_former_version_journaled_is_read_and_says_that_it_does_not_know_where_second_copies_are(
-    tmp_path: Path,
-) -> None:
-    filed(tmp_path, report(), finding("REPLAY", 3, 100, 15))
-    fact = audited_copy(tmp_path, FLOW).as_approved().to_json()
-    del fact["second_copies"]
-    read = CopyMade.from_json(json.loads(json.dumps(fact)))
-    assert (read.second_copies, read.findings) == (None, {"orders.payments": {"REPLAY": 15}})
-    assert read.to_json() == fact
-
-
-def test_of_a_report_of_a_former_version_each_finding_may_reach_to_the_end(tmp_path: Path) -> None:
-    said = report()
-    del said["topics"][0]["partitions"][0]["second_copies"]
-    filed(tmp_path, said, finding("REPLAY", 3, 100, 15), finding("DUPLICATE", 4, 20, 1), finding("LOST", 80, None, 5))
-    assert audited_copy(tmp_path, FLOW).as_approved().second_copies == {
-        P: (CountedRange(20, 130, 1), CountedRange(100, 130, 15))
-    }
-
-
 def test_however_many_partitions_hold_records_twice_the_fact_stays_small_and_counts_all(tmp_path: Path) -> None:
     said = report()
     [of_one] = said["topics"][0]["partitions"]
@@ -128,7 +108,6 @@ def test_however_many_partitions_hold_records_twice_the_fact_stays_small_and_cou
     ]
     filed(tmp_path, said)
     made = audited_copy(tmp_path, FLOW).as_approved().second_copies
-    assert made is not None
     assert sum(map(len, made.values())) <= MOST_JOURNALED
     assert {sum(each.records for each in found) for found in made.values()} == {128}
     assert len(made) == 500

@@ -56,6 +56,6 @@ def test_the_approver_reads_what_nothing_copies_afterwards() -> None:
     measured = {"existing": "the connector old"}
     said = question.copied_by({**decided, "uncopied_topics": ["orders.refunds"]}, measured)
     assert said.endswith("copies again, as `User:old`. **Nothing copies** `orders.refunds`")
-    assert "Nothing copies" not in question.copied_by(decided, measured), "a former version did not ask"
+    assert "Nothing copies" not in question.copied_by({**decided, "uncopied_topics": []}, measured)
     many = question.copied_by({**decided, "uncopied_topics": [f"t{n}" for n in range(25)]}, measured)
     assert many.endswith("`t19` and 5 more")

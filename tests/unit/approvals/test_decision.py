@@ -11,9 +11,6 @@ from kafka_dr.approvals import decision
 from kafka_dr.outcomes import Check, CheckOutcome
 from kafka_dr.runs.run import Run
 
-#: As a former version wrote it for checks of which one was excused.
-FORMER = {"protection_group": "orders", "checks": {"route": "ok", "lag_audit": "ok"}}
-
 
 def facts(lag: str, **more: Any) -> dict[str, Any]:
     return {"protection_group": "orders", "check_outcomes": {"route": "ok", "lag_audit": lag}, **more}
@@ -85,8 +82,3 @@ def test_a_check_that_became_good_covers_no_other_change() -> None:
 
 def test_evidence_that_is_not_what_was_approved_covers_nothing() -> None:
     assert judged(facts("ok"), facts("excused"), kept=facts("excused")).outcome == "failed"
-
-
-def test_a_run_that_was_approved_under_a_former_version_can_be_finished() -> None:
-    assert judged(FORMER, facts("excused")).outcome == "ok"
-    assert judged(FORMER, facts("failed")).outcome == "failed"

@@ -126,13 +126,6 @@ def test_without_a_measurement_there_is_no_chart() -> None:
     assert page(ended("run", None)).charts == ()
 
 
-def test_a_run_that_measured_nothing_at_all_is_read_as_before() -> None:
-    stored = ended("run", 1.0).to_json()
-    del stored["measured"], stored["objectives"]
-    read = RunEnding.from_json(stored)
-    assert (read.measured, read.objectives) == ({}, {})
-
-
 def test_a_timeline_shows_each_outcome_for_its_time_and_nothing_where_nobody_looked() -> None:
     history = (Period("failed", NOON - 3 * HOUR, NOON - 2 * HOUR, "too late"),)
     line = timeline(replace(RESULT, since=NOON - HOUR, history=history), NOON, shown=10 * HOUR)

@@ -401,25 +401,3 @@ def test_a_dry_run_says_so_in_its_title_even_if_it_was_refused() -> None:
     ends = {**asked, "source": "east", "target": "west"}
     shown = told({"01-preflight.1.json": step("would_do", facts=ends)})
     assert shown.title == "Dry run of a planned failover of orders, east → west"
-
-
-@pytest.mark.parametrize(
-    ("former", "today"),
-    [
-        ("11-protect.1.json", "11-start_reverse_flow.2.json"),
-        ("10-protect.1.json", "10-settle.2.json"),
-        ("06-set_aside.1.json", "06-prepare_old_cluster.2.json"),
-    ],
-)
-def test_a_step_that_failed_under_its_former_name_and_was_done_under_the_new_one_is_done(
-    former: str, today: str
-) -> None:
-    report = {"12-report.1.json": step(second=5)}
-    stopped = told({former: step("failed", second=3)})
-    finished = told({former: step("failed", second=3), today: step(second=4), **report})
-
-    assert stopped.verdict.startswith("Stopped at ")
-    assert finished.verdict == "Completed"
-    assert [each.file for each in finished.steps] == [today, "12-report.1.json"]
-    assert [each.file for each in finished.earlier] == [former]
-    assert page(told({former: step(second=3), **report}))

@@ -10,19 +10,20 @@ import pytest
 
 from kafka_dr.failover.unplanned.question import loss_sentence, sheet
 
+FOUR = [{"topic": "orders.payments", "partitions": 4}]
 EXPIRES = datetime(2026, 11, 20, 3, 15, tzinfo=UTC)
 
 
 def shown(outcome: str = "ok", **decision: Any) -> str:
     facts = {
-        "decision": {"partitions": {"orders.payments": 4}, "override": "", "taken_from": "", **decision},
+        "decision": {"partitions": FOUR, "override": "", "taken_from": "", **decision},
         "digest": "4f2a",
         "measurements": {
             "predicted_loss": {"at_least_records": 30, "as_of": "2026-11-20T02:59:00+00:00", "reason": "seen"},
-            "groups": {
-                "orders-a": {"class": "bounded", "redelivered_at_most": 12},
-                "orders-b": {"class": "bounded", "redelivered_at_most": None},
-            },
+            "groups": [
+                {"group": "orders-a", "class": "bounded", "redelivered_at_most": 12},
+                {"group": "orders-b", "class": "bounded", "redelivered_at_most": None},
+            ],
             "probes": [{"name": "metadata", "outcome": "failed", "detail": "east does not answer"}],
             "more_than_offsets": ["orders-shared is a share group"],
             "could_not_be_checked": ["open transactions"],

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from kafka_dr.group_offsets.group_costs import costs, in_short, in_words
+from kafka_dr.group_offsets.group_costs import CLASSES, costs, in_short, in_words
+from kafka_dr.named_rows import rows_of
+
+
+def classes(found: dict[str, str]) -> list[dict[str, str]]:
+    return rows_of(found, **CLASSES)
 
 
 def measured(group: str, kind: str, again: int | None = 0, skipped: int | None = 0) -> dict[str, object]:
@@ -11,31 +16,25 @@ def measured(group: str, kind: str, again: int | None = 0, skipped: int | None =
 
 def test_one_group_has_one_class_and_it_is_the_less_sure_one() -> None:
     """The decision calls a position bounded that was seen a moment ago; the measurement finds it at the head: exact."""
-    found = costs({"seen": "bounded", "map": "exact"}, [measured("seen", "exact"), measured("map", "bounded", 12)])
+    found = costs(
+        classes({"seen": "bounded", "map": "exact"}),
+        [measured("seen", "exact"), measured("map", "bounded", 12)],
+    )
     assert [(row["group"], row["class"]) for row in found] == [("map", "bounded"), ("seen", "bounded")]
     assert in_words(found) == "map: bounded, at most 12 records read again; seen: bounded, at most 0 records read again"
 
 
 def test_what_was_not_measured_is_not_known() -> None:
-    assert in_words(costs({"a": "bounded"}, ())) == "a: bounded, how much is read again is not known"
+    assert in_words(costs(classes({"a": "bounded"}), ())) == "a: bounded, how much is read again is not known"
     assert in_words([]) == "no positions are known"
-    assert costs({"a": "exact"}, [measured("a", "a word of tomorrow")])[0]["class"] == "a word of tomorrow"
-
-
-def test_classes_may_come_as_rows() -> None:
-    rows = [{"group": "orders.password", "class": "bounded"}]
-    assert costs(rows, [measured("orders.password", "exact")])[0]["class"] == "bounded"
+    assert costs(classes({"a": "exact"}), [measured("a", "a word of tomorrow")])[0]["class"] == "a word of tomorrow"
 
 
 def test_records_that_a_group_goes_past_are_said() -> None:
     rows = [measured("a", "declared", 0, 1200), measured("b", "declared", 0, None)]
-    said = in_words(costs({}, rows))
+    said = in_words(costs((), rows))
     assert "a: declared, at most 0 records read again, at most 1,200 unread records skipped" in said
     assert "b: declared, at most 0 records read again, how many unread records are skipped is not known" in said
-
-
-def test_what_an_earlier_version_measured_is_still_shown() -> None:
-    assert in_words({"a": {"class": "bounded", "redelivered_at_most": 5}}) == "a: bounded, at most 5 records read again"
 
 
 def test_in_short_groups_that_lose_nothing_are_counted_and_not_named() -> None:
@@ -69,7 +68,7 @@ def test_in_short_an_exact_position_that_skips_or_reads_again_is_named() -> None
 
 
 def test_second_copies_are_said_with_what_is_read_again() -> None:
-    rows = costs({}, [{**measured("a", "bounded", 1_250), "second_copies": 1_200}, measured("b", "exact")])
+    rows = costs((), [{**measured("a", "bounded", 1_250), "second_copies": 1_200}, measured("b", "exact")])
     said = "a: bounded, at most 1,250 records read again (1,200 are second copies, made before the take over)"
     assert in_words(rows) == f"{said}; b: exact, at most 0 records read again"
     assert in_short(rows) == f"{said}; the other 1 resume exactly and read nothing again"

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -44,18 +43,6 @@ def test_a_look_is_read_as_it_was_kept_and_the_newest_replaces_the_one_before(tm
     store.write("east-to-west", LOOK)
     assert store.read("east-to-west") == LOOK
     assert store.read("west-to-east") is None
-
-
-def test_a_look_of_the_former_version_says_nothing_of_what_is_read_elsewhere(tmp_path: Path) -> None:
-    store, path = FileLookStore(tmp_path, "orders"), tmp_path / "last_looks" / "orders" / "east-to-west.json"
-    store.write("east-to-west", LOOK)
-    kept = json.loads(path.read_text())
-    later = ("elsewhere", "elsewhere_unknown", "share_starts", "streams", "held_back", "undecided", "held_by")
-    path.write_text(json.dumps({key: each for key, each in kept.items() if key not in later}))
-    found = store.read("east-to-west")
-    assert found is not None
-    assert (found.groups, found.elsewhere, found.elsewhere_unknown) == (LOOK.groups, None, ())
-    assert (found.share_starts, found.streams) == ({}, ())
 
 
 @pytest.mark.parametrize("content", [b"", b"[]", b'{"schema_version": 9}', b'{"schema_version": 1}'])
@@ -103,12 +90,9 @@ def test_what_was_not_counted_is_named_and_never_none() -> None:
 
 
 def test_a_look_keeps_which_partitions_it_could_not_count(tmp_path: Path) -> None:
-    store, path = FileLookStore(tmp_path, "orders"), tmp_path / "last_looks" / "orders" / "east-to-west.json"
+    store = FileLookStore(tmp_path, "orders")
     store.write("east-to-west", replace(LOOK, uncounted=frozenset({Q})))
     assert (store.read("east-to-west") or LOOK).uncounted == {Q}
-    kept = json.loads(path.read_text())
-    path.write_text(json.dumps({key: each for key, each in kept.items() if key != "uncounted"}))
-    assert (store.read("east-to-west") or LOOK).uncounted == frozenset()
 
 
 def test_of_many_long_tails_only_so_much_is_read_as_a_look_may_take_and_of_each_something() -> None:

@@ -1,9 +1,8 @@
-"""What a journal says of a copy that was taken over, also one that a former version wrote."""
+"""What a journal says of a copy that was taken over."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -51,10 +50,3 @@ def test_second_copies_are_those_of_the_audit_and_of_both_parts_of_the_tail() ->
 
 def test_only_the_copy_holds_records_twice() -> None:
     assert copies(source="west")[ONE].second_copies == ()
-
-
-def test_of_a_copy_that_a_former_version_journaled_no_record_is_left_out() -> None:
-    """It counted them by topic, and said nothing of what was copied between the audit and the stop."""
-    found = copies(made=replace(MADE, second_copies=None))
-    assert found[ONE].second_copies == (CountedRange(0, 70, 17), CountedRange(70, 80, 10))
-    assert sum(each.from_on(0) for each in found[TWO].second_copies) == 8

@@ -29,7 +29,6 @@ ASKED = re.compile(r"\b(kafka_dr_\w+)(?:\{([^}]*)\})?")
 TABLES = {"dr_readiness": "check", "dr_canary": "verdict", "dr_lag_audit": "finding", "dr_checksum_audit": "finding"}
 #: Lines of the runbook of health that no metric can tell from another one; the page on monitoring names them.
 SHARED = {
-    "*was fenced by a version that let applications change topics …*",
     "*its run would be refused before it could ask for approval*",
     "*somebody removes DENYs of this project on …*",
     "*broker … of … lacks … rules*, *still has … rules*",

@@ -70,7 +70,7 @@ def test_distances_are_compared_record_by_record(source: list[int], target: list
 def test_journal_and_last_look_keep_it_and_it_is_committed_and_read_back() -> None:
     committed: Committed = {"app": {P: CommittedOffset(7, "note")}, "plain": {P: 3}}
     stored = json.loads(json.dumps(groups_to_json(committed)))
-    assert stored[1]["positions"] == [[P.topic, 0, 3]], "as former versions read it"
+    assert stored[1]["positions"] == [[P.topic, 0, 3]]
     assert groups_from_json(stored) == committed
     assert metadata_of(groups_from_json(stored)["app"][P]) == "note"
 

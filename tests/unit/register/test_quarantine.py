@@ -13,10 +13,11 @@ from support.register_states import a_state
 
 RANGE = QuarantinedRange("orders.pay-ments", 3, 100, 120)
 STATE = a_state(epoch=1000, phase=Phase.DIVERGED, active="west", standby="east", verb="unplanned_failover", run="u")
+NO_POSITIONS: dict[str, object] = {"source_positions": [], "target_positions": []}
 
 
 def a_seed(source: str, target: str, epoch: int, *, held: bool) -> dict[str, object]:
-    return {"source": source, "target": target, "epoch": epoch, "held": held, "source_positions": []}
+    return {"source": source, "target": target, "epoch": epoch, "held": held, **NO_POSITIONS}
 
 
 def test_a_range_is_read_as_it_is_written_even_if_the_topic_has_a_hyphen() -> None:

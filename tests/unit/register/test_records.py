@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict
 
 import pytest
 from hypothesis import given, settings
@@ -138,14 +137,6 @@ def test_lifted_acls_are_remembered_until_a_later_epoch_changes_the_record() -> 
     assert not lifted.remembered(5)
     assert lifted.lifting({second}, epoch=5) == AddedAcls(lifted=frozenset({second}), epoch=5)
     assert lifted.adding({first}, epoch=4) == AddedAcls(frozenset({first}), epoch=4)
-
-
-def test_added_acls_of_a_former_version_are_read() -> None:
-    deny = Acl(ResourceType.TOPIC, "a.", PatternType.PREFIXED, "User:x", AclOperation.WRITE, AclPermission.DENY)
-    former = json.dumps({"acls": [asdict(deny)]}).encode()
-
-    assert AddedAcls.from_json(former).current == {deny}
-    assert records.added_acls_of({b"fence/orders/east": former}, "orders", "east").current == {deny}
 
 
 def test_the_largest_fence_fits_into_one_record() -> None:

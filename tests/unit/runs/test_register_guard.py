@@ -257,7 +257,7 @@ def test_flows_and_config_sync_ask_all_registers_and_need_the_one_that_decides()
 
 def test_flows_are_left_alone_once_the_group_has_moved(monkeypatch: pytest.MonkeyPatch) -> None:
     registers, done = FakeRegisters(east=STABLE, west=STABLE), list[str]()
-    seed = {"epoch": 4, "source": "east", "target": "west", "source_positions": []}
+    seed = {"epoch": 4, "source": "east", "target": "west", "source_positions": [], "target_positions": []}
     registers.by_cluster["east"].write_fact("orders", STABLE.run, "flow_seed", seed)
     moved = changed(STABLE, {"epoch": 5, "phase": Phase.SWITCHING, "run": "run-1"})
 

@@ -96,11 +96,7 @@ def test_a_process_that_lost_the_run_says_nothing_more() -> None:
         pytest.param(CLAIMED, [], None, id="no process took it since its claim"),
         pytest.param(TAKEN, [{}], 0, id="taken"),
         pytest.param(TAKEN, [{}, beat(90, step="drain", began_at=began(70))], 70, id="a long step"),
-        pytest.param(TAKEN, [beat(90)], 0, id="a beat of a former version"),
-        pytest.param(
-            TAKEN, [{"progress": {"step": "drain", "at": began(80)}}, {}], 80, id="a step of a former version"
-        ),
-        pytest.param(CLAIMED, [{"progress": {"step": "claim", "at": began(5)}}], 5, id="a claim of a former version"),
+        pytest.param(TAKEN, [beat(90)], 0, id="a beat that says nothing of a step"),
     ],
 )
 def test_a_run_made_progress_when_a_process_took_it_or_began_a_step(

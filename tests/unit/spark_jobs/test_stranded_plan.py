@@ -21,7 +21,7 @@ def left(**seed: Any) -> AbandonedGroup:
 
 
 def test_a_topic_that_was_made_again_begins_at_its_start() -> None:
-    seeded = left(topic_ids={PLACE.topic: "then"})
+    seeded = left(topic_ids=[{"topic": PLACE.topic, "topic_id": "then"}])
     assert newest_seed(seeded, {PLACE.topic: "then"}) == (4, {PLACE: (500, 480)})
     assert newest_seed(seeded, {PLACE.topic: "now"}) == (4, {})
 

@@ -103,7 +103,8 @@ def test_an_adopted_connector_that_is_gone_is_not_started_from_zero() -> None:
 
 def journaled(epoch: int, source: str, target: str, **more: Any) -> dict[str, Any]:
     rows = [["orders.payments", 0, 10 * epoch]]
-    return {"flow_seed": {"epoch": epoch, "source": source, "target": target, "source_positions": rows, **more}}
+    common = {"epoch": epoch, "source": source, "target": target, "target_positions": []}
+    return {"flow_seed": {**common, "source_positions": rows, **more}}
 
 
 def test_the_newest_seed_counts_whatever_its_direction() -> None:

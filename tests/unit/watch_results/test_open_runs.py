@@ -69,9 +69,3 @@ def test_a_dry_run_is_open_until_its_end_and_waits_for_nobody(tmp_path: Path) ->
     assert shown(tmp_path, NOON + 61 * MINUTE) == []
     runs.close("orders", "manual__3")
     assert runs.read(NOON) == ((), 0)
-
-
-def test_a_file_of_a_former_version_is_no_dry_run() -> None:
-    stored = asked().to_json()
-    del stored["dry_run"]
-    assert OpenRun.from_json(stored) == asked()

@@ -17,7 +17,6 @@ from typing import Any
 
 from kafka_dr.audit import AuditKind, ResultStore, ResultUnreadable
 from kafka_dr.audit.counted_ranges import MOST_RANGES, gathered
-from kafka_dr.audit.difference import REPEATED
 from kafka_dr.audit.finding import FindingKind
 from kafka_dr.audit.proof import report_path
 from kafka_dr.errors import NeedsPerson, Refused
@@ -151,7 +150,7 @@ def _read(folder: str, report: bytes, lines: bytes) -> AuditedCopy:
                 Displaced(partition, range_of(source), range_of(target)) for source, target in each["displaced"]
             )
     found = list(_findings(lines, copied))
-    repeated = _second_copies(said, found, copied)
+    repeated = _second_copies(said)
     counts: dict[str, Counter[str]] = {}
     for each in found:
         counts.setdefault(each["topic"], Counter())[each["kind"]] += int(each["count"])
@@ -173,28 +172,15 @@ def _read(folder: str, report: bytes, lines: bytes) -> AuditedCopy:
     )
 
 
-def _second_copies(
-    said: Mapping[str, Any], found: Sequence[Mapping[str, Any]], copied: Mapping[TopicPartition, SeedPoint]
-) -> dict[TopicPartition, list[CountedRange]]:
-    """Return where the target holds records a second time.
-
-    A report that a former version wrote does not have it. Of its findings only the first offset is known, so each may
-    reach to the end of what was read.
-    """
-    ranges: dict[TopicPartition, list[CountedRange]] = {}
-    former = set()
-    for topic in said["topics"]:
-        for each in topic["partitions"]:
-            partition = TopicPartition(str(topic["topic"]), int(each["partition"]))
-            ranges[partition] = [CountedRange(*map(int, row)) for row in each.get(SECOND_COPIES, ())]
-            former |= set() if SECOND_COPIES in each else {partition}
-    for each in found:
-        partition = TopicPartition(str(each["topic"]), int(each["partition"]))
-        if partition in former and each["kind"] in REPEATED:
-            ranges[partition].append(
-                CountedRange(int(each["target_offset"]), copied[partition].target, int(each["count"]))
-            )
-    return ranges
+def _second_copies(said: Mapping[str, Any]) -> dict[TopicPartition, list[CountedRange]]:
+    """Return where the target holds records a second time."""
+    return {
+        TopicPartition(str(topic["topic"]), int(each["partition"])): [
+            CountedRange(*map(int, row)) for row in each[SECOND_COPIES]
+        ]
+        for topic in said["topics"]
+        for each in topic["partitions"]
+    }
 
 
 #: Findings that are shown in words; the report has all of them.

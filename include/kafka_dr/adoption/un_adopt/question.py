@@ -45,7 +45,7 @@ def copied_by(decided: Mapping[str, Any], measured: Mapping[str, Any]) -> str:
     if decided["hand_back_to"] == "own_connector":
         return "This project's connector continues to copy, and nobody looks after it"
     said = f"{markdown(measured['existing'])} copies again, as {code(decided['former_principal'])}"
-    left = decided.get("uncopied_topics", ())
+    left = decided["uncopied_topics"]
     if not left:
         return said
     more = f" and {len(left) - _MOST_TOPICS} more" if len(left) > _MOST_TOPICS else ""

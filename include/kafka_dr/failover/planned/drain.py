@@ -21,7 +21,6 @@ from kafka_dr.group_offsets import left_to_do, other_topics, verification
 from kafka_dr.group_offsets.other_topics import Elsewhere
 from kafka_dr.named_rows import (
     by_name,
-    groups_from_json,
     groups_to_json,
     positions_from_json,
     positions_to_json,
@@ -266,9 +265,7 @@ def _wait_for_groups(run: Run, ends: Mapping[TopicPartition, int]) -> dict[str, 
 
 
 def _first_left(fact: Mapping[str, Any], ends: Mapping[TopicPartition, int]) -> dict[str, int]:
-    """Return how many records each group had left at the fence; former versions journaled the offsets instead."""
-    if "group_offsets" in fact:
-        return records_left(groups_from_json(fact["group_offsets"]), ends)
+    """Return how many records each group had left at the fence."""
     return by_name(fact["groups_left"], **GROUPS_LEFT)
 
 

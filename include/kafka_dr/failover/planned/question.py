@@ -50,12 +50,9 @@ def _waiting(measured: Mapping[str, Any], seen: Mapping[str, Any]) -> str:
 
 
 def _outage(measured: Mapping[str, Any]) -> str:
-    """Say how long writes stop, by earlier failovers of the group; a former version has a constant instead."""
+    """Say how long writes stop, by earlier failovers of the group."""
     predicted = measured.get("predicted_write_outage")
-    if isinstance(predicted, Mapping):
-        return markdown(predicted["sentence"])
-    seconds = measured.get("predicted_write_outage_seconds")
-    return "not known" if seconds is None else markdown(f"{seconds} s")
+    return markdown(predicted["sentence"]) if isinstance(predicted, Mapping) else "not known"
 
 
 def _more_details(measured: Mapping[str, Any]) -> tuple[str, ...]:

@@ -84,12 +84,11 @@ def classes(run: Run) -> dict[str, Kind]:
 def elsewhere(run: Run) -> ReadElsewhere | None:
     """Return what the groups read outside the protection group; ``None`` if unknown.
 
-    It comes from the same source as their offsets. Facts of a former version do not have it.
+    It comes from the same source as their offsets.
     """
     for facts in (run.history.get(run.request.run, {}), run.journal, taken_over(run)):
         if "drained" in facts:
-            rows = journaled(facts["drained"])
-            return None if rows is None else ReadElsewhere(rows)
+            return ReadElsewhere(journaled(facts["drained"]))
     seen = look(run)
     if seen is None or seen.elsewhere is None:
         return None

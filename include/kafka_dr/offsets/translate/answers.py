@@ -111,9 +111,9 @@ def translations_from_json(fact: Mapping[str, Any]) -> list[TranslatedOffset]:
             kind=row["class"],
             redelivered_at_most=row["redelivered_at_most"],
             reason=row["reason"],
-            skipped_at_most=row.get("skipped_at_most", 0),
-            proof=row.get("proof", "unknown"),
-            second_copies=row.get("second_copies", 0),
+            skipped_at_most=row["skipped_at_most"],
+            proof=row["proof"],
+            second_copies=row["second_copies"],
             metadata=row.get("metadata", ""),
             metadata_left_out=row.get("metadata_left_out", ""),
         )
