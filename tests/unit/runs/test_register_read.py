@@ -11,11 +11,14 @@ import pytest
 
 from kafka_dr.clock import SystemClock
 from kafka_dr.errors import NeedsPerson, TryAgain
+from kafka_dr.health.registers import RegisterAnswers
 from kafka_dr.register import Phase, RegisterState, arbiter
 from kafka_dr.register.port import RegisterUnusable
+from kafka_dr.register.state import UnknownSchema
 from kafka_dr.runs import silent_clusters
 from kafka_dr.runs.register_read import (
     OTHERS_SECONDS,
+    Answers,
     Waiting,
     decided,
     decided_without_source,
@@ -24,7 +27,7 @@ from kafka_dr.runs.register_read import (
 from kafka_dr.runs.silent_clusters import SilentClusters
 from support.register_states import a_state
 
-SILENT = TryAgain("no answer")
+SILENT, NEWER = TryAgain("no answer"), UnknownSchema("a record of schema 3")
 UNPLANNED = a_state(epoch=1000, phase=Phase.SWITCHING, run="run-1", verb="unplanned_failover")
 
 
@@ -69,6 +72,18 @@ def test_records_that_contradict_each_other_are_a_matter_for_people() -> None:
     other = a_state(active="west", standby="east")
     with pytest.raises(NeedsPerson, match="contradict each other"):
         decided_without_source("orders", {"east": a_state(), "west": other}, target="west")
+
+
+@pytest.mark.parametrize("newer", ["east", "west"])
+def test_a_register_with_a_record_of_a_newer_version_is_not_silent_and_ends_everything(newer: str) -> None:
+    answers: Answers = {"east": a_state(), "west": a_state(), newer: NEWER}
+    with pytest.raises(UnknownSchema):
+        decided("orders", answers)
+    for target in ("west", None):
+        with pytest.raises(UnknownSchema):
+            decided_without_source("orders", answers, target=target)
+    with pytest.raises(UnknownSchema):
+        _ = RegisterAnswers({"east": a_state()}, {}, {newer: NEWER}).newest
 
 
 @pytest.fixture
