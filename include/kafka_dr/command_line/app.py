@@ -26,6 +26,8 @@ from kafka_dr.errors import Refused
 from kafka_dr.evidence.sealed_run_check import check_sealed_run
 from kafka_dr.topology import Topology, TopologyError
 
+VERSION = "0.1.0"
+
 app = typer.Typer(
     help="Disaster recovery for Kafka without Airflow. No command reads Airflow's database.",
     no_args_is_help=True,
@@ -33,6 +35,16 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
+
+
+@app.callback(invoke_without_command=True)
+def main(
+    version: Annotated[bool, typer.Option("--version", help="say which version this is, and end")] = False,
+) -> None:
+    """Say the version, or do what the command says."""
+    if version:
+        typer.echo(VERSION)
+        raise typer.Exit
 
 
 app.command()(status)
