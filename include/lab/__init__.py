@@ -1,3 +1,3 @@
-"""Two real, secured Kafka datacenters with Connect and Airflow on one machine; ``lab.api`` is the door for programs."""
+"""Real, secured Kafka datacenters with Connect and Airflow on one machine; ``lab.api`` is the door for programs."""
 
 from __future__ import annotations

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from lab.clients import librdkafka
-from lab.clusters import CLUSTERS
 from lab.context import LabContext
 from lab.credentials import AIRFLOW_USERS, NOTES, write_private
 from lab.layout import LOOPBACK, PROJECT, Home
@@ -82,7 +81,7 @@ def connections(context: LabContext) -> dict[str, dict[str, Any]]:
         "login": "lab-1",
         "password": context.credentials.content_key,
     }
-    for cluster in CLUSTERS:
+    for cluster in context.clusters:
         for role, principal in ROLES.items():
             wanted[f"kafka_{cluster.name}_{role}"] = {
                 "conn_type": "kafka",

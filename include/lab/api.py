@@ -13,10 +13,10 @@ from pathlib import Path
 
 from kafka_dr.connections.sources import ConnectionSource
 from kafka_dr.parallel import ask_all
-from lab import airflow_home, class_archives, clients, credentials, jars, java, rights, spark
+from lab import airflow_home, class_archives, clients, credentials, jars, java, rights, spark, topology_file
 from lab.airflow_services import Airflow
 from lab.bootstrap import cache_folder, check_space
-from lab.clusters import CLUSTERS, Cluster, cluster_named
+from lab.clusters import Cluster, clusters_of
 from lab.context import LabContext
 from lab.errors import LabError
 from lab.jvm import Jvm
@@ -24,11 +24,12 @@ from lab.layout import (
     DEFAULT_HOME,
     LOOPBACK,
     MECHANISM,
-    PROJECT,
+    Flows,
     Home,
     Mechanism,
     Settings,
     chosen_settings,
+    shown,
 )
 from lab.ports import check_not_ephemeral, ephemeral_ports
 from lab.processes import Supervisor
@@ -55,6 +56,9 @@ class Lab:
     :param recording: whether its processes write archives of their classes when they end
     :param mechanism: how principals log in to a new lab
     :param spark_cluster: whether audits run on a Spark cluster of its own; a lab that was made with one keeps it
+    :param clusters: how many; by default as it was made, or two
+    :param flows: source and target of each flow; by default as it was made, or from the first cluster to each other
+        one, and back
     """
 
     #: How far the audits of its schedules step back from what somebody waits for, as ``nice`` counts.
@@ -71,11 +75,20 @@ class Lab:
         recording: bool = False,
         mechanism: Mechanism = MECHANISM,
         spark_cluster: bool = False,
+        clusters: int | None = None,
+        flows: Flows | None = None,
     ) -> None:
         self.home = Home((home or DEFAULT_HOME).expanduser().absolute())
         self.settings = chosen_settings(
-            self.home, port_base=port_base, brokers=brokers, mechanism=mechanism, spark_cluster=spark_cluster
+            self.home,
+            port_base=port_base,
+            brokers=brokers,
+            mechanism=mechanism,
+            spark_cluster=spark_cluster,
+            clusters=clusters,
+            flows=flows,
         )
+        self.clusters = clusters_of(self.settings)
         self.supervisor = Supervisor(self.home)
         self._dags = dags
         self._recording = recording
@@ -85,12 +98,36 @@ class Lab:
     def environ(self) -> dict[str, str]:
         """What the topology and the project's code read from the environment in this lab. No secrets."""
         values = {
-            "KAFKA_DR_TOPOLOGY": str(PROJECT / "include" / "topology.yaml"),
+            "KAFKA_DR_TOPOLOGY": str(topology_file.path(self.home, self.settings)),
             "KAFKA_DR_LAB_HOME": str(self.home.root),
         }
-        for cluster in CLUSTERS:
+        for cluster in self.clusters:
             values[f"KAFKA_DR_LAB_{cluster.name.upper()}"] = cluster.bootstrap(self.settings)
         return values
+
+    def cluster(self, name: str) -> Cluster:
+        """Return the cluster of this name.
+
+        :raises LabError: the lab has none.
+        """
+        for cluster in self.clusters:
+            if cluster.name == name:
+                return cluster
+        raise LabError(f"the lab has no cluster {name!r}: its clusters are {', '.join(self.settings.names)}")
+
+    def allowed_on(self, cluster: str) -> Iterator[rights.Allowed]:
+        """Yield every right that the lab gives on a cluster."""
+        return rights.allowed_on(self.cluster(cluster), self.settings.flows)
+
+    def target_of(self, source: str) -> str:
+        """Return where the first flow from a cluster leads.
+
+        :raises LabError: no flow begins there.
+        """
+        for begin, end in self.settings.flows:
+            if begin == source:
+                return end
+        raise LabError(f"no flow of the lab begins on {source}: its flows are {shown(self.settings.flows)}")
 
     def up(self, *, airflow: bool = True, connect: bool = True, report: Report = _silent) -> LabStatus:
         """Start what does not run; return when everything answers.
@@ -105,7 +142,7 @@ class Lab:
         with self._locked():
             check_space(self.home.root, NEEDED_BYTES)
             self._refuse_moved_ports()
-            check_not_ephemeral(self.settings.port_base, ephemeral=ephemeral_ports())
+            check_not_ephemeral(self.settings.ports, ephemeral=ephemeral_ports())
             cache = cache_folder(self._environ)
             java_home = java.java_home(self._environ)
             kafka = jars.obtain(jars.KAFKA, cache=cache, environ=self._environ, progress=_jars_progress(report))
@@ -116,6 +153,7 @@ class Lab:
                 recording=self._recording,
             )
             self.settings.write(self.home)
+            topology_file.write(self.home, self.settings)
             startup = Startup(
                 context=self._context(),
                 jvm=jvm,
@@ -163,7 +201,7 @@ class Lab:
             port_base=self.settings.port_base,
             brokers=self.settings.brokers,
             processes=tuple(processes),
-            clusters=tuple(self._cluster_status(cluster) for cluster in CLUSTERS),
+            clusters=tuple(self._cluster_status(cluster) for cluster in self.clusters),
             airflow=AirflowStatus(
                 url=f"http://{LOOPBACK}:{self.settings.ports.airflow}",
                 home=self.home.airflow,
@@ -177,7 +215,7 @@ class Lab:
 
     def client_settings(self, cluster: str, principal: str) -> dict[str, str]:
         """Settings of a principal in librdkafka's names, the password among them."""
-        return clients.librdkafka(self._context(), cluster_named(cluster), principal)
+        return clients.librdkafka(self._context(), self.cluster(cluster), principal)
 
     def connections(self) -> ConnectionSource:
         """Return the connections that Airflow has here, for programs without Airflow."""
@@ -234,8 +272,7 @@ class Lab:
         )
 
     def _context(self) -> LabContext:
-        names = tuple(cluster.name for cluster in CLUSTERS)
-        passwords = credentials.obtain(self.home, clusters=names, principals=rights.PRINCIPALS)
+        passwords = credentials.obtain(self.home, clusters=self.settings.names, principals=rights.PRINCIPALS)
         return LabContext(home=self.home, settings=self.settings, credentials=passwords)
 
     def _refuse_moved_ports(self) -> None:

@@ -18,7 +18,7 @@ from lab.api import Lab
 from lab.bench.command import configure as configure_bench
 from lab.demo.command import configure as configure_demo
 from lab.errors import LabError
-from lab.layout import DEFAULT_HOME, DEFAULT_PORT_BASE, Ports
+from lab.layout import DEFAULT_HOME, DEFAULT_PORT_BASE, NAMES, Ports
 from lab.spark_cluster import MASTER
 from lab.status import LabStatus
 
@@ -56,7 +56,7 @@ def _interrupt(_number: int, _frame: object) -> None:
 def _parser(of_pytest: Sequence[str]) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python3 include/lab",
-        description="Two secured Kafka datacenters with Connect and Airflow on this machine.",
+        description="Secured Kafka datacenters with Connect and Airflow on this machine: two, unless you ask for more.",
     )
     lab_options = argparse.ArgumentParser(add_help=False)
     lab_options.add_argument("--home", type=Path, default=DEFAULT_HOME, help="folder of all its state (default: .lab)")
@@ -64,12 +64,16 @@ def _parser(of_pytest: Sequence[str]) -> argparse.ArgumentParser:
         "--port-base",
         type=int,
         metavar="N",
-        help=f"first of its 300 ports on the loopback (default: {DEFAULT_PORT_BASE}, or as the lab was made)",
+        help=f"first of its ports on the loopback, 100 for each cluster and 100 more (default: {DEFAULT_PORT_BASE}, or "
+        "as the lab was made)",
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
     up = commands.add_parser("up", parents=[lab_options], help="start what does not run; ends when everything answers")
     up.add_argument("--brokers", type=int, metavar="N", help="brokers in each cluster (default: 1, or as it was made)")
+    up.add_argument(
+        "--clusters", type=int, metavar="N", help=f"datacenters, at most {len(NAMES)} (default: 2, or as it was made)"
+    )
     up.add_argument("--no-airflow", action="store_true", help="only brokers and Connect")
     up.add_argument(
         "--spark-cluster", action="store_true", help="audits run on a Spark cluster of a master and two workers"
@@ -115,6 +119,7 @@ def _lab(options: argparse.Namespace) -> Lab:
         options.home,
         port_base=options.port_base,
         brokers=getattr(options, "brokers", None),
+        clusters=getattr(options, "clusters", None),
         spark_cluster=getattr(options, "spark_cluster", False),
     )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lab.clusters import CLUSTERS, Cluster
+from lab.clusters import Cluster
 from lab.context import LabContext
 from lab.credentials import ADMIN, BROKER, write_private
 from lab.layout import Mechanism
@@ -57,7 +57,7 @@ def jaas(context: LabContext, cluster: Cluster, principal: str) -> str:
 
 def write_files(context: LabContext) -> None:
     """Write the settings of every principal on every cluster: for librdkafka, and for Java clients."""
-    for cluster in CLUSTERS:
+    for cluster in context.clusters:
         for principal in (ADMIN, *PRINCIPALS):
             values = librdkafka(context, cluster, principal)
             write_private(context.home.client(cluster.name, principal), _properties(values))

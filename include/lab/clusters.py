@@ -1,11 +1,10 @@
-"""The two datacenters of the lab: their names, cluster ids, brokers and topics."""
+"""The datacenters of the lab: their names, cluster ids, brokers and topics."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from lab.errors import LabError
-from lab.layout import Ports, Settings
+from lab.layout import NAMES, Ports, Settings
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,11 +40,6 @@ class Cluster:
     def connect_name(self) -> str:
         """Name of the Connect worker's process."""
         return f"{self.name}-connect"
-
-    @property
-    def other(self) -> Cluster:
-        """The other datacenter."""
-        return next(cluster for cluster in CLUSTERS if cluster.name != self.name)
 
     def nodes(self, settings: Settings) -> tuple[Node, ...]:
         """The brokers of this cluster."""
@@ -87,15 +81,19 @@ class Cluster:
 
 @dataclass(frozen=True, slots=True)
 class AppTopic:
-    """A topic that ``up`` creates on both clusters, with the same settings."""
+    """A topic that ``up`` creates on every cluster, with the same settings."""
 
     name: str
     partitions: int
 
 
-EAST = Cluster(name="east", number=0, cluster_id="c4bSLbgDQUupnRKGhGWJpg")
-WEST = Cluster(name="west", number=1, cluster_id="r0hWq2sFTK6KX5nYzOYxUw")
-CLUSTERS = (EAST, WEST)
+_IDS = (
+    *("c4bSLbgDQUupnRKGhGWJpg", "r0hWq2sFTK6KX5nYzOYxUw"),
+    *("pe2f9JvDTzqcWALC0i3snQ", "o54rzTQzSaarzXwrvVNCXg", "BZogMWGfR4SAx0gUAFdJKg"),
+)
+#: Every cluster that a lab can have.
+_KNOWN = tuple(Cluster(name, number, _IDS[number]) for number, name in enumerate(NAMES))
+EAST, WEST, *_ = _KNOWN
 
 PROTECTION_GROUP = "orders"
 TOPICS = (
@@ -105,12 +103,6 @@ TOPICS = (
 )
 
 
-def cluster_named(name: str) -> Cluster:
-    """The cluster of this name.
-
-    :raises LabError: there is none.
-    """
-    for cluster in CLUSTERS:
-        if cluster.name == name:
-            return cluster
-    raise LabError(f"there is no cluster {name!r} in the lab; its clusters are east and west")
+def clusters_of(settings: Settings) -> tuple[Cluster, ...]:
+    """Return the clusters of a lab."""
+    return _KNOWN[: settings.clusters]

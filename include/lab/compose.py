@@ -15,7 +15,6 @@ from pathlib import Path
 
 from lab import airflow_home, brokers, clients, connect, credentials, java, provisioning, rights, spark
 from lab.airflow_readiness import ReadinessApi
-from lab.clusters import CLUSTERS
 from lab.context import LabContext
 from lab.credentials import write_private
 from lab.errors import NotReady
@@ -27,8 +26,7 @@ SECONDS = 120.0
 
 def context(home: Home) -> LabContext:
     """The world of the containers, its passwords made if it has none yet."""
-    names = tuple(cluster.name for cluster in CLUSTERS)
-    passwords = credentials.obtain(home, clusters=names, principals=rights.PRINCIPALS)
+    passwords = credentials.obtain(home, clusters=SETTINGS.names, principals=rights.PRINCIPALS)
     return LabContext(home=home, settings=SETTINGS, credentials=passwords)
 
 
@@ -37,7 +35,7 @@ def write_files(home: Home) -> None:
     here = context(home)
     clients.write_files(here)
     airflow_home.write(here)
-    for cluster in CLUSTERS:
+    for cluster in here.clusters:
         for node in cluster.nodes(SETTINGS):
             folder = home.broker(node.name)
             text = brokers.server_properties(here, cluster, node, data=folder / "data")
@@ -59,7 +57,7 @@ def provision(home: Home, *, clock: Callable[[], float] = time.monotonic) -> Non
     """
     here = context(home)
     deadline = clock() + SECONDS
-    for cluster in CLUSTERS:
+    for cluster in here.clusters:
         while not provisioning.brokers_answer(here, cluster):
             if clock() > deadline:
                 raise NotReady(f"{cluster.name} did not answer within {SECONDS:.0f} s: see the log of its broker")

@@ -6,7 +6,7 @@ import urllib.error
 import urllib.request
 
 from lab.clients import SECURITY_PROTOCOL, jaas
-from lab.clusters import CLUSTERS, Cluster
+from lab.clusters import Cluster
 from lab.context import LabContext
 from lab.credentials import write_private
 from lab.jvm import Jvm
@@ -68,7 +68,7 @@ def worker_properties(context: LabContext, cluster: Cluster) -> str:
 def secret_properties(context: LabContext) -> str:
     """What connectors refer to: ``<cluster>.sasl.jaas.config`` for the replicator on each cluster."""
     lines = []
-    for cluster in CLUSTERS:
+    for cluster in context.clusters:
         login = jaas(context, cluster, REPLICATOR)
         lines.append(f"{cluster.name}.sasl.jaas.config={login}\n")
     return "".join(lines)

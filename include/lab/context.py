@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from lab.clusters import Cluster, clusters_of
 from lab.credentials import Credentials
 from lab.layout import Home, Settings
 
@@ -15,3 +16,8 @@ class LabContext:
     home: Home
     settings: Settings
     credentials: Credentials
+
+    @property
+    def clusters(self) -> tuple[Cluster, ...]:
+        """The clusters of the lab."""
+        return clusters_of(self.settings)

@@ -18,7 +18,7 @@ from lab import class_archives
 from lab.api import Lab
 from lab.bootstrap import cache_folder
 from lab.errors import LabError
-from lab.layout import PROJECT
+from lab.layout import PROJECT, Ports
 from lab.leftovers import NOTE, RUN, end_leftovers, new_run, noted_folder, uninterrupted
 from lab.ports import first_free_base
 from lab.spark import compiled_in
@@ -34,6 +34,7 @@ DEADLINE_SECONDS = 4800.0
 ENDING_SECONDS = 60.0
 #: Not the default ports: somebody may use a lab meanwhile.
 _PORT_BASES = tuple(range(28000, 20000, -1000))
+_PORTS = Ports(_PORT_BASES[0]).span
 
 
 def checks(project: Path) -> dict[str, tuple[str, ...]]:
@@ -84,7 +85,7 @@ def _make_class_archives(environ: Mapping[str, str], console: Console) -> None:
     """Let the many labs of a whole run start with less work; without the archives they start as well."""
 
     def run_lab(folder: Path) -> None:
-        lab = Lab(folder, port_base=first_free_base(_PORT_BASES), environ=environ, recording=True)
+        lab = Lab(folder, port_base=first_free_base(_PORT_BASES, _PORTS), environ=environ, recording=True)
         try:
             lab.up(airflow=False)
         finally:

@@ -19,11 +19,14 @@ DEFAULT_HOME = PROJECT / ".lab"
 DEFAULT_PORT_BASE = 19000
 _MADE = (
     *("airflow", "clients", "connect", "evidence", "java-for-spark", "kafka", "logs", "route", "run", "spark"),
-    *("spark-cluster", "traffic", "mirrormaker", "observed", "credentials.json", "lab.json", "lock"),
+    *("spark-cluster", "traffic", "mirrormaker", "observed", "credentials.json", "lab.json", "lock", "topology.yaml"),
 )
-SPAN = 300  # ports that a lab may use from its base on
 LOOPBACK = "127.0.0.1"
 MOST_BROKERS = 5
+#: The clusters that a lab can have; one of two has the first two.
+NAMES = ("east", "west", "north", "south", "central")
+#: Source and target of each flow of a lab, by the names of their clusters.
+Flows = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,18 +136,27 @@ class Home:
 
 @dataclass(frozen=True, slots=True)
 class Ports:
-    """The ports of a lab, counted from its base."""
+    """The ports of a lab: a hundred for each cluster. The third hundred is for Airflow and Spark."""
 
     base: int
+    clusters: int = 2
 
     def __post_init__(self) -> None:
         """Refuse a base that leaves no room for all ports."""
-        if not 1024 <= self.base <= 65535 - SPAN:
-            raise LabError(f"--port-base is {self.base}, and must be between 1024 and {65535 - SPAN}")
+        if not 1024 <= self.base <= 65535 - self.span:
+            raise LabError(f"--port-base is {self.base}, and must be between 1024 and {65535 - self.span}")
+
+    @property
+    def span(self) -> int:
+        """How many ports a lab may use from its base on."""
+        return 100 * (self.clusters + 1)
+
+    def _of_cluster(self, number: int) -> int:
+        return self.base + 100 * (number if number < 2 else number + 1)
 
     def client(self, cluster_number: int, node: int) -> int:
         """SASL listener for applications."""
-        return self.base + 100 * cluster_number + 10 * node
+        return self._of_cluster(cluster_number) + 10 * node
 
     def internal(self, cluster_number: int, node: int) -> int:
         """Listener for brokers among themselves."""
@@ -156,7 +168,7 @@ class Ports:
 
     def connect(self, cluster_number: int) -> int:
         """REST of the cluster's Connect worker."""
-        return self.base + 100 * cluster_number + 80
+        return self._of_cluster(cluster_number) + 80
 
     @property
     def airflow(self) -> int:
@@ -185,6 +197,8 @@ class Settings:
     :param docker: whether each process has a host of its own, with its name, instead of all sharing the loopback.
     :param mechanism: how principals log in
     :param spark_cluster: whether audits run on a Spark cluster of the lab, and not in the driver's own process
+    :param clusters: how many
+    :param chosen_flows: which clusters are replicated to which; ``None`` for the usual :attr:`flows`
     """
 
     port_base: int
@@ -192,11 +206,38 @@ class Settings:
     docker: bool = False
     mechanism: Mechanism = MECHANISM
     spark_cluster: bool = False
+    clusters: int = 2
+    chosen_flows: Flows | None = None
 
     def __post_init__(self) -> None:
-        """Refuse a number of brokers that has no ports."""
-        if not 1 <= self.brokers <= MOST_BROKERS:
-            raise LabError(f"--brokers is {self.brokers}, and must be between 1 and {MOST_BROKERS}")
+        """Refuse a number of brokers or clusters that has no ports, and a flow between clusters that are not there."""
+        for option, number, least, most in (
+            ("--brokers", self.brokers, 1, MOST_BROKERS),
+            ("--clusters", self.clusters, 2, len(NAMES)),
+        ):
+            if not least <= number <= most:
+                raise LabError(f"{option} is {number}, and must be between {least} and {most}")
+        for ends in self.flows:
+            if len({*self.names}.intersection(ends)) != 2:
+                raise LabError(f"a flow from {' to '.join(ends)} needs two clusters of {', '.join(self.names)}")
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the clusters."""
+        return NAMES[: self.clusters]
+
+    @property
+    def flows(self) -> Flows:
+        """Which clusters are replicated to which; unless chosen, the first one to each other one, and back."""
+        if self.chosen_flows is not None:
+            return self.chosen_flows
+        first, *others = self.names
+        return tuple(flow for other in others for flow in ((first, other), (other, first)))
+
+    @property
+    def connect(self) -> frozenset[str]:
+        """The names of the clusters that have a Connect worker: those that a flow ends on."""
+        return frozenset(target for _, target in self.flows)
 
     def host(self, process: str) -> str:
         """The host name under which a process is reached."""
@@ -210,7 +251,7 @@ class Settings:
     @property
     def ports(self) -> Ports:
         """The ports of this lab."""
-        return Ports(self.port_base)
+        return Ports(self.port_base, self.clusters)
 
     @classmethod
     def read(cls, home: Home) -> Settings | None:
@@ -222,6 +263,10 @@ class Settings:
                 brokers=int(stored["brokers"]),
                 mechanism="PLAIN" if stored.get("mechanism") == "PLAIN" else MECHANISM,
                 spark_cluster=bool(stored.get("spark_cluster", False)),
+                clusters=int(stored.get("clusters", 2)),
+                chosen_flows=None
+                if (flows := stored.get("flows")) is None
+                else tuple((source, target) for source, target in flows),
             )
         except FileNotFoundError:
             return None
@@ -236,8 +281,15 @@ class Settings:
             "brokers": self.brokers,
             "mechanism": self.mechanism,
             "spark_cluster": self.spark_cluster,
+            "clusters": self.clusters,
+            "flows": self.chosen_flows,
         }
         home.settings.write_text(json.dumps(kept) + "\n")
+
+
+def shown(flows: Flows) -> str:
+    """Return flows as a person reads them."""
+    return ", ".join(f"{source} → {target}" for source, target in flows)
 
 
 def chosen_settings(
@@ -247,24 +299,33 @@ def chosen_settings(
     brokers: int | None,
     mechanism: Mechanism = MECHANISM,
     spark_cluster: bool = False,
+    clusters: int | None = None,
+    flows: Flows | None = None,
 ) -> Settings:
     """Join what the command asks for with what the lab was made with.
 
     :param mechanism: for a new lab; one that was made keeps its own
     :param spark_cluster: whether it gets a Spark cluster; one that has it keeps it
-    :raises LabError: the lab was made with another number of brokers.
+    :raises LabError: the lab was made with other brokers, clusters or flows.
     """
     stored = Settings.read(home)
     if stored is None:
         return Settings(
             port_base=port_base or DEFAULT_PORT_BASE,
-            brokers=brokers or 1,
+            brokers=1 if brokers is None else brokers,
             mechanism=mechanism,
             spark_cluster=spark_cluster,
+            clusters=2 if clusters is None else clusters,
+            chosen_flows=flows,
         )
-    if brokers is not None and brokers != stored.brokers:
-        raise LabError(
-            f"the lab in {home.root} was made with {stored.brokers} broker(s) a cluster, not {brokers}: "
-            "run `down --delete` first, or choose another --home"
-        )
+    for what, asked, made in (
+        ("{} broker(s) a cluster", brokers, stored.brokers),
+        ("{} clusters", clusters, stored.clusters),
+        ("the flows {}", flows and shown(flows), shown(stored.flows)),
+    ):
+        if asked is not None and asked != made:
+            raise LabError(
+                f"the lab in {home.root} was made with {what.format(made)}, not {asked}: "
+                "run `down --delete` first, or choose another --home"
+            )
     return replace(stored, port_base=port_base or stored.port_base, spark_cluster=spark_cluster or stored.spark_cluster)

@@ -10,26 +10,26 @@ from pathlib import Path
 import psutil
 
 from lab.errors import LabError
-from lab.layout import LOOPBACK, SPAN
+from lab.layout import LOOPBACK, Ports
 
 #: Where Linux says from which ports it takes one for an outgoing connection, both ends included (``ip(7)``).
 _EPHEMERAL = Path("/proc/sys/net/ipv4/ip_local_port_range")
 
 
-def check_not_ephemeral(base: int, *, ephemeral: tuple[int, int] | None) -> None:
+def check_not_ephemeral(ports: Ports, *, ephemeral: tuple[int, int] | None) -> None:
     """Refuse ports that the kernel gives to outgoing connections: a broker that restarts there can find its port taken.
 
-    :param base: the first port of the lab
+    :param ports: of the lab
     :param ephemeral: the first and the last of the kernel's own ports; ``None`` where it does not say
     :raises LabError: the ranges overlap; the message names a base that is free of it
     """
     if ephemeral is None:
         return
     first, last = ephemeral
-    if base <= last and base + SPAN > first:
+    if ports.base <= last and ports.base + ports.span > first:
         raise LabError(
-            f"--port-base is {base}, and the kernel gives the ports {first} to {last} to outgoing connections, so a "
-            f"process that restarts there can find its port taken: choose a base of at most {first - SPAN}"
+            f"--port-base is {ports.base}, and the kernel gives the ports {first} to {last} to outgoing connections, "
+            f"so a process that restarts there can find its port taken: choose a base of at most {first - ports.span}"
         )
 
 
@@ -56,7 +56,7 @@ def check_free(ports: Iterable[tuple[int, str]]) -> None:
             )
 
 
-def first_free_base(bases: Iterable[int], span: int = SPAN) -> int:
+def first_free_base(bases: Iterable[int], span: int) -> int:
     """Return the first of several bases where nobody listens on any port of a lab.
 
     :param bases: first ports of ranges, the preferred one first

@@ -61,7 +61,7 @@ def provision(context: LabContext, cluster: Cluster) -> None:
     """
     _create_users(context, cluster, (ADMIN, *PRINCIPALS))
     with AdminClient(_quiet(librdkafka(context, cluster, ADMIN))) as admin:
-        bindings = [_binding(allowed) for allowed in allowed_on(cluster)]
+        bindings = [_binding(allowed) for allowed in allowed_on(cluster, context.settings.flows)]
         topics = [
             NewTopic(topic.name, num_partitions=topic.partitions, replication_factor=min(context.settings.brokers, 3))
             for topic in TOPICS
@@ -83,7 +83,7 @@ def admit(context: LabContext, cluster: Cluster, rights: Sequence[Right]) -> Non
     """
     _create_users(context, cluster, sorted({right.principal for right in rights}))
     with AdminClient(_quiet(librdkafka(context, cluster, ADMIN))) as admin:
-        bindings = [_binding(allowed) for allowed in allowed_on(cluster, rights)]
+        bindings = [_binding(allowed) for allowed in allowed_on(cluster, context.settings.flows, rights)]
         _await(admin.create_acls(bindings, request_timeout=SECONDS).values(), cluster, "the rights")
 
 

@@ -1,7 +1,8 @@
 """Who may do what on the lab's clusters: one table, applied by the lab and shown in `include/guide/rights.md`.
 
-Patterns may contain ``{here}`` (the cluster that the right is given on), ``{other}`` (the other one). Application
-principals have the same rights on both clusters: what keeps them from writing to the standby is the fence, a DENY.
+Patterns may contain ``{here}`` (the cluster that the right is given on), ``{source}`` (each one that a flow to it
+begins on). Application principals have the same rights on every cluster: what keeps them from writing to a standby is
+the fence, a DENY.
 """
 
 from __future__ import annotations
@@ -9,8 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import product
 
 from lab.clusters import Cluster
+from lab.layout import Flows
 
 
 class Resource(StrEnum):
@@ -110,7 +113,7 @@ RIGHTS: tuple[Right, ...] = (
     Right(REPLICATOR, _T, "orders.*", (READ, DESCRIBE, DESCRIBE_CONFIGS), "read what it copies"),
     Right(REPLICATOR, _T, "orders.*", (WRITE, CREATE, ALTER), "write the copy; add partitions to it"),
     Right(REPLICATOR, _T, "mm2-offset-syncs*", (ALL,), "record which source offset became which"),
-    Right(REPLICATOR, _T, "{other}.*", (ALL,), "checkpoints of the flow from the other cluster"),
+    Right(REPLICATOR, _T, "{source}.*", (ALL,), "checkpoints of the flow from that cluster"),
     Right(REPLICATOR, _T, "connect-{here}-*", (ALL,), "the three storage topics of the Connect worker"),
     Right(REPLICATOR, _G, "*", (DESCRIBE,), "read the offsets that checkpoints are made from"),
     Right(REPLICATOR, _G, "connect-{here}*", (ALL,), "the Connect worker's own group"),
@@ -141,15 +144,15 @@ RIGHTS: tuple[Right, ...] = (
 )
 
 
-def allowed_on(cluster: Cluster, rights: Iterable[Right] = RIGHTS) -> Iterator[Allowed]:
+def allowed_on(cluster: Cluster, flows: Flows, rights: Iterable[Right] = RIGHTS) -> Iterator[Allowed]:
     """Every ALLOW binding of the table on one cluster.
 
+    :param flows: the lab's
     :param rights: another table
     """
     for right in rights:
-        name = right.pattern.format(here=cluster.name, other=cluster.other.name)
-        prefixed = name.endswith("*") and name != "*"
-        for operation in right.operations:
+        for name, operation in product(_names(right.pattern, cluster, flows), right.operations):
+            prefixed = name.endswith("*") and name != "*"
             yield Allowed(
                 principal=right.principal,
                 resource=right.resource,
@@ -159,11 +162,17 @@ def allowed_on(cluster: Cluster, rights: Iterable[Right] = RIGHTS) -> Iterator[A
             )
 
 
+def _names(pattern: str, cluster: Cluster, flows: Flows) -> list[str]:
+    if "{source}" in pattern:
+        return [pattern.format(source=source) for source, target in flows if target == cluster.name]
+    return [pattern.format(here=cluster.name)]
+
+
 def as_markdown() -> str:
     """The table as `include/guide/rights.md` shows it."""
     lines = ["| principal | on | may | why |", "| --- | --- | --- | --- |"]
     for right in RIGHTS:
-        pattern = right.pattern.replace("{here}", "<here>").replace("{other}", "<other>")
+        pattern = right.pattern.replace("{here}", "<here>").replace("{source}", "<source>")
         where = "the cluster" if right.resource is Resource.CLUSTER else f"{right.resource} `{pattern}`"
         lines.append(f"| `{right.principal}` | {where} | {', '.join(right.operations)} | {right.reason} |")
     return "\n".join(lines) + "\n"

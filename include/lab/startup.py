@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from lab import brokers, clients, connect, provisioning
-from lab.clusters import CLUSTERS, Cluster
+from lab.clusters import Cluster
 from lab.context import LabContext
 from lab.errors import NotReady
 from lab.jvm import Jvm
@@ -71,8 +71,8 @@ class Startup:
             raise
 
     def _run_all(self, others: Sequence[Part]) -> None:
-        with ThreadPoolExecutor(len(CLUSTERS) + len(others)) as pool:
-            parts = [pool.submit(self._datacenter, cluster) for cluster in CLUSTERS]
+        with ThreadPoolExecutor(len(self.context.clusters) + len(others)) as pool:
+            parts = [pool.submit(self._datacenter, cluster) for cluster in self.context.clusters]
             parts += [pool.submit(part.start, self) for part in others]
             try:
                 for part in as_completed(parts):
@@ -82,12 +82,12 @@ class Startup:
                 raise
 
     def _check_ports(self, needed: list[tuple[int, str]]) -> None:
-        for cluster in CLUSTERS:
+        for cluster in self.context.clusters:
             for node in cluster.nodes(self.context.settings):
                 votes = node in cluster.voters(self.context.settings)
                 ports = (node.client_port, node.internal_port, *((node.controller_port,) if votes else ()))
                 needed += [(port, node.name) for port in ports]
-            if self.connect:
+            if self._has_connect(cluster):
                 needed.append((cluster.connect_port(self.context.settings.ports), cluster.connect_name))
         check_free((port, name) for port, name in needed if self.supervisor.find(name) is None)
 
@@ -133,8 +133,12 @@ class Startup:
         )
         provisioning.provision(self.context, cluster)
         self.report(f"{cluster.name}: {len(nodes)} broker(s), users, rights, topics", self.seconds())
-        if self.connect:
+        if self._has_connect(cluster):
             self._start_connect(cluster)
+
+    def _has_connect(self, cluster: Cluster) -> bool:
+        """Whether a Connect worker of a cluster belongs to this lab."""
+        return self.connect and cluster.name in self.context.settings.connect
 
     def _start_connect(self, cluster: Cluster) -> None:
         self.start(connect.prepare(self.context, cluster, jvm=self.jvm))

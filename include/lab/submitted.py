@@ -14,7 +14,6 @@ import psutil
 
 from lab import credentials
 from lab.api import Lab
-from lab.clusters import CLUSTERS
 from lab.errors import LabError
 from lab.layout import PROJECT
 from lab.rights import AUDIT
@@ -32,7 +31,7 @@ def spark_submit() -> Path:
 
 def audit_environ(lab: Lab) -> dict[str, str]:
     """Return the environment in which an audit of the lab runs. It names a private file of connections."""
-    entries = {f"kafka_{cluster.name}_audit": lab.client_settings(cluster.name, AUDIT) for cluster in CLUSTERS}
+    entries = {f"kafka_{cluster.name}_audit": lab.client_settings(cluster.name, AUDIT) for cluster in lab.clusters}
     path = lab.home.root / "spark" / "connections.json"
     credentials.write_private(path, json.dumps(entries))
     return os.environ | lab.spark_environ() | {"KAFKA_DR_SECRETS_FILE": str(path)}

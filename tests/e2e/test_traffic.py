@@ -25,7 +25,7 @@ from e2e.conftest import port_base
 
 from kafka_dr.clusters import ClientSettings, GroupNotEmpty, KafkaCluster
 from lab.api import Lab
-from lab.clusters import CLUSTERS, EAST, TOPICS, WEST
+from lab.clusters import EAST, TOPICS, WEST
 from lab.invariants.check import check_invariants
 from lab.invariants.model import ActivePeriod, FormerLogs, InvariantReport
 from lab.invariants.observe import observe
@@ -70,7 +70,7 @@ class Scene:
         self.traffic = Traffic(lab, logs, rates=Rates(payments_per_second=100.0))
 
     def route(self, cluster: str) -> None:
-        servers = next(each for each in CLUSTERS if each.name == cluster).bootstrap(self.lab.settings)
+        servers = self.lab.cluster(cluster).bootstrap(self.lab.settings)
         self.lab.home.route.parent.mkdir(parents=True, exist_ok=True)
         self.lab.home.route.write_text(json.dumps({"active": cluster, "bootstrap_servers": servers}))
 
@@ -103,9 +103,9 @@ class Scene:
 
     def verdict(self) -> InvariantReport:
         self.traffic.stop(drain_seconds=1.0)
-        settings = {each.name: self.lab.client_settings(each.name, "admin") for each in CLUSTERS}
+        settings = {each.name: self.lab.client_settings(each.name, "admin") for each in self.lab.clusters}
         # What was committed before this test was about logs that are no more.
-        former = [FormerLogs(each.name, self.began, {}) for each in CLUSTERS]
+        former = [FormerLogs(each.name, self.began, {}) for each in self.lab.clusters]
         seen = observe(self.traffic.logs, settings, earlier=former)
         return check_invariants(seen, [ActivePeriod(EAST.name, self.began)])
 
@@ -124,7 +124,7 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
 @pytest.fixture
 def scene(running: Lab, tmp_path: Path) -> Iterator[Scene]:
     """Applications that write to topics without a record, as groups without an offset."""
-    for cluster in CLUSTERS:
+    for cluster in (EAST, WEST):
         settings = dict(running.client_settings(cluster.name, "admin"))
         with KafkaCluster(cluster.name, ClientSettings.from_librdkafka(settings)) as reached:
             with_new_topics(AdminClient(settings), reached)

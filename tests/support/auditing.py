@@ -9,7 +9,6 @@ from pathlib import Path
 import yaml
 
 from lab import rights
-from lab.clusters import CLUSTERS
 from support.kept_list import CONTENT_KEYS
 from support.protection import Protection
 
@@ -18,7 +17,7 @@ def job_environ(protection: Protection) -> dict[str, str]:
     """Write the file of connections that the audits need, and return what names it."""
     path = protection.folder / "connections.json"
     entries: dict[str, dict[str, str]] = {}
-    for cluster in CLUSTERS:
+    for cluster in protection.lab.clusters:
         entries[f"kafka_{cluster.name}_audit"] = protection.lab.client_settings(cluster.name, rights.AUDIT)
     if (encryption := protection.topology.evidence.encryption_connection) is not None:
         entries[encryption] = {"key_id": CONTENT_KEYS.current, "key": CONTENT_KEYS.keys[CONTENT_KEYS.current].hex()}

@@ -16,7 +16,6 @@ from typing import Any
 import yaml
 
 from lab import rights
-from lab.clusters import CLUSTERS
 from lab.credentials import SIGNING_KEY, passwords_of
 from support.protection import Protection
 
@@ -95,7 +94,7 @@ class CommandLine:
     def connections(self) -> Path:
         """Write the connections as Airflow exports them."""
         lab, stored = self.protection.lab, {}
-        for cluster in CLUSTERS:
+        for cluster in lab.clusters:
             for role, principal in _ROLES.items():
                 extra = lab.client_settings(cluster.name, principal)
                 stored[f"kafka_{cluster.name}_{role}"] = {"conn_type": "kafka", "extra": extra}

@@ -14,7 +14,6 @@ from confluent_kafka import TopicPartition as ClientPartition
 
 from kafka_dr.clusters import Acl, TopicPartition
 from kafka_dr.register import RegisterState
-from lab.clusters import CLUSTERS, cluster_named
 from support.protection import Protection
 
 #: A record as an application sees it, without its offset.
@@ -68,7 +67,7 @@ def committed(protection: Protection, cluster: str) -> dict[str, dict[TopicParti
 def connectors(protection: Protection) -> dict[str, str]:
     """Return the state of each of the group's connectors, tasks included, as Connect shows it."""
     found = {}
-    for cluster in CLUSTERS:
+    for cluster in protection.lab.clusters:
         url = cluster.connect_url(protection.lab.settings)
         with urllib.request.urlopen(f"{url}/connectors?expand=status", timeout=20) as answer:  # noqa: S310 - the lab's own
             for name, described in json.load(answer).items():
@@ -151,4 +150,4 @@ def next_values(
 
 def broker_of(cluster: str) -> str:
     """Return the name of the lab's process that is this cluster."""
-    return f"{cluster_named(cluster).name}-broker-1"
+    return f"{cluster}-broker-1"

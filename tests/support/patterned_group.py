@@ -8,7 +8,6 @@ from dataclasses import replace
 from kafka_dr.clusters import Acl, AclPermission, ResourceType, TopicPartition
 from kafka_dr.clusters.writing import NewRecord
 from lab import rights
-from lab.clusters import CLUSTERS
 from support.protection import Protection
 from support.switched_group import SwitchedGroup
 
@@ -28,7 +27,7 @@ class PatternedGroup(SwitchedGroup):
         """Declare a group with a pattern, and give the principals their rights on what it may match."""
         made = cls(protection)
         protection.changes["topic_patterns"] = (rf"{protection.name}x\.(eu|us)\.[a-z]+",)
-        for cluster in (each.name for each in CLUSTERS):
+        for cluster in protection.lab.settings.names:
             of_topics = [acl for acl in protection._acls(cluster) if acl.resource is ResourceType.TOPIC]
             with protection.cluster(cluster, "admin") as admin:
                 admin.acls.add([replace(acl, name=made.begin) for acl in of_topics])

@@ -40,7 +40,6 @@ from kafka_dr.runs.request import RunRequest, StepName
 from kafka_dr.topology import AccessRulesSpec, ProtectionGroup, RetentionSpec, Topology, load
 from lab import rights
 from lab.api import Lab
-from lab.clusters import CLUSTERS, cluster_named
 
 #: The principal of the lab for each role.
 _APPLICATION_PATTERNS = {"orders.*": "{name}.*", "orders-*": "{name}-*", "billing-*": "{name}-*"}
@@ -158,9 +157,9 @@ class Protection:
         return KafkaCluster(name, ClientSettings.from_librdkafka(self.lab.client_settings(name, principal)))
 
     def create(self) -> None:
-        """Give the principals their rights on this group's names, and create its topics on both clusters."""
-        with ThreadPoolExecutor(2) as pool:
-            list(pool.map(self._create_on, [cluster.name for cluster in CLUSTERS]))
+        """Give the principals their rights on this group's names, and create its topics on every cluster."""
+        with ThreadPoolExecutor(len(self.lab.clusters)) as pool:
+            list(pool.map(self._create_on, self.lab.settings.names))
 
     def adopt(self, *, run: str = "adoption") -> StepRecord:
         """Adopt the group and start its flow from the beginning."""
@@ -169,9 +168,9 @@ class Protection:
             self.start_flow(clients)
             return record
 
-    def start_flow(self, clients: Clients) -> None:
-        """Start the flow as ``dr_flows`` would after an adoption."""
-        replicator = clients.replicator(self.flow)
+    def start_flow(self, clients: Clients, flow: Flow | None = None) -> None:
+        """Start the flow, or another one, as ``dr_flows`` would after an adoption."""
+        replicator = clients.replicator(flow or self.flow)
         replicator.ensure(stopped=True)
         replicator.wait_stopped(30)
         replicator.seed({}, epoch=1)
@@ -180,7 +179,7 @@ class Protection:
 
     def delete_flows(self) -> None:
         """Delete the connectors of this group, so that they do not run during the tests that follow."""
-        for cluster in CLUSTERS:
+        for cluster in self.lab.clusters:
             endpoint = HttpEndpoint(cluster.connect_url(self.lab.settings))
             with ConnectClient(endpoint, clock=SystemClock()) as connect:
                 for name in connect.connectors():
@@ -338,7 +337,7 @@ class Protection:
 
     def _acls(self, cluster: str) -> Iterable[Acl]:
         """Return the lab's table of rights, with this group's names in place of the lab's own."""
-        for allowed in rights.allowed_on(cluster_named(cluster)):
+        for allowed in self.lab.allowed_on(cluster):
             pattern = _APPLICATION_PATTERNS.get(allowed.name + ("*" if allowed.prefixed else ""))
             if pattern:
                 yield Acl(

@@ -22,7 +22,7 @@ from lab import credentials, jars, java
 from lab.api import Lab
 from lab.bench import audit_cores, logs, quiet_audits
 from lab.bootstrap import cache_folder
-from lab.clusters import CLUSTERS
+from lab.clusters import EAST, WEST
 from lab.errors import LabError
 from lab.jvm import Jvm
 from lab.submitted import audit_argv, audit_environ, done, spark_submit
@@ -128,7 +128,7 @@ class _AuditBench:
         }
 
     def _write_logs(self) -> None:
-        names = [cluster.name for cluster in CLUSTERS]
+        names = [EAST.name, WEST.name]
         logs.write({name: self._lab.client_settings(name, credentials.ADMIN) for name in names}, self._shapes)
 
     def _consume(self) -> None:
@@ -139,7 +139,7 @@ class _AuditBench:
             jars=jars.obtain(jars.KAFKA, cache=cache_folder(environ), environ=environ, progress=lambda _d, _o: None),
         )
         folder = self._lab.home.root / "spark"
-        for cluster in CLUSTERS:
+        for cluster in (EAST, WEST):
             access = self._lab.home.java_client(cluster.name, credentials.ADMIN)
             for shape in self._shapes:
                 if shape.faults:
@@ -181,7 +181,7 @@ class _AuditBench:
             "topology": self._lab.environ["KAFKA_DR_TOPOLOGY"],
             "flow": FLOW,
             "out": str(self._out / "warm"),
-            "clusters": [cluster.name for cluster in CLUSTERS],
+            "clusters": [EAST.name, WEST.name],
             "equal": self._equal,
             "faulty": self._faulty,
             "rounds": _WARM_ROUNDS,

@@ -13,7 +13,7 @@ from rich.console import Console
 from lab import credentials
 from lab.api import Lab
 from lab.bench import logs
-from lab.clusters import CLUSTERS
+from lab.clusters import EAST, WEST
 from lab.errors import LabError
 from lab.spark_cluster import WORKER_CORES, WORKERS
 from lab.submitted import audit_argv, audit_environ, done
@@ -43,7 +43,7 @@ def measure(lab: Lab, records: int, cores: Sequence[int], console: Console) -> d
     :raises LabError: a log could not be written, or an audit did not find the copies equal
     """
     shapes = tuple(shape for shape in logs.shapes(records) if not shape.faults)
-    names = [cluster.name for cluster in CLUSTERS]
+    names = [EAST.name, WEST.name]
     logs.write({name: lab.client_settings(name, credentials.ADMIN) for name in names}, shapes)
     environ, topics = audit_environ(lab), [shape.topic for shape in shapes]
     found: dict[str, Any] = {}

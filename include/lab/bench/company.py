@@ -19,7 +19,7 @@ from kafka_dr.errors import TryAgain
 from kafka_dr.topology import Topology
 from kafka_dr.waiting import wait_until
 from lab.api import Lab
-from lab.clusters import CLUSTERS, PROTECTION_GROUP
+from lab.clusters import PROTECTION_GROUP
 from lab.credentials import ADMIN
 from lab.errors import LabError
 
@@ -89,13 +89,13 @@ class Size:
 
 
 def create(lab: Lab, size: Size, *, active: str) -> None:
-    """Create the topics on both clusters, write two records to each partition, and commit the groups' offsets.
+    """Create the topics on every cluster, write two records to each partition, and commit the groups' offsets.
 
     :raises LabError: a cluster did not do it in time
     """
     if not size.layout:
         return
-    for cluster in CLUSTERS:
+    for cluster in lab.clusters:
         _create_topics(AdminClient(lab.client_settings(cluster.name, ADMIN)), size)
     settings = lab.client_settings(active, ADMIN)
     _write(settings, size.all_partitions)

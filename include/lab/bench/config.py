@@ -10,7 +10,7 @@ import argparse
 import json
 import resource
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -41,10 +41,11 @@ from kafka_dr.watch.apply_config import apply_config
 from kafka_dr.watch.config_plan import KeptPlan, plan_config, watch_config
 from lab import credentials, rights
 from lab.api import Lab
-from lab.clusters import CLUSTERS, cluster_named
+from lab.clusters import EAST, WEST
 from lab.errors import LabError
 
 _GROUP = "bench"
+_CLUSTERS = (EAST, WEST)
 _APPLICATION = "User:bench-app"
 _PARTITIONS = 3
 _ROUND_TRIP_SECONDS = 0.05
@@ -121,7 +122,7 @@ class _Requests:
 
         :param a_look: the requests of each look
         """
-        looks = self.kinds[_EACH_LOOK] // (len(CLUSTERS) * len(_LOOKING))
+        looks = self.kinds[_EACH_LOOK] // (len(_CLUSTERS) * len(_LOOKING))
         return self.count - looks * a_look
 
 
@@ -172,9 +173,9 @@ class _ConfigBench:
 
     def _prepare(self) -> None:
         """Give the project's principals their rights, and adopt the group while it has no topics."""
-        for cluster in CLUSTERS:
+        for cluster in _CLUSTERS:
             with self._admin(cluster.name) as admin:
-                admin.acls.add(_rights(cluster.name))
+                admin.acls.add(_rights(self._lab.allowed_on(cluster.name)))
                 admin.configs.create([NewTopic(f"{_GROUP}.dr-canary", 1, 1)])
         with self._clients() as clients:
             adopt(_GROUP, clients, "adoption")
@@ -275,9 +276,9 @@ def _topology(lab: Lab) -> Topology:
     return declared.model_copy(update={"protection_groups": {_GROUP: group}})
 
 
-def _rights(cluster: str) -> Iterator[Acl]:
+def _rights(given: Iterable[rights.Allowed]) -> Iterator[Acl]:
     """Yield what the lab's table gives the project's own principals, on the benchmark's names."""
-    for allowed in rights.allowed_on(cluster_named(cluster)):
+    for allowed in given:
         if allowed.name == "orders." and allowed.principal not in rights.APPLICATIONS:
             operation = AclOperation(allowed.operation.value)
             kind = ResourceType[allowed.resource.name]

@@ -39,7 +39,7 @@ from lab.bench.company import Size, create, wait_copied
 from lab.bench.offsets import lab_clients
 from lab.bench.requests import RequestCounter, StepCounts
 from lab.bench.switch import MeasuredSwitch, adopted, let_work
-from lab.clusters import CLUSTERS, PROTECTION_GROUP, cluster_named
+from lab.clusters import PROTECTION_GROUP
 from lab.credentials import ADMIN
 from lab.demo.switch_times import Spread, spread
 from lab.errors import LabError
@@ -162,7 +162,7 @@ class _Bench:
         """Create what belongs to the size, adopt the group, wait until all is copied, and start the applications."""
         with self._clients() as clients:
             group = clients.topology.group(PROTECTION_GROUP)
-            source, target = group.initial_active, cluster_named(group.initial_active).other.name
+            source, target = group.initial_active, self._lab.target_of(group.initial_active)
             create(self._lab, self._size, active=source)
             adopted(clients, seconds=_COPY_SECONDS)
             # Connect itself reads its whole topic again for each question, and is busy copying.
@@ -265,7 +265,7 @@ def _approved(request: RunRequest, clients: Clients) -> datetime:
 
 
 def _judged(lab: Lab, traffic: Traffic, began: float, done: Sequence[Measured]) -> InvariantReport:
-    settings = {cluster.name: lab.client_settings(cluster.name, ADMIN) for cluster in CLUSTERS}
+    settings = {cluster.name: lab.client_settings(cluster.name, ADMIN) for cluster in lab.clusters}
     periods = [ActivePeriod(done[0].switch.source, began)]
     periods += [ActivePeriod(each.switch.target, each.switch.approved_at.timestamp()) for each in done]
     return check_invariants(observe(traffic.logs, settings), periods)

@@ -23,7 +23,7 @@ from kafka_dr.runs.clients import Clients
 from kafka_dr.topology import Topology
 from lab import rights
 from lab.api import Lab
-from lab.clusters import CLUSTERS, PROTECTION_GROUP, Cluster
+from lab.clusters import PROTECTION_GROUP
 from lab.credentials import ADMIN
 
 _BEGIN = "bench-"
@@ -83,11 +83,11 @@ def written(topology: Path, count: int, folder: Path) -> Path:
 
 
 def create(lab: Lab, count: int) -> None:
-    """Give the principals their rights, and create two topics of each group on both clusters."""
-    for cluster in CLUSTERS:
+    """Give the principals their rights, and create two topics of each group on every cluster."""
+    for cluster in lab.clusters:
         settings = lab.client_settings(cluster.name, ADMIN)
         with KafkaCluster(cluster.name, ClientSettings.from_librdkafka(settings), request_seconds=_SECONDS) as reached:
-            reached.acls.add(_acls(cluster))
+            reached.acls.add(_acls(lab.allowed_on(cluster.name)))
             known = reached.topics.names()
         admin = AdminClient(settings)
         wanted = [
@@ -108,9 +108,9 @@ def adopt_all(clients: Clients, groups: Iterable[str]) -> None:
         list(pool.map(lambda name: adopt(name, clients, "bench-adopt"), groups))
 
 
-def _acls(cluster: Cluster) -> Iterator[Acl]:
+def _acls(given: Iterable[rights.Allowed]) -> Iterator[Acl]:
     """Yield the lab's table of rights with the names of these groups in place of the lab's own."""
-    for allowed in rights.allowed_on(cluster):
+    for allowed in given:
         pattern = _PATTERNS.get(allowed.name + ("*" if allowed.prefixed else ""))
         if pattern:
             yield Acl(

@@ -35,7 +35,7 @@ from kafka_dr.runs.request import RunRequest, StepName
 from kafka_dr.watch.reconcile_flows import reconcile_flows
 from lab.api import Lab
 from lab.bench.offsets import lab_clients
-from lab.clusters import CLUSTERS, PROTECTION_GROUP
+from lab.clusters import PROTECTION_GROUP
 from lab.credentials import ADMIN
 from lab.demo.switch_times import Spread, SwitchTimes, spread
 from lab.errors import LabError
@@ -196,7 +196,7 @@ def let_work(traffic: Traffic, done: MeasuredSwitch) -> None:
 
 
 def _judged(lab: Lab, traffic: Traffic, began: float, switches: Sequence[MeasuredSwitch]) -> InvariantReport:
-    settings = {cluster.name: lab.client_settings(cluster.name, ADMIN) for cluster in CLUSTERS}
+    settings = {cluster.name: lab.client_settings(cluster.name, ADMIN) for cluster in lab.clusters}
     periods = [ActivePeriod(switches[0].source, began)]
     periods += [ActivePeriod(each.target, each.approved_at.timestamp()) for each in switches]
     return check_invariants(observe(traffic.logs, settings), periods)

@@ -14,7 +14,7 @@ from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
 from kafka_dr.named_rows import ID_OF_A_TOPIC, by_name
-from lab.clusters import PROTECTION_GROUP, cluster_named
+from lab.clusters import PROTECTION_GROUP
 from lab.credentials import ADMIN, CONTENT_KEY, passwords_of
 from lab.demo.airflow_rest import AirflowApi
 from lab.demo.disaster_sabotage import DisasterSaboteur
@@ -63,7 +63,7 @@ class DisasterRehearsal(Rehearsal):
         """Everything between the kill and the failback; stop at the first run that does not succeed."""
         runner = self._runner(operator, approvers)
         source = self._active()
-        target = cluster_named(source).other.name
+        target = self._lab.target_of(source)
         saboteur = self._saboteur()
         self._watch(operator)
         self._before = topic_ids(self._settings(ADMIN), prefix=OWNED)
@@ -176,7 +176,7 @@ class DisasterRehearsal(Rehearsal):
         """Check deletions, passwords, and what the audits said."""
         ids = topic_ids(self._settings(ADMIN), prefix=OWNED)
         audits = audits_in(self._lab.home.evidence / "audits" / PROTECTION_GROUP / "checksum")
-        connect = [each.connect_url for each in self._lab.status().clusters]
+        connect = list(self._connect_urls().values())
         argv = self._lab.supervisor.argv()
         return (
             check_deletions(self._before, ids, agreed=agreed_to(runs)),
@@ -189,17 +189,20 @@ class DisasterRehearsal(Rehearsal):
     def _saboteur(self) -> Saboteur | None:
         if self._wishes.sabotage is None:
             return None
-        status = self._lab.status()
         return DisasterSaboteur(
             self._wishes.sabotage,
             admin=self._settings(ADMIN),
             application=self._settings(ORDERS_APP),
             logs=self._traffic.logs,
             reader=self._group_reader,
-            connect={cluster.name: cluster.connect_url for cluster in status.clusters},
+            connect=self._connect_urls(),
             stranded_lists=self._lists,
             content_key=self._content_key,
         )
+
+    def _connect_urls(self) -> dict[str, str]:
+        settings = self._lab.settings
+        return {name: self._lab.cluster(name).connect_url(settings) for name in sorted(settings.connect)}
 
     @property
     def _content_key(self) -> str:

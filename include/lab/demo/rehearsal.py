@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from lab.api import Lab
-from lab.clusters import CLUSTERS, PROTECTION_GROUP, cluster_named
+from lab.clusters import PROTECTION_GROUP
 from lab.credentials import ADMIN
 from lab.demo import screen, terminal_approval
 from lab.demo.airflow_rest import AirflowApi, PendingApproval
@@ -76,7 +76,7 @@ class Rehearsal:
                 last.callback(self._traffic.stop)
 
     def _up(self) -> LabStatus:
-        self._say("Two datacenters, each with Connect, and Airflow")
+        self._say(f"{len(self._lab.clusters)} datacenters with Connect, and Airflow")
         status = self._lab.up(report=lambda what, seconds: self._did(f"{what} [dim]{seconds:.1f} s[/]"))
         self._did(f"everything answers [dim]{status.ready_seconds} s[/]; Airflow: {status.airflow.url}")
         return status
@@ -126,7 +126,7 @@ class Rehearsal:
             if runs:
                 time.sleep(self._wishes.warm_up_seconds)
             source = self._active()
-            target = cluster_named(source).other.name
+            target = self._lab.target_of(source)
             self._say(f"Planned failover {source} → {target} under load ({number} of {self._wishes.switches})")
             saboteur = self._saboteur() if number == self._wishes.switches else None
             runs.append(runner.run(RunParameters(source, target), meanwhile=watching(saboteur, source, target)))
@@ -179,7 +179,7 @@ class Rehearsal:
         return check_invariants(observation, periods)
 
     def _settings(self, principal: str) -> dict[str, dict[str, str]]:
-        return {cluster.name: self._lab.client_settings(cluster.name, principal) for cluster in CLUSTERS}
+        return {cluster.name: self._lab.client_settings(cluster.name, principal) for cluster in self._lab.clusters}
 
     def _active(self) -> str:
         """The cluster that the route names."""

@@ -9,7 +9,6 @@ import pytest
 
 from lab.api import Lab
 from lab.bench.logs import Shape, write
-from lab.clusters import CLUSTERS
 from lab.credentials import ADMIN
 from lab.spark_cluster import MASTER, WORKERS
 from support.large_logs import submitted, truth
@@ -32,7 +31,7 @@ def spark_cluster(lab: Lab) -> Iterator[Lab]:
 
 
 def written(lab: Lab, *shapes: Shape) -> None:
-    write({each.name: lab.client_settings(each.name, ADMIN) for each in CLUSTERS}, shapes)
+    write({each.name: lab.client_settings(each.name, ADMIN) for each in lab.clusters}, shapes)
 
 
 @pytest.mark.timeout(1_800)

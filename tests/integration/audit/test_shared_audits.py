@@ -26,7 +26,6 @@ from kafka_dr.clusters.writing import NewRecord
 from kafka_dr.runs.recorded_inputs import AUDITS
 from kafka_dr.watch_results import WatchResultStore
 from lab import rights
-from lab.clusters import CLUSTERS
 from support.auditing import topology_file
 from support.protection import Protection
 
@@ -82,7 +81,9 @@ def declared(groups: dict[str, Protection], tmp_path: Path, monkeypatch: pytest.
     path = tmp_path / "shared.yaml"
     path.write_text(yaml.safe_dump(found), "utf-8")
     settings = {
-        f"kafka_{c.name}_{role}": lab.client_settings(c.name, p) for c in CLUSTERS for role, p in _PRINCIPALS.items()
+        f"kafka_{name}_{role}": lab.client_settings(name, p)
+        for name in lab.settings.names
+        for role, p in _PRINCIPALS.items()
     }
     for role in _PRINCIPALS:
         settings[f"kafka_gone_{role}"] = settings[f"kafka_east_{role}"] | {"bootstrap.servers": "127.0.0.1:9"}

@@ -24,7 +24,6 @@ from kafka_dr.outcomes import Check
 from kafka_dr.replication import ConnectClient, Flow
 from kafka_dr.runs.record import StepRecord
 from kafka_dr.runs.request import StepName
-from lab.clusters import cluster_named
 from support.configured_group import RawAdmin
 from support.protection import Protection
 from support.switched_group import SwitchedGroup, failed
@@ -73,7 +72,7 @@ class Troubled:
 
     @contextmanager
     def connect(self) -> Iterator[ConnectClient]:
-        url = cluster_named("west").connect_url(self.protection.lab.settings)
+        url = self.protection.lab.cluster("west").connect_url(self.protection.lab.settings)
         with ConnectClient(HttpEndpoint(url), clock=SystemClock()) as client:
             yield client
 
@@ -351,7 +350,7 @@ def test_a_cluster_that_does_not_decide_by_acls_is_refused(
 
 
 def test_tasks_that_connect_is_assigning_again_are_waited_for(group: SwitchedGroup) -> None:
-    worker = cluster_named(group.standby).connect_url(group.protection.lab.settings)
+    worker = group.protection.lab.cluster(group.standby).connect_url(group.protection.lab.settings)
     address = f"{worker}/connectors/{group.flow.connector}/restart?includeTasks=true"
     httpx.post(address, timeout=30).raise_for_status()
 

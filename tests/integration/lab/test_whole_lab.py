@@ -20,7 +20,7 @@ from kafka.admin import (
 from kafka.errors import ClusterAuthorizationFailedError
 
 from lab.api import Lab
-from lab.clusters import CLUSTERS, TOPICS
+from lab.clusters import TOPICS
 
 pytestmark = pytest.mark.kafka
 SECONDS = 60.0
@@ -71,7 +71,7 @@ def test_the_client_files_open_the_door_for_any_client(whole: Lab) -> None:
 
 
 def test_both_clusters_have_the_topics_with_the_same_partitions(whole: Lab) -> None:
-    for cluster in CLUSTERS:
+    for cluster in whole.clusters:
         topics = AdminClient(whole.client_settings(cluster.name, "dr-operator")).list_topics(timeout=SECONDS).topics
         assert {topic.name: len(topics[topic.name].partitions) for topic in TOPICS} == {
             topic.name: topic.partitions for topic in TOPICS

@@ -14,7 +14,6 @@ from kafka_dr.group_offsets import left_to_do, unmovable_groups
 from kafka_dr.runs.request import StepName
 from kafka_dr.runs.run import Run
 from kafka_dr.topology import GroupsPolicy
-from lab.clusters import CLUSTERS
 from support.protection import Protection
 from support.switched_group import SwitchedGroup
 from support.word_count import INPUT, OUTPUT, counting, counts, write_words
@@ -61,7 +60,7 @@ def _own_the_examples_topics(protection: Protection) -> None:
     extra = (INPUT, OUTPUT)
     protection.changes["topics"] = extra
     protection.changes["topic_prefixes"] = (f"{protection.name}.", f"{protection.name}-")
-    for cluster in (each.name for each in CLUSTERS):
+    for cluster in protection.lab.settings.names:
         of_topics = [acl for acl in protection._acls(cluster) if acl.resource is ResourceType.TOPIC]
         with protection.cluster(cluster, "admin") as admin:
             # What the group of another test was fenced by: its topics had the same names.

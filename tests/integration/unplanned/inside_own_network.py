@@ -11,7 +11,6 @@ from kafka_dr.disaster.probes import take_probes
 from kafka_dr.register import Phase
 from kafka_dr.runs.request import StepName
 from lab import rights
-from lab.clusters import cluster_named
 from support import outside_view
 from support.disaster import Disaster
 from support.own_network import answers_lost
@@ -24,7 +23,8 @@ UNHEARD = b"arrived, and nobody heard of it"
 
 def losing_answers(disaster: Disaster) -> AbstractContextManager[None]:
     """Lose the answers of the active cluster."""
-    servers = cluster_named(disaster.active).bootstrap(disaster.group.protection.lab.settings)
+    lab = disaster.group.protection.lab
+    servers = lab.cluster(disaster.active).bootstrap(lab.settings)
     return answers_lost(int(servers.rpartition(":")[2]))
 
 

@@ -13,13 +13,14 @@ import yaml
 
 from lab import jars
 from lab.bootstrap import cache_folder
-from lab.clusters import CLUSTERS
+from lab.clusters import clusters_of
 from lab.compose import SETTINGS, context, prepare_spark, write_files
 from lab.layout import PROJECT, Home
 
 FILE = PROJECT / "docker-compose.yml"
 COMPOSE: dict[str, Any] = yaml.safe_load(FILE.read_text())
 SERVICES: dict[str, dict[str, Any]] = COMPOSE["services"]
+CLUSTERS = clusters_of(SETTINGS)
 
 
 @pytest.fixture(scope="module")

@@ -4,26 +4,54 @@ from pathlib import Path
 
 import pytest
 
-from lab.clusters import EAST, WEST, cluster_named
+from kafka_dr.topology import load
+from lab import topology_file
+from lab.api import Lab
+from lab.clusters import EAST, clusters_of
 from lab.errors import LabError
-from lab.layout import Home, Ports, Settings, chosen_settings
+from lab.layout import PROJECT, Home, Ports, Settings, chosen_settings
 
 
-def test_no_two_listeners_share_a_port_with_the_most_brokers() -> None:
-    settings = Settings(port_base=19000, brokers=5)
-    ports = [settings.ports.airflow]
-    for cluster in (EAST, WEST):
+@pytest.mark.parametrize(("clusters", "end"), [(2, 19300), (3, 19400), (5, 19600)])
+def test_no_two_listeners_share_a_port_with_the_most_brokers(clusters: int, end: int) -> None:
+    settings = Settings(port_base=19000, brokers=5, clusters=clusters)
+    ports = [
+        settings.ports.airflow,
+        *(settings.ports.spark_worker(number) + page for number in range(3) for page in (0, 1)),
+    ]
+    for cluster in clusters_of(settings):
         ports.append(cluster.connect_port(settings.ports))
         for node in cluster.nodes(settings):
             ports += [node.client_port, node.internal_port, node.controller_port]
     assert len(set(ports)) == len(ports)
-    assert all(19000 <= port < 19300 for port in ports)
+    assert all(19000 <= port < end for port in ports)
+    assert settings.ports.span == end - 19000
 
 
 @pytest.mark.parametrize("base", [0, 80, 65300, -1])
 def test_a_base_without_room_for_all_ports_is_refused(base: int) -> None:
     with pytest.raises(LabError, match=f"--port-base is {base}"):
         Ports(base)
+
+
+@pytest.mark.parametrize("clusters", [1, 6])
+def test_a_number_of_clusters_without_names_is_refused(clusters: int) -> None:
+    with pytest.raises(LabError, match=f"--clusters is {clusters}, and must be between 2 and 5"):
+        Settings(port_base=19000, brokers=1, clusters=clusters)
+
+
+def test_unless_chosen_flows_lead_from_the_first_cluster_to_each_other_one_and_back() -> None:
+    there, back = ("east", "west"), ("west", "east")
+    assert Settings(port_base=19000, brokers=1).flows == (there, back)
+    more = (("east", "north"), ("north", "east"))
+    assert Settings(port_base=19000, brokers=1, clusters=3).flows == (there, back, *more)
+    assert Settings(port_base=19000, brokers=1, clusters=3, chosen_flows=more).flows == more
+
+
+@pytest.mark.parametrize("flow", [("east", "north"), ("east", "east")])
+def test_a_flow_between_clusters_that_are_not_there_is_refused(flow: tuple[str, str]) -> None:
+    with pytest.raises(LabError, match=f"a flow from east to {flow[1]} needs two clusters of east, west"):
+        Settings(port_base=19000, brokers=1, chosen_flows=(flow,))
 
 
 @pytest.mark.parametrize("brokers", [0, 6])
@@ -42,6 +70,10 @@ def test_a_lab_keeps_what_it_was_made_with(tmp_path: Path) -> None:
     Settings(port_base=23000, brokers=2).write(home)
     assert chosen_settings(home, port_base=None, brokers=None) == Settings(port_base=23000, brokers=2)
     assert chosen_settings(home, port_base=24000, brokers=2) == Settings(port_base=24000, brokers=2)
+    three = Settings(port_base=23000, brokers=2, clusters=3, chosen_flows=(("west", "north"),))
+    three.write(home)
+    assert chosen_settings(home, port_base=None, brokers=None) == three
+    assert chosen_settings(home, port_base=None, brokers=None, clusters=3, flows=three.flows) == three
 
 
 def test_another_number_of_brokers_is_refused_with_the_way_out(tmp_path: Path) -> None:
@@ -49,6 +81,16 @@ def test_another_number_of_brokers_is_refused_with_the_way_out(tmp_path: Path) -
     Settings(port_base=23000, brokers=2).write(home)
     with pytest.raises(LabError, match=r"made with 2 broker\(s\) a cluster, not 1: run `down --delete` first"):
         chosen_settings(home, port_base=None, brokers=1)
+
+
+def test_other_clusters_or_flows_than_the_lab_was_made_with_are_refused_with_the_way_out(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+    home.settings.write_text('{"port_base": 23000, "brokers": 1}')  # of a lab that was made before there could be three
+    assert chosen_settings(home, port_base=None, brokers=None, clusters=2).clusters == 2
+    with pytest.raises(LabError, match="was made with 2 clusters, not 3: run `down --delete` first, or choose another"):
+        chosen_settings(home, port_base=None, brokers=None, clusters=3)
+    with pytest.raises(LabError, match="made with the flows east → west, west → east, not east → west: run"):
+        chosen_settings(home, port_base=None, brokers=None, flows=(("east", "west"),))
 
 
 @pytest.mark.parametrize("content", ["{", "[]", '{"port_base": "x", "brokers": 1}', "{}"])
@@ -77,6 +119,34 @@ def test_deleting_removes_an_empty_folder(tmp_path: Path) -> None:
     assert not home.root.exists()
 
 
-def test_a_cluster_that_is_not_there_is_named() -> None:
-    with pytest.raises(LabError, match="no cluster 'north'"):
-        cluster_named("north")
+def test_the_topology_of_a_lab_declares_each_of_its_clusters(tmp_path: Path) -> None:
+    lab = Lab(tmp_path, clusters=5, environ={})
+    topology_file.write(lab.home, lab.settings)
+    found = load(Path(lab.environ["KAFKA_DR_TOPOLOGY"]), lab.environ)
+    assert {name: each.cluster_id for name, each in found.clusters.items()} == {
+        each.name: each.cluster_id for each in lab.clusters
+    }
+    south = found.clusters["south"]
+    assert (south.connect, south.connections.audit) == ("connect_south", "kafka_south_audit")
+    assert south.replicator.bootstrap_servers == lab.cluster("south").bootstrap(lab.settings)
+    assert found.group("orders").clusters == ("east", "west")
+
+
+def test_a_lab_of_two_has_the_projects_own_topology(tmp_path: Path) -> None:
+    lab = Lab(tmp_path)
+    topology_file.write(lab.home, lab.settings)
+    assert Path(lab.environ["KAFKA_DR_TOPOLOGY"]) == PROJECT / "include" / "topology.yaml"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_first_flow_from_a_cluster_says_where_a_failover_goes(tmp_path: Path) -> None:
+    lab = Lab(tmp_path, clusters=4, flows=(("east", "north"), ("east", "west"), ("north", "east")))
+    assert [lab.target_of(source) for source in ("east", "north")] == ["north", "east"]
+    with pytest.raises(LabError, match="no flow of the lab begins on south"):
+        lab.target_of("south")
+
+
+def test_a_cluster_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(LabError, match="the lab has no cluster 'north': its clusters are east, west"):
+        Lab(tmp_path).cluster("north")
+    assert Lab(tmp_path, clusters=3).cluster("north").name == "north"

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from lab.errors import LabError
-from lab.layout import DEFAULT_PORT_BASE
+from lab.layout import DEFAULT_PORT_BASE, Ports
 from lab.ports import check_free, check_not_ephemeral, ephemeral_ports
 
 
@@ -38,17 +38,17 @@ def test_ports_that_the_kernel_gives_to_outgoing_connections_are_refused_with_a_
     base: int,
 ) -> None:
     with pytest.raises(LabError, match=rf"{base}, and the kernel gives the ports 32768 to 60999.*at most 32468"):
-        check_not_ephemeral(base, ephemeral=(32_768, 60_999))
+        check_not_ephemeral(Ports(base), ephemeral=(32_768, 60_999))
 
 
 @pytest.mark.parametrize("base", [1024, DEFAULT_PORT_BASE, 32_468, 61_000])
 def test_ports_below_and_above_the_kernels_own_are_welcome(base: int) -> None:
-    check_not_ephemeral(base, ephemeral=(32_768, 60_999))
+    check_not_ephemeral(Ports(base), ephemeral=(32_768, 60_999))
 
 
 def test_a_kernel_that_does_not_say_which_ports_are_its_own_refuses_none(tmp_path: Path) -> None:
     assert ephemeral_ports(tmp_path / "missing") is None
-    check_not_ephemeral(40_000, ephemeral=None)
+    check_not_ephemeral(Ports(40_000), ephemeral=None)
 
 
 def test_the_kernels_own_ports_are_read_from_the_kernel(tmp_path: Path) -> None:

@@ -1,8 +1,8 @@
 from __future__ import annotations
 
 from lab.bootstrap import NEWEST, OLDEST
-from lab.clusters import EAST, WEST
-from lab.layout import PROJECT
+from lab.clusters import EAST, WEST, clusters_of
+from lab.layout import PROJECT, Settings
 from lab.rights import (
     APPLICATIONS,
     OPERATOR,
@@ -17,9 +17,12 @@ from lab.rights import (
     as_markdown,
 )
 
+FLOWS = (("east", "west"), ("west", "east"))
+ON_EAST = frozenset(allowed_on(EAST, FLOWS))
+
 
 def _of(principal: str) -> set[Allowed]:
-    return {allowed for allowed in allowed_on(EAST) if allowed.principal == principal}
+    return {allowed for allowed in ON_EAST if allowed.principal == principal}
 
 
 def test_every_principal_has_rights_and_no_one_else_has() -> None:
@@ -32,21 +35,21 @@ def test_every_right_says_why() -> None:
 
 def test_over_everything_of_a_kind_one_may_at_most_look_except_that_the_operator_ends_transactions() -> None:
     looking = {Operation.DESCRIBE, Operation.DESCRIBE_CONFIGS}
-    more = {(a.principal, a.resource, a.operation) for a in allowed_on(EAST) if a.name == "*"} - {
+    more = {(a.principal, a.resource, a.operation) for a in ON_EAST if a.name == "*"} - {
         (principal, resource, operation) for principal in PRINCIPALS for resource in Resource for operation in looking
     }
     assert more == {(OPERATOR, Resource.TRANSACTIONAL_ID, Operation.WRITE)}
 
 
 def test_only_the_operator_may_change_who_has_which_rights() -> None:
-    may = {a.principal for a in allowed_on(EAST) if a.resource is Resource.CLUSTER and a.operation is Operation.ALTER}
+    may = {a.principal for a in ON_EAST if a.resource is Resource.CLUSTER and a.operation is Operation.ALTER}
     assert may == {OPERATOR}
 
 
 def test_only_applications_and_the_probe_and_the_flow_may_write_to_the_topics() -> None:
     may = {
         a.principal
-        for a in allowed_on(EAST)
+        for a in ON_EAST
         if a.resource is Resource.TOPIC and a.name == "orders." and a.operation in (Operation.WRITE, Operation.ALL)
     }
     assert may == {*APPLICATIONS, PROBE, REPLICATOR}
@@ -55,7 +58,7 @@ def test_only_applications_and_the_probe_and_the_flow_may_write_to_the_topics() 
 def test_nobody_may_delete_a_topic_of_the_group() -> None:
     may = [
         a
-        for a in allowed_on(EAST)
+        for a in ON_EAST
         if a.name == "orders." and a.operation in (Operation.DELETE, Operation.ALL) and a.resource is Resource.TOPIC
     ]
     assert may == []
@@ -63,14 +66,23 @@ def test_nobody_may_delete_a_topic_of_the_group() -> None:
 
 def test_applications_have_the_same_rights_on_both_clusters() -> None:
     for application in APPLICATIONS:
-        assert _of(application) == {a for a in allowed_on(WEST) if a.principal == application}
+        assert _of(application) == {a for a in allowed_on(WEST, FLOWS) if a.principal == application}
 
 
 def test_the_replicator_has_rights_on_the_clusters_own_worker_and_on_the_syncs_of_the_other() -> None:
-    on_west = {(a.resource, a.name) for a in allowed_on(WEST) if a.principal == REPLICATOR}
+    on_west = {(a.resource, a.name) for a in allowed_on(WEST, FLOWS) if a.principal == REPLICATOR}
     assert (Resource.GROUP, "connect-west") in on_west
     assert (Resource.TOPIC, "east.") in on_west
     assert not [name for _, name in on_west if "{" in name or name.startswith("connect-east")]
+
+
+def test_the_replicator_may_keep_the_checkpoints_of_each_flow_that_ends_on_a_cluster() -> None:
+    flows = (("east", "west"), ("west", "east"), ("east", "north"), ("north", "east"))
+    found = {
+        cluster.name: {a.name for a in allowed_on(cluster, flows) if a.name in {"east.", "west.", "north.", "south."}}
+        for cluster in clusters_of(Settings(port_base=19000, brokers=1, clusters=4))
+    }
+    assert found == {"east": {"west.", "north."}, "west": {"east."}, "north": {"east."}, "south": set()}
 
 
 def test_the_table_shows_every_right_once() -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from lab import airflow_home, brokers, clients, connect, credentials, rights
-from lab.clusters import CLUSTERS, EAST, WEST
+from lab.clusters import EAST, WEST
 from lab.context import LabContext
 from lab.jvm import Jvm
 from lab.layout import Home, Settings, chosen_settings
@@ -20,7 +20,7 @@ from lab.layout import Home, Settings, chosen_settings
 @pytest.fixture
 def context(tmp_path: Path) -> LabContext:
     home = Home(tmp_path)
-    names = tuple(cluster.name for cluster in CLUSTERS)
+    names = (EAST.name, WEST.name)
     passwords = credentials.obtain(home, clusters=names, principals=rights.PRINCIPALS)
     return LabContext(home=home, settings=Settings(port_base=19000, brokers=2), credentials=passwords)
 
@@ -149,7 +149,7 @@ def test_connectors_find_the_replicators_login_on_both_clusters(context: LabCont
 
 def test_every_principal_has_client_files_for_both_kinds_of_clients(context: LabContext) -> None:
     clients.write_files(context)
-    for cluster in CLUSTERS:
+    for cluster in context.clusters:
         for principal in ("admin", *rights.PRINCIPALS):
             path = context.home.client(cluster.name, principal)
             assert _values(path.read_text()) == clients.librdkafka(context, cluster, principal)

@@ -12,7 +12,7 @@ from kafka_dr.fencing import plan
 from kafka_dr.fencing.authorizer import Authorizer
 from kafka_dr.readiness_checks.rights import judge_rights, needed_rights, without_fences
 from kafka_dr.topology import ProtectionGroup, load
-from lab.clusters import CLUSTERS
+from lab.clusters import EAST
 from lab.rights import allowed_on
 
 TOPOLOGY = Path(__file__).parents[3] / "include" / "topology.yaml"
@@ -36,7 +36,7 @@ def granted() -> frozenset[Acl]:
             AclOperation[each.operation.name],
             AclPermission.ALLOW,
         )
-        for each in allowed_on(CLUSTERS[0])
+        for each in allowed_on(EAST, (("west", "east"),))
     )
 
 

@@ -9,7 +9,7 @@ from kafka_dr.positions import TopicPartition
 from lab import class_archives, clients, credentials, jars, java, provisioning, rights
 from lab.api import Lab
 from lab.bootstrap import cache_folder
-from lab.clusters import CLUSTERS, EAST, WEST, Cluster
+from lab.clusters import EAST, WEST, Cluster
 from lab.context import LabContext
 from lab.jvm import Jvm
 from lab.mirrormaker import NAME, MirroredFlow, prepare
@@ -75,8 +75,8 @@ class OthersFlow:
 
     def __init__(self, lab: Lab) -> None:
         self._lab = lab
-        names = tuple(cluster.name for cluster in CLUSTERS)
-        passwords = credentials.obtain(lab.home, clusters=names, principals=(*rights.PRINCIPALS, MIRRORMAKER, OBSERVER))
+        principals = (*rights.PRINCIPALS, MIRRORMAKER, OBSERVER)
+        passwords = credentials.obtain(lab.home, clusters=lab.settings.names, principals=principals)
         self._context = LabContext(lab.home, lab.settings, passwords)
 
     def admit(self) -> None:
@@ -87,7 +87,7 @@ class OthersFlow:
 
     def client_settings(self, cluster: str, principal: str) -> dict[str, str]:
         """Return the settings of a principal in librdkafka's names, with its password."""
-        return clients.librdkafka(self._context, next(each for each in CLUSTERS if each.name == cluster), principal)
+        return clients.librdkafka(self._context, self._lab.cluster(cluster), principal)
 
     def start(self) -> None:
         """Start the process; it copies a few seconds later."""
@@ -112,6 +112,6 @@ class OthersFlow:
             WEST.name,
             topics="orders\\..*",
             groups="|".join(f"{prefix}.*" for prefix in GROUP_PREFIXES),
-            access={cluster.name: clients.java(self._context, cluster, MIRRORMAKER) for cluster in CLUSTERS},
+            access={cluster.name: clients.java(self._context, cluster, MIRRORMAKER) for cluster in (EAST, WEST)},
             settings=_SETTINGS,
         )

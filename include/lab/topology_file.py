@@ -1,0 +1,30 @@
+"""The topology of a lab: the project's own, with a declaration of each further cluster."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import yaml
+
+from lab.clusters import WEST, clusters_of
+from lab.layout import PROJECT, Home, Settings
+
+_OF_TWO = PROJECT / "include" / "topology.yaml"
+
+
+def path(home: Home, settings: Settings) -> Path:
+    """Return where the topology of a lab is."""
+    return _OF_TWO if settings.clusters == 2 else home.root / "topology.yaml"
+
+
+def write(home: Home, settings: Settings) -> None:
+    """Declare the clusters that the project's topology lacks as it declares the second one; no group is on them."""
+    if settings.clusters == 2:
+        return
+    topology = yaml.safe_load(_OF_TWO.read_text())
+    pattern = yaml.safe_dump(topology["clusters"][WEST.name])
+    for cluster in clusters_of(settings)[2:]:
+        declared = pattern.replace(WEST.cluster_id, cluster.cluster_id).replace(WEST.name, cluster.name)
+        declared = declared.replace(WEST.name.upper(), cluster.name.upper())
+        topology["clusters"][cluster.name] = yaml.safe_load(declared)
+    path(home, settings).write_text(yaml.safe_dump(topology, sort_keys=False))
