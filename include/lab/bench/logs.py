@@ -48,14 +48,14 @@ def shapes(records: int) -> tuple[Shape, ...]:
 
 
 def write(settings: Mapping[str, Mapping[str, str]], wanted: tuple[Shape, ...]) -> None:
-    """Write the logs of both clusters at the same time.
+    """Write the logs of all clusters at the same time.
 
-    :param settings: of a principal that may, in librdkafka's names; the first cluster is the source
+    :param settings: of a principal that may, in librdkafka's names; the first cluster is the source, the others copies
     """
     pool, now_ms = os.urandom(_POOL_BYTES), int(time.time() * 1000)
     context = multiprocessing.get_context("fork")
     writers = [
-        context.Process(target=_write, args=(dict(access), wanted, pool, now_ms, number == 1))
+        context.Process(target=_write, args=(dict(access), wanted, pool, now_ms, number > 0))
         for number, access in enumerate(settings.values())
     ]
     for writer in writers:
