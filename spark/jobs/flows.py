@@ -11,7 +11,7 @@ from kafka_dr.clusters import KafkaCluster
 from kafka_dr.clusters.renamed import FlowCluster, RenamedCluster
 from kafka_dr.errors import Refused
 from kafka_dr.register import REGISTER_TOPIC
-from kafka_dr.replication import Flow, WatchedFlow
+from kafka_dr.replication import Flow, WatchedFlow, watch_flow
 from kafka_dr.topology import AuditedEnd, AuditedFlow, ClusterSpec, Topology
 
 
@@ -58,7 +58,7 @@ def reached(topology: Topology, flow: AuditedFlow, connections: JobConnections) 
             return
         for cluster, end in ((source, flow.source), (target, flow.target)):
             _recognise(cluster.topics.identity().cluster_id, end)
-        watched = WatchedFlow(flow_of(flow), target=target, declared=topology.cluster(flow.target.name))
+        watched = watch_flow(flow_of(flow), target=target, declared=topology.cluster(flow.target.name))
         yield ReachedFlow(flow, source, target, watched)
 
 

@@ -15,7 +15,7 @@ from kafka_dr.clock import SystemClock
 from kafka_dr.clusters import Acl, AclOperation, AclPermission, PatternType, ResourceType, TopicPartition
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.http_endpoint import HttpEndpoint
-from kafka_dr.replication import ConnectClient, SourceOffset
+from kafka_dr.replication import ConnectClient, MirrorMakerFlows, SourceOffset
 from kafka_dr.runs.group_context import GroupContext
 from lab import jars, java, rights
 from lab.api import Lab
@@ -166,7 +166,7 @@ class ExistingFlow:
         write_private(secrets, f"west.sasl.jaas.config={login}\n")
         with self.protection.clients() as clients:
             group = GroupContext(self.protection.name, clients).group
-            own = clients.replicator(self.protection.flow, group=group).config()
+            own = MirrorMakerFlows(clients).replicator(self.protection.flow, group).config()
         access = {key: value for key, value in own.items() if key.startswith(("source.cluster.", "target.cluster."))}
         producer = {
             f"producer.override.{key.removeprefix('target.cluster.')}": value

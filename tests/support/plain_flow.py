@@ -18,6 +18,7 @@ from kafka_dr.positions import SeedPoint
 from kafka_dr.replication import Flow, Mm2Replicator, data_ends
 from kafka_dr.runs.clients import Clients
 from lab import rights
+from support import mirrormaker
 from support.protection import Protection
 
 _SECONDS = 60.0
@@ -43,7 +44,7 @@ class PlainFlow:
 
     @property
     def replicator(self) -> Mm2Replicator:
-        return self.clients.replicator(self.flow)
+        return mirrormaker.connector(self.clients, self.flow)
 
     @property
     def partitions(self) -> tuple[TopicPartition, ...]:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from kafka_dr.clusters import KafkaCluster
+from kafka_dr.http_endpoint import HttpEndpoint
 from kafka_dr.register import KafkaRegister
 from kafka_dr.replication import ConnectClient
+from kafka_dr.replication.replicator import Service
 from kafka_dr.runs.clients import Clients, Role
 
 _SECONDS = 3.0
@@ -23,9 +27,8 @@ class ShortTimeoutClients(Clients):
     def register(self, cluster: str) -> KafkaRegister:
         return KafkaRegister(self.cluster(cluster, "operator"), self.clock, deadline_seconds=_SECONDS)
 
-    def connect(self, cluster: str) -> ConnectClient:
-        with self._lock:
-            if cluster not in self._connects:
-                endpoint = self.connections.http(self.topology.cluster(cluster).connect)
-                self._connects[cluster] = ConnectClient(endpoint, clock=self.clock, request_seconds=_SECONDS)
-            return self._connects[cluster]
+    def service(self, connection: str, make: Callable[[HttpEndpoint], Service]) -> Service:
+        made = super().service(connection, make)
+        if isinstance(made, ConnectClient):
+            made._seconds = _SECONDS
+        return made

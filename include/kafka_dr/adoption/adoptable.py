@@ -61,20 +61,19 @@ def seeded(context: GroupContext, state: RegisterState) -> bool:
 
 
 def first_flow(context: GroupContext, state: RegisterState) -> FirstFlow:
-    """Look at the connector and the standby's logs: every record there has to be a copy made by that connector."""
+    """Look at the flow and the standby's logs: every record there has to be a copy made by that flow."""
     flow = Flow(context.group.name, state.active, state.standby)
-    config = context.clients.connect(state.standby).config(flow.connector)
-    if config is None:
-        return FirstFlow(
-            "start", _unexplained(_holding_records(context, state.standby), flow, "there is no such connector")
-        )
-    if config.get("exactly.once.support") != "required":
+    replicator = context.clients.replicator(flow)
+    setup = replicator.setup()
+    if setup is None:
+        return FirstFlow("start", _unexplained(_holding_records(context, state.standby), flow, "there is no such flow"))
+    if not setup.exactly_once:
         problem = (
-            f"the connector {flow.connector} exists and is not exactly-once, so it may have copied records twice or "
-            f"left some out. Delete it and empty the topics on {state.standby}, then run dr_adopt again"
+            f"{replicator.described} exists and is not exactly-once, so it may have copied records twice or left some "
+            f"out. Delete it and empty the topics on {state.standby}, then run dr_adopt again"
         )
         return FirstFlow("continue", problem)
-    return FirstFlow("continue", _unexplained(_not_copied(context, flow), flow, "that connector has no offset in them"))
+    return FirstFlow("continue", _unexplained(_not_copied(context, flow), flow, "that flow has no offset in them"))
 
 
 def _not_copied(context: GroupContext, flow: Flow) -> list[TopicPartition]:
@@ -101,7 +100,7 @@ def _standby_is_free(context: GroupContext, state: RegisterState) -> tuple[Check
             ),
         )
     first = first_flow(context, state)
-    how = "start at the beginning" if first.mode == "start" else "continue at the offsets of its connector"
+    how = "start at the beginning" if first.mode == "start" else "continue at the offsets that it has"
     said = f"{state.standby} holds no records that the flow did not copy: the flow can {how}"
     return (
         Check.that("standby_holds_nothing_of_its_own", not first.problem, first.problem or said),
@@ -116,9 +115,9 @@ def _unexplained(partitions: Sequence[TopicPartition], flow: Flow, why: str) -> 
     more = f" and {len(partitions) - 3} more" if len(partitions) > 3 else ""
     shown = ", ".join(map(str, partitions[:3])) + more
     return (
-        f"{shown} on {flow.target} hold records that {flow.connector} did not copy ({why}). If applications write to "
+        f"{shown} on {flow.target} hold records that {flow.name} did not copy ({why}). If applications write to "
         f"{flow.target}, initial_active is wrong: correct the topology. Otherwise empty or delete these topics on "
-        f"{flow.target}, or create that connector with the right offsets. Then run dr_adopt again"
+        f"{flow.target}, or create that flow with the right offsets. Then run dr_adopt again"
     )
 
 
@@ -155,14 +154,14 @@ def no_members(context: GroupContext, standby: str) -> Check:
 
 
 def flow_back_is_still(context: GroupContext, state: RegisterState) -> Check:
-    """Return whether no connector of this project copies from the standby to the active cluster."""
+    """Return whether no flow of this project copies from the standby to the active cluster."""
     back = Flow(context.group.name, state.standby, state.active)
     found = context.clients.replicator(back).status()
-    detail = f"{back.connector} is {found}"
+    detail = f"{back.name} is {found}"
     if not found.at_rest:
         detail += (
             f", expected stopped: it copies records from {state.standby} to {state.active}. Correct initial_active, or "
-            "stop the connector, then run dr_adopt again"
+            "stop that flow, then run dr_adopt again"
         )
     return Check.that("flow_back_is_still", found.at_rest, detail)
 

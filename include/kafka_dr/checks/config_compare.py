@@ -9,7 +9,7 @@ from kafka_dr import parallel
 from kafka_dr.clusters import Acl
 from kafka_dr.config_sync import gate
 from kafka_dr.config_sync.items import Item
-from kafka_dr.config_sync.plan import Plan, compare_connector, make_plan, unknown_connector
+from kafka_dr.config_sync.plan import Plan, compare_flow, make_plan, unknown_flow
 from kafka_dr.config_sync.reading import ComparedCluster, read_clusters
 from kafka_dr.errors import KafkaDrError, Refused
 from kafka_dr.outcomes import Check
@@ -55,22 +55,22 @@ def plan_between(
 
     flow = Flow(context.group.name, active, standby)
     active_cluster, standby_cluster = parallel.at_once(lambda: compared(active), lambda: compared(standby))
-    connector, (active_now, standby_now) = parallel.at_once(
-        lambda: _connector(context, flow), lambda: read_clusters(active_cluster, standby_cluster, context.group)
+    of_flow, (active_now, standby_now) = parallel.at_once(
+        lambda: _of_flow(context, flow), lambda: read_clusters(active_cluster, standby_cluster, context.group)
     )
     for snapshot in (active_now, standby_now):
         require_cluster(context, snapshot.cluster, snapshot.cluster_id)
     others = [other for name, other in context.clients.topology.protection_groups.items() if name != context.group.name]
-    return make_plan(active_now, standby_now, context.group, epoch=epoch, others=others, further=connector)
+    return make_plan(active_now, standby_now, context.group, epoch=epoch, others=others, further=of_flow)
 
 
-def _connector(context: GroupContext, flow: Flow) -> tuple[Item, ...]:
-    """Return the rows about the connector that copies to the standby; unknown if Connect does not answer."""
+def _of_flow(context: GroupContext, flow: Flow) -> tuple[Item, ...]:
+    """Return the rows about the flow to the standby; unknown if what runs it does not answer."""
     try:
-        config = context.clients.connect(flow.target).config(flow.connector)
+        setup = context.clients.replicator(flow).setup()
     except KafkaDrError as error:
-        return (unknown_connector(flow.connector, str(error)),)
-    return tuple(compare_connector(flow.connector, config))
+        return (unknown_flow(flow.name, str(error)),)
+    return tuple(compare_flow(flow.name, setup.also_changes if setup else {}))
 
 
 def standby_configured(run: Run) -> Check:

@@ -14,6 +14,7 @@ from kafka_dr.health.registers import read_registers
 from kafka_dr.offsets import to_commit, translations_from_json
 from kafka_dr.register import RegisterState
 from kafka_dr.register.added_acls import AddedAcls
+from kafka_dr.replication import FlowsByHand
 from kafka_dr.routing import Router
 from kafka_dr.runs import background
 from kafka_dr.runs.clients import Clients
@@ -60,7 +61,7 @@ class ByHandFacts:
     :param servers: the bootstrap servers of each cluster
     :param router: the group's
     :param route_servers: what a route hands to applications, by cluster
-    :param connect: the address of each cluster's Connect
+    :param flows: commands for the flows to each cluster
     :param kept_in: where the access rules of a cluster are kept; clusters whose brokers keep them are missing
     :param found: what each cluster answered; clusters that did not answer are missing
     :param unknown: what could not be found out, and what others have changed, in sentences
@@ -71,7 +72,7 @@ class ByHandFacts:
     servers: Mapping[str, str]
     router: Router
     route_servers: Mapping[str, str]
-    connect: Mapping[str, str]
+    flows: Mapping[str, FlowsByHand]
     found: Mapping[str, FoundOn] = field(default_factory=dict)
     kept_in: Mapping[str, str] = field(default_factory=dict)
     unknown: tuple[str, ...] = ()
@@ -133,7 +134,7 @@ def gather(group: str, clients: Clients) -> ByHandFacts:
         {name: clients.cluster(name, "operator").settings.bootstrap_servers for name in names},
         clients.router(context.group),
         {name: clients.topology.cluster(name).route_bootstrap_servers for name in names},
-        {name: clients.connect(name).endpoint.base_url for name in names},
+        {name: clients.replication.by_hand(name) for name in names},
         found,
         {name: spec.where for name in names if not (spec := clients.topology.cluster(name).access_rules).is_direct},
         (*_not_known(context, answers), *_of_others(found), *_left_out(found)),

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
 from kafka_dr.clusters.tool_access import ToolAccess
 from kafka_dr.errors import Refused
-from kafka_dr.http_endpoint import HttpEndpoint
 from kafka_dr.runs.clients import Clients
 from kafka_dr.topology import ProtectionGroup
 
@@ -26,11 +25,6 @@ def access(servers: Mapping[str, str], cluster: str, role: ToolRole = "operator"
     :param servers: the bootstrap servers, by cluster
     """
     return ToolAccess(cluster, servers[cluster], _client_file(cluster, role))
-
-
-def connect_file(cluster: str) -> str:
-    """Return the file by which ``curl`` logs in to the Connect of a cluster."""
-    return f"{cluster}-connect.curl"
 
 
 def _client_file(cluster: str, role: ToolRole) -> str:
@@ -52,14 +46,7 @@ def on_paper(clients: Clients, group: ProtectionGroup) -> dict[str, str]:
                 key: "PEM-OF-THE-KEY" if key == "ssl.keystore.key" else text for key, text in hidden.java().items()
             }
             found[_client_file(cluster, role)] = _properties(shown)
-        endpoint = clients.connect(cluster).endpoint
-        hidden_endpoint = replace(
-            endpoint,
-            password=_HIDDEN if endpoint.password else None,
-            token="TOKEN" if endpoint.token else None,
-            tls=replace(endpoint.tls, key_password=_HIDDEN if endpoint.tls.key_password else None),
-        )
-        found[connect_file(cluster)] = _curl(hidden_endpoint)
+        found |= clients.replication.by_hand(cluster).files(hidden=True)
     return found
 
 
@@ -72,7 +59,7 @@ def write_client_files(clients: Clients, group: ProtectionGroup, folder: Path) -
     for cluster in group.clusters:
         for role in _ROLES:
             found[_client_file(cluster, role)] = _properties(clients.cluster(cluster, role).settings.java())
-        found[connect_file(cluster)] = _curl(clients.connect(cluster).endpoint)
+        found |= clients.replication.by_hand(cluster).files(hidden=False)
     write_private(folder, found)
 
 
@@ -100,23 +87,3 @@ def _properties(settings: Mapping[str, str]) -> str:
     """Return a Java properties file: backslashes and line breaks are escaped."""
     escaped = {name: value.replace("\\", "\\\\").replace("\n", "\\n") for name, value in settings.items()}
     return "".join(f"{name}={value}\n" for name, value in escaped.items())
-
-
-def _curl(endpoint: HttpEndpoint) -> str:
-    return "".join(f"{name} = {_quoted(value)}\n" for name, value in _curl_options(endpoint))
-
-
-def _curl_options(endpoint: HttpEndpoint) -> Iterator[tuple[str, str]]:
-    if endpoint.username:
-        yield "user", f"{endpoint.username}:{endpoint.password or ''}"
-    if endpoint.token:
-        yield "header", f"Authorization: Bearer {endpoint.token}"
-    tls = endpoint.tls
-    named = {"cacert": tls.ca_file, "cert": tls.certificate_file, "key": tls.key_file, "pass": tls.key_password}
-    yield from ((name, value) for name, value in named.items() if value)
-
-
-def _quoted(text: str) -> str:
-    """Return a value of a file that ``curl --config`` reads."""
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{escaped}"'

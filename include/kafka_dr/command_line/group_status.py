@@ -163,7 +163,7 @@ def _questions(context: GroupContext, state: RegisterState | None) -> Mapping[st
     asked: dict[str, Callable[[], Check]] = {"route": lambda: _route(context, state)}
     for ends in permutations(context.group.clusters, 2):
         flow = Flow(context.group.name, *ends)
-        asked[flow.connector] = lambda flow=flow: _flow(context, flow)  # type: ignore[misc]
+        asked[flow.name] = lambda flow=flow: _flow(context, flow)  # type: ignore[misc]
     asked["journal"] = lambda: _journal(context, state)
     asked[_RUNNING] = lambda: _running(context, state)
     if state is not None:
@@ -180,7 +180,7 @@ def _route(context: GroupContext, state: RegisterState | None) -> Check:
 
 def _flow(context: GroupContext, flow: Flow) -> Check:
     status = context.clients.replicator(flow).status()
-    return Check(flow.connector, "ok", str(status), {"state": status.state})
+    return Check(flow.name, "ok", str(status), {"state": status.state})
 
 
 def _journal(context: GroupContext, state: RegisterState | None) -> Check:

@@ -12,7 +12,7 @@ from itertools import groupby
 from kafka_dr.clusters.model import Acl
 from kafka_dr.command_line import kafka_tools as tools
 from kafka_dr.command_line.by_hand_facts import ByHandFacts
-from kafka_dr.command_line.by_hand_files import access, connect_file
+from kafka_dr.command_line.by_hand_files import access
 from kafka_dr.fencing import plan
 from kafka_dr.positions import metadata_of
 from kafka_dr.register import RegisterState
@@ -83,7 +83,7 @@ class HandSteps:
         state = self._facts.state
         flow = Flow(self._group.name, state.active, state.standby)
         source = access(self._facts.servers, state.active)
-        copied = f"{self._connect(flow, 'offsets')} | {tools.COPIED_ROWS} > copied.txt"
+        copied = f"{self._facts.flows[flow.target].positions(flow)} > copied.txt"
         title = (
             "wait until everything is copied. The first command shows transactions that have not ended; repeat it "
             "until it shows none: they end by themselves, after 15 minutes at the latest if the brokers have "
@@ -99,7 +99,7 @@ class HandSteps:
         target, flow = access(self._facts.servers, state.standby), Flow(self._group.name, state.active, state.standby)
         commands = (
             *self._add(state.standby, plan.flow_fence(self._group)),
-            _or_say(self._connect(flow, "stop"), flow),
+            self._facts.flows[flow.target].stop(flow),
             _WAIT,
             tools.keep_ends(target, self._group.literal_topics, self._group.topic_prefixes),
         )
@@ -114,7 +114,7 @@ class HandSteps:
         flow = Flow(self._group.name, state.active, state.standby)
         commands = (
             *self._lift(state.standby, plan.flow_fence(self._group)),
-            _or_say(self._connect(flow, "resume"), flow),
+            self._facts.flows[flow.target].resume(flow),
         )
         return HandStep(f"start the flow to {state.standby} again", commands, state.standby)
 
@@ -232,19 +232,6 @@ class HandSteps:
         if where := self._facts.kept_in.get(cluster):
             return (*tools.changed_by_owners(where, gone, adding=False), *recorded)
         return (*tools.remove_denies(reached, gone), *recorded)
-
-    def _connect(self, flow: Flow, what: str) -> str:
-        """Return a request to the Connect of a flow's target."""
-        change = "" if what == "offsets" else " -X PUT"
-        url = shlex.quote(f"{self._facts.connect[flow.target]}/connectors/{flow.connector}/{what}")
-        file = shlex.quote(connect_file(flow.target))
-        return f"curl --fail --silent --show-error --max-time 20 --config {file}{change} {url}"
-
-
-def _or_say(request: str, flow: Flow) -> str:
-    """Return a request that may fail: nothing that follows depends on it."""
-    said = shlex.quote(f"Connect of {flow.target} did not do it: continue, and look at {flow.connector} later")
-    return f"{request} || echo {said}"
 
 
 def _parts(names: list[str]) -> Iterator[list[str]]:

@@ -28,11 +28,6 @@ _OPTIONS = {
 }
 #: A tab: no name of a group, a run or a fact has one, and JSON escapes it.
 _SEPARATOR = "\"$(printf '\\t')\""
-#: Reads the offsets of a connector, as Connect shows them, and writes ``topic:partition:next offset``.
-COPIED_ROWS = (
-    """tr '{}' '\\n\\n' | awk -F'[:,]' '/"topic"/ {for (i = 1; i < NF; i++) {if ($i == "\\"topic\\"") t = $(i+1); """
-    """if ($i == "\\"partition\\"") p = $(i+1)} gsub("\\"", "", t)} /^"offset":[0-9]/ {print t ":" p ":" $2 + 1}'"""
-)
 #: Shows how many offsets of each partition in ``ends.txt`` are missing in ``copied.txt``.
 LEFT_TO_COPY = (
     """awk -F: 'FILENAME == "copied.txt" {c[$1 ":" $2] = $3; next} """

@@ -45,7 +45,7 @@ def ask(plan: Plan) -> StandbyReadiness:
 
 
 def _named(item: Item, plan: Plan) -> str:
-    if item.kind is ItemKind.CONNECTOR:
+    if item.kind is ItemKind.FLOW:
         return item.reason
     if item.active is None or item.standby is None:
         missing, there = (plan.standby, plan.active) if item.standby is None else (plan.active, plan.standby)

@@ -33,7 +33,7 @@ class ItemKind(StrEnum):
     ACL = "ACL"
     QUOTA = "quota"
     USER = "SCRAM user"
-    CONNECTOR = "connector"
+    FLOW = "flow"
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,10 +24,6 @@ from kafka_dr.fencing import plan as fences
 from kafka_dr.fencing.authorizer import Authorizer
 from kafka_dr.topology import ProtectionGroup
 
-#: What MirrorMaker does unless its configuration says no. It must not: it asks nobody, and knows nothing of a fence.
-_SYNCS = ("sync.topic.configs.enabled", "sync.topic.acls.enabled")
-_OFF = "false"
-
 
 @dataclass(frozen=True, slots=True)
 class Plan:
@@ -157,23 +153,17 @@ def _changed(acls: frozenset[Acl], items: Collection[Item]) -> frozenset[Acl]:
     return (acls | added) - removed
 
 
-def compare_connector(connector: str, config: Mapping[str, str] | None) -> Iterator[Item]:
-    """Yield a row for each setting by which a flow's connector would change the standby as well.
+def compare_flow(flow: str, also_changes: Mapping[str, str]) -> Iterator[Item]:
+    """Yield a row for each setting by which a flow would change the standby as well, without any regard to fences.
 
-    :param config: the connector's configuration; ``None`` where there is no such connector
+    :param also_changes: by setting, with its value
     """
-    for key in _SYNCS if config else ():
-        found = (config or {}).get(key)
-        if found != _OFF:
-            reason = (
-                f"the connector {connector} does not say {key}=false, so two would change the standby: run dr_flows"
-            )
-            yield Item(
-                ItemKind.CONNECTOR, connector, key, _OFF, found or "not set", ItemVerdict.NEVER, reason, blocks=True
-            )
+    for key, found in also_changes.items():
+        reason = f"{flow} does not say {key}=false, so two would change the standby: run dr_flows"
+        yield Item(ItemKind.FLOW, flow, key, "false", found, ItemVerdict.NEVER, reason, blocks=True)
 
 
-def unknown_connector(connector: str, reason: str) -> Item:
-    """Return the row of a connector whose configuration could not be read."""
-    said = f"nobody knows whether MirrorMaker changes the standby as well: {reason}"
-    return Item(ItemKind.CONNECTOR, connector, "", None, None, ItemVerdict.UNKNOWN, said, blocks=True)
+def unknown_flow(flow: str, reason: str) -> Item:
+    """Return the row of a flow of which nobody knows how it is set up."""
+    said = f"nobody knows whether {flow} changes the standby as well: {reason}"
+    return Item(ItemKind.FLOW, flow, "", None, None, ItemVerdict.UNKNOWN, said, blocks=True)

@@ -197,7 +197,7 @@ def _canary(group: ProtectionGroup, clients: Clients, target: str) -> Probe:
 
 def _flow(clients: Clients, flow: Flow) -> Probe:
     status = clients.replicator(flow).status()
-    said = f"{flow.connector} is {status}"
+    said = f"{flow.name} is {status}"
     return Probe("flow", "ok" if status.state == "running" else "failed", said)
 
 

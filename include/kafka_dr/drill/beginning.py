@@ -89,7 +89,7 @@ def remaining(group: ProtectionGroup, clients: Clients) -> tuple[str, ...]:
     def found_on(cluster: str) -> set[str]:
         operator = clients.cluster(cluster, "operator")
         names = {name.rpartition(".")[0] for name in (*operator.topics.names(), *operator.groups.names())}
-        names |= {name.split(".")[1] for name in clients.connect(cluster).connectors() if name.count(".") > 1}
+        names |= {name.split(".")[1] for name in clients.replication.flows_into(cluster) if name.count(".") > 1}
         names |= {acl.name.rstrip(".") for acl in operator.acls.list()}
         return names | clients.register(cluster).drill_groups()
 
@@ -133,4 +133,4 @@ def _cluster_is_fine(group: ProtectionGroup, clients: Clients, cluster: str) -> 
     clients.require_declared(cluster)
     if missing := leaderless(GroupContext(group.name, clients).topics(cluster)):
         raise TryAgain(f"partitions of {', '.join(missing[:3])} have no leader on {cluster}")
-    clients.connect(cluster).connectors()
+    clients.replication.flows_into(cluster)

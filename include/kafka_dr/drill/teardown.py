@@ -32,9 +32,9 @@ def tear_down(drill: Drill, clients: Clients, say: Callable[[str], None]) -> tup
     """
     context = GroupContext(drill.name, clients)
     problems: list[str] = []
-    # Connectors first: a flow would create its topics again.
+    # Flows first: one would create its topics again.
     jobs: list[tuple[str, Callable[[], None]]] = [
-        (f"{flow.connector}", partial(_remove_connector, context, flow)) for flow in _flows(drill)
+        (f"{flow.name}", partial(_remove_flow, context, flow)) for flow in _flows(drill)
     ]
     problems += _done(jobs)
     problems += _done(
@@ -61,15 +61,15 @@ def what_is_left(drill: Drill, clients: Clients) -> tuple[str, ...]:
 
 
 def _left_on(context: GroupContext, drill: Drill, cluster: str) -> tuple[str, ...]:
-    operator, connect = context.operator(cluster), context.clients.connect(cluster)
+    operator = context.operator(cluster)
     topics = [name for name in operator.topics.names() if name.startswith(drill.prefix)]
     groups = [f"the group {name}" for name in operator.groups.names() if name.startswith(drill.prefix)]
     acls = of_drill(operator.acls.list(), context.group)
-    ours = {flow.connector for flow in _flows(drill)}
-    connectors = [name for name in connect.connectors() if name in ours]
+    ours = {flow.name for flow in _flows(drill)}
+    flows = [name for name in context.clients.replication.flows_into(cluster) if name in ours]
     registers = ["its record in the register"] if drill.name in context.clients.register(cluster).drill_groups() else []
     rights = [f"{len(acls)} ACLs on {drill.prefix}*"] if acls else []
-    return (*topics, *groups, *connectors, *rights, *registers)
+    return (*topics, *groups, *flows, *rights, *registers)
 
 
 def _flows(drill: Drill) -> tuple[Flow, ...]:
@@ -83,15 +83,13 @@ def _done(jobs: Iterable[tuple[str, Callable[[], None]]]) -> list[str]:
     return [f"{name} could not be removed: {error}" for name, error in answers.items() if error is not None]
 
 
-def _remove_connector(context: GroupContext, flow: Flow) -> None:
-    connect, name = context.clients.connect(flow.target), flow.connector
-    if connect.config(name) is None:
+def _remove_flow(context: GroupContext, flow: Flow) -> None:
+    replicator = context.clients.replicator(flow)
+    if replicator.setup() is None:
         return
-    connect.stop(name)
-    connect.wait_for(name, "stopped", deadline_seconds=_SECONDS)
-    # Connect keeps the offsets of a connector that is deleted.
-    connect.forget_offsets(name)
-    connect.delete(name)
+    replicator.stop()
+    replicator.wait_stopped(_SECONDS)
+    replicator.remove(forget=True)
 
 
 def _clear(context: GroupContext, drill: Drill, cluster: str) -> None:

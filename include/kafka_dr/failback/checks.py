@@ -89,7 +89,7 @@ def _nothing_flows(context: FailbackContext) -> Check:
     for flow in (run.flow, run.flow.reverse):
         status = run.clients.replicator(flow).status()
         if not status.at_rest:
-            wrong.append(f"{flow.connector} is {status}")
+            wrong.append(f"{flow.name} is {status}")
     denied = run.denies_present(run.source, plan.flow_fence(run.group))
     if not denied.passes:
         wrong.append(f"{run.group.replicator_principal} is not denied on {run.source}: {denied.detail}")

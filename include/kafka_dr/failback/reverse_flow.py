@@ -26,8 +26,8 @@ def intent(run: Run) -> Sequence[str]:
         else f"at the log ends of {run.source} that run {context.failover.run} journaled"
     )
     return (
-        f"see that {run.flow.reverse.connector} is stopped, lift the DENY of {run.group.replicator_principal} on "
-        f"{run.target}, and start {run.flow.connector} {where}",
+        f"see that {run.flow.reverse.name} is stopped, lift the DENY of {run.group.replicator_principal} on "
+        f"{run.target}, and start {run.flow.name} {where}",
     )
 
 
@@ -63,8 +63,8 @@ def prove(run: Run) -> Sequence[Check]:
     denied = run.denies_present(run.source, plan.flow_fence(run.group))
     refused = run.writes_refused(run.source, by="replicator") if denied.passes else denied
     return (
-        Check.that("reverse_flow", status.state == "running", f"{run.flow.connector} is {status}"),
-        Check.that("no_loop", other.at_rest, f"{run.flow.reverse.connector} is {other}"),
+        Check.that("reverse_flow", status.state == "running", f"{run.flow.name} is {status}"),
+        Check.that("no_loop", other.at_rest, f"{run.flow.reverse.name} is {other}"),
         refused.named("replicator_refused"),
         run.writes_refused(run.target).named("old_side_refuses"),
     )
@@ -88,6 +88,6 @@ def _stop_old_flow(run: Run, context: FailbackContext) -> None:
     old.stop()
     if old.wait_stopped(run.group.timing.step_deadline_seconds).state != "stopped":
         raise TryAgain(
-            f"{run.flow.reverse.connector} does not stop: look at the Connect cluster of {run.source}, then run the "
+            f"{run.flow.reverse.name} does not stop: look at the Connect cluster of {run.source}, then run the "
             "step again"
         )

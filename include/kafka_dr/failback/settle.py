@@ -53,7 +53,7 @@ def prove(run: Run) -> Sequence[Check]:
     return (
         Check.that("registers_agree", stable, said),
         run.writes_refused(run.target).named("standby_refuses"),
-        Check.that("flow_runs", status.state == "running", f"{run.flow.connector} is {status}"),
+        Check.that("flow_runs", status.state == "running", f"{run.flow.name} is {status}"),
     )
 
 

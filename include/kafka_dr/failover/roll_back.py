@@ -99,7 +99,7 @@ def _undo(run: Run, state: RegisterState) -> Mapping[str, Any]:
     try:
         _resume_flow(run, state)
     except KafkaDrError as error:
-        facts["flow"] = f"{_flow(run, state).connector} was not resumed, and dr_flows does that: {error}"
+        facts["flow"] = f"{_flow(run, state).name} was not resumed, and dr_flows does that: {error}"
     return facts
 
 
@@ -194,7 +194,7 @@ def _target_proofs(run: Run, state: RegisterState) -> tuple[Check, ...]:
 
 
 def _flow_runs(run: Run, state: RegisterState) -> Check:
-    connector = _flow(run, state).connector
+    connector = _flow(run, state).name
     try:
         status = run.clients.replicator(_flow(run, state)).wait_running(run.group.timing.protect_wait_seconds)
     except KafkaDrError as error:

@@ -14,21 +14,20 @@ from typing import Any
 from kafka_dr.clusters import NotFound, OffsetRange, TopicPartition
 from kafka_dr.clusters.held_back import held_back_in_words
 from kafka_dr.errors import KafkaDrError, NeedsPerson
-from kafka_dr.group_offsets import other_topics, remembered_positions, unmovable_groups
+from kafka_dr.group_offsets import other_topics, unmovable_groups
 from kafka_dr.group_offsets.left_to_do import read_share_starts
 from kafka_dr.group_offsets.other_topics import Elsewhere, ReadElsewhere
 from kafka_dr.json_documents import DocumentDamaged, JsonFile, Recorder, not_recorded
 from kafka_dr.named_rows import groups_from_json, groups_to_json, positions_from_json, positions_to_json
 from kafka_dr.positions import Committed
 from kafka_dr.readers.recognition import StreamsApplication
-from kafka_dr.replication import Flow, committed_positions
+from kafka_dr.replication import Flow
 from kafka_dr.runs.group_context import GroupContext
 from kafka_dr.runs.recorded_files import recorder
 from kafka_dr.runs.run import Run
 
 #: Records that wait to be copied and are kept one by one: in each partition, and in all of them together.
 _MOST_WAITING, _MOST_IN_ALL = 1_000, 50_000
-_STALL_SECONDS = 5.0
 #: How long groups may take to rebalance; a look is taken every minute, the next one asks again.
 _SETTLE_SECONDS = 1.0
 _SCHEMA_VERSION = 1
@@ -165,17 +164,6 @@ def kept(run: Run, *, source: str, target: str) -> LastLook | None:
     return FileLookStore(run.evidence_root, run.group.name).read(f"{source}-to-{target}")
 
 
-def crossed(context: GroupContext, flow: Flow) -> Mapping[TopicPartition, int]:
-    """Return, by partition, up to where a flow has copied its source, as the Connect cluster of its target keeps it.
-
-    The whole topic is read: a failover relies on nothing that was remembered.
-
-    :raises NotFound: Connect keeps its positions elsewhere
-    """
-    topic = context.clients.topology.cluster(flow.target).connect_positions_topic
-    return committed_positions(context.operator(flow.target), topic, flow, stall_seconds=_STALL_SECONDS)
-
-
 def _seen(context: GroupContext, flow: Flow, *, epoch: int) -> LastLook:
     source = context.operator(flow.source)
     at: datetime = context.clock.now()
@@ -183,7 +171,7 @@ def _seen(context: GroupContext, flow: Flow, *, epoch: int) -> LastLook:
     held = source.held_back.look(context.partitions(flow.source))
     ends = held.ends
     try:
-        copied = remembered_positions.crossed(context, flow)
+        copied = context.clients.replicator(flow).committed(remembered=True)
     except NotFound:
         copied = {}
     starts = source.topics.log_starts(ends)

@@ -12,7 +12,7 @@ from kafka_dr.clusters import TopicPartition
 from kafka_dr.clusters.held_back import HeldBackLook
 from kafka_dr.group_offsets import verification
 from kafka_dr.outcomes import Check
-from kafka_dr.replication import ConnectorNotFound
+from kafka_dr.replication import FlowNotFound
 from kafka_dr.runs.run import Run
 from kafka_dr.waiting import SHORT_PAUSE_SECONDS, wait_until
 
@@ -111,10 +111,10 @@ def _missing(verified: Mapping[TopicPartition, Verified]) -> set[TopicPartition]
 
 
 def _reached(run: Run, partitions: Collection[TopicPartition]) -> Reached:
-    """Ask the flow, then the target; a connector that does not exist has copied nothing, and all is still to come."""
+    """Ask the flow, then the target; a flow that does not exist has copied nothing, and all is still to come."""
     try:
         positions = run.clients.replicator(run.flow).positions()
-    except ConnectorNotFound:
+    except FlowNotFound:
         positions = {}
     on_target = set(run.partitions(run.target))
     return Reached(positions, run.operator(run.target).topics.high_watermarks(on_target & set(partitions)))

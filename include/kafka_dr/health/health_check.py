@@ -13,7 +13,6 @@ from kafka_dr.errors import KafkaDrError, NeedsPerson
 from kafka_dr.fencing.required import is_closed
 from kafka_dr.health import report_only
 from kafka_dr.health.break_glass import check_break_glass
-from kafka_dr.health.connectors import check_connectors
 from kafka_dr.health.copied_acls import settle_copies
 from kafka_dr.health.fence_on_return import record_return
 from kafka_dr.health.half_moved import HALF_MOVED
@@ -26,6 +25,7 @@ from kafka_dr.health.restore_fence import (
     restore_flow_fence,
     restore_standby_fence,
 )
+from kafka_dr.health.running_flows import check_flows
 from kafka_dr.health.silence import silent, without_record, word_of
 from kafka_dr.health.stale_registers import update_stale_registers
 from kafka_dr.health.stalled_runs import check_evidence, check_run
@@ -289,7 +289,7 @@ def _other_checks(
 ) -> list[Check]:
     """Check everything else that follows from the record; what cannot be asked is unknown."""
     questions: dict[str, Callable[[], tuple[Check, ...]]] = {
-        "the connectors": lambda: check_connectors(context, state, registers),
+        "the flows": lambda: check_flows(context, state, registers),
         "the route": lambda: (report_only.check_route(context, state),),
         "the lag": lambda: (report_only.check_lag(context, state),),
         "the run": lambda: (check_run(context, state),),

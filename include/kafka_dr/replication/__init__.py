@@ -9,15 +9,26 @@ from kafka_dr.replication.connect import (
     ConnectUnreachable,
     SourceOffset,
 )
-from kafka_dr.replication.connect_positions import committed_positions, is_position, positions_of
-from kafka_dr.replication.connect_topic import ConnectTopic, ReadSoFar
 from kafka_dr.replication.connector_status import ConnectorStatus, TaskStatus
 from kafka_dr.replication.copy_settings import CopySettings, read_copy_settings, read_limits
-from kafka_dr.replication.flow import Flow
+from kafka_dr.replication.flow import Flow, FlowNotFound
 from kafka_dr.replication.mirrormaker import Mm2Replicator
+from kafka_dr.replication.mirrormaker_flows import MirrorMakerFlows
 from kafka_dr.replication.moving import Moving, data_ends, flow_moves, flow_moves_in_turns
-from kafka_dr.replication.replicator import Ensured, FlowState, FlowStatus, Positions, Replicator, not_running
-from kafka_dr.replication.watched_flow import WatchedFlow
+from kafka_dr.replication.replicator import (
+    Ensured,
+    FlowClients,
+    FlowsByHand,
+    FlowSetup,
+    FlowState,
+    FlowStatus,
+    Positions,
+    Replication,
+    Replicator,
+    WatchedFlow,
+    not_running,
+)
+from kafka_dr.replication.watched_flow import watch_flow
 
 __all__ = [
     "CopySettings",
@@ -28,19 +39,21 @@ __all__ = [
     "FlowStatus",
     "Ensured",
     "Positions",
+    "FlowNotFound",
+    "FlowsByHand",
+    "FlowSetup",
+    "FlowClients",
+    "Replication",
     "Replicator",
     "not_running",
     "Mm2Replicator",
+    "MirrorMakerFlows",
     "WatchedFlow",
+    "watch_flow",
     "Moving",
     "flow_moves",
     "flow_moves_in_turns",
     "data_ends",
-    "committed_positions",
-    "is_position",
-    "positions_of",
-    "ConnectTopic",
-    "ReadSoFar",
     "ConnectClient",
     "ConnectorStatus",
     "TaskStatus",

@@ -15,6 +15,7 @@ from kafka_dr.clock import Clock
 from kafka_dr.errors import ConnectionMistake, KafkaDrError, OutcomeUnknown, Refused, TryAgain
 from kafka_dr.http_endpoint import HttpEndpoint, connection_problem
 from kafka_dr.replication.connector_status import ConnectorState, ConnectorStatus, TaskStatus, failure_in, state_in
+from kafka_dr.replication.flow import FlowNotFound
 from kafka_dr.waiting import SHORT_PAUSE_SECONDS, wait_until
 
 #: Connect's answer while its resources are not registered yet. For a missing connector the answer names it.
@@ -27,7 +28,7 @@ class ConnectUnreachable(TryAgain):
     """Connect did not answer, or is rebalancing and cannot accept requests at the moment."""
 
 
-class ConnectorNotFound(KafkaDrError):
+class ConnectorNotFound(FlowNotFound):
     """There is no connector of that name."""
 
 

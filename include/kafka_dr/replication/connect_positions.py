@@ -45,10 +45,10 @@ def positions_of(flow: Flow, newest: Mapping[bytes, bytes]) -> dict[TopicPartiti
 
 def _is_of(flow: Flow, key: bytes) -> bool:
     # Names of flows are ASCII letters. Most keys belong to other flows, and need not be decoded.
-    if flow.connector.encode() not in key:
+    if flow.name.encode() not in key:
         return False
     found = decode_position(key, None)
-    return found is not None and found[:2] == (flow.connector, flow.source)
+    return found is not None and found[:2] == (flow.name, flow.source)
 
 
 class CommittedPositions:
@@ -73,10 +73,3 @@ class CommittedPositions:
 
     def _is_own(self, key: bytes) -> bool:
         return _is_of(self._flow, key)
-
-
-def committed_positions(
-    cluster: KafkaCluster, topic: str, flow: Flow, *, stall_seconds: float
-) -> Mapping[TopicPartition, int]:
-    """Return the positions of a flow, read once; see :class:`CommittedPositions`."""
-    return CommittedPositions(cluster, topic, flow, stall_seconds=stall_seconds).read()

@@ -5,10 +5,14 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from kafka_dr.errors import Refused
+from kafka_dr.errors import KafkaDrError, Refused
 
 #: The name ends up in REST paths and in transactional ids, and must be the same in both without escaping.
 _SAFE = re.compile(r"[A-Za-z0-9_-]+")
+
+
+class FlowNotFound(KafkaDrError):
+    """There is no such flow."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -17,7 +21,7 @@ class Flow:
 
     :param group: the protection group
     :param source: the cluster that is read
-    :param target: the cluster that is written; its Connect cluster runs the connector
+    :param target: the cluster that is written; what replicates runs next to it
     """
 
     group: str
@@ -32,8 +36,8 @@ class Flow:
             raise Refused(f"a flow of {self.group} was to go from {self.source} to itself: name two clusters")
 
     @property
-    def connector(self) -> str:
-        """The name of the connector that does the copying."""
+    def name(self) -> str:
+        """The name under which people find it where replicators run, and in every sentence about it."""
         return f"dr.{self.group}.{self.source}-to-{self.target}"
 
     @property

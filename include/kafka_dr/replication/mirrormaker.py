@@ -8,19 +8,26 @@ transaction, so that a flow that was not seeded for its epoch is recognised.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from typing import Any
 
-from kafka_dr.clusters import TopicPartition
+from kafka_dr.clock import Clock
+from kafka_dr.clusters import KafkaCluster, TopicPartition
 from kafka_dr.errors import KafkaDrError, NeedsPerson, Refused
+from kafka_dr.replication import remembered_positions
 from kafka_dr.replication.connect import ConnectClient, SourceOffset
+from kafka_dr.replication.connect_positions import CommittedPositions
+from kafka_dr.replication.connector_status import ConnectorStatus
 from kafka_dr.replication.copy_settings import CopySettings
 from kafka_dr.replication.flow import Flow
-from kafka_dr.replication.replicator import Ensured, FlowStatus, Positions, flow_status
-from kafka_dr.replication.settings import FOLLOWING_TOPICS, as_config, flow_settings
+from kafka_dr.replication.replicator import Ensured, FlowSetup, FlowState, FlowStatus, Positions
+from kafka_dr.replication.settings import FOLLOWING_TOPICS, OFF, SYNCS, as_config, as_pattern, flow_settings
 from kafka_dr.topology import ClusterSpec, ProtectionGroup
 
 #: The position of this "topic" is the epoch of the seed. It is reserved, so no flow ever reads such a topic.
 SEED_TOPIC = "_kafka_dr.seed"
 _SEED = TopicPartition(SEED_TOPIC, 0)
+#: How long the topic of positions may give no record while there are more of them.
+_STALL_SECONDS = 5.0
 
 
 class Mm2Replicator:
@@ -30,8 +37,9 @@ class Mm2Replicator:
     :param group: the protection group, for topics and flow settings
     :param source: the cluster that is read
     :param target: the cluster that is written, whose Connect cluster runs the connector
-    :param connect: that Connect cluster
+    :param connect: returns that Connect cluster; it is not needed for what the target knows
     :param copies: returns what the group's topics ask of a connector with this configuration
+    :param written: returns the target, reached as the operator
     """
 
     def __init__(
@@ -41,15 +49,21 @@ class Mm2Replicator:
         group: ProtectionGroup,
         source: ClusterSpec,
         target: ClusterSpec,
-        connect: ConnectClient,
+        connect: Callable[[], ConnectClient],
         copies: Callable[[Mapping[str, str]], CopySettings],
+        written: Callable[[], KafkaCluster],
+        evidence_root: Any,
+        clock: Clock,
     ) -> None:
         self._flow = flow
         self._group = group
         self._source = source
         self._target = target
-        self._connect = connect
+        self._connect_of = connect
         self._copies = copies
+        self._written = written
+        self._evidence_root = evidence_root
+        self._clock = clock
 
     @property
     def flow(self) -> Flow:
@@ -59,14 +73,37 @@ class Mm2Replicator:
     @property
     def connect(self) -> ConnectClient:
         """The Connect cluster that runs it."""
-        return self._connect
+        return self._connect_of()
+
+    @property
+    def described(self) -> str:
+        """The connector, and where it runs."""
+        return f"the connector {self._flow.name} on the Connect cluster of {self._flow.target}"
+
+    def setup(self) -> FlowSetup | None:
+        """Return how the connector is configured; ``None`` where there is none."""
+        found = self.connect.config(self._flow.name)
+        if found is None:
+            return None
+        patterns = found.get("topics", "").split(",")
+        return FlowSetup(
+            frozenset(name for name in self._group.matched_topics if as_pattern(name) in patterns),
+            found.get("exactly.once.support") == "required",
+            {key: found.get(key, "not set") for key in SYNCS if found.get(key) != OFF},
+        )
+
+    def differing(self) -> tuple[str, ...]:
+        """Return the keys of the configuration that are not as they are wanted."""
+        found = self.connect.config(self._flow.name) or {}
+        wanted = self.config(found)
+        return tuple(sorted(key for key in wanted.keys() | found.keys() if wanted.get(key) != found.get(key)))
 
     def copy_settings(self) -> CopySettings:
         """Return what the topics of the flow ask of its connector now.
 
         :raises KafkaDrError: the source or Connect cannot be asked
         """
-        return self._copies(self._connect.config(self._flow.connector) or {})
+        return self._copies(self.connect.config(self._flow.name) or {})
 
     def config(self, found: Mapping[str, str] | None = None) -> dict[str, str]:
         """Return the connector's configuration as topology, topics and rules want it; secrets are references.
@@ -80,41 +117,63 @@ class Mm2Replicator:
         except KafkaDrError:
             copies, kept = CopySettings(), FOLLOWING_TOPICS
         settings = flow_settings(self._flow, group=self._group, source=self._source, target=self._target, copies=copies)
-        wanted = {"name": self._flow.connector, **as_config(settings)}
+        wanted = {"name": self._flow.name, **as_config(settings)}
         return wanted | {key: found[key] for key in kept if key in found}
 
     def status(self) -> FlowStatus:
         """Return what the connector is doing."""
-        return flow_status(self._connect.status(self._flow.connector))
+        return flow_status(self.connect.status(self._flow.name))
 
     def ensure(self, *, stopped: bool = True) -> Ensured:
         """Create the connector, or give it the wanted configuration; one that exists keeps its state."""
-        name = self._flow.connector
-        found = self._connect.config(name)
+        name = self._flow.name
+        found = self.connect.config(name)
         wanted = self.config(found)
         if found is None:
-            self._connect.create(name, wanted, stopped=stopped)
+            self.connect.create(name, wanted, stopped=stopped)
             return "created"
         if found == wanted:
             return "unchanged"
-        self._connect.update(name, wanted)
+        self.connect.update(name, wanted)
         return "updated"
 
     def stop(self) -> None:
         """Ask for the connector to be stopped."""
-        self._connect.stop(self._flow.connector)
+        self.connect.stop(self._flow.name)
 
     def wait_stopped(self, deadline_seconds: float) -> FlowStatus:
         """Wait until the connector is stopped and has no tasks."""
-        return flow_status(self._connect.wait_for(self._flow.connector, "stopped", deadline_seconds=deadline_seconds))
+        return flow_status(self.connect.wait_for(self._flow.name, "stopped", deadline_seconds=deadline_seconds))
 
     def resume(self) -> None:
         """Ask for the connector to run."""
-        self._connect.resume(self._flow.connector)
+        self.connect.resume(self._flow.name)
 
     def wait_running(self, deadline_seconds: float) -> FlowStatus:
         """Wait until connector and tasks run; a failed one ends the wait."""
-        return flow_status(self._connect.wait_for(self._flow.connector, "running", deadline_seconds=deadline_seconds))
+        return flow_status(self.connect.wait_for(self._flow.name, "running", deadline_seconds=deadline_seconds))
+
+    def restart_failed(self) -> None:
+        """Restart the connector and those of its tasks that failed."""
+        self.connect.restart_failed(self._flow.name)
+
+    def remove(self, *, forget: bool = False) -> None:
+        """Delete the connector. Connect keeps its offsets, unless they are removed first."""
+        if forget:
+            self.connect.forget_offsets(self._flow.name)
+        self.connect.delete(self._flow.name)
+
+    def committed(self, *, remembered: bool = False) -> Mapping[TopicPartition, int]:
+        """Return the positions from the topic in which the Connect cluster stores them.
+
+        :raises NotFound: Connect keeps its positions elsewhere
+        """
+        topic, target = self._target.connect_positions_topic, self._written()
+        if remembered:
+            return remembered_positions.committed(
+                self._flow, target, topic, evidence_root=self._evidence_root, now=self._clock.now()
+            )
+        return CommittedPositions(target, topic, self._flow, stall_seconds=_STALL_SECONDS).read()
 
     def positions(self) -> dict[TopicPartition, int]:
         """Return, by source partition, the next offset that will be copied."""
@@ -139,8 +198,8 @@ class Mm2Replicator:
             raise Refused(f"{self._flow} is {state}: positions can only be set while it is stopped, so stop it first")
         wanted = {partition: offset - 1 for partition, offset in positions.items() if offset > 0} | {_SEED: epoch}
         removed = self._stored().keys() - wanted.keys()
-        self._connect.set_offsets(
-            self._flow.connector,
+        self.connect.set_offsets(
+            self._flow.name,
             [self._entry(p, offset) for p, offset in sorted(wanted.items())] + [self._entry(p, None) for p in removed],
         )
         if (found := self._stored()) != wanted:
@@ -151,12 +210,12 @@ class Mm2Replicator:
 
     def transactional_ids(self) -> tuple[str, ...]:
         """Return the transactional ids of the connector's tasks, as many as there may be."""
-        prefix = f"{self._target.connect_group_id}-{self._flow.connector}"
+        prefix = f"{self._target.connect_group_id}-{self._flow.name}"
         return tuple(f"{prefix}-{task}" for task in range(self._group.flow.tasks_max))
 
     def _stored(self) -> dict[TopicPartition, int]:
         """Return what the connector keeps: the offset *of* the last record copied, by source partition."""
-        entries = self._connect.offsets(self._flow.connector)
+        entries = self.connect.offsets(self._flow.name)
         return dict(self._decoded(entry) for entry in entries if entry.offset is not None)
 
     def _decoded(self, entry: SourceOffset) -> tuple[TopicPartition, int]:
@@ -166,12 +225,12 @@ class Mm2Replicator:
             offset = int(str((entry.offset or {})["offset"]))
         except (KeyError, ValueError) as error:
             raise NeedsPerson(
-                f"{self._flow.connector} keeps a position that is not MirrorMaker's ({dict(entry.partition)}): "
+                f"{self._flow.name} keeps a position that is not MirrorMaker's ({dict(entry.partition)}): "
                 "find out what else uses this connector's name"
             ) from error
         if source != self._flow.source:
             raise NeedsPerson(
-                f"{self._flow.connector} keeps a position of cluster {source!r}, expected {self._flow.source!r}: "
+                f"{self._flow.name} keeps a position of cluster {source!r}, expected {self._flow.source!r}: "
                 "find out what else uses this connector's name"
             )
         return partition, offset
@@ -179,6 +238,12 @@ class Mm2Replicator:
     def _entry(self, partition: TopicPartition, offset: int | None) -> SourceOffset:
         key = {"cluster": self._flow.source, "partition": partition.partition, "topic": partition.topic}
         return SourceOffset(key, None if offset is None else {"offset": offset})
+
+
+def flow_status(found: ConnectorStatus) -> FlowStatus:
+    """Return what a flow is doing, from the state of its connector."""
+    state: FlowState = "unassigned" if found.settled == "restarting" else found.settled
+    return FlowStatus(state, len(found.tasks), found.failure)
 
 
 def _differences(wanted: Mapping[TopicPartition, int], found: Mapping[TopicPartition, int]) -> str:

@@ -1,14 +1,24 @@
-"""What the rest of the project needs of replication, whatever does it."""
+"""What the rest of the project needs of replication, whatever does it. Callers are typed against this alone.
+
+A flow copies records with their partition, key, value, headers and timestamp, in order, and never twice: what it says
+of its positions and what is on the target agree after every stop. Each call that waits has a deadline. A method that
+has no *raises* of its own raises :class:`TryAgain` where whoever runs the flow does not answer.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Literal, Protocol
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol, TypeVar
 
-from kafka_dr.clusters import TopicPartition
-from kafka_dr.replication.connector_status import ConnectorStatus
+from kafka_dr.clock import Clock
+from kafka_dr.clusters import KafkaCluster, TopicPartition
+from kafka_dr.http_endpoint import HttpEndpoint
+from kafka_dr.kubernetes import KubernetesApi
+from kafka_dr.replication.copy_settings import CopySettings
+from kafka_dr.replication.existing.port import ExistingReplication
 from kafka_dr.replication.flow import Flow
+from kafka_dr.topology import ProtectionGroup, Topology
 
 FlowState = Literal["absent", "stopped", "running", "failed", "paused", "unassigned", "unknown"]
 Ensured = Literal["created", "updated", "unchanged"]
@@ -16,9 +26,9 @@ Ensured = Literal["created", "updated", "unchanged"]
 
 @dataclass(frozen=True, slots=True)
 class FlowStatus:
-    """What a flow's connector is doing, which does not say that anything moves: see ``flow_moves``.
+    """What a flow does, which does not say that anything moves: see ``flow_moves``.
 
-    :param state: of connector and tasks together: ``stopped`` only without tasks, ``running`` only when all run
+    :param state: of all its parts together: ``stopped`` only without tasks, ``running`` only when all run
     :param tasks: how many tasks there are
     :param detail: what a failed one failed with, the innermost cause first; empty otherwise
     """
@@ -36,21 +46,18 @@ class FlowStatus:
         return self.state in ("absent", "stopped")
 
 
-def not_running(flow: Flow, status: FlowStatus) -> str:
-    """Say what is seen of a flow that has to run and does not, and what starts it."""
-    if status.state == "absent":
-        return (
-            f"{flow.connector} does not exist, so nothing of {flow.group} is copied from {flow.source} to "
-            f"{flow.target}. That is so after an adoption until dr_flows has run: trigger dr_flows, or wait for its "
-            "next run, within 5 minutes if it is not paused. If the flow ran before, find out who deleted the connector"
-        )
-    return f"{flow.connector} has to run, because {flow.source} is active: see dr_flows. It is {status}"
+@dataclass(frozen=True, slots=True)
+class FlowSetup:
+    """How a flow is set up now, whoever has set it up so.
 
+    :param matched: which topics of the group's patterns it copies
+    :param exactly_once: whether it never copies a record twice
+    :param also_changes: by setting, with its value: what would let it change settings or ACLs of the target as well
+    """
 
-def flow_status(found: ConnectorStatus) -> FlowStatus:
-    """Return what a flow is doing, from the state of its connector."""
-    state: FlowState = "unassigned" if found.settled == "restarting" else found.settled
-    return FlowStatus(state, len(found.tasks), found.failure)
+    matched: frozenset[str] = frozenset()
+    exactly_once: bool = True
+    also_changes: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +72,8 @@ class Positions:
     seed_epoch: int | None
 
 
-class Replicator(Protocol):
-    """One flow that can be set up, stopped, placed and started."""
+class WatchedFlow(Protocol):
+    """One flow, seen by somebody who need not be able to change it."""
 
     @property
     def flow(self) -> Flow:
@@ -74,7 +81,38 @@ class Replicator(Protocol):
         ...
 
     def status(self) -> FlowStatus:
-        """Return what the flow is doing."""
+        """Return what the flow is doing; ``absent`` if there is none."""
+        ...
+
+    def positions(self) -> dict[TopicPartition, int]:
+        """Return, by source partition, the next offset that will be copied.
+
+        :raises FlowNotFound: there is no such flow
+        """
+        ...
+
+    def where(self) -> Positions:
+        """Return the positions together with the epoch whose seed they started from.
+
+        :raises FlowNotFound: there is no such flow
+        """
+        ...
+
+
+class Replicator(WatchedFlow, Protocol):
+    """One flow that can be set up, stopped, placed, started and removed."""
+
+    @property
+    def described(self) -> str:
+        """What a person has to look at if it does not do what it should, as it is named in sentences."""
+        ...
+
+    def setup(self) -> FlowSetup | None:
+        """Return how the flow is set up now; ``None`` if it does not exist."""
+        ...
+
+    def differing(self) -> tuple[str, ...]:
+        """Return the names of the settings that are not as they are wanted; all, if it does not exist."""
         ...
 
     def ensure(self, *, stopped: bool = True) -> Ensured:
@@ -103,18 +141,153 @@ class Replicator(Protocol):
         """
         ...
 
-    def positions(self) -> dict[TopicPartition, int]:
-        """Return, by source partition, the next offset that will be copied."""
+    def restart_failed(self) -> None:
+        """Let what failed of the flow run again, and leave alone what runs."""
         ...
 
-    def where(self) -> Positions:
-        """Return the positions together with the epoch whose seed they started from."""
+    def remove(self, *, forget: bool = False) -> None:
+        """Remove the stopped flow; one that is not there is no error.
+
+        :param forget: its positions, too: a flow of that name begins at the start again. Otherwise they stay
+        """
+        ...
+
+    def committed(self, *, remembered: bool = False) -> Mapping[TopicPartition, int]:
+        """Return the positions as the target keeps them: next to read on the source, by partition.
+
+        Nothing but the target is asked: the source may be dead, and who runs the flow may not answer.
+
+        :param remembered: what was read before need not be read again: for those who ask every minute
+        :raises NotFound: the target keeps none
+        """
         ...
 
     def seed(self, positions: Mapping[TopicPartition, int], *, epoch: int) -> None:
-        """Give a stopped flow these positions and no others, under this epoch."""
+        """Give a stopped flow these positions and no others, under this epoch, and read them back.
+
+        :param positions: next to read; 0, like a partition that is not named, means from the start
+        :param epoch: of the register, whose seed this is
+        :raises Refused: the flow is not stopped
+        :raises NeedsPerson: what was read back is something else
+        """
+        ...
+
+    def copy_settings(self) -> CopySettings:
+        """Return what the topics of the flow ask of it now: which record is too large for it.
+
+        :raises KafkaDrError: the source cannot be asked
+        """
         ...
 
     def transactional_ids(self) -> tuple[str, ...]:
-        """Return the transactional ids that the flow writes with."""
+        """Return the transactional ids that the flow writes with: who takes them over ends what it has begun."""
         ...
+
+
+#: A client of a service that a connection id names.
+Service = TypeVar("Service", bound="Closed")
+
+
+class Closed(Protocol):
+    """What is closed when nobody needs it any more."""
+
+    def close(self) -> None:
+        """Close the connections."""
+        ...
+
+
+class FlowClients(Protocol):
+    """What a replication reaches clusters and services by, and what is declared of them."""
+
+    @property
+    def topology(self) -> Topology:
+        """What is declared."""
+        ...
+
+    @property
+    def clock(self) -> Clock:
+        """For deadlines."""
+        ...
+
+    @property
+    def evidence_root(self) -> Any:
+        """A folder for what is remembered between two looks."""
+        ...
+
+    def cluster(self, name: str, role: Literal["operator", "audit"]) -> KafkaCluster:
+        """Return a cluster as the principal of a role sees it."""
+        ...
+
+    def service(self, connection: str, make: Callable[[HttpEndpoint], Service]) -> Service:
+        """Return the client of a service, which is made once and closed with all the others."""
+        ...
+
+    def endpoint(self, connection: str) -> HttpEndpoint:
+        """Return where a service is, and the login for it."""
+        ...
+
+    def kubernetes_at(self, connection: str) -> KubernetesApi:
+        """Return the API of Kubernetes that a connection id names."""
+        ...
+
+
+class FlowsByHand(Protocol):
+    """Commands of a shell for the flows to one cluster, for a person who has nothing of this project but a paper."""
+
+    def stop(self, flow: Flow) -> str:
+        """Return the command that stops a flow. It may fail: nothing that follows depends on it."""
+        ...
+
+    def resume(self, flow: Flow) -> str:
+        """Return the command that starts a flow again. It may fail: nothing that follows depends on it."""
+        ...
+
+    def positions(self, flow: Flow) -> str:
+        """Return the command that writes the positions of a flow, as lines ``topic:partition:next to copy``."""
+        ...
+
+    def files(self, *, hidden: bool) -> dict[str, str]:
+        """Return the files that the commands read, by name.
+
+        :param hidden: with words in place of secrets, for paper
+        """
+        ...
+
+
+class Replication(Protocol):
+    """All flows of an installation."""
+
+    def replicator(self, flow: Flow, group: ProtectionGroup) -> Replicator:
+        """Return what replicates a flow.
+
+        :param group: the protection group with the topics that are to be copied
+        """
+        ...
+
+    def flows_into(self, cluster: str) -> tuple[str, ...]:
+        """Return the names of all flows that write to a cluster, of any group, and whatever they do now."""
+        ...
+
+    def by_hand(self, cluster: str) -> FlowsByHand:
+        """Return the commands for the flows that write to a cluster."""
+        ...
+
+    def existing(self, flow: Flow) -> ExistingReplication:
+        """Return what somebody else has set up to copy a group's topics.
+
+        :param flow: from the cluster that applications write to, to the one that holds the copy
+        :raises Refused: the topology declares none, or one of a kind that cannot be taken over yet
+        """
+        ...
+
+
+def not_running(replicator: Replicator, status: FlowStatus) -> str:
+    """Say what is seen of a flow that has to run and does not, and what starts it."""
+    flow = replicator.flow
+    if status.state == "absent":
+        return (
+            f"{flow.name} does not exist, so nothing of {flow.group} is copied from {flow.source} to {flow.target}. "
+            "That is so after an adoption until dr_flows has run: trigger dr_flows, or wait for its next run, within 5 "
+            f"minutes if it is not paused. If the flow ran before, find out who deleted {replicator.described}"
+        )
+    return f"{flow.name} has to run, because {flow.source} is active: see dr_flows. It is {status}"

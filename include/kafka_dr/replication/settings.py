@@ -37,6 +37,10 @@ class Setting:
     reason: str
 
 
+OFF = "false"
+#: What would let a flow change settings and ACLs of its target as well.
+SYNCS = ("sync.topic.configs.enabled", "sync.topic.acls.enabled")
+
 #: The same for every flow.
 FIXED = (
     Setting("connector.class", CONNECTOR_CLASS, "copies records; checkpoints and heartbeats are not wanted"),

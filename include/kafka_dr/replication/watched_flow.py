@@ -17,8 +17,8 @@ from kafka_dr.replication.connect_positions import CommittedPositions
 from kafka_dr.replication.connect_topic import ConnectTopic
 from kafka_dr.replication.connector_status import ConnectorStatus, TaskStatus, failure_in, state_in
 from kafka_dr.replication.flow import Flow
-from kafka_dr.replication.mirrormaker import SEED_TOPIC
-from kafka_dr.replication.replicator import FlowStatus, Positions, flow_status
+from kafka_dr.replication.mirrormaker import SEED_TOPIC, flow_status
+from kafka_dr.replication.replicator import FlowStatus, Positions, WatchedFlow
 from kafka_dr.topology import ClusterSpec
 
 _SEED = TopicPartition(SEED_TOPIC, 0)
@@ -28,7 +28,7 @@ _STALL_SECONDS = 30.0
 _CONNECTOR, _TASK = b"status-connector-", b"status-task-"
 
 
-class WatchedFlow:
+class Mm2WatchedFlow:
     """One flow, seen by a principal that may read the topics of its Connect cluster.
 
     What was read is remembered: asking again reads only what is new.
@@ -42,7 +42,7 @@ class WatchedFlow:
         self.flow = flow
         self._target = target
         self._states_topic, self._positions_topic = declared.connect_states_topic, declared.connect_positions_topic
-        name = flow.connector.encode()
+        name = flow.name.encode()
         self._states = ConnectTopic(
             target, self._states_topic, keep=lambda key: _says_of(key, name), stall_seconds=_STALL_SECONDS
         )
@@ -56,7 +56,7 @@ class WatchedFlow:
         :raises KafkaDrError: the topic of states cannot be read, and what to do about that
         """
         with self._explained(self._states_topic, "the states of connectors", "connect_status_topic"):
-            return flow_status(connector_status(self.flow.connector, self._states.newest()))
+            return flow_status(connector_status(self.flow.name, self._states.newest()))
 
     def positions(self) -> dict[TopicPartition, int]:
         """Return, by source partition, the next offset that will be copied."""
@@ -90,6 +90,15 @@ class WatchedFlow:
                 f"{error}. An audit reads {holds} from {topic}: write the name that the Connect workers of {cluster} "
                 f"use into {declared}"
             ) from error
+
+
+def watch_flow(flow: Flow, *, target: KafkaCluster, declared: ClusterSpec) -> WatchedFlow:
+    """Return a flow as a principal sees it that may change nothing.
+
+    :param target: the cluster that it writes to, reached as that principal
+    :param declared: that cluster in the topology
+    """
+    return Mm2WatchedFlow(flow, target=target, declared=declared)
 
 
 def connector_status(connector: str, newest: Mapping[bytes, bytes]) -> ConnectorStatus:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import cached_property, partial
 from threading import Lock
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from kafka_dr.access_rules import AccessRules, access_rules_of
 from kafka_dr.audit.content_keys import ContentKeys
@@ -23,7 +23,8 @@ from kafka_dr.offsets.translate.proven_answers import ProvenAnswers
 from kafka_dr.people import Person
 from kafka_dr.register import KafkaRegister
 from kafka_dr.register.digests import KafkaDigests
-from kafka_dr.replication import ConnectClient, Flow, Mm2Replicator, read_copy_settings
+from kafka_dr.replication import Flow, FlowClients, MirrorMakerFlows, Replication, Replicator
+from kafka_dr.replication.replicator import Closed, Service
 from kafka_dr.routing import Router, router_of
 from kafka_dr.runs.executor import Executor
 from kafka_dr.runs.known_topics import KnownTopics
@@ -59,6 +60,7 @@ class Clients:
     :param connections: asked for the ids that the topology names; no evidence may hold a secret that they gave
     :param evidence_root: a path object, local or Airflow's ObjectStoragePath
     :param people_of: finds people by names and by roles; without it a name is also the id, and nobody has a role
+    :param replication_of: returns what runs the flows
     """
 
     def __init__(
@@ -69,6 +71,7 @@ class Clients:
         evidence_root: Any,
         clock: Clock,
         people_of: Callable[[Sequence[str], Sequence[str]], tuple[Person, ...]] | None = None,
+        replication_of: Callable[[FlowClients], Replication] = MirrorMakerFlows,
     ) -> None:
         self.topology = topology
         self.clock = clock
@@ -86,10 +89,13 @@ class Clients:
         self.proven_answers = ProvenAnswers()
         self.connections = connections.hidden(self._keep_out)
         self._people_of = people_of
+        self._replication_of = replication_of
+        #: What runs the flows.
+        self.replication = replication_of(self)
         #: By cluster, and role or principal.
         self._clusters: dict[tuple[str, str], KafkaCluster] = {}
-        self._connects: dict[str, ConnectClient] = {}
-        self._kubernetes: dict[str, KubernetesApi] = {}
+        #: By connection id.
+        self._services: dict[str, Closed] = {}
         self._registers: dict[str, KafkaRegister] = {}
         self._digests: dict[str, KafkaDigests] = {}
         self._hurried: dict[str, float] = {}
@@ -119,6 +125,7 @@ class Clients:
             evidence_root=evidence_root,
             clock=self.clock,
             people_of=people_of or self._people_of,
+            replication_of=self._replication_of,
         )
         made.shown = ShownSteps(None, executor=made.executor.name, now=self.clock.now)
         made.evidence.secrets.learn(self.evidence.secrets)
@@ -213,12 +220,18 @@ class Clients:
 
     def kubernetes_at(self, connection: str) -> KubernetesApi:
         """Return the API of Kubernetes that a connection id names."""
-        endpoint = self.connections.http(connection)
+        return self.service(connection, KubernetesApi)
+
+    def service(self, connection: str, make: Callable[[HttpEndpoint], Service]) -> Service:
+        """Return the client of a service that a connection id names: made once, and closed with the others.
+
+        :param make: makes it; the same for all that ask for this connection
+        """
         with self._lock:
             self._require_open()
-            if connection not in self._kubernetes:
-                self._kubernetes[connection] = KubernetesApi(endpoint)
-            return self._kubernetes[connection]
+            if connection not in self._services:
+                self._services[connection] = make(self.connections.http(connection))
+            return cast("Service", self._services[connection])
 
     def register(self, cluster: str) -> KafkaRegister:
         """Return a cluster's register, reached as the operator."""
@@ -239,18 +252,6 @@ class Clients:
         with self._lock:
             return self._digests.setdefault(cluster, KafkaDigests(reached, self.clock))
 
-    def connect(self, cluster: str) -> ConnectClient:
-        """Return the Connect cluster that writes to a cluster."""
-        return self.connect_at(self.topology.cluster(cluster).connect)
-
-    def connect_at(self, connection: str) -> ConnectClient:
-        """Return the Connect cluster of a connection id."""
-        with self._lock:
-            self._require_open()
-            if connection not in self._connects:
-                self._connects[connection] = ConnectClient(self.connections.http(connection), clock=self.clock)
-            return self._connects[connection]
-
     def group(self, name: str) -> ProtectionGroup:
         """Return a protection group, with the topics that its patterns are known to match.
 
@@ -258,20 +259,12 @@ class Clients:
         """
         return self.known_topics.of(self.topology.group(name))
 
-    def replicator(self, flow: Flow, *, group: ProtectionGroup | None = None) -> Mm2Replicator:
-        """Return what replicates a flow; it runs on the Connect cluster of the flow's target.
+    def replicator(self, flow: Flow, *, group: ProtectionGroup | None = None) -> Replicator:
+        """Return what replicates a flow.
 
         :param group: with the topics that are copied, if these are not all that the group is known to have
         """
-        copied = group or self.group(flow.group)
-        return Mm2Replicator(
-            flow,
-            group=copied,
-            source=self.topology.cluster(flow.source),
-            target=self.topology.cluster(flow.target),
-            connect=self.connect(flow.target),
-            copies=lambda found: read_copy_settings(self.cluster(flow.source, "operator"), copied.owns_topic, found),
-        )
+        return self.replication.replicator(flow, group or self.group(flow.group))
 
     def approvers(self, group: ProtectionGroup) -> tuple[Person, ...]:
         """Return the people who may approve for a group, as whatever verifies them knows them.
@@ -336,12 +329,8 @@ class Clients:
         """Close every connection. A background call that still asks for a client gets :class:`ClientsClosed`."""
         with self._lock:
             self._closed = True
-            opened: list[KafkaCluster | ConnectClient | KubernetesApi] = [
-                *self._clusters.values(),
-                *self._connects.values(),
-                *self._kubernetes.values(),
-            ]
-            for clients in (self._clusters, self._connects, self._kubernetes, self._registers, self._digests):
+            opened: list[KafkaCluster | Closed] = [*self._clusters.values(), *self._services.values()]
+            for clients in (self._clusters, self._services, self._registers, self._digests):
                 clients.clear()
         for client in opened:
             client.close()

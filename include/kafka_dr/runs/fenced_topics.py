@@ -10,7 +10,7 @@ So of such a group a new topic also has to be closed to that replication, and to
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from kafka_dr.clusters import Acl, ResourceType
@@ -18,7 +18,6 @@ from kafka_dr.fencing import plan
 from kafka_dr.register import RegisterState
 from kafka_dr.register.flow_seed import newest_seed
 from kafka_dr.replication import Flow
-from kafka_dr.replication.settings import as_pattern
 from kafka_dr.runs.group_context import GroupContext
 from kafka_dr.topology import ProtectionGroup
 
@@ -38,19 +37,19 @@ class TopicsToCopy:
 
 
 def topics_to_copy(
-    context: GroupContext, flow: Flow, state: RegisterState, config: Mapping[str, str] | None = None
+    context: GroupContext, flow: Flow, state: RegisterState, already: Collection[str] = ()
 ) -> TopicsToCopy:
     """Return which topics a flow copies, and which not.
 
     :param state: the record of the group
-    :param config: of the connector as it is; a topic that it copies already stays, whatever is missing of the fence
+    :param already: which of them it copies now; they stay, whatever is missing of the fence
     """
     group = context.group
     if not group.topic_patterns:
         return TopicsToCopy(group)
     replaced = context.replaced(state, flow.target) is not None
     wanted = plan.standby(group) | context.kept_out(state, flow.target)
-    copied = already_copied(group, (config or {}).get("topics", "").split(","))
+    copied = frozenset(already)
     closed = fenced(group, wanted, context.rules_in_force(flow.target))
     fresh = _fresh(context, flow, state, closed - copied) if replaced else frozenset[str]()
     filled = _filled(context, flow.target, fresh)
@@ -59,14 +58,6 @@ def topics_to_copy(
     chosen = copied | (closed - filled)
     unfenced = frozenset(group.matched_topics) - chosen - filled
     return TopicsToCopy(group.with_matched(chosen), tuple(sorted(unfenced)), tuple(sorted(filled)))
-
-
-def already_copied(group: ProtectionGroup, copied: Collection[str]) -> frozenset[str]:
-    """Return the topics of a group's patterns that a connector copies. Pure.
-
-    :param copied: the regular expressions of the connector's topics
-    """
-    return frozenset(name for name in group.matched_topics if as_pattern(name) in copied)
 
 
 def fenced(group: ProtectionGroup, wanted: Collection[Acl], present: Collection[Acl]) -> frozenset[str]:
@@ -83,7 +74,7 @@ def fenced(group: ProtectionGroup, wanted: Collection[Acl], present: Collection[
 def _fresh(context: GroupContext, flow: Flow, state: RegisterState, names: frozenset[str]) -> frozenset[str]:
     """Return the topics that the flow would copy from their start, without knowing what the target holds of them.
 
-    :param names: topics that its connector does not copy
+    :param names: topics that it does not copy now
     """
     seed = newest_seed(context.clients.register(state.active).history(flow.group), state) if names else None
     if seed is None or (seed.source, seed.target) != (flow.source, flow.target):
@@ -93,7 +84,7 @@ def _fresh(context: GroupContext, flow: Flow, state: RegisterState, names: froze
     replicator = context.clients.replicator(flow)
     if not fresh or replicator.status().state == "absent":
         return fresh
-    # Connect keeps the positions of a connector that somebody deletes: what they cover, the flow has copied itself.
+    # The positions of a flow that somebody removes are kept: what they cover, the flow has copied itself.
     where = replicator.where()
     return fresh - {p.topic for p in where.next_to_read} if where.seed_epoch == seed.epoch else fresh
 

@@ -51,7 +51,7 @@ def why_it_stops(context: GroupContext, flow: Flow, status: FlowStatus) -> str:
         # The cause of the task is named all the same.
         return ""
     named = ", ".join(map(str, found[:_SHOWN])) + (f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else "")
-    return f"{flow.connector} cannot copy {named}: {WAY_OUT}" if found else ""
+    return f"{flow.name} cannot copy {named}: {WAY_OUT}" if found else ""
 
 
 def uncopyable(context: GroupContext, flow: Flow) -> tuple[UncopyableRecord, ...]:

@@ -113,7 +113,7 @@ def _apply(run: ConfigSyncRun, attempt: Attempt, *, approved: bool) -> tuple[Pla
 
 def _unread(plan: Plan) -> set[tuple[str, str, str]]:
     """Return what could not be read on the two clusters."""
-    return {item.about for item in plan.of(ItemVerdict.UNKNOWN) if item.kind is not ItemKind.CONNECTOR}
+    return {item.about for item in plan.of(ItemVerdict.UNKNOWN) if item.kind is not ItemKind.FLOW}
 
 
 def _missing(wanted: Collection[Item], failures: Collection[Failure], left: Plan) -> tuple[Failure, ...]:
@@ -215,6 +215,6 @@ def _require_quiet_mirrormaker(plan: Plan) -> None:
 
     :raises Refused: its connector syncs configurations, or that is not known
     """
-    busy = next((item for item in plan.items if item.kind is ItemKind.CONNECTOR), None)
+    busy = next((item for item in plan.items if item.kind is ItemKind.FLOW), None)
     if busy is not None:
         raise Refused(busy.reason)

@@ -66,10 +66,11 @@ def canary_result(group: str, report: CanaryReport) -> WatchResult:
 def _of_the_flow(context: GroupContext, flow: Flow) -> tuple[str, ...]:
     """Say what a person can do first about canaries that do not arrive as they should."""
     try:
-        status = context.clients.replicator(flow).status()
+        replicator = context.clients.replicator(flow)
+        status = replicator.status()
     except KafkaDrError as error:
-        return (f"the status of {flow.connector} could not be read: {error}",)
-    return () if status.state == "running" else (not_running(flow, status),)
+        return (f"the status of {flow.name} could not be read: {error}",)
+    return () if status.state == "running" else (not_running(replicator, status),)
 
 
 def _send(context: GroupContext, state: RegisterState) -> CanaryReport:

@@ -50,7 +50,7 @@ class FlowChange:
     reason: str
 
     def __str__(self) -> str:
-        return f"{self.action} {self.flow.connector}: {self.reason}"
+        return f"{self.action} {self.flow.name}: {self.reason}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,13 +103,13 @@ def _turn(found: ObservedFlow, seed: FlowSeed) -> tuple[Collection[FlowChange], 
     seeded = found.seed_epoch == seed.epoch or (seed.keeps_offsets and found.seed_epoch is None and state != "absent")
     if not seeded and not found.status.at_rest:
         problem = (
-            f"{flow.connector} is {state}, but started from {_seed_name(found.seed_epoch)} and not from that of epoch "
+            f"{flow.name} is {state}, but started from {_seed_name(found.seed_epoch)} and not from that of epoch "
             f"{seed.epoch}: it is stopped; check what it copied to {flow.target}"
         )
         return [FlowChange(flow, FlowAction.STOP, problem)], problem
     if seed.keeps_offsets and state == "absent":
         problem = (
-            f"{flow.connector} was adopted with the source offsets that it had, and does not exist any more: find out "
+            f"{flow.name} was adopted with the source offsets that it had, and does not exist any more: find out "
             "these offsets before it is created again"
         )
         return [FlowChange(flow, FlowAction.LEAVE, problem)], problem

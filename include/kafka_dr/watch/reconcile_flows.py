@@ -1,4 +1,4 @@
-"""Makes a group's connectors match the register, and checks that the flow makes progress."""
+"""Makes a group's flows match the register, and checks that the flow makes progress."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ _OUTCOMES: dict[str, WatchOutcome] = {
 
 
 def reconcile_flows(group: str, clients: Clients) -> WatchResult:
-    """Make the connectors of a group that no run holds match the register, and check that its flow makes progress.
+    """Make the flows of a group that no run holds match the register, and check that its flow makes progress.
 
     :raises NeedsPerson: the registers contradict each other, or the one that decides cannot be read
-    :raises TryAgain: a cluster or a Connect cluster does not answer
+    :raises TryAgain: a cluster, or what runs a flow, does not answer
     """
     context = GroupContext(group, clients)
     state = at_rest(group, context.read_register_state())
@@ -63,7 +63,7 @@ def reconcile_flows(group: str, clients: Clients) -> WatchResult:
             guard.require()
             _carry_out(context, change, seed, state)
         said.append(str(change))
-    left_out = _left_out(context, state)
+    left_out = _copied(context, _wanted(state), state)
     said += _sentences(left_out, _wanted(state))
     wanted = next(found for found in observed if found.flow == _wanted(state))
     # First what a person has to do.
@@ -89,16 +89,14 @@ def _observe(context: GroupContext, flow: Flow, state: RegisterState) -> Observe
     status = replicator.status()
     if status.state == "absent":
         return ObservedFlow(flow, status)
-    found = context.clients.connect(flow.target).config(flow.connector) or {}
-    wanted = context.clients.replicator(flow, group=topics_to_copy(context, flow, state, found).group).config(found)
-    differing = sorted(key for key in wanted.keys() | found.keys() if wanted.get(key) != found.get(key))
-    return ObservedFlow(flow, status, replicator.where().seed_epoch, tuple(differing))
+    differing = context.clients.replicator(flow, group=_copied(context, flow, state).group).differing()
+    return ObservedFlow(flow, status, replicator.where().seed_epoch, differing)
 
 
-def _left_out(context: GroupContext, state: RegisterState) -> TopicsToCopy:
-    """Return which topics are not copied, as the connector is now."""
-    flow = _wanted(state)
-    return topics_to_copy(context, flow, state, context.clients.connect(flow.target).config(flow.connector))
+def _copied(context: GroupContext, flow: Flow, state: RegisterState) -> TopicsToCopy:
+    """Return which topics a flow copies and which not, as it is set up now."""
+    setup = context.clients.replicator(flow).setup() if context.group.topic_patterns else None
+    return topics_to_copy(context, flow, state, setup.matched if setup else ())
 
 
 def _too_large(context: GroupContext, state: RegisterState) -> str:
@@ -122,7 +120,7 @@ def _sentences(found: TopicsToCopy, flow: Flow) -> list[str]:
         named = ", ".join(first_few(found.filled, _MOST_NAMED))
         said.append(
             f"{len(found.filled)} topics that patterns match are not copied, because they hold records on "
-            f"{flow.target} that {flow.connector} has not copied, perhaps copies by the replication that was taken "
+            f"{flow.target} that {flow.name} has not copied, perhaps copies by the replication that was taken "
             f"over: {named}. Copied from their start they would be there twice. If nobody needs what {flow.target} "
             "holds of them, delete them there; dr_flows then copies them"
         )
@@ -146,9 +144,7 @@ def _lift_flow_fence(context: GroupContext, state: RegisterState, guard: Registe
 
 
 def _carry_out(context: GroupContext, change: FlowChange, seed: FlowSeed | None, state: RegisterState) -> None:
-    config = context.clients.connect(change.flow.target).config(change.flow.connector)
-    copied = topics_to_copy(context, change.flow, state, config)
-    replicator = context.clients.replicator(change.flow, group=copied.group)
+    replicator = context.clients.replicator(change.flow, group=_copied(context, change.flow, state).group)
     seconds = context.group.timing.step_deadline_seconds
     match change.action:
         case FlowAction.STOP:
@@ -158,13 +154,13 @@ def _carry_out(context: GroupContext, change: FlowChange, seed: FlowSeed | None,
             replicator.ensure(stopped=True)
         case FlowAction.SEED if seed is not None:
             replicator.wait_stopped(seconds)
-            # Connect keeps the source offsets of a deleted connector: if it were seeded again, it would copy twice.
+            # The positions of a flow that somebody removed are kept: if it were seeded again, it would copy twice.
             if replicator.where().seed_epoch != seed.epoch:
                 replicator.seed(seed.on_source, epoch=seed.epoch)
         case FlowAction.RESUME:
             replicator.resume()
         case FlowAction.RESTART:
-            context.clients.connect(change.flow.target).restart_failed(change.flow.connector)
+            replicator.restart_failed()
 
 
 def with_held_back(moving: Moving, held: HeldBackLook, now: datetime, *, limit: float) -> Moving:
@@ -202,7 +198,7 @@ def _progress(context: GroupContext, state: RegisterState, *, patience: float) -
         )
         status = replicator.status()
         if status.state != "running":
-            verdict = Moving("stuck", f"{replicator.flow.connector} is {status}")
+            verdict = Moving("stuck", f"{replicator.flow.name} is {status}")
         return with_held_back(verdict, held, clock.now(), limit=context.group.thresholds.max_lag_seconds)
 
     return wait_until(

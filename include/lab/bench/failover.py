@@ -28,7 +28,7 @@ from kafka_dr.failover.ask_approval import ask_approval
 from kafka_dr.failover.runner import run_step
 from kafka_dr.failover.switch import switch
 from kafka_dr.register import Verb
-from kafka_dr.replication import Flow, WatchedFlow
+from kafka_dr.replication import Flow, watch_flow
 from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.group_context import GroupContext
 from kafka_dr.runs.request import VERBS, RunRequest, StepName, first_step
@@ -166,7 +166,7 @@ class _Bench:
             create(self._lab, self._size, active=source)
             adopted(clients, seconds=_COPY_SECONDS)
             # Connect itself reads its whole topic again for each question, and is busy copying.
-            flow = WatchedFlow(
+            flow = watch_flow(
                 Flow(PROTECTION_GROUP, source, target),
                 target=clients.cluster(target, "audit"),
                 declared=clients.topology.cluster(target),

@@ -22,7 +22,7 @@ from kafka_dr.errors import KafkaDrError, NeedsPerson, Refused, TryAgain
 from kafka_dr.register import KafkaRegister
 from kafka_dr.register.abandonment import failback_changed_it_since
 from kafka_dr.register.port import History
-from kafka_dr.replication import Flow, WatchedFlow
+from kafka_dr.replication import Flow, watch_flow
 from kafka_dr.topology import Topology, load
 from kafka_dr.topology.drill_group import topology_for
 
@@ -103,7 +103,7 @@ def _flow_says(topology: Topology, left: AbandonedGroup, new: KafkaCluster) -> M
     """
     flow = Flow(left.group, left.abandonment.old, left.abandonment.new)
     try:
-        return WatchedFlow(flow, target=new, declared=topology.cluster(new.name)).positions()
+        return watch_flow(flow, target=new, declared=topology.cluster(new.name)).positions()
     except KafkaDrError as error:
         print(f"the positions of {flow} are not known, so only the content of records is compared: {error}")
         return {}

@@ -29,7 +29,7 @@ from kafka_dr.runs.record import StepFailed, StepRecord
 from kafka_dr.runs.request import RunRequest
 from kafka_dr.watch.reconcile_flows import reconcile_flows
 from lab import rights
-from support import outside_view
+from support import mirrormaker, outside_view
 from support.outside_topics import OutsideTopics
 from support.protection import Protection
 from support.switched_group import Killed, dying
@@ -50,7 +50,7 @@ def test_a_standby_that_holds_records_of_its_own_is_not_fenced(protection: Prote
     # Nor does a connector that exists but never copied explain these records.
     clients.replicator(protection.flow).ensure(stopped=True)
     clients.replicator(protection.flow).wait_stopped(30)
-    assert "that connector has no offset in them" in refused(protection, clients).detail
+    assert "that flow has no offset in them" in refused(protection, clients).detail
     assert protection.takes_writes("west")
     assert protection.state("east") is None
 
@@ -158,12 +158,15 @@ def test_a_route_that_does_not_fit_is_reported_before_anything_is_changed(
 
 def test_a_connector_that_replicates_already_continues_at_its_offsets(protection: Protection, clients: Clients) -> None:
     _write_route(protection)
-    replicator = clients.replicator(protection.flow)
-    name = protection.flow.connector
+    replicator = mirrormaker.connector(clients, protection.flow)
+    name = protection.flow.name
     config = {**replicator.config(), "exactly.once.support": "requested"}
-    clients.connect("west").create(name, {key: value for key, value in config.items() if key != "name"})
+    mirrormaker.connect(clients, "west").create(name, {key: value for key, value in config.items() if key != "name"})
     replicator.wait_stopped(30)
-    assert f"the connector {name} exists and is not exactly-once" in refused(protection, clients).detail
+    assert (
+        f"the connector {name} on the Connect cluster of west exists and is not exactly-once"
+        in refused(protection, clients).detail
+    )
     assert protection.state("east") is None
 
     assert replicator.ensure() == "updated"

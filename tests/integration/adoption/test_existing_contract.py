@@ -11,7 +11,6 @@ from kafka_dr.clusters import TopicPartition
 from kafka_dr.errors import Refused
 from kafka_dr.replication.existing import ExistingReplication
 from kafka_dr.replication.existing.port import stored_status
-from kafka_dr.runs.existing_flow import existing_replication
 from support.existing_flow import ExistingFlow
 from support.owned_flow import OwnedFlow, dedicated, own_copier, owned
 from support.protection import Protection
@@ -57,7 +56,7 @@ def flow(request: pytest.FixtureRequest, protection: Protection) -> Iterator[Exi
 @pytest.fixture
 def adapter(flow: ExistingFlow | OwnedFlow) -> Iterator[ExistingReplication]:
     with flow.protection.clients() as clients:
-        yield existing_replication(clients, flow.protection.flow)
+        yield clients.replication.existing(flow.protection.flow)
 
 
 def _ends(protection: Protection, cluster: str) -> dict[TopicPartition, int]:

@@ -13,7 +13,7 @@ from kafka_dr.clock import SystemClock
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.failover.runner import run_step
 from kafka_dr.register import Phase
-from kafka_dr.replication import ConnectClient
+from kafka_dr.replication import ConnectClient, MirrorMakerFlows
 from kafka_dr.runs.group_context import GroupContext
 from kafka_dr.runs.record import StepFailed
 from kafka_dr.runs.request import StepName
@@ -39,7 +39,7 @@ class OwnConnector:
         with protection.clients() as clients:
             self.connect = ConnectClient(clients.connections.http(self.id), clock=SystemClock())
             group = GroupContext(protection.name, clients).group
-            self._settings = clients.replicator(protection.flow, group=group).config()
+            self._settings = MirrorMakerFlows(clients).replicator(protection.flow, group).config()
         spec = ExistingReplicationSpec(
             replicator="mirrormaker_connect",
             principal=topology.group(protection.name).replicator_principal,

@@ -119,7 +119,7 @@ def test_headers_rewritten_by_a_workers_default_converter_are_found(flowing: Pla
     replicator = flowing.replicator
     replicator.ensure(stopped=True)
     config = replicator.config() | {"header.converter": "org.apache.kafka.connect.storage.SimpleHeaderConverter"}
-    replicator.connect.update(flowing.flow.connector, config)
+    replicator.connect.update(flowing.flow.name, config)
     replicator.wait_stopped(30)
     replicator.seed({}, epoch=1)
     replicator.resume()

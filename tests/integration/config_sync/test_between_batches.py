@@ -25,6 +25,7 @@ from kafka_dr.runs.record import StepFailed
 from kafka_dr.runs.run import Run
 from kafka_dr.watch.apply_config import apply_config
 from kafka_dr.watch.config_plan import watch_config
+from support import mirrormaker
 
 if TYPE_CHECKING:
     from kafka_dr.clusters import KafkaCluster
@@ -156,11 +157,11 @@ def test_nothing_is_allowed_where_its_deny_did_not_stay(
 def test_mirrormaker_does_not_change_what_is_changed_here(configured: ConfiguredGroup, clients: Clients) -> None:
     configured.admin("east").configure(configured.topic, max_message_bytes="13000")
     flow = Flow(configured.name, "east", "west")
-    ours = clients.replicator(flow).config()
-    clients.connect("west").create(flow.connector, {**ours, "sync.topic.configs.enabled": "true"})
+    ours = mirrormaker.connector(clients, flow).config()
+    mirrormaker.connect(clients, "west").create(flow.name, {**ours, "sync.topic.configs.enabled": "true"})
     said = r"does not say sync.topic.configs.enabled=false, so two would change the standby"
     plan = configured.plan(clients, "two-of-us")
-    assert [(item.key, item.blocks) for item in plan.items if item.kind is ItemKind.CONNECTOR] == [
+    assert [(item.key, item.blocks) for item in plan.items if item.kind is ItemKind.FLOW] == [
         ("sync.topic.configs.enabled", True)
     ]
     check = standby_configured(Run(configured.request("about-to-switch"), clients))
@@ -168,7 +169,7 @@ def test_mirrormaker_does_not_change_what_is_changed_here(configured: Configured
     assert re.search(said, check.detail)
     with pytest.raises(StepFailed, match=said):
         apply_config(configured.name, clients, "two-of-us", approved=False)
-    clients.connect("west").delete(flow.connector)
+    mirrormaker.connect(clients, "west").delete(flow.name)
     configured.apply_everything(clients, "alone")
     assert watch_config(configured.name, clients).outcome == "ok"
 

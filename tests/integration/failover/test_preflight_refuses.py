@@ -24,6 +24,7 @@ from kafka_dr.outcomes import Check
 from kafka_dr.replication import ConnectClient, Flow
 from kafka_dr.runs.record import StepRecord
 from kafka_dr.runs.request import StepName
+from support import mirrormaker
 from support.configured_group import RawAdmin
 from support.protection import Protection
 from support.switched_group import SwitchedGroup, failed
@@ -78,7 +79,7 @@ class Troubled:
 
     @property
     def connector(self) -> str:
-        return Flow(self.protection.name, "east", "west").connector
+        return Flow(self.protection.name, "east", "west").name
 
     @property
     def route(self) -> Path:
@@ -266,7 +267,7 @@ def third(second: Troubled) -> Troubled:
     """A flow that runs and copies nothing of a topic, and a record on the standby that nobody copied there."""
     protection = second.protection
     with protection.clients() as clients:
-        replicator = clients.replicator(protection.flow)
+        replicator = mirrormaker.connector(clients, protection.flow)
         config = replicator.config()
         replicator.connect.create(second.connector, {**config, "topics": f"{protection.name}.dr-canary"}, stopped=False)
         replicator.wait_running(30)
@@ -351,7 +352,7 @@ def test_a_cluster_that_does_not_decide_by_acls_is_refused(
 
 def test_tasks_that_connect_is_assigning_again_are_waited_for(group: SwitchedGroup) -> None:
     worker = group.protection.lab.cluster(group.standby).connect_url(group.protection.lab.settings)
-    address = f"{worker}/connectors/{group.flow.connector}/restart?includeTasks=true"
+    address = f"{worker}/connectors/{group.flow.name}/restart?includeTasks=true"
     httpx.post(address, timeout=30).raise_for_status()
 
     group.go(StepName.PREFLIGHT)

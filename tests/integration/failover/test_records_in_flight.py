@@ -29,6 +29,7 @@ from kafka_dr.runs.record import StepFailed
 from kafka_dr.runs.request import StepName
 from kafka_dr.runs.run import Run
 from lab import rights
+from support import mirrormaker
 from support.protection import Protection
 from support.switched_group import SwitchedGroup, failed
 
@@ -116,9 +117,9 @@ def test_a_record_that_bears_an_old_time_is_late_only_if_the_flow_does_not_take_
 def test_under_load_nothing_is_called_lost_and_what_is_lost_is_found(protection: Protection) -> None:
     group = SwitchedGroup.adopt(protection)
     with protection.clients() as clients:
-        replicator = clients.replicator(group.flow)
+        replicator = mirrormaker.connector(clients, group.flow)
         slow = replicator.config() | {"source.consumer.max.poll.records": "1"}
-        replicator.connect.update(group.flow.connector, slow)
+        replicator.connect.update(group.flow.name, slow)
         looks: list[dict[str, Check]] = []
         with _load(group):
             # On a busy machine the applications may be as slow as the flow for a while.

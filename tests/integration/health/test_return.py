@@ -36,9 +36,9 @@ def test_an_old_cluster_is_fenced_counted_and_its_register_updated_as_soon_as_it
     assert plan.standby(protection.group) | plan.flow_fence(protection.group) <= outside_view.denies(protection, "east")
     assert protection.takes_writes("west")
     # A look does not wait long for a worker that has just started: it says what it asked for, and what it sees.
-    assert f"{protection.flow.connector} was " in said(watched)
+    assert f"{protection.flow.name} was " in said(watched)
     assert "the register forbids this direction" in said(watched)
-    eventually(lambda: outside_view.connectors(protection)[protection.flow.connector] == "STOPPED")
+    eventually(lambda: outside_view.connectors(protection)[protection.flow.name] == "STOPPED")
 
     state = protection.state("west")
     assert state is not None

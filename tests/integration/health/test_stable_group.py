@@ -180,7 +180,7 @@ def test_a_connector_against_the_register_is_stopped_and_named(at_rest: Switched
         assert "the register forbids this direction" in said(watched)
         assert replicator.wait_stopped(30).state == "stopped"
     # The flow in the direction that the register requires was not touched.
-    assert "RUNNING" in outside_view.connectors(protection)[protection.flow.connector]
+    assert "RUNNING" in outside_view.connectors(protection)[protection.flow.name]
     assert look(protection).outcome == "ok"
 
 

@@ -13,6 +13,7 @@ from kafka_dr.connections.meaning import connect_endpoint
 from kafka_dr.errors import ConnectionMistake
 from kafka_dr.http_endpoint import HttpEndpoint, TlsFiles
 from kafka_dr.replication import ConnectClient, ConnectorStatus
+from support import mirrormaker
 from support.plain_flow import PlainFlow
 from support.secured_connect import PASSWORD, USER, Authority, secured_worker, token_proxy
 
@@ -49,7 +50,7 @@ def test_certificates_are_checked_and_shown_and_the_login_is_needed(flowing: Pla
 def test_a_bearer_token_is_what_a_proxy_before_connect_asks_for(flowing: PlainFlow, tmp_path: Path) -> None:
     authority, token = Authority.made(tmp_path / "authority"), tmp_path / "token"
     token.write_text("a-token-of-a-service-account\n")
-    connect_url = flowing.clients.connect("east").endpoint.base_url
+    connect_url = mirrormaker.connect(flowing.clients, "east").endpoint.base_url
     with token_proxy(connect_url, authority, token.read_text().strip()) as address:
         extra = {"ca_file": str(authority.ca_file), "bearer_token_file": str(token)}
         endpoint = connect_endpoint(Connection.of("connect_east", {"host": address, "extra": extra}))

@@ -22,7 +22,7 @@ from kafka_dr.runs.uncopyable_records import WAY_OUT
 from kafka_dr.watch.reconcile_flows import reconcile_flows
 from lab import rights
 from lab.api import Lab
-from support import outside_view
+from support import mirrormaker, outside_view
 from support.protection import Protection
 from support.waiting import eventually
 
@@ -69,7 +69,7 @@ def test_the_cause_is_named_by_whoever_looks_at_the_flow(flowing: Protection) ->
         assert not west.configs.set({flowing.topic: {"cleanup.policy": "compact"}})
     write(flowing, record(b"no key", key=None))
     with flowing.clients() as clients:
-        clients.connect("west").wait_for(flowing.flow.connector, "failed", deadline_seconds=60)
+        mirrormaker.connect(clients, "west").wait_for(flowing.flow.name, "failed", deadline_seconds=60)
     for said in looked_at(flowing):
         cause, outer = said.find("Compacted topic cannot accept message without key"), said.find("ConnectException")
         assert 0 < cause < outer, said
@@ -78,9 +78,9 @@ def test_the_cause_is_named_by_whoever_looks_at_the_flow(flowing: Protection) ->
 
 def test_a_record_before_1970_is_named_and_the_runbook_gets_the_flow_past_it(flowing: Protection) -> None:
     write(flowing, *(record(b"%d" % n) for n in range(5)), record(b"odd", timestamp_ms=-5000), record(b"last"))
-    connector, partition = flowing.flow.connector, TopicPartition(flowing.topic, 0)
+    connector, partition = flowing.flow.name, TopicPartition(flowing.topic, 0)
     with flowing.clients() as clients:
-        connect = clients.connect("west")
+        connect = mirrormaker.connect(clients, "west")
         connect.wait_for(connector, "failed", deadline_seconds=60)
         for said in looked_at(flowing):
             assert f"{partition} offset 5 ({BAD_TIME}" in said, said
@@ -99,7 +99,7 @@ def test_a_record_before_1970_is_named_and_the_runbook_gets_the_flow_past_it(flo
         assert "source.consumer.max.poll.records" in " ".join(reconcile_flows(flowing.name, clients).sentences)
         eventually(lambda: clients.replicator(flowing.flow).positions().get(partition) == 7, seconds=60)
         assert reconcile_flows(flowing.name, clients).outcome == "ok"
-        assert clients.connect("west").config(connector) == config
+        assert mirrormaker.connect(clients, "west").config(connector) == config
     values = [content[2] for content in outside_view.contents(flowing, "west")[partition]]
     assert values == [b"0", b"1", b"2", b"3", b"4", b"last"]
 
@@ -113,7 +113,7 @@ def test_limits_and_codec_follow_the_topics_and_a_large_record_is_copied(flowing
     with flowing.clients() as clients:
         said = " ".join(reconcile_flows(flowing.name, clients).sentences)
         assert "producer.override.max.request.size" in said, "dr_flows makes the connector follow"
-        config = clients.connect("west").config(flowing.flow.connector) or {}
+        config = mirrormaker.connect(clients, "west").config(flowing.flow.name) or {}
     assert config["producer.override.max.request.size"] == str(96 * 1024 * 1024)
     assert config["producer.override.compression.type"] == "zstd"
     produced = []

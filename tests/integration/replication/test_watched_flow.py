@@ -10,10 +10,9 @@ import pytest
 from confluent_kafka import Producer
 
 from kafka_dr.clusters import KafkaCluster, NotAuthorized, NotFound, TopicPartition
-from kafka_dr.group_offsets import last_look, remembered_positions
-from kafka_dr.replication import Flow, WatchedFlow, committed_positions
+from kafka_dr.replication import Flow, MirrorMakerFlows, WatchedFlow, remembered_positions, watch_flow
+from kafka_dr.replication.connect_positions import CommittedPositions
 from kafka_dr.replication.connect_topic import ConnectTopic
-from kafka_dr.runs.group_context import GroupContext
 from lab import rights
 from support.plain_flow import PlainFlow
 
@@ -31,15 +30,15 @@ def same(one: Callable[[], object], other: Callable[[], object]) -> None:
 
 
 def test_an_audit_sees_the_states_and_positions_that_connect_shows(flowing: PlainFlow) -> None:
-    replicator, connect, name = flowing.replicator, flowing.replicator.connect, flowing.flow.connector
+    replicator, connect, name = flowing.replicator, flowing.replicator.connect, flowing.flow.name
     declared = flowing.protection.topology.cluster("west")
-    watched = WatchedFlow(flowing.flow, target=flowing.audit("west"), declared=declared)
+    watched = watch_flow(flowing.flow, target=flowing.audit("west"), declared=declared)
 
     def agree() -> None:
         same(watched.status, replicator.status)
         same(watched.where, replicator.where)
         # Who asks for the first time sees what is seen by who has asked all the time.
-        assert WatchedFlow(flowing.flow, target=flowing.audit("west"), declared=declared).where() == watched.where()
+        assert watch_flow(flowing.flow, target=flowing.audit("west"), declared=declared).where() == watched.where()
 
     assert watched.status().state == "absent"
     assert not watched.positions()
@@ -74,7 +73,7 @@ def test_a_topic_that_may_not_be_read_or_is_not_there_is_named_with_what_to_do(f
 
     def watched(principal: str, **changes: str) -> WatchedFlow:
         target = flowing.protection.cluster("west", principal)
-        return WatchedFlow(flowing.flow, target=target, declared=declared.model_copy(update=changes))
+        return watch_flow(flowing.flow, target=target, declared=declared.model_copy(update=changes))
 
     stranger = watched(rights.ORDERS_APP)
     for ask, topic in ((stranger.status, "connect-west-status"), (stranger.where, "connect-west-offsets")):
@@ -142,7 +141,7 @@ def test_the_positions_of_a_flow_are_found_between_those_of_others(flowing: Plai
     write(flowing, {key("dr.orders.east-to-west", "east", 1): None})
     with flowing.protection.cluster("west", "admin") as admin:
         expected = {TopicPartition("orders.secret-token", 0): 5}
-        same(lambda: committed_positions(admin, topic, flow, stall_seconds=30), lambda: expected)
+        same(lambda: CommittedPositions(admin, topic, flow, stall_seconds=30).read(), lambda: expected)
 
 
 def test_the_canary_reads_positions_once_for_a_cluster_and_a_failover_reads_all_of_them(flowing: PlainFlow) -> None:
@@ -150,7 +149,7 @@ def test_the_canary_reads_positions_once_for_a_cluster_and_a_failover_reads_all_
     flows = [Flow(protection.name, "east", "west"), Flow("another", "east", "west")]
 
     def position(flow: Flow, offset: int) -> dict[str, str]:
-        key = json.dumps([flow.connector, {"cluster": flow.source, "partition": 0, "topic": topic}])
+        key = json.dumps([flow.name, {"cluster": flow.source, "partition": 0, "topic": topic}])
         return {key: json.dumps({"offset": offset})}
 
     def seen() -> list[tuple[int | None, int | None]]:
@@ -159,10 +158,9 @@ def test_the_canary_reads_positions_once_for_a_cluster_and_a_failover_reads_all_
             west = clients.topology.cluster("west").model_copy(update={"connect_offsets_topic": topic})
             clusters = {**clients.topology.clusters, "west": west}
             clients.topology = clients.topology.model_copy(update={"clusters": clusters})
-            context, at = GroupContext(protection.name, clients), TopicPartition(topic, 0)
-            asked = last_look.crossed, remembered_positions.crossed
-            found = [[ask(context, flow).get(at) for ask in asked] for flow in flows]
-            return [(read, said) for read, said in found]
+            group, at = clients.group(protection.name), TopicPartition(topic, 0)
+            asked = [MirrorMakerFlows(clients).replicator(flow, group) for flow in flows]
+            return [(each.committed().get(at), each.committed(remembered=True).get(at)) for each in asked]
 
     write(flowing, position(flows[0], 3) | position(flows[1], 8))
     same(seen, lambda: [(4, 4), (9, 9)])

@@ -46,11 +46,11 @@ def test_the_flow_of_an_adopted_group_is_set_up_and_moves(protection: Protection
     watched = reconcile_flows(protection.name, clients)
     assert watched.outcome == "ok", said(watched)
     for word in ("create", "seed", "resume"):
-        assert f"{word} {protection.flow.connector}" in said(watched)
+        assert f"{word} {protection.flow.name}" in said(watched)
     protection.wait_copied()
     again = reconcile_flows(protection.name, clients)
     assert again.outcome == "ok"
-    assert f"leave {protection.flow.connector}" in said(again)
+    assert f"leave {protection.flow.name}" in said(again)
 
 
 def test_a_flow_that_somebody_stopped_is_resumed_from_its_offsets(protection: Protection, clients: Clients) -> None:
@@ -63,7 +63,7 @@ def test_a_flow_that_somebody_stopped_is_resumed_from_its_offsets(protection: Pr
     replicator.wait_stopped(30)
     watched = reconcile_flows(protection.name, clients)
     assert watched.outcome == "ok", said(watched)
-    assert f"resume {protection.flow.connector}" in said(watched)
+    assert f"resume {protection.flow.name}" in said(watched)
     assert all(replicator.positions()[p] >= offset for p, offset in before.items())
 
 
@@ -78,7 +78,7 @@ def test_a_canary_that_cannot_be_replicated_is_never_good(protection: Protection
     watched = watch_canary(protection.name, clients)
     assert watched.outcome == "unknown", said(watched)
     assert "0 of 1 canaries arrived" in said(watched)
-    assert f"{protection.flow.connector} does not exist" in said(watched)
+    assert f"{protection.flow.name} does not exist" in said(watched)
     assert "trigger dr_flows" in said(watched)
     # No flow has an offset: what waits was not counted, and that is not 0.
     assert "how many records are not copied is not known: in 1 of " in said(watched)
@@ -110,7 +110,7 @@ def test_after_a_failover_only_the_new_direction_runs(protection: Protection, cl
     old.resume()
     old.wait_running(30)
     watched = reconcile_flows(protection.name, clients)
-    assert f"stop {protection.flow.connector}" in said(watched)
+    assert f"stop {protection.flow.name}" in said(watched)
     assert watched.outcome == "ok", said(watched)
     assert old.status().state == "stopped"
     assert clients.replicator(protection.flow.reverse).status().state == "running"

@@ -13,8 +13,10 @@ from kafka_dr.command_line import by_hand_page
 from kafka_dr.command_line.by_hand import Procedure, procedures
 from kafka_dr.command_line.by_hand_facts import ByHandFacts, FoundOn, SampleTopic
 from kafka_dr.fencing import plan
+from kafka_dr.http_endpoint import HttpEndpoint
 from kafka_dr.register import Phase, RegisterState
 from kafka_dr.register.added_acls import AddedAcls
+from kafka_dr.replication.by_hand import ConnectByHand
 from kafka_dr.routing import FileRouter
 from kafka_dr.topology import load
 from support.memory_router import MemoryRouter
@@ -43,7 +45,7 @@ def facts(state: RegisterState, **changes: object) -> ByHandFacts:
         "servers": {"east": "e:1", "west": "w:1"},
         "router": FileRouter(Path("/srv/route/orders.json")),
         "route_servers": {"east": "e:1", "west": "w:1"},
-        "connect": {"east": "http://e", "west": "http://w"},
+        "flows": {name: ConnectByHand(name, HttpEndpoint(f"http://{name}")) for name in ("east", "west")},
         "found": found,
         **changes,
     }

@@ -15,7 +15,6 @@ from hypothesis import strategies as some
 from kafka_dr.clusters.model import Acl, AclOperation, AclPermission, PatternType, ResourceType
 from kafka_dr.clusters.tool_access import ToolAccess
 from kafka_dr.command_line.kafka_tools import (
-    COPIED_ROWS,
     LEFT_TO_COPY,
     add_denies,
     offsets_file,
@@ -25,6 +24,7 @@ from kafka_dr.command_line.kafka_tools import (
     write_register,
 )
 from kafka_dr.positions import TopicPartition
+from kafka_dr.replication.by_hand import COPIED_ROWS
 
 EAST = ToolAccess("east", "broker:9092", "a folder/east.properties")
 _KINDS = {

@@ -187,7 +187,7 @@ def test_connect_is_asked_once_by_each_process_to_stop_a_flow(run: Any) -> None:
         if (error := answers.pop(0)) is not None:
             raise error
 
-    run.request, run.flow = SimpleNamespace(run="run-1"), SimpleNamespace(connector="dr.orders")
+    run.request, run.flow = SimpleNamespace(run="run-1"), SimpleNamespace(name="dr.orders")
     run.guard = lambda _: SimpleNamespace(require=lambda: None)
 
     def clients() -> Any:

@@ -6,14 +6,14 @@ from kafka_dr.errors import Refused
 from kafka_dr.replication import Flow
 
 
-def test_a_flow_names_its_connector_by_group_and_direction() -> None:
-    assert Flow("orders", "east", "west").connector == "dr.orders.east-to-west"
+def test_a_flow_is_named_by_group_and_direction() -> None:
+    assert Flow("orders", "east", "west").name == "dr.orders.east-to-west"
 
 
-def test_the_reverse_flow_has_a_connector_of_its_own() -> None:
+def test_the_reverse_flow_has_a_name_of_its_own() -> None:
     flow = Flow("orders", "east", "west")
     assert flow.reverse == Flow("orders", "west", "east")
-    assert flow.reverse.connector != flow.connector
+    assert flow.reverse.name != flow.name
 
 
 @pytest.mark.parametrize("name", ["", "a.b", "a/b", "a b", "ä"])

@@ -7,13 +7,17 @@ from pathlib import Path
 import pytest
 
 from kafka_dr.clock import SystemClock
+from kafka_dr.clusters import KafkaCluster
 from kafka_dr.errors import Refused
 from kafka_dr.http_endpoint import HttpEndpoint
 from kafka_dr.replication import ConnectClient, CopySettings, Flow, Mm2Replicator
 from kafka_dr.replication.settings import FIXED, flow_settings
 from kafka_dr.topology import ProtectionGroup, Topology, load
+from support.connect_api import ConnectApi, reached_connect
+from support.pattern_group import pattern_group
 
 FLOW = Flow("orders", "east", "west")
+NOWHERE = HttpEndpoint("http://127.0.0.1:9")
 
 
 @pytest.fixture(scope="module")
@@ -33,14 +37,21 @@ def replicator_of(
     flow: Flow,
     group: ProtectionGroup,
     copies: Callable[[Mapping[str, str]], CopySettings] = lambda _: CopySettings(),
+    connect: ConnectClient | None = None,
 ) -> Mm2Replicator:
+    def nobody() -> KafkaCluster:
+        raise AssertionError("no cluster is needed for this")
+
     return Mm2Replicator(
         flow,
         group=group,
         source=topology.cluster(flow.source),
         target=topology.cluster(flow.target),
-        connect=ConnectClient(HttpEndpoint("http://127.0.0.1:9"), clock=SystemClock()),
+        connect=lambda: connect or ConnectClient(NOWHERE, clock=SystemClock()),
         copies=copies,
+        written=nobody,
+        evidence_root=None,
+        clock=SystemClock(),
     )
 
 
@@ -149,3 +160,29 @@ def test_each_task_writes_with_a_transactional_id_that_can_be_taken_over(topolog
         "connect-west-dr.orders.east-to-west-0",
         "connect-west-dr.orders.east-to-west-1",
     )
+
+
+@pytest.mark.parametrize(
+    ("config", "keys"),
+    [
+        ({}, []),
+        ({"sync.topic.acls.enabled": None}, ["sync.topic.acls.enabled"]),
+        (
+            {"sync.topic.configs.enabled": "true", "sync.topic.acls.enabled": None},
+            ["sync.topic.configs.enabled", "sync.topic.acls.enabled"],
+        ),
+    ],
+)
+def test_a_flow_says_how_it_is_set_up_and_what_differs(
+    topology: Topology, config: dict[str, str | None], keys: list[str]
+) -> None:
+    group = pattern_group(r"eu\.[a-z]+").with_matched(["eu.a", "eu.b"])
+    made = replicator_of(topology, FLOW, group).config() | {"topics": r"payments,eu\.b"} | config
+    found = {key: value for key, value in made.items() if value is not None}
+    with reached_connect(ConnectApi({FLOW.name: found})) as connect:
+        flow = replicator_of(topology, FLOW, group, connect=connect)
+        setup = flow.setup()
+        assert setup is not None
+        assert (setup.matched, setup.exactly_once, list(setup.also_changes)) == (frozenset({"eu.b"}), True, keys)
+        assert set(flow.differing()) == {"topics", *keys}
+        assert replicator_of(topology, FLOW.reverse, group, connect=connect).setup() is None

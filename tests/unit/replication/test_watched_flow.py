@@ -6,7 +6,8 @@ import json
 
 import pytest
 
-from kafka_dr.replication.replicator import FlowState, flow_status
+from kafka_dr.replication.mirrormaker import flow_status
+from kafka_dr.replication.replicator import FlowState
 from kafka_dr.replication.watched_flow import connector_status
 
 NAME = "dr.orders.east-to-west"

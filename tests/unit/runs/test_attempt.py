@@ -18,6 +18,7 @@ from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.record import EVIDENCE_IS_WHOLE, StepFailed, StepOutcome
 from kafka_dr.runs.request import VERBS, RunRequest
 from kafka_dr.topology import UnknownName, load
+from support import mirrormaker
 from support.no_connections import NO_CONNECTIONS
 
 TOPOLOGY = Path(__file__).parents[3] / "include" / "topology.yaml"
@@ -140,8 +141,8 @@ def test_what_a_connection_hides_is_refused_from_the_moment_it_is_resolved(tmp_p
     ) as clients:
         assert not any(map(clients.evidence.secrets.inside, secrets))
         clients.cluster("east", "operator")
-        clients.connect("east")
-        clients.connect("west")
+        mirrormaker.connect(clients, "east")
+        mirrormaker.connect(clients, "west")
         assert all(map(clients.evidence.secrets.inside, secrets))
 
 

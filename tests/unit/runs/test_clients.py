@@ -14,6 +14,7 @@ from kafka_dr.errors import TryAgain
 from kafka_dr.http_endpoint import HttpEndpoint
 from kafka_dr.runs.clients import Clients, ClientsClosed
 from kafka_dr.topology import load
+from support import mirrormaker
 from support.no_connections import NO_CONNECTIONS
 
 TOPOLOGY = Path(__file__).parents[3] / "include" / "topology.yaml"
@@ -40,7 +41,7 @@ def lab_clients(folder: Path) -> Clients:
         lambda clients: clients.cluster("west", "audit"),
         lambda clients: clients.register("west"),
         lambda clients: clients.digests("west"),
-        lambda clients: clients.connect("west"),
+        lambda clients: mirrormaker.connect(clients, "west"),
     ],
     ids=["cluster", "audit", "register", "digests", "connect"],
 )
@@ -68,6 +69,6 @@ def test_every_request_of_every_cluster_is_observed_whether_it_was_asked_for_bef
 
 def test_clients_are_closed_twice_without_harm(tmp_path: Path) -> None:
     clients = lab_clients(tmp_path)
-    clients.connect("east")
+    mirrormaker.connect(clients, "east")
     clients.close()
     clients.close()

@@ -157,7 +157,7 @@ def _can_be_kept_still(context: TakeOverContext) -> Check:
 def _own_flow_is_still(context: TakeOverContext) -> Check:
     run = context.run
     found = run.clients.replicator(run.flow).status()
-    said = f"{run.flow.connector} is {found}"
+    said = f"{run.flow.name} is {found}"
     if not found.at_rest:
         said += (
             ", expected stopped: this project's flow would copy what the existing replication copies. Stop it; if it "

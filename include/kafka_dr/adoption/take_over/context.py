@@ -8,8 +8,7 @@ from kafka_dr.adoption.take_over.audited_copy import AuditedCopy, audited_copy
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.errors import Refused
 from kafka_dr.register.taken_over import COPY, CopyMade
-from kafka_dr.replication.existing import ExistingReplication
-from kafka_dr.runs.existing_flow import declared, existing_replication
+from kafka_dr.replication.existing import ExistingReplication, declared
 from kafka_dr.runs.run import Run
 from kafka_dr.topology import ExistingReplicationSpec
 
@@ -34,7 +33,7 @@ class TakeOverContext:
 
         :raises Refused: the topology declares none, or one that cannot be taken over
         """
-        return existing_replication(self.run.clients, self.run.flow)
+        return self.run.clients.replication.existing(self.run.flow)
 
     def require_still(self) -> None:
         """Ask whether the existing replication is stopped, if it writes as this project's replicator.

@@ -1,8 +1,8 @@
 """Give back what a take over has changed: the existing replication copies again as it did, and nothing is fenced.
 
 The register decides whether that is possible. The compare-and-set comes first, with a higher epoch: only its winner
-changes anything, so a group is never adopted and given back. Then this project's flow is stopped and its connector
-removed, and only after that the existing replication may write again: the two never copy at the same time.
+changes anything, so a group is never adopted and given back. Then this project's flow is stopped and removed,
+and only after that the existing replication may write again: the two never copy at the same time.
 
 If this project's flow has copied records, the existing replication has to continue after them. If it takes positions,
 it gets them, whatever its owner has made of it meanwhile; if not, it copies these records a second time, and how many
@@ -40,7 +40,7 @@ FLOW_ENDED = "flow_ended"
 def give_back(request: RunRequest, clients: Clients) -> StepRecord:
     """Undo a take over, if the group is not adopted yet.
 
-    :raises StepFailed: the group is adopted, or a cluster or Connect did not answer; then run it again
+    :raises StepFailed: the group is adopted, or a cluster, or what runs the flow, did not answer; then run it again
     """
     return carry_out_undoing(request, clients, _go)
 
@@ -49,7 +49,7 @@ def intent(run: Run, state: RegisterState) -> Iterator[str]:
     """Say what giving back means."""
     if state.verb != "roll_back":
         yield f"write to the register that {state.group} is not adopted (epoch {state.epoch + 1})"
-    yield f"stop and remove {run.flow.connector}; hand its positions over where the existing replication takes them"
+    yield f"stop and remove {run.flow.name}; hand its positions over where the existing replication takes them"
     yield f"lift the DENYs that this project added on {run.source} and {run.target}"
     yield "let the existing replication run as it did before"
 
@@ -93,14 +93,14 @@ def _undo(run: Run, state: RegisterState) -> Mapping[str, Any]:
 
 
 def _end_flow(run: Run, guard: RegisterGuard) -> dict[TopicPartition, int]:
-    """Stop this project's flow, journal what it had copied, and remove its connector; return its positions.
+    """Stop this project's flow, journal what it had copied, and remove it; return its positions.
 
-    A connector that is only stopped could be started by anybody, next to the existing replication.
+    A flow that is only stopped could be started by anybody, next to the existing replication.
     """
     facts = run.clients.register(run.source).facts(run.group.name, run.request.run)
     if FLOW_SEED not in facts:
         return {}
-    replicator, connect = run.clients.replicator(run.flow), run.clients.connect(run.target)
+    replicator = run.clients.replicator(run.flow)
     if FLOW_ENDED not in facts:
         positions: dict[TopicPartition, int] = {}
         if replicator.status().state != "absent":
@@ -115,7 +115,7 @@ def _end_flow(run: Run, guard: RegisterGuard) -> dict[TopicPartition, int]:
             )
         run.write_fact(FLOW_ENDED, {"positions": positions_to_json(positions)})
     guard.require()
-    connect.delete(run.flow.connector)
+    replicator.remove()
     return positions_from_json(run.own_fact(FLOW_ENDED)["positions"])
 
 
@@ -149,11 +149,11 @@ def _resume(run: Run, guard: RegisterGuard) -> str:
 
 
 def _proofs(run: Run) -> tuple[Check, ...]:
-    """None of this project's DENYs is left, and its connector is gone."""
-    gone = run.clients.connect(run.target).config(run.flow.connector) is None
+    """None of this project's DENYs is left, and its flow is gone."""
+    gone = run.clients.replicator(run.flow).setup() is None
     return (
         denies_lifted(run),
-        Check.that("flow_is_gone", gone, f"{run.flow.connector} {'does not exist' if gone else 'still exists'}"),
+        Check.that("flow_is_gone", gone, f"{run.flow.name} {'does not exist' if gone else 'still exists'}"),
         _existing_runs(run),
     )
 

@@ -20,9 +20,7 @@ from kafka_dr.waiting import wait_until
 
 def intent(run: Run) -> Sequence[str]:
     """Say what acting means."""
-    return (
-        f"journal where the flow begins, create {run.flow.connector} stopped, give it these positions, and start it",
-    )
+    return (f"journal where the flow begins, create {run.flow.name} stopped, give it these positions, and start it",)
 
 
 def act(run: Run) -> Mapping[str, Any]:
@@ -57,9 +55,9 @@ def prove(run: Run) -> Sequence[Check]:
         clock=run.clock,
         seconds=seconds,
     )
-    said = f"{run.flow.connector} was seeded for epoch {found.seed_epoch}, expected {seed.epoch}"
+    said = f"{run.flow.name} was seeded for epoch {found.seed_epoch}, expected {seed.epoch}"
     return (
-        Check.that("flow_runs", status.state == "running", f"{run.flow.connector} is {status}"),
+        Check.that("flow_runs", status.state == "running", f"{run.flow.name} is {status}"),
         Check.that("flow_was_seeded", found.seed_epoch == seed.epoch, said),
         Check("flow_moves", "ok" if moving.verdict in ("moves", "idle") else "failed", moving.detail),
     )

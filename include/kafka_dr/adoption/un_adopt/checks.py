@@ -26,7 +26,7 @@ def _can_be_handed_back(context: ReleaseContext) -> Check:
     run, name = context.run, "can_be_handed_back"
     if context.hand_back_to == "own_connector":
         state = run.clients.replicator(run.flow).status().state
-        said = f"{run.flow.connector} is {state}, and stays as it is: nobody looks after it any more"
+        said = f"{run.flow.name} is {state}, and stays as it is: nobody looks after it any more"
         return Check.that(name, state == "running", said)
     if context.direction != (run.source, run.target):
         there = " to ".join(context.direction)

@@ -11,7 +11,6 @@ from kafka_dr.register.flow_seed import FLOW_SEED, FlowSeed
 from kafka_dr.register.taken_over import EXISTING, RELEASE_ENDS
 from kafka_dr.replication.existing import ExistingReplication, ExistingStatus
 from kafka_dr.replication.existing.port import stored_status
-from kafka_dr.runs.existing_flow import existing_replication
 from kafka_dr.runs.request import HandBackTo
 from kafka_dr.runs.run import Run
 
@@ -40,7 +39,7 @@ class ReleaseContext:
 
         :raises Refused: the topology declares none
         """
-        return existing_replication(self.run.clients, self.run.flow)
+        return self.run.clients.replication.existing(self.run.flow)
 
     @cached_property
     def taken_over(self) -> Mapping[str, Any]:

@@ -25,19 +25,19 @@ def intent(run: Run) -> Sequence[str]:
     if context.hand_back_to == "own_connector":
         return (lift,)
     return (
-        f"give the positions of {run.flow.connector} to {context.existing.described}, and delete that connector",
+        f"give the positions of {run.flow.name} to {context.existing.described}, and remove that flow",
         f"lift the DENYs of its principal, and let it run as it did before the adoption; {lift}",
     )
 
 
 def act(run: Run) -> Mapping[str, Any]:
-    """Hand the positions over, remove this project's connector, lift the DENYs, resume the existing replication."""
+    """Hand the positions over, remove this project's flow, lift the DENYs, resume the existing replication."""
     context, guard = ReleaseContext(run), run.guard(Phase.RELEASING)
     if context.ends_as("handed_back") != "handed_back":
         raise Refused(f"the release of {run.group.name} was abandoned: it stays adopted, and nothing is handed back")
     handed = _positions_handed_over(run, context) if context.hand_back_to == "existing" else "not wanted"
     lifted = sum(lift_all(run, cluster, guard) for cluster in (run.target, run.source))
-    resumed = "this project's connector continues"
+    resumed = "this project's flow continues"
     if context.hand_back_to == "existing":
         resumed = let_run(run, guard, context.existing, context.was)
     return {"positions": handed, "denies_lifted": lifted, "copies_now": resumed}
@@ -52,15 +52,15 @@ def _copies(run: Run) -> Check:
     context, name = ReleaseContext(run), "replication_runs"
     if context.hand_back_to == "own_connector":
         state = run.clients.replicator(run.flow).status().state
-        return Check.that(name, state == "running", f"{run.flow.connector} is {state}")
+        return Check.that(name, state == "running", f"{run.flow.name} is {state}")
     return runs_again(name, context.existing, context.was)
 
 
 def _positions_handed_over(run: Run, context: ReleaseContext) -> str:
-    """Give the existing replication the positions of this project's flow, then remove the connector of that flow."""
+    """Give the existing replication the positions of this project's flow, then remove that flow."""
     positions = positions_from_json(run.fact(FLOW_STOPPED)["positions"])
     guard = run.guard(Phase.RELEASING)
     found = hand_over(run, guard, context.existing, positions)
     guard.require()
-    run.clients.connect(run.target).delete(run.flow.connector)
+    run.clients.replicator(run.flow).remove()
     return str(found)

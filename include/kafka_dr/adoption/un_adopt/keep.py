@@ -29,7 +29,7 @@ def intent(run: Run, state: RegisterState) -> Iterator[str]:
     """Say what abandoning means."""
     if state.verb != "roll_back":
         yield f"write to the register that {state.group} is stable on {state.active} again (epoch {state.epoch + 1})"
-    yield f"resume {run.flow.connector}"
+    yield f"resume {run.flow.name}"
 
 
 def refusal(run: Run) -> str:
@@ -63,7 +63,7 @@ def _go(run: Run, attempt: Attempt) -> tuple[StepOutcome, str]:
     status = replicator.wait_running(run.group.timing.protect_wait_seconds)
     attempt.facts = {"epoch": state.epoch}
     attempt.proofs = (
-        Check.that("flow_runs", status.state == "running", f"{run.flow.connector} is {status}"),
+        Check.that("flow_runs", status.state == "running", f"{run.flow.name} is {status}"),
         run.writes_refused(state.standby).named("standby_refuses"),
     )
     said = f"{run.group.name} is still adopted (epoch {state.epoch}), and no run holds it"

@@ -19,8 +19,8 @@ FLOW_STOPPED = "flow_stopped"
 def intent(run: Run) -> Sequence[str]:
     """Say what acting means."""
     if ReleaseContext(run).hand_back_to == "own_connector":
-        return (f"leave {run.flow.connector} as it is: it continues to copy",)
-    return (f"stop {run.flow.connector}, end its transactions, and journal how far it has copied",)
+        return (f"leave {run.flow.name} as it is: it continues to copy",)
+    return (f"stop {run.flow.name}, end its transactions, and journal how far it has copied",)
 
 
 def act(run: Run) -> Mapping[str, Any]:
@@ -44,7 +44,7 @@ def act(run: Run) -> Mapping[str, Any]:
 def prove(run: Run) -> Sequence[Check]:
     """The connector is stopped and nothing of it is open on the standby; or it runs, if it stays."""
     status = run.clients.replicator(run.flow).status()
-    said = f"{run.flow.connector} is {status}"
+    said = f"{run.flow.name} is {status}"
     if ReleaseContext(run).hand_back_to == "own_connector":
         return (Check.that("flow_is_left", status.state == "running", said),)
     held = open_transactions.wait_until_stable(

@@ -191,7 +191,7 @@ def _flow_moves(run: Run, near: NearHead) -> Check:
         replicator.status, lambda found: found.state != "unassigned", clock=run.clock, seconds=_REBALANCE_SECONDS
     )
     if status.state != "running":
-        detail = f"{run.flow.connector} is {status}"
+        detail = f"{run.flow.name} is {status}"
         stops = why_it_stops(run, run.flow, status) or "run dr_flows, or look at the connector"
         return Check.that("flow_moves", False, f"{detail}, expected running: {stops}")
     if all(found.finding is None and found.source_offset >= near.ends[p] for p, found in near.verified.items()):

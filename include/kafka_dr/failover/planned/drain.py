@@ -208,7 +208,7 @@ def wait_for_copy(run: Run, ends: Mapping[TopicPartition, int], *, seconds: floa
         shown = "; ".join(map(str, missing[:5]))
         raise TryAgain(
             f"{run.flow} did not copy all records of {run.source} within {seconds:g} s: {shown}. Look at "
-            f"{run.flow.connector}, then run the step again"
+            f"{run.flow.name}, then run the step again"
         )
     return verified
 

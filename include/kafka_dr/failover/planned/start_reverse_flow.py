@@ -25,8 +25,8 @@ from kafka_dr.runs.start_flow import begin, seed_of
 def intent(run: Run) -> Sequence[str]:
     """Say what acting means."""
     return (
-        f"see that {run.flow.connector} has stopped",
-        f"lift the DENY of {run.group.replicator_principal} on {run.source} and seed {run.flow.reverse.connector} at "
+        f"see that {run.flow.name} has stopped",
+        f"lift the DENY of {run.group.replicator_principal} on {run.source} and seed {run.flow.reverse.name} at "
         f"the journaled log ends of {run.target}",
         f"settle the register: stable, active on {run.target}",
     )
@@ -75,10 +75,10 @@ def prove(run: Run) -> Sequence[Check]:
             Check(
                 "reverse_flow",
                 "excused",
-                f"{run.flow.reverse.connector} is pending, and dr_flows starts it later: {error}",
+                f"{run.flow.reverse.name} is pending, and dr_flows starts it later: {error}",
             ),
         )
-    said = f"{run.flow.reverse.connector} has {status.tasks} tasks and is {status}"
+    said = f"{run.flow.reverse.name} has {status.tasks} tasks and is {status}"
     return (
         *settled_with,
         refused.named("old_side_refuses"),

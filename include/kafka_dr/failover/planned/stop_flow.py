@@ -27,7 +27,7 @@ def intent(run: Run) -> Sequence[str]:
     """Say what acting means."""
     replicator = run.clients.replicator(run.flow)
     return (
-        f"stop the connector {run.flow.connector} and deny WRITE on {run.target} to {run.group.replicator_principal}",
+        f"stop the connector {run.flow.name} and deny WRITE on {run.target} to {run.group.replicator_principal}",
         f"take over the transactional ids {', '.join(replicator.transactional_ids())} and journal the log ends of "
         f"{run.target}",
     )
@@ -54,7 +54,7 @@ def act(run: Run) -> Mapping[str, Any]:
 
 def ask_to_stop(run: Run) -> None:
     """Ask Connect to stop the connector, unless it has taken such a request of this process."""
-    executor, connector = run.clients.executor, run.flow.connector
+    executor, connector = run.clients.executor, run.flow.name
     if not executor.has_stopped_connector(run.request.run, connector):
         run.clients.replicator(run.flow).stop()
         executor.stops_connector(run.request.run, connector)

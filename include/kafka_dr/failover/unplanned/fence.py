@@ -17,7 +17,6 @@ from kafka_dr.failover.planned.stop_flow import target_is_shut
 from kafka_dr.failover.unplanned import last_known, reachable_source
 from kafka_dr.failover.unplanned.old_flow import ask_to_stop
 from kafka_dr.fencing import open_transactions, plan
-from kafka_dr.group_offsets import last_look
 from kafka_dr.named_rows import positions_to_json
 from kafka_dr.outcomes import Check
 from kafka_dr.register import Phase
@@ -89,8 +88,8 @@ def _fence_flow(run: Run) -> list[str]:
 def _copied(run: Run) -> tuple[Mapping[TopicPartition, int], str]:
     """Return the offsets up to which the source was copied, by partition, and how that is known; empty if it is not."""
     try:
-        found = BackgroundCall("the flow's offsets", lambda: last_look.crossed(run, run.flow)).within(_COPIED_SECONDS)
+        found = BackgroundCall("the flow's offsets", run.clients.replicator(run.flow).committed).within(_COPIED_SECONDS)
     except KafkaDrError as error:
         return {}, f"not known: {error}"
     owned = {p: offset for p, offset in found.items() if run.group.owns_topic(p.topic)}
-    return owned, "the offsets that the connector committed together with the records"
+    return owned, "the offsets that the flow committed together with the records"

@@ -13,7 +13,7 @@ from kafka_dr.disaster.probes import take_probes
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.failover.unplanned import last_known, translate_without_source
 from kafka_dr.failover.unplanned.checks import decision_facts, refused_at_once, unplanned_checks
-from kafka_dr.group_offsets import commit_metadata, group_costs, last_look
+from kafka_dr.group_offsets import commit_metadata, group_costs
 from kafka_dr.offsets import TranslatedOffset, badness
 from kafka_dr.offsets.preview import total
 from kafka_dr.outcomes import Check, Probe
@@ -55,7 +55,7 @@ def _look(run: Run) -> tuple[list[Probe], ClusterVerdict]:
 def measured(run: Run) -> dict[str, Any]:
     """Return what is known of the loss and of the groups; needs the answers of the checks in ``run.checks``."""
     try:
-        copied = background.ask("the flow's offsets", lambda: last_look.crossed(run, run.flow), seconds=_SECONDS)
+        copied = background.ask("the flow's offsets", run.clients.replicator(run.flow).committed, seconds=_SECONDS)
         translated = background.ask(
             "the groups' offsets", lambda: translate_without_source.translate(run, copied), seconds=_SECONDS
         )

@@ -44,13 +44,13 @@ def stop_old_flow(run: Run) -> OldFlow:
         run.guard(run.record().phase).require()
         ask_to_stop(run).within(_SECONDS)
     except KafkaDrError as error:
-        return OldFlow(False, f"Connect was asked to stop {run.flow.connector} and has not answered: {error}")
+        return OldFlow(False, f"Connect was asked to stop {run.flow.name} and has not answered: {error}")
     return look_at_old_flow(run)
 
 
 def look_at_old_flow(run: Run) -> OldFlow:
     """Return the state of the old flow as it is now, without another request to stop it."""
-    name = run.flow.connector
+    name = run.flow.name
     try:
         status = background.ask("Connect", run.clients.replicator(run.flow).status, seconds=_SECONDS)
     except KafkaDrError as error:

@@ -6,7 +6,14 @@ from kafka_dr.replication.existing.confluent_replicator import ConfluentReplicat
 from kafka_dr.replication.existing.mirrormaker_connect import MirrorMakerOnConnect
 from kafka_dr.replication.existing.mirrormaker_process import MirrorMakerProcess
 from kafka_dr.replication.existing.owned_process import OwnedProcess, OwnersCommands
-from kafka_dr.replication.existing.port import Abilities, Ability, ExistingReplication, ExistingStatus, PartStatus
+from kafka_dr.replication.existing.port import (
+    Abilities,
+    Ability,
+    ExistingReplication,
+    ExistingStatus,
+    PartStatus,
+    declared,
+)
 from kafka_dr.replication.existing.strimzi import StrimziMirrorMaker
 
 __all__ = [
@@ -15,6 +22,7 @@ __all__ = [
     "ExistingReplication",
     "ExistingStatus",
     "PartStatus",
+    "declared",
     "MirrorMakerOnConnect",
     "MirrorMakerProcess",
     "OwnedProcess",

@@ -12,8 +12,9 @@ from dataclasses import asdict, dataclass
 from typing import Any, Protocol, cast
 
 from kafka_dr.clusters import TopicPartition
-from kafka_dr.errors import NeedsPerson
+from kafka_dr.errors import NeedsPerson, Refused
 from kafka_dr.replication.connector_status import ConnectorState
+from kafka_dr.topology import ExistingReplicationSpec, ProtectionGroup
 
 _AT_REST = ("absent", "stopped")
 
@@ -190,6 +191,16 @@ class ExistingReplication(Protocol):
     def transactional_ids(self) -> tuple[str, ...]:
         """Return the transactional ids that it writes with; none if it writes without, or if nobody can say."""
         ...
+
+
+def declared(group: ProtectionGroup) -> ExistingReplicationSpec:
+    """Return what the topology says of a group's existing replication.
+
+    :raises Refused: it says nothing
+    """
+    if group.existing_replication is None:
+        raise Refused(f"the topology declares no existing_replication of {group.name}: there is nothing to take over")
+    return group.existing_replication
 
 
 def stored_status(stored: object) -> ExistingStatus:

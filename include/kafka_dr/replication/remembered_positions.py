@@ -12,11 +12,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from kafka_dr.clusters import TopicPartition
+from kafka_dr.clusters import KafkaCluster, TopicPartition
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.json_documents import DocumentDamaged, JsonFile
-from kafka_dr.replication import ConnectTopic, Flow, ReadSoFar, is_position, positions_of
-from kafka_dr.runs.group_context import GroupContext
+from kafka_dr.replication.connect_positions import is_position, positions_of
+from kafka_dr.replication.connect_topic import ConnectTopic, ReadSoFar
+from kafka_dr.replication.flow import Flow
 
 #: The whole topic is read again after this time, so that nothing wrong is believed for longer, and before Kafka may
 #: forget that a position was removed (``delete.retention.ms``, one day).
@@ -49,20 +50,19 @@ def file_of(evidence_root: Any, cluster: str) -> JsonFile[Remembered]:
     return JsonFile(path, _SCHEMA_VERSION, _to_json, _from_json)
 
 
-def crossed(context: GroupContext, flow: Flow) -> Mapping[TopicPartition, int]:
-    """Return, by partition, up to where a flow has copied its source; only what is new is read of Connect's topic.
+def committed(
+    flow: Flow, target: KafkaCluster, topic: str, *, evidence_root: Any, now: datetime
+) -> Mapping[TopicPartition, int]:
+    """Return the positions of a flow: next to read on the source, by partition; only what is new is read of the topic.
 
+    :param target: the cluster that the flow writes to, reached as somebody who may read the topic
+    :param topic: the one in which Connect keeps positions
     :raises NotFound: Connect keeps its positions elsewhere
     """
-    topic = context.clients.topology.cluster(flow.target).connect_positions_topic
-    file, now = file_of(context.clients.evidence_root, flow.target), context.clock.now()
+    file = file_of(evidence_root, flow.target)
     known = _believed(file, topic, now)
     stored = ConnectTopic(
-        context.operator(flow.target),
-        topic,
-        keep=is_position,
-        stall_seconds=_STALL_SECONDS,
-        known=known.read if known else None,
+        target, topic, keep=is_position, stall_seconds=_STALL_SECONDS, known=known.read if known else None
     )
     newest = stored.newest()
     kept = Remembered(topic, known.whole_at if known else now, stored.so_far)

@@ -1,4 +1,4 @@
-"""Connectors against the register: one that replicates where the record forbids it is stopped, whoever started it."""
+"""Flows against the register: one that copies where the record forbids it is stopped, whoever started it."""
 
 from __future__ import annotations
 
@@ -10,43 +10,44 @@ from kafka_dr.health.desired_state import may_run, must_run
 from kafka_dr.health.registers import RegisterAnswers, guard_by_answering
 from kafka_dr.outcomes import Check
 from kafka_dr.register import RegisterState
-from kafka_dr.replication import Flow, FlowStatus, not_running
+from kafka_dr.replication import Flow, FlowStatus, Replicator, not_running
 from kafka_dr.runs import background
 from kafka_dr.runs.group_context import GroupContext
 from kafka_dr.runs.register_guard import AsksFor, RegisterGuard
 from kafka_dr.runs.uncopyable_records import why_it_stops
 
-#: Connect answers in milliseconds; next to a dead cluster it may need a minute, which this check does not wait for.
-CONNECT_SECONDS = 8.0
-#: How long a connector that was asked to stop is watched.
+#: Who runs a flow answers in milliseconds; next to a dead cluster it may need a minute, which nobody waits for here.
+FLOW_SECONDS = 8.0
+#: How long a flow that was asked to stop is watched.
 _STOP_SECONDS = 5.0
 
 
-def check_connectors(context: GroupContext, state: RegisterState, registers: RegisterAnswers) -> tuple[Check, ...]:
-    """Check the connectors of both directions, stop those that must not run, and name each that is wrong."""
+def check_flows(context: GroupContext, state: RegisterState, registers: RegisterAnswers) -> tuple[Check, ...]:
+    """Check the flows of both directions, stop those that must not run, and name each that is wrong."""
     flows = [Flow(context.group.name, *ends) for ends in permutations(context.group.clusters, 2)]
 
     def checking(flow: Flow) -> Callable[[], Check]:
         return lambda: _check(context, flow, state, registers)
 
-    answers = background.answers_within({flow: checking(flow) for flow in flows}, seconds=CONNECT_SECONDS)
+    answers = background.answers_within({flow: checking(flow) for flow in flows}, seconds=FLOW_SECONDS)
     return tuple(_check_of(flow, answer) for flow, answer in answers.items())
 
 
 def _check(context: GroupContext, flow: Flow, state: RegisterState, registers: RegisterAnswers) -> Check:
-    status = context.clients.replicator(flow).status()
+    replicator = context.clients.replicator(flow)
+    status = replicator.status()
     if not may_run(state, flow) and not status.at_rest:
-        stopped = AsksFor(lambda now: not may_run(now, flow), f"{flow.connector} to be stopped")
-        return _stop(context, flow, status, guard_by_answering(context, registers, stopped))
+        stopped = AsksFor(lambda now: not may_run(now, flow), f"{flow.name} to be stopped")
+        return _stop(replicator, status, guard_by_answering(context, registers, stopped))
     if must_run(state, flow) and status.state != "running":
         said = why_it_stops(context, flow, status)
-        return Check("flow", "failed", ". ".join(filter(None, (said, not_running(flow, status)))))
-    return Check("flow", "ok", f"{flow.connector} is {status}")
+        return Check("flow", "failed", ". ".join(filter(None, (said, not_running(replicator, status)))))
+    return Check("flow", "ok", f"{flow.name} is {status}")
 
 
-def _stop(context: GroupContext, flow: Flow, status: FlowStatus, guard: RegisterGuard) -> Check:
-    replicator = context.clients.replicator(flow)
-    found = f"{flow.connector} was {status}, but the register forbids this direction"
+def _stop(replicator: Replicator, status: FlowStatus, guard: RegisterGuard) -> Check:
+    flow = replicator.flow
+    found = f"{flow.name} was {status}, but the register forbids this direction"
     guard.require()
     replicator.stop()
     try:
@@ -59,4 +60,4 @@ def _stop(context: GroupContext, flow: Flow, status: FlowStatus, guard: Register
 def _check_of(flow: Flow, answer: Check | KafkaDrError) -> Check:
     if isinstance(answer, Check):
         return answer
-    return Check("flow", "unknown", f"the status of {flow.connector} could not be read: {answer}")
+    return Check("flow", "unknown", f"the status of {flow.name} could not be read: {answer}")

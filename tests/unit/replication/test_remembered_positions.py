@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from kafka_dr.clusters import TopicPartition
-from kafka_dr.group_offsets import remembered_positions as positions
-from kafka_dr.replication import ReadSoFar
+from kafka_dr.replication import remembered_positions as positions
+from kafka_dr.replication.connect_topic import ReadSoFar
 
 NOW = datetime(2026, 11, 23, 3, tzinfo=UTC)
 READ = ReadSoFar("an-id", {TopicPartition("connect-west-offsets", 4): 17}, {b'["b"]': b"1", b'["a"]': b"2"})

@@ -1,0 +1,16 @@
+"""MirrorMaker 2, which runs the flows of the lab: what only it has, for tests that look at it or break it."""
+
+from __future__ import annotations
+
+from kafka_dr.replication import ConnectClient, Flow, MirrorMakerFlows, Mm2Replicator
+from kafka_dr.runs.clients import Clients
+
+
+def connect(clients: Clients, cluster: str) -> ConnectClient:
+    """Return the Connect cluster that writes to a cluster."""
+    return MirrorMakerFlows(clients).connect(cluster)
+
+
+def connector(clients: Clients, flow: Flow) -> Mm2Replicator:
+    """Return the connector of a flow."""
+    return MirrorMakerFlows(clients).replicator(flow, clients.group(flow.group))
