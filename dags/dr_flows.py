@@ -11,7 +11,7 @@ from kafka_dr_airflow.trigger_forms import declared
 with DAG(
     dag_id="dr_flows",
     dag_display_name="DR: flows",
-    description="Keeps the connectors as the DR register asks, and checks that replication makes progress.",
+    description="Keeps the flows as the DR register asks, and checks that replication makes progress.",
     doc_md=runbook(__file__),
     schedule=declared().schedule("flows"),
     catchup=False,

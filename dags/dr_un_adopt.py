@@ -30,10 +30,10 @@ with DAG(
         "hand_back_to": Param(
             "existing",
             type="string",
-            enum=["existing", "own_connector"],
+            enum=["existing", "own_flow"],
             values_display={
                 "existing": "What copied it before it was adopted (existing_replication of the topology)",
-                "own_connector": "This project's connector, which nobody looks after then",
+                "own_flow": "This project's flow, which nobody looks after then",
             },
             title="Copied afterwards by",
             description="What copies the group's topics when it is released.",

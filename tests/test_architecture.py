@@ -83,6 +83,24 @@ WALLS = {
 }
 #: What sends Python to Spark's executors.
 SENT_TO_EXECUTORS = re.compile(r"\b(udf|pandas_udf|mapIn\w+|applyIn\w+|foreach(Partition)?|rdd|addPyFile|py_files)\b")
+#: Words of what runs flows today. The port is ``replication``'s; all other code speaks of flows.
+REPLICATOR_WORDS = re.compile(r"[Cc]onnector|CONNECTOR|\bMm2|\bConnect(?:Client\b|\b(?!\s+(?:to|a|and|clients)\b))")
+#: Code that speaks of Connect and not of a flow, by the beginning of its path, and why.
+SPEAKS_OF_CONNECT = {
+    "include/kafka_dr/topology/": "declares how Connect and an existing replication are reached",
+    "include/kafka_dr/connections/": "reads its connections",
+    "include/kafka_dr/runs/clients.py": "names the parameter of its connections",
+    "include/kafka_dr/rounds/access_data.py": "hands its connections to child processes",
+    "include/kafka_dr/evidence/known_secrets.py": "keeps secrets of its workers out of evidence",
+    "include/kafka_dr/adoption/take_over/decision.py": "shows the declared connectors of an existing replication",
+    "include/kafka_dr/clusters/": "makes settings for Java clients, and knows its worker groups",
+    "include/kafka_dr/readers/": "recognises its sinks, which read a group's topics",
+    "include/kafka_dr/group_offsets/unmovable_groups.py": "names its sinks",
+    "include/kafka_dr/audit/copies.py": "knows what it makes of a missing timestamp",
+    "plugins/kafka_dr_airflow/operators/spark_job.py": "says why a job may not ask it",
+    "spark/jobs/lag/reading.py": "says whose clock stamped an offset sync",
+    "spark/kafka_dr_spark/offset_syncs.py": "says whose clock stamped an offset sync",
+}
 PILES = {"utils", "util", "helpers", "helper", "common", "manager", "base", "misc", "tools"}
 LONGEST, LONGEST_TEST = 450, 500
 #: Joined here, so that this file does not contain what it looks for.
@@ -237,6 +255,14 @@ def test_one_class_name_has_one_meaning() -> None:
             if isinstance(node, ast.ClassDef):
                 defined.setdefault(node.name, []).append(f"{path.relative_to(ROOT)}:{node.lineno}")
     assert {name: where for name, where in defined.items() if len(where) > 1} == {}
+
+
+def test_code_outside_replication_speaks_of_flows_and_not_of_what_runs_them() -> None:
+    code = [p for folder in ("include/kafka_dr", "plugins", "dags", "spark") for p in python_files(folder)]
+    speaking = {str(p.relative_to(ROOT)) for p in code if REPLICATOR_WORDS.search(p.read_text("utf-8"))}
+    known = {p for p in speaking if p.startswith((*SPEAKS_OF_CONNECT, "include/kafka_dr/replication/"))}
+    assert speaking - known == set()
+    assert [path for path in SPEAKS_OF_CONNECT if not any(p.startswith(path) for p in known)] == []
 
 
 def test_files_are_short() -> None:

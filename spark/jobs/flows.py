@@ -19,7 +19,7 @@ from kafka_dr.topology import AuditedEnd, AuditedFlow, ClusterSpec, Topology
 class ReachedFlow:
     """A flow whose clusters can be asked. The topics of both have the names that they have on the source.
 
-    :param watched: what Connect stores of it; ``None`` if somebody else runs it
+    :param watched: what its target stores of it; ``None`` if somebody else runs it
     """
 
     declared: AuditedFlow

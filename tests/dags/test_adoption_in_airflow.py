@@ -72,7 +72,7 @@ def test_a_group_is_released_and_taken_over_from_what_copies_it_by_then(
 
     orders = copier.protection
     assert airflow.state("east", GROUP).active == "east"  # type: ignore[union-attr]
-    run = approved(alice, "dr_un_adopt", hand_back_to="own_connector")
+    run = approved(alice, "dr_un_adopt", hand_back_to="own_flow")
     assert alice.ended("dr_un_adopt", run) == "success", alice.why("dr_un_adopt", run)
     assert str(alice.note("dr_un_adopt", run)).startswith("RELEASED")
     assert airflow.state("west", GROUP).phase == "released"  # type: ignore[union-attr]

@@ -15,7 +15,7 @@ from kafka_dr.clusters import KafkaCluster, OffsetRange, TopicPartition
 from kafka_dr.clusters.writing import NewRecord
 from kafka_dr.offsets import SyncLookup
 from kafka_dr.positions import SeedPoint
-from kafka_dr.replication import Flow, Mm2Replicator, data_ends
+from kafka_dr.replication import Flow, Mm2Replicator, Replicator, data_ends
 from kafka_dr.runs.clients import Clients
 from lab import rights
 from support import mirrormaker
@@ -43,7 +43,12 @@ class PlainFlow:
         return Flow(self.protection.name, self.active, self.standby)
 
     @property
-    def replicator(self) -> Mm2Replicator:
+    def replicator(self) -> Replicator:
+        return self.clients.replicator(self.flow)
+
+    @property
+    def connector(self) -> Mm2Replicator:
+        """The flow as MirrorMaker 2 runs it."""
         return mirrormaker.connector(self.clients, self.flow)
 
     @property

@@ -33,7 +33,7 @@ from kafka_dr.failover.ask_approval import ask_approval
 from kafka_dr.failover.runner import run_step
 from kafka_dr.http_endpoint import HttpEndpoint
 from kafka_dr.register import RegisterState
-from kafka_dr.replication import ConnectClient, Flow
+from kafka_dr.replication import ConnectClient, Flow, FlowClients, MirrorMakerFlows, Replication
 from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.record import StepRecord
 from kafka_dr.runs.request import RunRequest, StepName
@@ -71,6 +71,7 @@ class Protection:
     :param evidence: what the topology says of evidence in addition
     :param endpoints: HTTP services of the test's own, by connection id
     :param access_rules: where the rules of clusters are kept, by cluster; on the brokers if left out
+    :param replication: what runs the flows
     :param neighbours: names of protection groups that are declared as well, each with the prefix of its topics
     """
 
@@ -83,6 +84,7 @@ class Protection:
     neighbours: tuple[str, ...] = ()
     access_rules: dict[str, AccessRulesSpec] = field(default_factory=dict)
     endpoints: dict[str, HttpEndpoint] = field(default_factory=dict)
+    replication: Callable[[FlowClients], Replication] = MirrorMakerFlows
 
     @property
     def topic(self) -> str:
@@ -150,6 +152,7 @@ class Protection:
             connections=self.connections(),
             evidence_root=root,
             clock=SystemClock(),
+            replication_of=self.replication,
         )
 
     def cluster(self, name: str, principal: str) -> KafkaCluster:

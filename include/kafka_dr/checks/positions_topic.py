@@ -1,4 +1,4 @@
-"""How much of Connect's positions must be read: only full segments are compacted, so their size decides it.
+"""How much of a flow's positions must be read: only full segments are compacted, so their size decides it.
 
 Exactly-once tasks write their positions with every transaction. Canaries, audits and failovers read the topic.
 """
@@ -21,13 +21,15 @@ _WHAT_TO_DO = "set segment.bytes=1048576 and min.cleanable.dirty.ratio=0.01 on i
 
 def positions_topic_compacts(run: Run) -> Check:
     """Say how the topic of positions is set; large segments are a warning and stop no run."""
-    topic = run.clients.topology.cluster(run.target).connect_positions_topic
+    topic = run.clients.replicator(run.flow).positions_topic
+    if topic is None:
+        return Check(NAME, "ok", f"the positions of {run.flow} are in no topic")
     try:
-        found = run.operator(run.target).topics.configs([topic])[topic]
+        found = run.operator(run.target).topics.configs([topic.name])[topic.name]
     except KafkaDrError as error:
-        said = f"the settings of {topic} on {run.target}, where Connect keeps the positions, cannot be read: {error}"
-        return Check(NAME, "warning", f"{said}. Correct clusters.{run.target}.connect_offsets_topic of the topology")
-    return judged(f"{topic} on {run.target}", found)
+        said = f"the settings of {topic.name} on {run.target}, where positions are kept, cannot be read: {error}"
+        return Check(NAME, "warning", f"{said}. Correct {topic.declared_at}")
+    return judged(f"{topic.name} on {run.target}", found)
 
 
 def judged(topic: str, settings: Mapping[str, str]) -> Check:

@@ -81,7 +81,7 @@ def un_adopt(
 ) -> None:
     """Release a group: lift every DENY that this project added, and close its register.
 
-    Its topics are copied again by what copied them before it was adopted, or by the connector of this project, which
+    Its topics are copied again by what copied them before it was adopted, or by the flow of this project, which
     nobody looks after then. Nobody can fail over the group until it is adopted again.
     """
     answering = answering_of(key, by, break_glass=break_glass, yes=yes)

@@ -55,7 +55,7 @@ HandBack = Annotated[
     HandBackTo,
     typer.Option(
         "--hand-back-to",
-        help="what copies afterwards: existing, as before the adoption; own_connector, which runs unattended",
+        help="what copies afterwards: existing, as before the adoption; own_flow, which runs unattended",
     ),
 ]
 CreateCanary = Annotated[

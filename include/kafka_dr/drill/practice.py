@@ -85,7 +85,7 @@ def _unplanned(
     course.say(f"last look: {watch_canary(drill.name, course.own).summary}")
     replicator = course.own.replicator(Flow(drill.name, drill.active, drill.standby))
     with without(drill, course.real, drill.active) as clients:
-        # A flow from a lost cluster copies nothing more; the address of Connect's worker cannot be led elsewhere.
+        # A flow from a lost cluster copies nothing more; what runs it cannot be led to another address.
         replicator.stop()
         replicator.wait_stopped(_WORKS_SECONDS)
         lost.append(clients)

@@ -33,7 +33,7 @@ def own_clients(drill: Drill, clients: Clients, *, connections: Connections | No
 
 @contextmanager
 def without(drill: Drill, clients: Clients, cluster: str) -> Iterator[Clients]:
-    """Yield clients of a drill for which a cluster, with its Connect, is lost: every address there is a closed port.
+    """Yield clients of a drill for which a cluster and what runs flows to it are lost: each address is a closed port.
 
     Nothing happens to the cluster itself. The port is held as long as the disaster lasts, so nobody else opens it.
 

@@ -100,10 +100,10 @@ def _refuse_standstill(run: Run, left: Mapping[TopicPartition, int], advanced: f
     seconds = run.group.timing.step_deadline_seconds
     if left and run.clock.monotonic() - advanced > seconds:
         status = run.clients.replicator(run.flow).status()
-        connector = f"{run.flow.name} is {status}"
+        seen = f"{run.flow.name} is {status}"
         raise TryAgain(
-            f"{run.flow} has not advanced for {seconds:g} s. {_named(left)} offsets are not copied. {connector}. Fix "
-            "the connector and run the step again; it continues where the flow is"
+            f"{run.flow} has not advanced for {seconds:g} s. {_named(left)} offsets are not copied. {seen}. Fix "
+            "that and run the step again; it continues where the flow is"
         )
 
 

@@ -87,7 +87,4 @@ def _stop_old_flow(run: Run, context: FailbackContext) -> None:
     context.guard().require()
     old.stop()
     if old.wait_stopped(run.group.timing.step_deadline_seconds).state != "stopped":
-        raise TryAgain(
-            f"{run.flow.reverse.name} does not stop: look at the Connect cluster of {run.source}, then run the "
-            "step again"
-        )
+        raise TryAgain(f"{run.flow.reverse} does not stop: look at {old.described}, then run the step again")

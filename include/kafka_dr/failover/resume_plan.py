@@ -90,7 +90,7 @@ def _abandoned(run: Run, state: RegisterState, held: RunRequest) -> ResumePlan:
     group, verb = held.protection_group, held.verb
     if verb == "failback":
         said = f"the failback {held.run} would end: {group} stays diverged, and what it deleted stays deleted"
-        stop = (f"stop the connector {run.flow.name}", f"remove the right to delete topics on {run.target}")
+        stop = (f"stop {run.flow.name}", f"remove the right to delete topics on {run.target}")
         return ResumePlan(group, held.run, verb, "abandon", True, said, (PlannedStep("abandon", "runs", stop),))
     if verb == "take_over" and (state.phase is Phase.ADOPTING or state.verb == "roll_back"):
         said = f"run {held.run} would be given back: {group} is not adopted, and what copied it before copies it again"

@@ -104,9 +104,9 @@ def _undo(run: Run, state: RegisterState) -> Mapping[str, Any]:
 
 
 def _resume_flow(run: Run, state: RegisterState) -> None:
-    """Resume the flow. With a dead source Connect takes a minute, so after an unplanned run nobody waits for it."""
+    """Resume the flow. With a dead source that takes a minute, so after an unplanned run nobody waits for it."""
     resume = run.clients.replicator(_flow(run, state)).resume
-    run.source_policy.try_connect(resume, seconds=SOURCE_SECONDS)
+    run.source_policy.try_flow(resume, seconds=SOURCE_SECONDS)
 
 
 def _open_source(run: Run, state: RegisterState, guard: RegisterGuard) -> dict[str, Any]:
@@ -194,9 +194,9 @@ def _target_proofs(run: Run, state: RegisterState) -> tuple[Check, ...]:
 
 
 def _flow_runs(run: Run, state: RegisterState) -> Check:
-    connector = _flow(run, state).name
+    flow = _flow(run, state).name
     try:
         status = run.clients.replicator(_flow(run, state)).wait_running(run.group.timing.protect_wait_seconds)
     except KafkaDrError as error:
-        return Check("flow_runs", "unknown", f"{connector} was not seen running, and dr_flows resumes it: {error}")
-    return Check.that("flow_runs", status.state == "running", f"{connector} is {status}")
+        return Check("flow_runs", "unknown", f"{flow} was not seen running, and dr_flows resumes it: {error}")
+    return Check.that("flow_runs", status.state == "running", f"{flow} is {status}")

@@ -164,7 +164,7 @@ class LagLook:
 
     :param at: when the ends were read, aware
     :param life: identifies the flow: another seed is another life
-    :param active: whether the flow's connector runs; ``None`` if that is not known
+    :param active: whether the flow runs; ``None`` if that is not known
     :param allowed_seconds: how old an unread record may be
     :param headroom_seconds: how long before the source deletes records it is a finding
     """

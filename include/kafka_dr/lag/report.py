@@ -46,7 +46,7 @@ class Subject:
 
     :param flow: as ``group.source-to-target``
     :param epoch: of the flow's seed; ``None`` if it has none
-    :param flow_state: what the connector does
+    :param flow_state: what the flow does
     :param at: when the ends of the logs were read, aware
     :param seconds: how long the audit took
     :param records_read: records that were read from the source

@@ -17,7 +17,7 @@ from kafka_dr.register.state import RegisterState
 
 #: The name of the fact.
 FLOW_SEED = "flow_seed"
-#: Where an adopted flow begins: at the start of every partition, at the offsets of a connector that already exists, or
+#: Where an adopted flow begins: at the start of every partition, at the offsets of a flow that already exists, or
 #: where the replication ended that was taken over.
 SeedMode = Literal["start", "continue", "take_over"]
 
@@ -48,7 +48,7 @@ class FlowSeed:
 
     @property
     def keeps_offsets(self) -> bool:
-        """Whether a connector that replicated before the group was adopted continues at its own offsets."""
+        """Whether a flow that copied before the group was adopted continues at its own offsets."""
         return self.mode == "continue"
 
     @property

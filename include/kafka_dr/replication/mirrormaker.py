@@ -19,7 +19,7 @@ from kafka_dr.replication.connect_positions import CommittedPositions
 from kafka_dr.replication.connector_status import ConnectorStatus
 from kafka_dr.replication.copy_settings import CopySettings
 from kafka_dr.replication.flow import Flow
-from kafka_dr.replication.replicator import Ensured, FlowSetup, FlowState, FlowStatus, Positions
+from kafka_dr.replication.replicator import Ensured, FlowSetup, FlowState, FlowStatus, Positions, PositionsTopic
 from kafka_dr.replication.settings import FOLLOWING_TOPICS, OFF, SYNCS, as_config, as_pattern, flow_settings
 from kafka_dr.topology import ClusterSpec, ProtectionGroup
 
@@ -79,6 +79,12 @@ class Mm2Replicator:
     def described(self) -> str:
         """The connector, and where it runs."""
         return f"the connector {self._flow.name} on the Connect cluster of {self._flow.target}"
+
+    @property
+    def positions_topic(self) -> PositionsTopic:
+        """The topic of Connect's offsets."""
+        declared = f"clusters.{self._flow.target}.connect_offsets_topic of the topology"
+        return PositionsTopic(self._target.connect_positions_topic, declared)
 
     def setup(self) -> FlowSetup | None:
         """Return how the connector is configured; ``None`` where there is none."""
@@ -168,7 +174,7 @@ class Mm2Replicator:
 
         :raises NotFound: Connect keeps its positions elsewhere
         """
-        topic, target = self._target.connect_positions_topic, self._written()
+        topic, target = self.positions_topic.name, self._written()
         if remembered:
             return remembered_positions.committed(
                 self._flow, target, topic, evidence_root=self._evidence_root, now=self._clock.now()

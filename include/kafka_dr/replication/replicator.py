@@ -1,8 +1,11 @@
 """What the rest of the project needs of replication, whatever does it. Callers are typed against this alone.
 
-A flow copies records with their partition, key, value, headers and timestamp, in order, and never twice: what it says
-of its positions and what is on the target agree after every stop. Each call that waits has a deadline. A method that
-has no *raises* of its own raises :class:`TryAgain` where whoever runs the flow does not answer.
+A flow copies committed records with their partition, key, value, headers and timestamp, in order, and never twice: its
+positions and what is on the target agree, whenever it stops. It may also write offset syncs on its target, in the form
+that ``offsets.syncs`` reads; without them offsets are translated all the same, and more records are compared for it.
+
+Each call that waits has a deadline. A method that has no *raises* of its own raises :class:`TryAgain` where whoever
+runs the flow does not answer.
 """
 
 from __future__ import annotations
@@ -72,6 +75,17 @@ class Positions:
     seed_epoch: int | None
 
 
+@dataclass(frozen=True, slots=True)
+class PositionsTopic:
+    """A topic of the target in which positions of flows are kept; whoever asks for positions reads all of it.
+
+    :param declared_at: where the topology names it
+    """
+
+    name: str
+    declared_at: str
+
+
 class WatchedFlow(Protocol):
     """One flow, seen by somebody who need not be able to change it."""
 
@@ -105,6 +119,11 @@ class Replicator(WatchedFlow, Protocol):
     @property
     def described(self) -> str:
         """What a person has to look at if it does not do what it should, as it is named in sentences."""
+        ...
+
+    @property
+    def positions_topic(self) -> PositionsTopic | None:
+        """The topic of the target that keeps the positions; ``None`` if no topic does."""
         ...
 
     def setup(self) -> FlowSetup | None:
@@ -158,7 +177,7 @@ class Replicator(WatchedFlow, Protocol):
         Nothing but the target is asked: the source may be dead, and who runs the flow may not answer.
 
         :param remembered: what was read before need not be read again: for those who ask every minute
-        :raises NotFound: the target keeps none
+        :raises NotFound: the target keeps them elsewhere than declared
         """
         ...
 

@@ -70,7 +70,7 @@ def canary(group: str, tools: LookTools) -> WatchResult:
 
 
 def flows(group: str, tools: LookTools) -> WatchResult:
-    """Compare the connectors with what the register requires, correct them, and check that they make progress."""
+    """Compare the flows with what the register requires, correct them, and check that they make progress."""
     from kafka_dr.watch.reconcile_flows import reconcile_flows
 
     return reconcile_flows(group, tools.clients)

@@ -106,10 +106,10 @@ class Executor:
         known = (self._signs.get((group, run)), state.attempt_at if state else None)
         return max(filter(None, known), default=None)
 
-    def stops_connector(self, run: str, connector: str) -> None:
-        """Remember that Connect has taken this process's request to stop a connector for a run."""
-        self._stopping.add((run, connector))
+    def stops_flow(self, run: str, flow: str) -> None:
+        """Remember that this process's request to stop a flow for a run was taken."""
+        self._stopping.add((run, flow))
 
-    def has_stopped_connector(self, run: str, connector: str) -> bool:
-        """Return whether Connect has taken such a request of this process; the tasks may still run for a moment."""
-        return (run, connector) in self._stopping
+    def has_stopped_flow(self, run: str, flow: str) -> bool:
+        """Return whether such a request of this process was taken; the flow may still run for a moment."""
+        return (run, flow) in self._stopping

@@ -111,7 +111,7 @@ class SourcePolicy(Protocol):
         ...
 
     def connect_ahead(self, connect: Callable[[], None]) -> None:
-        """Connect to both logs before it is known whether it is the step's turn."""
+        """Open connections to both logs before it is known whether it is the step's turn."""
         ...
 
     def refuse_at_source(self, why: str) -> None:
@@ -132,8 +132,8 @@ class SourcePolicy(Protocol):
         """Return whether the run continues although the source answered with this error, or not at all."""
         ...
 
-    def try_connect(self, act: Callable[[], None], *, seconds: float) -> None:
-        """Ask Connect for something; it answers slowly if the source is dead."""
+    def try_flow(self, act: Callable[[], None], *, seconds: float) -> None:
+        """Ask what runs a flow for something; it answers slowly if the source is dead."""
         ...
 
 
@@ -203,7 +203,7 @@ class SourceRequired:
         return seconds
 
     def connect_ahead(self, connect: Callable[[], None]) -> None:
-        """Connect."""
+        """Open them."""
         connect()
 
     def refuse_at_source(self, why: str) -> None:
@@ -218,7 +218,7 @@ class SourceRequired:
         """Return that it cannot."""
         return False
 
-    def try_connect(self, act: Callable[[], None], *, seconds: float) -> None:
+    def try_flow(self, act: Callable[[], None], *, seconds: float) -> None:
         """Ask, and wait for the answer."""
         act()
 
@@ -299,10 +299,10 @@ class SourceOptional:
         """Return whether the source only failed to answer: a refusal is an answer."""
         return not isinstance(error, Refused)
 
-    def try_connect(self, act: Callable[[], None], *, seconds: float) -> None:
+    def try_flow(self, act: Callable[[], None], *, seconds: float) -> None:
         """Ask, and give up after so many seconds."""
         with suppress(KafkaDrError):
-            background.ask("Connect", act, seconds=seconds)
+            background.ask("the flow", act, seconds=seconds)
 
 
 def policy_of(verb: Verb) -> SourcePolicy:

@@ -11,11 +11,11 @@ from kafka_dr.errors import KafkaDrError
 from kafka_dr.replication import Flow, FlowStatus
 from kafka_dr.runs.group_context import GroupContext
 
-#: As many offsets may be in the batch that the flow could not copy: a consumer of Connect takes no more at once.
+#: As many offsets may be in the batch that the flow could not copy: a flow reads no more at once.
 _OFFSETS = 500
 _STALL_SECONDS = 3.0
 _SHOWN = 3
-#: Kafka's number for "no timestamp", which Connect replaces by the time of the copy.
+#: Kafka's number for "no timestamp", which a flow may replace by the time of the copy.
 _NO_TIME = -1
 #: What a producer adds to a record at most: lengths, offsets and the header of its batch.
 _OVERHEAD = 128
@@ -57,7 +57,7 @@ def why_it_stops(context: GroupContext, flow: Flow, status: FlowStatus) -> str:
 def uncopyable(context: GroupContext, flow: Flow) -> tuple[UncopyableRecord, ...]:
     """Return the first record of each partition that cannot be copied, near the flow's position.
 
-    :raises KafkaDrError: a cluster or Connect cannot be asked
+    :raises KafkaDrError: a cluster or the flow cannot be asked
     """
     source, replicator = context.clients.cluster(flow.source, "audit"), context.clients.replicator(flow)
     positions, partitions = replicator.positions(), context.partitions(flow.source)

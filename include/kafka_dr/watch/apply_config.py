@@ -213,7 +213,7 @@ def _not_used(journal: ApprovalJournal) -> Check:
 def _require_quiet_mirrormaker(plan: Plan) -> None:
     """Refuse to change anything while MirrorMaker may change the same.
 
-    :raises Refused: its connector syncs configurations, or that is not known
+    :raises Refused: its flow syncs configurations, or that is not known
     """
     busy = next((item for item in plan.items if item.kind is ItemKind.FLOW), None)
     if busy is not None:

@@ -1,4 +1,4 @@
-"""Plans the changes that lead from the existing connectors of a group to the flow that the register requires. Pure.
+"""Plans the changes that lead from the existing flows of a group to the flow that the register requires. Pure.
 
 Invariants: at most one direction of a protection group runs; the others are stopped before it is started. No flow is
 created or resumed without the seed that was journaled for its direction.
@@ -115,7 +115,7 @@ def _turn(found: ObservedFlow, seed: FlowSeed) -> tuple[Collection[FlowChange], 
         return [FlowChange(flow, FlowAction.LEAVE, problem)], problem
     changes = []
     if state == "absent":
-        changes.append(FlowChange(flow, FlowAction.CREATE, "the connector does not exist"))
+        changes.append(FlowChange(flow, FlowAction.CREATE, "the flow does not exist"))
     elif found.differing:
         changes.append(
             FlowChange(

@@ -194,7 +194,7 @@ class CanaryRound(RoundOperator):
 
 
 class FlowsRound(RoundOperator):
-    """Compares the connectors with what the register requires, corrects them, and checks that they make progress."""
+    """Compares the flows with what the register requires, corrects them, and checks that they make progress."""
 
     watch, look = "flows", "kafka_dr.rounds.looks:flows"
     seconds = 240.0

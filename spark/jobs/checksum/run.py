@@ -57,7 +57,7 @@ class AuditInput:
 
 
 def ask(reached: ReachedFlow, *, clock: Clock, options: AuditOptions) -> AuditInput:
-    """Ask both clusters and Connect which offsets to read, and write the self-test at the same time."""
+    """Ask both clusters and the flow which offsets to read, and write the self-test at the same time."""
     resolved, batch = at_once(
         lambda: resolve(reached, clock=clock, only=options.of_topics), lambda: _self_test(reached, clock)
     )

@@ -1,4 +1,4 @@
-"""What a lag audit asks before anything is read: the clusters, and what Connect stores of the flow."""
+"""What a lag audit asks before anything is read: the clusters, and what its target stores of the flow."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ MOST_SYNCS = 20_000
 class LagFacts:
     """Everything except the content of records.
 
-    :param state: of the flow's connector; ``observed`` if somebody else runs the flow, and nobody can be asked
+    :param state: of the flow; ``observed`` if somebody else runs the flow, and nobody can be asked
     :param epoch: of the flow's seed; ``None`` for a flow that was never seeded
     :param at: when the ends were read: after the positions, so that no lag is reported too small
     :param partitions: of the source, without what has to be read
@@ -52,12 +52,12 @@ class LagFacts:
 
     @property
     def active(self) -> bool | None:
-        """Whether the flow's connector runs; ``None`` if that is not known, or is changing."""
+        """Whether the flow runs; ``None`` if that is not known, or is changing."""
         return {"running": True, "stopped": False, "failed": False, "absent": False, "paused": False}.get(self.state)
 
 
 def ask(found: ReachedFlow, watched: WatchedFlow, *, clock: Clock) -> LagFacts:
-    """Ask the clusters, and what Connect stores of the flow, as audit.
+    """Ask the clusters, and what its target stores of the flow, as audit.
 
     :raises KafkaDrError: one of them does not answer or refuses
     """

@@ -116,7 +116,7 @@ def wait_read(flowing: PlainFlow, partition: TopicPartition) -> None:
 
 def test_headers_rewritten_by_a_workers_default_converter_are_found(flowing: PlainFlow, audit: Auditor) -> None:
     flowing.write(30)
-    replicator = flowing.replicator
+    replicator = flowing.connector
     replicator.ensure(stopped=True)
     config = replicator.config() | {"header.converter": "org.apache.kafka.connect.storage.SimpleHeaderConverter"}
     replicator.connect.update(flowing.flow.name, config)

@@ -30,7 +30,7 @@ def test_a_dry_run_says_what_every_step_would_do_and_changes_nothing(group: Swit
     for step, said in {
         StepName.CLAIM: f"this run is switching {group.name} (epoch ",
         StepName.FENCE_SOURCE: f"deny WRITE on {source} to User:orders-app, User:billing-app, then to User:probe",
-        StepName.STOP_FLOW: f"stop the connector dr.{group.name}.{source}-to-{target} and deny WRITE on {target}",
+        StepName.STOP_FLOW: f"stop dr.{group.name}.{source}-to-{target} and deny WRITE on {target}",
         StepName.OPEN_TARGET: target,
         StepName.FLIP_ROUTE: f"let the route of {group.name} name {target}",
         StepName.START_REVERSE_FLOW: f"settle the register: stable, active on {target}",

@@ -178,7 +178,7 @@ def first(made: Troubled) -> Iterator[Troubled]:
         ),
         (
             "flow_moves",
-            r"dr\.\{name\}\.east-to-west is stopped, expected running: run dr_flows, or look at the connector",
+            r"dr\.\{name\}\.east-to-west is stopped, expected running: run dr_flows, or look at the connector dr\.",
         ),
         ("checksum_audit", r"is red: 3 records are lost; fix that, then run dr_checksum_audit again"),
         ("lag_audit", r"is red: the flow does not move; fix that, then run dr_lag_audit again"),

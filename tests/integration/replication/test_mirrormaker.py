@@ -70,11 +70,11 @@ def test_a_flow_stops_in_time_and_keeps_its_place(flowing: PlainFlow) -> None:
 def test_a_changed_topology_updates_the_connector_and_leaves_it_stopped(flowing: PlainFlow) -> None:
     flowing.replicator.ensure(stopped=True)
     flowing.replicator.wait_stopped(30)
-    connect, name = flowing.replicator.connect, flowing.flow.name
-    connect.update(name, {**flowing.replicator.config(), "offset.lag.max": "7"})
+    connect, name = flowing.connector.connect, flowing.flow.name
+    connect.update(name, {**flowing.connector.config(), "offset.lag.max": "7"})
     assert flowing.replicator.ensure(stopped=True) == "updated"
     assert flowing.replicator.wait_stopped(30).state == "stopped"
-    assert connect.config(name) == flowing.replicator.config()
+    assert connect.config(name) == flowing.connector.config()
 
 
 def test_whoever_takes_its_transactional_ids_over_ends_the_flow(flowing: PlainFlow) -> None:
@@ -83,7 +83,7 @@ def test_whoever_takes_its_transactional_ids_over_ends_the_flow(flowing: PlainFl
     flowing.wait_copied()
     flowing.clients.cluster("west", "operator").transactions.take_over(flowing.replicator.transactional_ids())
     flowing.write(20)
-    assert flowing.replicator.connect.wait_for(flowing.flow.name, "failed", deadline_seconds=30).tasks
+    assert flowing.connector.connect.wait_for(flowing.flow.name, "failed", deadline_seconds=30).tasks
     assert all(len(flowing.log("west", partition)) == 11 for partition in flowing.partitions)
     flowing.replicator.stop()
     assert flowing.replicator.wait_stopped(30).state == "stopped", "a failed one is stopped, too, not only let be"
@@ -109,14 +109,14 @@ def test_a_flow_that_runs_is_seen_to_move_and_one_that_is_stopped_to_be_stuck(fl
 
 
 def test_what_connect_will_not_do_is_refused_with_its_reason(flowing: PlainFlow) -> None:
-    connect, name = flowing.replicator.connect, flowing.flow.name
+    connect, name = flowing.connector.connect, flowing.flow.name
     with pytest.raises(ConnectorNotFound):
         connect.offsets(name)
     with pytest.raises(ConnectRefused, match=r"connector\.class|Connector config"):
         connect.create(name, {"name": name})
     flowing.start()
     with pytest.raises(ConnectRefused, match="already exists"):
-        connect.create(name, flowing.replicator.config())
+        connect.create(name, flowing.connector.config())
     entry = SourceOffset({"cluster": "east", "topic": "t", "partition": 0}, {"offset": 1})
     with pytest.raises(ConnectRefused, match="STOPPED"):
         connect.set_offsets(name, [entry])
@@ -128,7 +128,7 @@ def test_what_connect_will_not_do_is_refused_with_its_reason(flowing: PlainFlow)
 def test_secrets_do_not_come_out_of_connect(flowing: PlainFlow) -> None:
     flowing.replicator.ensure(stopped=True)
     password = flowing.protection.lab.client_settings("west", "replicator")["sasl.password"]
-    config = flowing.replicator.connect.config(flowing.flow.name)
+    config = flowing.connector.connect.config(flowing.flow.name)
     assert config is not None
     assert password not in str(config)
     assert config["target.cluster.sasl.jaas.config"].startswith("${file:")

@@ -30,7 +30,7 @@ def same(one: Callable[[], object], other: Callable[[], object]) -> None:
 
 
 def test_an_audit_sees_the_states_and_positions_that_connect_shows(flowing: PlainFlow) -> None:
-    replicator, connect, name = flowing.replicator, flowing.replicator.connect, flowing.flow.name
+    replicator, connect, name = flowing.replicator, flowing.connector.connect, flowing.flow.name
     declared = flowing.protection.topology.cluster("west")
     watched = watch_flow(flowing.flow, target=flowing.audit("west"), declared=declared)
 

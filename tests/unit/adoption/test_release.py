@@ -48,7 +48,7 @@ def test_a_topic_that_the_former_replication_does_not_copy_is_named_and_the_cana
         found = all_topics_are_copied(context)
         assert found.outcome == ("warning" if left else "ok")
         assert ("does not copy orders.refunds, so nothing copies that" in found.detail) is bool(left)
-    assert release(existing, "own_connector").uncopied_topics() == (), "this project's connector copies all of them"
+    assert release(existing, "own_flow").uncopied_topics() == (), "this project's connector copies all of them"
 
 
 def test_the_approver_reads_what_nothing_copies_afterwards() -> None:

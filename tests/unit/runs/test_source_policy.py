@@ -136,7 +136,7 @@ def test_what_a_run_with_a_source_waits_for() -> None:
     policy, done = SourceRequired(), list[str]()
     assert policy.seconds_for_source(3.0) == 3.0
     policy.connect_ahead(lambda: done.append("connected"))
-    policy.try_connect(lambda: done.append("resumed"), seconds=0)
+    policy.try_flow(lambda: done.append("resumed"), seconds=0)
     assert policy.ask_source("east", lambda: "answer", seconds=0) == "answer"
     assert done == ["connected", "resumed"]
     assert not policy.can_do_without(SILENT)
@@ -152,7 +152,7 @@ def test_what_a_run_that_may_lack_its_source_does_not_wait_for() -> None:
     try:
         with pytest.raises(TryAgain, match="no answer to east"):
             policy.ask_source("east", lambda: over.wait(20), seconds=0.05)
-        policy.try_connect(lambda: (over.wait(20), None)[1], seconds=0.05)
+        policy.try_flow(lambda: (over.wait(20), None)[1], seconds=0.05)
     finally:
         over.set()
     assert policy.can_do_without(SILENT)

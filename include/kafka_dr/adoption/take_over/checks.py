@@ -144,9 +144,7 @@ def _can_be_kept_still(context: TakeOverContext) -> Check:
         return Check(name, "ok", f"{principal} will be denied the group's topics on {context.run.target}")
     said = f"it writes as this project's replicator ({principal}), which cannot be denied"
     if not (able := context.existing.abilities().exactly_once).can or not context.existing.transactional_ids():
-        why = (
-            able.reason if not able.can else "it runs on another Connect than this project's, so its ids are not known"
-        )
+        why = able.reason if not able.can else "it runs elsewhere than this project's flows, so its ids are not known"
         said = f"{said}, and {why}: let it write as a principal of its own"
         return Check(name, "failed", said)
     return Check(

@@ -33,7 +33,7 @@ def act(run: Run) -> Mapping[str, Any]:
     if (journaled := run.journal.get(FLOW_SEED)) is None:
         run.write_fact(FLOW_SEED, seed.to_json())
     else:
-        # What was journaled before is what the connector may have begun with.
+        # What was journaled before is what the flow may have begun with.
         seed = FlowSeed.from_json(journaled)
     TakeOverContext(run).require_still()
     begin(run, run.flow, lambda: seed.on_source, epoch=state.epoch, guard=run.guard(Phase.ADOPTING))

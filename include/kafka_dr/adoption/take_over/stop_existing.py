@@ -136,7 +136,7 @@ def known_status(existing: ExistingReplication, clock: Clock, seconds: float) ->
     if found.unknown:
         raise TryAgain(
             f"after {seconds:g} s it is not known what {', '.join(found.unknown)} does, so it could not be restored, "
-            f"and nothing was stopped ({found}): look at its Connect worker or operator"
+            f"and nothing was stopped ({found}): look at what runs it"
         )
     return found
 

@@ -1,4 +1,4 @@
-"""Release a group: what copied it before its adoption copies it again, or this project's connector stays as it is."""
+"""Release a group: what copied it before its adoption copies it again, or this project's flow stays as it is."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ def release_checks(context: ReleaseContext) -> tuple[Check, ...]:
 def _can_be_handed_back(context: ReleaseContext) -> Check:
     """Return whether there is something that copies the topics after the release."""
     run, name = context.run, "can_be_handed_back"
-    if context.hand_back_to == "own_connector":
+    if context.hand_back_to == "own_flow":
         state = run.clients.replicator(run.flow).status().state
         said = f"{run.flow.name} is {state}, and stays as it is: nobody looks after it any more"
         return Check.that(name, state == "running", said)
@@ -32,7 +32,7 @@ def _can_be_handed_back(context: ReleaseContext) -> Check:
         there = " to ".join(context.direction)
         said = (
             f"the existing replication copied from {there}, and {run.source} is active now: move the group back with "
-            "dr_planned_failover first, or leave this project's connector (own_connector)"
+            "dr_planned_failover first, or leave this project's flow (own_flow)"
         )
         return Check.that(name, False, said)
     wrong = context.existing.unfit(sorted(run.operator(run.source).topics.names()))
@@ -58,7 +58,7 @@ def all_topics_are_copied(context: ReleaseContext) -> Check:
 def _former_replication_is_still(context: ReleaseContext) -> Check:
     """Return whether the existing replication is stopped: it is given positions, and must copy nothing before that."""
     name = "former_replication_is_still"
-    if context.hand_back_to == "own_connector":
+    if context.hand_back_to == "own_flow":
         return Check(name, "ok", "it is not started")
     status = context.existing.status()
     if not context.existing.abilities().state.can:

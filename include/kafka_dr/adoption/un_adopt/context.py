@@ -72,7 +72,7 @@ class ReleaseContext:
 
         :raises Refused: the topology declares no replication to hand back to
         """
-        if self.hand_back_to == "own_connector":
+        if self.hand_back_to == "own_flow":
             return ()
         left = {p.topic for p in self.existing.uncopied(self.run.partitions(self.run.source))}
         return tuple(sorted(left - {self.run.group.canary_topic}))

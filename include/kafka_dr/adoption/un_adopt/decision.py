@@ -45,7 +45,7 @@ def measured(context: ReleaseContext) -> dict[str, Any]:
 
 
 def _of_existing(context: ReleaseContext) -> dict[str, Any]:
-    if context.hand_back_to == "own_connector":
+    if context.hand_back_to == "own_flow":
         return {"existing": None, "abilities": {}}
     try:
         return {"existing": context.existing.described, "abilities": context.existing.abilities().to_json()}

@@ -22,7 +22,7 @@ def intent(run: Run) -> Sequence[str]:
     """Say what acting means."""
     lift = f"lift every DENY that this project added for {run.group.name} on {run.source} and {run.target}"
     context = ReleaseContext(run)
-    if context.hand_back_to == "own_connector":
+    if context.hand_back_to == "own_flow":
         return (lift,)
     return (
         f"give the positions of {run.flow.name} to {context.existing.described}, and remove that flow",
@@ -50,7 +50,7 @@ def prove(run: Run) -> Sequence[Check]:
 
 def _copies(run: Run) -> Check:
     context, name = ReleaseContext(run), "replication_runs"
-    if context.hand_back_to == "own_connector":
+    if context.hand_back_to == "own_flow":
         state = run.clients.replicator(run.flow).status().state
         return Check.that(name, state == "running", f"{run.flow.name} is {state}")
     return runs_again(name, context.existing, context.was)

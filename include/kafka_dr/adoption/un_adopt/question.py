@@ -42,8 +42,8 @@ def sheet(run: Run, seen: Mapping[str, Any]) -> Sheet:
 
 def copied_by(decided: Mapping[str, Any], measured: Mapping[str, Any]) -> str:
     """Say what copies the topics after the release, and which of them nothing copies."""
-    if decided["hand_back_to"] == "own_connector":
-        return "This project's connector continues to copy, and nobody looks after it"
+    if decided["hand_back_to"] == "own_flow":
+        return "This project's flow continues to copy, and nobody looks after it"
     said = f"{markdown(measured['existing'])} copies again, as {code(decided['former_principal'])}"
     left = decided["uncopied_topics"]
     if not left:

@@ -1,4 +1,4 @@
-"""Stop this project's flow before the existing replication gets its positions; or leave the connector as it is."""
+"""Stop this project's flow before the existing replication gets its positions; or leave it as it is."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ FLOW_STOPPED = "flow_stopped"
 
 def intent(run: Run) -> Sequence[str]:
     """Say what acting means."""
-    if ReleaseContext(run).hand_back_to == "own_connector":
+    if ReleaseContext(run).hand_back_to == "own_flow":
         return (f"leave {run.flow.name} as it is: it continues to copy",)
     return (f"stop {run.flow.name}, end its transactions, and journal how far it has copied",)
 
 
 def act(run: Run) -> Mapping[str, Any]:
-    """Stop the connector and journal its positions, unless it stays."""
-    if ReleaseContext(run).hand_back_to == "own_connector":
-        return {"connector": "left running"}
+    """Stop the flow and journal its positions, unless it stays."""
+    if ReleaseContext(run).hand_back_to == "own_flow":
+        return {"flow": "left running"}
     if FLOW_STOPPED in run.journal:
-        return {"connector": "stopped before"}
+        return {"flow": "stopped before"}
     guard, replicator = run.guard(Phase.RELEASING), run.clients.replicator(run.flow)
     seconds = run.group.timing.step_deadline_seconds
     guard.require()
@@ -38,14 +38,14 @@ def act(run: Run) -> Mapping[str, Any]:
     run.operator(run.target).transactions.take_over(replicator.transactional_ids())
     positions = replicator.positions()
     run.write_fact(FLOW_STOPPED, {"positions": positions_to_json(positions)})
-    return {"connector": "stopped", "positions": len(positions)}
+    return {"flow": "stopped", "positions": len(positions)}
 
 
 def prove(run: Run) -> Sequence[Check]:
-    """The connector is stopped and nothing of it is open on the standby; or it runs, if it stays."""
+    """The flow is stopped and nothing of it is open on the standby; or it runs, if it stays."""
     status = run.clients.replicator(run.flow).status()
     said = f"{run.flow.name} is {status}"
-    if ReleaseContext(run).hand_back_to == "own_connector":
+    if ReleaseContext(run).hand_back_to == "own_flow":
         return (Check.that("flow_is_left", status.state == "running", said),)
     held = open_transactions.wait_until_stable(
         run.operator(run.target),

@@ -52,7 +52,7 @@ Question = Callable[[Run], Check | tuple[Check, ...]]
 _STUCK_SECONDS = 5.0
 #: After a longer comparison it is asked again what groups have committed.
 _LONG_SECONDS = 5.0
-#: How long tasks may be assigned to no worker: Connect assigns all of them again when anybody adds a connector.
+#: How long tasks may be assigned to no worker, as when all of them are assigned again because anybody adds a flow.
 _REBALANCE_SECONDS = 5.0
 
 
@@ -192,7 +192,7 @@ def _flow_moves(run: Run, near: NearHead) -> Check:
     )
     if status.state != "running":
         detail = f"{run.flow.name} is {status}"
-        stops = why_it_stops(run, run.flow, status) or "run dr_flows, or look at the connector"
+        stops = why_it_stops(run, run.flow, status) or f"run dr_flows, or look at {replicator.described}"
         return Check.that("flow_moves", False, f"{detail}, expected running: {stops}")
     if all(found.finding is None and found.source_offset >= near.ends[p] for p, found in near.verified.items()):
         said = f"all that could be copied from {len(near.ends)} partitions of {run.source} is on {run.target}"

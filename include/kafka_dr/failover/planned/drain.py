@@ -208,7 +208,7 @@ def wait_for_copy(run: Run, ends: Mapping[TopicPartition, int], *, seconds: floa
         shown = "; ".join(map(str, missing[:5]))
         raise TryAgain(
             f"{run.flow} did not copy all records of {run.source} within {seconds:g} s: {shown}. Look at "
-            f"{run.flow.name}, then run the step again"
+            f"{run.clients.replicator(run.flow).described}, then run the step again"
         )
     return verified
 
@@ -220,7 +220,7 @@ def _only_missing(verified: Mapping[TopicPartition, Verified]) -> list[FirstDiff
 
 
 def _ask_flow_to_stop(run: Run) -> None:
-    """Ask Connect to stop the connector now, as nothing is left to copy."""
+    """Ask for the flow to be stopped now, as nothing is left to copy."""
     try:
         run.guard(Phase.SWITCHING).require()
         ask_to_stop(run)

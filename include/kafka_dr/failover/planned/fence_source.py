@@ -162,9 +162,9 @@ def _all_replicated(run: Run, partitions: Collection[TopicPartition]) -> Check:
 def never_replicated(run: Run, partitions: Collection[TopicPartition]) -> list[TopicPartition]:
     """Return the partitions with data in which the flow has no offset.
 
-    Connect is slow to return offsets, so it is asked only about partitions whose copy is empty. All others are compared
-    record by record before the hand-over. The first record of a partition may be in flight, so the flow gets a moment,
-    unless the run must not wait for the source.
+    A flow may be slow to return positions, so it is asked only about partitions whose copy is empty. All others are
+    compared record by record before the hand-over. The first record of a partition may be in flight, so the flow gets a
+    moment, unless the run must not wait for the source.
     """
     ends = run.operator(run.target).topics.high_watermarks(partitions)
     blank = [partition for partition in partitions if ends[partition] == 0]

@@ -1,9 +1,9 @@
 """Stop replication and prove it: deny the replicator, take over its transactional ids, watch the target's log.
 
-Connect was asked to stop the connector when nothing was left to copy. The step does not wait for that, as nobody can
-write meanwhile: the ACLs on the target fence the flow. Another request would be answered only when Connect has stopped
-the tasks, so it is sent only if this process knows of none that Connect has taken. ``start_reverse_flow`` waits until
-the connector has stopped before it starts the other one.
+The flow was asked to stop when nothing was left to copy. The step does not wait for that, as nobody can write
+meanwhile: the ACLs on the target fence the flow. Another request may be answered only when the flow has stopped, so it
+is sent only if this process knows of none that was taken. ``start_reverse_flow`` waits until the flow has stopped
+before it starts the other one.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def intent(run: Run) -> Sequence[str]:
     """Say what acting means."""
     replicator = run.clients.replicator(run.flow)
     return (
-        f"stop the connector {run.flow.name} and deny WRITE on {run.target} to {run.group.replicator_principal}",
+        f"stop {run.flow.name} and deny WRITE on {run.target} to {run.group.replicator_principal}",
         f"take over the transactional ids {', '.join(replicator.transactional_ids())} and journal the log ends of "
         f"{run.target}",
     )
@@ -40,7 +40,7 @@ def act(run: Run) -> Mapping[str, Any]:
     guard = run.guard(Phase.SWITCHING)
     run.clients.cluster(run.target, "replicator").write_permission.connect_ahead()
     guard.require()
-    # The ACLs fence the flow. Connect takes longer to answer, and need not be waited for first.
+    # The ACLs fence the flow. The request to stop takes longer, and need not be waited for first.
     parallel.at_once(
         lambda: ask_to_stop(run), lambda: run.acl_changes(run.target, guard).add(plan.flow_fence(run.group))
     )
@@ -53,11 +53,11 @@ def act(run: Run) -> Mapping[str, Any]:
 
 
 def ask_to_stop(run: Run) -> None:
-    """Ask Connect to stop the connector, unless it has taken such a request of this process."""
-    executor, connector = run.clients.executor, run.flow.name
-    if not executor.has_stopped_connector(run.request.run, connector):
+    """Ask the flow to stop, unless such a request of this process was taken."""
+    executor, flow = run.clients.executor, run.flow.name
+    if not executor.has_stopped_flow(run.request.run, flow):
         run.clients.replicator(run.flow).stop()
-        executor.stops_connector(run.request.run, connector)
+        executor.stops_flow(run.request.run, flow)
 
 
 def prove(run: Run) -> Sequence[Check]:

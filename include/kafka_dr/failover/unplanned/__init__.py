@@ -1,3 +1,3 @@
-"""The steps of an unplanned failover: none of them needs the source, and none waits for Connect."""
+"""The steps of an unplanned failover: none of them needs the source, and none waits for what runs the flow."""
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Fence the flow at the target and prove it; at the same time fence the source, if it answers.
 
 The replicator's principal is denied and its transactional ids are taken over. From then on the target's log does not
-grow, so it is certain what was copied. Connect is asked to stop the connector. The step does not wait for that: with a
-dead source it takes a minute. A connector task that wakes up later cannot write.
+grow, so it is certain what was copied. The flow is asked to stop. The step does not wait for that: with a
+dead source it takes a minute. A task of the flow that wakes up later cannot write.
 """
 
 from __future__ import annotations

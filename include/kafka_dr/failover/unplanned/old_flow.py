@@ -1,7 +1,7 @@
-"""The connector of the old flow: it cannot write any more, but it exists until Connect has stopped it.
+"""The old flow: it cannot write any more, but it exists until what runs it has stopped it.
 
-With a dead source Connect takes a minute to stop it, and with a hanging worker longer, so no step waits for that. The
-report of the run says whether the connector was seen stopped.
+With a dead source that takes a minute, and with a hanging worker longer, so no step waits for that. The report of the
+run says whether the flow was seen stopped.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from kafka_dr.errors import KafkaDrError
 from kafka_dr.runs import background
 from kafka_dr.runs.run import Run
 
-#: How long each request to Connect may take, in seconds.
+#: How long each request to what runs the flow may take, in seconds.
 _SECONDS = 3.0
 
 
 @dataclass(frozen=True, slots=True)
 class OldFlow:
-    """The state of the old flow's connector.
+    """The state of the old flow.
 
     :param stopped: it was seen stopped, or it does not exist
     :param detail: one sentence
@@ -34,17 +34,17 @@ class OldFlow:
 
 
 def ask_to_stop(run: Run) -> background.BackgroundCall[None]:
-    """Ask Connect in the background to stop the flow."""
-    return background.BackgroundCall("Connect", run.clients.replicator(run.flow).stop)
+    """Ask the flow in the background to stop."""
+    return background.BackgroundCall(f"the request to stop {run.flow.name}", run.clients.replicator(run.flow).stop)
 
 
 def stop_old_flow(run: Run) -> OldFlow:
-    """Ask Connect once more to stop the flow, and return its state."""
+    """Ask the flow once more to stop, and return its state."""
     try:
         run.guard(run.record().phase).require()
         ask_to_stop(run).within(_SECONDS)
     except KafkaDrError as error:
-        return OldFlow(False, f"Connect was asked to stop {run.flow.name} and has not answered: {error}")
+        return OldFlow(False, f"{run.flow.name} was asked to stop, without an answer: {error}")
     return look_at_old_flow(run)
 
 
@@ -52,7 +52,7 @@ def look_at_old_flow(run: Run) -> OldFlow:
     """Return the state of the old flow as it is now, without another request to stop it."""
     name = run.flow.name
     try:
-        status = background.ask("Connect", run.clients.replicator(run.flow).status, seconds=_SECONDS)
+        status = background.ask(f"the state of {name}", run.clients.replicator(run.flow).status, seconds=_SECONDS)
     except KafkaDrError as error:
         return OldFlow(False, f"{name} was asked to stop, and it is unknown whether it has stopped: {error}")
     if status.at_rest:

@@ -30,7 +30,7 @@ def sheet(run: Run, seen: Mapping[str, Any]) -> Sheet:
         f"{partitions_said(decision)}",
         lost=markdown(loss_sentence(measured["predicted_loss"])),
         writes_stop=f"from the time {source} went down until this run has opened {target}. The run waits neither for "
-        f"{source} nor for Connect",
+        f"{source} nor for the flow",
         read_again=again,
         on_failure="until `open_target` every failure is rolled back; after it the run can only be finished. If it "
         f"cannot be proven that {source} refuses writes, the group ends *unfenced*: as soon as {source} answers again, "

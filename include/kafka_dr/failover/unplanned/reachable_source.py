@@ -249,7 +249,7 @@ def _fence(run: Run) -> tuple[str, str]:
 
 
 def _drain(run: Run) -> str:
-    """Drain as a planned failover does, but without asking Connect; return what is missing, or nothing."""
+    """Drain as a planned failover does, but without asking the flow to stop; return what is missing, or nothing."""
     ends = drain.source_ends(run)
     # Tens of thousands of DENYs take longer than a drain may: they are added at the same time, and not waited for.
     denying = BackgroundCall(run.source, lambda: _layout_after_change_fence(run))
