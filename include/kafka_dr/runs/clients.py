@@ -18,6 +18,7 @@ from kafka_dr.connections.port import Connections
 from kafka_dr.errors import ConnectionMistake, KafkaDrError
 from kafka_dr.evidence import EvidenceStore
 from kafka_dr.evidence.signing import SigningKey
+from kafka_dr.http_endpoint import HttpEndpoint
 from kafka_dr.kubernetes import KubernetesApi
 from kafka_dr.offsets.translate.proven_answers import ProvenAnswers
 from kafka_dr.people import Person
@@ -222,6 +223,10 @@ class Clients:
         """Return the API of Kubernetes that a connection id names."""
         return self.service(connection, KubernetesApi)
 
+    def endpoint(self, connection: str) -> HttpEndpoint:
+        """Return where the service of a connection id is, and the login for it."""
+        return self.connections.http(connection)
+
     def service(self, connection: str, make: Callable[[HttpEndpoint], Service]) -> Service:
         """Return the client of a service that a connection id names: made once, and closed with the others.
 
@@ -230,7 +235,7 @@ class Clients:
         with self._lock:
             self._require_open()
             if connection not in self._services:
-                self._services[connection] = make(self.connections.http(connection))
+                self._services[connection] = make(self.endpoint(connection))
             return cast("Service", self._services[connection])
 
     def register(self, cluster: str) -> KafkaRegister:
