@@ -89,8 +89,6 @@ REPLICATOR_WORDS = re.compile(r"[Cc]onnector|CONNECTOR|\bMm2|\bConnect(?:Client\
 SPEAKS_OF_CONNECT = {
     "include/kafka_dr/topology/": "declares how Connect and an existing replication are reached",
     "include/kafka_dr/connections/": "reads its connections",
-    "include/kafka_dr/runs/clients.py": "names the parameter of its connections",
-    "include/kafka_dr/rounds/access_data.py": "hands its connections to child processes",
     "include/kafka_dr/evidence/known_secrets.py": "keeps secrets of its workers out of evidence",
     "include/kafka_dr/adoption/take_over/decision.py": "shows the declared connectors of an existing replication",
     "include/kafka_dr/clusters/": "makes settings for Java clients, and knows its worker groups",
