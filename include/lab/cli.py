@@ -13,12 +13,12 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from lab import gate
+from lab import gate, size
 from lab.api import Lab
 from lab.bench.command import configure as configure_bench
 from lab.demo.command import configure as configure_demo
 from lab.errors import LabError
-from lab.layout import DEFAULT_HOME, DEFAULT_PORT_BASE, NAMES, Ports
+from lab.layout import DEFAULT_HOME, DEFAULT_PORT_BASE, NAMES, PROJECT, Ports
 from lab.spark_cluster import MASTER
 from lab.status import LabStatus
 
@@ -106,6 +106,10 @@ def _parser(of_pytest: Sequence[str]) -> argparse.ArgumentParser:
     )
     test.set_defaults(run=lambda _options, console: gate.run(of_pytest, console))
 
+    of_size = commands.add_parser("size", help="how many lines the project has, by folder")
+    of_size.add_argument("folder", type=Path, nargs="?", default=PROJECT, help="another version of the project")
+    of_size.set_defaults(run=_size)
+
     demo = commands.add_parser("demo", parents=[lab_options], help="a planned failover under load, and what it did")
     configure_demo(demo)
 
@@ -175,6 +179,11 @@ def _traffic(options: argparse.Namespace, console: Console) -> int:
         raise LabError(f"no application knows where to write: {lab.home.route} is missing; trigger DR: adopt first")
     Traffic(lab).start()
     console.print(f"applications write and read; their logs: {Traffic(lab).logs}", soft_wrap=True)
+    return 0
+
+
+def _size(options: argparse.Namespace, console: Console) -> int:
+    console.print(size.table(options.folder))
     return 0
 
 
