@@ -1,4 +1,4 @@
-"""The map of the project, held by reading the imports: who may talk to whom, and what no file may contain."""
+"""The map of the project, held by reading the imports: which room may import which, and what no file may contain."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ SPARK_MAY = {
         # A lag report calls a group by its kind, and says what its owners do, in the words of every other report.
         "kafka_dr.readers",
         *("kafka_dr.lag", "kafka_dr.errors", "kafka_dr.clock", "kafka_dr.named_rows", "kafka_dr.positions"),
-        # Read only: what is stranded, or stays aside, is decided by what was journaled.
+        # Read only: what is stranded, or stays quarantined, is decided by what was journaled.
         "kafka_dr.register",
     },
 }
@@ -240,7 +240,7 @@ def test_rooms_do_not_import_each_other_in_a_circle() -> None:
 
 
 def test_nothing_is_imported_under_the_name_of_its_folder() -> None:
-    """``include.kafka_dr`` beside ``kafka_dr`` would be two sets of classes."""
+    """``include.kafka_dr`` next to ``kafka_dr`` would be two sets of classes."""
     files = [path for folder in ("include", "plugins", "dags", "spark", "tests") for path in python_files(folder)]
     assert [str(p) for p in files if any(within(n, {"include", "plugins", "spark"}) for n in imported(p))] == []
 
@@ -287,7 +287,7 @@ def test_airflow_does_not_load_the_package_of_plugins_as_plugins() -> None:
 
 
 @pytest.mark.parametrize("pattern", [MACHINE_PATHS, REGISTRIES, TICKETS], ids=["machine", "registries", "tickets"])
-def test_no_file_speaks_of_the_place_where_it_was_written(pattern: re.Pattern[str]) -> None:
+def test_no_file_speaks_of_the_workshop_where_it_was_written(pattern: re.Pattern[str]) -> None:
     found = []
     for path in tracked_files():
         text = path.read_bytes().decode("utf-8", errors="replace")

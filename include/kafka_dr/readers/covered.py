@@ -1,4 +1,4 @@
-"""The readers among the groups of a flow that a committed offset alone does not place: named, and never simply good."""
+"""The readers of a flow that a committed offset alone does not describe: named, and never simply good."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ _COORDINATION = {"connect": "workers of Connect", "sr": "instances of a schema r
 
 @dataclass(frozen=True, slots=True)
 class CoveredReader:
-    """A group that needs more than a moved offset, or whose place no offset says.
+    """A group that needs more than a moved offset, or whose position no offset says.
 
     :param said: what shows the kind
     :param todo: what its owners have to do, in a sentence or more
-    :param best: whether its position alone may make it good: not where a state, or a place that nobody can see, counts
+    :param best: whether its position alone may make it good: not where a state, or an unseen position, counts
     :param internal: the topics that a Kafka Streams application makes for itself, as far as they are known
     """
 

@@ -25,7 +25,7 @@ pytestmark = pytest.mark.kafka
 
 @pytest.fixture
 def own_group(protection: Protection) -> SwitchedGroup:
-    """Return a group at rest."""
+    """Return a stable group."""
     return SwitchedGroup.adopt(protection)
 
 

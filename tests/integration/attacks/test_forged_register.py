@@ -31,7 +31,7 @@ _EVERY_TOPIC = Acl(
 
 @pytest.fixture
 def group(protection: Protection) -> Iterator[SwitchedGroup]:
-    """Return a group at rest, on whose standby an application may write every topic."""
+    """Return a stable group, on whose standby an application may write every topic."""
     adopted = SwitchedGroup.adopt(protection, records=0)
     with protection.cluster("west", "admin") as admin:
         admin.acls.add([_EVERY_TOPIC])
@@ -68,7 +68,7 @@ def test_who_may_write_the_register_is_named_before_and_a_forged_record_is_refus
         with pytest.raises(NeedsPerson, match="no record of this project"):
             clients.register("west").facts(group.name, "run")
 
-    # What closes clusters goes on, and a person can go on at night.
+    # What closes clusters continues, and a person can continue at night.
     with protection.cluster("west", "admin") as admin:
         admin.acls.remove([min(plan.write_fence(protection.group))])
     with protection.clients() as clients:

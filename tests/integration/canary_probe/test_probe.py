@@ -28,7 +28,7 @@ def send(flowing: PlainFlow, *, late_after: float = 60, wait_seconds: float = 30
     )
 
 
-def test_canaries_cross_on_time_and_are_numbered_on(flowing: PlainFlow) -> None:
+def test_canaries_arrive_on_time_and_are_numbered_on(flowing: PlainFlow) -> None:
     flowing.start()
     first, second = send(flowing), send(flowing)
     assert [report.verdict.verdict for report in (first, second)] == [CanaryOutcome.ON_TIME, CanaryOutcome.ON_TIME]
@@ -37,7 +37,7 @@ def test_canaries_cross_on_time_and_are_numbered_on(flowing: PlainFlow) -> None:
     assert second.verdict.rpo_seconds == 0
 
 
-def test_a_flow_that_stands_still_is_unknown_first_and_then_late(flowing: PlainFlow) -> None:
+def test_a_flow_that_copies_nothing_is_unknown_first_and_then_late(flowing: PlainFlow) -> None:
     flowing.start()
     send(flowing)
     flowing.stop()

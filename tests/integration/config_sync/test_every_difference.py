@@ -1,4 +1,4 @@
-"""Each class of difference on real brokers, in both directions of a flow: shown, judged, mended, gone."""
+"""Each class of difference on real brokers, in both directions of a flow: shown, judged, fixed, gone."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ RATE, CONNECTIONS = "producer_byte_rate", "connection_creation_rate"
 HOUR, DAY, WEEK = "3600000", "86400000", "604800000"
 
 
-def test_each_class_of_difference_is_shown_judged_and_mended(each: ConfiguredGroup) -> None:
+def test_each_class_of_difference_is_shown_judged_and_fixed(each: ConfiguredGroup) -> None:
     active, standby = each.admin(each.active), each.admin(each.standby)
     here, there = each.reached(each.active), each.reached(each.standby)
     name, user = each.name, QuotaEntity(user=f"{each.name}-app")
@@ -140,7 +140,7 @@ def test_each_class_of_difference_is_shown_judged_and_mended(each: ConfiguredGro
         each_side.close()
 
 
-def test_what_topics_inherit_is_told_by_where_it_comes_from(configured: ConfiguredGroup) -> None:
+def test_what_topics_inherit_is_recognised_by_where_it_comes_from(configured: ConfiguredGroup) -> None:
     east, west, name = configured.admin("east"), configured.admin("west"), configured.name
     old, new = f"{name}.sets-nothing", f"{name}.is-new"
     for topic in (old, new):
@@ -207,7 +207,7 @@ _CLASSES = ("must_match", "at_least", "may_differ", "site_specific")
 
 
 @pytest.mark.parametrize("seed", [1, *(pytest.param(seed, marks=pytest.mark.long) for seed in range(2, 8))])
-def test_random_sides_are_by_an_independent_reader_what_their_classes_ask_for_once_applied(
+def test_random_clusters_are_by_an_independent_reader_what_their_classes_ask_for_once_applied(
     each: ConfiguredGroup, monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:
     dice = random.Random(f"{each.active} {seed}")  # noqa: S311
@@ -281,7 +281,7 @@ def _amount(value: str) -> float:
 
 @contextmanager
 def _random_rights(each: ConfiguredGroup, dice: random.Random) -> Iterator[Callable[[], bool]]:
-    """Give the application random rights and limits on both sides; yields whether they are alike by now."""
+    """Give the application random rights and limits on both clusters; yields whether they are alike by now."""
     here, there = each.reached(each.active), each.reached(each.standby)
     user = f"{each.name}-app"
     entities = [QuotaEntity(user=user), QuotaEntity(user=user, client_id="batch")]

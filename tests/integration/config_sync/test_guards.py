@@ -243,7 +243,7 @@ _OPERATOR = {
 }
 
 
-def test_a_topic_without_rights_is_unknown_and_red_while_the_others_go_on(
+def test_a_topic_without_rights_is_unknown_and_red_while_the_others_continue(
     configured: ConfiguredGroup,
     clients: Clients,
     deny: Callable[[str, str, AclOperation], None],
@@ -283,7 +283,7 @@ def test_a_topic_without_rights_is_unknown_and_red_while_the_others_go_on(
     configured.apply_everything(clients, "all-rights")
 
 
-def test_a_section_without_rights_is_unknown_and_the_others_go_on(
+def test_a_section_without_rights_is_unknown_and_the_others_continue(
     configured: ConfiguredGroup, clients: Clients
 ) -> None:
     blind = configured.acl(

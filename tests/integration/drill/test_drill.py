@@ -52,7 +52,7 @@ SPEC = DrillSpec(
 
 @dataclass(slots=True)
 class RealGroup:
-    """A real group, at rest, and the log of the drills of it."""
+    """A real, stable group, and the log of the drills of it."""
 
     protection: Protection
     clients: Clients

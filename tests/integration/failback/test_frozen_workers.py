@@ -46,7 +46,7 @@ _SLEEPS: Mapping[StepName, tuple[str, ...]] = {
 
 @pytest.fixture
 def asleep() -> Iterator[list[tuple[str, FrozenWorker]]]:
-    """Return a list for the workers of a test, each with its place; all of them end with it."""
+    """Return a list for the workers of a test, each with its own position; all of them end with it."""
     made: list[tuple[str, FrozenWorker]] = []
     yield made
     for _, worker in made:

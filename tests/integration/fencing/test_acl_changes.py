@@ -78,7 +78,7 @@ def test_each_stage_follows_the_answer_to_the_one_before(fence: Fence) -> None:
     assert seen[-3:] == [set(), {fence.first}, {fence.first, fence.second}], "and it is asked after the last one"
 
 
-def test_a_deny_that_stood_before_is_named_and_never_lifted(fence: Fence) -> None:
+def test_a_deny_that_was_there_before_is_named_and_never_lifted(fence: Fence) -> None:
     fence.cluster.acls.add([fence.first])
     assert fence.changes().add([fence.first], [fence.second]) == {fence.second}
     assert fence.changes().foreign([fence.first, fence.second]) == {fence.first}
@@ -193,7 +193,7 @@ def test_many_are_lifted_by_few_filters_and_what_others_added_stays(fence: Fence
 
 
 @pytest.mark.long
-def test_a_fence_of_27_000_denies_is_put_up_and_lifted_while_the_controller_goes_on_answering(fence: Fence) -> None:
+def test_a_fence_of_27_000_denies_is_added_and_lifted_while_the_controller_still_answers(fence: Fence) -> None:
     """A controller takes 10,000 at once, and looks at every ACL for each filter: it was away for minutes."""
     operations = (*AclOperation,)[:6]
     many = {

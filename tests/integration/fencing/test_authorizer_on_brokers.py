@@ -1,4 +1,4 @@
-"""The simulation of the authorizer beside the authorizer itself: random ACLs, asked of the brokers."""
+"""The simulation of the authorizer next to the authorizer itself: random ACLs, asked of the brokers."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_the_simulation_decides_as_the_brokers_do(
         admin.remove(acls)
 
 
-def test_a_broker_tells_that_its_authorizer_is_set_and_not_to_what(clusters: dict[str, KafkaCluster], lab: Lab) -> None:
+def test_a_broker_shows_that_its_authorizer_is_set_and_not_to_what(clusters: dict[str, KafkaCluster], lab: Lab) -> None:
     keys = ("allow.everyone.if.no.acl.found", "super.users", "nobody.has.heard.of.it", "authorizer.class.name")
     brokers = clusters["admin"].topics.identity().brokers
     with KafkaCluster("east", ClientSettings.from_librdkafka(lab.client_settings("east", "dr-operator"))) as operator:

@@ -51,7 +51,7 @@ def described_by_all(cluster: KafkaCluster, name: str) -> Topic:
 
 
 def patiently(ask: Callable[[], T], *, seconds: float = 20) -> T:
-    """Ask until a broker that hung has found its place again."""
+    """Ask until a broker that hung is part of its cluster again."""
     deadline = time.monotonic() + seconds
     while True:
         try:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.kafka
 
-#: What nothing in these tests provides: audits by Spark, a place for Airflow, vantages, a former failover.
+#: What nothing in these tests provides: audits by Spark, a location of Airflow, vantages, a former failover.
 _NOT_PROVIDED = {
     *("checksum_audit", "lag_audit", "verified_rpo", "tried_lately", "vantages_answer", "airflow_is_elsewhere")
 }

@@ -58,7 +58,7 @@ def test_a_running_flow_is_not_placed(flowing: PlainFlow) -> None:
     assert flowing.replicator.where().seed_epoch == 1
 
 
-def test_a_flow_stops_in_time_and_keeps_its_place(flowing: PlainFlow) -> None:
+def test_a_flow_stops_in_time_and_keeps_its_position(flowing: PlainFlow) -> None:
     flowing.write(20)
     flowing.start()
     flowing.wait_copied()

@@ -19,7 +19,7 @@ START = datetime(2026, 11, 20, 3, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
 LATE_AFTER = timedelta(seconds=10)
 FLOW = CanaryFlow("orders", "east", "west", 3)
-#: Earlier epochs of the same group: their canaries lie in both logs too.
+#: Earlier epochs of the same group: their canaries are in both logs too.
 EARLIER = (CanaryFlow("orders", "east", "west", 1), CanaryFlow("orders", "west", "east", 2))
 
 
@@ -77,7 +77,7 @@ def test_a_faithful_copy_is_on_time_however_little_of_it_is_read(world: CanaryLo
 
 @patient
 @given(worlds(), st.data())
-def test_what_has_not_crossed_yet_is_never_called_lost(world: CanaryLogs, data: st.DataObject) -> None:
+def test_what_was_not_copied_yet_is_never_called_lost(world: CanaryLogs, data: st.DataObject) -> None:
     crossed = data.draw(st.integers(0, len(world.log)))
 
     (partition,) = verdict_of(
@@ -129,7 +129,7 @@ def test_exactly_the_repeated_canaries_are_duplicated(world: CanaryLogs, data: s
 
 @patient
 @given(worlds(least=2), st.data())
-def test_two_that_changed_places_are_reordered(world: CanaryLogs, data: st.DataObject) -> None:
+def test_two_that_were_swapped_are_reordered(world: CanaryLogs, data: st.DataObject) -> None:
     place = data.draw(st.integers(0, len(world.log) - 2))
     copy = list(world.log)
     copy[place], copy[place + 1] = copy[place + 1], copy[place]
@@ -153,8 +153,8 @@ def test_the_order_in_which_records_are_handed_over_does_not_matter(world: Canar
 
 @patient
 @given(worlds(least=2))
-def test_a_canary_that_came_home_is_looped(world: CanaryLogs) -> None:
-    """The reverse flow ran as well: what was sent east lies twice in the east, and then in the west."""
+def test_a_canary_that_came_back_is_looped(world: CanaryLogs) -> None:
+    """The reverse flow ran as well: what was sent east is twice in the east, and then in the west."""
     home = [*world.log, world.log[-1]]
 
     assert verdict_of(as_sent(home), as_seen(home)).verdict is CanaryOutcome.LOOPED
@@ -203,7 +203,7 @@ def test_a_canary_is_late_from_the_very_moment_on(
     assert found.rpo_seconds == 60
 
 
-def test_a_canary_that_was_seen_to_arrive_late_is_late_and_has_crossed() -> None:
+def test_a_canary_that_was_seen_to_arrive_late_is_late_and_was_copied() -> None:
     arrived = SeenCanary(0, 0, canary(1), seen_at=canary(1).at + LATE_AFTER + timedelta(milliseconds=1))
 
     found = verdict_of(as_sent([canary(1)]), [arrived])
@@ -246,7 +246,7 @@ def test_a_loss_at_the_very_beginning_is_found_where_all_of_the_target_was_read(
 
 
 def test_a_loss_is_seen_when_only_later_canaries_were_read_on_the_target() -> None:
-    """The source was read first; two more were sent and crossed before the target was read."""
+    """The source was read first; two more were sent and copied before the target was read."""
     sent = as_sent([canary(1), canary(2)])
     seen = as_seen([canary(1), canary(3), canary(4)])
 

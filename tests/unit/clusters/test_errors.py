@@ -89,7 +89,7 @@ def test_no_word_of_a_library_leaves_the_door() -> None:
         assert not re.search(r"_[A-Z]|[A-Z]_|[a-z][A-Z]\w*Error|Local:|Broker:|\[Error|KafkaError", said), said
 
 
-def test_what_a_broker_says_besides_its_code_is_kept() -> None:
+def test_what_a_broker_says_next_to_its_code_is_kept() -> None:
     said = _raised(KafkaException(KafkaError(E.POLICY_VIOLATION, "at most 12 partitions")))
     assert said.endswith("(at most 12 partitions)")
     assert _raised(KafkaException(KafkaError(E._TRANSPORT, "Failed to get metadata"))) == (

@@ -35,7 +35,7 @@ def test_members_show_a_streams_application_without_state() -> None:
     }
 
 
-def test_a_group_that_nobody_ever_joined_is_told_from_one_that_is_empty_now() -> None:
+def test_a_group_that_nobody_ever_joined_is_distinguished_from_one_that_is_empty_now() -> None:
     never = {"group_id": "g", "protocol_type": "", "group_type": "classic"}
     assert not _group(never).joined
     assert _group({**never, "protocol_type": "consumer"}).joined

@@ -16,7 +16,7 @@ def part(sources: list[str], sinks: list[str], changelogs: list[str], repartitio
     )
 
 
-def test_what_an_application_makes_is_told_from_what_it_reads() -> None:
+def test_what_an_application_makes_is_distinguished_from_what_it_reads() -> None:
     made = "totals-key-repartition"
     topology = SimpleNamespace(
         subtopologies=[

@@ -138,7 +138,7 @@ def test_a_complete_run_answers_every_question() -> None:
     view = told(COMPLETE)
     text = page(view)
 
-    # It moved, and one promise was not kept: neither hides the other.
+    # It moved, and one invariant was broken: neither hides the other.
     assert (view.verdict, view.colour) == (MISSED, "bad")
     assert "Planned failover of orders, east → west" in text
     assert "Run run-1 , 2026-11-20 03:00:00.000 to 2026-11-20 03:00:06.000 UTC" in text

@@ -18,7 +18,7 @@ def status(*states: str) -> ExistingStatus:
     ("states", "at_rest"),
     [(("stopped", "absent"), True), (("stopped", "paused"), False), (("unknown",), False), (("running",), False)],
 )
-def test_only_what_is_seen_to_be_stopped_is_at_rest(states: tuple[str, ...], at_rest: bool) -> None:
+def test_only_what_is_seen_to_be_stopped_is_called_so(states: tuple[str, ...], at_rest: bool) -> None:
     assert status(*states).at_rest is at_rest
 
 

@@ -196,7 +196,7 @@ def test_what_is_looked_up_by_name_is_what_a_search_would_find(
     assert authorizer.writers(topics) == writers
 
 
-def test_what_no_acl_names_is_left_open_only_where_the_brokers_say_so() -> None:
+def test_what_no_acl_names_is_open_only_where_the_brokers_say_so() -> None:
     acls = frozenset({acl("orders.*")})
 
     assert Authorizer(acls, allow_if_no_acl=True).without_acls(["orders.a", "stray"]) == ["stray"]

@@ -22,7 +22,7 @@ DENY = Acl(
 
 
 class HeldUpAcls:
-    """The access rules of west; what is told after a removal happens while the worker is held up."""
+    """The access rules of west; what is called after a removal happens while the worker is held up."""
 
     cluster, is_direct = "west", True
 

@@ -76,7 +76,7 @@ def test_the_canary_topic_is_fenced_also_where_no_declared_name_covers_it(group:
         )
 
 
-def test_the_probe_keeps_reading_canaries_and_describing_behind_the_fence(group: ProtectionGroup) -> None:
+def test_the_probe_keeps_reading_canaries_and_describing_after_the_fence(group: ProtectionGroup) -> None:
     probes = plan.probe_fence(group) | plan.probe_freeze(group)
     assert {(acl.operation, acl.resource) for acl in probes} <= {
         (AclOperation.WRITE, ResourceType.TOPIC), (AclOperation.READ, ResourceType.GROUP),
@@ -91,7 +91,7 @@ def test_the_parts_of_a_standby_do_not_overlap_so_that_stages_can_follow_each_ot
     assert sum(map(len, parts)) == len(plan.standby(group)) == len(frozenset().union(*parts))
 
 
-def test_what_keeps_nobody_from_working_is_set_last_and_shuts_nothing(group: ProtectionGroup) -> None:
+def test_what_keeps_nobody_from_working_is_set_last_and_denies_nobody(group: ProtectionGroup) -> None:
     work, probe, changes = plan.standby_in_order(group)
 
     assert changes == plan.change_fence(group)

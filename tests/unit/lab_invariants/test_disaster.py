@@ -96,7 +96,7 @@ def test_a_record_of_the_list_that_is_not_as_it_was_written_breaks_i4() -> None:
     assert "I4" in violated(replace(world, stranded=[broken, *world.stranded[1:]]))
 
 
-def test_a_record_that_is_in_the_list_although_it_crossed_breaks_i4() -> None:
+def test_a_record_that_is_in_the_list_although_it_was_copied_breaks_i4() -> None:
     world = disaster()
     assert violated(replace(world, stranded=[*world.stranded, kept(4)])) == {"I4"}
 
@@ -141,7 +141,7 @@ def test_what_was_published_again_is_neither_out_of_order_nor_twice_there_and_is
     assert (losses.real, losses.rescued) == (5, 1)
 
 
-def test_an_old_flow_that_went_on_is_seen_by_the_order() -> None:
+def test_an_old_flow_that_continued_is_seen_by_the_order() -> None:
     world = disaster()
     copied = [*world.logs["west"][FIRST], LogRecord(90, number(CUT_OFF[0]))]
     assert "I2" in violated(replace(world, logs={**world.logs, "west": {**world.logs["west"], FIRST: tuple(copied)}}))

@@ -41,7 +41,7 @@ def outcome_of(home: Path, *, argv: dict[str, str] = ARGV, connectors: dict[str,
     return check_secrets(home, SECRETS, argv=argv, connectors=connectors or {}).outcome
 
 
-def test_passwords_may_stand_in_the_files_that_are_made_for_them(home: Path) -> None:
+def test_passwords_may_be_in_the_files_that_are_made_for_them(home: Path) -> None:
     found = check_secrets(home, SECRETS, argv=ARGV, connectors={"dr.orders": "${file:secrets}"})
     assert found.outcome == "held"
     assert "3 files, 1 processes and 1 connectors" in found.sentence

@@ -20,7 +20,7 @@ def test_a_reader_of_a_dead_cluster_ends_so_that_it_can_follow_the_route() -> No
         presence.heard(False)
 
 
-def test_a_reader_with_nothing_to_read_goes_on() -> None:
+def test_a_reader_with_nothing_to_read_continues() -> None:
     asked: list[bool] = []
     moments = iter([0.0, SILENCE_SECONDS + 1, SILENCE_SECONDS + 2, SILENCE_SECONDS + 3])
     presence = LivenessCheck(lambda: asked.append(True), now=lambda: next(moments))

@@ -27,7 +27,7 @@ NAMED = {each.sample_name: each for each in METRICS.values()}
 ASKED = re.compile(r"\b(kafka_dr_\w+)(?:\{([^}]*)\})?")
 #: The tables that say what to do when something is red: the runbook and the head of the first column.
 TABLES = {"dr_readiness": "check", "dr_canary": "verdict", "dr_lag_audit": "finding", "dr_checksum_audit": "finding"}
-#: Lines of the runbook of health that no metric can tell from another one; the page on monitoring names them.
+#: Lines of the runbook of health that no metric can distinguish from another one; the page on monitoring names them.
 SHARED = {
     "*its run would be refused before it could ask for approval*",
     "*somebody removes DENYs of this project on …*",

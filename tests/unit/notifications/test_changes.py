@@ -33,33 +33,33 @@ def news(
     return [each.occasion for each in found]
 
 
-def test_a_check_that_turns_red_and_good_again_is_told_twice() -> None:
+def test_a_check_that_turns_red_and_good_again_is_notified_twice() -> None:
     assert news("ok", "failed", "failed", "failed", "ok", "ok") == ["check_red", "check_good"]
 
 
-def test_what_is_not_known_is_told_as_red() -> None:
+def test_what_is_not_known_is_notified_as_red() -> None:
     assert news("ok", "unknown", "ok") == ["check_red", "check_good"]
     assert news("ok", "unknown", "failed", "ok") == ["check_red", "check_red", "check_good"]
 
 
-def test_a_first_result_is_told_only_if_it_is_not_good() -> None:
+def test_a_first_result_is_notified_only_if_it_is_not_good() -> None:
     assert news("ok") == []
     assert news("failed") == ["check_red"]
     assert news("left_alone", "ok") == []
 
 
-def test_a_watch_that_looks_away_while_a_run_holds_the_group_tells_nothing() -> None:
+def test_a_watch_that_looks_away_while_a_run_holds_the_group_notifies_nothing() -> None:
     assert news("ok", "left_alone", "left_alone", "ok") == []
     assert news("failed", "left_alone", "failed") == ["check_red"]
     assert news("failed", "left_alone", "ok") == ["check_red", "check_good"]
 
 
-def test_readiness_is_judged_elsewhere_and_its_watch_alone_tells_nothing() -> None:
+def test_readiness_is_judged_elsewhere_and_its_watch_alone_notifies_nothing() -> None:
     assert news("ok", "failed", "unknown", "ok", watch="readiness") == []
 
 
 @given(st.lists(st.sampled_from(["ok", "failed", "unknown", "left_alone"]), max_size=20))
-def test_the_last_that_was_told_is_what_is_true(outcomes: Any) -> None:
+def test_the_last_that_was_notified_is_what_is_true(outcomes: Any) -> None:
     occasions = news(*outcomes)
     judged = [each for each in outcomes if each != "left_alone"]
     if judged and judged[-1] != "ok":
@@ -76,7 +76,7 @@ def of_register(*facts: dict[str, Any]) -> list[Occasion]:
     return news(*cast("list[WatchOutcome]", ["ok"] * len(facts)), watch="health", facts=list(facts))
 
 
-def test_a_switch_is_told_step_by_step_as_the_register_shows_it() -> None:
+def test_a_switch_is_notified_step_by_step_as_the_register_shows_it() -> None:
     assert of_register(
         register(),
         register(phase="switching", epoch=4, run="r2", held=True),
@@ -86,22 +86,22 @@ def test_a_switch_is_told_step_by_step_as_the_register_shows_it() -> None:
     ) == ["run_began", "point_of_no_return", "run_ended"]
 
 
-def test_a_switch_that_was_over_before_the_next_look_is_told_as_moved() -> None:
+def test_a_switch_that_was_over_before_the_next_look_is_notified_as_moved() -> None:
     assert of_register(register(), register(active="west", epoch=4, run="r2")) == ["moved"]
 
 
-def test_a_roll_back_is_told() -> None:
+def test_a_roll_back_is_notified() -> None:
     held = register(phase="switching", epoch=4, run="r2", held=True)
     assert of_register(register(), held, register(epoch=5, run="r2", verb="roll_back")) == ["run_began", "rolled_back"]
 
 
-def test_a_register_that_could_not_be_read_tells_nothing_of_a_move() -> None:
+def test_a_register_that_could_not_be_read_notifies_nothing_of_a_move() -> None:
     assert of_register(register(), {}, register()) == []
     assert of_register({}, register()) == []
     assert of_register(register(), {}, {}) == []
 
 
-def test_a_move_during_looks_that_could_not_read_a_register_is_told_when_one_can_be_read() -> None:
+def test_a_move_during_looks_that_could_not_read_a_register_is_notified_when_one_can_be_read() -> None:
     assert of_register(register(), {}, {}, register(active="west", epoch=4, run="r2")) == ["moved"]
     held = register(phase="switching", epoch=4, run="r2", held=True)
     assert of_register(held, {}, register(active="west", epoch=4, run="r2")) == ["moved"]
@@ -128,7 +128,7 @@ def drilled(*overdue: object) -> list[Occasion]:
     return news(*good, watch="readiness", facts=facts)
 
 
-def test_a_drill_that_becomes_overdue_is_told_once() -> None:
+def test_a_drill_that_becomes_overdue_is_notified_once() -> None:
     assert drilled(False, True, True, True) == ["drill_overdue"]
     assert drilled(True, True) == ["drill_overdue"]
     assert drilled(True, False, True) == ["drill_overdue", "drill_overdue"]
@@ -146,16 +146,16 @@ def of_clusters(*facts: dict[str, Any], outcomes: str = "") -> list[Occasion]:
     return news(*found, watch="health", facts=[register(**each) for each in facts])
 
 
-def test_a_fence_that_is_not_whole_is_told_once_and_by_its_own_name() -> None:
+def test_a_fence_that_is_not_whole_is_notified_once_and_by_its_own_name() -> None:
     assert of_clusters(WHOLE, MISSING, MISSING, WHOLE, outcomes=".FF.") == ["fence_missing", "check_good"]
     assert of_clusters(MISSING, outcomes="F") == ["fence_missing"]
 
 
-def test_a_fence_that_is_lost_while_something_else_is_red_is_told_all_the_same() -> None:
+def test_a_fence_that_is_lost_while_something_else_is_red_is_notified_all_the_same() -> None:
     assert of_clusters(WHOLE, WHOLE, MISSING, WHOLE, outcomes=".FFF") == ["check_red", "fence_missing"]
 
 
-def test_a_group_that_is_half_moved_is_told_once_also_while_something_else_is_red() -> None:
+def test_a_group_that_is_half_moved_is_notified_once_also_while_something_else_is_red() -> None:
     half: dict[str, Any] = {"open_checks": {"half_moved": "failed", "silent": "unknown"}}
     silent: dict[str, Any] = {"open_checks": {"silent": "unknown"}}
     assert of_clusters({}, half, half, {}, outcomes=".FF.") == ["half_moved", "check_good"]
@@ -163,11 +163,11 @@ def test_a_group_that_is_half_moved_is_told_once_also_while_something_else_is_re
     assert of_clusters(silent, silent, half, outcomes="FFF") == ["check_red", "half_moved"]
 
 
-def test_a_look_that_found_nothing_out_does_not_tell_a_missing_fence_again() -> None:
+def test_a_look_that_found_nothing_out_does_not_notify_a_missing_fence_again() -> None:
     assert of_clusters(MISSING, {}, MISSING, outcomes="FUF") == ["fence_missing", "check_red", "check_red"]
 
 
-def test_a_look_that_a_run_disturbed_tells_no_missing_fence() -> None:
+def test_a_look_that_a_run_disturbed_notifies_no_missing_fence() -> None:
     assert of_clusters({}, MISSING, outcomes=".-") == []
 
 
@@ -175,17 +175,17 @@ def heard(*answering: str, silent: tuple[str, ...] = ()) -> dict[str, Any]:
     return {"answering": list(answering), "silent": list(silent)}
 
 
-def test_a_cluster_that_answers_again_is_told_once_and_in_place_of_the_all_clear() -> None:
+def test_a_cluster_that_answers_again_is_notified_once_and_in_place_of_the_all_clear() -> None:
     down, up = heard("west", silent=("east",)), heard("east", "west")
     assert of_clusters(up, down, down, up, up, outcomes=".UU..") == ["check_red", "cluster_back"]
 
 
-def test_a_cluster_that_comes_back_into_something_that_is_red_is_told_as_well() -> None:
+def test_a_cluster_that_comes_back_into_something_that_is_red_is_notified_as_well() -> None:
     down, up = heard("west", silent=("east",)), heard("east", "west")
     assert of_clusters(down, up, outcomes="UF") == ["check_red", "check_red", "cluster_back"]
 
 
-def test_a_cluster_that_comes_back_while_a_run_disturbs_the_look_is_told() -> None:
+def test_a_cluster_that_comes_back_while_a_run_disturbs_the_look_is_notified() -> None:
     down, up = heard("west", silent=("east",)), heard("east", "west")
     assert of_clusters(down, up, up, outcomes="U-U") == ["check_red", "cluster_back"]
 
@@ -202,13 +202,13 @@ def of_canaries(*verdicts: str) -> list[Occasion]:
     return news(*found, facts=[{"verdict": each} for each in verdicts])
 
 
-def test_a_lost_canary_is_told_once_and_by_its_own_name() -> None:
+def test_a_lost_canary_is_notified_once_and_by_its_own_name() -> None:
     assert of_canaries("on_time", "lost", "lost", "on_time") == ["canary_lost", "check_good"]
     assert of_canaries("on_time", "late", "lost") == ["check_red", "canary_lost"]
     assert of_canaries("on_time", "late", "unknown") == ["check_red", "check_red"]
 
 
-def test_damaged_facts_tell_nothing() -> None:
+def test_damaged_facts_notify_nothing() -> None:
     assert of_clusters({"silent": "east", "answering": 5}, {"fence_missing": {"a": 1}, "answering": ["e"]}) == []
 
 

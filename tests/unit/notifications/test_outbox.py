@@ -37,7 +37,7 @@ def test_what_is_older_than_a_day_is_no_news_and_is_removed_later(tmp_path: Path
     assert outbox.waiting("mail", NOON) == ()
 
 
-def test_nothing_was_ever_told(tmp_path: Path) -> None:
+def test_nothing_was_ever_notified(tmp_path: Path) -> None:
     assert NotificationOutbox(with_deadline(tmp_path)).waiting("mail", NOON) == ()
     NotificationOutbox(with_deadline(tmp_path)).prune(NOON)
 

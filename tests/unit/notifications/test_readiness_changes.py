@@ -1,4 +1,4 @@
-"""Readiness that is lost or regained is told once; a run that moves the group has words of its own."""
+"""Readiness that is lost or regained is notified once; a run that moves the group has words of its own."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ NEVER_ASKED = watched(readiness=None)
 
 
 def told(*looks: Any) -> list[Notification]:
-    """Return what is told when these looks follow each other, one a minute."""
+    """Return what is notified when these looks follow each other, one a minute."""
     known: dict[str, KnownReadiness] = {}
     found: list[Notification] = []
     for minute, each in enumerate(looks):
@@ -43,14 +43,14 @@ def told(*looks: Any) -> list[Notification]:
     return found
 
 
-def test_a_cluster_that_falls_silent_is_told_once_and_so_is_its_return() -> None:
+def test_a_cluster_that_falls_silent_is_notified_once_and_so_is_its_return() -> None:
     lost, regained = told(HEALTHY, EAST_SILENT, EAST_SILENT, EAST_SILENT, HEALTHY, HEALTHY)
     assert (lost.occasion, lost.happened) == ("readiness_lost", "Could we fail over now? UNKNOWN")
     assert lost.details == ("planned failover: unknown: watch dr_health: east does not answer",)
     assert (regained.occasion, regained.details) == ("readiness_regained", ())
 
 
-def test_what_is_unknown_and_then_refused_is_told_twice() -> None:
+def test_what_is_unknown_and_then_refused_is_notified_twice() -> None:
     assert [each.happened for each in told(EAST_SILENT, FLOW_STOPPED, HEALTHY)] == [
         "Could we fail over now? UNKNOWN",
         "Could we fail over now? NO",
@@ -64,7 +64,7 @@ def test_a_first_answer_that_is_good_is_no_news_and_without_one_nothing_is_said(
 
 
 @pytest.mark.parametrize("moving", [HELD, MOVED])
-def test_a_run_that_moves_the_group_changes_nothing_that_was_told(moving: Any) -> None:
+def test_a_run_that_moves_the_group_changes_nothing_that_was_notified(moving: Any) -> None:
     assert told(HEALTHY, moving, moving, HEALTHY) == []
     assert [each.occasion for each in told(FLOW_STOPPED, moving, FLOW_STOPPED, HEALTHY)] == [
         "readiness_lost",
@@ -72,7 +72,7 @@ def test_a_run_that_moves_the_group_changes_nothing_that_was_told(moving: Any) -
     ]
 
 
-def test_what_was_told_survives_a_process_and_a_damaged_file_is_refused(tmp_path: Path) -> None:
+def test_what_was_notified_survives_a_process_and_a_damaged_file_is_refused(tmp_path: Path) -> None:
     kept_there = ToldReadiness(tmp_path)
     assert kept_there.read() == {}
     kept_there.write({"orders": "not_ready"})

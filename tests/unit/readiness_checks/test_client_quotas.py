@@ -71,7 +71,7 @@ def test_equal_limits_throttle_nobody_more_and_what_is_named_is_lower(on_source:
         assert each.on_target in on_target.values()
 
 
-def test_a_lost_source_leaves_every_limit_of_the_standby_named_and_promises_nothing_of_its_own() -> None:
+def test_a_lost_source_leaves_every_limit_of_the_standby_named_and_claims_nothing_of_its_own() -> None:
     on_target = limits((QuotaEntity(user="app"), 1_000_000.0))
     found = judge_quotas("east", "west", APP, None, on_target)
     assert found.outcome == "warning"

@@ -42,7 +42,7 @@ def test_a_point_is_known_where_both_clusters_were_read() -> None:
     assert replace(SEED, held=True, on_target={}).points == {}
 
 
-def test_an_adopted_flow_that_goes_on_at_its_own_offsets_says_so() -> None:
+def test_an_adopted_flow_that_continues_at_its_own_offsets_says_so() -> None:
     assert FlowSeed(1, "east", "west", {}, mode="continue").keeps_offsets
     assert not FlowSeed(1, "east", "west", {}, mode="start").keeps_offsets
     assert not SEED.keeps_offsets

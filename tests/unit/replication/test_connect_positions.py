@@ -15,7 +15,7 @@ def test_a_position_is_read_as_connect_keeps_it() -> None:
     assert decode_position(KEY, b'{"offset":41}') == ("dr.orders.east-to-west", "east", PARTITION, 41)
 
 
-def test_one_that_was_removed_is_told() -> None:
+def test_one_that_was_removed_is_named() -> None:
     assert decode_position(KEY, None) == ("dr.orders.east-to-west", "east", PARTITION, None)
 
 

@@ -31,7 +31,7 @@ def test_a_flow_is_judged_by_its_progress(
     assert flow_moves(before, after, ends).verdict == verdict
 
 
-def test_one_partition_that_stands_still_is_named() -> None:
+def test_one_partition_that_does_not_move_is_named() -> None:
     found = flow_moves({ONE: 5, TWO: 5}, {ONE: 9, TWO: 5}, {ONE: 9, TWO: 9})
     assert found.detail == "t-1 did not advance although up to 4 records wait to be copied"
 

@@ -68,7 +68,7 @@ def test_each_setting_has_a_reason_and_is_there_once(topology: Topology) -> None
     assert set(FIXED) <= set(settings)
 
 
-def test_secrets_are_references_into_the_file_beside_the_target(topology: Topology) -> None:
+def test_secrets_are_references_into_the_file_next_to_the_target(topology: Topology) -> None:
     config = config_of(topology)
     secrets = "/lab/connect/west/secrets.properties"
     assert config["source.cluster.sasl.jaas.config"] == f"${{file:{secrets}:east.sasl.jaas.config}}"
@@ -76,7 +76,7 @@ def test_secrets_are_references_into_the_file_beside_the_target(topology: Topolo
     assert not [key for key, value in config.items() if "password" in key or "password" in value]
 
 
-def test_a_private_authority_and_the_workers_own_certificate_are_files_beside_the_workers(topology: Topology) -> None:
+def test_a_private_authority_and_the_workers_own_certificate_are_files_next_to_the_workers(topology: Topology) -> None:
     reached = topology.cluster("east").replicator.model_copy(
         update={
             "security_protocol": "SASL_SSL",

@@ -67,7 +67,7 @@ def test_the_file_is_json_that_everybody_may_read(stored: FileRouter, path: Path
     assert stat.S_IMODE(path.stat().st_mode) == 0o644
 
 
-def test_nothing_else_is_left_beside_the_file_but_its_lock(stored: FileRouter, path: Path) -> None:
+def test_nothing_else_is_left_next_to_the_file_but_its_lock(stored: FileRouter, path: Path) -> None:
     stored.switch(expected_epoch=1, route=WEST)
 
     assert sorted(each.name for each in path.parent.iterdir()) == ["orders.json", "orders.json.lock"]
@@ -135,7 +135,7 @@ def test_a_folder_that_cannot_be_made_is_a_sentence(tmp_path: Path) -> None:
         FileRouter(tmp_path / "file" / "orders.json").switch(expected_epoch=None, route=EAST)
 
 
-def test_a_rename_that_fails_leaves_no_file_behind(tmp_path: Path) -> None:
+def test_a_rename_that_fails_leaves_no_file(tmp_path: Path) -> None:
     """The path is a folder by the time of the rename, which the kernel refuses."""
     router = FileRouter(tmp_path / "orders.json")
     router.path.mkdir()
