@@ -33,19 +33,27 @@ hypothesis.settings.load_profile("any machine")
 _PORT_BASES: tuple[int, ...] = (29000, *range(18000, 10000, -1000))
 _TWO_BROKERS_FROM = 400
 _FORMER_BROKERS_FROM = 600
+#: Marks of tests that need a server, and fixtures that start one.
+_SERVERS = {"kafka", "spark", "airflow", "lab", "two_brokers", "two_former_brokers"}
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--long", action="store_true", help="run the long versions, too")
+    parser.addoption("--quick", action="store_true", help="run only what starts no broker, no Airflow and no Spark")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    if config.getoption("--long"):
-        return
-    long = [item for item in items if item.get_closest_marker("long")]
-    if long:
-        items[:] = [item for item in items if item not in long]
-        config.hook.pytest_deselected(items=long)
+    left_out = set() if config.getoption("--long") else {"long"}
+    if config.getoption("--quick"):
+        left_out |= _SERVERS
+    deselected = [item for item in items if left_out & _needs(item)]
+    if deselected:
+        items[:] = [item for item in items if not left_out & _needs(item)]
+        config.hook.pytest_deselected(items=deselected)
+
+
+def _needs(item: pytest.Item) -> set[str]:
+    return {mark.name for mark in item.iter_markers()} | set(getattr(item, "fixturenames", ()))
 
 
 #: What ends when the last test of a folder has run. A fixture of the scope "package" would live as long as the session.

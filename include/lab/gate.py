@@ -25,10 +25,19 @@ from lab.spark import compiled_in
 
 SOURCES = ("include", "plugins", "dags", "spark", "tests")
 
-#: Most tests wait for brokers, so two cores serve four workers. Each more would cost a lab, which is never idle.
 #: A worker that died is not replaced.
 #: At the end it shows what took longest; the start of a lab is the "setup" of the first test that needs it.
-IN_PARALLEL = ("-n", "4", "--max-worker-restart", "0", "--durations", "30", "--durations-min", "10")
+_IN_PARALLEL = ("--max-worker-restart", "0", "--durations", "30", "--durations-min", "10")
+#: Most tests wait for brokers, so two cores serve four workers. Each more would cost a lab, which is never idle.
+_WITH_LABS = ("-n", "4", *_IN_PARALLEL)
+#: What starts no lab.
+QUICK = "--quick"
+#: The whole runs, by what follows ``test``: the arguments of pytest.
+WHOLE: Mapping[tuple[str, ...], tuple[str, ...]] = {
+    (): _WITH_LABS,
+    ("--long",): (*_WITH_LABS, "--long"),
+    (QUICK,): ("-n", "3", *_IN_PARALLEL, QUICK),
+}
 #: All of it takes a quarter of that; what takes longer hangs. Seconds, and those to end in by itself.
 DEADLINE_SECONDS = 4800.0
 ENDING_SECONDS = 60.0
@@ -48,20 +57,20 @@ def checks(project: Path) -> dict[str, tuple[str, ...]]:
 
 
 def run(pytest_arguments: Sequence[str], console: Console) -> int:
-    """Run everything, or with arguments pytest alone.
+    """Run everything that has to pass, or with other arguments than those of a whole run pytest alone.
 
     All of it runs, whatever fails. The checks run next to the tests, which wait for brokers, and are shown after them.
 
     :returns: 0 if all passed, else the exit code of what failed, that of pytest before others.
     """
     sys.stdout.flush()
+    whole = WHOLE.get(tuple(pytest_arguments))
     with _run_of_its_own(_environ()) as environ, ExitStack() as stack:
-        wanted = {} if pytest_arguments else checks(PROJECT)
+        wanted = checks(PROJECT) if whole else {}
         started = [stack.enter_context(_Check(each, argv, environ)) for each, argv in wanted.items()]
-        if not pytest_arguments:
+        if whole and QUICK not in whole:
             _make_class_archives(environ, console)
-        arguments = pytest_arguments or IN_PARALLEL
-        tests = within([sys.executable, "-m", "pytest", *arguments], environ, DEADLINE_SECONDS)
+        tests = within([sys.executable, "-m", "pytest", *(whole or pytest_arguments)], environ, DEADLINE_SECONDS)
         failed = [code for check in started if (code := check.show(console))]
     if failed and not tests:
         console.print("[red]the tests passed, and a check did not[/]: see above")

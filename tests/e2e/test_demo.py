@@ -35,6 +35,7 @@ def report_of(path: Path) -> dict[str, Any]:
     return report
 
 
+@pytest.mark.long
 def test_a_failover_under_load_keeps_every_invariant(tmp_path: Path, place: Lab, lab_command: Command) -> None:
     done = lab_command("demo", "--yes", "--keep", "--report", str(tmp_path / "report.json"))
     assert done.returncode == 0, done.stdout + done.stderr

@@ -35,6 +35,7 @@ _ORDER = (
     "demos",
     "labs",
     "tests/integration/unplanned",
+    "tests/integration/unusable_register",
     "tests/integration/offsets",
     "config sync",
     "two brokers",
@@ -51,6 +52,8 @@ _LONG_FILES = (
     "test_source_readable.py",
     "test_preview.py",
     "test_watching.py",
+    "test_leftovers.py",
+    "test_round.py",
     "test_search.py",
     "test_gate.py",
 )

@@ -19,6 +19,8 @@ from lab.api import Lab
 from support import free_ports
 from support.tls_broker import TlsBroker, tls_broker
 
+pytestmark = pytest.mark.kafka
+
 P = TopicPartition("__transaction_state", 0)
 #: Long before the deadline of a request, which is 10 s.
 _SOON = 6.0

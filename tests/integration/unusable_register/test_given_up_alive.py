@@ -27,14 +27,21 @@ from support import outside_view
 from support.acknowledged_writes import Ledger, WritingApplication
 from support.disaster import Disaster
 from support.protection import Protection
-from support.register_faults import FAULTS, RegisterFault
+from support.register_faults import FAULTS, RegisterFault, TooFewReplicas
 from support.switched_group import SwitchedGroup
 from support.waiting import eventually
 
 pytestmark = pytest.mark.kafka
 
 
-@pytest.fixture(params=FAULTS, ids=lambda fault: fault.__name__)
+#: With ``--long`` each of them; else one that answers nothing, one that has lost everything, one that takes no record.
+_KINDS = [
+    pytest.param(fault, marks=[pytest.mark.long] if fault is TooFewReplicas else [], id=fault.__name__)
+    for fault in FAULTS
+]
+
+
+@pytest.fixture(params=_KINDS)
 def kind(request: pytest.FixtureRequest) -> type[RegisterFault]:
     found: type[RegisterFault] = request.param
     return found

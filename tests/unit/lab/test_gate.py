@@ -49,7 +49,7 @@ def test_a_check_that_fails_is_shown_after_the_tests_and_fails_the_gate(
     monkeypatch.setattr(gate, "PROJECT", tmp_path)
     monkeypatch.setattr(gate, "_make_class_archives", lambda _environ, _console: None)
     monkeypatch.setattr(gate, "checks", lambda _project: {"types": ("check_it",)})
-    monkeypatch.setattr(gate, "IN_PARALLEL", ("-q", "-n", "0", "--rootdir", str(tmp_path), str(tmp_path)))
+    monkeypatch.setattr(gate, "WHOLE", {(): ("-q", "-n", "0", "--rootdir", str(tmp_path), str(tmp_path))})
     console = Console(record=True, width=200)
     assert gate.run((), console) == expected
     shown = console.export_text()
