@@ -8,8 +8,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from support.installed_apart import installed
 
+pytestmark = pytest.mark.airflow
 _PROJECT = Path(__file__).resolve().parents[2]
 _MANAGER = "airflow.providers.fab.auth_manager.fab_auth_manager.FabAuthManager"
 
