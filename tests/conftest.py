@@ -15,7 +15,7 @@ from support import free_ports
 from support.run_end import pytest_configure, pytest_unconfigure  # noqa: F401 - hooks of this conftest
 
 #: Hooks of their own, next to those of this file.
-pytest_plugins = ("support.garbage", "support.schedule")
+pytest_plugins = ("support.garbage", "support.schedule", "support.sentences")
 
 # The fixtures import what they start: tests of rules alone load no Kafka client.
 if TYPE_CHECKING:

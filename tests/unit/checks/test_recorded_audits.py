@@ -13,6 +13,7 @@ from kafka_dr.audit import AuditKind, AuditResult, AuditVerdict, GateAnswer, Gat
 from kafka_dr.checks.recorded_audits import filed, unless_changed
 from kafka_dr.replication import Flow
 from kafka_dr.runs.recorded_inputs import AUDITS
+from support.sentences import assert_sentence
 
 FLOW = Flow("orders", "east", "west")
 AT = datetime(2026, 11, 22, 3, 0, tzinfo=UTC)
@@ -32,7 +33,7 @@ def history(result: AuditResult) -> dict[str, Any]:
 def test_a_result_that_is_not_the_recorded_one_is_unknown(verdict: GateVerdict) -> None:
     found = unless_changed(verdict, history(RED), FLOW, AuditKind.CHECKSUM)
     assert found.answer is GateAnswer.UNKNOWN
-    assert "run dr_checksum_audit again" in found.sentence
+    assert_sentence(found.sentence)
 
 
 def test_the_recorded_result_and_one_of_a_former_version_are_judged_by_what_they_say() -> None:

@@ -12,6 +12,7 @@ from kafka_dr.register.digests import DIGESTS_TOPIC
 from kafka_dr.register.topic_settings import settings
 from kafka_dr.topology import load
 from lab.layout import PROJECT
+from support.sentences import assert_sentence
 
 TOPIC, ID = ResourceType.TOPIC, ResourceType.TRANSACTIONAL_ID
 LITERAL, PREFIXED = PatternType.LITERAL, PatternType.PREFIXED
@@ -66,11 +67,14 @@ def test_without_acls_everybody_may_and_a_deny_helps() -> None:
 
 def test_the_topic_is_judged_by_its_replicas_and_settings_and_few_brokers_are_said() -> None:
     wrong, said = judged_topic("east", settings(replicas=1), replicas=1, brokers=3)
-    assert (wrong, "has 1 replicas, expected 3 with 3 brokers" in said) == (True, True)
+    assert wrong
+    assert_sentence(said)
     wrong, said = judged_topic("east", {**settings(replicas=3), "retention.ms": "1000"}, replicas=3, brokers=3)
-    assert (wrong, "retention.ms is 1000, expected -1: run dr_adopt again" in said) == (True, True)
+    assert wrong
+    assert_sentence(said)
     wrong, said = judged_topic("east", settings(replicas=1), replicas=1, brokers=1)
-    assert (wrong, "with 1 brokers a single failure can stop or lose it" in said) == (False, True)
+    assert not wrong
+    assert_sentence(said)
     assert not judged_topic("east", settings(replicas=3), replicas=3, brokers=5)[0]
 
 
@@ -81,6 +85,8 @@ def test_the_topic_of_digests_is_judged_by_its_own_settings() -> None:
     assert not judged_topic("east", sooner, replicas=3, brokers=3, topic=DIGESTS_TOPIC)[0]
     for key, value in (("cleanup.policy", "compact,delete"), ("retention.ms", "1"), ("segment.ms", "604800000")):
         wrong, said = judged_topic("east", {**good, key: value}, replicas=3, brokers=3, topic=DIGESTS_TOPIC)
-        assert (wrong, f"{DIGESTS_TOPIC} on east {key} is {value}, expected {good[key]}" in said) == (True, True)
+        assert wrong
+        assert_sentence(said)
     wrong, said = judged_topic("east", good, replicas=1, brokers=3, topic=DIGESTS_TOPIC)
-    assert (wrong, f"{DIGESTS_TOPIC} on east has 1 replicas, expected 3" in said) == (True, True)
+    assert wrong
+    assert_sentence(said)
