@@ -43,10 +43,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
-    """Add what a test has said to its report."""
+    """Add what a test has said to its report, whatever the test's own folder is called."""
     _said.clear()
     yield
-    item.user_properties.append((_SAID, list(_said)))
+    folder = str(getattr(item, "funcargs", {}).get("tmp_path", "the test's folder"))
+    item.user_properties.append((_SAID, [said.replace(folder, "the test's folder") for said in _said]))
 
 
 class _Comparison:

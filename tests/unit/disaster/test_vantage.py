@@ -10,6 +10,7 @@ from kafka_dr.disaster.vantage import probe_vantage, sees_up
 from kafka_dr.errors import Refused, TryAgain
 from kafka_dr.http_endpoint import HttpEndpoint
 from support.secured_connect import Authority
+from support.sentences import assert_sentence
 from support.vantage import vantage
 
 SECONDS = 30.0
@@ -123,9 +124,6 @@ def test_a_login_that_cannot_be_read_makes_only_its_vantage_unknown() -> None:
 
     with vantage() as office:
         probe = probe_vantage("office", office.address, "east", SECONDS, login=unreadable)
-    assert (probe.name, probe.outcome, probe.detail) == (
-        "vantage office",
-        "unknown",
-        "connection watch_office is not known",
-    )
+    assert (probe.name, probe.outcome) == ("vantage office", "unknown")
+    assert_sentence(probe.detail)
     assert office.asked == []

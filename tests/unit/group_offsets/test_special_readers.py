@@ -13,6 +13,7 @@ from kafka_dr.offsets import Translation
 from kafka_dr.positions import OffsetRange, TopicPartition
 from kafka_dr.readers.recognition import StreamsApplication, sink_of
 from kafka_dr.topology.readers import GroupsPolicy
+from support.sentences import assert_sentence
 
 P = TopicPartition("orders.payments", 0)
 COPIED, ELSEWHERE = "orders.totals-counts-changelog", "totals-key-repartition"
@@ -59,7 +60,7 @@ def test_who_is_accepted_is_excused_with_what_to_do_and_never_ok() -> None:
         assert said in accepted.detail
     refused = judged(SpecialReaders((ShareGroup("orders-workers", "share", refused=True, target="west"),), (left,)))
     assert refused.outcome == "failed"
-    assert "name it in groups_policy.left_behind" in refused.detail
+    assert_sentence(refused.detail)
     assert "totals" not in refused.detail, "what is accepted does not hide what stops the run"
     assert judged(SpecialReaders(sinks={"connect-lake": "lake"})).outcome == "ok"
 

@@ -8,6 +8,7 @@ from kafka_dr.register import Phase
 from kafka_dr.runs.request import PLANNED_FAILOVER, StepName
 from kafka_dr.runs.step_order import TurnVerdict, turn_of
 from support.register_states import a_state
+from support.sentences import assert_sentence
 
 BEFORE_CLAIM = [StepName.PREFLIGHT, StepName.APPROVAL, StepName.CLAIM]
 BEFORE_HAND_OVER = [StepName.FENCE_SOURCE, StepName.DRAIN, StepName.STOP_FLOW, StepName.CUT_OVER_GROUPS]
@@ -54,7 +55,7 @@ def test_in_a_record_of_another_run_only_a_stable_group_may_be_taken(step: StepN
 def test_a_run_that_was_rolled_back_may_do_nothing_any_more(step: StepName) -> None:
     found = turn_of(step, "run-1", a_state(run="run-1", verb="roll_back", epoch=5))
     assert found.verdict == "refused"
-    assert found.detail == "run run-1 was rolled back (epoch 5): trigger a new run"
+    assert_sentence(found.detail)
 
 
 @pytest.mark.parametrize("step", BEFORE_CLAIM)
@@ -65,9 +66,8 @@ def test_the_roll_back_of_one_run_does_not_hinder_another(step: StepName) -> Non
 @pytest.mark.parametrize("step", STEPS)
 def test_a_group_without_a_record_has_to_be_adopted_first(step: StepName) -> None:
     found = turn_of(step, "run-1", None)
-    assert (found.verdict, found.detail) == (
-        "refused", "no register has a record of this group: adopt it with dr_adopt first",
-    )  # fmt: skip
+    assert found.verdict == "refused"
+    assert_sentence(found.detail)
 
 
 @pytest.mark.parametrize("step", BEFORE_CLAIM)
