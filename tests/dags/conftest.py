@@ -98,12 +98,20 @@ def airflow(tmp_path_factory: pytest.TempPathFactory, folder_end: ExitStack) -> 
 
 
 @pytest.fixture(scope="module")
-def untuned(tmp_path_factory: pytest.TempPathFactory) -> Iterator[QuickLab]:
-    """The same, with nothing but Airflow's defaults; ``KAFKA_DR_TEST_UNTUNED_LAB`` names one to use."""
+def answered(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[QuickLab]:
+    """The same for answers within seconds, as old as they may be when they are used.
+
+    With ``--long`` it is another one with nothing but Airflow's defaults; ``KAFKA_DR_TEST_UNTUNED_LAB`` names it.
+    """
     from support.airflow_lab import UntunedLab
 
     with ExitStack() as module_end:
-        yield _adopted(UntunedLab, "KAFKA_DR_TEST_UNTUNED", tmp_path_factory, module_end)
+        if request.config.getoption("--long"):
+            yield _adopted(UntunedLab, "KAFKA_DR_TEST_UNTUNED", tmp_path_factory, module_end)
+            return
+        shared: QuickLab = request.getfixturevalue("airflow")
+        module_end.enter_context(shared.declaring({"approval_expiry_seconds": UntunedLab.expiry_seconds}))
+        yield shared
 
 
 def _adopted(kind: type[QuickLab], setting: str, folders: pytest.TempPathFactory, end: ExitStack) -> QuickLab:

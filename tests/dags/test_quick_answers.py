@@ -1,4 +1,4 @@
-"""An answer that comes before Airflow has noticed that the approval waits, with nothing but Airflow's defaults."""
+"""An answer that comes before Airflow has noticed that the approval waits; with ``--long`` with Airflow's defaults."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ _SECONDS = 120.0
 
 
 @pytest.fixture
-def alice(untuned: QuickLab) -> AirflowSession:
+def alice(answered: QuickLab) -> AirflowSession:
     """An approver."""
     from support.airflow_lab import AirflowSession
 
-    return AirflowSession(untuned, "alice")
+    return AirflowSession(answered, "alice")
 
 
 @pytest.fixture
@@ -102,38 +102,38 @@ def _assert_moved_by(lab: QuickLab, session: AirflowSession, run: str, *, before
 
 
 @pytest.fixture
-def active(untuned: QuickLab) -> str:
+def active(answered: QuickLab) -> str:
     """The active cluster before the test."""
-    state = untuned.state("east", GROUP)
+    state = answered.state("east", GROUP)
     assert state is not None
     return state.active
 
 
-@pytest.mark.parametrize("seconds", [0.2, 1.0, 2.0])
+@pytest.mark.parametrize("seconds", [0.2, *(pytest.param(later, marks=pytest.mark.long) for later in (1.0, 2.0))])
 def test_a_run_continues_whose_question_is_answered_at_once(
-    untuned: QuickLab, alice: AirflowSession, active: str, run: str, seconds: float
+    answered: QuickLab, alice: AirflowSession, active: str, run: str, seconds: float
 ) -> None:
     alice.parks(DAG, run)
     time.sleep(seconds)
     assert alice.answer(DAG, run, "Approve", alice.fields(DAG, run)).status_code == 200
-    _assert_moved_by(untuned, alice, run, before=active)
+    _assert_moved_by(answered, alice, run, before=active)
 
 
 def test_a_run_continues_although_airflow_fails_the_try_that_was_answered(
-    untuned: QuickLab, alice: AirflowSession, active: str, run: str
+    answered: QuickLab, alice: AirflowSession, active: str, run: str
 ) -> None:
-    with noticed_late(untuned, run):
+    with noticed_late(answered, run):
         assert alice.answer(DAG, run, "Approve", {**alice.fields(DAG, run), "reason": "go"}).status_code == 200
-    _assert_moved_by(untuned, alice, run, before=active)
+    _assert_moved_by(answered, alice, run, before=active)
     assert alice.tries(DAG, run, "approval") > 1
-    facts = untuned.facts(active, GROUP, run)
+    facts = answered.facts(active, GROUP, run)
     assert {name for name in facts if name.startswith("question")} == {"question.1"}
     answer = facts["answer.1"]
     assert (answer["approved"], answer["responder"], answer["reason"]) == (True, "alice", "go")
 
 
 def test_a_plan_of_the_config_sync_is_applied_although_airflow_fails_the_try_that_was_answered(
-    untuned: QuickLab, alice: AirflowSession, active: str
+    answered: QuickLab, alice: AirflowSession, active: str
 ) -> None:
     from kafka_dr.clusters import Acl, AclOperation, AclPermission, PatternType, ResourceType
     from support.configured_group import reached_as_admin
@@ -141,10 +141,10 @@ def test_a_plan_of_the_config_sync_is_applied_although_airflow_fails_the_try_tha
     prefix = (ResourceType.TOPIC, "orders.", PatternType.PREFIXED)
     extra = Acl(*prefix, "User:orders-app", AclOperation.ALTER, AclPermission.ALLOW)
     standby = {"east": "west", "west": "east"}[active]
-    with reached_as_admin(untuned, standby) as admin:
+    with reached_as_admin(answered, standby) as admin:
         admin.acls.add([extra])
         run = alice.trigger("dr_config_sync")
-        with noticed_late(untuned, run):
+        with noticed_late(answered, run):
             fields = alice.fields("dr_config_sync", run)
             assert alice.answer("dr_config_sync", run, "Approve", fields, mapped=0).status_code == 200
         assert alice.ended("dr_config_sync", run) == "success", alice.tasks("dr_config_sync", run)
@@ -160,28 +160,28 @@ def test_a_plan_of_the_config_sync_is_applied_although_airflow_fails_the_try_tha
     ],
 )
 def test_a_later_try_judges_the_answer_as_the_first_one_would(
-    untuned: QuickLab, alice: AirflowSession, run: str, option: str, digest: str | None, note: str
+    answered: QuickLab, alice: AirflowSession, run: str, option: str, digest: str | None, note: str
 ) -> None:
-    before = untuned.state("east", GROUP)
-    with noticed_late(untuned, run):
+    before = answered.state("east", GROUP)
+    with noticed_late(answered, run):
         fields = alice.fields(DAG, run)
         assert alice.answer(DAG, run, option, {**fields, "digest": digest or fields["digest"]}).status_code == 200
     assert alice.ended(DAG, run) == "failed"
     assert note in str(alice.note(DAG, run))
     assert alice.tasks(DAG, run)["switch"] == "skipped"
     assert alice.tries(DAG, run, "approval") > 1
-    assert untuned.state("east", GROUP) == before
+    assert answered.state("east", GROUP) == before
 
 
 def test_an_answer_that_airflow_says_somebody_gave_who_was_not_asked_lets_no_later_try_continue(
-    untuned: QuickLab, alice: AirflowSession, run: str
+    answered: QuickLab, alice: AirflowSession, run: str
 ) -> None:
     alice.parks(DAG, run)
-    before = untuned.state("east", GROUP)
+    before = answered.state("east", GROUP)
     # Whoever can write Airflow's database says that carol has approved, and has the task tried again.
     said = ("2026-01-01 00:00:00.000000", '{"id": "carol", "name": "carol"}', '["Approve"]')
     typed = json.dumps(alice.fields(DAG, run))
-    with closing(_database(untuned)) as database, database:
+    with closing(_database(answered)) as database, database:
         (asked,) = database.execute(
             "SELECT id FROM task_instance WHERE run_id = ? AND task_id = 'approval'", (run,)
         ).fetchone()
@@ -195,17 +195,17 @@ def test_an_answer_that_airflow_says_somebody_gave_who_was_not_asked_lets_no_lat
     assert alice.ended(DAG, run) == "failed"
     assert "carol, who may not give this answer for this group" in str(alice.note(DAG, run))
     assert alice.tasks(DAG, run)["switch"] == "skipped"
-    assert untuned.state("east", GROUP) == before
+    assert answered.state("east", GROUP) == before
 
 
 def test_a_later_try_of_an_approval_that_nobody_answered_asks_nobody(
-    untuned: QuickLab, alice: AirflowSession, run: str
+    answered: QuickLab, alice: AirflowSession, run: str
 ) -> None:
     alice.parks(DAG, run)
-    before = untuned.state("east", GROUP)
+    before = answered.state("east", GROUP)
     alice.clear(DAG, run, ["approval"])
     assert alice.ended(DAG, run) == "failed"
     nothing = "only the first try of an approval asks, and Airflow has no answer to it. Nothing was changed"
     assert f"REFUSED at approval: {nothing}" in str(alice.note(DAG, run))
     assert alice.tasks(DAG, run)["switch"] == "skipped"
-    assert untuned.state("east", GROUP) == before
+    assert answered.state("east", GROUP) == before

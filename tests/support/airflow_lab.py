@@ -84,13 +84,20 @@ class QuickLab(Lab):
 
         :param vantage: the address of who looks from elsewhere
         """
+        disaster = {"auto_propose": True, "probe_seconds": 2.0, "vantages": {"office": vantage}}
+        # The proposal is looked at for longer than other tests want to wait for an approval to expire.
+        with self.declaring({"confirm_seconds": 1, "approval_expiry_seconds": 900}, disaster=disaster):
+            yield
+
+    @contextmanager
+    def declaring(self, timing: Mapping[str, object], **settings: object) -> Iterator[None]:
+        """Declare other settings of each group for a while, some of them of its timing."""
         path = self.home.root / "topology.yaml"
         before = path.read_text("utf-8")
         declared = yaml.safe_load(before)
         for group in declared["protection_groups"].values():
-            group["disaster"] = {"auto_propose": True, "probe_seconds": 2.0, "vantages": {"office": vantage}}
-            # The proposal is looked at for longer than other tests want to wait for an approval to expire.
-            group["timing"] |= {"confirm_seconds": 1, "approval_expiry_seconds": 900}
+            group |= settings
+            group["timing"] |= timing
         replace_file(path, yaml.safe_dump(declared))
         try:
             yield

@@ -117,7 +117,9 @@ class _Tabs:
     def attach(self, tab: str) -> Page:
         """Speak to a tab."""
         address = f"ws://{self.address}/devtools/page/{tab}"
-        return Page(self.end.enter_context(connect(address, max_size=None, proxy=None, ping_interval=None)), self)
+        # Nobody reads what a tab says after its last question, so its farewell would be waited for in vain.
+        socket = connect(address, max_size=None, proxy=None, ping_interval=None, close_timeout=0)
+        return Page(self.end.enter_context(socket), self)
 
 
 @dataclass(frozen=True, slots=True)
