@@ -39,7 +39,7 @@ def test_a_setting_that_a_broker_shows_has_to_match_the_topology(
     said = list(contradictions("east", {2: settings}, declared))
 
     assert len(said) == contradicts
-    assert all("on broker 2 of east" in each and "make the two the same" in each for each in said)
+    assert_sentence(said)
 
 
 def test_one_broker_that_differs_from_the_others_is_named() -> None:
@@ -54,10 +54,9 @@ def test_a_setting_with_a_hidden_value_has_to_be_declared() -> None:
     kept_back = {7: {ALLOW_EVERYONE: None, SUPER_USERS: None}}
 
     assert list(undeclared_settings("east", kept_back, False, ADMIN)) == []
-    assert ["broker 7 of east sets" in each for each in undeclared_settings("east", kept_back, None, ())] == [
-        True,
-        True,
-    ]
+    said = list(undeclared_settings("east", kept_back, None, ()))
+    assert len(said) == 2
+    assert_sentence(said)
     assert list(undeclared_settings("east", {7: {}}, None, ())) == []
     assert list(undeclared_settings("east", {7: {ALLOW_EVERYONE: "false", SUPER_USERS: ""}}, None, ())) == []
 
@@ -71,27 +70,25 @@ def test_kafkas_own_authorizers_decide_by_acls(known: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("found", "declared", "sentence"),
+    ("found", "declared"),
     [
-        ("org.example.OpaAuthorizer", None, "authorizer.class.name is org.example.OpaAuthorizer on broker 2 of east"),
+        ("org.example.OpaAuthorizer", None),
         # Another class with the same short name, and one that former versions of Kafka had.
-        ("org.example.StandardAuthorizer", "StandardAuthorizer", "is org.example.StandardAuthorizer on broker 2"),
-        ("kafka.security.auth.SimpleAclAuthorizer", None, "only StandardAuthorizer and AclAuthorizer are known"),
-        ("", None, "authorizer.class.name is not set on broker 2 of east"),
-        (
-            KAFKAS_OWN["StandardAuthorizer"],
-            "AclAuthorizer",
-            "the topology says authorizer: AclAuthorizer: make the two",
-        ),
+        ("org.example.StandardAuthorizer", "StandardAuthorizer"),
+        ("kafka.security.auth.SimpleAclAuthorizer", None),
+        ("", None),
+        (KAFKAS_OWN["StandardAuthorizer"], "AclAuthorizer"),
     ],
 )
-def test_an_unknown_authorizer_is_refused(found: str, declared: str | None, sentence: str) -> None:
+def test_an_unknown_authorizer_is_refused(found: str, declared: str | None) -> None:
     shown: dict[int, dict[str, str | None]] = {
         1: {AUTHORIZER: KAFKAS_OWN["StandardAuthorizer"]},
         2: {AUTHORIZER: found},
     }
 
-    assert any(sentence in said for said in wrong_authorizers("east", shown, declared))
+    said = list(wrong_authorizers("east", shown, declared))
+    assert said
+    assert_sentence(said)
 
 
 @pytest.mark.parametrize("settings", [{}, {AUTHORIZER: None}])

@@ -48,19 +48,12 @@ def test_what_is_to_be_done_depends_on_where_the_rules_are_said_to_be() -> None:
 
 
 @pytest.mark.parametrize(
-    ("outlived", "outcome", "said"),
-    [
-        (None, "unknown", "it was never seen that a DENY of this project outlasts a comparison of all rules on east"),
-        (ago(hours=25), "unknown", "it was last seen 2026-11-24 02:00 UTC that a DENY"),
-        (ago(hours=24), "ok", "a DENY outlasted a comparison on east at 2026-11-24 03:00 UTC"),
-    ],
+    ("outlived", "outcome"), [(None, "unknown"), (ago(hours=25), "unknown"), (ago(hours=24), "ok")]
 )
-def test_a_deny_has_to_have_outlasted_a_comparison_within_a_day(
-    outlived: datetime | None, outcome: str, said: str
-) -> None:
+def test_a_deny_has_to_have_outlasted_a_comparison_within_a_day(outlived: datetime | None, outcome: str) -> None:
     check = judge("east", FILE, Lasting(outlived=outlived), NOW)
     assert check.outcome == outcome
-    assert said in check.detail
+    assert_sentence(check.detail)
     assert judge("east", BROKER, Lasting(outlived=outlived), NOW).outcome == "ok"
 
 
