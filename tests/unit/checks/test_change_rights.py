@@ -12,6 +12,7 @@ from kafka_dr.fencing import plan
 from kafka_dr.fencing.authorizer import Authorizer
 from kafka_dr.topology import ProtectionGroup, load
 from lab.layout import PROJECT
+from support.sentences import assert_sentence
 
 APP, STRANGER = "User:orders-app", "User:intruder"
 TOPIC, GROUP, CLUSTER = ResourceType.TOPIC, ResourceType.GROUP, ResourceType.CLUSTER
@@ -49,26 +50,23 @@ def test_a_declared_application_may_change_nothing_after_the_fence(group: Protec
 
 
 @pytest.mark.parametrize(
-    ("right", "said"),
+    "right",
     [
-        (allow(STRANGER, DELETE), "User:intruder may DELETE topics and is not among"),
-        (allow(STRANGER, DELETE, "orders.payments", pattern=PatternType.LITERAL), "User:intruder may DELETE topics"),
+        allow(STRANGER, DELETE),
+        allow(STRANGER, DELETE, "orders.payments", pattern=PatternType.LITERAL),
         # A topic that does not exist yet.
-        (allow(STRANGER, CREATE, "orders.new."), "User:intruder may CREATE topics"),
-        (allow(STRANGER, ALTER, "*", pattern=PatternType.LITERAL), "User:intruder may ALTER topics"),
-        (allow(STRANGER, DELETE, "orders-", kind=GROUP), "User:intruder may DELETE groups"),
-        (allow("User:*", DELETE), "everybody (User:*) may DELETE topics"),
-        (
-            allow(APP, CREATE, "kafka-cluster", kind=CLUSTER),
-            "User:orders-app may create topics by CREATE on the cluster",
-        ),
+        allow(STRANGER, CREATE, "orders.new."),
+        allow(STRANGER, ALTER, "*", pattern=PatternType.LITERAL),
+        allow(STRANGER, DELETE, "orders-", kind=GROUP),
+        allow("User:*", DELETE),
+        allow(APP, CREATE, "kafka-cluster", kind=CLUSTER),
     ],
     ids=str,
 )
-def test_a_principal_that_the_fence_does_not_stop_is_named(group: ProtectionGroup, right: Acl, said: str) -> None:
+def test_a_principal_that_the_fence_does_not_stop_is_named(group: ProtectionGroup, right: Acl) -> None:
     (sentence,) = found(group, right).others(group.principals)
 
-    assert sentence.startswith(said)
+    assert_sentence(sentence)
 
 
 def test_operator_replicator_and_powerless_principals_are_not_named(group: ProtectionGroup) -> None:
