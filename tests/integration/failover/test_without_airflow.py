@@ -206,6 +206,7 @@ def _health(group: SwitchedGroup) -> tuple[str, ...]:
         return check_health(group.name, clients).sentences
 
 
+@pytest.mark.long
 def test_a_group_is_moved_by_hand_with_kafkas_own_tools_exactly_as_printed(
     own_group: SwitchedGroup, tmp_path: Path
 ) -> None:

@@ -76,6 +76,7 @@ def test_the_cause_is_named_by_whoever_looks_at_the_flow(flowing: Protection) ->
         assert f"{flowing.topic}-0 offset 0 (its key is missing, and the topic is compacted there)" in said, said
 
 
+@pytest.mark.long
 def test_a_record_before_1970_is_named_and_the_runbook_gets_the_flow_past_it(flowing: Protection) -> None:
     write(flowing, *(record(b"%d" % n) for n in range(5)), record(b"odd", timestamp_ms=-5000), record(b"last"))
     connector, partition = flowing.flow.name, TopicPartition(flowing.topic, 0)
