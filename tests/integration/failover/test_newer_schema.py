@@ -124,7 +124,7 @@ def _changed(before: dict[str, object], after: dict[str, object]) -> dict[str, o
 
 @pytest.fixture(scope="module")
 def adopted(lab: object, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SwitchedGroup]:
-    """Return a group at rest that each test leaves as it was."""
+    """Return a stable group that each test leaves as it was."""
     protection = Protection(lab, tmp_path_factory.mktemp("newer"))  # type: ignore[arg-type]
     yield SwitchedGroup.adopt(protection)
     protection.delete_flows()

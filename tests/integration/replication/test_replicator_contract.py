@@ -71,7 +71,7 @@ def test_a_flow_is_made_placed_started_stopped_fenced_and_removed(copied: PlainF
     assert (setup.exactly_once, setup.also_changes, replicator.differing()) == (True, {}, ())
     assert (replicator.ensure(), replicator.status().at_rest) == ("unchanged", True)
     assert flow.name in copied.clients.replication.flows_into("west")
-    # It begins where it is told, and says so.
+    # It begins at the positions that it was given, and says so.
     replicator.seed({one: 5}, epoch=6)
     replicator.seed({one: 1}, epoch=7)
     assert replicator.where() == Positions({one: 1}, 7)
@@ -92,7 +92,7 @@ def test_a_flow_is_made_placed_started_stopped_fenced_and_removed(copied: PlainF
             },
             known,
         )
-    # Stopped, it copies nothing; then it goes on where it was.
+    # Stopped, it copies nothing; then it continues where it was.
     replicator.stop()
     assert replicator.wait_stopped(_SECONDS).at_rest
     ends = copied.audit("west").topics.last_stable_offsets(copied.partitions)

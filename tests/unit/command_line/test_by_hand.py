@@ -156,7 +156,7 @@ def test_where_access_rules_are_kept_elsewhere_a_person_changes_them_there_and_n
     assert "on topic orders. (prefixed)" in "\n".join(found[removed:])
 
 
-def test_of_a_route_that_no_command_reaches_the_step_says_whom_to_ask() -> None:
+def test_of_a_route_that_no_command_reaches_the_step_names_who_can_be_asked() -> None:
     (procedure,) = procedures(facts(STATES["handed_over"], router=MemoryRouter()), NOW)
     (step,) = [step for step in procedure.steps if step.title.startswith("send the applications to west")]
     assert step.commands == ()
