@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kafka_dr.audit.alignment import IndexedHashes
+from kafka_dr.audit.copies import NO_TIMESTAMP
 
 Longs = NDArray[np.int64]
 Flags = NDArray[np.bool_]
@@ -60,6 +61,18 @@ class Fingerprints:
             np.concatenate(keys) if len(keys) == len(filled) else None,
         )
         return log.rising()
+
+    def dated(self) -> Fingerprints:
+        """Return the same with a time for each record: of one that has none that of the record before it, or the next.
+
+        It says since when a record waits, and is no part of its hash.
+        """
+        has_time = self.timestamps != NO_TIMESTAMP
+        if has_time.all() or not has_time.any():
+            return self
+        nearest = np.maximum.accumulate(np.where(has_time, np.arange(len(self)), 0))
+        nearest = np.maximum(nearest, int(has_time.argmax()))
+        return Fingerprints(self.offsets, self.timestamps[nearest], self.hashes, self.keys)
 
     def rising(self) -> Fingerprints:
         """Return the same by rising offset; mostly this is the same object."""

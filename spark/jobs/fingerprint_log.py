@@ -20,8 +20,9 @@ from pyspark.sql import functions as f
 
 from copy_audit.fingerprints import MOST_IN_MEMORY, Fingerprints, Longs
 from copy_audit.unmatched import Ancestry
-from jobs.log_files import collected, holds_stamped, longs, read_file, spooled
+from jobs.log_files import collected, holds_stamped, holds_untimed, longs, read_file, spooled
 from jobs.records_in_memory import in_memory
+from kafka_dr.audit.copies import NO_TIMESTAMP
 from kafka_dr.clusters import ClientSettings, OffsetRange, Record, TopicPartition
 from kafka_dr.parallel import ask_all
 from kafka_dr_spark.fingerprints import WRITE_OPTIONS, Special, fingerprints
@@ -45,6 +46,22 @@ _READING = {
     # Records that were deleted meanwhile are noticed by the log start offset, which is asked again afterwards.
     "failOnDataLoss": "false",
 }
+
+
+@dataclass(frozen=True, slots=True)
+class SeenTimes:
+    """Topics with records that have no time of their own.
+
+    :param stamped: topics with records that their broker stamped
+    :param untimed: topics with records that have no timestamp
+    """
+
+    stamped: frozenset[str]
+    untimed: frozenset[str]
+
+    def without(self, topic: str) -> SeenTimes:
+        """Return the same without a topic."""
+        return SeenTimes(self.stamped - {topic}, self.untimed - {topic})
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,16 +154,26 @@ class FingerprintLog:
         records = self.session.read.format("kafka").options(**options).load()
         return renamed(records, names) if names else records
 
-    def stamped(self, name: str, end: FlowEnd) -> frozenset[str]:
-        """Return the topics of which a scan has read records that their broker stamped."""
+    def times(self, name: str, end: FlowEnd) -> SeenTimes:
+        """Return the topics of which a scan has read records that have no time of their own."""
         if not self.exists(name, end):
-            return frozenset()
+            return SeenTimes(frozenset(), frozenset())
         folder = self._folder(name, end)
         if folder.startswith("file://"):
             files = self._files_of(Path(folder.removeprefix("file://")))
-            return frozenset(topic for topic, found in files.items() if any(map(holds_stamped, found)))
-        kept = self.session.read.parquet(folder).where("stamped").select("topic").distinct()
-        return frozenset(row.topic for row in kept.collect())
+            return SeenTimes(
+                *(
+                    frozenset(topic for topic, found in files.items() if any(map(holds, found)))
+                    for holds in (holds_stamped, holds_untimed)
+                )
+            )
+        kept = self.session.read.parquet(folder)
+        return SeenTimes(
+            *(
+                frozenset(row.topic for row in kept.where(some).select("topic").distinct().collect())
+                for some in (f.col("stamped"), f.col("timestamp") == NO_TIMESTAMP)
+            )
+        )
 
     def read(self, end: FlowEnd, scans: Collection[str], topics: Collection[str]) -> dict[TopicPartition, Fingerprints]:
         """Return what scans hold of some topics."""

@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
 from copy_audit.fingerprints import MOST_IN_MEMORY, Fingerprints, Longs, Spool
+from kafka_dr.audit.copies import NO_TIMESTAMP
 from kafka_dr.positions import TopicPartition
 
 #: Offsets of a partition that are taken from Spark at once.
@@ -37,14 +38,29 @@ def read_file(path: Path) -> list[tuple[TopicPartition, Fingerprints]]:
 
 def holds_stamped(path: Path) -> bool:
     """Return whether a file holds a record that its broker stamped, from its metadata."""
+    return any(each is None or not each.has_min_max or bool(each.max) for each in _statistics(path, "stamped"))
+
+
+def holds_untimed(path: Path) -> bool:
+    """Return whether a file holds a record without a timestamp; mostly its metadata are enough."""
+    said = _statistics(path, "timestamp")
+    if all(each is not None and each.has_min_max and each.min > NO_TIMESTAMP for each in said):
+        return False
+    # A time before 1970 is a time.
+    return bool(
+        (longs(pq.read_table(path, partitioning=None, columns=["timestamp"])["timestamp"]) == NO_TIMESTAMP).any()
+    )
+
+
+def _statistics(path: Path, name: str) -> list[pq.Statistics | None]:
+    """Return what the metadata of a file say of a column, by row group."""
     metadata = pq.read_metadata(path)
     columns = (
         metadata.row_group(group).column(column)
         for group in range(metadata.num_row_groups)
         for column in range(metadata.num_columns)
     )
-    said = [column.statistics for column in columns if column.path_in_schema == "stamped"]
-    return any(each is None or not each.has_min_max or bool(each.max) for each in said)
+    return [column.statistics for column in columns if column.path_in_schema == name]
 
 
 def _partition_of(group: pq.RowGroupMetaData) -> TopicPartition | None:

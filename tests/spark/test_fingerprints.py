@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from itertools import product
 from pathlib import Path
@@ -74,7 +74,7 @@ def test_time_is_part_of_it_unless_the_target_stamps_records_itself(spark: Spark
 
 
 def test_frontier_and_audit_call_the_same_records_copies(spark: SparkSession) -> None:
-    """Each pair of random records, stamped or not by either broker: both rules give the same answer."""
+    """Each pair of random records, stamped or not by either broker, with or without a time: both rules agree."""
     from kafka_dr.audit import Entry, is_copy, times_count
     from kafka_dr_spark.fingerprints import Special, fingerprints
 
@@ -82,13 +82,17 @@ def test_frontier_and_audit_call_the_same_records_copies(spark: SparkSession) ->
     texts: list[bytes | None] = [None, b"", b"a", b"ab"]
     headers: list[list[tuple[str, bytes | None]]] = [[], [("h", None)], [("h", b"")], [("h", b"a"), ("h", b"a")]]
 
-    def record(stamped: bool) -> tuple[Any, ...]:
-        return random.choice(texts), random.choice(texts), random.choice(headers), random.randrange(3), stamped
+    def record(stamped: bool, times: Sequence[int] = range(3)) -> tuple[Any, ...]:
+        return random.choice(texts), random.choice(texts), random.choice(headers), random.choice(times), stamped
 
-    for source_stamps, target_stamps in product((False, True), repeat=2):
-        sides = [[record(stamps) for _ in range(300)] for stamps in (source_stamps, target_stamps)]
-        sides[1][:100] = [(*each[:4], target_stamps) for each in sides[0][:100]]
-        compared = times_count(source_stamps=source_stamps, target_stamps=target_stamps, turned=False)
+    for source_stamps, target_stamps, source_lacks in product((False, True), repeat=3):
+        times = [-1] if source_lacks else range(3)
+        sides = [[record(source_stamps, times) for _ in range(300)], [record(target_stamps) for _ in range(300)]]
+        copied = [(*each[:3], random.randrange(3) if source_lacks else each[3]) for each in sides[0][:100]]
+        sides[1][:100] = [(*each, target_stamps) for each in copied]
+        compared = times_count(
+            source_stamps=source_stamps, target_stamps=target_stamps, turned=False, source_lacks=source_lacks
+        )
         special = Special(restamped=() if compared else {"t"})
         hashed, entries = [], []
         for side in sides:

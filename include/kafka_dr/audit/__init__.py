@@ -8,12 +8,14 @@ from kafka_dr.audit.compaction import CLEANUP, compacted_topics, compacts
 from kafka_dr.audit.copies import (
     STAMPING,
     Entry,
+    are_timeless,
     comparable,
     fingerprint,
     is_copy,
     stamped_topics,
     times_count,
     times_lost,
+    times_missing,
 )
 from kafka_dr.audit.finding import FindingKind, FirstDifference, Frontier, Verified
 from kafka_dr.audit.gate import GateAnswer, GateVerdict
@@ -38,11 +40,13 @@ __all__ = [
     "CompactedWalk",
     "KeyedEntry",
     "Entry",
+    "are_timeless",
     "comparable",
     "is_copy",
     "stamped_topics",
     "times_count",
     "times_lost",
+    "times_missing",
     "fingerprint",
     "may_still_come",
     "AuditKind",

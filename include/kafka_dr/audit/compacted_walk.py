@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from kafka_dr.audit.alignment import Block, NumberPair, aligned
 from kafka_dr.audit.compaction import Gap, KeyedLog, KeyedPair, KeyedRecord, Removable, Side
-from kafka_dr.audit.copies import Entry, is_copy
+from kafka_dr.audit.copies import Entry, are_timeless, is_copy
 from kafka_dr.audit.finding import FindingKind, FirstDifference
 from kafka_dr.audit.kept_frontier import FrontierPoint
 from kafka_dr.audit.walk import PartitionWalk
@@ -268,8 +268,8 @@ def _keyed(record: KeyedEntry) -> KeyedRecord:
 
 
 def _blocks(records: _Records) -> list[Block]:
-    """Align the records; if a broker stamped copies, first without their times."""
-    timeless = any(each.entry.stamped for each in records[1])
+    """Align the records; if times of some cannot be compared, first without all times."""
+    timeless = are_timeless(*([each.entry for each in of] for of in records))
     numbers: dict[bytes, int] = {}
     of_source, of_target = (
         [numbers.setdefault(each.entry.timeless if timeless else each.entry.content, len(numbers)) for each in of]

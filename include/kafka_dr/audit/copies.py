@@ -4,7 +4,8 @@ A copy has the key, the value, the headers and the timestamp of its original. Th
 that holds the copy stamped it (``message.timestamp.type=LogAppendTime``), the original timestamp is gone and not
 compared. If the original has no timestamp (-1 in Kafka's format), Connect gives its copy one, which is not compared.
 A record's own batch says whether its broker stamped it: a topic whose setting was changed is judged record by record.
-Where only hashes of whole topics are compared, :func:`times_count` says whether timestamps are part of them.
+Where only hashes of whole topics are compared, :func:`times_count` says whether timestamps are part of them; of a range
+of which each record has one number, :func:`are_timeless` says it.
 """
 
 from __future__ import annotations
@@ -12,15 +13,28 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from hashlib import blake2b
 from struct import pack
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 #: The topic setting that decides who stamps records, and the value by which the broker does.
 STAMPING, _BY_BROKER = "message.timestamp.type", "LogAppendTime"
 #: Kafka's number for a record without a timestamp.
 NO_TIMESTAMP = -1
+_NOT_COMPARED = "timestamps of these topics are not compared, everything else is"
 #: Bytes of a fingerprint. The probability that two different records share one is 2**-128.
 SIZE = 16
 _NULL = pack(">i", -1)
+
+
+class Dated(Protocol):
+    """What is known of a record's time."""
+
+    @property
+    def stamped(self) -> bool:
+        """Whether the broker that holds the record set its timestamp."""
+
+    @property
+    def untimed(self) -> bool:
+        """Whether the record has no timestamp."""
 
 
 class Entry(NamedTuple):
@@ -62,6 +76,11 @@ def is_copy(original: Entry, copy: Entry) -> bool:
     return original.content == copy.content
 
 
+def are_timeless(originals: Iterable[Dated], copies: Iterable[Dated]) -> bool:
+    """Return whether timestamps of two ranges cannot be compared as a whole, because of any record of them."""
+    return any(each.untimed for each in originals) or any(each.stamped for each in copies)
+
+
 def comparable(one: Sequence[Entry], other: Sequence[Entry]) -> tuple[Sequence[Entry], Sequence[Entry]]:
     """Return two ranges in a form in which records with equal content are copies of each other, in either direction.
 
@@ -69,20 +88,24 @@ def comparable(one: Sequence[Entry], other: Sequence[Entry]) -> tuple[Sequence[E
     copies. If a broker stamped any record of them, or one has no timestamp, all timestamps are left out. Two records
     that differ in anything but their timestamps are still never taken for the same one.
     """
-    if not any(entry.stamped or entry.untimed for entries in (one, other) for entry in entries):
+    if not are_timeless(one, other) and not are_timeless(other, one):
         return one, other
     timeless = [[Entry(e.offset, e.timeless, e.timeless, stamped=True) for e in entries] for entries in (one, other)]
     return timeless[0], timeless[1]
 
 
-def times_count(*, source_stamps: bool, target_stamps: bool, turned: bool) -> bool:
+def times_count(
+    *, source_stamps: bool, target_stamps: bool, turned: bool, source_lacks: bool = False, target_lacks: bool = False
+) -> bool:
     """Return whether the timestamps of a topic's records can be compared.
 
     :param source_stamps: whether the source's broker stamps records of this topic, or stamped some that it holds
     :param target_stamps: the same of the target
     :param turned: whether replication ran in the other direction before, so that the source may hold copies, too
+    :param source_lacks: whether the source holds a record without a timestamp
+    :param target_lacks: the same of the target
     """
-    return not target_stamps and not (source_stamps and turned)
+    return not (target_stamps or source_lacks) and not ((source_stamps or target_lacks) and turned)
 
 
 def stamped_topics(configs: Mapping[str, Mapping[str, str]]) -> frozenset[str]:
@@ -98,11 +121,15 @@ def times_lost(cluster: str, topics: Iterable[str]) -> str:
     named = sorted(topics)
     if not named:
         return ""
-    shown = ", ".join(named[:3]) + (f" and {len(named) - 3} more topics" if len(named) > 3 else "")
-    return (
-        f"{cluster} replaces the timestamps of {shown} (message.timestamp.type=LogAppendTime): timestamps of these "
-        "topics are not compared, everything else is"
-    )
+    return f"{cluster} replaces the timestamps of {_first_few(named)} ({STAMPING}={_BY_BROKER}): {_NOT_COMPARED}"
+
+
+def times_missing(topics: Iterable[str]) -> str:
+    """Say once, for all topics that hold records without a timestamp, what is not compared; empty for none."""
+    named = sorted(topics)
+    if not named:
+        return ""
+    return f"records of {_first_few(named)} have no timestamp, or had none in an earlier audit: {_NOT_COMPARED}"
 
 
 def fingerprint(
@@ -125,6 +152,10 @@ def fingerprint(
         digest.update(_part(name.encode()))
         digest.update(_part(content))
     return digest.digest()
+
+
+def _first_few(names: Sequence[str]) -> str:
+    return ", ".join(names[:3]) + (f" and {len(names) - 3} more topics" if len(names) > 3 else "")
 
 
 def _part(content: bytes | None) -> bytes:

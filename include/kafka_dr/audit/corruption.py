@@ -14,7 +14,7 @@ from enum import StrEnum
 from hashlib import blake2b
 from typing import NamedTuple
 
-from kafka_dr.audit.copies import NO_TIMESTAMP, SIZE, fingerprint
+from kafka_dr.audit.copies import SIZE, fingerprint
 from kafka_dr.audit.difference import Difference, OneSidedRules, Suspects, UnmatchedRecord, one_sided, runs, step
 from kafka_dr.audit.finding import FindingKind
 from kafka_dr.audit.pairing import Traits, displaced, paired
@@ -144,7 +144,5 @@ def _change(on_source: Parts | Unseen, on_target: Parts | Unseen) -> tuple[Findi
             FindingKind.CORRUPT_UNKNOWN,
             "the payloads are equal now: the record was replaced since",
         )
-    if changed[0][0] is FindingKind.CORRUPT_TIMESTAMP and on_source.timestamp == NO_TIMESTAMP:
-        return changed[0][0], "the original has none, and its copy has the time of the copying"
     others = ", ".join(name for _, name in changed[1:])
     return changed[0][0], f"also its {others}" if others else ""

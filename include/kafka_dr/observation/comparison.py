@@ -12,7 +12,7 @@ from kafka_dr.audit.corruption import judge
 from kafka_dr.audit.difference import Difference, RecordDifference, Suspects, UnmatchedRecord, one_sided, runs, step
 from kafka_dr.audit.finding import FindingKind
 from kafka_dr.observation.meaning import Circumstances, Meaning, counted_as
-from kafka_dr.observation.records import NumberedPair, ReadLog
+from kafka_dr.observation.records import NumberedPair, ReadLog, written_by
 from kafka_dr.positions import TopicPartition
 
 
@@ -98,12 +98,12 @@ class _Comparing:
         )
 
     def _unmatched(self, log: ReadLog, blocks: Sequence[tuple[int, int]]) -> Iterator[UnmatchedRecord]:
-        begin = 0
+        begin, times = 0, written_by(log.records)
         for gap, (start, length) in enumerate([*blocks, (len(log.records), 0)]):
             for index in range(begin, start):
                 record = log.records[index]
                 number = self._pair.number(record)
-                yield UnmatchedRecord(self._partition.partition, index, gap, record.offset, record.time, number)
+                yield UnmatchedRecord(self._partition.partition, index, gap, record.offset, times[index], number)
             begin = start + length
 
     def _first_difference(self, source: Sequence[UnmatchedRecord], target: Sequence[UnmatchedRecord]) -> int:

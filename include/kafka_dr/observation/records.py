@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from kafka_dr.audit.alignment import NumberPair
+from kafka_dr.audit.copies import NO_TIMESTAMP, are_timeless
 from kafka_dr.audit.corruption import Parts, Payload
 from kafka_dr.clusters import Record
 from kafka_dr.positions import OffsetRange
@@ -23,6 +24,11 @@ class SeenRecord(NamedTuple):
     time: int
     stamped: bool
     parts: Parts
+
+    @property
+    def untimed(self) -> bool:
+        """Whether the record has no timestamp."""
+        return self.time == NO_TIMESTAMP
 
     @classmethod
     def of(cls, record: Record) -> SeenRecord:
@@ -55,17 +61,30 @@ class ReadLog:
         return self.read.start == 0
 
 
+def written_by(records: Sequence[SeenRecord]) -> list[int]:
+    """Return by when each record was written, in milliseconds since the epoch.
+
+    A record without a timestamp was written when its neighbour was: the record before it, of the first ones the next.
+    """
+    times = [record.time for record in records]
+    last = next((time for time in times if time != NO_TIMESTAMP), NO_TIMESTAMP)
+    for n, time in enumerate(times):
+        last = times[n] = last if time == NO_TIMESTAMP else time
+    return times
+
+
 NOTHING = ReadLog((), OffsetRange(0, 0), OffsetRange(0, 0))
 
 
 class NumberedPair(NumberPair):
     """Two logs as numbers: records with equal content have the same one.
 
-    If the target's broker stamped any of its records, no timestamp of the partition is compared.
+    If the target's broker stamped any of its records, or any of the source's has no timestamp, none of the partition is
+    compared.
     """
 
     def __init__(self, source: ReadLog, target: ReadLog) -> None:
-        self.timeless = any(record.stamped for record in target.records)
+        self.timeless = are_timeless(source.records, target.records)
         self._numbers: dict[Parts, int] = {}
         super().__init__(*([self.number(record) for record in log.records] for log in (source, target)))
 

@@ -64,7 +64,7 @@ class ComparedLogs:
             found.append(
                 PartitionLogs(
                     partition=partition.partition,
-                    source=logs["source"][partition],
+                    source=logs["source"][partition].dated(),
                     target=logs["target"][partition],
                     source_range=source_range,
                     target_range=target_range,

@@ -13,7 +13,7 @@ from datetime import datetime
 from jobs.checksum.state import Kind
 from jobs.flows import ReachedFlow
 from jobs.seen_settings import NOT_GRANTED, SeenSettings, seen_settings
-from kafka_dr.audit import compacted_topics, stamped_topics, times_count, times_lost
+from kafka_dr.audit import compacted_topics, stamped_topics, times_count, times_lost, times_missing
 from kafka_dr.clock import Clock
 from kafka_dr.clusters import KafkaCluster, OffsetRange, Topic, TopicPartition
 from kafka_dr.clusters.flow_ends import hidden
@@ -48,6 +48,7 @@ class ResolvedRanges:
     :param epoch: of the flow's seed; ``None`` for a flow that was never seeded
     :param compacted: topics that either cluster compacts
     :param stamped: topics whose records the broker stamps, on the source and on the target
+    :param untimed: topics with records that have no timestamp, on the source and on the target
     :param observed: whether somebody else runs the flow, always in this direction
     :param left_out: a sentence for each thing that was not looked at; while there is one, nothing is equal
     :param cautions: a sentence for each thing that is not known of what was looked at
@@ -60,6 +61,7 @@ class ResolvedRanges:
     epoch: int | None
     compacted: frozenset[str]
     stamped: tuple[frozenset[str], frozenset[str]]
+    untimed: tuple[frozenset[str], frozenset[str]] = (frozenset(), frozenset())
     observed: bool = False
     left_out: tuple[str, ...] = ()
     cautions: tuple[str, ...] = ()
@@ -78,12 +80,19 @@ class ResolvedRanges:
     def restamped(self) -> frozenset[str]:
         """Topics whose timestamps cannot be compared."""
         source, target = self.stamped
+        on_source, on_target = self.untimed
         # A flow that was never seeded, or in a later epoch: the source may hold copies as well.
         turned = not self.observed and (self.epoch is None or self.epoch > 1)
         return frozenset(
             topic
-            for topic in source | target
-            if not times_count(source_stamps=topic in source, target_stamps=topic in target, turned=turned)
+            for topic in source | target | on_source | on_target
+            if not times_count(
+                source_stamps=topic in source,
+                target_stamps=topic in target,
+                turned=turned,
+                source_lacks=topic in on_source,
+                target_lacks=topic in on_target,
+            )
         )
 
     def times_lost(self, source: str, target: str) -> str:
@@ -94,7 +103,8 @@ class ResolvedRanges:
         """
         on_source, on_target = self.stamped
         stamped = ((target, on_target), (source, on_source - on_target))
-        return "; ".join(filter(None, (times_lost(name, found & self.restamped) for name, found in stamped)))
+        said = [times_lost(name, found & self.restamped) for name, found in stamped]
+        return "; ".join(filter(None, (*said, times_missing(self.restamped - on_source - on_target))))
 
     def with_stamped(self, source: Collection[str], target: Collection[str]) -> ResolvedRanges:
         """Return the same with topics whose records say that a broker stamped them: settings apply only to new records.
@@ -103,6 +113,14 @@ class ResolvedRanges:
         :param target: such topics of the target
         """
         return replace(self, stamped=(self.stamped[0].union(source), self.stamped[1].union(target)))
+
+    def with_untimed(self, source: Collection[str], target: Collection[str]) -> ResolvedRanges:
+        """Return the same with topics that hold records without a timestamp.
+
+        :param source: such topics of the source
+        :param target: such topics of the target
+        """
+        return replace(self, untimed=(self.untimed[0].union(source), self.untimed[1].union(target)))
 
     def kind(self, topic: str) -> Kind:
         """Return how a topic's fingerprints are made now; those made in another way cannot be compared."""

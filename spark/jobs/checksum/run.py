@@ -125,7 +125,7 @@ class ChecksumRun:
             # Compared with its state, these ends would look like those of truncated logs.
             raise TryAgain("another audit of this flow ended after this one had begun: run this one again")
         if before is not None and not options.full:
-            resolved = resolved.with_stamped((), checksum_plan.without_times(before, resolved))
+            resolved = resolved.with_untimed(checksum_plan.without_times(before, resolved), ())
         resolved, plan = self._planned(kept, resolved, options, scan, batch)
         gone = self._log_starts(plan)
         self.watch.lap("scan")
@@ -147,14 +147,16 @@ class ChecksumRun:
         scan: str,
         batch: self_test.SelfTestBatch,
     ) -> tuple[ResolvedRanges, AuditPlan]:
-        """Plan and scan; again, if records say that a broker stamped them, and the settings of their topics do not."""
+        """Plan and scan; again, if records have no time of their own, and their topics' settings do not say so."""
         while True:
             begins = {} if options.bounded else beginnings(self.history, resolved, self.source.name, self.target.name)
             plan = checksum_plan.make(kept, resolved, full=options.full or options.bounded, beginnings=begins)
             if options.bounded:
                 plan = self._within(plan, options, resolved)
             self._scan(scan, plan, batch, resolved)
-            seen = resolved.with_stamped(*(self.store.log.stamped(scan, end) - {self_test.TOPIC} for end in FLOW_ENDS))
+            found = [self.store.log.times(scan, end).without(self_test.TOPIC) for end in FLOW_ENDS]
+            seen = resolved.with_stamped(*(each.stamped for each in found))
+            seen = seen.with_untimed(*(each.untimed for each in found))
             if seen.restamped == resolved.restamped:
                 return seen, plan
             resolved = seen

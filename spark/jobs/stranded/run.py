@@ -86,9 +86,10 @@ def _align(
         special = Special(compacted=planned.compacted, restamped=restamped)
         log.scan(name, settings=settings, ranges=ranges, special=special)  # type: ignore[arg-type]
         # Copies from before the setting was changed have the active cluster's timestamps.
-        if log.stamped(name, "target") <= restamped:
+        timeless = log.times(name, "target").stamped | log.times(name, "source").untimed
+        if timeless <= restamped:
             break
-        restamped |= log.stamped(name, "target")
+        restamped |= timeless
     found = {}
     for topic in sorted({p.topic for p in planned.partitions}):
         on_old, on_new = (

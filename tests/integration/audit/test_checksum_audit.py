@@ -198,6 +198,27 @@ def test_a_topic_that_was_deleted_and_created_again_on_either_cluster_is_found(
     assert all("deleted" in line["sentence"] for line in source.report["findings"])
 
 
+def test_a_record_without_a_timestamp_is_equal_to_its_copy_and_other_faults_of_its_topic_are_found(
+    flowing: PlainFlow, audit: Auditor
+) -> None:
+    protection = flowing.protection
+    flowing.write(20)
+    with protection.cluster("east", rights.ORDERS_APP) as east:
+        east.writing.append(NewRecord(each, b"untimed", b"v", (), -1) for each in flowing.partitions)
+    flowing.write(20)
+    flowing.start()
+    flowing.wait_copied()
+    found = audit()
+    assert (found.code, found.lines, found.report["verdict"]) == (0, [], "equal")
+    assert found.report["verified_rpo_records"] == 0
+    assert f"records of {protection.topic} have no timestamp" in found.report["sentence"]
+    assert audit().code == 0, "nor in a later audit"
+    flowing.write_foreign("west")
+    later = audit("--full")
+    assert later.code == 1
+    assert {each.kind for each in later.found(protection.topic)} == {FindingKind.FOREIGN}
+
+
 @pytest.mark.parametrize("now", ["LogAppendTime", "CreateTime"])
 def test_a_target_that_stamps_records_itself_is_compared_without_time(
     flowing: PlainFlow, audit: Auditor, now: str

@@ -253,3 +253,15 @@ def test_of_many_partitions_those_are_read_first_of_which_most_is_left() -> None
     batch = tail_parts.batch_of(parts, {p: p.partition for p in parts})
     assert [p.partition for p in batch] == list(range(39, 39 - len(batch), -1))
     assert tail_parts.MOST_OFFSETS - part.offsets < len(batch) * part.offsets <= tail_parts.MOST_OFFSETS
+
+
+@pytest.mark.usefixtures("small_parts")
+@pytest.mark.parametrize(("time", "faults"), [(-1, {}), (-5_000, {"corrupted": 1})])
+def test_the_copy_of_a_record_without_a_timestamp_is_no_fault_of_a_tail(time: int, faults: dict[str, int]) -> None:
+    copy = Copy(60)
+    copy.copy(*range(60))
+    held = copy.source.topics_held["orders"][0]
+    held[30] = replace(held[30], timestamp_ms=time)
+    tail = copy.tail()
+    to_the_end(tail)
+    assert found_in(tail) == (SeedPoint(60, 60), 60 - len(faults), faults)

@@ -310,3 +310,12 @@ def test_records_of_which_none_is_common_are_compared_up_to_a_limit_and_then_are
     assert found.finding is not None
     assert (found.finding.kind, found.records) == (FindingKind.UNVERIFIABLE, 0)
     assert "run it for this flow" in found.finding.sentence
+
+
+def test_a_record_without_a_timestamp_has_a_copy_with_the_time_of_the_copying_and_other_times_still_count() -> None:
+    source = CleanedLog((record(0, "a", 0, time=5), record(1, "b", 1, time=-1), record(2, "c", 2, time=-5)), 3)
+    copied = record(1, "b", 1, time=99)
+    assert walked(source, CleanedLog((source.records[0], copied, source.records[2]), 3)).finding is None
+    for changed in (record(0, "a", 0, time=6), record(2, "c", 2, time=6)):
+        others = {each.entry.offset: each for each in (*source.records, copied, changed)}
+        assert walked(source, CleanedLog(tuple(others.values()), 3)).finding is not None

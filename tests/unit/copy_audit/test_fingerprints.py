@@ -28,3 +28,9 @@ def test_keys_that_one_part_lacks_are_lacking() -> None:
     for each in (part(0, 1), Fingerprints(bare.offsets, bare.timestamps, bare.hashes)):
         spool.add(each)
     assert spool.log().keys is None
+
+
+def test_a_record_without_a_timestamp_waits_since_its_neighbour_was_made() -> None:
+    log = Fingerprints(*(np.array(values, np.int64) for values in (range(6), (-1, 7, -1, -1, -5, -1), range(6))))
+    assert log.dated().timestamps.tolist() == [7, 7, 7, 7, -5, -5]
+    assert part(0, 3).dated().timestamps.tolist() == [0, 10, 20]

@@ -149,3 +149,25 @@ def test_random_faults_are_counted_exactly_and_every_record_once(seed: int) -> N
     assert (found.counts["duplicated"], found.counts["foreign"], found.counts["reordered"]) == (doubled, foreign, 0)
     assert found.equal == size - len(lost)
     assert sum(len(each) for each in found.copies.values()) == len(copy) - foreign
+
+
+def test_a_record_without_a_timestamp_is_the_same_one_with_the_time_of_the_copying() -> None:
+    source = log([seen(0, 0), seen(1, "untimed", time=-1), *(seen(n, n) for n in range(2, 5))])
+    target = log([seen(0, 0), seen(1, "untimed", time=90_000), *(seen(n, n) for n in range(2, 5))])
+    assert (counts(source, target), compared(source, target).equal) == ({}, 5)
+    changed = log([seen(0, 0), seen(1, "changed", time=90_000), *(seen(n, n) for n in range(2, 5))])
+    assert counts(source, changed) == {"lost": 1, "foreign": 1}
+
+
+def test_a_time_before_1970_is_a_time() -> None:
+    source = log([seen(0, 0), seen(1, "early", time=-5_000), seen(2, 2)])
+    assert counts(source, source) == {}
+    restamped = log([seen(0, 0), seen(1, "early", time=90_000), seen(2, 2)])
+    assert counts(source, restamped) == {"corrupted": 1}
+
+
+@pytest.mark.parametrize("untimed", [[3], [3, 4], [0, 3, 4]])
+def test_a_record_without_a_timestamp_is_as_young_as_its_neighbour(untimed: list[int]) -> None:
+    source = log(seen(n, f"c{n}", time=-1 if n in untimed else 1_000 * n) for n in range(5))
+    nothing = log([])
+    assert counts(source, nothing, late_before=2_000) == {"late": 2, "in_flight": 3}

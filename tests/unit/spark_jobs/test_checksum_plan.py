@@ -194,3 +194,13 @@ def test_only_a_flow_that_took_over_begins_at_its_seed_and_only_for_topics_that_
     for other in (journal("start"), journal("take_over", epoch=2), journal("take_over", topic_id="z"), {}):
         assert beginnings(other, now, "east", "west") == {}
     assert beginnings(journal("take_over"), now, "west", "east") == {}
+
+
+def test_times_are_left_out_where_originals_have_none() -> None:
+    first, later = (resolved(("a", 5, 50), ("b", 0, 60), epoch=epoch) for epoch in (1, 2))
+    for each in (first, later):
+        found = each.with_untimed({"orders"}, ())
+        assert found.restamped == {"orders"}
+        assert found.times_lost("east", "west").startswith("records of orders have no timestamp")
+    assert first.with_untimed((), {"orders"}).restamped == frozenset(), "a copy that has lost its time is changed"
+    assert later.with_untimed((), {"orders"}).restamped == {"orders"}

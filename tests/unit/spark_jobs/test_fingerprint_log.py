@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from jobs.log_files import read_file
+from jobs.log_files import holds_untimed, read_file
 from kafka_dr.clusters import TopicPartition
 
 _ROW = tuple[str, int, int, int, int, int | None]
@@ -67,3 +67,11 @@ def test_a_file_that_says_nothing_about_itself_is_read_as_a_whole(tmp_path: Path
     pq.write_table(pa.table(dict(columns), _SCHEMA), path, write_statistics=False)
     [(partition, log)] = read_file(path)
     assert (partition, log.offsets.tolist(), log.keys) == (TopicPartition("orders", 2), [0, 1, 2, 3], None)
+
+
+@pytest.mark.parametrize(("time", "lacks"), [(-1, True), (-5_000, False), (0, False)])
+def test_a_file_says_whether_a_record_has_no_timestamp(tmp_path: Path, time: int, lacks: bool) -> None:
+    path = tmp_path / "part-0.parquet"
+    times = [1_000, -7, time, 2_000] if time else [1_000, time]
+    pq.write_table(pa.table({"timestamp": pa.array(times, pa.int64())}), path, row_group_size=2)
+    assert holds_untimed(path) == lacks

@@ -17,6 +17,7 @@ from itertools import groupby
 
 from kafka_dr.audit.alignment import Block, aligned
 from kafka_dr.audit.compaction import Living, none_living
+from kafka_dr.audit.copies import are_timeless
 from kafka_dr.audit.corruption import Parts
 from kafka_dr.audit.counted_ranges import gathered
 from kafka_dr.audit.difference import Difference
@@ -143,7 +144,7 @@ def judged(
     :param compacted: whether either cluster compacts the topic
     :param living: looks for values of keys before what was read
     """
-    timeless = any(record.stamped for record in target.records)
+    timeless = are_timeless(source.records, target.records)
     before, void = (_comparable(each, timeless=timeless) for each in (others.before, others.aborted))
     # They are taken out first: they would look like changed copies of a record that is not copied yet.
     aborted = [r for r in strangers(source, target) if _parts(r, timeless=timeless) in void] if void else []
