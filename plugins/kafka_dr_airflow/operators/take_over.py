@@ -104,15 +104,13 @@ class CopyAuditOperator(SparkJobOperator):
             problem = self.submit(context)
         found = LookResult()
         try:
-            one.judge(problem, found, self.log)
+            # Whatever it found is what is known of the group's copy until the next audit.
+            with kept_result(self.log, context, group=one.declared.subject, watch=one.watch) as found:
+                one.judge(problem, found, self.log)
         except AirflowFailException:
             if found.outcome != "failed":
                 raise
             self.log.warning("The approvers are asked whether these faults may stay as they are.")
-        else:
-            # Faults are the approvers' question; what is equal is the group's proof until the next audit.
-            with kept_result(self.log, context, group=one.declared.subject, watch=one.watch) as kept:
-                kept.outcome, kept.sentences, kept.facts = found.outcome, found.sentences, found.facts
         return {"verdict": str(found.facts["verdict"]), "report": one.report_path}
 
     def _flow(self, context: Any) -> AuditedFlow:

@@ -1,0 +1,77 @@
+"""What an audit of a take over found is kept as the group's newest result, whatever it says."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kafka_dr.topology import AuditedFlow, audited_flow
+from kafka_dr.watch_results import WatchResultStore
+from kafka_dr_airflow.operators.take_over import CopyAuditOperator
+from kafka_dr_airflow.topology_file import read_topology
+
+
+@dataclass(frozen=True)
+class Instance:
+    """The part of a task instance that an audit asks for."""
+
+    dag_id: str = "dr_adopt"
+    run_id: str = "r1"
+    task_id: str = "audit"
+    try_number: int = 1
+
+
+class Audited(CopyAuditOperator):
+    """An audit whose job has written a report.
+
+    :param report: ``None``: it wrote none
+    """
+
+    def __init__(self, *, root: Path, verdict: str | None, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self._evidence, self._verdict = root, verdict
+
+    def _flow(self, context: Any) -> AuditedFlow:
+        return audited_flow(read_topology(os.environ), "orders.east-to-west")
+
+    @contextmanager
+    def reachable(self, connection_ids: Any) -> Iterator[None]:
+        yield
+
+    def submit(self, context: Any) -> str | None:
+        if self._verdict is None:
+            return "Spark did not begin"
+        path = self._evidence / self.report_path
+        path.parent.mkdir(parents=True)
+        said = {"equal": "all is equal", "findings": "3 LOST", "unknown": "west hides a topic"}[self._verdict]
+        path.write_text(json.dumps({"verdict": self._verdict, "sentence": said, "findings": []}))
+        return None if self._verdict == "equal" else said
+
+
+@pytest.mark.parametrize(
+    ("verdict", "outcome", "said"),
+    [
+        ("equal", "ok", "all is equal"),
+        ("findings", "failed", "3 LOST"),
+        ("unknown", "unknown", "west hides a topic"),
+        (None, "unknown", "Spark did not begin"),
+    ],
+)
+def test_it_is_kept_with_its_verdict(root: Path, verdict: str | None, outcome: str, said: str) -> None:
+    context = {"params": {"protection_group": "orders"}, "run_id": "r1", "ti": Instance()}
+    audit = Audited(root=root, verdict=verdict)
+    if outcome == "unknown":
+        with pytest.raises(SystemExit):
+            audit.execute(context)
+    else:
+        assert audit.execute(context)["verdict"] == verdict
+    kept = WatchResultStore(root).read("orders", "checksum")
+    assert kept is not None
+    assert (kept.outcome, kept.sentences) == (outcome, (said,))
