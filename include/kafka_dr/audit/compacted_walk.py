@@ -133,8 +133,23 @@ class CompactedWalk(PartitionWalk):
         elif all(unexplained):
             # Copies are in order, so a copy of what is missing cannot follow a record that is there.
             self._report(chunk, gap, unexplained)
-        else:
+        elif unexplained[0]:
             self._found("target_ended", begins, gap.next[1])
+        else:
+            self._undecided(begins, gap.next[1])
+
+    def _undecided(self, begins: int, target_end: int) -> None:
+        """Refuse a tail that compaction may have removed from the target.
+
+        It leaves holes, and so do the markers of transactions: they do not show that the record was ever there. If it
+        were passed over, a copy that an open transaction hides would look foreign later.
+        """
+        sentence = (
+            f"the target's log ends at offset {target_end}, without the source's record {begins}. From there on the "
+            "source only deletes keys, so compaction may have removed the copies, or they were never made: write one "
+            "more record to this partition on the source; when it is copied, that is decided"
+        )
+        self.finding = FirstDifference(FindingKind.MISSING, self.partition, begins, target_end, None, sentence)
 
     def _report(self, chunk: _Chunk, gap: Gap, unexplained: tuple[list[int], list[int]]) -> None:
         lost, foreign = unexplained

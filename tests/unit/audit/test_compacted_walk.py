@@ -237,6 +237,10 @@ def with_records(log: CleanedLog, *records: KeyedEntry) -> CleanedLog:
     return replace(log, records=(*log.records, *records))
 
 
+def moved(each: KeyedEntry, offset: int) -> KeyedEntry:
+    return each._replace(entry=each.entry._replace(offset=offset))
+
+
 def test_a_deletion_that_is_gone_is_explained_only_if_the_other_cluster_holds_no_value_from_before() -> None:
     deletion, last = record(5, "a", None, time=5), record(6, "b", 6, time=6)
     after = FrontierPoint(5, 5, records=2)
@@ -319,3 +323,24 @@ def test_a_record_without_a_timestamp_has_a_copy_with_the_time_of_the_copying_an
     for changed in (record(0, "a", 0, time=6), record(2, "c", 2, time=6)):
         others = {each.entry.offset: each for each in (*source.records, copied, changed)}
         assert walked(source, CleanedLog(tuple(others.values()), 3)).finding is not None
+
+
+def test_a_deletion_at_the_end_that_the_target_lacks_is_decided_by_the_next_record_as_the_sentence_says() -> None:
+    source = log_of([("b", 0), ("a", 1), ("a", None)])
+    # Its cleaner has removed both, or they were never copied and a transaction's markers are there.
+    target = source.without(1, 2)
+    found = walked(source, target).finding
+    assert found is not None
+    assert (found.kind, found.source_offset) == (FindingKind.MISSING, 1)
+    assert "only deletes keys" in found.sentence
+    assert "write one more record" in found.sentence
+    more = record(3, "c", 3, time=3)
+    longer = replace(with_records(source, more), end=4)
+    assert walked(longer, replace(with_records(target, more), end=4)).finding is None
+    never = walked(longer, with_records(CleanedLog(target.records, 2), moved(more, 1)))
+    assert never.finding is not None
+    assert never.finding.kind is FindingKind.LOST
+    # A value is never the reason.
+    value = walked(log_of([("b", 0), ("a", 1)]), log_of([("b", 0), ("a", 1)]).without(1)).finding
+    assert value is not None
+    assert "only deletes keys" not in value.sentence
