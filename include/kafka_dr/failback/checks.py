@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from kafka_dr.checks import authorizers, register_checks
+from kafka_dr.checks import authorizers, record_limits, register_checks
 from kafka_dr.checks.cluster_checks import right_clusters, writers_declared
 from kafka_dr.failback.context import FailbackContext, ends_of_old_cluster
 from kafka_dr.failback.quarantine import ranges_of, reasons_against
@@ -156,6 +156,7 @@ _QUESTIONS: tuple[tuple[str, Question], ...] = (
     (undeclared_readers.NAME, lambda context: undeclared_readers.readers_declared(context.run, (context.run.target,))),
     ("stranded_are_kept", stranded_are_kept),
     ("nothing_flows", _nothing_flows),
+    (record_limits.NAME, lambda context: record_limits.records_fit(context.run, context.run.source)),
     ("quarantine_permits", _quarantine_permits),
     ("evidence_can_be_signed", lambda context: evidence_can_be_signed(context.run.clients)),
 )

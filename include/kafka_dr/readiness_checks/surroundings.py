@@ -9,6 +9,7 @@ from pathlib import Path
 from cryptography import x509
 
 from kafka_dr import parallel
+from kafka_dr.checks import record_limits
 from kafka_dr.disaster.probes import probe_vantages
 from kafka_dr.drill.result import DrillResults
 from kafka_dr.drill.windows import overdue
@@ -208,6 +209,8 @@ WITHOUT_SOURCE: Mapping[str, Callable[[Run], Check]] = {
     "vantages_answer": vantages_answer,
     "airflow_is_elsewhere": airflow_is_elsewhere,
     "route_readable": route_readable,
+    # Its copies have the limits of their originals, and the way back is a flow as well.
+    record_limits.NAME: lambda run: record_limits.records_fit(run, run.target),
     "tried_lately": tried_lately,
     "drilled_lately": drilled_lately,
 }

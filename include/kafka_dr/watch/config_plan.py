@@ -11,6 +11,7 @@ from typing import Any
 
 from kafka_dr.approvals.journaled import ApprovalJournal
 from kafka_dr.checks.config_compare import current_plan
+from kafka_dr.checks.record_limits import records_fit
 from kafka_dr.config_sync import gate
 from kafka_dr.config_sync.items import ItemVerdict
 from kafka_dr.config_sync.lock import FACTS
@@ -85,17 +86,18 @@ def watch_config(group: str, clients: Clients) -> WatchResult:
     state = at_rest(group, context.read_register_state())
     if isinstance(state, WatchResult):
         return state
-    answer = gate.ask(current_plan(context, state))
-    return WatchResult(group, answer.outcome, (answer.sentence,))
+    answer, fit = gate.ask(current_plan(context, state)), records_fit(context, state.active)
+    return WatchResult(group, answer.outcome, (answer.sentence, *([] if fit.outcome == "ok" else [fit.detail])))
 
 
 def keep_plan(run: ConfigSyncRun, attempt: Attempt, plan: Plan) -> KeptPlan:
     """Write a plan to the evidence, unless nothing differs and the run has no plan there yet."""
     answer = gate.ask(plan)
-    said = tuple(lines(plan))
+    fit = records_fit(run, plan.active)
+    said = (*lines(plan), *([] if fit.outcome == "ok" else [fit.detail]))
     if not plan.items and not plan.access and run.clients.evidence.newest(plan.group, run.run_id, PLAN) is None:
         return KeptPlan(plan, said, None)
-    attempt.checks = (Check("standby_configured", answer.outcome, answer.sentence),)
+    attempt.checks = (Check("standby_configured", answer.outcome, answer.sentence), fit)
     attempt.facts = {
         "verb": "config_sync",
         "source": plan.active,

@@ -5,13 +5,13 @@ from __future__ import annotations
 from datetime import datetime
 from itertools import permutations
 
-from kafka_dr.clusters import NotFound
+from kafka_dr.checks.record_limits import records_fit
 from kafka_dr.clusters.held_back import END_IT, HeldBackLook
 from kafka_dr.errors import Refused
 from kafka_dr.fencing import plan
 from kafka_dr.register import RegisterState
 from kafka_dr.register.flow_seed import FlowSeed, newest_seed
-from kafka_dr.replication import CopySettings, Flow, Moving, data_ends, flow_moves_in_turns, read_limits
+from kafka_dr.replication import Flow, Moving, data_ends, flow_moves_in_turns
 from kafka_dr.runs.at_rest import WatchResult, at_rest
 from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.fenced_topics import TopicsToCopy, topics_to_copy
@@ -100,12 +100,9 @@ def _copied(context: GroupContext, flow: Flow, state: RegisterState) -> TopicsTo
 
 
 def _too_large(context: GroupContext, state: RegisterState) -> str:
-    """Name topics whose records may be too large for a flow; empty if there are none, or one was just deleted."""
-    topics = {p.topic for p in context.partitions(state.active)}
-    try:
-        return CopySettings.of(read_limits(context.operator(state.active), topics)).sentence
-    except NotFound:
-        return ""
+    """Name topics whose records may be too large for a flow; empty if there are none."""
+    found = records_fit(context, state.active)
+    return found.detail if found.outcome == "warning" else ""
 
 
 def _sentences(found: TopicsToCopy, flow: Flow) -> list[str]:

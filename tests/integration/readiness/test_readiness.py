@@ -17,6 +17,7 @@ from kafka_dr.readiness_checks.look import look_at_readiness
 from kafka_dr.runs.at_rest import WatchResult
 from kafka_dr.runs.request import StepName
 from kafka_dr.watch.canary_check import watch_canary
+from kafka_dr.watch.config_plan import KeptPlan, plan_config, watch_config
 from kafka_dr.watch.reconcile_flows import reconcile_flows
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.kafka
 
+_BOTH: tuple[ReadyVerb, ...] = ("planned_failover", "unplanned_failover")
 #: What nothing in these tests provides: audits by Spark, a location of Airflow, vantages, a former failover.
 _NOT_PROVIDED = {
     *("checksum_audit", "lag_audit", "verified_rpo", "tried_lately", "vantages_answer", "airflow_is_elsewhere")
@@ -114,3 +116,21 @@ def test_readiness_changes_nothing(protection: Protection, clients: Clients) -> 
     look_at_readiness(protection.name, clients)
     assert {name: clients.cluster(name, "operator").acls.list() for name in ("east", "west")} == before
     assert {name: clients.register(name).read(protection.name) for name in ("east", "west")} == records
+
+
+def test_topics_whose_records_may_be_too_large_for_a_flow_are_named_before_one_is_written(
+    protection: Protection, clients: Clients
+) -> None:
+    for name in ("east", "west"):
+        with protection.cluster(name, "admin") as admin:
+            assert not admin.configs.set({protection.topic: {"max.message.bytes": str(200 * 1024 * 1024)}})
+    watched = look_at_readiness(protection.name, clients)
+    said = f"{protection.topic} ({200 * 1024 * 1024:,}) may hold larger ones"
+    for verb_name in _BOTH:
+        found = open_checks(watched, verb_name)["records_fit"]
+        assert found.startswith("warning: a flow copies no record above ")
+        assert said in found
+    assert any(said in sentence for sentence in watch_config(protection.name, clients).sentences)
+    kept = plan_config(protection.name, clients, "plan")
+    assert isinstance(kept, KeptPlan)
+    assert said in kept.lines[-1]

@@ -14,6 +14,7 @@ from kafka_dr.checks import (
     lasting_denies,
     pattern_topics,
     positions_topic,
+    record_limits,
     register_checks,
     topic_identity,
 )
@@ -39,7 +40,7 @@ from kafka_dr.group_offsets.offset_preview import offsets_check
 from kafka_dr.group_offsets.unmovable_groups import only_offsets_to_move
 from kafka_dr.named_rows import rows_of
 from kafka_dr.outcomes import Check, worst
-from kafka_dr.replication import CopySettings, data_ends, flow_moves, read_limits
+from kafka_dr.replication import data_ends, flow_moves
 from kafka_dr.runs.run import Run
 from kafka_dr.runs.sealing import evidence_can_be_signed
 from kafka_dr.runs.uncopyable_records import why_it_stops
@@ -159,16 +160,6 @@ def _target_can_be_opened(run: Run) -> Check:
     )
 
 
-def _records_fit(run: Run) -> Check:
-    """Return whether every record that the topics allow can be copied."""
-    found = CopySettings.of(read_limits(run.operator(run.source), run.read_cache.topics(run.source)))
-    said = (
-        f"the flow copies records up to {found.most_record_bytes:,} bytes before compression; max.message.bytes is at "
-        f"most {found.largest:,}"
-    )
-    return Check("records_fit", "warning" if found.sentence else "ok", found.sentence or said)
-
-
 def _copy(run: Run) -> tuple[Check, ...]:
     """Verify the copy near the head; the result shows whether the flow moves and whether offsets can be translated."""
     began = run.clock.monotonic()
@@ -272,7 +263,10 @@ _QUESTIONS: tuple[tuple[str, Question], ...] = (
     ("only_offsets_to_move", only_offsets_to_move),
     (other_topics.NAME, other_topics.groups_read_only_owned_topics),
     (positions_topic.NAME, positions_topic.positions_topic_compacts),
-    ("records_fit", _records_fit),
+    (
+        record_limits.NAME,
+        lambda run: record_limits.records_fit(run, run.source, run.read_cache.topics(run.source)),
+    ),
     ("route_follows", _route_follows),
     ("evidence_can_be_signed", lambda run: evidence_can_be_signed(run.clients)),
 )
