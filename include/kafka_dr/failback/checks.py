@@ -153,6 +153,10 @@ _QUESTIONS: tuple[tuple[str, Question], ...] = (
         register_checks.WRITERS,
         lambda context: register_checks.register_writers(context.run, context.run.group.clusters),
     ),
+    (
+        register_checks.USABLE,
+        lambda context: register_checks.registers_usable(context.run, context.run.group.clusters),
+    ),
     (undeclared_readers.NAME, lambda context: undeclared_readers.readers_declared(context.run, (context.run.target,))),
     ("stranded_are_kept", stranded_are_kept),
     ("nothing_flows", _nothing_flows),

@@ -8,6 +8,7 @@ from dataclasses import replace
 from kafka_dr import parallel
 from kafka_dr.approvals.who_may_answer import APPROVERS, enough
 from kafka_dr.checks.cluster_checks import active_side
+from kafka_dr.checks.register_checks import registers_usable
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.failback.checks import failback_checks
 from kafka_dr.failback.context import FailbackContext
@@ -81,7 +82,14 @@ def ask(verb: ReadyVerb, group: str, clients: Clients) -> VerbReadiness:
     try:
         return ASK[verb](group, clients)
     except KafkaDrError as error:
-        return _readiness(verb, (Check("registers", "unknown", str(error)),))
+        run = Run(RunRequest(group, _RUN, dry_run=True, verb=verb), clients)
+        return _readiness(verb, (Check("registers", "unknown", str(error)), *_unusable_registers(run)))
+
+
+def _unusable_registers(run: Run) -> tuple[Check, ...]:
+    """Return which registers of clusters that answer can be neither read nor written: that stops every run."""
+    answers = parallel.ask_each(lambda name: registers_usable(run, (name,)), run.declared.clusters)
+    return tuple(each for each in answers.values() if isinstance(each, Check) and not each.passes)
 
 
 def not_adopted(group: str) -> str:

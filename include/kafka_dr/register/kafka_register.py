@@ -36,6 +36,8 @@ from kafka_dr.register.topic_settings import settings, unlike
 from kafka_dr.topology.names import DRILL_PREFIX
 from kafka_dr.waiting import wait_until
 
+#: How long a change tries to find out its outcome where nobody says otherwise, in seconds.
+DEADLINE_SECONDS = 20.0
 _LIMIT = "max.message.bytes"
 _PARTITION = TopicPartition(records.REGISTER_TOPIC, 0)
 #: How long brokers may take to know of a topic that was created, in seconds.
@@ -60,7 +62,7 @@ class KafkaRegister:
     :param deadline_seconds: how long a compare-and-set may try to find out its outcome
     """
 
-    def __init__(self, cluster: KafkaCluster, clock: Clock, *, deadline_seconds: float = 20.0) -> None:
+    def __init__(self, cluster: KafkaCluster, clock: Clock, *, deadline_seconds: float = DEADLINE_SECONDS) -> None:
         self._cluster = cluster
         self._clock = clock
         self._deadline_seconds = deadline_seconds

@@ -24,6 +24,7 @@ from kafka_dr.offsets.translate.proven_answers import ProvenAnswers
 from kafka_dr.people import Person
 from kafka_dr.register import KafkaRegister
 from kafka_dr.register.digests import KafkaDigests
+from kafka_dr.register.kafka_register import DEADLINE_SECONDS
 from kafka_dr.replication import Flow, FlowClients, MirrorMakerFlows, Replication, Replicator
 from kafka_dr.replication.replicator import Closed, Service
 from kafka_dr.routing import Router, router_of
@@ -168,7 +169,8 @@ class Clients:
             self._recognised.add(cluster)
 
     def hurry(self, cluster: str, seconds: float) -> None:
-        """Let each request to a cluster that may be dead give up after so long; for clients that are made from now on.
+        """Let each request to a cluster that may be dead give up after so long, and so each change of its register; for
+        clients that are made from now on.
 
         Callers do not wait for such a cluster, but a process ends only after its last request has ended.
         """
@@ -245,7 +247,8 @@ class Clients:
             if cluster not in self._registers:
                 # The first thing that every step does is to read it.
                 reached.connect_ahead()
-                self._registers[cluster] = KafkaRegister(reached, self.clock)
+                patience = self._hurried.get(cluster, DEADLINE_SECONDS)
+                self._registers[cluster] = KafkaRegister(reached, self.clock, deadline_seconds=patience)
                 self._registers[cluster].ignores_foreign = self._ignores_foreign
                 if self._shares_reads:
                     self._registers[cluster].share_reads()

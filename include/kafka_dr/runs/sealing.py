@@ -98,7 +98,11 @@ def _taken(
         return None
     own = {"run": seal.run, "manifest": seal.manifest, "digest": seal.digest}
     try:
-        found = clients.register(decides).add_fact(group, _NUMBERS, str(number), own)
+        found = background.ask(
+            f"the register of {decides}",
+            lambda: clients.register(decides).add_fact(group, _NUMBERS, str(number), own),
+            seconds=_REGISTER_SECONDS,
+        )
     except KafkaDrError as error:
         _LOG.warning("Whether another run of %s has the seal number %s is not known: %s", group, number, error)
         return None

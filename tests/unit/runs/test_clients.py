@@ -12,6 +12,7 @@ from kafka_dr.clock import ManualClock
 from kafka_dr.clusters import ClientSettings
 from kafka_dr.errors import TryAgain
 from kafka_dr.http_endpoint import HttpEndpoint
+from kafka_dr.register.kafka_register import DEADLINE_SECONDS
 from kafka_dr.runs.clients import Clients, ClientsClosed
 from kafka_dr.topology import load
 from support import mirrormaker
@@ -72,3 +73,12 @@ def test_clients_are_closed_twice_without_harm(tmp_path: Path) -> None:
     mirrormaker.connect(clients, "east")
     clients.close()
     clients.close()
+
+
+def test_a_change_of_the_register_of_a_cluster_that_may_be_dead_gives_up_as_early_as_its_requests(
+    tmp_path: Path,
+) -> None:
+    with lab_clients(tmp_path) as clients:
+        clients.hurry("east", 2.0)
+        assert clients.register("east")._deadline_seconds == 2.0
+        assert clients.register("west")._deadline_seconds == DEADLINE_SECONDS

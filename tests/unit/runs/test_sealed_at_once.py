@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
+from threading import Event
 
 import pytest
 
@@ -46,3 +48,21 @@ def test_the_run_whose_number_is_taken_is_sealed_again_after_the_other_one(
     seal_run(clients, "orders", "run-3")
     assert sorted(path.name for path in folder_of(clients, "run-3").iterdir()) == names
     assert check_sealed_run(folder_of(clients, "run-4")).chain == ("run-3", "run-2", "run-1")
+
+
+def test_a_register_that_takes_no_seal_keeps_no_run_from_its_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """That of a cluster that is given up can be read, and each change waits for replicas that are down."""
+    clients, left = StoredClients(tmp_path), Event()
+    kept(clients, "run-1")
+    monkeypatch.setattr(sealing, "_REGISTER_SECONDS", 0.1)
+    decides = next(iter(clients.topology.group("orders").clusters))
+    monkeypatch.setattr(clients.registers[decides], "add_fact", lambda *_: left.wait(20))
+    began = time.monotonic()
+    try:
+        seal_run(clients, "orders", "run-1")
+        assert time.monotonic() - began < 10
+    finally:
+        left.set()
+    assert check_sealed_run(folder_of(clients, "run-1")).chain == ()
