@@ -6,6 +6,7 @@ import pytest
 from confluent_kafka import TopicPartition as ClientPartition
 from confluent_kafka.admin import AdminClient
 
+from kafka_dr.failover.runner import run_step
 from kafka_dr.offsets import TranslatedOffset, translations_to_json
 from kafka_dr.runs.request import StepName
 from kafka_dr.runs.run import Run
@@ -56,3 +57,23 @@ def test_a_target_that_lost_what_a_group_has_not_read_after_the_cut_over_is_not_
     group.roll_back(request)
     assert group.is_at_rest()
     assert group.protection.takes_writes("east")
+
+
+def test_a_head_that_no_group_had_left_to_read_and_that_is_deleted_after_the_cut_over_is_named(
+    own_group: SwitchedGroup,
+) -> None:
+    group = own_group
+    request = group.go(StepName.CUT_OVER_GROUPS)
+    first = min(group.at(0))
+    least = group.committed("west", f"{group.name}-slow")[first]
+    assert least > 0
+    with AdminClient(group.protection.lab.client_settings("west", "admin")) as admin:
+        for deleted in admin.delete_records([ClientPartition(first.topic, first.partition, least)]).values():
+            deleted.result(60)
+
+    with group.protection.clients() as clients:
+        record = run_step(StepName.OPEN_TARGET, request, clients)
+
+    (check,) = (each for each in record.checks if each.name == "unread_is_held")
+    assert check.outcome == "warning"
+    assert f"{first} at {least} instead of 0" in check.detail

@@ -26,6 +26,7 @@ from kafka_dr.offsets import (
 from kafka_dr.offsets.translate.pipeline import translate
 from kafka_dr.outcomes import Check
 from kafka_dr.register import Phase
+from kafka_dr.runs.record import first_few
 from kafka_dr.runs.register_guard import LastingPermission
 from kafka_dr.runs.run import Run
 from kafka_dr.waiting import wait_until
@@ -67,16 +68,25 @@ def act(run: Run) -> Mapping[str, Any]:
 def unread_is_held(run: Run) -> Check:
     """Return whether the target still holds what each group has to read next: nobody deleted the head of its log.
 
-    Else a group would begin at the log start, or at the end, as its ``auto.offset.reset`` says, and skip records.
+    Else a group would begin at the log start, or at the end, as its ``auto.offset.reset`` says, and skip records. What
+    no group has to read any more may be deleted by retention at any moment, so that is only said.
     """
     wanted = to_commit(translations_from_json(run.fact("translations")))
-    starts = run.operator(run.target).topics.log_starts({p for offsets in wanted.values() for p in offsets})
+    before = positions_from_json(run.fact("target_ends").get("starts", ()))
+    starts = run.operator(run.target).topics.log_starts({*before, *(p for offsets in wanted.values() for p in offsets)})
     deleted = before_start(wanted, starts)
     advice = (
         f"records that these groups have not read were deleted on {run.target} since their offsets were translated: "
         "find out who deleted them, or whose retention; trigger a new run, which translates the offsets again"
     )
     said = f"every log on {run.target} begins at or before the offsets of its groups"
+    gone = [f"{p} at {starts[p]} instead of {start}" for p, start in sorted(before.items()) if starts[p] > start]
+    if gone and not deleted:
+        said += (
+            f"; {len(gone)} of them begin later than when the flow was fenced ({', '.join(first_few(gone, 3))}): "
+            "find out whether their retention deleted records that all groups had read, or somebody"
+        )
+        return Check("unread_is_held", "warning", said)
     return Check.that("unread_is_held", not deleted, f"{_said(deleted, '')}: {advice}" if deleted else said)
 
 

@@ -47,8 +47,11 @@ def act(run: Run) -> Mapping[str, Any]:
     guard.require()
     target.transactions.take_over(replicator.transactional_ids())
     partitions = run.partitions(run.target)
-    ends = stable_ends(run, run.target, partitions, seconds=run.group.timing.step_deadline_seconds)
-    run.write_fact("target_ends", {"ends": positions_to_json(ends)})
+    ends, starts = parallel.at_once(
+        lambda: stable_ends(run, run.target, partitions, seconds=run.group.timing.step_deadline_seconds),
+        lambda: target.topics.log_starts(partitions),
+    )
+    run.write_fact("target_ends", {"ends": positions_to_json(ends), "starts": positions_to_json(starts)})
     return {"target_ends": positions_to_json(ends), "transactional_ids": list(replicator.transactional_ids())}
 
 

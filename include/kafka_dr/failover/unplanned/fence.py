@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from kafka_dr import parallel
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.failover.planned.fence_source import stable_ends
@@ -43,7 +44,8 @@ def act(run: Run) -> Mapping[str, Any]:
     """Fence, and journal the log ends of the target and what was copied."""
     fencing = reachable_source.begin_fencing(run)
     ended = _fence_flow(run)
-    ends = run.operator(run.target).topics.high_watermarks(run.partitions(run.target))
+    topics, partitions = run.operator(run.target).topics, run.partitions(run.target)
+    ends, starts = parallel.at_once(lambda: topics.high_watermarks(partitions), lambda: topics.log_starts(partitions))
     copied, said = _copied(run)
     frontier = last_known.frontier(run)
     places = frontier.points if frontier else {}
@@ -51,7 +53,7 @@ def act(run: Run) -> Mapping[str, Any]:
     source_state = fencing()
     run.write_fact("source_side", source_state.to_json())
     run.write_fact("unverified", {"frontier": positions_to_json(verified), "crossed": positions_to_json(copied)})
-    run.write_fact("target_ends", {"ends": positions_to_json(ends)})
+    run.write_fact("target_ends", {"ends": positions_to_json(ends), "starts": positions_to_json(starts)})
     return {
         "source_side": source_state.to_json(),
         "target_ends": positions_to_json(ends),
