@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -14,12 +15,21 @@ from kafka_dr.readers.commit_metadata import depends_on_what_follows
 from kafka_dr.runs.run import Run
 
 _LIMIT = "offset.metadata.max.bytes"
-#: Offsets after a group's own that are read at most, on either log: applications wait while a failover does that.
+#: Offsets after a group's own that are read at most, on either log. Most are read ahead of the claim.
 _MOST_READ = 10_000
 _SHOWN = 4
 
 #: One offset on the source and on the target, next to read.
 Point = tuple[TopicPartition, int, int]
+
+
+def about_what_follows(committed: Committed) -> dict[str, dict[TopicPartition, int]]:
+    """Return the committed offsets whose metadata may be about the records after them, by group."""
+    found = {
+        group: {p: offset for p, offset in of.items() if depends_on_what_follows(metadata_of(offset))}
+        for group, of in committed.items()
+    }
+    return {group: of for group, of in found.items() if of}
 
 
 def carry(run: Run, translated: Sequence[TranslatedOffset], committed: Committed) -> list[TranslatedOffset]:
@@ -128,26 +138,25 @@ def _distances(run: Run, points: Collection[Point]) -> dict[Point, str]:
     ends = [side.topics.last_stable_offsets({p for p, _, _ in points}) for side in sides]
     long = {at for at in points if ends[0][at[0]] - at[1] > _MOST_READ or ends[1][at[0]] - at[2] > _MOST_READ}
     near = [at for at in points if at not in long]
-    on_source = _records(sides[0], [(p, at) for p, at, _ in near], ends[0])
-    on_target = _records(sides[1], [(p, at) for p, _, at in near], ends[1])
+    on_source = _records(run, sides[0], [(p, at) for p, at, _ in near], ends[0])
+    on_target = _records(run, sides[1], [(p, at) for p, _, at in near], ends[1])
 
     def said(p: TopicPartition, source: int, target: int) -> str:
         if (p, source, target) in long:
             return f"more than {_MOST_READ:,} offsets follow its own"
-        after = [at for at in on_source.get(p, ()) if at >= source]
-        return other_distances(after, [at for at in on_target.get(p, ()) if at >= target], (source, target))
+        after, copies = on_source.get(p, ()), on_target.get(p, ())
+        after, copies = after[bisect_left(after, source) :], copies[bisect_left(copies, target) :]
+        return other_distances(after, copies, (source, target))
 
     return {at: said(*at) for at in points}
 
 
 def _records(
-    side: KafkaCluster, begins: Iterable[tuple[TopicPartition, int]], ends: Mapping[TopicPartition, int]
-) -> dict[TopicPartition, list[int]]:
+    run: Run, side: KafkaCluster, begins: Iterable[tuple[TopicPartition, int]], ends: Mapping[TopicPartition, int]
+) -> dict[TopicPartition, tuple[int, ...]]:
     """Return the offsets of the records from the first of these offsets on, by partition."""
     first: dict[TopicPartition, int] = {}
     for p, begin in begins:
         first[p] = min(begin, first.get(p, begin))
-    found: dict[TopicPartition, list[int]] = {}
-    for record in side.log.read({p: OffsetRange(begin, max(begin, ends[p])) for p, begin in first.items()}):
-        found.setdefault(record.topic_partition, []).append(record.offset)
-    return found
+    wanted = {p: OffsetRange(begin, max(begin, ends[p])) for p, begin in first.items()}
+    return run.clients.following_offsets.of(side, wanted)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from kafka_dr.audit import FindingKind
 from kafka_dr.errors import KafkaDrError, Refused
-from kafka_dr.group_offsets import verification
+from kafka_dr.group_offsets import commit_metadata, verification
 from kafka_dr.group_offsets.translation_basis import basis_of
 from kafka_dr.offsets.translate.pipeline import FEW_OFFSETS, offsets_of, translate_committed
 from kafka_dr.runs.run import Run
@@ -18,13 +18,14 @@ _LONG_SECONDS = 3.0
 
 
 def compare_before_claim(run: Run) -> dict[str, str]:
-    """Translate the offsets of a protection group that has many, and compare what was written during a long claim.
+    """Translate the offsets of a protection group that has many, read what commit metadata may be about, and compare
+    what was written during a long claim.
 
     :returns: facts of the step: what could not be compared now, and why; empty if nothing is wrong
     :raises Refused: the copy has a fault that the checks did not see yet
     """
     missed = []
-    for compare in (_translate_many, _verify_tail):
+    for compare in (_translate_ahead, _verify_tail):
         try:
             compare(run)
         except Refused:
@@ -34,12 +35,15 @@ def compare_before_claim(run: Run) -> dict[str, str]:
     return {"not_compared_before_claim": "; ".join(missed)} if missed else {}
 
 
-def _translate_many(run: Run) -> None:
+def _translate_ahead(run: Run) -> None:
     committed = run.operator(run.source).groups.offsets(run.moved_groups(run.source), require_stable=False)
     owns = run.group.owns_topic
     owned = {g: {p: o for p, o in found.items() if owns(p.topic)} for g, found in committed.items()}
-    if sum(map(len, offsets_of(owned).values())) > FEW_OFFSETS:
-        translate_committed(basis_of(run), owned)
+    texts = commit_metadata.about_what_follows(owned)
+    wanted = owned if sum(map(len, offsets_of(owned).values())) > FEW_OFFSETS else texts
+    if wanted:
+        # Up to thousands of records after each offset are compared for it, of both logs.
+        commit_metadata.carry(run, translate_committed(basis_of(run), wanted), texts)
 
 
 def _verify_tail(run: Run) -> None:

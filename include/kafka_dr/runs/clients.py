@@ -20,6 +20,7 @@ from kafka_dr.evidence import EvidenceStore
 from kafka_dr.evidence.signing import SigningKey
 from kafka_dr.http_endpoint import HttpEndpoint
 from kafka_dr.kubernetes import KubernetesApi
+from kafka_dr.offsets.following import FollowingOffsets
 from kafka_dr.offsets.translate.proven_answers import ProvenAnswers
 from kafka_dr.people import Person
 from kafka_dr.register import KafkaRegister
@@ -90,6 +91,8 @@ class Clients:
         #: Where groups resume, as far as this process has compared it.
         self.proven_answers = ProvenAnswers()
         self.connections = connections.hidden(self._keep_out)
+        #: What follows the offsets of groups, as far as this process has read it.
+        self.following_offsets = FollowingOffsets()
         self._people_of = people_of
         self._replication_of = replication_of
         #: What runs the flows.

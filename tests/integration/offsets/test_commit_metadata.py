@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from kafka_dr.clusters import TopicPartition
+from kafka_dr.clusters import OffsetRange, TopicPartition
 from kafka_dr.failover.runner import run_step
 from kafka_dr.failover.unplanned import last_known, translate_without_source
 from kafka_dr.group_offsets.last_look import look as look_last
 from kafka_dr.group_offsets.offset_preview import look
 from kafka_dr.offsets import to_commit
+from kafka_dr.offsets.following import FollowingOffsets
 from kafka_dr.positions import CommittedOffset, metadata_of
 from kafka_dr.runs.request import StepName
 from kafka_dr.runs.run import Run
@@ -60,7 +61,12 @@ def test_it_is_carried_where_it_is_right_and_named_before_where_it_is_not(group:
 
         request = protection.request("there")
         protection.approve(request, clients)
-        for step in (StepName.CLAIM, StepName.FENCE_SOURCE, StepName.DRAIN, StepName.STOP_FLOW):
+        clients.following_offsets = FollowingOffsets()
+        run_step(StepName.CLAIM, request, clients)
+        held = OffsetRange(5, 20), OffsetRange(5, 22)
+        ahead = {cluster: known.read for (cluster, p), known in clients.following_offsets._known.items()}
+        assert ahead == dict(zip(("east", "west"), held, strict=True)), "nothing is read twice while applications wait"
+        for step in (StepName.FENCE_SOURCE, StepName.DRAIN, StepName.STOP_FLOW):
             run_step(step, request, clients)
         cut_over = run_step(StepName.CUT_OVER_GROUPS, request, clients)
         assert FREE not in str(cut_over.facts), "what applications keep there is no part of the evidence"
