@@ -220,7 +220,7 @@ def test_a_fault_that_only_the_end_of_a_long_claim_shows_leaves_the_group_as_it_
     with group.protection.clients() as clients:
         group.protection.approve(request, clients)
         partition = next(p for p in Run(request, clients).partitions(group.active) if "canary" not in p.topic)
-        real = compared_ahead._translate_many
+        real = compared_ahead._translate_ahead
 
         def written_meanwhile(run: Run) -> None:
             real(run)
@@ -229,7 +229,7 @@ def test_a_fault_that_only_the_end_of_a_long_claim_shows_leaves_the_group_as_it_
             group.protection.produce(group.active, 20)
             group.protection.wait_copied(source=group.active, target=group.standby)
 
-        with mock.patch.object(compared_ahead, "_translate_many", written_meanwhile):
+        with mock.patch.object(compared_ahead, "_translate_ahead", written_meanwhile):
             record = failed(StepName.CLAIM, request, clients)
     assert "is not equal to" in record.detail
     assert group.protection.takes_writes(group.active)

@@ -42,7 +42,7 @@ class Audited(CopyAuditOperator):
         return audited_flow(read_topology(os.environ), "orders.east-to-west")
 
     @contextmanager
-    def reachable(self, connection_ids: Any) -> Iterator[None]:
+    def reachable(self, connections: Any, *, encrypts: bool = False) -> Iterator[None]:
         yield
 
     def submit(self, context: Any) -> str | None:
