@@ -7,6 +7,7 @@ would continue by itself, perhaps on a host that somebody believes to be empty.
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -15,6 +16,8 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from kafka_dr.runs.clients import Clients
+
+_log = logging.getLogger(__name__)
 
 #: With the second in which nothing more is begun, a process ends within two.
 _LOOK_SECONDS = 0.5
@@ -47,6 +50,8 @@ def ends_with_supervisor(
             if parent() != supervisor:
                 try:
                     leave(clients)
+                except Exception as error:  # noqa: BLE001 - whatever it is, this process ends
+                    _log.warning("No register says that this process ends, because: %s", error)
                 finally:
                     end(_ENDED)
                 return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from threading import Event
@@ -13,6 +14,7 @@ from kafka_dr.clock import ManualClock
 from kafka_dr.errors import Refused, TryAgain
 from kafka_dr.failover import runner, switch
 from kafka_dr.register import Phase
+from kafka_dr.runs import signs_of_life
 from kafka_dr.runs.executor import Executor
 from kafka_dr.runs.request import RunRequest
 from kafka_dr.runs.run import Run
@@ -52,15 +54,26 @@ def test_it_says_so_and_ends_while_its_task_waits_and_changes_nothing_more() -> 
             guard.require()
 
 
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
-def test_it_ends_also_if_it_cannot_say_so() -> None:
-    ended = Event()
-    parents = iter([42])
-    clients: Any = "none that could be used"
+@pytest.mark.parametrize("error", [TryAgain("no answer"), AttributeError("a mistake of ours")])
+def test_it_ends_also_if_it_cannot_say_so_and_its_log_says_why(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, error: Exception
+) -> None:
+    def refuse(_: object) -> None:
+        raise error
+
+    unseen = list[Any]()
+    monkeypatch.setattr(threading, "excepthook", unseen.append)
+    monkeypatch.setattr(signs_of_life, "leave", refuse)
+    ended, parents, clients = Event(), iter([42]), FakeRegisters().clients()
+    threads = set(threading.enumerate())
     with ends_with_supervisor(
         clients, parent=lambda: next(parents, 1), end=lambda _: ended.set(), look_seconds=_LOOK_SECONDS
     ):
         assert ended.wait(30)
+        for thread in set(threading.enumerate()) - threads:
+            thread.join(30)
+    assert unseen == []
+    assert str(error) in caplog.text
 
 
 def test_a_task_that_is_over_no_longer_looks() -> None:
