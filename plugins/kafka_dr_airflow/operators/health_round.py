@@ -10,6 +10,7 @@ from airflow.sdk import AssetAlias
 
 from kafka_dr.quoting import line
 from kafka_dr_airflow.operators.kept_results import results_of
+from kafka_dr_airflow.operators.open_runs import list_ended_runs
 from kafka_dr_airflow.operators.readiness_again import judge_readiness_again
 from kafka_dr_airflow.operators.rounds import RUN_ENDED, RoundOperator
 from kafka_dr_airflow.operators.run_types import is_scheduled
@@ -43,6 +44,7 @@ class HealthRound(RoundOperator):
         self, topology: Topology, groups: Collection[str], context: Any, *, seconds: float | None = None
     ) -> Mapping[str, WatchResult]:
         """Look, judge readiness again, and look once more if a cluster changes soon after."""
+        list_ended_runs(self.log)
         began, before = datetime.now(UTC), results_of(self.log, topology, self.watch)
         found = super().looked_and_kept(topology, groups, context, seconds=seconds)
         outdated = self._judge(context)

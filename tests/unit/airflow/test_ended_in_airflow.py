@@ -1,0 +1,110 @@
+"""A run that a person ended in Airflow is on the status page as what it is within the minute in which health looks."""
+
+from __future__ import annotations
+
+import html
+import logging
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from kafka_dr.watch_results import OpenRun, OpenRuns, RunEndings, RunningStep, RunningSteps
+from kafka_dr_airflow.operators import health_round, open_runs
+from kafka_dr_airflow.operators.health_round import HealthRound
+from kafka_dr_airflow.operators.open_runs import list_ended_runs
+from kafka_dr_airflow.operators.rounds import RoundOperator
+
+if TYPE_CHECKING:
+    from fastapi.testclient import TestClient
+
+DAG, NOW = "dr_planned_failover", datetime.now(UTC)
+LOG = logging.getLogger(__name__)
+
+
+def asked(run: str, **changed: Any) -> OpenRun:
+    return OpenRun("orders", run, DAG, "Move orders?", ("alice",), NOW, NOW + timedelta(minutes=15), **changed)
+
+
+def step(run: str, **changed: Any) -> RunningStep:
+    known: dict[str, Any] = {"dag_id": DAG, **changed}
+    return RunningStep("orders", run, "planned_failover", "preflight", NOW, NOW, "worker", **known)
+
+
+@pytest.fixture(autouse=True)
+def ended(monkeypatch: pytest.MonkeyPatch) -> set[str]:
+    """Return the runs that Airflow says have ended."""
+    known = {"gone"}
+    monkeypatch.setattr(open_runs, "has_ended", lambda dag_id, run: dag_id == DAG and run in known)
+    return known
+
+
+def open_names(root: Path) -> set[str]:
+    now = datetime.now(UTC)
+    waiting, running = OpenRuns(root).read(now)[0], RunningSteps(root).read(now)[0]
+    return {each.run for each in waiting} | {each.run for each in running}
+
+
+def notes(root: Path) -> dict[str, str]:
+    return {each.run: each.note for each in RunEndings(root).read("orders")}
+
+
+def test_a_question_of_a_run_that_was_ended_waits_for_nobody(root: Path, pages: TestClient) -> None:
+    OpenRuns(root).ask(asked("gone"))
+    OpenRuns(root).ask(asked("here"))
+    list_ended_runs(LOG)
+    assert open_names(root) == {"here"}
+    said = (
+        "ENDED IN AIRFLOW while it waited for an answer: nothing was changed, and nothing has to be cleared. A new run "
+        "begins again"
+    )
+    assert notes(root) == {"gone": said}
+    shown = html.unescape(pages.get("/status").text)
+    assert "ENDED IN AIRFLOW</span> while it waited for an answer: nothing was changed" in shown
+    assert shown.count("WAITS FOR YOU") == 1
+
+
+def test_a_first_step_that_was_ended_no_longer_runs(root: Path) -> None:
+    RunningSteps(root).write(step("gone"))
+    RunningSteps(root).write(step("here"))
+    list_ended_runs(LOG)
+    assert open_names(root) == {"here"}
+    assert notes(root)["gone"].startswith("ENDED IN AIRFLOW during preflight: nothing was changed")
+
+
+def test_after_an_answer_nobody_says_that_nothing_was_changed(root: Path) -> None:
+    OpenRuns(root).ask(asked("gone", answered_by="alice"))
+    list_ended_runs(LOG)
+    assert open_names(root) == set()
+    assert notes(root)["gone"].startswith("ENDED IN AIRFLOW after alice had answered: ")
+    assert "nothing was changed" not in notes(root)["gone"]
+
+
+def test_a_run_that_may_hold_its_group_stays_for_health_to_judge(root: Path) -> None:
+    OpenRuns(root).ask(asked("gone", answered_by="alice"))
+    RunningSteps(root).write(step("gone", holds=True))
+    list_ended_runs(LOG)
+    assert (open_names(root), notes(root)) == ({"gone"}, {})
+
+
+def test_a_run_of_the_command_line_is_none_that_airflow_could_end(root: Path) -> None:
+    RunningSteps(root).write(step("gone", dag_id=""))
+    list_ended_runs(LOG)
+    assert (open_names(root), notes(root)) == ({"gone"}, {})
+
+
+def test_each_round_of_health_asks_airflow(monkeypatch: pytest.MonkeyPatch) -> None:
+    done: list[str] = []
+    monkeypatch.setattr(health_round, "list_ended_runs", lambda _: done.append("asked"))
+    monkeypatch.setattr(health_round, "results_of", lambda *_: {})
+
+    def look(*_: object, **__: object) -> dict[str, object]:
+        done.append("looked")
+        return {}
+
+    monkeypatch.setattr(RoundOperator, "looked_and_kept", look)
+    monkeypatch.setattr(HealthRound, "_judge", lambda *_: ("orders",))
+    topology: Any = None
+    HealthRound().looked_and_kept(topology, [], {})
+    assert done == ["asked", "looked"]
