@@ -44,7 +44,7 @@ class AirflowApi:
 
     def __init__(self, url: str, *, user: str, password: str, now: Callable[[], float] = time.monotonic) -> None:
         self._url = url
-        self._user = user
+        self.user = user
         self._now = now
         self._client = httpx.Client(base_url=url, timeout=CALL_SECONDS)
         reply = self._call("POST", "/auth/token", {"username": user, "password": password})
@@ -85,6 +85,11 @@ class AirflowApi:
         """State of a run."""
         return str(self._call("GET", f"/api/v2/dags/{dag}/dagRuns/{run}")["state"])
 
+    def open_runs(self, dag: str) -> list[str]:
+        """Runs of a DAG that have not ended."""
+        found = self._call("GET", f"/api/v2/dags/{dag}/dagRuns?state=running&state=queued&limit=100")["dag_runs"]
+        return [str(each["dag_run_id"]) for each in found]
+
     def task_states(self, dag: str, run: str) -> dict[str, str | None]:
         """State of each task of a run."""
         found = self._call("GET", f"/api/v2/dags/{dag}/dagRuns/{run}/taskInstances")["task_instances"]
@@ -112,11 +117,15 @@ class AirflowApi:
 
         :raises LabError: it was not asked
         """
+        found = self.question_if_asked(dag, run, task)
+        if found is None:
+            raise LabError(f"run {run} of {dag} asks nothing in {task}")
+        return found
+
+    def question_if_asked(self, dag: str, run: str, task: str) -> PendingApproval | None:
+        """The approval of a run; ``None`` if it was not asked yet."""
         found = self._call("GET", f"/api/v2/dags/{dag}/dagRuns/{run}/hitlDetails")["hitl_details"]
-        for each in found:
-            if each["task_instance"]["task_id"] == task:
-                return _question(each)
-        raise LabError(f"run {run} of {dag} asks nothing in {task}")
+        return next((_question(each) for each in found if each["task_instance"]["task_id"] == task), None)
 
     def answer(self, dag: str, run: str, task: str, *, option: str, fields: Mapping[str, Any]) -> None:
         """Give the answer.
@@ -158,7 +167,7 @@ class AirflowApi:
             raise LabError(f"Airflow does not answer at {self._url}{path} ({error}): see `status`") from error
         if reply.is_error:
             raise LabError(
-                f"Airflow answers {reply.status_code} to {method} {path} by {self._user}: {reply.text[:2000]}"
+                f"Airflow answers {reply.status_code} to {method} {path} by {self.user}: {reply.text[:2000]}"
             )
         answer: dict[str, Any] = reply.json()
         return answer

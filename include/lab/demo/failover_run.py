@@ -18,6 +18,11 @@ from lab.demo.terminal_approval import REJECT
 from lab.errors import LabError
 
 DAG = f"dr_{PLANNED}"
+DAGS_THAT_ASK = (DAG, "dr_unplanned_failover", "dr_failback")
+#: What the names of a demo's runs begin with.
+_OF_A_DEMO = "demo-"
+#: The tasks that ask, in order, and how each has ended where nothing keeps the run from continuing.
+_APPROVALS, _ANSWERED = ("approval", "second_approval"), ("success", "skipped")
 ASK_SECONDS = 180.0
 END_SECONDS = 300.0
 #: Airflow fails a task that is answered before its scheduler has noticed that it waits: the task's process has to be
@@ -122,7 +127,7 @@ class FailoverRunner:
         :param meanwhile: called with the run's evidence once the run is triggered
         :raises LabError: Airflow does not do its part in time
         """
-        run = f"demo-{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{order.source}-to-{order.target}"
+        run = f"{_OF_A_DEMO}{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{order.source}-to-{order.target}"
         evidence = RunEvidence(self._evidence, group=PROTECTION_GROUP, run=run)
         ends = {"source": order.source, "target": order.target} if order.moves else {}
         conf = {"protection_group": PROTECTION_GROUP, "reason": "demonstration", **ends, **order.conf}
@@ -156,18 +161,30 @@ class FailoverRunner:
             order.verb,
         )
 
+    def withdraw_left(self, dags: Sequence[str]) -> list[str]:
+        """Leave no question of a demo that was killed; return the runs that had not ended.
+
+        :param dags: the DAGs whose runs ask
+        """
+        left = [(dag, run) for dag in dags for run in self._operator.open_runs(dag) if run.startswith(_OF_A_DEMO)]
+        for dag, run in left:
+            self._withdraw(dag, run)
+        return [run for _, run in left]
+
     def _withdraw(self, dag: str, run: str) -> None:
         """Leave no question: reject what the run asks, or end it before it asks. One that is approved continues."""
-        states = self._operator.task_states(dag, run)
-        if self._operator.run_state(dag, run) in ENDED or states.get("approval") == "success":
+        if self._operator.run_state(dag, run) in ENDED:
             return
-        parked = [task for task, state in states.items() if state == PARKED]
-        for task in parked:
-            question = self._operator.question(dag, run, task)
-            if question.responded_at is None:
-                self._approvers[0].answer(dag, run, task, option=REJECT, fields=question.fields)
-        if not parked:
+        states = self._operator.task_states(dag, run)
+        waiting = [task for task in _APPROVALS if task in states and states[task] not in _ANSWERED]
+        if not waiting:
+            return
+        question = self._operator.question_if_asked(dag, run, waiting[0])
+        if question is None:
             self._operator.end(dag, run)
+        elif question.responded_at is None:
+            asked = next(each for each in self._approvers if each.user in question.approvers)
+            asked.answer(dag, run, waiting[0], option=REJECT, fields=question.fields)
 
     def _answer_all(self, dag: str, run: str, look: Callable[[], None]) -> list[PendingApproval]:
         """Answer what the run asks until it has ended; return the questions with their answers."""

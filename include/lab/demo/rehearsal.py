@@ -17,7 +17,7 @@ from lab.clusters import PROTECTION_GROUP
 from lab.credentials import ADMIN
 from lab.demo import screen, terminal_approval
 from lab.demo.airflow_rest import AirflowApi, PendingApproval
-from lab.demo.failover_run import DAG, FailoverRun, FailoverRunner, RunParameters
+from lab.demo.failover_run import DAG, DAGS_THAT_ASK, FailoverRun, FailoverRunner, RunParameters
 from lab.demo.options import DemoOptions
 from lab.demo.report import DemoOutcome, as_json
 from lab.demo.run_evidence import RunEvidence
@@ -64,6 +64,7 @@ class Rehearsal:
                 operator, *approvers = (
                     sessions.enter_context(closing(self._session(status, user))) for user in (OPERATOR, *APPROVERS)
                 )
+                self._leave_no_question(operator, approvers)
                 self._set_up(operator)
                 began = self._start_traffic()
                 runs, sabotage = self._fail_over(operator, approvers)
@@ -84,6 +85,11 @@ class Rehearsal:
     def _session(self, status: LabStatus, user: str) -> AirflowApi:
         password = json.loads(status.airflow.passwords.read_text())[user]
         return AirflowApi(status.airflow.url, user=user, password=password)
+
+    def _leave_no_question(self, operator: AirflowApi, approvers: Sequence[AirflowApi]) -> None:
+        """End what a demo that was killed has left, which would keep the runs of this one from asking."""
+        for run in self._runner(operator, approvers).withdraw_left(DAGS_THAT_ASK):
+            self._did(f"{escape(run)}, which an earlier demo has left, [dim]asks nobody any more[/]")
 
     def _set_up(self, operator: AirflowApi) -> None:
         """Adopt the protection group and have its flow run."""
