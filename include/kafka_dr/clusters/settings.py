@@ -55,8 +55,14 @@ class ClientSettings:
             raise Refused("the connection names no bootstrap.servers: write host:port, separated by commas")
         if self.security_protocol not in _PROTOCOLS:
             raise Refused(f"security.protocol is {self.security_protocol!r}: write one of {', '.join(_PROTOCOLS)}")
+        if self._sasl and not self.sasl_mechanism:
+            raise Refused(f"{self.security_protocol} needs sasl.mechanism: write one of {', '.join(_MECHANISMS)}")
         if self._sasl and self.sasl_mechanism not in _MECHANISMS:
-            raise Refused(f"sasl.mechanism is {self.sasl_mechanism!r}: write one of {', '.join(_MECHANISMS)}")
+            raise Refused(
+                f"sasl.mechanism is {self.sasl_mechanism!r}, a login that is not supported: let the brokers take one "
+                f"of {', '.join(_MECHANISMS)} for this principal, or a TLS certificate (security.protocol SSL), and "
+                "write that here"
+            )
         if self._sasl and not (self.username and self.password):
             raise Refused(f"{self.security_protocol} needs sasl.username and sasl.password: set what is missing")
         if bool(self.certificate_file) is not bool(self.key_file):
@@ -77,8 +83,12 @@ class ClientSettings:
         :param config: any librdkafka configuration; keys that do not matter for reaching the cluster are ignored
         :raises Refused: a setting is missing or is none of the choices, or a security setting is not supported
         """
+        mechanism = config.get("sasl.mechanism") or config.get("sasl.mechanisms")
+        sasl = str(config.get("security.protocol")).upper().startswith("SASL_")
+        # What another login needs is not named: the login itself is refused, in one sentence.
+        other_login = sasl and mechanism and mechanism not in _MECHANISMS
         unsupported = sorted(key for key in config if key.startswith(("sasl.", "ssl.")) and key not in _LIBRDKAFKA)
-        if unsupported:
+        if unsupported and not other_login:
             known = ", ".join(sorted(key for key in _LIBRDKAFKA if key.startswith(("sasl.", "ssl."))))
             raise Refused(f"the connection sets {', '.join(unsupported)}, which is not supported: use only {known}")
         fields = {_LIBRDKAFKA[key]: str(value) for key, value in config.items() if key in _LIBRDKAFKA and value}

@@ -54,7 +54,9 @@ class ReplicatorEndpoint(Section):
         description="the protocol of that listener; it must authenticate principals, or no flow could be fenced"
     )
     sasl_mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] | None = Field(
-        default=None, description="the SASL mechanism; needed with SASL_PLAINTEXT and SASL_SSL, absent with SSL"
+        default=None,
+        description="the SASL mechanism; needed with SASL_PLAINTEXT and SASL_SSL, absent with SSL; logins by tokens "
+        "(OAUTHBEARER) and by Kerberos are not supported",
     )
     ca_file: WorkersPath | None = Field(
         default=None,

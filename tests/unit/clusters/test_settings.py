@@ -98,11 +98,20 @@ SASL: dict[str, str | None] = {
     [
         ({"bootstrap.servers": ""}, "names no bootstrap.servers: write host:port, separated by commas"),
         ({"security.protocol": "TLS"}, "security.protocol is 'TLS': write one of PLAINTEXT, SSL, SASL_"),
-        ({"sasl.mechanism": "GSSAPI"}, "sasl.mechanism is 'GSSAPI': write one of PLAIN, SCRAM-SHA-256, SCRAM-SHA-512"),
-        ({"sasl.mechanism": None}, "sasl.mechanism is None: write one of"),
+        ({"sasl.mechanism": "GSSAPI"}, "sasl.mechanism is 'GSSAPI', a login that is not supported: let the brokers"),
+        ({"sasl.mechanism": None}, "SASL_SSL needs sasl.mechanism: write one of PLAIN, SCRAM-"),
+        (
+            {"sasl.mechanism": "OAUTHBEARER", "sasl.oauthbearer.method": "oidc", "sasl.oauthbearer.client.id": "dr"},
+            "sasl.mechanism is 'OAUTHBEARER', a login that is not supported: let the brokers take one of PLAIN, "
+            "SCRAM-SHA-256, SCRAM-SHA-512 for this principal, or a TLS certificate (security.protocol SSL)",
+        ),
         ({"sasl.password": ""}, "SASL_SSL needs sasl.username and sasl.password: set what is missing"),
         ({"sasl.username": ""}, "SASL_SSL needs sasl.username and sasl.password: set what is missing"),
         ({"ssl.key.location": "/k"}, "only one of ssl.certificate.location and ssl.key.location is set"),
+        (
+            {"security.protocol": "SSL", "sasl.mechanism": "OAUTHBEARER", "sasl.oauthbearer.scope": "s"},
+            "the connection sets sasl.oauthbearer.scope, which is not supported",
+        ),
         ({"ssl.key.pem": "-- key --"}, "the connection sets ssl.key.pem, which is not supported: use only"),
     ],
 )  # fmt: skip
