@@ -6,11 +6,13 @@ import socket
 import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 
 import httpx
 
 from kafka_dr.errors import Refused
 from kafka_dr.quoting import address
+from kafka_dr.tls_files import TlsFiles
 
 
 def connection_problem(error: BaseException) -> str:
@@ -33,43 +35,9 @@ def connection_problem(error: BaseException) -> str:
     return ""
 
 
+#: The authorities that every HTTP client here trusts; variables of the environment do not change them.
+_PUBLIC = partial(httpx.create_ssl_context, trust_env=False)
 _LOOPBACK = ("127.", "localhost", "[::1]")
-
-
-@dataclass(frozen=True, slots=True)
-class TlsFiles:
-    """What HTTPS needs in addition to the address, as paths of PEM files on this machine.
-
-    :param ca_file: the only authorities that are trusted; if omitted, the public ones
-    :param certificate_file: the client's certificate and those that signed it; its key, if ``key_file`` is omitted
-    :param key_file: the key of that certificate
-    :param key_password: of an encrypted key
-    """
-
-    ca_file: str | None = None
-    certificate_file: str | None = None
-    key_file: str | None = None
-    key_password: str | None = field(default=None, repr=False)
-
-    def context(self) -> ssl.SSLContext:
-        """Return settings that check the certificate and the host name of the server.
-
-        :raises Refused: a file cannot be read or used
-        """
-        try:
-            if self.ca_file:
-                context = ssl.create_default_context(cafile=self.ca_file)
-            else:
-                context = httpx.create_ssl_context(trust_env=False)
-            if self.certificate_file:
-                # Without a password OpenSSL would ask a person at the terminal.
-                context.load_cert_chain(self.certificate_file, self.key_file, self.key_password or "")
-        except (OSError, ValueError) as error:
-            used = " and ".join(each for each in (self.ca_file, self.certificate_file, self.key_file) if each)
-            raise Refused(
-                f"the certificates in {used} cannot be used ({error}): expected PEM, and the right password"
-            ) from error
-        return context
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +52,7 @@ class HttpEndpoint:
     username: str | None = None
     password: str | None = field(default=None, repr=False)
     token: str | None = field(default=None, repr=False)
-    tls: TlsFiles = TlsFiles()
+    tls: TlsFiles = field(default_factory=TlsFiles)
 
     def __post_init__(self) -> None:
         scheme, _, host = self.base_url.partition("://")
@@ -117,4 +85,4 @@ class HttpEndpoint:
 
         :raises Refused: a file cannot be read or used
         """
-        return self.tls.context() if self.base_url.startswith("https://") else None
+        return self.tls.context(public=_PUBLIC) if self.base_url.startswith("https://") else None

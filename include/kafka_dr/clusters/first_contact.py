@@ -28,9 +28,10 @@ from kafka.protocol.parser import KafkaProtocol
 from kafka.protocol.sasl import SaslAuthenticateRequest, SaslHandshakeRequest
 
 from kafka_dr.clusters.settings import ClientSettings
-from kafka_dr.errors import ConnectionMistake, KafkaDrError
+from kafka_dr.errors import ConnectionMistake, KafkaDrError, Refused
 from kafka_dr.parallel import ask_all
 from kafka_dr.quoting import line
+from kafka_dr.tls_files import TlsFiles
 
 #: How many servers are asked: what is wrong with a connection is wrong for all of them.
 _SERVERS = 3
@@ -207,20 +208,11 @@ def _addresses(settings: ClientSettings, server: Server, deadline: float) -> Seq
 
 
 def _tls_context(settings: ClientSettings) -> ssl.SSLContext:
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    files = TlsFiles(settings.ca_file, settings.certificate_file, settings.key_file, settings.key_password)
     try:
-        if settings.ca_file:
-            context.load_verify_locations(settings.ca_file)
-        else:
-            context.load_default_certs()
-        if settings.certificate_file:
-            context.load_cert_chain(settings.certificate_file, settings.key_file, settings.key_password or "")
-    except (OSError, ValueError) as error:
-        used = " and ".join(each for each in (settings.ca_file, settings.certificate_file, settings.key_file) if each)
-        raise _Wrong(
-            f"the certificates in {used} cannot be used: correct the paths or the key's password in {_from(settings)}"
-        ) from error
-    return context
+        return files.context()
+    except Refused as error:
+        raise _Wrong(f"{error} in {_from(settings)}") from error
 
 
 def _refused_handshake(

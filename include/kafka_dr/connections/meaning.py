@@ -9,7 +9,8 @@ from kafka_dr.clusters import ClientSettings
 from kafka_dr.connections.connection import Connection
 from kafka_dr.errors import Refused
 from kafka_dr.evidence.signing import SigningKey, UnusableKey
-from kafka_dr.http_endpoint import HttpEndpoint, TlsFiles
+from kafka_dr.http_endpoint import HttpEndpoint
+from kafka_dr.tls_files import TlsFiles
 
 #: What the extra of a connection to Connect may hold, in the order of the fields of :class:`TlsFiles`.
 _TLS_KEYS = ("ca_file", "certificate_file", "key_file", "key_password")

@@ -10,7 +10,8 @@ import pytest
 from kafka_dr.connections.connection import Connection
 from kafka_dr.connections.meaning import connect_endpoint
 from kafka_dr.errors import Refused
-from kafka_dr.http_endpoint import HttpEndpoint, TlsFiles
+from kafka_dr.http_endpoint import HttpEndpoint
+from kafka_dr.tls_files import TlsFiles
 
 
 def endpoint(host: str = "https://connect:8083", **more: Any) -> HttpEndpoint:
@@ -57,5 +58,17 @@ def test_a_token_may_go_to_a_proxy_on_this_machine() -> None:
 
 @pytest.mark.parametrize("tls", [TlsFiles(ca_file="/nowhere/ca.pem"), TlsFiles(certificate_file="/nowhere/me.pem")])
 def test_a_file_that_cannot_be_used_is_named(tls: TlsFiles) -> None:
-    with pytest.raises(Refused, match=r"the certificates in /nowhere/\w+\.pem cannot be used"):
+    said = (
+        r"^the certificates in /nowhere/\w+\.pem cannot be used, because a file is missing: correct the paths or "
+    )
+    with pytest.raises(Refused, match=said):
         HttpEndpoint("https://c", tls=tls).tls_context()
+
+
+@pytest.mark.parametrize("part", ["ca_file", "certificate_file"])
+def test_a_file_that_holds_something_else_is_named_without_a_librarys_words(tmp_path: Path, part: str) -> None:
+    (tmp_path / "me.pem").write_text("no certificate")
+    with pytest.raises(Refused) as refused:
+        TlsFiles(**{part: str(tmp_path / "me.pem")}).context()
+    assert "holds no certificate or key in PEM, or the password of the key is wrong" in str(refused.value)
+    assert "SSL" not in str(refused.value)
