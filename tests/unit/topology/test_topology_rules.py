@@ -172,8 +172,8 @@ def test_many_groups_are_compared_in_a_moment(edited: Edit, second: str, mistake
         (
             ("sasl_mechanism: PLAIN", "sasl_mechanism: OAUTHBEARER"),
             "'OAUTHBEARER' is written here; write one of 'PLAIN', 'SCRAM-SHA-256' or 'SCRAM-SHA-512': the SASL "
-            "mechanism; needed with SASL_PLAINTEXT and SASL_SSL, absent with SSL; logins by tokens (OAUTHBEARER) and by "
-            "Kerberos are not supported",
+            "mechanism; needed with SASL_PLAINTEXT and SASL_SSL, absent with SSL; logins by tokens (OAUTHBEARER) and "
+            "by Kerberos are not supported",
         ),
         ((", sasl_mechanism: PLAIN", ""), "SASL_PLAINTEXT is given without sasl_mechanism; add sasl_mechanism"),
         (
