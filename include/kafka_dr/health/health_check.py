@@ -16,6 +16,7 @@ from kafka_dr.health.break_glass import check_break_glass
 from kafka_dr.health.copied_acls import settle_copies
 from kafka_dr.health.fence_on_return import record_return
 from kafka_dr.health.half_moved import HALF_MOVED
+from kafka_dr.health.hung_brokers import ANSWER_SECONDS, blame, hung_brokers
 from kafka_dr.health.kept_facts import all_of, facts_of, heard_from, matched_by, without_fence
 from kafka_dr.health.own_speed import OwnSpeed
 from kafka_dr.health.registers import REGISTER_SECONDS, RegisterAnswers, guard_by_answering, newest_now, read_registers
@@ -109,7 +110,8 @@ def _checked(group: str, clients: Clients, speed: OwnSpeed) -> WatchResult:
     checks += [silent(state, name, error, too_slow=too_slow) for name, error in registers.silent.items()]
     checks += [_wrong_cluster(context, name, found) for name, found in registers.wrong_ids.items()]
     if too_slow and not registers.silent and any(check.outcome == "unknown" for check in checks):
-        checks.append(Check("own_speed", "unknown", too_slow))
+        hung = hung_brokers(context, registers.answering, seconds=left.at_most(ANSWER_SECONDS))
+        checks.append(Check("silent" if hung else "own_speed", "unknown", blame(too_slow, hung)))
     said = said_of(checks)
     seen: dict[str, list[Any]] = matched_by(context.declared.topic_patterns, checks)
     seen |= heard_from(registers, too_slow=too_slow)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from kafka_dr.errors import ConnectionMistake, KafkaDrError
+from kafka_dr.health.hung_brokers import blame
 from kafka_dr.health.kept_facts import heard_from
 from kafka_dr.health.registers import RegisterAnswers
 from kafka_dr.outcomes import Check
@@ -40,7 +41,9 @@ def without_record(group: str, registers: RegisterAnswers, *, too_slow: str) -> 
             group, "left_alone", ("no register has a record of it: it is not adopted, nothing is touched",)
         )
     names, some_answer = " and ".join(sorted(registers.unread)), bool(registers.answering or registers.wrong_ids)
-    if too_slow:
+    if too_slow and some_answer:
+        first = blame(too_slow, sorted(registers.unread))
+    elif too_slow:
         first = f"whether {names} answer is unknown: {too_slow}"
     elif some_answer:
         first = "no register that answers has a record of it"
@@ -57,6 +60,6 @@ def without_record(group: str, registers: RegisterAnswers, *, too_slow: str) -> 
             for name, error in registers.silent.items()
         ),
     )
-    check = "own_speed" if too_slow else "silent" if some_answer else "no_cluster"
+    check = "silent" if some_answer else "own_speed" if too_slow else "no_cluster"
     facts = {"open_checks": {check: "unknown"}, **heard_from(registers, too_slow=too_slow)}
     return WatchResult(group, "unknown", (first, *each), facts)

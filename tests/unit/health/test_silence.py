@@ -66,3 +66,13 @@ def test_a_cluster_that_is_silent_next_to_one_that_answers_is_named() -> None:
     assert_sentence(said[1].detail)
     mistake = silent(a_state(), "east", ConnectionMistake("east refuses it"), too_slow="this worker was too slow")
     assert_sentence(mistake.detail)
+
+
+def test_one_that_hangs_is_named_also_by_a_worker_that_was_slow() -> None:
+    slow = measured(0.003, 0.03).too_slow
+    registers = RegisterAnswers({"west": None}, {}, {"east": SILENT["east"]})
+    found = without_record("orders", registers, too_slow=slow)
+    assert found.sentences[0] == (
+        f"east gave no answer in time, and others did: check east. It may be this worker, too: {slow}"
+    )
+    assert found.facts["open_checks"] == {"silent": "unknown"}
