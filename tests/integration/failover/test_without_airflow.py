@@ -171,6 +171,33 @@ def test_a_failover_waits_until_an_approver_has_signed_its_question_with_the_dec
         assert (verified["outcome"], verified["detail"].startswith("alice signed")) == ("ok", True)
 
 
+def test_who_may_only_ask_begins_a_run_with_a_key_and_an_approver_answers(group: SwitchedGroup) -> None:
+    line, target = CommandLine(group.protection), group.standby
+    files, public = line.keys("alice", "carol")
+    declared = {"approver_keys": {"alice": public["alice"]}, "requester_keys": {"carol": public["carol"]}}
+    begin = ("failover", "planned", "--group", group.name, "--reason", "a test")
+    with group.protection.changed(**declared, requester_may_approve=False):
+        nameless = line.run(*begin)
+        assert (nameless.code, "it has to be known who begins the run" in nameless.err) == (4, True)
+        with line.started(*begin, "--key", str(files["carol"])) as failover:
+            run, _ = read_until(failover, "waiting for an approver")
+            answer = ("approve", "--group", group.name, "--run", run, "--yes", "--key")
+            said = line.run(*answer, str(files["carol"]))
+            assert (said.code, "is not the key of somebody who may answer" in said.err) == (4, True), said.err
+            said = line.run(*answer, str(files["alice"]))
+            assert said.code == 0, said.err
+            out, err = failover.communicate(timeout=180)
+        assert failover.returncode == 0, out + err
+        group.assert_at_rest(target)
+        with group.protection.clients() as clients:
+            claim = clients.evidence.newest(group.name, run, "claim")
+    assert claim is not None
+    details = {check["name"]: (check["outcome"], check["detail"]) for check in claim["checks"]}
+    assert details["responder_is_verified"][0] == "ok"
+    assert details["responder_is_verified"][1].startswith("alice signed")
+    assert details["responder_is_approver"][0] == "ok"
+
+
 def test_a_rejected_failover_changes_nothing(group: SwitchedGroup, tmp_path: Path) -> None:
     line = CommandLine(group.protection)
     public = line.run("keygen", str(tmp_path / "bob.pem")).out.strip()
