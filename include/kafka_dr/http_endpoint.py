@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import socket
 import ssl
 from collections.abc import Mapping
@@ -13,6 +14,8 @@ import httpx
 from kafka_dr.errors import Refused
 from kafka_dr.quoting import address
 from kafka_dr.tls_files import TlsFiles
+
+_log = logging.getLogger(__name__)
 
 
 def connection_problem(error: BaseException) -> str:
@@ -33,6 +36,18 @@ def connection_problem(error: BaseException) -> str:
             return "its host name is unknown here: correct the host in its connection"
         cause = cause.__cause__ or cause.__context__
     return ""
+
+
+def unanswered(error: httpx.HTTPError) -> str:
+    """Return why a service did not answer, as it continues "…, because". What the library said goes to the log."""
+    _log.info("%r", error)
+    if isinstance(error, httpx.TimeoutException):
+        return "no answer came in time"
+    if isinstance(error, httpx.ConnectError):
+        return "nothing that listens there answers"
+    if isinstance(error, httpx.NetworkError | httpx.RemoteProtocolError):
+        return "the connection was lost"
+    return "what it answered cannot be understood"
 
 
 #: The authorities that every HTTP client here trusts; variables of the environment do not change them.

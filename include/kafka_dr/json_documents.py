@@ -13,6 +13,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Generic, TypeGuard, TypeVar
 
+from kafka_dr.causes import cause
+
 _Content = TypeVar("_Content")
 
 
@@ -53,7 +55,7 @@ def parsed(content: bytes, from_json: Callable[[Any], _Content], *, schema: int 
     except RecursionError as error:
         raise DocumentDamaged("its parts are nested too deeply") from error
     except (ValueError, LookupError, TypeError, AttributeError, OverflowError) as error:
-        raise DocumentDamaged(str(error)) from error
+        raise DocumentDamaged(cause(error)) from error
 
 
 @dataclass(frozen=True, slots=True)

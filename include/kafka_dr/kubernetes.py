@@ -14,7 +14,7 @@ from urllib.parse import quote
 import httpx
 
 from kafka_dr.errors import ConnectionMistake, Refused, TryAgain, Unanswered
-from kafka_dr.http_endpoint import HttpEndpoint, connection_problem
+from kafka_dr.http_endpoint import HttpEndpoint, connection_problem, unanswered
 from kafka_dr.quoting import line
 
 Document = dict[str, Any]
@@ -119,8 +119,8 @@ class KubernetesApi:
                 ) from error
             # Of a change nobody knows: it is read again, and made again if it is missing.
             raise TryAgain(
-                f"could not {doing}: Kubernetes at {self.where} gave no answer ({error}): check its address, its "
-                "certificate, and that it runs"
+                f"could not {doing}: Kubernetes at {self.where} gave no answer, because {unanswered(error)}: check its "
+                "address, its certificate, and that it runs"
             ) from error
         if not answer.is_success:
             raise _error(answer, f"could not {doing}: Kubernetes at {self.where}")

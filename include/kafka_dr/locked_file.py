@@ -14,7 +14,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from kafka_dr.causes import cause
 from kafka_dr.clock import Clock, SystemClock
+from kafka_dr.durations import duration
 from kafka_dr.errors import TryAgain
 from kafka_dr.waiting import SHORT_PAUSE_SECONDS, wait_until
 
@@ -101,7 +103,7 @@ class LockedFile:
         try:
             _sync_folder(self.path.parent)
         except OSError as error:
-            raise FolderNotSynced(str(error)) from error
+            raise FolderNotSynced(cause(error)) from error
 
     def _lock(self, handle: int) -> None:
         try:
@@ -114,7 +116,7 @@ class LockedFile:
                 retry=BlockingIOError,
             )
         except BlockingIOError:
-            raise FileLocked(f"{self.path} was locked by another process for {self.lock_seconds:g} s") from None
+            raise FileLocked(f"{self.path} was locked by another process for {duration(self.lock_seconds)}") from None
 
     def _write_temporary(self, text: str) -> Path:
         handle, name = tempfile.mkstemp(prefix=f".{self.path.name}.", dir=self.path.parent)

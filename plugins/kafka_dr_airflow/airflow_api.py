@@ -12,6 +12,8 @@ from urllib.error import HTTPError
 
 from airflow.sdk.exceptions import AirflowException, AirflowRuntimeError
 
+from kafka_dr.causes import cause
+from kafka_dr.durations import duration
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.quoting import line
 
@@ -44,15 +46,15 @@ def advice(error: BaseException) -> str:
     """
     if did_not_answer(error):
         return (
-            f"Airflow's API did not answer within {_SECONDS:g} s. Its server may be overloaded: look at its load. Only "
-            f"if it never answers, check the address in connection {CONNECTION}"
+            f"Airflow's API did not answer within {duration(_SECONDS)}. Its server may be overloaded: look at its "
+            f"load. Only if it never answers, check the address in connection {CONNECTION}"
         )
     if isinstance(error, HTTPError) and error.code in (401, 403):
         said = "the login" if error.code == 401 else "the rights of the user"
-        return f"Airflow's API did not accept it ({line(error)}). Check {said} in connection {CONNECTION}"
+        return f"Airflow's API did not accept it ({line(cause(error))}). Check {said} in connection {CONNECTION}"
     if isinstance(error, HTTPError) and error.code >= 500:
-        return f"Airflow's API failed ({line(error)}). See the log of Airflow's API server"
-    return f"Airflow's API did not accept it ({line(error)}). Check connection {CONNECTION}"
+        return f"Airflow's API failed ({line(cause(error))}). See the log of Airflow's API server"
+    return f"Airflow's API did not accept it ({line(cause(error))}). Check connection {CONNECTION}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from urllib.parse import quote
 
 from airflow.sdk.exceptions import AirflowException, AirflowNotFoundException
 
+from kafka_dr.causes import cause
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.evidence.known_secrets import KnownSecrets
 from kafka_dr.quoting import inline
@@ -77,6 +78,6 @@ def noted(log: Any, context: Any) -> Iterator[list[str]]:
     try:
         yield note
     except AirflowException as error:
-        leave_note(log, context, f"FAILED: {inline(error)}")
+        leave_note(log, context, f"FAILED: {inline(cause(error))}")
         raise
     leave_note(log, context, ": ".join(note))

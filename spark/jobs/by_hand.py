@@ -7,6 +7,7 @@ from typing import Any
 from jobs.flows import flow_of
 from kafka_dr.audit import AuditKind, ResultStore, ResultUnreadable
 from kafka_dr.audit.proof import proof_digest
+from kafka_dr.causes import cause
 from kafka_dr.topology import AuditedFlow
 
 
@@ -22,6 +23,6 @@ def how_to_record(root: Any, kind: AuditKind, declared: AuditedFlow) -> str:
             return f"no result of the {kind} audit of {flow} was kept"
         digest = proof_digest(root, result)
     except (ResultUnreadable, ValueError, OSError) as error:
-        return f"this audit cannot be recorded: {error}"
+        return f"this audit cannot be recorded: {cause(error)}"
     more = "" if kind is AuditKind.CHECKSUM else f" --audit {kind}"
     return f"if a person ran it: python -m kafka_dr record-audit {declared.name} --sha256 {digest}{more}"

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from kafka_dr.audit.content_keys import ContentKeys, KeyUnusable
+from kafka_dr.causes import cause
 from kafka_dr.clusters import ClientSettings
 from kafka_dr.errors import Refused
 
@@ -51,7 +52,7 @@ class JobConnections:
                 raise Refused(f"{path} has mode {stat.S_IMODE(mode):04o}, others may read it: chmod 600 {path}")
             content = json.loads(path.read_text("utf-8"))
         except OSError as error:
-            raise Refused(f"{path} ({SETTING}) cannot be read: {error.strerror}") from error
+            raise Refused(f"{path} ({SETTING}) cannot be read: {cause(error)}") from error
         except ValueError:
             # Without the cause: its text could quote the file.
             raise Refused(

@@ -18,6 +18,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from kafka_dr.causes import cause, java_cause, mistake
 from kafka_dr.errors import KafkaDrError
 
 #: The exit code of a job that could not find out: nothing was judged.
@@ -109,10 +110,10 @@ def exit_code(job: Callable[[], int]) -> int:
         print(f"unknown: Spark could not finish: {cause_of(error)}", file=sys.stderr)
     except Exception as error:  # noqa: BLE001 - Python's own exit code would be 1, which says that something was found
         if isinstance(error, OSError) and error.filename is not None:
-            print(f"unknown: {error.filename}: {error.strerror}", file=sys.stderr)
+            print(f"unknown: {error.filename}: {cause(error)}", file=sys.stderr)
         else:  # a mistake of ours, to be seen whole
             traceback.print_exc()
-            print(f"unknown: the job broke: {error!r}", file=sys.stderr)
+            print(f"unknown: {mistake(error)}", file=sys.stderr)
     return UNKNOWN
 
 
@@ -121,4 +122,4 @@ def cause_of(error: Exception) -> str:
     java = getattr(error, "java_exception", None)
     while java is not None and java.getCause() is not None:
         java = java.getCause()
-    return (str(error) if java is None else str(java.toString())).strip().partition("\n")[0]
+    return java_cause((str(error) if java is None else str(java.toString())).strip().partition("\n")[0])

@@ -25,6 +25,7 @@ from kafka_dr.access_rules.program import run_program, said_by
 from kafka_dr.access_rules.rows import rows_of_rules, rules_of_row
 from kafka_dr.clock import Clock
 from kafka_dr.clusters import Acl, AclPermission
+from kafka_dr.durations import duration
 from kafka_dr.errors import NeedsPerson, Refused, TryAgain
 from kafka_dr.waiting import wait_until
 
@@ -94,8 +95,8 @@ class CommandRules:
         if found:
             raise TryAgain(
                 f"{self.command[0]} was to see to it that it {expected} {len(found)} DENYs on {self.cluster}, such as "
-                f"{min(found)}, and that is not so after {self.seconds:g} s: see what it waits for, then run the step "
-                "again"
+                f"{min(found)}, and that is not so after {duration(self.seconds)}: see what it waits for, then run the "
+                "step again"
             )
 
     def _ask(self, action: str, denies: frozenset[Acl], before_each: BeforeEach | None) -> Mapping[str, Any]:

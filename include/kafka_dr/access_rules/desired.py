@@ -13,6 +13,7 @@ from typing import Protocol
 from kafka_dr.access_rules.port import BeforeEach
 from kafka_dr.clock import Clock
 from kafka_dr.clusters import Acl, AclPermission, ClusterUnreachable, KafkaCluster
+from kafka_dr.durations import duration
 from kafka_dr.errors import TryAgain
 from kafka_dr.waiting import wait_until
 
@@ -126,8 +127,8 @@ class DesiredRules:
         )
         if left:
             raise TryAgain(
-                f"{left}, {self.seconds:g} s after {self.store.where} says so: see whether what applies it works, then "
-                "run the step again"
+                f"{left}, {duration(self.seconds)} after {self.store.where} says so: see whether what applies it "
+                "works, then run the step again"
             )
 
     def _lacking(self, adding: frozenset[Acl], removing: frozenset[Acl]) -> str:

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kafka_dr.access_rules.rows import Row, changed_rows
+from kafka_dr.causes import cause
 from kafka_dr.clusters import Acl, AclOperation, AclPermission, PatternType, ResourceType
 
 #: A JSON object: the epoch of the register's record that permitted the last change, by protection group.
@@ -124,7 +125,7 @@ def _read(row: Row, principal: str) -> dict[str, Acl]:
             if word in _OPERATIONS
         }
     except (KeyError, TypeError, AttributeError) as error:
-        raise ValueError(f"a rule in its acls cannot be understood ({error})") from error
+        raise ValueError(f"a rule in its acls cannot be understood ({cause(error)})") from error
 
 
 def _row_of(same: Sequence[Acl]) -> Row:

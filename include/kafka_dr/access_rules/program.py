@@ -7,7 +7,9 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from kafka_dr.causes import cause
 from kafka_dr.declared_program import ProgramEnd, run_in_time
+from kafka_dr.durations import duration
 from kafka_dr.errors import OutcomeUnknown, Refused
 from kafka_dr.quoting import line
 
@@ -41,12 +43,13 @@ def run_program(
         )
     except OSError as error:
         raise Refused(
-            f"the program {command[0]} cannot be started ({error}): check the path and its rights, and whether "
+            f"the program {command[0]} cannot be started ({cause(error)}): check the path and its rights, and whether "
             "there is room for temporary files"
         ) from error
     except subprocess.TimeoutExpired:
         raise OutcomeUnknown(
-            f"the program {command[0]} did not end within {seconds:.0f} s and was killed: find out what it waits for"
+            f"the program {command[0]} did not end within {duration(seconds)} and was killed: find out what it waits "
+            "for"
         ) from None
 
 

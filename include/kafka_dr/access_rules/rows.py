@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from kafka_dr.causes import cause
 from kafka_dr.clusters import Acl, AclOperation, AclPermission, PatternType, ResourceType
 
 Row = Mapping[str, Any]
@@ -67,7 +68,7 @@ def rules_of_row(row: Row) -> dict[str, Acl]:
             for word in row["operations"]
         }
     except (KeyError, TypeError, AttributeError) as error:
-        raise ValueError(f"a rule has no {error}" if isinstance(error, KeyError) else str(error)) from error
+        raise ValueError(f"of a rule, {cause(error)}" if isinstance(error, KeyError) else cause(error)) from error
 
 
 def row_of_rules(same: Sequence[Acl]) -> Row:

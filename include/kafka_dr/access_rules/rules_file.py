@@ -32,6 +32,7 @@ from typing import Any
 from kafka_dr.access_rules.port import BeforeEach
 from kafka_dr.access_rules.program import run_program, said_by
 from kafka_dr.access_rules.rows import changed_rows, row_of_rules, rules_of_row
+from kafka_dr.causes import cause
 from kafka_dr.clock import Clock
 from kafka_dr.clusters import Acl
 from kafka_dr.errors import NeedsPerson, Refused, TryAgain
@@ -82,7 +83,7 @@ class RulesFile:
             raise TryAgain(f"{self.path} was written, and its folder could not be synced ({error})") from error
         except OSError as error:
             raise TryAgain(
-                f"{self.path} cannot be written ({error}): check the folder, its disk and its rights"
+                f"{self.path} cannot be written ({cause(error)}): check the folder, its disk and its rights"
             ) from error
         raise TryAgain(
             f"{self.path} was changed by others {_TRIES} times while it was to be changed: see who does that"
@@ -143,7 +144,7 @@ class RulesFile:
         except FileNotFoundError:
             return b""
         except OSError as error:
-            raise TryAgain(f"{self.path} cannot be read ({error}): check its disk and its rights") from error
+            raise TryAgain(f"{self.path} cannot be read ({cause(error)}): check its disk and its rights") from error
 
     def _document(self, content: bytes) -> Mapping[str, Any]:
         if not content:

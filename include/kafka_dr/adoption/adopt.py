@@ -19,6 +19,7 @@ from kafka_dr.adoption.first_route import write_first_route
 from kafka_dr.adoption.registers import create_registers
 from kafka_dr.checks.cluster_checks import right_clusters
 from kafka_dr.clusters.errors import StaleMetadata
+from kafka_dr.durations import duration
 from kafka_dr.errors import Refused, TryAgain
 from kafka_dr.fencing import plan
 from kafka_dr.fencing.change import AclChanges
@@ -166,7 +167,7 @@ def wait_until_led(context: GroupContext, cluster: str) -> None:
         )
     except StaleMetadata as error:
         raise TryAgain(
-            f"{error}. For {_LED_SECONDS:g} s no leader answered for some partitions of {context.group.name} on "
+            f"{error}. For {duration(_LED_SECONDS)} no leader answered for some partitions of {context.group.name} on "
             f"{cluster}: bring its brokers up, then run dr_adopt again"
         ) from error
 

@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
 from kafka_dr.checks.lasting_denies import denies_last, witness_lasts
+from kafka_dr.durations import duration
 from kafka_dr.errors import Refused
 from kafka_dr.outcomes import Check
 from kafka_dr.register import RegisterState
@@ -102,7 +103,7 @@ def witness_intent(context: GroupContext) -> Iterator[str]:
         if spec.reconciles_every_seconds:
             yield (
                 f"write a DENY that stops nobody to {spec.where}, see whether {name} still has it after "
-                f"{spec.reconciles_every_seconds:g} s, and lift it"
+                f"{duration(spec.reconciles_every_seconds)}, and lift it"
             )
 
 

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from kafka_dr.approvals.approval_sheet import Sheet
 from kafka_dr.approvals.journaled import BY_NOBODY, Answer, ApprovalJournal, AskedQuestion, journal_of
 from kafka_dr.approvals.who_may_answer import declared, four_eyes
+from kafka_dr.durations import duration
 from kafka_dr.errors import NeedsPerson, Refused
 from kafka_dr.evidence import digest
 from kafka_dr.outcomes import Check
@@ -265,7 +266,9 @@ def judge(context: GroupContext, answer: Answer) -> Sequence[Check]:
     age = (context.clock.now() - answer.responded_at).total_seconds()
     allowed = context.group.timing.approval_expiry_seconds
     fresh = -_SKEW_SECONDS <= age <= allowed
-    aged = f"the approval is {age:.0f} s old, {allowed:g} s are allowed" + ("" if fresh else ": trigger a new run")
+    aged = f"the approval is {duration(age)} old, {duration(allowed)} are allowed" + (
+        "" if fresh else ": trigger a new run"
+    )
     return (
         Check.that("approved", answer.approved, "approved" if answer.approved else "it was rejected"),
         _is_approver(context, answer),

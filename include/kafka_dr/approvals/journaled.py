@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass, fields, replace
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
+from kafka_dr.causes import cause
 from kafka_dr.errors import NeedsPerson, Refused
 from kafka_dr.evidence import digest
 from kafka_dr.people import Person
@@ -211,6 +212,6 @@ def _read(read: Callable[[Mapping[str, Any]], T], fact: Mapping[str, Any] | None
         return read(fact)
     except (KeyError, TypeError, ValueError) as error:
         raise NeedsPerson(
-            f"the approval of run {journal.run} in the register of {journal.register} cannot be read ({error}): "
+            f"the approval of run {journal.run} in the register of {journal.register} cannot be read ({cause(error)}): "
             "trigger a new run"
         ) from error

@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from kafka_dr.audit.stranded import StrandedFile
+from kafka_dr.causes import cause
 
 _PREFIX = "erased-"
 
@@ -100,7 +101,7 @@ class Erasure:
                 ),
             )
         except (LookupError, TypeError, ValueError, AttributeError) as error:
-            raise ErasureUnreadable(str(error)) from error
+            raise ErasureUnreadable(cause(error)) from error
 
 
 def key_digest(left_by: str, key: bytes) -> str:

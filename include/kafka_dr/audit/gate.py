@@ -8,6 +8,8 @@ from enum import StrEnum
 from typing import Any
 
 from kafka_dr.audit.result import AuditKind, AuditResult, AuditVerdict, ResultStore, ResultUnreadable
+from kafka_dr.causes import cause
+from kafka_dr.durations import duration
 
 #: How far the clocks of two machines may differ before a time in the future is not accepted.
 _CLOCKS_APART = timedelta(minutes=1)
@@ -61,7 +63,7 @@ def ask(
         result = ResultStore(root).newest(kind, group=group, source=source, target=target)
     except (ResultUnreadable, OSError) as error:
         again = f"run dr_{kind}_audit again"
-        return GateVerdict(GateAnswer.UNKNOWN, f"the newest {kind} audit cannot be read ({error}): {again}")
+        return GateVerdict(GateAnswer.UNKNOWN, f"the newest {kind} audit cannot be read ({cause(error)}): {again}")
     if result is None:
         sentence = f"no {kind} audit of {group} {source}→{target} has ever ended: run dr_{kind}_audit"
         return GateVerdict(GateAnswer.NEVER, sentence)
@@ -76,7 +78,7 @@ def judge(result: AuditResult, *, epoch: int, now: datetime, max_age: timedelta,
     if result.epoch != epoch and not (unseeded and result.epoch is None):
         return _of_another(result, what, f"this flow began in epoch {epoch}: {again}", epoch)
     if age < -_CLOCKS_APART:
-        ahead = f"{-age.total_seconds():.0f} s in the future"
+        ahead = f"{duration(-age)} in the future"
         return GateVerdict(GateAnswer.UNKNOWN, f"{what} is {ahead}: correct the clocks, then {again}", result)
     if result.verdict is AuditVerdict.RED:
         sentence = f"{what} is red: {result.sentence.rstrip('.')}; fix that, then {again}"
@@ -84,7 +86,7 @@ def judge(result: AuditResult, *, epoch: int, now: datetime, max_age: timedelta,
     if result.verdict is AuditVerdict.UNKNOWN:
         return GateVerdict(GateAnswer.UNKNOWN, f"{what} is unknown: {result.sentence}", result)
     if age > max_age:
-        limit = f"{age.total_seconds():.0f} s old, at most {max_age.total_seconds():.0f} s are allowed"
+        limit = f"{duration(age)} old, at most {duration(max_age)} are allowed"
         return GateVerdict(GateAnswer.TOO_OLD, f"{what} is {limit}: {again}", result)
     if result.verdict is AuditVerdict.WARNING:
         sentence = f"{what} has findings that block no failover: {result.sentence}"

@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from typing import Any, Literal
 
 from kafka_dr.audit.content_keys import Encryption
+from kafka_dr.causes import cause
 from kafka_dr.json_documents import DocumentDamaged, parsed, write_whole
 
 _SCHEMA_VERSION = 3
@@ -161,7 +162,7 @@ class StrandedList:
                 encryption=Encryption(**found["encryption"]) if schema == ENCRYPTED_VERSION else None,
             )
         except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise StrandedUnreadable(str(error)) from error
+            raise StrandedUnreadable(cause(error)) from error
 
 
 def _partition(row: Mapping[str, Any]) -> StrandedPartition:

@@ -13,6 +13,7 @@ from kafka_dr.clock import Clock
 from kafka_dr.clusters import KafkaCluster, OffsetRange, Record, TopicPartition
 from kafka_dr.clusters.renamed import FlowCluster
 from kafka_dr.clusters.writing import NewRecord
+from kafka_dr.durations import duration
 from kafka_dr.errors import TryAgain
 from kafka_dr.waiting import SHORT_PAUSE_SECONDS, wait_until
 
@@ -127,7 +128,9 @@ def round_trip(cluster: KafkaCluster, topic: str, *, origin: str, clock: Clock) 
     missing = wait_until(unread, lambda found: not found, clock=clock, seconds=left, pause_seconds=SHORT_PAUSE_SECONDS)
     if missing:
         shown = ", ".join(map(str, sorted(missing)))
-        raise TryAgain(f"records written to {shown} on {cluster.name} cannot be read back after {_BACK_SECONDS:g} s")
+        raise TryAgain(
+            f"records written to {shown} on {cluster.name} cannot be read back after {duration(_BACK_SECONDS)}"
+        )
     return RoundTrip(origin, len(offsets), round(clock.monotonic() - began, 3))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kafka_dr.causes import cause
 from kafka_dr.outcomes import Check, CheckOutcome
 from kafka_dr.runs.recorded_files import said
 from kafka_dr.runs.run import Run
@@ -18,7 +19,7 @@ def inputs_recorded(run: Run, *, changed: CheckOutcome = "unknown") -> Check:
     try:
         found, files = run.unrecorded_inputs, run.unrecorded_files
     except OSError as error:
-        return Check(NAME, changed, f"what this run relies on of the evidence cannot be read: {error}")
+        return Check(NAME, changed, f"what this run relies on of the evidence cannot be read: {cause(error)}")
     less = f"; {said(files)}" if files else ""
     if not found and not any(each.at for each in files):
         return Check(NAME, "ok", f"verified frontiers and offset maps are as recorded, or not recorded yet{less}")

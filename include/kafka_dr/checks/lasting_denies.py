@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 
 from kafka_dr import parallel
 from kafka_dr.clusters import Acl
+from kafka_dr.durations import duration
 from kafka_dr.fencing import plan
 from kafka_dr.fencing.change import AclChanges
 from kafka_dr.outcomes import Check
@@ -57,7 +58,7 @@ def judge(cluster: str, spec: AccessRulesSpec, lasting: Lasting, now: datetime) 
             NAME,
             "unknown",
             f"it {seen} that a DENY of this project outlasts a comparison of all rules on {cluster}, where they are "
-            f"kept in {spec.where}: let dr_health run for {every:g} s and longer",
+            f"kept in {spec.where}: let dr_health run for {duration(every)} and longer",
         )
     return Check(NAME, "ok", f"a DENY outlasted a comparison on {cluster} at {lasting.outlived:%Y-%m-%d %H:%M} UTC")
 
@@ -130,7 +131,7 @@ def witness_lasts(context: GroupContext, cluster: str, changes: AclChanges, *, a
             f"else applies rules there that do not hold it. Let what applies the rules of {cluster} read {spec.where}",
         )
     return Check(
-        NAME, "ok", f"a DENY of this project stayed on {cluster} for {every:g} s, past a comparison of all rules"
+        NAME, "ok", f"a DENY of this project stayed on {cluster} for {duration(every)}, past a comparison of all rules"
     )
 
 

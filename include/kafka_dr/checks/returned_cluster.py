@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from kafka_dr.causes import cause
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.errors import NeedsPerson
 from kafka_dr.named_rows import positions_from_json, positions_to_json
@@ -93,7 +94,7 @@ def _frontier(fact: Any) -> Offsets | None:
         known = [positions_from_json(fact[name]) for name in ("frontier", "crossed")]
     except (KeyError, TypeError, ValueError) as error:
         raise NeedsPerson(
-            f"the journaled fact 'unverified' of the run cannot be read, so nothing was counted: {error!r}"
+            f"the journaled fact 'unverified' of the run cannot be read, so nothing was counted: {cause(error)}"
         ) from error
     frontier: dict[TopicPartition, int] = {}
     for partition, offset in (row for positions in known for row in positions.items()):

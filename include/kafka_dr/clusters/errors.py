@@ -33,6 +33,7 @@ from confluent_kafka import KafkaError, KafkaException
 from kafka.errors import KafkaError as PythonKafkaError
 from kafka.errors import KafkaTimeoutError, for_code
 
+from kafka_dr.causes import cause
 from kafka_dr.errors import ConnectionMistake, KafkaDrError, TryAgain
 
 _log = logging.getLogger(__name__)
@@ -187,13 +188,13 @@ def in_words(code: int, said: str | None = None) -> str:
     return words + added
 
 
-def raise_translated(error: KafkaError, *, cluster: str, doing: str, cause: BaseException | None = None) -> NoReturn:
+def raise_translated(error: KafkaError, *, cluster: str, doing: str, because: BaseException | None = None) -> NoReturn:
     """Raise this project's error for an error of librdkafka.
 
     :param doing: what was being done, as it continues "could not …"
     """
     kind = error_class(error.code())
-    raise kind(f"{cluster}: could not {doing}: {in_words(error.code(), error.str())}") from cause
+    raise kind(f"{cluster}: could not {doing}: {in_words(error.code(), error.str())}") from because
 
 
 @contextmanager
@@ -208,8 +209,8 @@ def translated(cluster: str, doing: str) -> Iterator[None]:
         yield
     except KafkaException as error:
         if not isinstance(error.args[0], KafkaError):
-            raise ClusterError(f"{cluster}: could not {doing}: {error}") from error
-        raise_translated(error.args[0], cluster=cluster, doing=doing, cause=error)
+            raise ClusterError(f"{cluster}: could not {doing}: {cause(error)}") from error
+        raise_translated(error.args[0], cluster=cluster, doing=doing, because=error)
     except FutureTimeoutError as error:
         raise ClusterUnreachable(f"{cluster}: could not {doing}: {_LATE}") from error
     except PythonKafkaError as error:

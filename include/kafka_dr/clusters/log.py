@@ -12,6 +12,7 @@ from confluent_kafka import TopicPartition as ClientPartition
 from kafka_dr.clusters.errors import ClusterUnreachable, log_if_slow, raise_translated
 from kafka_dr.clusters.model import Record
 from kafka_dr.clusters.session import ClusterSession
+from kafka_dr.durations import duration
 from kafka_dr.positions import OffsetRange, TopicPartition
 
 Isolation = Literal["read_committed", "read_uncommitted"]
@@ -86,7 +87,7 @@ class Log:
                 suspicious = deadline + stall_seconds
             if time.monotonic() > deadline:
                 left = _first_few(open_ends)
-                stalled = f"{self._session.label}: no record of {left} arrived for {stall_seconds:g} s"
+                stalled = f"{self._session.label}: no record of {left} arrived for {duration(stall_seconds)}"
                 raise self._session.contact.why(ClusterUnreachable(stalled))
 
     def _raise_errors_of(self, topics: set[str], consumer: Consumer) -> None:

@@ -17,6 +17,7 @@ from kafka_dr.clusters.errors import (
     raise_translated,
 )
 from kafka_dr.clusters.session import ClusterSession
+from kafka_dr.durations import duration
 from kafka_dr.errors import ConnectionMistake, KafkaDrError, OutcomeUnknown
 from kafka_dr.positions import TopicPartition
 
@@ -88,7 +89,7 @@ class Writing:
                 raise KafkaException(failures[0])
         if len(offsets) < len(wanted):
             raise ClusterUnreachable(
-                f"{self._session.label}: a write was not answered within {seconds:g} s; records may be written"
+                f"{self._session.label}: a write was not answered within {duration(seconds)}; records may be written"
             )
         return tuple(offsets[index] for index in range(len(wanted)))
 

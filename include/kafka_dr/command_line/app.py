@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from kafka_dr.causes import cause
 from kafka_dr.command_line.adopting import adopt, un_adopt
 from kafka_dr.command_line.approve import approve, review
 from kafka_dr.command_line.drill import drill
@@ -93,7 +94,7 @@ def verify(
         trusted = key.read_text("utf-8") if key is not None else None
         report = _report(folder.resolve(), trusted, topology)
     except (OSError, UnicodeDecodeError) as error:
-        raise typer.BadParameter(f"the files cannot be read ({error})") from error
+        raise typer.BadParameter(f"the files cannot be read ({cause(error)})") from error
     except Refused as error:
         raise typer.BadParameter(f"--key {key}: {error}") from error
     typer.echo(report.as_json() if as_json else report.in_words())

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
+from kafka_dr.causes import cause
 from kafka_dr.clusters.tool_access import ToolAccess
 from kafka_dr.errors import Refused
 from kafka_dr.runs.clients import Clients
@@ -80,7 +81,7 @@ def write_private(folder: Path, files: Mapping[str, str]) -> None:
             with os.fdopen(os.open(path, flags, 0o600), "w", encoding="utf-8") as stream:
                 stream.write(text)
     except OSError as error:
-        raise Refused(f"{folder} cannot be written ({error}): name another folder with --files") from error
+        raise Refused(f"{folder} cannot be written ({cause(error)}): name another folder with --files") from error
 
 
 def _properties(settings: Mapping[str, str]) -> str:

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from kafka_dr.approvals import signed
+from kafka_dr.causes import cause
 from kafka_dr.command_line.answering import Answering
 from kafka_dr.command_line.exit_codes import ExitCode, with_exit_codes
 from kafka_dr.command_line.keys import KeyFile, read_key
@@ -111,7 +112,7 @@ def _show(group: str, clients: Clients, *, as_json: bool) -> typer.Exit:
     try:
         found = DrillResults(clients.evidence_root, group).newest(_SHOWN)
     except (DocumentDamaged, OSError) as error:
-        _say(f"the results of drills cannot be read: {error}")
+        _say(f"the results of drills cannot be read: {cause(error)}")
         return typer.Exit(ExitCode.UNKNOWN)
     if as_json:
         typer.echo(json.dumps([to_json(each) for each in found], indent=1))

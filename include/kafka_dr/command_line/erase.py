@@ -12,6 +12,7 @@ import typer
 
 from kafka_dr.approvals.journaled import BY_KEY
 from kafka_dr.approvals.signed import approver_of
+from kafka_dr.causes import cause
 from kafka_dr.command_line.exit_codes import ExitCode, with_exit_codes
 from kafka_dr.command_line.keys import read_key
 from kafka_dr.command_line.opened import (
@@ -107,7 +108,7 @@ def erase(
         try:
             found = [(eraser.erase if confirmed else eraser.look)(each) for each in _lists(eraser, run)]
         except OSError as error:
-            raise TryAgain(f"the evidence cannot be read or written ({error}): run this again") from error
+            raise TryAgain(f"the evidence cannot be read or written ({cause(error)}): run this again") from error
     _show(found, confirmed=confirmed, as_json=as_json)
     left = any(each.newer for each in found) or (not confirmed and any(_to_do(each) for each in found))
     raise typer.Exit(ExitCode.BAD if left else ExitCode.GOOD)
@@ -146,7 +147,7 @@ def _expire(group: str, files: CommandFiles, *, confirmed: bool, as_json: bool) 
         try:
             found = expiry.remove() if confirmed else expiry.look()
         except OSError as error:
-            raise TryAgain(f"the evidence cannot be read or written ({error}): run this again") from error
+            raise TryAgain(f"the evidence cannot be read or written ({cause(error)}): run this again") from error
     if as_json:
         typer.echo(json.dumps({"confirmed": confirmed, **_expired_json(found)}, indent=1))
     else:
@@ -179,7 +180,7 @@ def _key(text: str | None, file: Path | None) -> bytes | None:
     try:
         return sys.stdin.buffer.read() if str(file) == "-" else file.read_bytes()
     except OSError as error:
-        raise typer.BadParameter(f"--key-file {file} cannot be read ({error})") from error
+        raise typer.BadParameter(f"--key-file {file} cannot be read ({cause(error)})") from error
 
 
 def _lists(eraser: Eraser, run: str | None) -> tuple[str, ...]:

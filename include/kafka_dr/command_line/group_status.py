@@ -9,6 +9,7 @@ from datetime import datetime
 from itertools import permutations
 from typing import Any, Literal
 
+from kafka_dr.causes import cause
 from kafka_dr.checks import pattern_topics
 from kafka_dr.errors import NeedsPerson, Refused
 from kafka_dr.health.half_moved import HALF_MOVED
@@ -196,7 +197,7 @@ def _running(context: GroupContext, state: RegisterState | None) -> Check:
     try:
         kept, _ = RunningSteps(context.clients.evidence_root).read(now)
     except OSError as error:
-        return Check(_RUNNING, "unknown", f"which runs a process executes is unknown: {error}")
+        return Check(_RUNNING, "unknown", f"which runs a process executes is unknown: {cause(error)}")
     found = {each.run: each for each in kept if each.group == context.group.name}
     if state is not None and state.is_held and state.run not in found:
         found |= {each.run: each for each in _by_register(state, context.journals(state.run))}

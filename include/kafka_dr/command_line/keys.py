@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from kafka_dr.approvals.signed import public_line
+from kafka_dr.causes import cause
 from kafka_dr.command_line.exit_codes import ExitCode
 from kafka_dr.command_line.opened import AsJson, ended
 from kafka_dr.connections.sources import private_text
@@ -37,7 +38,7 @@ def keygen(
         with os.fdopen(handle, "w", encoding="ascii") as private:
             private.write(key.private_pem)
     except OSError as error:
-        raise ended(Refused(f"{file} cannot be written: {error}"), ExitCode.MISUSED) from None
+        raise ended(Refused(f"{file} cannot be written: {cause(error)}"), ExitCode.MISUSED) from None
     found = {"public_key": public_line(key.public_pem), "fingerprint": fingerprint(key.public_pem), "file": str(file)}
     if as_json:
         typer.echo(json.dumps(found, indent=1))

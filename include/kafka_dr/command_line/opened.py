@@ -12,6 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
+from kafka_dr.causes import cause
 from kafka_dr.clock import SystemClock
 from kafka_dr.command_line.exit_codes import ExitCode
 from kafka_dr.connections.port import Connections
@@ -101,8 +102,8 @@ def evidence_root(declared: str, chosen: Path | None) -> Any:
         return UPath(declared)
     except (ImportError, ValueError) as error:
         raise Refused(
-            f"the evidence at {declared} cannot be reached ({error}): install the client of that storage, or name a "
-            "folder with --evidence and copy it into the store later"
+            f"the evidence at {declared} cannot be reached ({cause(error)}): install the client of that storage, or "
+            "name a folder with --evidence and copy it into the store later"
         ) from error
 
 
@@ -132,5 +133,5 @@ def plain_errors() -> Iterator[None]:
 
 def ended(error: Exception, code: ExitCode) -> typer.Exit:
     """Write an error where a person sees it, and return what ends the command."""
-    typer.echo(block(error), err=True)
+    typer.echo(block(cause(error)), err=True)
     return typer.Exit(code)

@@ -10,6 +10,7 @@ import typer
 
 from kafka_dr.audit import AuditKind, AuditResult, AuditVerdict, ResultStore, ResultUnreadable
 from kafka_dr.audit.proof import proof_digest, report_bytes, report_path
+from kafka_dr.causes import cause
 from kafka_dr.checks import recorded_audits
 from kafka_dr.command_line.exit_codes import ExitCode, with_exit_codes
 from kafka_dr.command_line.opened import CommandFiles, ConnectionsFile, EvidenceFolder, TopologyFile, opened
@@ -68,9 +69,9 @@ def _printed(root: Any, flow: Flow, audit: AuditKind, sha256: str) -> tuple[Audi
             raise Refused(f"no {audit} audit of {flow} is kept below the evidence root: run it first")
         found, report = proof_digest(root, result), report_bytes(root, result)
     except OSError as error:
-        raise TryAgain(f"what the {audit} audit of {flow} has kept cannot be read: {error}") from error
+        raise TryAgain(f"what the {audit} audit of {flow} has kept cannot be read: {cause(error)}") from error
     except (ResultUnreadable, ValueError) as error:
-        raise Refused(str(error)) from error
+        raise Refused(cause(error)) from error
     if not hmac.compare_digest(found, sha256.strip().lower()):
         raise NeedsPerson(
             f"what is kept of the {audit} audit of {flow} does not have the digest that you named: another audit has "

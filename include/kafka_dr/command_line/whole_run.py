@@ -10,6 +10,7 @@ from kafka_dr.approvals.who_may_answer import needs_second
 from kafka_dr.command_line.answering import Answering, expired, obtain_answer
 from kafka_dr.command_line.exit_codes import ExitCode
 from kafka_dr.command_line.step_page import StepPage
+from kafka_dr.durations import duration
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.failover.ask_approval import ask_approval
 from kafka_dr.failover.roll_back import roll_back
@@ -84,7 +85,7 @@ def _switched(request: RunRequest, clients: Clients, page: StepPage, left: int =
     except SwitchStopped as stopped:
         if stopped.move is not NextMove.LATER or not left:
             raise
-        page.say(f"{stopped}: it is tried again in {_PAUSE_SECONDS:g} s", "yellow")
+        page.say(f"{stopped}: it is tried again in {duration(_PAUSE_SECONDS)}", "yellow")
         clients.clock.sleep(_PAUSE_SECONDS)
         _switched(request, clients, page, left - 1)
 
@@ -119,7 +120,7 @@ def _tried(step: StepDefinition, request: RunRequest, clients: Clients, page: St
     except StepFailed as failure:
         if failure.record.outcome == "refused" or not left:
             raise
-        page.say(f"{failure}: it is tried again in {_PAUSE_SECONDS:g} s", "yellow")
+        page.say(f"{failure}: it is tried again in {duration(_PAUSE_SECONDS)}", "yellow")
     clients.clock.sleep(_PAUSE_SECONDS)
     return _tried(step, request, clients, page, left - 1)
 

@@ -20,6 +20,7 @@ from kafka_dr.clusters import Acl, AclPermission, KafkaCluster
 from kafka_dr.clusters.configuration import QuotaEntity
 from kafka_dr.config_sync.items import AddAcl, AddPartitions, CreateTopic, Item, RemoveAcl, SetConfig, SetQuota
 from kafka_dr.config_sync.plan import Plan
+from kafka_dr.durations import duration
 from kafka_dr.errors import KafkaDrError, Refused, TryAgain
 from kafka_dr.fencing.change import FRESH_SECONDS, is_permitted_now
 from kafka_dr.waiting import wait_until
@@ -135,8 +136,8 @@ class Applying:
     def _permitted(self) -> None:
         if not is_permitted_now(self._guard, self._clock):
             raise TryAgain(
-                f"{self._standby.name}: the register could not be read within {FRESH_SECONDS:g} s before a change: "
-                "nothing more was changed, plan again"
+                f"{self._standby.name}: the register could not be read within {duration(FRESH_SECONDS)} before a "
+                "change: nothing more was changed, plan again"
             )
 
     def _create(self, items: Collection[Item]) -> list[Failure]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from kafka_dr.causes import cause
 from kafka_dr.connections.connection import Connection
 from kafka_dr.errors import Refused
 
@@ -84,4 +85,4 @@ def private_text(path: Path) -> str:
                 )
             return file.read().decode("utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise Refused(f"{path} cannot be read: {error}") from error
+        raise Refused(f"{path} cannot be read: {cause(error)}") from error

@@ -11,9 +11,11 @@ from datetime import datetime
 from functools import partial
 
 from kafka_dr.audit import AuditKind, AuditResult, AuditVerdict, ResultStore, ResultUnreadable
+from kafka_dr.causes import cause
 from kafka_dr.clusters import KafkaCluster, OffsetRange, TopicPartition
 from kafka_dr.disaster.disaster_rule import REGISTER, VANTAGE
 from kafka_dr.disaster.vantage import probe_vantage
+from kafka_dr.durations import duration
 from kafka_dr.errors import ConnectionMistake, TryAgain
 from kafka_dr.fencing import proof
 from kafka_dr.outcomes import Outcome, Probe, worst
@@ -191,7 +193,7 @@ def _canary(group: ProtectionGroup, clients: Clients, target: str) -> Probe:
         )
     age = round(clients.clock.now().timestamp() - newest / 1000, 1)
     late = age > 60 + group.thresholds.canary_late_seconds
-    said = f"the newest canary on {target} is {age:g} s old"
+    said = f"the newest canary on {target} is {duration(age)} old"
     return Probe("canary", "failed" if late else "ok", said, facts={"age_seconds": age})
 
 
@@ -208,7 +210,7 @@ def _lag(group: ProtectionGroup, clients: Clients, flow: Flow) -> Probe:
             AuditKind.LAG, group=flow.group, source=flow.source, target=flow.target
         )
     except (ResultUnreadable, OSError) as error:
-        return Probe("lag", "unknown", f"the newest lag audit cannot be read: {error}")
+        return Probe("lag", "unknown", f"the newest lag audit cannot be read: {cause(error)}")
     if kept is None:
         return Probe("lag", "unknown", f"no lag audit of {flow} was ever stored")
     limit = group.audits.lag_max_age_seconds
@@ -224,7 +226,7 @@ def lag_probe(kept: AuditResult, *, now: datetime, limit_seconds: float, thresho
     said = f"{kept.sentence} (at {kept.at:%Y-%m-%d %H:%M:%S} UTC)"
     age = (now - kept.at).total_seconds()
     if age > limit_seconds:
-        old = f"the newest lag audit is {age:.0f} s old, {limit_seconds:g} s are allowed"
+        old = f"the newest lag audit is {duration(age)} old, {duration(limit_seconds)} are allowed"
         return Probe("lag", "unknown", f"{old}: {said}")
     found: dict[AuditVerdict, Outcome] = {AuditVerdict.RED: "failed", AuditVerdict.WARNING: "failed"}
     outcomes = {**found, AuditVerdict.GREEN: "ok"}

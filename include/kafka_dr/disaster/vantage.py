@@ -6,6 +6,7 @@ A vantage answers ``{"up": true}`` or ``{"up": false}``. Any other answer says n
 from __future__ import annotations
 
 import json
+import ssl
 from base64 import b64encode
 from collections.abc import Callable
 from http.client import HTTPException, InvalidURL
@@ -14,6 +15,7 @@ from urllib.error import HTTPError, URLError
 from urllib.parse import quote, urlsplit
 from urllib.request import HTTPRedirectHandler, HTTPSHandler, OpenerDirector, Request, build_opener
 
+from kafka_dr.causes import cause
 from kafka_dr.disaster.disaster_rule import VANTAGE
 from kafka_dr.errors import KafkaDrError, Refused, TryAgain
 from kafka_dr.http_endpoint import HttpEndpoint
@@ -122,11 +124,11 @@ def _why(error: Exception, login: HttpEndpoint | None) -> str:
         return "its address cannot be used"
     if isinstance(error, ValueError) and not isinstance(error, OSError):
         return "the request cannot be written: check its address, and the characters of its login or token"
-    said = line(error)
+    said = line(cause(error))
     if isinstance(error, HTTPError) and error.code in (401, 403):
         return f"{said}: check {'its vantage_connections' if login is None else 'the login or token in its connection'}"
     if isinstance(error, HTTPError) and error.code in (301, 302, 303, 307, 308):
         return f"{said}: a login is not sent on to another address, so declare that one"
-    if "CERTIFICATE_VERIFY_FAILED" in said:
+    if isinstance(getattr(error, "reason", None), ssl.SSLCertVerificationError):
         return f"{said}: check that its certificate is for this host, and ca_file of its connection"
     return said

@@ -8,6 +8,7 @@ from typing import Protocol
 
 from kafka_dr.audit import AuditKind, ResultUnreadable
 from kafka_dr.audit.report_folders import report_folder
+from kafka_dr.causes import cause
 from kafka_dr.checks.recorded_audits import filed, record_audit, record_inputs
 from kafka_dr.errors import TryAgain
 from kafka_dr.replication import Flow
@@ -59,7 +60,7 @@ def audit_copy(flow: Flow, clients: Clients, jobs: CopyJobs, run: str, say: Call
     try:
         found = filed(clients.evidence_root, flow, AuditKind.CHECKSUM, report=f"{report}/report.json")
     except (ResultUnreadable, OSError) as error:
-        raise TryAgain(f"the result of the audit of {flow} cannot be read: {error}") from error
+        raise TryAgain(f"the result of the audit of {flow} cannot be read: {cause(error)}") from error
     if found is None:
         raise TryAgain(f"the audit of {flow} ended without a result: see its log")
     record_audit(clients, found)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from kafka_dr import parallel
 from kafka_dr.adoption.adopt import adopt, wait_until_led
 from kafka_dr.drill.rights import given
+from kafka_dr.durations import duration
 from kafka_dr.errors import TryAgain
 from kafka_dr.runs.at_rest import WatchResult
 from kafka_dr.runs.clients import Clients
@@ -59,5 +60,5 @@ def wait_until_flowing(drill: Drill, clients: Clients) -> WatchResult:
         retry=TryAgain,
     )
     if found.outcome != "ok":
-        raise TryAgain(f"the drill's flow does not work after {_FLOW_SECONDS:g} s: {found.summary}")
+        raise TryAgain(f"the drill's flow does not work after {duration(_FLOW_SECONDS)}: {found.summary}")
     return found

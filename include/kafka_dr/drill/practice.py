@@ -18,6 +18,7 @@ from kafka_dr.drill.making import wait_until_flowing
 from kafka_dr.drill.reach import without
 from kafka_dr.drill.result import DrillLeg
 from kafka_dr.drill.way_back import fence_on_return, go_back
+from kafka_dr.durations import duration
 from kafka_dr.errors import Refused, TryAgain
 from kafka_dr.replication import Flow
 from kafka_dr.runs.clients import Clients
@@ -144,7 +145,7 @@ def _wait_working(course: Course, application: DrillApplication, cluster: str, *
     seconds = max(_WORKS_SECONDS, course.drill.group.objectives.rto_seconds)
     if not wait_until(works, bool, clock=course.own.clock, seconds=seconds):
         why = f" ({application.broken})" if application.broken else ""
-        raise TryAgain(f"the drill's application did not work on {cluster} within {seconds:g} s{why}")
+        raise TryAgain(f"the drill's application did not work on {cluster} within {duration(seconds)}{why}")
 
 
 def _wait_until_left(course: Course, cluster: str) -> None:

@@ -13,6 +13,7 @@ from itertools import permutations
 from kafka_dr import parallel
 from kafka_dr.clusters import GroupNotEmpty, KafkaCluster, NotAuthorized
 from kafka_dr.drill.rights import of_drill, to_tear_down
+from kafka_dr.durations import duration
 from kafka_dr.errors import KafkaDrError, TryAgain
 from kafka_dr.replication import Flow
 from kafka_dr.routing import Router
@@ -122,7 +123,7 @@ def _until_gone(context: GroupContext, delete: Callable[[], bool], what: str) ->
     # Right after its right was added, a broker may still refuse.
     again = (GroupNotEmpty, NotAuthorized, TryAgain)
     if not wait_until(delete, bool, clock=context.clock, seconds=_SECONDS, pause_seconds=0.5, retry=again):
-        raise TryAgain(f"{what} still exist after {_SECONDS:g} s: run the teardown again")
+        raise TryAgain(f"{what} still exist after {duration(_SECONDS)}: run the teardown again")
 
 
 def _router(context: GroupContext) -> Router:

@@ -15,6 +15,7 @@ from datetime import UTC, date, datetime
 from enum import Enum
 from pathlib import PurePath
 
+from kafka_dr.causes import cause
 from kafka_dr.errors import Refused
 
 #: Scalars that JSON has as they are.
@@ -127,6 +128,6 @@ def _plain_text(value: str, where: str) -> str:
         value.encode("utf-8")
     except UnicodeEncodeError as error:
         raise NotCanonical(
-            f"The text at {where or 'the top'} cannot be written in UTF-8 ({error}): remove those characters."
+            f"The text at {where or 'the top'} cannot be written in UTF-8 ({cause(error)}): remove those characters."
         ) from error
     return value

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+from kafka_dr.durations import duration
 from kafka_dr.evidence.ages import age_of
 from kafka_dr.evidence.status_colour import CardLine, StatusColour
 from kafka_dr.watch_results import WatchStatus
@@ -57,5 +58,5 @@ def _line(kept: Mapping[str, Any], now: datetime) -> CardLine:
 
 def _recovery(last: Mapping[str, Any]) -> str:
     seconds, objective = last["rto_seconds"], last["rto_objective"]
-    limit = f" (objective {objective:g} s)" if objective is not None else ""
+    limit = f" (objective {duration(objective)})" if objective is not None else ""
     return f"RTO {seconds:.1f} s{limit}" if seconds is not None else f"RTO not known{limit}"

@@ -15,6 +15,7 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+from kafka_dr.causes import cause
 from kafka_dr.errors import Refused
 from kafka_dr.evidence.canonical import readable
 from kafka_dr.evidence.seal import FileDigest, Manifest, seal_number
@@ -97,7 +98,7 @@ class Tombstone:
                 raise ValueError("it was written by a newer version of this program")
             return cls(**{**found, "at": datetime.fromisoformat(found["at"]).astimezone(UTC)})
         except (LookupError, TypeError, AttributeError) as error:
-            raise ValueError(f"it is not what this program writes ({error})") from error
+            raise ValueError(f"it is not what this program writes ({cause(error)})") from error
 
 
 def stays(name: str) -> bool:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
+from kafka_dr.causes import cause
 from kafka_dr.evidence.ages import age_of
 from kafka_dr.evidence.objectives import MeasuredObjective
 from kafka_dr.evidence.over_time import FigureLine
@@ -161,7 +162,7 @@ def build_group_view(
     """
     group, problems = status.group, list(kept.problems)
     if isinstance(endings, Exception):
-        problems.append(f"UNKNOWN: the list of the last runs cannot be read: {endings}")
+        problems.append(f"UNKNOWN: the list of the last runs cannot be read: {cause(endings)}")
         endings = ()
     listed = {each.run for each in endings}
     others = [

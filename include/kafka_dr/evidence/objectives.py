@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from kafka_dr.durations import IN_SECONDS, duration
+
 ObjectiveVerdict = Literal["met", "missed", "unknown"]
 _NAMES = {"write_outage_seconds": "write outage", "rto_seconds": "recovery", "rpo_seconds": "data at risk"}
 
@@ -42,9 +44,9 @@ class MeasuredObjective:
         label = _NAMES.get(self.name, self.name.removesuffix("_seconds").replace("_", " "))
         label = f"{label} after the {self.since}" if self.since else label
         if self.measured is None:
-            return f"{label} not known, objective {self.objective:g} s"
-        said = f"{label} {_seconds(self.measured)} s, {self.verdict} {self.objective:g} s"
-        return said if self.missed_by is None else f"{said} by {_seconds(self.missed_by)} s"
+            return f"{label} not known, objective {duration(self.objective)}"
+        said = f"{label} {_measured(self.measured)}, {self.verdict} {duration(self.objective)}"
+        return said if self.missed_by is None else f"{said} by {_measured(self.missed_by)}"
 
     def to_json(self) -> dict[str, Any]:
         """Return what is stored in evidence."""
@@ -80,6 +82,9 @@ def _number(value: object) -> float | None:
     return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
 
 
-def _seconds(value: float) -> str:
-    """Return seconds with one decimal, or with more if that would show 0: a small miss is still a miss."""
-    return f"{value:.1f}" if round(value, 1) else f"{value:.3g}"
+def _measured(seconds: float) -> str:
+    """Return what was measured: seconds with one decimal, or with more if that would show 0, or a longer duration.
+
+    A small miss is still a miss.
+    """
+    return f"{seconds:.1f} s" if round(seconds, 1) and seconds < IN_SECONDS else duration(seconds)

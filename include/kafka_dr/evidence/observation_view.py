@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from kafka_dr.durations import duration
 from kafka_dr.evidence.audit_view import Table, tables_of
 from kafka_dr.evidence.status_colour import StatusColour, colour_of
 
@@ -135,23 +136,9 @@ def _with_plain_columns(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any
 
 def _with_durations(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     return [
-        {
-            "for" if key == "seconds" else key: _duration(value) if key == "seconds" else value
-            for key, value in row.items()
-        }
+        {"for" if key == "seconds" else key: _for(value) if key == "seconds" else value for key, value in row.items()}
         for row in rows
     ]
-
-
-def _duration(seconds: float | None) -> str:
-    """Return a time in the two largest units that people use for it."""
-    if seconds is None:
-        return ""
-    hours, minutes = divmod(max(0, int(seconds)) // 60, 60)
-    days, rest = divmod(hours, 24)
-    if days:
-        return f"{days} d {rest} h"
-    return f"{hours} h {minutes} min" if hours else f"{minutes} min"
 
 
 def _figures(report: Mapping[str, Any]) -> tuple[ObservationFigure, ...]:
@@ -178,3 +165,7 @@ def _figures(report: Mapping[str, Any]) -> tuple[ObservationFigure, ...]:
         ),
         ObservationFigure(f"{counts.get('records_read_on_source', 0):,}", "records were compared", "warn"),
     )
+
+
+def _for(seconds: float | None) -> str:
+    return "" if seconds is None else duration(seconds)

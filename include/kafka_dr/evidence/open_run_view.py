@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from kafka_dr.causes import cause
+from kafka_dr.durations import about
 from kafka_dr.evidence.ages import age_of
 from kafka_dr.evidence.status_colour import StatusColour
 from kafka_dr.evidence.view_model import StepView
@@ -133,7 +135,7 @@ def _now(running: RunningStep, now: datetime) -> OpenStep:
 
 def _steps(steps: Sequence[StepView] | Exception) -> tuple[OpenStep, ...]:
     if isinstance(steps, Exception):
-        return (OpenStep("Steps", "unknown", f"UNKNOWN: {steps}"),)
+        return (OpenStep("Steps", "unknown", f"UNKNOWN: {cause(steps)}"),)
     return tuple(map(_step, steps))
 
 
@@ -150,8 +152,11 @@ def _state(found: OpenRun, now: datetime) -> tuple[str, StatusColour, str]:
             "unknown",
             f"{asked}, nobody answered until {until}. A new run asks again.",
         )
-    minutes = int((found.expires_at - now).total_seconds() // 60)
-    return "WAITS FOR YOU", "bad", f"{asked}. {' or '.join(found.people)} may answer until {until}, {minutes} min left."
+    return (
+        "WAITS FOR YOU",
+        "bad",
+        f"{asked}. {' or '.join(found.people)} may answer until {until}, {about(found.expires_at - now)} left.",
+    )
 
 
 def _step(step: StepView) -> OpenStep:

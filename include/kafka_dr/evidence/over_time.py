@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from typing import Literal
 
+from kafka_dr.durations import duration
 from kafka_dr.watch_results import FigureName, FigurePoint
 
 #: The width and the height of a drawing, in its own units.
@@ -64,7 +65,7 @@ def figure_line(
     highest = max(*(each.value for each in shown), objective or 0.0, 1.0) if unit == "s" else 100.0
     lines = tuple(_drawn(part, begin, end, highest) for part in _without_holes(shown))
     worst = (max if unit == "s" else min)(shown, key=lambda each: each.value)
-    limit = f"; the dashed line is the objective {objective:g} s" if objective is not None else ""
+    limit = f"; the dashed line is the objective {duration(objective)}" if objective is not None else ""
     unmeasured = _unmeasured(shown, end) if unit == "s" else ""
     said = (
         f"Newest {_value(shown[-1], unit)} at {_clock(shown[-1])}, worst measured {_value(worst, unit)} at "

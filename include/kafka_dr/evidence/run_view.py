@@ -11,6 +11,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
+from kafka_dr.causes import cause
 from kafka_dr.evidence.figures import figures
 from kafka_dr.evidence.open_run_view import running_step
 from kafka_dr.evidence.run_verdict import has_expired, is_dry, notes_of, verdict_of
@@ -84,7 +85,7 @@ def _attempt(file: StepFile, data: bytes) -> StepView:
     try:
         said = json.loads(data)
     except ValueError as error:
-        return _unreadable(file, f"This file cannot be read: {error}. It was not written to its end.")
+        return _unreadable(file, f"This file cannot be read: {cause(error)}. It was not written to its end.")
     if not isinstance(said, dict):
         return _unreadable(file, "This file holds no object.")
     facts, intent, seconds = said.get("facts"), said.get("intent"), said.get("seconds")

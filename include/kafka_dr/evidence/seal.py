@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
 
+from kafka_dr.causes import cause
 from kafka_dr.errors import NeedsPerson
 from kafka_dr.evidence.canonical import digest, plain
 
@@ -109,7 +110,7 @@ class Manifest:
                 incomplete=tuple(map(str, stored.get("incomplete", ()))),
             )
         except (KeyError, TypeError) as error:
-            raise ValueError(f"a part is missing or of the wrong type: {error}") from error
+            raise ValueError(cause(error)) from error
         if plain(manifest.to_json()) != stored:
             raise ValueError("its digest is not that of its content")
         return manifest

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
+from kafka_dr.causes import cause
 from kafka_dr.evidence.canonical import readable
 from kafka_dr.evidence.expired_run import EXPIRED, EvidenceExpired, tombstone_in
 from kafka_dr.evidence.page import render_page
@@ -171,7 +172,7 @@ class SealedRun:
         try:
             tombstone = tombstone_in(stored)
         except ValueError as error:
-            raise EvidenceChanged(f"{EXPIRED} of run {self.run} cannot be read: {error}") from error
+            raise EvidenceChanged(f"{EXPIRED} of run {self.run} cannot be read: {cause(error)}") from error
         if tombstone is not None:
             raise EvidenceExpired(f"Run {self.run} of {self.group}: {tombstone.sentence}.")
 
@@ -191,7 +192,7 @@ class SealedRun:
                 return number, Manifest.from_json(stored)
             except ValueError as error:
                 raise EvidenceChanged(
-                    f"The manifest {path} is not what was written ({error}): the evidence of run "
+                    f"The manifest {path} is not what was written ({cause(error)}): the evidence of run "
                     f"{self.run} proves nothing until it is restored from a copy."
                 ) from error
         return 0, None

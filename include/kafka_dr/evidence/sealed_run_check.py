@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from kafka_dr.causes import cause
 from kafka_dr.evidence.expired_run import EXPIRED, Tombstone, check_expired, stays, tombstone_in
 from kafka_dr.evidence.seal import Manifest, PreviousSeal, compare_files, seal_names, seal_number
 from kafka_dr.evidence.seal_signature import check_signature
@@ -72,7 +73,7 @@ def check_sealed_run(folder: StoragePath, *, trusted: str | None = None) -> Seal
         try:
             newest = Manifest.from_json(json.loads(stored[seal_names(number)[1]]))
         except ValueError as error:
-            changed.append(f"{seal_names(number)[1]}: it is not what was written ({error})")
+            changed.append(f"{seal_names(number)[1]}: it is not what was written ({cause(error)})")
             continue
         found = compare_files(newest, seal_names(number)[1], stored)
         changed += [f"{_named(name)}: its content is not what was sealed" for name in found.changed]
@@ -112,7 +113,7 @@ def _expiry(
     try:
         tombstone = tombstone_in(stored)
     except ValueError as error:
-        return None, [f"{EXPIRED}: {error}"], []
+        return None, [f"{EXPIRED}: {cause(error)}"], []
     if tombstone is None:
         return None, [], []
     recorder = _sibling(folder, tombstone.recorded_by)

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from kafka_dr.causes import cause
 from kafka_dr.evidence.ages import age_of
 from kafka_dr.evidence.drill_line import drill_line
 from kafka_dr.evidence.ending import NOT_BACK
@@ -294,7 +295,7 @@ def _card(
         half_moved=half_moved,
     )
     if isinstance(endings, Exception):
-        return replace(card, runs_note=f"UNKNOWN: the list of the last runs cannot be read: {endings}")
+        return replace(card, runs_note=f"UNKNOWN: the list of the last runs cannot be read: {cause(endings)}")
     return replace(card, runs=tuple(run_row(status.group, each, now, links) for each in endings[:_SHOWN_RUNS]))
 
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from kafka_dr.causes import cause
 from kafka_dr.clock import Clock, SystemClock
 from kafka_dr.errors import TryAgain
 from kafka_dr.evidence.canonical import plain, readable, readable_plain
@@ -143,8 +144,8 @@ class EvidenceStore:
             raise
         except (OSError, ValueError) as error:
             raise EvidenceUnfinished(
-                f"The evidence {file.name} of run {run} cannot be read ({error}): it was not written to its end. Run "
-                f"{file.step} again."
+                f"The evidence {file.name} of run {run} cannot be read ({cause(error)}): it was not written to its "
+                f"end. Run {file.step} again."
             ) from error
         if not isinstance(payload, dict):
             raise EvidenceUnfinished(f"The evidence {file.name} of run {run} holds no object. Run {file.step} again.")
@@ -248,9 +249,9 @@ class EvidenceStore:
 
 def _unwritable(folder: StoragePath, error: OSError) -> EvidenceUnwritable:
     return EvidenceUnwritable(
-        f"Evidence could not be written to {folder} ({error}): this process needs the right to write there, and space. "
-        "To continue without this storage, name another evidence.root in the topology (a folder that every worker "
-        "reaches is enough), and start again."
+        f"Evidence could not be written to {folder} ({cause(error)}): this process needs the right to write there, and "
+        "space. To continue without this storage, name another evidence.root in the topology (a folder that every "
+        "worker reaches is enough), and start again."
     )
 
 

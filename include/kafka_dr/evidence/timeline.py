@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from kafka_dr.durations import duration
 from kafka_dr.evidence.objectives import MeasuredObjective
 from kafka_dr.evidence.status_colour import StatusColour
 from kafka_dr.watch_results import KeptResult, WatchOutcome
@@ -157,7 +158,7 @@ def bar_chart(title: str, runs: Sequence[tuple[str, MeasuredObjective]]) -> BarC
         )
         for number, (run, each) in enumerate(runs)
     )
-    return BarChart(title, bars, round(newest * scale, 1), f"objective {newest:g} s")
+    return BarChart(title, bars, round(newest * scale, 1), f"objective {duration(newest)}")
 
 
 _COLOURS: dict[str, StatusColour] = {"met": "good", "missed": "bad", "unknown": "unknown"}

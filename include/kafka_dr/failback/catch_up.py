@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from kafka_dr.clusters import TopicPartition
+from kafka_dr.durations import duration
 from kafka_dr.errors import TryAgain
 from kafka_dr.named_rows import positions_from_json, positions_to_json
 from kafka_dr.outcomes import Check
@@ -102,7 +103,7 @@ def _refuse_standstill(run: Run, left: Mapping[TopicPartition, int], advanced: f
         status = run.clients.replicator(run.flow).status()
         seen = f"{run.flow.name} is {status}"
         raise TryAgain(
-            f"{run.flow} has not advanced for {seconds:g} s. {_named(left)} offsets are not copied. {seen}. Fix "
+            f"{run.flow} has not advanced for {duration(seconds)}. {_named(left)} offsets are not copied. {seen}. Fix "
             "that and run the step again; it continues where the flow is"
         )
 

@@ -12,6 +12,8 @@ from datetime import datetime
 from statistics import median
 from typing import Any
 
+from kafka_dr.causes import cause
+from kafka_dr.durations import duration
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.evidence import EvidenceStore
 from kafka_dr.failover import rule_waits
@@ -104,8 +106,8 @@ class PredictedOutage:
     def _objective_met(self) -> str:
         late = sum(seconds > self.objective for seconds in self.used)
         if not late:
-            return f"none took longer than the objective of {self.objective:g} s"
-        return f"{late} of {len(self.used)} took longer than the objective of {self.objective:g} s"
+            return f"none took longer than the objective of {duration(self.objective)}"
+        return f"{late} of {len(self.used)} took longer than the objective of {duration(self.objective)}"
 
     def _left_out(self) -> str:
         known = [each for each in self.outages if each.seconds is not None]
@@ -131,7 +133,7 @@ def predicted(run: Run) -> PredictedOutage:
         newest = newest_failovers(run.history)[:NEWEST]
         kept = [_kept(run.clients.evidence, run.group.name, each) for each in newest]
     except (KafkaDrError, OSError) as error:
-        return PredictedOutage((), objective, unreadable=str(error), waits=rule_waits.rule_waits(run))
+        return PredictedOutage((), objective, unreadable=cause(error), waits=rule_waits.rule_waits(run))
     measured = tuple(each for each in kept if each is not None)
     return PredictedOutage(measured, objective, waits=rule_waits.rule_waits(run))
 

@@ -11,6 +11,7 @@ from kafka_dr.adoption import take_over, un_adopt
 from kafka_dr.approvals.open_questions import no_other_run_waits
 from kafka_dr.approvals.run_ids import is_new
 from kafka_dr.approvals.who_may_answer import enough
+from kafka_dr.causes import cause
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.evidence import EvidenceUnwritable, objective_results
 from kafka_dr.failback import catch_up, prepare_old_cluster, rescue, reverse_flow, settle
@@ -180,7 +181,7 @@ def try_step(step: StepName, request: RunRequest, clients: Clients) -> StepRecor
         try:
             record = attempt.carry_out(clients, lambda: _begin(module, step, Run(request, clients), attempt))
         except BaseException as error:
-            clients.shown.ended(request.protection_group, request.run, str(error), good=False)
+            clients.shown.ended(request.protection_group, request.run, cause(error), good=False)
             raise
         clients.shown.ended(request.protection_group, request.run, record.outcome, good=True)
         return record

@@ -14,7 +14,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
 
+from kafka_dr.causes import cause
 from kafka_dr.clock import Clock
+from kafka_dr.durations import duration
 from kafka_dr.errors import ConnectionMistake, KafkaDrError
 from kafka_dr.failover.runner import show_step, try_step
 from kafka_dr.failover.switch_rules import NextMove, RunProgress, StepFailure, after_failure, at_start, run_progress
@@ -85,7 +87,7 @@ def switch(request: RunRequest, clients: Clients, watch: SwitchWatch) -> tuple[S
         with garbage_collected_rarely():
             return course.run()
     except BaseException as stopped:
-        clients.shown.ended(request.protection_group, request.run, str(stopped), good=False)
+        clients.shown.ended(request.protection_group, request.run, cause(stopped), good=False)
         if isinstance(stopped, SwitchStopped):
             show_end(clients, request.protection_group, request.run)
         raise
@@ -190,8 +192,8 @@ class SwitchCourse:
                 raise SwitchStopped(
                     steps[0],
                     NextMove.LATER,
-                    f"the register that decides did not answer for {PATIENCE_SECONDS:g} s, and only it knows whether "
-                    "this run holds the group: this process changed nothing",
+                    f"the register that decides did not answer for {duration(PATIENCE_SECONDS)}, and only it knows "
+                    "whether this run holds the group: this process changed nothing",
                 )
             self._watch.says("the register that decides does not answer: it is read again")
             pauses.next()

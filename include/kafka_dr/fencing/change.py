@@ -19,6 +19,7 @@ from functools import partial
 from kafka_dr.access_rules import AccessRules
 from kafka_dr.clock import Clock
 from kafka_dr.clusters import Acl
+from kafka_dr.durations import duration
 from kafka_dr.errors import KafkaDrError, NeedsPerson, Refused, TryAgain
 from kafka_dr.register.added_acls import AddedAcls
 from kafka_dr.register.kept_acls import KeptAcls
@@ -159,7 +160,7 @@ class AclChanges:
         if not is_permitted_now(lambda: seen.append(self._permission()), self._clock):
             raise TryAgain(
                 f"{self._rules.cluster}: no read of the register before an ACL change took less than "
-                f"{FRESH_SECONDS:g} s, in {_TRIES} tries: the change was not made, run the step again"
+                f"{duration(FRESH_SECONDS)}, in {_TRIES} tries: the change was not made, run the step again"
             )
         return seen[-1].epoch if seen[-1] else 0
 

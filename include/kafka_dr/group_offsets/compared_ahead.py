@@ -7,6 +7,7 @@ is found is a reason not to begin.
 from __future__ import annotations
 
 from kafka_dr.audit import FindingKind
+from kafka_dr.causes import cause
 from kafka_dr.errors import KafkaDrError, Refused
 from kafka_dr.group_offsets import commit_metadata, verification
 from kafka_dr.group_offsets.translation_basis import basis_of
@@ -31,7 +32,7 @@ def compare_before_claim(run: Run) -> dict[str, str]:
         except Refused:
             raise
         except (KafkaDrError, OSError) as error:
-            missed.append(str(error))
+            missed.append(cause(error))
     return {"not_compared_before_claim": "; ".join(missed)} if missed else {}
 
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 from kafka_dr.audit import Verified
 from kafka_dr.clusters import OffsetRange, Record, TopicPartition
 from kafka_dr.clusters.held_back import END_IT, HeldBackLook
+from kafka_dr.durations import duration
 from kafka_dr.group_offsets.live_verification import ARRIVAL_SECONDS, NearHead, still_missing
 from kafka_dr.outcomes import Check
 from kafka_dr.runs.run import Run
@@ -33,10 +34,12 @@ def _with_held_back(run: Run, committed: Check, held: HeldBackLook) -> Check:
     limit, age = run.group.thresholds.max_lag_seconds, held.age_seconds(run.clock.now())
     if age is None:
         return Check(NAME, "unknown", f"{said}; for how long is not known: {END_IT}")
-    facts, waited = {"seconds": round(age, 3)}, f"{said}, for up to {age:.3g} s"
+    facts, waited = {"seconds": round(age, 3)}, f"{said}, for up to {duration(age)}"
     if age > limit:
-        return Check(NAME, "failed", f"{waited}; {limit:g} s are allowed (thresholds.max_lag_seconds): {END_IT}", facts)
-    return Check(NAME, "ok", f"{waited}, {limit:g} s are allowed; {committed.detail}", facts)
+        return Check(
+            NAME, "failed", f"{waited}; {duration(limit)} are allowed (thresholds.max_lag_seconds): {END_IT}", facts
+        )
+    return Check(NAME, "ok", f"{waited}, {duration(limit)} are allowed; {committed.detail}", facts)
 
 
 def _committed_in_time(
@@ -58,15 +61,19 @@ def _committed_in_time(
     limit, now = run.group.thresholds.max_lag_seconds, run.clock.now().timestamp()
     late = [record for record in waiting if now - record.timestamp_ms / 1000 > limit]
     if late and not (late := _not_passed_soon(run, late)):
-        return Check(NAME, "ok", f"what looked older than {limit:g} s by its timestamp had only just been written")
+        return Check(
+            NAME, "ok", f"what looked older than {duration(limit)} by its timestamp had only just been written"
+        )
     oldest = min(late or waiting, key=lambda record: record.timestamp_ms)
     if oldest.timestamp_ms <= 0:
         return Check(NAME, "unknown", f"{_named(oldest)} is not known to be on {run.target}, and has no timestamp")
     age = max(0.0, now - oldest.timestamp_ms / 1000)
-    said = f"{_named(oldest)} is not known to be on {run.target} and is {age:.3g} s old by its timestamp"
+    said = f"{_named(oldest)} is not known to be on {run.target} and is {duration(age)} old by its timestamp"
     if age <= limit:
-        return Check(NAME, "ok", f"{said}, {limit:g} s are allowed", {"seconds": round(age, 3)})
-    asked = f"{limit:g} s are allowed (thresholds.max_lag_seconds): let the flow catch up, or look at dr_lag_audit"
+        return Check(NAME, "ok", f"{said}, {duration(limit)} are allowed", {"seconds": round(age, 3)})
+    asked = (
+        f"{duration(limit)} are allowed (thresholds.max_lag_seconds): let the flow catch up, or look at dr_lag_audit"
+    )
     return Check(NAME, "failed", f"{said}, {asked}", {"seconds": round(age, 3)})
 
 

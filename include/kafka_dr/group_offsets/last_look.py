@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
+from kafka_dr.causes import cause
 from kafka_dr.clusters import NotFound, OffsetRange, TopicPartition
 from kafka_dr.clusters.held_back import held_back_in_words
 from kafka_dr.errors import KafkaDrError, NeedsPerson
@@ -128,7 +129,7 @@ class FileLookStore:
             return file.read()
         except (OSError, DocumentDamaged) as error:
             raise NeedsPerson(
-                f"the last look in {file.path} cannot be read ({error}): restore the file from a copy"
+                f"the last look in {file.path} cannot be read ({cause(error)}): restore the file from a copy"
             ) from error
 
     def write(self, direction: str, look: LastLook) -> None:

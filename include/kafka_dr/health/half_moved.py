@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
+from kafka_dr.durations import duration
 from kafka_dr.outcomes import Check
 from kafka_dr.register import Phase, RegisterState, arbiter
 from kafka_dr.register.state import HOLDING
@@ -122,8 +123,8 @@ def _dead(
     sign = max(filter(None, (last_sign(state, journals), seen)))
     silent = now - sign
     if has_ended(state, journals) and silent > _NEXT_WITHIN:
-        return f"the last one ended {silent.total_seconds():.0f} s ago"
-    return f"the last sign of life is {silent.total_seconds():.0f} s old" if silent > DEAD_AFTER else None
+        return f"the last one ended {duration(silent)} ago"
+    return f"the last sign of life is {duration(silent)} old" if silent > DEAD_AFTER else None
 
 
 def _refused(state: RegisterState) -> str:

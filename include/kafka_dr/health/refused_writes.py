@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
+from kafka_dr.durations import duration
 from kafka_dr.health.half_moved import HALF_MOVED, ways_out
 from kafka_dr.outcomes import Check
 from kafka_dr.register import Phase, RegisterState
@@ -42,7 +43,7 @@ def check_refused_writes(
         return None
     said = (
         f"run {state.run} (epoch {state.epoch}, {state.phase}) refuses the writes of {state.group} for "
-        f"{(now - since).total_seconds():.0f} s, expected at most {allowed.total_seconds():.0f} s: look at its task. "
+        f"{duration(now - since)}, expected at most {duration(allowed)}: look at its task. "
         f"If that does not continue, {ways_out(state)}"
     )
     return Check(HALF_MOVED, "failed", said)

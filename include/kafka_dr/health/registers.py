@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from kafka_dr.durations import duration
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.register import RegisterState, highest
 from kafka_dr.register.port import RegisterUnusable
@@ -109,7 +110,7 @@ def _answers_in_time(
         try:
             answers[name] = call.within(silent.seconds(name, REGISTER_SECONDS, full=REGISTER_SECONDS))
         except Silent:
-            answers[name] = Silent(f"no answer to {name} within {REGISTER_SECONDS:g} s")
+            answers[name] = Silent(f"no answer to {name} within {duration(REGISTER_SECONDS)}")
         except KafkaDrError as error:
             answers[name] = error
     return answers

@@ -5,7 +5,9 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 from kafka_dr.audit import AuditKind, AuditResult, ResultStore, ResultUnreadable
+from kafka_dr.causes import cause
 from kafka_dr.checks.cluster_checks import writers_declared
+from kafka_dr.durations import duration
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.fencing import plan
 from kafka_dr.health.desired_state import SETTLED
@@ -78,7 +80,7 @@ def check_lag(context: GroupContext, state: RegisterState) -> Check:
     try:
         kept = store.newest(AuditKind.LAG, group=state.group, source=state.active, target=state.standby)
     except (ResultUnreadable, OSError) as error:
-        return Check("lag", "unknown", f"the newest lag audit of {state.group} cannot be read: {error}")
+        return Check("lag", "unknown", f"the newest lag audit of {state.group} cannot be read: {cause(error)}")
     oldest = context.clock.now() - timedelta(seconds=context.group.audits.lag_max_age_seconds)
     return judge_lag(state, kept, oldest=oldest, threshold=context.group.thresholds.max_lag_seconds)
 
@@ -93,13 +95,12 @@ def judge_lag(state: RegisterState, kept: AuditResult | None, *, oldest: datetim
     """
     lag = kept.behind_seconds if kept is not None and kept.at >= oldest and state.phase is Phase.STABLE else None
     if kept is None or lag is None or lag <= threshold:
-        said = (
-            f"no fresh lag audit shows a replication lag above {threshold:g} s from {state.active} to {state.standby}"
-        )
+        above = f"above {duration(threshold)} from {state.active} to {state.standby}"
+        said = f"no fresh lag audit shows a replication lag {above}"
         return Check("lag", "ok", said)
     said = (
-        f"the replication lag from {state.active} to {state.standby} was {lag:.0f} s at {kept.at:%H:%M:%S} UTC, "
-        f"{threshold:g} s are allowed: see dr_flows; dr_planned_failover can move {state.group} as soon as the copy "
-        "has caught up"
+        f"the replication lag from {state.active} to {state.standby} was {duration(lag)} at {kept.at:%H:%M:%S} UTC, "
+        f"{duration(threshold)} are allowed: see dr_flows; dr_planned_failover can move {state.group} as soon as the "
+        "copy has caught up"
     )
     return Check("lag", "failed", said)

@@ -7,6 +7,8 @@ from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import Any
 
+from kafka_dr.causes import cause
+from kafka_dr.durations import duration
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.evidence import EvidenceUnwritable
 from kafka_dr.health.half_moved import HALF_MOVED, claimed_unseen, half_moved, ways_out
@@ -46,11 +48,8 @@ def check_progress(
     silent = now - max(filter(None, (last, state.at)))
     held = f"{state.group} is {state.phase} by run {state.run} (epoch {state.epoch})"
     if silent <= allowed:
-        return Check("run", "ok", f"{held}, which made progress {silent.total_seconds():.0f} s ago")
-    said = (
-        f"{held} and has made no progress for {silent.total_seconds():.0f} s: check the run; if it is dead, "
-        f"{ways_out(state)}"
-    )
+        return Check("run", "ok", f"{held}, which made progress {duration(silent)} ago")
+    said = f"{held} and has made no progress for {duration(silent)}: check the run; if it is dead, {ways_out(state)}"
     return Check(HALF_MOVED, "failed", said)
 
 
@@ -159,7 +158,7 @@ def check_evidence(context: GroupContext, state: RegisterState | None = None) ->
     try:
         late = _sealed_late(context, state)
     except (EvidenceUnwritable, OSError) as error:
-        return Check("evidence", "failed", f"the evidence of the newest run of {name} cannot be sealed: {error}")
+        return Check("evidence", "failed", f"the evidence of the newest run of {name} cannot be sealed: {cause(error)}")
     done = f"; what waited of {', '.join(filed)} is filed now" if filed else ""
     done += f"; the evidence of {late} is sealed now" if late else ""
     return Check("evidence", "ok", f"no evidence of {name} waits to be filed{done}")

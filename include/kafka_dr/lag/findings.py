@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
+from kafka_dr.durations import duration
 from kafka_dr.lag.assessment import Assessment, FlowLag, GroupLag
 from kafka_dr.lag.verdict import LagVerdict
 
@@ -98,8 +99,8 @@ def _of_partition(flow: FlowLag, limits: LagLimits, first: str) -> Iterator[LagF
     yield from _of_age(flow, limits)
     if flow.headroom_seconds is not None and flow.headroom_seconds < flow.headroom_limit:
         sentence = (
-            f"{lag.name}: the source may delete what is not copied in {flow.headroom_seconds:g} s, less than "
-            f"{flow.headroom_limit:g} s: raise retention.ms or retention.bytes there until the flow has caught up"
+            f"{lag.name}: the source may delete what is not copied in {duration(flow.headroom_seconds)}, less than "
+            f"{duration(flow.headroom_limit)}: raise retention.ms or retention.bytes there until the flow has caught up"
         )
         seconds, limit = flow.headroom_seconds, flow.headroom_limit
         yield LagFinding(LagFindingKind.RETENTION, lag.name, seconds, limit, blocks_failover=False, sentence=sentence)
@@ -110,8 +111,10 @@ def _of_age(flow: FlowLag, limits: LagLimits) -> Iterator[LagFinding]:
     if lag.unread.records == 0 or (lag.seconds is not None and lag.seconds <= limits.record_age):
         return
     blocks = lag.seconds is None or lag.seconds > limits.failover_lag
-    aged = "of unknown age" if lag.seconds is None else f"the oldest for {lag.seconds:g} s"
-    sentence = f"{lag.name}: {lag.unread.records:,} records are not copied, {aged}; {limits.record_age:g} s are allowed"
+    aged = "of unknown age" if lag.seconds is None else f"the oldest for {duration(lag.seconds)}"
+    sentence = (
+        f"{lag.name}: {lag.unread.records:,} records are not copied, {aged}; {duration(limits.record_age)} are allowed"
+    )
     yield LagFinding(LagFindingKind.LATE, lag.name, lag.seconds, limits.record_age, blocks, sentence)
 
 
@@ -119,8 +122,8 @@ def _of_latency(assessment: Assessment, limits: LagLimits) -> Iterator[LagFindin
     latency = assessment.latency
     if latency is not None and latency.p99 > limits.replication_latency:
         sentence = (
-            f"99 of 100 records took up to {latency.p99:g} s to arrive on the target (of {latency.samples} measured); "
-            f"{limits.replication_latency:g} s are allowed"
+            f"99 of 100 records took up to {duration(latency.p99)} to arrive on the target (of {latency.samples} "
+            f"measured); {duration(limits.replication_latency)} are allowed"
         )
         seconds, limit = latency.p99, limits.replication_latency
         yield LagFinding(LagFindingKind.LATENCY, "", seconds, limit, blocks_failover=False, sentence=sentence)
@@ -128,10 +131,10 @@ def _of_latency(assessment: Assessment, limits: LagLimits) -> Iterator[LagFindin
 
 def _of_group(group: GroupLag, limits: LagLimits) -> Iterator[LagFinding]:
     if group.ahead_seconds is None or group.ahead_seconds > limits.checkpoint_latency:
-        aged = "an unknown time" if group.ahead_seconds is None else f"{group.ahead_seconds:g} s"
+        aged = "an unknown time" if group.ahead_seconds is None else f"{duration(group.ahead_seconds)}"
         sentence = (
             f"group {group.group} has read records that were not copied for {aged}, so its offset has no translation "
-            f"yet; {limits.checkpoint_latency:g} s are allowed"
+            f"yet; {duration(limits.checkpoint_latency)} are allowed"
         )
         seconds, limit = group.ahead_seconds, limits.checkpoint_latency
         kind = LagFindingKind.POSITION_NOT_COPIED

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+from kafka_dr.durations import duration
 from kafka_dr.lag.assessment import Assessment, FlowLag, GroupLag, Latency, ReaderLag
 from kafka_dr.lag.findings import LagFinding, LagLimits
 from kafka_dr.lag.verdict import LagVerdict
@@ -129,7 +130,7 @@ def late_groups(assessment: Assessment) -> list[GroupLag]:
 
 def _in_words(group: GroupLag) -> str:
     sums = _sums(group.partitions)
-    age = "of unknown age" if sums["seconds"] is None else f"the oldest for {sums['seconds']:,g} s"
+    age = "of unknown age" if sums["seconds"] is None else f"the oldest for {duration(sums['seconds'])}"
     return f"{group.group} {group.verdict} ({_MEANS[group.verdict]}): {_about(sums)} records wait, {age}"
 
 
@@ -148,11 +149,13 @@ def _of_flow(assessment: Assessment, findings: Sequence[LagFinding]) -> str:
     records = sum(lag.unread.records for lag in lags)
     oldest = max((lag.seconds or 0.0 for lag in lags), default=0.0)
     latency = assessment.latency
-    arrived = f", 99 of 100 arrived within {latency.p99:g} s" if latency else ", how long records take is not known"
+    arrived = (
+        f", 99 of 100 arrived within {duration(latency.p99)}" if latency else ", how long records take is not known"
+    )
     if not records:
         return f"Nothing waits to be copied in {len(lags)} partitions{arrived}."
     about = _about({"records": records, "exact": all(lag.unread.exact for lag in lags)})
-    return f"{about} records wait to be copied, the oldest for {oldest:g} s{arrived}."
+    return f"{about} records wait to be copied, the oldest for {duration(oldest)}{arrived}."
 
 
 def behind_seconds(assessment: Assessment) -> float | None:

@@ -10,6 +10,7 @@ import struct
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from kafka_dr.causes import cause
 from kafka_dr.clusters import Record
 from kafka_dr.naming import Naming
 from kafka_dr.positions import CommittedOffset, TopicPartition
@@ -68,7 +69,7 @@ def decode_key(key: bytes | None) -> tuple[str, TopicPartition]:
         topic, rest = _text(rest)
         (partition,) = struct.unpack(">i", rest)
     except (struct.error, UnicodeDecodeError, ValueError) as error:
-        raise NotACheckpoint(str(error)) from error
+        raise NotACheckpoint(cause(error)) from error
     return group, TopicPartition(topic, partition)
 
 
@@ -81,7 +82,7 @@ def decode_value(value: bytes) -> int:
         version, _, downstream = struct.unpack(">hqq", value[:18])
         metadata, rest = _text(value[18:])
     except (struct.error, UnicodeDecodeError, ValueError) as error:
-        raise NotACheckpoint(str(error)) from error
+        raise NotACheckpoint(cause(error)) from error
     if version != 0 or rest:
         raise NotACheckpoint(f"version {version} is not known")
     return CommittedOffset(int(downstream), metadata) if metadata else int(downstream)

@@ -9,6 +9,7 @@ from typing import Any
 
 from kafka_dr.audit.result import AuditKind, AuditResult, AuditVerdict, ResultStore, ResultUnreadable
 from kafka_dr.audit.settled import SettledFlow, read_settled
+from kafka_dr.causes import cause
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.json_documents import DocumentDamaged
 from kafka_dr.topology import ObservedFlowSpec
@@ -65,7 +66,7 @@ def kept_audits(root: Any, flow: ObservedFlowSpec) -> KeptAudits:
         try:
             settled = read_settled(root, flow.name, f"{flow.source.name}-to-{flow.target.name}")
         except (DocumentDamaged, KafkaDrError, OSError) as error:
-            problems.append(f"what checksum audits have found cannot be read: {error}; audit in full")
+            problems.append(f"what checksum audits have found cannot be read: {cause(error)}; audit in full")
     watches: list[WatchName] = [name for name in flow.watches if name != "observation"]
     rows = tuple(_row(root, flow, name, problems) for name in watches)
     return KeptAudits(settled, rows, tuple(problems))
@@ -84,7 +85,7 @@ def _row(root: Any, flow: ObservedFlowSpec, watch: WatchName, problems: list[str
         kept = WatchResultStore(root).read(flow.name, watch)
         by_hand = None if watch == "canary" else _by_hand(root, flow, AuditKind(watch))
     except (DocumentDamaged, ResultUnreadable, KafkaDrError, OSError) as error:
-        problems.append(f"the newest result of {watch} cannot be read: {error}")
+        problems.append(f"the newest result of {watch} cannot be read: {cause(error)}")
         return row | {"said": "it cannot be read", "first": _UNKNOWN}
     if kept is not None and (by_hand is None or kept.looked_at >= by_hand.at):
         return row | _of_watch(kept)

@@ -18,6 +18,7 @@ from typing import Any
 
 from kafka_dr.audit.kept_map import KeptMap, MapState, Runs
 from kafka_dr.audit.offset_runs import OffsetRun, joined, translate
+from kafka_dr.causes import cause
 from kafka_dr.json_documents import DocumentDamaged, write_whole
 from kafka_dr.positions import OffsetPair, TopicPartition
 
@@ -154,7 +155,7 @@ def _state_of(kept: KeptMap, problems: list[str]) -> MapState | None:
         return kept.state()
     except (OSError, DocumentDamaged) as error:
         path = kept.folder.joinpath("state.json")
-        problems.append(f"the state of the audits in {path} cannot be read ({error}): no map is used")
+        problems.append(f"the state of the audits in {path} cannot be read ({cause(error)}): no map is used")
         return None
 
 
@@ -175,7 +176,7 @@ def _parts(
         try:
             part = kept.part(name)
         except (OSError, ValueError, KeyError, TypeError) as error:
-            said = str(error).splitlines()[0] if str(error) else type(error).__name__
+            said = cause(error)
             where = kept.folder.joinpath("map")
             problems.append(f"part {name} of the offset map in {where} cannot be read ({said}): it is not used")
             continue

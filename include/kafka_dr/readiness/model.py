@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Literal, cast, get_args
 
+from kafka_dr.causes import cause
 from kafka_dr.outcomes import CheckOutcome
 
 ReadyVerb = Literal["planned_failover", "unplanned_failover", "failback"]
@@ -58,7 +59,7 @@ class ReadinessCheck:
                 raise ReadinessUnreadable(f"the time {since} has no time zone")
             return cls(str(stored["name"]), cast("CheckOutcome", outcome), str(stored["detail"]), found)
         except (KeyError, TypeError) as error:
-            raise ReadinessUnreadable(f"a check of the readiness is damaged: {error}") from error
+            raise ReadinessUnreadable(f"a check of the readiness is damaged: {cause(error)}") from error
 
 
 _OUTCOMES = get_args(CheckOutcome)
@@ -126,7 +127,7 @@ class VerbReadiness:
             checks = worst_first(map(ReadinessCheck.from_json, stored["checks"]))
             return cls(stored["verb"], checks, tuple(map(str, stored["expected"])))
         except (KeyError, TypeError) as error:
-            raise ReadinessUnreadable(f"the readiness of a verb is damaged: {error}") from error
+            raise ReadinessUnreadable(f"the readiness of a verb is damaged: {cause(error)}") from error
 
 
 def worst_first(checks: Iterable[ReadinessCheck]) -> tuple[ReadinessCheck, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from kafka_dr.causes import cause
 from kafka_dr.drill.result import DrillResult, DrillResults
 from kafka_dr.drill.windows import overdue
 from kafka_dr.errors import KafkaDrError
@@ -29,7 +30,7 @@ def drill_facts(group: str, clients: Clients, before: Mapping[str, Any] | None) 
     except (DocumentDamaged, KafkaDrError, OSError) as error:
         known = (before or {}).get("drill")
         was = known.get("overdue") if isinstance(known, Mapping) else None
-        return {"unreadable": str(error), "overdue": was is True, "every_days": spec.every_days, "last": None}
+        return {"unreadable": cause(error), "overdue": was is True, "every_days": spec.every_days, "last": None}
     ended = [each for each in found if each.stage == "ended"]
     return {
         "overdue": overdue(spec, ended, clients.clock.now()),

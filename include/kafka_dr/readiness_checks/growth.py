@@ -11,6 +11,7 @@ from functools import partial
 from kafka_dr import parallel
 from kafka_dr.clusters import KafkaCluster, TopicPartition
 from kafka_dr.clusters.configuration import ConfigValue
+from kafka_dr.durations import about
 from kafka_dr.outcomes import Check, CheckOutcome
 from kafka_dr.runs.run import Run
 
@@ -76,9 +77,9 @@ def judge_growth(cluster: str, logs: Collection[GrowingLog], free: float) -> Che
     if ending > free:
         seconds = free / rate
         outcome: CheckOutcome = "failed" if seconds < _AT_ONCE.total_seconds() else "warning"
-        return Check(name, outcome, f"{said}: full in about {_days(seconds)}. Add space, or shorten retention")
+        return Check(name, outcome, f"{said}: full in about {about(seconds)}. Add space, or shorten retention")
     if endless and (free - ending) / endless < _FAR.total_seconds():
-        full = f"topics without an end of retention fill the rest in about {_days((free - ending) / endless)}"
+        full = f"topics without an end of retention fill the rest in about {about((free - ending) / endless)}"
         return Check(name, "warning", f"{said}; {full}. Add space, or limit their retention")
     return Check(name, "ok", said)
 
@@ -100,10 +101,6 @@ def room_for_retention(run: Run) -> Check:
         return Check(name, "unknown", f"the retention of {len(described.errors)} topics cannot be read: {error}")
     free = sum(each.usable_bytes or 0 for each in brokers)
     return judge_growth(run.target, _logs(run, target, described.configs), free)
-
-
-def _days(seconds: float) -> str:
-    return f"{seconds / 86_400:.0f} days" if seconds >= 2 * 86_400 else f"{seconds / 3600:.0f} hours"
 
 
 def _logs(run: Run, target: KafkaCluster, configs: Mapping[str, Mapping[str, ConfigValue]]) -> list[GrowingLog]:

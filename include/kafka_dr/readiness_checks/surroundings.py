@@ -9,6 +9,7 @@ from pathlib import Path
 from cryptography import x509
 
 from kafka_dr import parallel
+from kafka_dr.causes import cause
 from kafka_dr.checks import record_limits
 from kafka_dr.disaster.probes import probe_vantages
 from kafka_dr.drill.result import DrillResults
@@ -169,7 +170,7 @@ def drilled_lately(run: Run) -> Check:
     try:
         found = DrillResults(run.clients.evidence_root, run.group.name).newest(_DRILLS)
     except (DocumentDamaged, OSError) as error:
-        return Check(name, "warning", f"the results of drills cannot be read: {error}")
+        return Check(name, "warning", f"the results of drills cannot be read: {cause(error)}")
     results = [each for each in found if each.stage == "ended"]
     if overdue(spec, results, run.clock.now()):
         seen = f"the last was {results[0].id}" if results else "there was none"

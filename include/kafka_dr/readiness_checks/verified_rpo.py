@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from datetime import UTC
 from typing import Any
 
+from kafka_dr.durations import duration
 from kafka_dr.json_documents import is_number
 from kafka_dr.outcomes import Check
 from kafka_dr.runs.run import Run
@@ -37,9 +38,9 @@ def judge_rpo(checksum: WatchStatus, objective: float) -> Check:
         why = "the newest checksum audit could not look at everything: read the log of dr_checksum_audit"
         return Check(NAME, "warning", f"what a disaster would take now is not known; it was {said}; {why}")
     if seconds > objective:
-        wanted = f"expected at most {objective:g} s (objectives.rpo_seconds)"
+        wanted = f"expected at most {duration(objective)} (objectives.rpo_seconds)"
         return Check(NAME, "warning", f"{said}; {wanted}: see dr_flows and the newest checksum audit")
-    return Check(NAME, "ok", f"{said}; {objective:g} s are allowed")
+    return Check(NAME, "ok", f"{said}; {duration(objective)} are allowed")
 
 
 def _measured(facts: Mapping[str, Any]) -> float | None:

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
+from kafka_dr.causes import cause
 from kafka_dr.clusters.model import Acl, AclOperation, AclPermission, PatternType, ResourceType
 from kafka_dr.errors import NeedsPerson
 
@@ -176,7 +177,7 @@ class AddedAcls:
                 int(stored.get("revision", 0)),
             )
         except (KeyError, ValueError, TypeError, AttributeError) as error:
-            raise NeedsPerson(f"{UNREADABLE}: {error}") from error
+            raise NeedsPerson(f"{UNREADABLE}: {cause(error)}") from error
 
 
 def _entries(acls: Collection[Acl]) -> list[dict[str, Any]]:

@@ -19,6 +19,7 @@ from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any
 
+from kafka_dr.causes import cause
 from kafka_dr.errors import NeedsPerson
 from kafka_dr.register.added_acls import UNREADABLE, AddedAcls
 
@@ -87,7 +88,7 @@ def added_acls_of(records: Mapping[bytes, bytes], group: str, cluster: str) -> A
         try:
             value = b"".join(records[_part(key, number)] for number in range(int(value)))
         except KeyError as error:
-            raise NeedsPerson(f"{UNREADABLE}: part {error} is missing") from error
+            raise NeedsPerson(f"{UNREADABLE}: {cause(error)}") from error
     return AddedAcls.from_json(value)
 
 
@@ -183,7 +184,7 @@ def _readable(group: str) -> Iterator[None]:
     try:
         yield
     except (KeyError, ValueError) as error:
-        raise NeedsPerson(f"the journal of {group} cannot be read: {error}") from error
+        raise NeedsPerson(f"the journal of {group} cannot be read: {cause(error)}") from error
 
 
 def order_of_fact(records: Mapping[bytes, bytes], group: str, run: str, fact: str) -> tuple[int, int] | None:

@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any, Literal, get_args
 
+from kafka_dr.causes import cause
 from kafka_dr.errors import KafkaDrError, NeedsPerson
 from kafka_dr.register.roles import Role, Roles
 
@@ -166,7 +167,7 @@ class RegisterState:
             return cls(**values)
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise NeedsPerson(
-                f"the register holds a record that cannot be read ({error}): {value[:80]!r}; look at the topic "
+                f"the register holds a record that cannot be read ({cause(error)}): {value[:80]!r}; look at the topic "
                 "_kafka_dr.register before anything else is changed"
             ) from error
 

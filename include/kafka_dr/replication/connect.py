@@ -11,9 +11,11 @@ from urllib.parse import quote
 
 import httpx
 
+from kafka_dr.causes import java_cause
 from kafka_dr.clock import Clock
+from kafka_dr.durations import duration
 from kafka_dr.errors import ConnectionMistake, KafkaDrError, OutcomeUnknown, Refused, TryAgain
-from kafka_dr.http_endpoint import HttpEndpoint, connection_problem
+from kafka_dr.http_endpoint import HttpEndpoint, connection_problem, unanswered
 from kafka_dr.replication.connector_status import ConnectorState, ConnectorStatus, TaskStatus, failure_in, state_in
 from kafka_dr.replication.flow import FlowNotFound
 from kafka_dr.waiting import SHORT_PAUSE_SECONDS, wait_until
@@ -195,7 +197,7 @@ class ConnectClient:
             tasks = ", ".join(f"{task.number} {task.state}" for task in status.tasks) or "none"
             why = f" ({status.failure})" if status.failure else ""
             raise TryAgain(
-                f"{name} is {status.state} (tasks: {tasks}) after {deadline_seconds:g} s, expected {state}{why}: "
+                f"{name} is {status.state} (tasks: {tasks}) after {duration(deadline_seconds)}, expected {state}{why}: "
                 "look at the Connect worker's log"
             )
         return status
@@ -241,12 +243,13 @@ class ConnectClient:
             if problem := connection_problem(error):
                 raise ConnectionMistake(f"could not {doing}: Connect at {where} cannot be asked: {problem}") from error
             raise ConnectUnreachable(
-                f"could not {doing}: Connect at {where} cannot be reached ({error}): check that its worker runs"
+                f"could not {doing}: Connect at {where} cannot be reached, because {unanswered(error)}: check that its "
+                "worker runs"
             ) from error
         except httpx.HTTPError as error:
             if problem := connection_problem(error):
                 raise ConnectionMistake(f"could not {doing}: Connect at {where} cannot be asked: {problem}") from error
-            within = f"within {self._seconds:g} s ({error})"
+            within = f"within {duration(self._seconds)}, because {unanswered(error)}"
             if method == "GET":
                 raise ConnectUnreachable(f"could not {doing}: Connect at {where} gave no answer {within}") from error
             raise OutcomeUnknown(
@@ -287,6 +290,6 @@ def _path(name: str, rest: str = "") -> str:
 
 def _message(response: httpx.Response) -> str:
     try:
-        return str(response.json()["message"])
+        return java_cause(str(response.json()["message"]))
     except (ValueError, KeyError, TypeError):
-        return response.text[:200] or response.reason_phrase
+        return java_cause(response.text[:200]) if response.text else response.reason_phrase

@@ -7,12 +7,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, cast
 
+from kafka_dr.causes import java_cause
+
 #: Connect's own word for a state, in lower case; ``absent`` if there is no such connector, ``unknown`` if Connect does
 #: not report a state.
 ConnectorState = Literal["absent", "stopped", "running", "failed", "paused", "unassigned", "restarting", "unknown"]
 _STATES = ("stopped", "running", "failed", "paused", "unassigned", "restarting")
-#: In a trace of Java: where a cause begins, where a message ends, and the package of an exception.
-_CAUSE, _FRAMES, _PACKAGE = re.compile(r"^Caused by: ", re.MULTILINE), "\n\t", re.compile(r"^(?:[a-z]\w*\.)+(?=[A-Z])")
+#: In a trace of Java: where a cause begins, and where a message ends.
+_CAUSE, _FRAMES = re.compile(r"^Caused by: ", re.MULTILINE), "\n\t"
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +93,8 @@ def failure_in(said: Mapping[str, Any]) -> str:
     Connect's trace begins with what the worker was doing and ends with why that failed. The reason comes first here.
     """
     trace = str(said.get("trace") or "").replace("\r", "")
-    messages = [" ".join(each.partition(_FRAMES)[0].split()) for each in _CAUSE.split(trace)]
-    doing, *_, cause = (_PACKAGE.sub("", each) for each in (messages[0], *messages))
+    if not trace.strip():
+        return ""
+    messages = [java_cause(each.partition(_FRAMES)[0]) for each in _CAUSE.split(trace)]
+    doing, cause = messages[0], messages[-1]
     return cause if cause == doing else f"{cause} ({doing})"

@@ -19,6 +19,7 @@ from typing import Any
 from kafka_dr.audit.content_keys import ContentKeys
 from kafka_dr.audit.erasure import Erasure, files_after, key_digest
 from kafka_dr.audit.stranded import StrandedFile, StrandedList
+from kafka_dr.causes import cause
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.errors import NeedsPerson
 from kafka_dr.rescue.content import CONTENT, content_opener
@@ -178,7 +179,7 @@ class KeptList:
                 for batch in parquet.iter_batches(_BATCH, columns=known):
                     yield from batch.to_pylist()
         except (OSError, ValueError) as error:
-            raise NeedsPerson(f"{path} cannot be read ({error}): restore it from a copy") from error
+            raise NeedsPerson(f"{path} cannot be read ({cause(error)}): restore it from a copy") from error
 
     def _draft(self, file: StrandedFile, wanted: Wanted) -> StrandedFile:
         path = self._path(file.path)
@@ -238,7 +239,7 @@ def _without(path: Any, is_wanted: _IsWanted) -> bytes:
                     ]
                     writer.write_batch(pa.RecordBatch.from_pylist(rows, schema))
     except (OSError, ValueError) as error:
-        raise NeedsPerson(f"{path} cannot be read or written again ({error}): restore it from a copy") from error
+        raise NeedsPerson(f"{path} cannot be read or written again ({cause(error)}): restore it from a copy") from error
     return sink.getvalue()
 
 

@@ -10,6 +10,7 @@ from typing import Any
 from kafka_dr.audit.content_keys import ContentKeys
 from kafka_dr.audit.erasure import Erasure, erased_in, files_after
 from kafka_dr.audit.stranded import StrandedList
+from kafka_dr.causes import cause
 from kafka_dr.errors import NeedsPerson
 from kafka_dr.rescue.content import content_opener
 
@@ -56,7 +57,7 @@ def missing_from(found: StrandedList, folder: Any, erasures: Sequence[Erasure] =
                 rows += parquet.metadata.num_rows
                 erased += _count_erased(parquet)
         except (OSError, ValueError) as error:
-            return f"{path} cannot be read ({error}): restore it from a copy"
+            return f"{path} cannot be read ({cause(error)}): restore it from a copy"
     if erased and not erasures:
         return (
             f"{erased} records below {folder} are marked as erased, and no register knows of an erasure: restore them "
@@ -92,7 +93,7 @@ def erased_records(found: StrandedList, folder: Any) -> int:
             with path.open("rb") as file:
                 total += _count_erased(parquet_file(file))
         except (OSError, ValueError) as error:
-            raise NeedsPerson(f"{path} cannot be read ({error}): restore it from a copy") from error
+            raise NeedsPerson(f"{path} cannot be read ({cause(error)}): restore it from a copy") from error
     return total
 
 
@@ -127,7 +128,9 @@ def read_partition(
                         if (row["topic"], row["partition"]) == (topic, partition) and row["offset"] >= from_offset
                     )
     except (OSError, ValueError) as error:
-        raise NeedsPerson(f"the records kept in {folder} cannot be read ({error}): restore them from a copy") from error
+        raise NeedsPerson(
+            f"the records kept in {folder} cannot be read ({cause(error)}): restore them from a copy"
+        ) from error
 
 
 def _files_of(found: StrandedList, folder: Any, topic: str, partition: int) -> Iterator[tuple[int, str]]:

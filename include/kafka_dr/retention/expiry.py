@@ -11,6 +11,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from kafka_dr.audit.stranded import StrandedStore, StrandedUnreadable
+from kafka_dr.causes import cause
 from kafka_dr.errors import KafkaDrError, Refused
 from kafka_dr.json_documents import DocumentDamaged, JsonFile
 from kafka_dr.register import Phase
@@ -103,14 +104,14 @@ class Expiry:
                 try:
                     lists += self._list(left_by, registers, confirmed=confirmed)
                 except (KafkaDrError, OSError, StrandedUnreadable) as error:
-                    problems.append(f"the stranded records of {left_by} are kept: {error}")
+                    problems.append(f"the stranded records of {left_by} are kept: {cause(error)}")
         if "runs_days" in self.rules:
             old = OldRuns(self.clients, self.group, registers)
             try:
                 runs = old.find(self.rules["runs_days"])
                 recorder = old.remove(runs, self._rule("runs_days")) if confirmed else ""
             except (KafkaDrError, OSError) as error:
-                problems.append(f"old runs are kept: {error}")
+                problems.append(f"old runs are kept: {cause(error)}")
             problems += runs.kept
         return Expired(tuple(lists), runs, recorder, tuple(problems))
 
@@ -176,7 +177,7 @@ def expire_daily(group: str, clients: Clients) -> WatchResult:
     except DocumentDamaged:
         pass  # It is replaced.
     except OSError as error:
-        return WatchResult(group, "unknown", (f"whether anything has expired is not known: {error}",))
+        return WatchResult(group, "unknown", (f"whether anything has expired is not known: {cause(error)}",))
     try:
         found = expiry.remove()
         if not found.problems and not found.runs.more:
@@ -184,7 +185,7 @@ def expire_daily(group: str, clients: Clients) -> WatchResult:
     except Refused as error:
         return WatchResult(group, "ok", (str(error),))
     except (KafkaDrError, OSError) as error:
-        return WatchResult(group, "unknown", (f"whether anything has expired is not known: {error}",))
+        return WatchResult(group, "unknown", (f"whether anything has expired is not known: {cause(error)}",))
     return WatchResult(
         group, "unknown" if found.problems else "ok", tuple(found.sentences(confirmed=True)) or ("nothing has expired",)
     )

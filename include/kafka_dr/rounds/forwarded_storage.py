@@ -9,6 +9,7 @@ from queue import SimpleQueue
 from threading import Lock
 from typing import Any
 
+from kafka_dr.causes import cause
 from kafka_dr.storage import DeadlinePath, StorageSilent
 from kafka_dr.storage.access import Operation
 
@@ -76,7 +77,7 @@ def answer(root: DeadlinePath, asked: dict[str, Any], data: bytes) -> Message:
     except StorageSilent as silent:
         return {**head, "silent": str(silent)}, b""
     except OSError as error:
-        return {**head, "errno": error.errno or 0, "said": error.strerror or str(error), "path": error.filename}, b""
+        return {**head, "errno": error.errno or 0, "said": error.strerror or cause(error), "path": error.filename}, b""
     return head, found
 
 

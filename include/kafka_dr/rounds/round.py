@@ -8,6 +8,7 @@ from threading import Condition
 from typing import Any
 
 from kafka_dr.clock import Clock
+from kafka_dr.durations import duration
 from kafka_dr.rounds.access_data import AccessData
 from kafka_dr.rounds.look import ShardRequest, unknown
 from kafka_dr.rounds.shard import PeopleOf, Shard
@@ -98,7 +99,7 @@ class _RunningRound:
                     shard.end()
             for name in groups:
                 if name not in self._found:
-                    self._keep(unknown(name, f"no result within {self._wanted.limits.seconds:g} s"))
+                    self._keep(unknown(name, f"no result within {duration(self._wanted.limits.seconds)}"))
             return dict(self._found)
 
     def _left(self) -> float:

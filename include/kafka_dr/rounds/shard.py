@@ -16,6 +16,7 @@ from threading import Lock, Thread
 from typing import Any
 
 import kafka_dr
+from kafka_dr.causes import cause
 from kafka_dr.people import Person
 from kafka_dr.rounds import forwarded_storage
 from kafka_dr.rounds.look import ShardRequest
@@ -113,7 +114,7 @@ class Shard:
             if self._people_of is not None:
                 found = self._people_of(head["names"], head["roles"])
         except Exception as error:  # noqa: BLE001 - raised in the child, for the group that asked
-            answer["refused"] = f"who may approve is not known: {error}"
+            answer["refused"] = f"who may approve is not known: {cause(error)}"
         with suppress(OSError):
             self._send(answer, json.dumps([[each.name, each.id] for each in found]).encode())
 

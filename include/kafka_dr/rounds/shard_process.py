@@ -19,8 +19,10 @@ from pathlib import PurePath
 from threading import Condition, Lock, Thread
 from typing import Any
 
+from kafka_dr.causes import mistake
 from kafka_dr.clock import SystemClock
 from kafka_dr.connections.port import Connections
+from kafka_dr.durations import duration
 from kafka_dr.errors import KafkaDrError, TryAgain
 from kafka_dr.health.own_speed import OwnSpeed
 from kafka_dr.people import Person
@@ -90,7 +92,7 @@ class SideBySide:
                     self._begin(waiting.pop(0))
                 self._changed.wait(0.05)
         for group in waiting:
-            self._say(unknown(group, f"nobody looked at it: the {seconds:g} s of this round were over before"))
+            self._say(unknown(group, f"nobody looked at it: the {duration(seconds)} of this round were over before"))
 
     def _busy(self, now: float) -> int:
         return sum(now - begun < _MOMENT_SECONDS for begun in self._begun.values())
@@ -103,7 +105,9 @@ class SideBySide:
         for group, begun in list(self._begun.items()):
             if now >= end or now - begun >= group_seconds:
                 del self._begun[group]
-                self._say(unknown(group, f"the look did not end within {now - begun:.0f} s; the next one begins again"))
+                self._say(
+                    unknown(group, f"the look did not end within {duration(now - begun)}; the next one begins again")
+                )
 
     def _one(self, group: str) -> None:
         try:
@@ -112,7 +116,7 @@ class SideBySide:
             found = unknown(group, str(error))
         except Exception as error:  # noqa: BLE001 - an error in the look at one group is no error of the others
             traceback.print_exc()
-            found = unknown(group, f"the look ended with an unforeseen error, {type(error).__name__}: {error}")
+            found = unknown(group, mistake(error))
         with self._changed:
             if self._begun.pop(group, None) is not None:
                 self._say(found)

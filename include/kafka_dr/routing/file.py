@@ -9,7 +9,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from kafka_dr.causes import cause
 from kafka_dr.clock import Clock, SystemClock
+from kafka_dr.durations import duration
 from kafka_dr.locked_file import FileLocked, FolderNotSynced, LockedFile
 from kafka_dr.routing.route import Route, RouteBusy, RouteUncertain, RouteUnreadable, RouteUnwritable, must_replace
 
@@ -68,7 +70,7 @@ class FileRouter:
 
     def _unreadable(self, error: Exception) -> RouteUnreadable:
         return RouteUnreadable(
-            f"The route file {self.path} cannot be understood ({error}): expected one JSON object as this tool "
+            f"The route file {self.path} cannot be understood ({cause(error)}): expected one JSON object as this tool "
             "writes it; compare it with the DR register and fix or remove it by hand."
         )
 
@@ -83,7 +85,7 @@ class FileRouter:
                 yield
         except FileLocked:
             raise RouteBusy(
-                f"The route file {self.path} was locked by another switch for {self.lock_seconds:g} s: "
+                f"The route file {self.path} was locked by another switch for {duration(self.lock_seconds)}: "
                 "see which run is switching this group, then try again."
             ) from None
         except OSError as error:
@@ -102,6 +104,6 @@ class FileRouter:
 
     def _unwritable(self, error: OSError) -> RouteUnwritable:
         return RouteUnwritable(
-            f"The route file {self.path} cannot be written ({error}) and was left as it is: expected a folder that "
-            "this process may write, on a disk with space; check both and run the step again."
+            f"The route file {self.path} cannot be written ({cause(error)}) and was left as it is: expected a folder "
+            "that this process may write, on a disk with space; check both and run the step again."
         )

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Literal
 
+from kafka_dr.causes import mistake
 from kafka_dr.errors import ConnectionMistake, KafkaDrError, NeedsPerson, OutcomeUnknown, Refused, TryAgain
 from kafka_dr.evidence import EvidenceUnwritable, NotCanonical, SecretInEvidence
 from kafka_dr.outcomes import Check
@@ -98,7 +99,7 @@ class Attempt:
             return self.end(clients, "failed", str(error), passing=isinstance(error, TryAgain))
         except Exception as error:  # noqa: BLE001 - a mistake of this program stops the run as well, and is kept
             try:
-                return self.end(clients, "failed", f"unforeseen {type(error).__name__}: {error}")
+                return self.end(clients, "failed", mistake(error))
             except StepFailed as failed:
                 raise failed from error
         # A check or proof is unknown where somebody did not answer.

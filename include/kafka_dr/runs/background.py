@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from threading import Condition, Thread
 from typing import Generic, TypeVar
 
+from kafka_dr.durations import duration
 from kafka_dr.errors import KafkaDrError, TryAgain
 
 K = TypeVar("K")
@@ -53,7 +54,7 @@ class BackgroundCall(Generic[T]):
             if self._error is not None:
                 raise self._error
             if not self._answer:
-                raise Silent(f"no answer to {self._name} within {seconds:g} s")
+                raise Silent(f"no answer to {self._name} within {duration(seconds)}")
             return self._answer[0]
 
     def _ask(self, question: Callable[[], T]) -> None:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from kafka_dr.clock import Clock
+from kafka_dr.durations import duration
 from kafka_dr.errors import KafkaDrError, Refused, TryAgain
 from kafka_dr.fencing.change import FRESH_SECONDS, permitted_at
 from kafka_dr.register import RegisterState
@@ -126,8 +127,8 @@ class LastingPermission:
                 self._asked = permitted_at(self.guard.require, self.clock)
                 if self._asked is None:
                     raise TryAgain(
-                        f"{self.guard.asked} of {self.guard.group} takes longer than {FRESH_SECONDS:g} s to answer: "
-                        "nothing more is changed, run the step again"
+                        f"{self.guard.asked} of {self.guard.group} takes longer than {duration(FRESH_SECONDS)} to "
+                        "answer: nothing more is changed, run the step again"
                     )
             except KafkaDrError as error:
                 self._error = error

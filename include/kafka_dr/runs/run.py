@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from kafka_dr.audit.recorded_input import RecordedInput, inputs_of
+from kafka_dr.causes import cause
 from kafka_dr.errors import NeedsPerson, Refused
 from kafka_dr.fencing.change import AclChanges
 from kafka_dr.outcomes import Check, Probe
@@ -259,9 +260,9 @@ class Run(GroupContext):
             found = found.without(lambda path: any(each.what.covers(path) for each in forged))
         except OSError as error:
             raise Refused(
-                f"what this run needs of the evidence cannot be read ({error}), and nothing was changed. To continue "
-                "without this storage, name another evidence.root in the topology (a folder that every worker reaches "
-                "is enough), and trigger a new run"
+                f"what this run needs of the evidence cannot be read ({cause(error)}), and nothing was changed. To "
+                "continue without this storage, name another evidence.root in the topology (a folder that every worker "
+                "reaches is enough), and trigger a new run"
             ) from error
         return found.to_json()
 

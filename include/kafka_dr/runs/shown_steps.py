@@ -14,6 +14,7 @@ from pathlib import Path
 from threading import Condition, Thread
 from typing import Any
 
+from kafka_dr.causes import cause, mistake
 from kafka_dr.json_documents import DocumentDamaged
 from kafka_dr.quoting import line
 from kafka_dr.storage import ChildAccess, DeadlinePath
@@ -92,7 +93,7 @@ class ShownSteps:
         try:
             yield lambda sentence: self.says(group, run, sentence)
         except BaseException as error:
-            self.ended(group, run, str(error) or type(error).__name__, good=False)
+            self.ended(group, run, cause(error) or mistake(error), good=False)
             self.last_words()
             raise
         self.ended(group, run, "done", good=True)

@@ -14,6 +14,7 @@ from functools import partial
 from threading import Event, Thread
 from typing import Any
 
+from kafka_dr.durations import duration
 from kafka_dr.fencing.change import FRESH_SECONDS
 from kafka_dr.register import RegisterState
 from kafka_dr.register.holding import Author
@@ -45,8 +46,8 @@ def alive(state: RegisterState, facts: Mapping[str, Any], *, now: datetime) -> s
         return ""
     by = f"the process {state.executor}" if state.executor else "the process that claimed the group"
     return (
-        f"run {state.run} of {state.group} is still being executed: {by} showed life {silent.total_seconds():.0f} s "
-        f"ago, and only after {SILENT_AFTER.total_seconds():.0f} s it counts as dead"
+        f"run {state.run} of {state.group} is still being executed: {by} showed life {duration(silent)} "
+        f"ago, and only after {duration(SILENT_AFTER)} it counts as dead"
     )
 
 

@@ -15,6 +15,7 @@ from queue import Empty, SimpleQueue
 from time import monotonic
 from typing import Any
 
+from kafka_dr.durations import duration
 from kafka_dr.errors import KafkaDrError, OutcomeUnknown
 from kafka_dr.evidence import EvidenceUnwritable
 from kafka_dr.runs.background import BackgroundCall
@@ -83,7 +84,7 @@ def write_to_any(
             else:
                 refused.append(f"{cluster}: {error}")
     if not taken:
-        said = "; ".join(refused) or f"no answer within {_ONE_SECONDS:g} s"
+        said = "; ".join(refused) or f"no answer within {duration(_ONE_SECONDS)}"
         raise OutcomeUnknown(f"no register of {group} took the fact {fact} of run {run}: {said}")
     return tuple(taken)
 

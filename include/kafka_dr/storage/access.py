@@ -6,6 +6,7 @@ from threading import Lock
 from time import monotonic
 from typing import Any, Literal, Protocol
 
+from kafka_dr.durations import duration
 from kafka_dr.errors import TryAgain
 
 #: How long one access may take, unless the topology says otherwise.
@@ -69,8 +70,8 @@ class AccessDeadline:
             left = self._silent_until - monotonic()
         if left > 0:
             raise StorageSilent(
-                f"the storage of {path} did not answer within {self._seconds:g} s, and is asked again in {left:.0f} s: "
-                "find out whether the file system or object store of evidence.root works"
+                f"the storage of {path} did not answer within {duration(self._seconds)}, and is asked again in "
+                f"{duration(left)}: find out whether the file system or object store of evidence.root works"
             )
 
     def left_alone(self, operation: Operation, path: object, seconds: float) -> StorageSilent:
@@ -79,6 +80,6 @@ class AccessDeadline:
             self._silent_until = monotonic() + self._left_alone_seconds
         what = operation.replace("_", " ")
         return StorageSilent(
-            f"no answer to {what} {path} within {seconds:.0f} s: the storage hangs; find out whether the file system "
-            "or object store of evidence.root works"
+            f"no answer to {what} {path} within {duration(seconds)}: the storage hangs; find out whether the file "
+            "system or object store of evidence.root works"
         )

@@ -15,6 +15,7 @@ from threading import Lock, Thread
 from time import monotonic
 from typing import Any
 
+from kafka_dr.causes import cause
 from kafka_dr.storage import child_process
 from kafka_dr.storage.access import AccessDeadline, Operation
 
@@ -107,7 +108,7 @@ class ChildAccess:
             except (EOFError, ConnectionError) as error:
                 self._drop()
                 if last:
-                    raise OSError(f"the process that reaches {request['path']} ended: {error}") from error
+                    raise OSError(f"the process that reaches {request['path']} ended: {cause(error)}") from error
                 continue
             if answer:
                 raise OSError(answer["errno"], answer["said"], answer["path"])

@@ -10,6 +10,7 @@ from typing import Any, get_args
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
+from kafka_dr.causes import cause
 from kafka_dr.quoting import address
 from kafka_dr.topology.document import Document, Path, read, render
 from kafka_dr.topology.mistakes import Mistake, TopologyError
@@ -46,7 +47,7 @@ def load(path: FilePath, environ: Mapping[str, str]) -> Topology:
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        seen = f"the file cannot be read ({error})"
+        seen = f"the file cannot be read ({cause(error)})"
         raise TopologyError(path, [Mistake(1, "", seen, "check the path, KAFKA_DR_TOPOLOGY and the rights")]) from error
     document, mistakes = read(text, environ)
     if document.root is None:

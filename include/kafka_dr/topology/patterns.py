@@ -10,6 +10,8 @@ import re
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
+from kafka_dr.causes import cause
+
 #: How long a pattern may be, and how much it may leave open. Each open part multiplies what a search may try; within
 #: these limits the longest name of a topic takes milliseconds.
 MOST_CHARACTERS = 200
@@ -76,7 +78,7 @@ def _unsound(pattern: str, counted: dict[str, int], depth: int) -> str:
     try:
         compiled = re.compile(pattern)
     except re.error as error:
-        return f"it is no regular expression ({error})"
+        return f"it is no regular expression ({cause(error)})"
     return "it matches the empty name: name what its topics have in common" if compiled.fullmatch("") else ""
 
 

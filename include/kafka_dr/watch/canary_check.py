@@ -7,6 +7,7 @@ from datetime import timedelta
 from kafka_dr.canary.probe import CanaryReport, run_canary
 from kafka_dr.canary.record import CanaryFlow
 from kafka_dr.canary.verdict import CanaryOutcome
+from kafka_dr.durations import duration
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.group_offsets import last_look
 from kafka_dr.group_offsets.last_look import LastLook
@@ -102,8 +103,8 @@ def _last_look(seen: LastLook) -> str:
 
 def _sentences(report: CanaryReport) -> tuple[str, ...]:
     flow, rpo = report.flow, report.verdict.rpo_seconds
-    took = f", the slowest in {report.seconds:g} s" if report.seconds is not None else ""
-    known = "the RPO is not known" if rpo is None else f"the RPO is {rpo:g} s"
+    took = f", the slowest in {duration(report.seconds)}" if report.seconds is not None else ""
+    known = "the RPO is not known" if rpo is None else f"the RPO is {duration(rpo)}"
     return (
         f"{flow.source} → {flow.target}: {report.arrived} of {report.sent} canaries arrived{took}",
         str(report.verdict),

@@ -7,6 +7,7 @@ from itertools import permutations
 
 from kafka_dr.checks.record_limits import records_fit
 from kafka_dr.clusters.held_back import END_IT, HeldBackLook
+from kafka_dr.durations import duration
 from kafka_dr.errors import Refused
 from kafka_dr.fencing import plan
 from kafka_dr.register import RegisterState
@@ -171,8 +172,8 @@ def with_held_back(moving: Moving, held: HeldBackLook, now: datetime, *, limit: 
         return Moving(moving.verdict, f"{moving.detail}; {held.sentence}")
     more = "" if moving.verdict == "idle" else f". What is not held back {moving.verdict}: {moving.detail}"
     if (held.acknowledged or held.not_read) and ((age := held.age_seconds(now)) is None or age > limit):
-        waited = "for an unknown time" if age is None else f"for up to {age:.0f} s"
-        todo = f"{limit:g} s are allowed (thresholds.max_lag_seconds): {END_IT}"
+        waited = "for an unknown time" if age is None else f"for up to {duration(age)}"
+        todo = f"{duration(limit)} are allowed (thresholds.max_lag_seconds): {END_IT}"
         return Moving("stuck" if age is not None else "unknown", f"{held.sentence}, {waited}; {todo}{more}")
     return Moving("waits", f"{held.sentence}; they are copied when it ends{more}")
 

@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, fields, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from kafka_dr.durations import duration
 from kafka_dr.json_documents import DocumentDamaged, JsonFile
 
 _SCHEMA = 1
@@ -87,12 +88,12 @@ class RunningStep:
         """Return what runs, since when, which attempt it is and why the last one ended."""
         since = f"{self.title}, since {self.began_at.astimezone(UTC):%H:%M:%S} UTC"
         tried = f", attempt {self.attempt}" if self.attempt > 1 else ""
-        parts = [f"{since} ({_seconds(now - self.began_at)}){tried}"]
+        parts = [f"{since} ({duration(now - self.began_at)}){tried}"]
         if self.ended_at is not None:
             word = "ended" if self.good else "failed"
-            parts = [f"{self.title} {word} {_seconds(now - self.ended_at)} ago{tried}: {self.ended}"]
+            parts = [f"{self.title} {word} {duration(now - self.ended_at)} ago{tried}: {self.ended}"]
         elif self.is_silent(now):
-            parts.append(f"its process {self.executor} has shown no sign of life for {_seconds(now - self.seen_at)}")
+            parts.append(f"its process {self.executor} has shown no sign of life for {duration(now - self.seen_at)}")
         parts += [said for said in (self.says if self.ended_at is None else "",) if said]
         if self.before:
             parts.append(f"the attempt before: {self.before}")
@@ -207,8 +208,3 @@ class RunningSteps:
         return JsonFile(
             self._folder.joinpath(name), schema=_SCHEMA, to_json=RunningStep.to_json, from_json=RunningStep.from_json
         )
-
-
-def _seconds(time: timedelta) -> str:
-    total = max(0, int(time.total_seconds()))
-    return f"{total} s" if total < 120 else f"{total // 60} min {total % 60} s"

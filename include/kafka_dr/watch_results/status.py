@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
+from kafka_dr.causes import cause
+from kafka_dr.durations import duration
 from kafka_dr.watch_results.kept import KeptResult, WatchOutcome
 from kafka_dr.watch_results.watches import ALL_WATCHES, WATCHES, Watch, WatchName
 
@@ -77,14 +79,13 @@ def watch_status(
     :param active: the cluster that the group is active on, if that is known
     """
     if found is None:
-        every = (watch.idle or watch.every).total_seconds() / 60
-        said = f"{watch.dag_id} has not looked yet; it looks every {every:g} minutes or sooner: unpause it if paused"
+        every = duration(watch.idle or watch.every)
+        said = f"{watch.dag_id} has not looked yet; it looks every {every} or sooner: unpause it if paused"
         return WatchStatus(watch, "unknown", said, None)
     if isinstance(found, Exception):
-        return WatchStatus(watch, "unknown", f"its kept result cannot be read: {found}", None)
+        return WatchStatus(watch, "unknown", f"its kept result cannot be read: {cause(found)}", None)
     if found.is_old(now):
-        minutes = found.good_for.total_seconds() / 60
-        said = f"the newest result is older than {minutes:g} minutes: look at the newest run of {watch.dag_id}"
+        said = f"the newest result is older than {duration(found.good_for)}: look at the newest run of {watch.dag_id}"
         if found.looked_at > now:
             said = "the newest result is from the future: compare the clocks of the workers and of this server"
         return WatchStatus(watch, "unknown", said, found)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from airflow.sdk import BaseOperator, TriggerRule
 from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowSkipException
 
+from kafka_dr.causes import cause
 from kafka_dr.quoting import inline, line
 from kafka_dr_airflow.operators.parameters import FirstTask
 from kafka_dr_airflow.operators.plain_failure import fails_plainly, plain_errors
@@ -192,7 +193,7 @@ def _read(group: str, drill_id: str) -> DrillResult:
         with plain_errors(), open_clients() as clients:
             found = DrillResults(clients.evidence_root, group).read(drill_id)
     except (DocumentDamaged, OSError) as error:
-        raise AirflowException(f"the result of the drill cannot be read: {line(str(error))}") from None
+        raise AirflowException(f"the result of the drill cannot be read: {line(cause(error))}") from None
     if found is None:
         raise AirflowFailException(f"drill {drill_id} of {group} has no result: see the log of {_BEGIN}")
     return found

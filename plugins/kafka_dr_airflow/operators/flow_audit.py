@@ -14,6 +14,7 @@ from airflow.sdk import Asset
 from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
 from kafka_dr.audit.report_folders import prune, report_folder
+from kafka_dr.causes import cause
 from kafka_dr.metrics.audit_figures import facts_of, sentences_of
 from kafka_dr.quoting import line
 from kafka_dr_airflow.operators.plain_failure import plain_errors
@@ -123,7 +124,7 @@ class FlowAudit:
             with plain_errors():
                 dropped = drop_unrecorded(clients, self.flow)
         except OSError as error:
-            raise AirflowFailException(f"{self.name}: unknown: {line(error)}") from None
+            raise AirflowFailException(f"{self.name}: unknown: {line(cause(error))}") from None
         for each in dropped:
             logger.warning("%s: it was removed, and what it says is compared again", line(each))
 
@@ -145,7 +146,7 @@ class FlowAudit:
                 if self.audit == AuditKind.CHECKSUM:
                     record_inputs(clients, self.flow)
         except (ResultUnreadable, OSError) as error:
-            raise AirflowFailException(f"{self.name}: unknown: {line(error)}") from None
+            raise AirflowFailException(f"{self.name}: unknown: {line(cause(error))}") from None
 
     def judge(self, problem: str | None, kept: LookResult, logger: Any) -> dict[str, str]:
         """Show what the report says, and remove old ones.

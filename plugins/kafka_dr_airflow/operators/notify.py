@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from airflow.sdk import BaseNotifier, BaseOperator
 from airflow.sdk.exceptions import AirflowException, AirflowSkipException
 
+from kafka_dr.causes import cause
 from kafka_dr.quoting import line
 from kafka_dr_airflow.operators.parameters import FirstTask
 from kafka_dr_airflow.operators.plain_failure import fails_plainly, plain_errors
@@ -89,8 +90,8 @@ class NotifyOperator(BaseOperator):
         except Exception as error:  # noqa: BLE001 - whatever a notifier raises, it did not send
             raise AirflowException(
                 f"notifier {self.notifier} ({spec.notifier}) did not send {news.group}: {line(news.happened)}: "
-                f"{type(error).__name__}: {line(error)}. The next run tries again, for a day: look at its connection "
-                "and its arguments in the topology"
+                f"{line(cause(error))}. The next run tries again, for a day: look at its connection and its arguments "
+                "in the topology"
             ) from None
 
 
@@ -106,11 +107,11 @@ def _made(spec: NotifierSpec) -> BaseNotifier:
         found = getattr(import_module(module), name)
     except (ImportError, AttributeError) as error:
         raise AirflowException(
-            f"{spec.notifier} cannot be imported ({line(error)}): install it, or fix the name"
+            f"{spec.notifier} cannot be imported ({line(cause(error))}): install it, or fix the name"
         ) from None
     if not (isinstance(found, type) and issubclass(found, BaseNotifier)):
         raise AirflowException(f"{spec.notifier} is no notifier of Airflow: name a subclass of BaseNotifier")
     try:
         return found(**spec.arguments)
     except TypeError as error:
-        raise AirflowException(f"{spec.notifier} does not take these arguments: {line(error)}") from None
+        raise AirflowException(f"{spec.notifier} does not take these arguments: {line(cause(error))}") from None

@@ -12,6 +12,7 @@ from airflow.sdk import BaseOperator
 from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowSkipException
 
 from kafka_dr.audit.report_folders import prune, report_folder
+from kafka_dr.causes import cause
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.json_documents import write_whole
 from kafka_dr.quoting import line
@@ -126,6 +127,6 @@ class ObserveOperator(BaseOperator):
             write_whole(root.joinpath(*folder.split("/"), "report.html"), page.encode())
             write_whole(root.joinpath(*folder.split("/"), "report.json"), json.dumps(report, indent=1).encode())
         except (KafkaDrError, OSError) as error:
-            raise AirflowException(f"{self.flow}: its report could not be kept: {line(str(error))}") from None
+            raise AirflowException(f"{self.flow}: its report could not be kept: {line(cause(error))}") from None
         self.report_path = f"{folder}/report.json"
         prune(root.joinpath(*reports.split("/")), now=now, keep=_KEPT)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from airflow.sdk import BaseOperator, TriggerRule
 from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowRuntimeError
 
+from kafka_dr.causes import cause
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.quoting import inline
 from kafka_dr_airflow.links import EvidenceLink
@@ -94,7 +95,7 @@ class OutcomeOperator(BaseOperator):
                 (
                     "",
                     Ending(
-                        f"{_NO_EVIDENCE} ({inline(error)}); clear this task",
+                        f"{_NO_EVIDENCE} ({inline(cause(error))}); clear this task",
                         good=False,
                     ),
                 )
@@ -126,7 +127,7 @@ class OutcomeOperator(BaseOperator):
         try:
             states = ti.get_task_states(dag_id=ti.dag_id, run_ids=[ti.run_id]).get(ti.run_id, {})
         except (AirflowException, AirflowRuntimeError) as error:
-            return [f"{_NO_STATES} (Airflow does not say how they ended: {inline(error)})"]
+            return [f"{_NO_STATES} (Airflow does not say how they ended: {inline(cause(error))})"]
         others = {name: state for name, state in states.items() if name != ti.task_id}
         by_state = ([name for name, found in others.items() if found == state] for state in _FAILED)
         return next(filter(None, by_state), [])

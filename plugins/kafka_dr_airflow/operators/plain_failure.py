@@ -10,6 +10,7 @@ from typing import Any, TypeVar, cast
 from airflow.sdk.definitions.retry_policy import RetryDecision, RetryPolicy
 from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowTaskTimeout
 
+from kafka_dr.durations import duration
 from kafka_dr.errors import KafkaDrError, OutcomeUnknown, TryAgain
 from kafka_dr.quoting import block
 
@@ -49,7 +50,8 @@ def fails_plainly(execute: _Execute) -> _Execute:
 
 def _at_its_limit(operator: Any) -> str:
     limit = operator.execution_timeout.total_seconds()
-    ended = f"{operator.task_id} was ended after {limit:g} s, its time limit (execution_timeout), and had not finished"
+    after = f"{duration(limit)}, its time limit (execution_timeout)"
+    ended = f"{operator.task_id} was ended after {after}, and had not finished"
     known = getattr(operator, "at_its_limit", None)
     return (
         f"{ended}: {known()}" if known else f"{ended}: the log above shows how far it came; clear the task to try again"

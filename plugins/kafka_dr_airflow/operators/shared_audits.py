@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowTaskTimeout
 
+from kafka_dr.causes import mistake
+from kafka_dr.durations import duration
 from kafka_dr.parallel import ask_all
 from kafka_dr.quoting import line
 from kafka_dr_airflow.links import AuditLink, audit_url
@@ -40,7 +42,7 @@ if TYPE_CHECKING:
 #: How many groups are prepared at the same time: one whose register does not answer holds up few others.
 _AT_ONCE = 8
 #: How the provider says that spark-submit failed.
-_EXIT_CODE = re.compile(r"Error code is: (-?\d+)")
+_EXIT_CODE = re.compile(r"\(exit code (-?\d+)\)")
 #: An audit may take so many times as long as the last one of its flow, and never less than the least limit.
 _TIMES_THE_LAST = 4
 #: How long the registers and the storage may take for what is left when the application has ended.
@@ -174,7 +176,7 @@ class SharedAuditsOperator(SparkJobOperator):
             left.running, lambda _: True, lambda one: self._finish(context, one, folder, said, clients)
         ).rest(_REST_SECONDS)
         for one in (*left.late, *wordless.late):
-            said = f"its result was not journaled within {_REST_SECONDS:g} s of the end: look at the registers"
+            said = f"its result was not journaled within {duration(_REST_SECONDS)} of the end: look at the registers"
             self._close(context, one.declared.subject, AirflowFailException(said))
 
     def _seconds(self, params: Mapping[str, Any], one: FlowAudit) -> float:
@@ -220,7 +222,7 @@ class SharedAuditsOperator(SparkJobOperator):
             self.log.info("%s: %s", line(group), line(error))
             if isinstance(error, AirflowException | AirflowTaskTimeout):
                 raise error
-            raise AirflowFailException(f"{type(error).__name__}: {error}")
+            raise AirflowFailException(mistake(error))
         self._leave(context)
 
     @contextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
@@ -21,6 +22,9 @@ _JOBS = Path(__file__).resolve().parents[3] / "spark" / "jobs"
 SPARK_CONNECTION = "kafka_dr_spark"
 #: How the line begins in which a job says what it could not find out.
 _UNKNOWN = "unknown: "
+#: The exit code that the provider shows.
+_EXIT_CODE = re.compile(r"(?<=Error code is: )-?\d+")
+_NOT_RUN = f"Spark could not run the job: the log says why; check connection {SPARK_CONNECTION}"
 #: Added to the niceness of a job that nobody waits for: other processes get about ten times as much of the processor.
 _NICER = 10
 
@@ -108,7 +112,7 @@ class SparkJobOperator(SparkSubmitOperator):
             ended = str(error)
             if said := [line for line in ended.splitlines() if line.startswith(_UNKNOWN)]:
                 return said[-1].removeprefix(_UNKNOWN)
-            return None if self.is_an_answer(ended) else ended
+            return None if self.is_an_answer(ended) else _without_answer(ended)
         return None
 
     def is_an_answer(self, ended: str) -> bool:
@@ -124,6 +128,11 @@ def audit_connections(clusters: Iterable[str]) -> list[str]:
     with plain_errors():
         topology = read_topology(os.environ)
         return [topology.cluster(name).connections.audit for name in clusters]
+
+
+def _without_answer(ended: str) -> str:
+    code = _EXIT_CODE.search(ended)
+    return f"Spark ended the job (exit code {code[0]}) without an answer: the log says why" if code else _NOT_RUN
 
 
 def _application(job: str) -> str:

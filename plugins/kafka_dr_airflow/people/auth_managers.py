@@ -16,6 +16,7 @@ from urllib.parse import quote, urlencode
 
 from airflow.configuration import conf
 
+from kafka_dr.causes import cause
 from kafka_dr.errors import Refused
 from kafka_dr.people import Person
 
@@ -122,7 +123,7 @@ def _get(url: str, *, token: str) -> list[Mapping[str, Any]]:
             "view-users of realm-management"
         ) from error
     except (OSError, ValueError) as error:
-        raise Refused(f"Keycloak does not answer ({type(error).__name__}): look at server_url") from error
+        raise Refused(f"Keycloak does not answer ({cause(error)}): look at server_url") from error
     return answer if isinstance(answer, list) else []
 
 

@@ -10,6 +10,7 @@ from airflow.sdk import Param
 from airflow.sdk.definitions.param import ParamsDict
 from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException, TaskAwaitingInput
 
+from kafka_dr.durations import duration
 from kafka_dr.quoting import code, line
 from kafka_dr_airflow.links import EvidenceLink, evidence_url, run_url, trigger_url
 from kafka_dr_airflow.operators.failover_step import URGENT, numbered
@@ -209,8 +210,7 @@ class ManualApprovalSensor(ApprovalOperator):
         from kafka_dr.notifications.notification import Notification
 
         people = ", ".join(person.name for person in question.approvers)
-        minutes = question.expires_after_seconds / 60
-        details = (f"{people} may answer, within {minutes:g} minutes.",)
+        details = (f"{people} may answer, within {duration(question.expires_after_seconds)}.",)
         at, group = datetime.now(UTC), self.request(context).protection_group
         link = run_url(context["ti"].dag_id, context["ti"].run_id)
         keep_news(self.log, (Notification(group, "approval_waiting", at, question.subject, details, link),))

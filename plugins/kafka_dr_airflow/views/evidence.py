@@ -14,6 +14,7 @@ from fastapi.exception_handlers import http_exception_handler
 from fastapi.responses import HTMLResponse, RedirectResponse
 from starlette.exceptions import HTTPException as AnyHttpException
 
+from kafka_dr.causes import cause
 from kafka_dr.errors import KafkaDrError, NeedsPerson, Refused
 from kafka_dr.evidence import (
     EvidenceExpired,
@@ -170,4 +171,4 @@ def _read(*parts: str, wanted: str) -> Any:
         sentence = f"There is no {wanted}. Reports of audits are removed when they are old."
         raise HTTPException(status.HTTP_404_NOT_FOUND, sentence) from error
     except (KafkaDrError, OSError, ValueError) as error:
-        raise HTTPException(status.HTTP_503_SERVICE_UNAVAILABLE, str(error)) from error
+        raise HTTPException(status.HTTP_503_SERVICE_UNAVAILABLE, cause(error)) from error

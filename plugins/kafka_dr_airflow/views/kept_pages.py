@@ -16,6 +16,7 @@ from fastapi import APIRouter, HTTPException, status
 from fastapi.responses import HTMLResponse
 
 from kafka_dr.audit.report_folders import is_report_folder
+from kafka_dr.causes import cause
 from kafka_dr.drill.result import DrillResults
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.evidence import (
@@ -116,12 +117,12 @@ def opened(kept: Any, now: datetime) -> OpenedRuns:
     try:
         runs, damaged = OpenRuns(kept).read(now)
     except (KafkaDrError, OSError) as error:
-        return OpenedRuns(problem=f"it is not known which runs wait for a person: {error}")
+        return OpenedRuns(problem=f"it is not known which runs wait for a person: {cause(error)}")
     problem = f"{damaged} files in watches/.open are damaged: look in Airflow for runs that wait" if damaged else ""
     try:
         running, unreadable = RunningSteps(kept).read(now)
     except (KafkaDrError, OSError) as error:
-        return OpenedRuns(problem=f"it is not known which runs a process executes: {error}")
+        return OpenedRuns(problem=f"it is not known which runs a process executes: {cause(error)}")
     if unreadable:
         problem = f"{unreadable} files in watches/.running are damaged: look in Airflow for runs that continue"
     return OpenedRuns(
@@ -250,7 +251,7 @@ def _drills(kept: Any, group: str) -> tuple[KeptDrill, ...] | str:
     try:
         found = DrillResults(kept, group).newest(_DRILLS)
     except (DocumentDamaged, KafkaDrError, OSError) as error:
-        return f"UNKNOWN: the results of drills cannot be read: {error}"
+        return f"UNKNOWN: the results of drills cannot be read: {cause(error)}"
     return tuple(
         KeptDrill(each.summary, each.passed if each.stage == "ended" else None, each.ended_at, each.objectives)
         for each in found
@@ -268,7 +269,7 @@ def _figures(kept: Any, group: str, now: datetime) -> tuple[tuple[FigureLine, ..
             try:
                 points += FiguresOverTime(kept, MEASURED[figure][0]).of(group, figure, [day])
             except (DocumentDamaged, KafkaDrError, OSError) as error:
-                problems.append(f"UNKNOWN: what was measured on {day} cannot be read: {error}")
+                problems.append(f"UNKNOWN: what was measured on {day} cannot be read: {cause(error)}")
         begin = max(now - timedelta(days=_FIGURE_DAYS), points[0].at) if points else now
         if line := figure_line(figure, points, begin, now, objectives=objectives):
             lines.append(line)
@@ -297,7 +298,7 @@ def _names(kept: Any, group: str) -> KeptNames:
         except (FileNotFoundError, NotADirectoryError):
             return ()
         except (KafkaDrError, OSError) as error:
-            problems.append(f"UNKNOWN: {'/'.join(parts)} below the evidence root cannot be read: {error}")
+            problems.append(f"UNKNOWN: {'/'.join(parts)} below the evidence root cannot be read: {cause(error)}")
             return ()
 
     def reports() -> Iterator[tuple[str, str, str]]:

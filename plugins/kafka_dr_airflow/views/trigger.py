@@ -11,6 +11,7 @@ from fastapi import APIRouter, HTTPException, status
 from fastapi.responses import HTMLResponse
 
 from kafka_dr.disaster.disaster_rule import vantages_missing
+from kafka_dr.durations import duration
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.evidence import FORMS, TriggerView, render_trigger, trigger_fields, verb_lines, with_way_back
 from kafka_dr.evidence.group_record import GroupRecord, group_record
@@ -81,7 +82,7 @@ def _needed(spec: ProtectionGroup, watched: WatchedGroup, now: datetime) -> dict
     if at and facts.get("verb") in MOVES and (now - datetime.fromisoformat(at)).total_seconds() < limit:
         found["acknowledged"] = (
             f"the group was moved at {datetime.fromisoformat(at):%H:%M:%S} UTC, less than hold_down_seconds "
-            f"({limit:g} s) ago"
+            f"({duration(limit)}) ago"
         )
     return {name: why for name, why in found.items() if why}
 

@@ -18,6 +18,7 @@ from jobs.flows import ReachedFlow, flow_of, group_named, reached
 from jobs.session import UNKNOWN, Sessions, exit_code, spark_session
 from jobs.storage import local, path_of, rename_old_report
 from kafka_dr.audit import AuditKind
+from kafka_dr.causes import cause
 from kafka_dr.clock import Clock, Stopwatch, SystemClock
 from kafka_dr.clusters import KafkaCluster
 from kafka_dr.register import KafkaRegister
@@ -83,7 +84,7 @@ def _stretch(text: str) -> OffsetBounds:
     try:
         return OffsetBounds.parse(text)
     except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from error
+        raise argparse.ArgumentTypeError(cause(error)) from error
 
 
 def _moment(text: str) -> datetime:

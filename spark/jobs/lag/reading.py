@@ -11,6 +11,7 @@ from pyspark.sql import Row, SparkSession
 
 from jobs.lag.facts import LagFacts
 from kafka_dr.clusters import ClientSettings, OffsetRange
+from kafka_dr.durations import duration
 from kafka_dr.lag.assessment import PartitionSeen
 from kafka_dr.lag.unread import Stretch, StretchContent, cut
 from kafka_dr_spark.kafka_ranges import Ranges, read_ranges
@@ -153,8 +154,7 @@ def _latency_from(facts: LagFacts, measured: int) -> str:
     if facts.syncs_missing:
         return f"not known: {facts.syncs_missing}"
     if not measured:
-        minutes = COPIED_WITHIN.total_seconds() / 60
-        return f"not known: the flow wrote down no arrival in the last {minutes:g} minutes"
+        return f"not known: the flow wrote down no arrival in the last {duration(COPIED_WITHIN)}"
     return (
         f"offset syncs of {measured} records: from a record's own timestamp to the moment at which the Connect worker "
         "wrote down that it can be read on the target"

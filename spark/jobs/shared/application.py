@@ -21,6 +21,7 @@ from jobs.shared.audit_process import AuditProcess, RunJob
 from jobs.shared.requests import AuditEnded, AuditJob, AuditRequest, SharedRequests
 from jobs.shared.spark_holder import STARTED, Hold, hold
 from kafka_dr.clock import Clock
+from kafka_dr.durations import duration
 
 #: A cluster of Spark's may have to make room first.
 START_SECONDS = 300.0
@@ -81,7 +82,9 @@ class SharedApplication:
             if os.getppid() != parent:
                 return  # spark-submit was killed: nobody would journal what the audits file from now on
             if not self._spark_since and self.clock.monotonic() - begun > self.start_seconds:
-                self._give_up(f"Spark did not start within {self.start_seconds:g} s: look at its cluster and its log")
+                self._give_up(
+                    f"Spark did not start within {duration(self.start_seconds)}: look at its cluster and its log"
+                )
                 return
             self._look(ready, orders)
 
@@ -156,6 +159,6 @@ def _hold(holder: Hold, orders: Connection, foreign: Connection, count: int) -> 
 
 def _late(request: AuditRequest) -> str:
     return (
-        f"no result within {request.deadline_seconds:g} s, so it was ended, and nothing was judged: look at what the "
-        "log shows last of it, and at the load of Spark; the next audit continues from what is kept"
+        f"no result within {duration(request.deadline_seconds)}, so it was ended, and nothing was judged: look at what "
+        "the log shows last of it, and at the load of Spark; the next audit continues from what is kept"
     )

@@ -16,6 +16,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+from kafka_dr.causes import cause
 from kafka_dr.errors import Refused
 from kafka_dr.json_documents import write_whole
 
@@ -98,10 +99,10 @@ class SharedRequests:
             content = json.loads(path.read_bytes())
             found = cls(int(content["side_by_side"]), tuple(_request(each) for each in content["requests"]))
         except OSError as error:
-            raise Refused(f"{path} cannot be read: {error.strerror}") from error
+            raise Refused(f"{path} cannot be read: {cause(error)}") from error
         except (ValueError, TypeError, KeyError) as error:
             raise Refused(
-                f"{path} is no list of audits ({error!r}): expected side_by_side, and requests with audit, flow, "
+                f"{path} is no list of audits ({cause(error)}): expected side_by_side, and requests with audit, flow, "
                 "deadline_seconds, ended and arguments"
             ) from error
         if not 1 <= found.side_by_side <= _MOST_SIDE_BY_SIDE:

@@ -13,8 +13,8 @@ from kafka_dr.connections.meaning import connect_endpoint
 from kafka_dr.errors import ConnectionMistake
 from kafka_dr.http_endpoint import HttpEndpoint
 from kafka_dr.replication import ConnectClient, ConnectorStatus
-from support import mirrormaker
 from kafka_dr.tls_files import TlsFiles
+from support import mirrormaker
 from support.plain_flow import PlainFlow
 from support.secured_connect import PASSWORD, USER, Authority, secured_worker, token_proxy
 

@@ -67,7 +67,7 @@ def test_rules_that_differ_in_their_operation_alone_are_one_row() -> None:
         ({"principal": ""}, "'' is no text"),
         ({"operations": ["WRITES"]}, "WRITES"),
         ({"pattern": "regex"}, "regex"),
-        ({"operations": None}, "not iterable"),
+        ({"operations": None}, "of another kind than expected"),
     ],
 )
 def test_a_row_that_is_none_is_refused(change: dict[str, object], said: str) -> None:
@@ -77,5 +77,5 @@ def test_a_row_that_is_none_is_refused(change: dict[str, object], said: str) -> 
 
 def test_a_row_without_a_name_is_refused() -> None:
     row = {key: value for key, value in row_of_rules([WRITE]).items() if key != "name"}
-    with pytest.raises(ValueError, match="a rule has no 'name'"):
+    with pytest.raises(ValueError, match="'name' is missing"):
         rules_of_row(row)

@@ -161,7 +161,7 @@ def test_without_permission_nothing_is_written(path: Path) -> None:
         ('{"schema_version": 1, "cluster": "west"}', "it is of the cluster 'west', and the topology gives it to east"),
         ('{"schema_version": 1, "cluster": "east", "groups": []}', "the part of orders is no object"),
         ('{"schema_version": 1, "cluster": "east", "groups": {"orders": {"rules": 7}}}', "the part of orders"),
-        ('{"schema_version": 1, "cluster": "east", "groups": {"orders": {"rules": [{}]}}}', "a rule has no"),
+        ('{"schema_version": 1, "cluster": "east", "groups": {"orders": {"rules": [{}]}}}', "'operations' is missing"),
         ('{"schema_version": 1, "cluster": "east", "groups": {"orders": {"epoch": "x"}}}', "epoch is 'x', expected a"),
         ('{"schema_version": 1, "cluster": "east", "revision": true}', "revision is True, expected a whole number"),
     ],

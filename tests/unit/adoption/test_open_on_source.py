@@ -22,7 +22,7 @@ def said(*transactions: OpenTransaction) -> str:
 def test_the_oldest_transactions_are_named_with_what_to_do_and_others_are_not() -> None:
     found = said(*(opened(f"tx-{n}", P, 59 - n) for n in range(5)), opened("elsewhere", OTHER, 0))
     assert "1,500 offsets of west cannot be compared" in found
-    assert "the transactional id tx-4 (Ongoing since 2026-03-01 12:55:00 UTC, timeout 900 s); the trans" in found
+    assert "the transactional id tx-4 (Ongoing since 2026-03-01 12:55:00 UTC, timeout 15 min); the trans" in found
     assert "tx-1" not in found
     assert "elsewhere" not in found
     assert "and 2 more" in found
@@ -32,4 +32,4 @@ def test_the_oldest_transactions_are_named_with_what_to_do_and_others_are_not() 
 
 def test_a_transaction_that_nobody_lists_may_hang_and_a_time_that_is_not_known_is_left_out() -> None:
     assert "find-hanging" in said(opened("elsewhere", OTHER, 0))
-    assert "the transactional id tx (Ongoing, timeout 900 s)" in said(opened("tx", P, None))
+    assert "the transactional id tx (Ongoing, timeout 15 min)" in said(opened("tx", P, None))

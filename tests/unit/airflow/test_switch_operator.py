@@ -85,7 +85,7 @@ def test_the_time_limit_of_a_switch_is_final_where_another_try_would_only_find_w
     monkeypatch.setattr(switch, "switch", hangs)
     monkeypatch.setattr(switch, "where_is", lambda *_: found)
     operator = SwitchOperator(numbers=(3, 9), verb=verb)
-    with pytest.raises(SystemExit, match=r"^switch was ended after 900 s, .*: it is") as said:
+    with pytest.raises(SystemExit, match=r"^switch was ended after 15 min, .*: it is") as said:
         operator.execute(CONTEXT)
     assert is_final(operator) is final
     assert ("roll_back undoes" in str(said.value)) is final

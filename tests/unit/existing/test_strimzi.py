@@ -97,7 +97,7 @@ def test_what_had_failed_before_may_fail_again_and_what_has_failed_since_may_not
         api.reconcile()
         before = existing.status()
         assert (before.state_of(SOURCE), before.state_of(CHECKPOINT)) == ("running", "failed")
-        assert f"{CHECKPOINT} is failed: task 0: RecordTooLargeException: 18 MB (ConnectException" in str(before)
+        assert f"{CHECKPOINT} is failed: task 0: 18 MB (Failed to send)" in str(before)
         existing.stop(5)
         found = existing.resume(before, 5)
         assert (found.state_of(SOURCE), found.state_of(CHECKPOINT)) == ("running", "failed"), "as it was"

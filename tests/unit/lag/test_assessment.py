@@ -112,7 +112,7 @@ def test_acknowledged_records_that_an_open_transaction_holds_back_are_lag_and_la
     assert findings(held) == {}
     late = findings(replace(held, held=HeldRecords(30, 301.0)))[LagFindingKind.LATE]
     assert late.blocks_failover
-    assert "30 records are not copied, the oldest for 301 s" in late.sentence
+    assert "30 records are not copied, the oldest for 5 min 1 s" in late.sentence
     assert findings(replace(held, held=HeldRecords(30, None)))[LagFindingKind.LATE].value is None
     # Both wait: the older one counts.
     (both,) = assessed(replace(seen(flow=90, age=40, end=131), held=HeldRecords(30, 20.0, exact=False))).flow
@@ -211,7 +211,7 @@ def test_a_report_with_findings_begins_with_the_worst() -> None:
     made = report(Subject("orders.east-to-west", 3, "running", NOW, 2.0, 10, ""), found, find(found, LIMITS), LIMITS)
     assert made["verdict"] == "findings"
     assert made["sentence"] == (
-        "orders.a-0: 10 records are not copied, the oldest for 400 s; 60 s are allowed (and 1 more). "
+        "orders.a-0: 10 records are not copied, the oldest for 6 min 40 s; 60 s are allowed (and 1 more). "
         "1 of 1 consumer groups cannot be judged yet: too few looks."
     )
 
@@ -224,7 +224,9 @@ def test_a_report_that_shows_a_group_without_readers_is_not_ok() -> None:
     subject = Subject("orders.east-to-west", 3, "running", NOW, 2.0, 10, "")
     made = report(subject, found, find(found, LIMITS), LIMITS)
     assert (made["verdict"], made["findings"]) == ("groups late", [])
-    said = "billing STOP (the group has no members, or the flow does not run): 5 records wait, the oldest for 4,689 s"
+    said = (
+        "billing STOP (the group has no members, or the flow does not run): 5 records wait, the oldest for 1 h 18 min"
+    )
     assert made["sentence"].endswith(f"1 of 1 consumer groups do not keep up: {said}.")
     assert made["groups_late"] == [{"group": "billing", "sentence": said}]
 

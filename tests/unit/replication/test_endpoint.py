@@ -58,9 +58,7 @@ def test_a_token_may_go_to_a_proxy_on_this_machine() -> None:
 
 @pytest.mark.parametrize("tls", [TlsFiles(ca_file="/nowhere/ca.pem"), TlsFiles(certificate_file="/nowhere/me.pem")])
 def test_a_file_that_cannot_be_used_is_named(tls: TlsFiles) -> None:
-    said = (
-        r"^the certificates in /nowhere/\w+\.pem cannot be used, because a file is missing: correct the paths or "
-    )
+    said = r"^the certificates in /nowhere/\w+\.pem cannot be used, because a file is missing: correct the paths or "
     with pytest.raises(Refused, match=said):
         HttpEndpoint("https://c", tls=tls).tls_context()
 

@@ -74,7 +74,10 @@ def test_whoever_asks_says_what_a_refusal_means(clients: Clients) -> None:
 def test_a_mistake_of_the_program_is_kept_and_shows_where_it_came_from(clients: Clients) -> None:
     mistake = ZeroDivisionError("division by zero")
     assert ended_by(mistake, clients).__cause__ is mistake
-    assert kept(clients) == ("failed", "unforeseen ZeroDivisionError: division by zero")
+    assert kept(clients) == (
+        "failed",
+        "a mistake of this program stopped it (zero division): the log has its traceback; report it",
+    )
 
 
 def test_what_the_work_says_is_the_outcome(clients: Clients) -> None:

@@ -31,7 +31,7 @@ def test_a_file_system_that_hangs_is_left_alone_and_used_again_when_it_answers(t
 def test_a_disk_without_space_refuses_and_keeps_no_part_of_a_file(tmp_path: Path) -> None:
     root = DeadlinePath(tmp_path, ChildAccess(AccessDeadline(60)))
     with full(tmp_path):
-        with pytest.raises(EvidenceUnwritable, match="No space left on device"):
+        with pytest.raises(EvidenceUnwritable, match="the disk is full"):
             EvidenceStore(root).write("orders", "run-1", 5, "drain", {"seen": 1})
         with pytest.raises(OSError, match="No space left") as refused, root.joinpath("file").open("xb") as file:
             file.write(bytes(100_000))

@@ -117,7 +117,7 @@ def test_a_result_that_is_too_old_is_unknown_whatever_it_says(tmp_path: Path) ->
     everything_is_good(tmp_path, NOON)
     found = status(tmp_path, NOON + 4 * MINUTE)
     assert found.named("unknown") == ("health", "canary")
-    assert found.of("health").reason.startswith("the newest result is older than 3 minutes")
+    assert found.of("health").reason.startswith("the newest result is older than 3 min")
 
 
 def test_a_result_from_the_future_is_unknown(tmp_path: Path) -> None:

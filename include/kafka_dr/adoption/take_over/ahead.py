@@ -12,6 +12,7 @@ from kafka_dr.adoption.take_over.copy_tail import CopyTail
 from kafka_dr.adoption.take_over.open_on_source import waits_for
 from kafka_dr.adoption.take_over.tail import TailFault, unapproved
 from kafka_dr.audit.finding import FindingKind
+from kafka_dr.durations import duration
 from kafka_dr.errors import Refused
 from kafka_dr.register.taken_over import (
     EXISTING,
@@ -84,10 +85,10 @@ def compare_ahead(run: Run, context: TakeOverContext) -> int:
     left = wait_until(look, lambda left: left <= limit and not tail.held_back, clock=run.clock, seconds=seconds)
     if tail.held_back:
         said = held_back_in_words(run, tail)
-        raise Refused(f"{said}. After {seconds:g} s nothing was stopped: trigger a new run when they have ended")
+        raise Refused(f"{said}. After {duration(seconds)} nothing was stopped: trigger a new run when they have ended")
     if left > limit:
         raise Refused(
-            f"{left:,} records of the copy are not compared after {seconds:g} s, {limit:,} are allowed "
+            f"{left:,} records of the copy are not compared after {duration(seconds)}, {limit:,} are allowed "
             "(thresholds.max_tail_records), so nothing was stopped: raise timing.step_deadline_seconds, so that there "
             "is time to compare what was copied since the audit, or try again when less is copied"
         )

@@ -19,6 +19,7 @@ from kafka_dr.audit import AuditKind, ResultStore, ResultUnreadable
 from kafka_dr.audit.counted_ranges import MOST_RANGES, gathered
 from kafka_dr.audit.finding import FindingKind
 from kafka_dr.audit.proof import report_path
+from kafka_dr.causes import cause
 from kafka_dr.errors import NeedsPerson, Refused
 from kafka_dr.positions import CountedRange, SeedPoint, TopicPartition
 from kafka_dr.register.taken_over import SECOND_COPIES, CopyMade, Displaced, range_of
@@ -117,16 +118,18 @@ def audited_copy(root: Any, flow: Flow) -> AuditedCopy:
     try:
         folder = report_path(result).rpartition("/")[0]
     except ValueError as error:
-        raise Refused(str(error)) from error
+        raise Refused(cause(error)) from error
     try:
         report, findings = (root.joinpath(folder, name).read_bytes() for name in ("report.json", "findings.jsonl"))
     except FileNotFoundError as error:
-        raise Refused(f"the report of the newest checksum audit of {flow} is gone ({error}): audit again") from error
+        raise Refused(
+            f"the report of the newest checksum audit of {flow} is gone ({cause(error)}): audit again"
+        ) from error
     try:
         return _read(folder, report, findings)
     except (KeyError, ValueError, TypeError) as error:
         raise NeedsPerson(
-            f"the report of the checksum audit in {folder} cannot be read ({error}): audit again"
+            f"the report of the checksum audit in {folder} cannot be read ({cause(error)}): audit again"
         ) from error
 
 

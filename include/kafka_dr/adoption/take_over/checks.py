@@ -24,6 +24,7 @@ from kafka_dr.checks.cluster_checks import leaderless, right_clusters
 from kafka_dr.checks.pattern_topics import NAME as TOPICS_OF_PATTERNS
 from kafka_dr.checks.pattern_topics import topics_of_patterns
 from kafka_dr.clusters import AclOperation, ResourceType
+from kafka_dr.durations import duration
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.fencing.authorizer import EVERYONE
 from kafka_dr.outcomes import Check, asked, worst
@@ -197,10 +198,7 @@ def _audit_covers_the_copy(context: TakeOverContext) -> Check:
         wrong.append("it did not begin at the start of the logs")
     age, allowed = run.clock.now() - found.ended_at, timedelta(seconds=run.group.audits.checksum_max_age_seconds)
     if age > allowed:
-        wrong.append(
-            f"it ended {age.total_seconds():.0f} s ago, {allowed.total_seconds():g} s are allowed "
-            "(audits.checksum_max_age_seconds)"
-        )
+        wrong.append(f"it ended {duration(age)} ago, {duration(allowed)} are allowed (audits.checksum_max_age_seconds)")
     now = _topic_ids(run)
     audited = {topic: ids for topic, ids in found.topic_ids.items() if all(ids)}
     if changed := sorted(topic for topic, ids in now.items() if audited.get(topic) != ids):

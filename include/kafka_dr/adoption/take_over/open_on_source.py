@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 from kafka_dr.clusters import OpenTransaction, TopicPartition
+from kafka_dr.durations import duration
 
 #: How many transactions, or partitions, a sentence names.
 _SHOWN = 3
@@ -49,7 +50,7 @@ def _oldest_first(transaction: OpenTransaction) -> tuple[float, str]:
 
 def _in_words(transaction: OpenTransaction) -> str:
     since = "" if transaction.began_at is None else f" since {transaction.began_at:%Y-%m-%d %H:%M:%S} UTC"
-    until = "" if transaction.timeout_seconds is None else f", timeout {transaction.timeout_seconds:g} s"
+    until = "" if transaction.timeout_seconds is None else f", timeout {duration(transaction.timeout_seconds)}"
     return f"the transactional id {transaction.transactional_id} ({transaction.state}{since}{until})"
 
 

@@ -14,6 +14,7 @@ from kafka_dr.adoption.take_over.ahead import compare_ahead
 from kafka_dr.adoption.take_over.context import TakeOverContext
 from kafka_dr.clock import Clock
 from kafka_dr.clusters import TopicPartition
+from kafka_dr.durations import duration
 from kafka_dr.errors import KafkaDrError, TryAgain
 from kafka_dr.fencing import open_transactions, plan
 from kafka_dr.named_rows import positions_from_json, positions_to_json
@@ -135,8 +136,8 @@ def known_status(existing: ExistingReplication, clock: Clock, seconds: float) ->
     found = wait_until(existing.status, lambda seen: not seen.unknown, clock=clock, seconds=seconds)
     if found.unknown:
         raise TryAgain(
-            f"after {seconds:g} s it is not known what {', '.join(found.unknown)} does, so it could not be restored, "
-            f"and nothing was stopped ({found}): look at what runs it"
+            f"after {duration(seconds)} it is not known what {', '.join(found.unknown)} does, so it could not be "
+            f"restored, and nothing was stopped ({found}): look at what runs it"
         )
     return found
 
@@ -153,7 +154,9 @@ def _end_transactions(run: Run, context: TakeOverContext) -> None:
     ).held_back
     if held:
         shown = ", ".join(map(str, sorted(held)[:3]))
-        raise TryAgain(f"open transactions on {run.target} hold back {shown} after {seconds:g} s: run the step again")
+        raise TryAgain(
+            f"open transactions on {run.target} hold back {shown} after {duration(seconds)}: run the step again"
+        )
 
 
 def _still_ends(run: Run) -> dict[TopicPartition, int]:
@@ -172,8 +175,8 @@ def _still_ends(run: Run) -> dict[TopicPartition, int]:
     seconds = run.group.timing.step_deadline_seconds
     if not wait_until(look, lambda still: still, clock=run.clock, seconds=seconds):
         raise TryAgain(
-            f"the log ends of {run.target} still move {seconds:g} s after its writers were denied: find out who writes "
-            "there (perhaps a super user), stop it, then trigger a new run"
+            f"the log ends of {run.target} still move {duration(seconds)} after its writers were denied: find out who "
+            "writes there (perhaps a super user), stop it, then trigger a new run"
         )
     return seen
 

@@ -17,6 +17,7 @@ from kafka_dr.adoption.take_over.stop_existing import copy_ends
 from kafka_dr.adoption.take_over.tail import PartitionTail
 from kafka_dr.adoption.take_over.tail_parts import MOST_OFFSETS
 from kafka_dr.clusters import TopicPartition
+from kafka_dr.durations import duration
 from kafka_dr.errors import Refused, TryAgain
 from kafka_dr.named_rows import positions_from_json, positions_to_json
 from kafka_dr.outcomes import Check
@@ -90,11 +91,13 @@ def _compare_to_the_end(run: Run, tail: CopyTail, partitions: Sequence[TopicPart
     left = wait_until(look, lambda found: not found, clock=run.clock, seconds=seconds)
     if tail.held_back:
         raise Refused(
-            f"{held_back_in_words(run, tail)}. They did not end within {seconds:g} s, so what was there is "
+            f"{held_back_in_words(run, tail)}. They did not end within {duration(seconds)}, so what was there is "
             "restored: trigger a new run when they have ended, or raise timing.step_deadline_seconds"
         )
     if left:
-        raise TryAgain(f"{left:,} offsets of {run.target} are not compared after {seconds:g} s: run the step again")
+        raise TryAgain(
+            f"{left:,} offsets of {run.target} are not compared after {duration(seconds)}: run the step again"
+        )
 
 
 def prove(run: Run) -> Sequence[Check]:

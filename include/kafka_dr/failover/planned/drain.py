@@ -13,6 +13,7 @@ from kafka_dr.checks.change_rights import changes_refused
 from kafka_dr.checks.log_ends import ends_unchanged
 from kafka_dr.checks.topic_layout import GroupLayout
 from kafka_dr.clusters import TopicPartition
+from kafka_dr.durations import duration
 from kafka_dr.errors import KafkaDrError, Refused, TryAgain
 from kafka_dr.failover.planned.fence_source import GROUPS_LEFT, records_left
 from kafka_dr.failover.planned.stop_flow import ask_to_stop
@@ -45,8 +46,8 @@ def intent(run: Run) -> Sequence[str]:
         f"wait until {run.flow} has passed the last data record of every partition, and compare the tail by content",
         f"deny {', '.join(run.group.principals)} on {run.source} CREATE, DELETE, ALTER and ALTER_CONFIGS on the topics "
         "and DELETE on the groups, and journal which topics and partitions exist and where each log begins",
-        f"give consumer groups up to {run.group.timing.drain_seconds:g} s to reach the end, then deny them READ on "
-        f"{run.source} and journal their offsets",
+        f"give consumer groups up to {duration(run.group.timing.drain_seconds)} to reach the end, then deny them READ "
+        f"on {run.source} and journal their offsets",
     )
 
 
@@ -207,7 +208,7 @@ def wait_for_copy(run: Run, ends: Mapping[TopicPartition, int], *, seconds: floa
     if missing := _only_missing(verified):
         shown = "; ".join(map(str, missing[:5]))
         raise TryAgain(
-            f"{run.flow} did not copy all records of {run.source} within {seconds:g} s: {shown}. Look at "
+            f"{run.flow} did not copy all records of {run.source} within {duration(seconds)}: {shown}. Look at "
             f"{run.clients.replicator(run.flow).described}, then run the step again"
         )
     return verified

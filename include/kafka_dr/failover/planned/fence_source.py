@@ -8,6 +8,7 @@ from typing import Any
 
 from kafka_dr import parallel
 from kafka_dr.clusters import OffsetRange, TopicPartition
+from kafka_dr.durations import duration
 from kafka_dr.errors import TryAgain
 from kafka_dr.fencing import open_transactions, plan
 from kafka_dr.fencing.change import AclChanges
@@ -28,8 +29,8 @@ def intent(run: Run) -> Sequence[str]:
     group = run.group
     return (
         f"deny WRITE on {run.source} to {', '.join(group.principals)}, then to {group.probe_principal}",
-        f"wait up to {group.timing.transaction_grace_seconds:g} s for open transactions, deny their transactional ids, "
-        "and end those that are still open",
+        f"wait up to {duration(group.timing.transaction_grace_seconds)} for open transactions, deny their "
+        "transactional ids, and end those that are still open",
     )
 
 

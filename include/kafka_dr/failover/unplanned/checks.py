@@ -17,6 +17,7 @@ from kafka_dr.checks.cluster_checks import (
     target_refuses,
 )
 from kafka_dr.disaster.disaster_rule import ClusterVerdict, vantages_missing
+from kafka_dr.durations import duration
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.failover.planned.cut_over_groups import no_live_members
 from kafka_dr.failover.unplanned import last_known
@@ -123,17 +124,17 @@ def hold_down(run: Run) -> Check:
         return Check("hold_down", "ok", f"{run.group.name} has never been moved")
     by, at = moved
     age = (run.clock.now() - at).total_seconds()
-    said = f"{by} moved {run.group.name} {age:.0f} s ago"
+    said = f"{by} moved {run.group.name} {duration(age)} ago"
     if age >= limit:
         return Check("hold_down", "ok", said)
     if run.request.acknowledged:
         return Check(
             "hold_down",
             "overridden",
-            f"{said}, less than hold_down_seconds ({limit:g} s); the requester acknowledged that",
+            f"{said}, less than hold_down_seconds ({duration(limit)}); the requester acknowledged that",
         )
     detail = (
-        f"{said}, expected at least hold_down_seconds ({limit:g} s): find out why it fails on both clusters, or "
+        f"{said}, expected at least hold_down_seconds ({duration(limit)}): find out why it fails on both clusters, or "
         "trigger a new run that acknowledges it"
     )
     return Check("hold_down", "failed", detail)

@@ -12,6 +12,7 @@ from typing import Any
 
 from kafka_dr import parallel
 from kafka_dr.clusters import TopicPartition
+from kafka_dr.durations import duration
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.failover.planned.fence_source import stable_ends
 from kafka_dr.failover.planned.stop_flow import target_is_shut
@@ -33,8 +34,8 @@ def intent(run: Run) -> Sequence[str]:
     """Say what acting means."""
     seconds = reachable_source.fence_seconds(run) + reachable_source.drain_seconds(run)
     return (
-        f"if {run.source} answers: fence it and copy the rest of its records, for at most {seconds:g} s; if it does "
-        "not: do not wait for it, and fence it in the background as soon as it does",
+        f"if {run.source} answers: fence it and copy the rest of its records, for at most {duration(seconds)}; if it "
+        "does not: do not wait for it, and fence it in the background as soon as it does",
         f"deny WRITE on {run.target} to {run.group.replicator_principal} and take over its transactional ids, then "
         f"journal the log ends of {run.target} and what was copied",
     )

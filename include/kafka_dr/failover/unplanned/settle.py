@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from kafka_dr.checks.returned_cluster import count_on_returned
+from kafka_dr.durations import duration
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.failover.planned import start_reverse_flow as planned
 from kafka_dr.failover.planned.stop_flow import replicator_refused
@@ -37,7 +38,7 @@ def intent(run: Run) -> Sequence[str]:
     """Say what acting means."""
     return (
         f"try once more to fence {run.source}, for at most "
-        f"{reachable_source.FENCE_SECONDS + run.rules_need_seconds(run.source):g} s",
+        f"{duration(reachable_source.FENCE_SECONDS + run.rules_need_seconds(run.source))}",
         f"settle the register: stable if {run.source} was fenced and drained, else diverged or unfenced, active on "
         f"{run.target}",
     )

@@ -16,6 +16,7 @@ from struct import error as StructError
 from struct import unpack, unpack_from
 from typing import Any
 
+from kafka_dr.causes import cause
 from kafka_dr.clusters import KafkaCluster, NotFound, OffsetRange, TopicPartition
 from kafka_dr.errors import KafkaDrError, Unanswered
 from kafka_dr.offsets.syncs.files import SyncArchive, SyncRow
@@ -204,4 +205,4 @@ def decode_sync(key: bytes | None, value: bytes | None) -> tuple[TopicPartition,
         return TopicPartition(topic.decode(), number), OffsetPair(*unpack(">qq", value))
     except (StructError, UnicodeDecodeError) as error:
         shown = f"key {(key or b'')[:40].hex() or 'missing'}, value {value[:40].hex() or 'empty'}"
-        raise Undecodable(f"this is no offset sync of MirrorMaker 2 ({error}): {shown}") from error
+        raise Undecodable(f"this is no offset sync of MirrorMaker 2 ({cause(error)}): {shown}") from error

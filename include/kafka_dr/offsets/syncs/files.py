@@ -18,6 +18,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from kafka_dr.causes import cause
 from kafka_dr.json_documents import Recorder, not_recorded, write_whole
 from kafka_dr.offsets.syncs.history import ArchivedSync, ArchivedSyncs, since
 from kafka_dr.positions import TopicPartition
@@ -148,7 +149,7 @@ class SyncArchive:
             except (OSError, ValueError) as error:
                 if isinstance(error, FileNotFoundError) and again:
                     return self._generation(sync_topic_id, topics, again=False)
-                said = str(error).splitlines()[0] if str(error) else type(error).__name__
+                said = cause(error)
                 found.problems.append(f"{self._folder.name}: {name} is damaged ({said})")
                 continue
             found.reached = reached = end

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from kafka_dr.causes import cause
 from kafka_dr.offsets.syncs.files import SyncRow
 
 _SCHEMA = pa.schema(
@@ -78,7 +79,7 @@ def decoded(content: bytes, *, clusters: bytes, topics: Collection[str] | None) 
             raise ValueError(f"it is of the clusters {(of or b'').decode()}, expected {clusters.decode()}")
         table = file.read().select(_SCHEMA.names).cast(_SCHEMA)
     except (pa.ArrowException, OSError) as error:
-        raise ValueError(str(error)) from error
+        raise ValueError(cause(error)) from error
     if topics is None:
         return table
     return table.filter(pc.is_in(table["topic"], value_set=pa.array(sorted(topics), pa.string())))

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 
+from kafka_dr.causes import cause
 from kafka_dr.clock import Clock
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.errors import Refused, TryAgain
@@ -177,7 +178,7 @@ def unfit_settings(
     try:
         copied = [topic for topic in topics if copies_topic(config, topic)]
     except re.error as error:
-        return [*found, f"topic.regex of {name} cannot be read here ({error})"]
+        return [*found, f"topic.regex of {name} cannot be read here ({cause(error)})"]
     return [*found, *not_alone(name, copied, owns=owns)]
 
 

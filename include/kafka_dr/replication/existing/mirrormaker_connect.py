@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
+from kafka_dr.causes import cause
 from kafka_dr.clock import Clock
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.errors import NeedsPerson, Refused, TryAgain
@@ -250,7 +251,7 @@ def unfit_settings(
     try:
         matched = {topic for topic in topics if copies_topic(config, topic)}
     except re.error as error:
-        found.append(f"topics of {name} cannot be read as patterns here ({error})")
+        found.append(f"topics of {name} cannot be read as patterns here ({cause(error)})")
         matched = set()
     return [*found, *not_alone(name, (matched | set(copied)) & set(topics), owns=owns)]
 

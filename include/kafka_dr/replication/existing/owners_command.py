@@ -11,7 +11,9 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
+from kafka_dr.causes import cause
 from kafka_dr.declared_program import run_in_time
+from kafka_dr.durations import duration
 from kafka_dr.errors import Refused, TryAgain
 from kafka_dr.quoting import line
 
@@ -40,13 +42,13 @@ def run_command(argv: Sequence[str], *, deadline_seconds: float) -> None:
         )
     except OSError as error:
         raise Refused(
-            f"{line(argv[0])} cannot be started on this machine ({error.strerror}): correct the command in "
+            f"{line(argv[0])} cannot be started on this machine ({cause(error)}): correct the command in "
             "existing_replication"
         ) from error
     except subprocess.TimeoutExpired as error:
         raise TryAgain(
-            f"{line(argv[0])} did not end within {deadline_seconds:g} s, and was ended: look at what it waits for. "
-            "A command that starts a process must not wait for the end of that process"
+            f"{line(argv[0])} did not end within {duration(deadline_seconds)}, and was ended: look at what it waits "
+            "for. A command that starts a process must not wait for the end of that process"
         ) from error
     if end.code != 0:
         last = _last_line(end.stdout.decode("utf-8", "replace"))

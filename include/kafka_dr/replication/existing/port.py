@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Protocol, cast
 
+from kafka_dr.causes import cause
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.errors import NeedsPerson, Refused
 from kafka_dr.replication.connector_status import ConnectorState
@@ -211,4 +212,6 @@ def stored_status(stored: object) -> ExistingStatus:
     try:
         return ExistingStatus.from_json(cast("Mapping[str, Any]", stored))
     except (KeyError, TypeError) as error:
-        raise NeedsPerson(f"the journaled status of the existing replication cannot be read ({error})") from error
+        raise NeedsPerson(
+            f"the journaled status of the existing replication cannot be read ({cause(error)})"
+        ) from error

@@ -11,6 +11,7 @@ from urllib.parse import quote
 
 from kafka_dr.clock import Clock
 from kafka_dr.clusters import TopicPartition
+from kafka_dr.durations import duration
 from kafka_dr.errors import NeedsPerson, Refused, TryAgain
 from kafka_dr.kubernetes import Document, KubernetesApi
 from kafka_dr.replication.existing import strimzi_resource as declared
@@ -250,7 +251,7 @@ class StrimziMirrorMaker:
             self._api.change(path, declared.without_asking)
             raise TryAgain(
                 f"the operator did not {verb} offsets of {mirror.connector(declared.SOURCE)} within "
-                f"{self._offsets_seconds:g} s ({said or 'it said nothing'})"
+                f"{duration(self._offsets_seconds)} ({said or 'it said nothing'})"
             )
 
     def _read(self) -> Document | None:

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from kafka_dr.causes import cause
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.errors import NeedsPerson
 from kafka_dr.kubernetes import Document
@@ -185,7 +186,8 @@ def positions_in(config_map: Mapping[str, Any], mirror: DeclaredMirror) -> dict[
         }
     except (KeyError, TypeError, ValueError) as error:
         raise NeedsPerson(
-            f"the entry {mirror.entry} of the ConfigMap does not hold MirrorMaker's offsets ({error!r}): look at it"
+            f"the entry {mirror.entry} of the ConfigMap does not hold MirrorMaker's offsets ({cause(error)}): look at "
+            "it"
         ) from error
 
 
