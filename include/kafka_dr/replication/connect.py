@@ -292,4 +292,6 @@ def _message(response: httpx.Response) -> str:
     try:
         return java_cause(str(response.json()["message"]))
     except (ValueError, KeyError, TypeError):
-        return java_cause(response.text[:200]) if response.text else response.reason_phrase
+        # A worker that starts, or a proxy, answers with a page in HTML, which is for browsers.
+        page = not response.text or response.text.lstrip().startswith("<")
+        return f"HTTP {response.status_code} {response.reason_phrase}" if page else java_cause(response.text[:200])

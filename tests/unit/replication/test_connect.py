@@ -150,3 +150,38 @@ def test_what_connect_answered_counts_more_than_its_silence_in_the_moment_that_w
         ):
             connect.connectors()
         server.shutdown()
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        (
+            b"<html>\n<head><title>Error 404 Not Found</title></head><body><h2>HTTP ERROR 404</h2></body>",
+            "HTTP 404 Not",
+        ),
+        (b"", "HTTP 404 Not Found"),
+        (b'{"message": "org.apache.kafka.connect.errors.NotFoundException: no such path"}', r"404 \(no such path\)"),
+    ],
+)
+def test_a_page_for_browsers_and_a_class_of_java_are_shown_to_nobody(body: bytes, said: str) -> None:
+    class Starting(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(404)
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            return
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Starting) as server:
+        server.daemon_threads = True
+        Thread(target=server.serve_forever, daemon=True).start()
+        endpoint = HttpEndpoint(f"http://127.0.0.1:{server.server_address[1]}")
+        with (
+            ConnectClient(endpoint, clock=SystemClock(), request_seconds=0.5) as connect,
+            pytest.raises(KafkaDrError, match=said) as found,
+        ):
+            connect.offsets("dr.o.e-to-w")
+        server.shutdown()
+    assert isinstance(found.value, ConnectUnreachable) is (b"message" not in body)
+    assert not any(word in str(found.value) for word in ("<", "html", "org.apache", "Exception"))
