@@ -39,7 +39,7 @@ def shown_errors(path: Path) -> Iterator[int]:
 
 
 def _errors(node: ast.AST) -> Iterator[tuple[str, list[ast.stmt]]]:
-    """Yield the names that stand for an error which may be a library's, each with the statements that know it."""
+    """Yield the names of an error which may be a library's, each with the statements that know it."""
     if isinstance(node, ast.ExceptHandler) and node.name and not _is_ours(node.type):
         yield node.name, node.body
     if isinstance(node, ast.FunctionDef):

@@ -74,7 +74,7 @@ _VALUES = tuple(
 )
 #: What looks like the words of a program: a class, an error number, an object.
 _OF_A_LIBRARY = re.compile(r"\[Errno|\b[A-Z]\w*(?:Error|Exception)\b|<.*? at 0x|\n")
-#: A class of Java that stands before its message, and one of an exception in the middle of a text.
+#: A class of Java before its message, and one of an exception in the middle of a text.
 _JAVAS_CLASS = re.compile(r"(?:[a-z]\w*\.)+([A-Z][\w$]*)(?::\s*(.*))?", re.DOTALL)
 _JAVAS_ERROR = re.compile(r"(?:\b[a-z]\w*\.)*\b[A-Z][\w$]*(?:Exception|Error)\b(?:: ?)?")
 

@@ -1,4 +1,4 @@
-"""The files that TLS needs in addition to an address. Whoever uses them checks the other side's certificate."""
+"""The files that TLS needs in addition to an address. Whoever uses them checks the server's certificate."""
 
 from __future__ import annotations
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 
+from kafka_dr.causes import cause
 from kafka_dr.errors import Refused
 
 #: The parameter of a URI that holds the whole extra as JSON.
@@ -89,7 +90,9 @@ class Connection:
                 try:
                     extra[name] = Path(path).read_text("utf-8").strip()
                 except (OSError, UnicodeDecodeError) as error:
-                    raise Refused(f"connection {self.conn_id}: {what} {path} cannot be read ({error})") from error
+                    raise Refused(
+                        f"connection {self.conn_id}: {what} {path} cannot be read ({cause(error)})"
+                    ) from error
         return replace(self, extra=extra)
 
     @classmethod

@@ -59,7 +59,7 @@ class FileRouter:
             for path in self._files():
                 path.unlink(missing_ok=True)
         except OSError as error:
-            raise RouteUnwritable(f"{self.path} cannot be removed: {error}") from error
+            raise RouteUnwritable(f"{self.path} cannot be removed: {cause(error)}") from error
 
     def remains(self) -> tuple[str, ...]:
         """Return the paths of the file and its lock, if they exist."""

@@ -44,10 +44,9 @@ def from_airflow(conn_id: str) -> Connection:
         return airflow_connection(conn_id)
     except KafkaDrError:
         raise
-    except Exception as error:  # noqa: BLE001 - Airflow has errors of its own, whose text may show the connection
+    except Exception:  # noqa: BLE001 - Airflow has errors of its own, whose text may show the connection
         raise Refused(
-            f"connection {conn_id} cannot be read ({type(error).__name__}): create this connection in Airflow, or "
-            "correct its id in the topology"
+            f"connection {conn_id} cannot be read: create this connection in Airflow, or correct its id in the topology"
         ) from None
 
 

@@ -16,7 +16,7 @@ from kafka_dr.errors import KafkaDrError
 from kafka_dr.evidence.page import render_page
 from kafka_dr.failover.runner import run_step
 from kafka_dr.health.health_check import check_health
-from kafka_dr.notifications import changes_between
+from kafka_dr.notifications.changes import changes_between
 from kafka_dr.readiness_checks.look import look_at_readiness
 from kafka_dr.rounds.look import unknown
 from kafka_dr.runs.at_rest import WatchResult
