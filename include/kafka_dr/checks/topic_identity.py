@@ -18,6 +18,7 @@ from kafka_dr.named_rows import ID_OF_A_TOPIC, by_name, rows_of
 from kafka_dr.outcomes import Check
 from kafka_dr.register import Phase, RegisterState
 from kafka_dr.register.flow_seed import FlowSeed, newest_seed
+from kafka_dr.replication import Flow
 from kafka_dr.runs.group_context import GroupContext
 from kafka_dr.runs.record import first_few
 from kafka_dr.runs.register_guard import RegisterGuard
@@ -100,19 +101,21 @@ def same_topics(context: GroupContext, state: RegisterState, *, keeps: str | Non
     if seed is None:
         return Check(NAME, "ok", f"no flow of {state.group} has begun")
     clusters = (seed.source, seed.target) if ask == "both" else (ask,)
-    return judged(known, seed, {name: context.topic_ids(name) for name in clusters})
+    return judged(state.group, known, seed, {name: context.topic_ids(name) for name in clusters})
 
 
-def judged(known: TopicIds, seed: FlowSeed, now: Ids) -> Check:
+def judged(group: str, known: TopicIds, seed: FlowSeed, now: Ids) -> Check:
     """Return what the ids of this moment mean. Pure."""
     others = known.others(now)
     if not others:
         count = sum(map(len, now.values()))
         return Check(NAME, "ok", f"{count} topics on {' and '.join(now)} are the same since the flow began")
-    return Check(NAME, "failed", "; ".join(_said(known, seed, name, topics) for name, topics in others.items()))
+    flow = Flow(group, seed.source, seed.target)
+    said = [*(_said(known, flow, name, topics) for name, topics in others.items()), _to_do(flow)]
+    return Check(NAME, "failed", "; ".join(said))
 
 
-def _said(known: TopicIds, seed: FlowSeed, cluster: str, topics: list[str]) -> str:
+def _said(known: TopicIds, flow: Flow, cluster: str, topics: list[str]) -> str:
     since = known.changed.get(cluster, {})
     named = ", ".join(
         first_few(
@@ -121,14 +124,19 @@ def _said(known: TopicIds, seed: FlowSeed, cluster: str, topics: list[str]) -> s
         )
     )
     what = (
-        f"it lacks what was copied before, and the flow from {seed.source} does not copy that again"
-        if cluster == seed.target
-        else f"what {seed.target} holds of it is of the deleted topic, and so are the offsets of the flow"
+        f"it lacks what was copied before, and the flow from {flow.source} does not copy that again"
+        if cluster == flow.target
+        else f"what {flow.target} holds of it is the deleted topic's, perhaps its only copy, as are the flow's offsets"
     )
+    return f"{named} on {cluster} is another topic than the one that was copied, because somebody deleted it: {what}"
+
+
+def _to_do(flow: Flow) -> str:
+    """Say how the topics are copied from their start: a connector that is left would continue after what it copied."""
     return (
-        f"{named} on {cluster} is another topic than the one that was copied, because somebody deleted it: {what}. "
-        "Find out who did that. To copy it from its start, release the group with dr_un_adopt, delete its topics on "
-        f"{seed.target}, and adopt it again with dr_adopt"
+        "find out who did that. To copy it from its start, release the group with dr_un_adopt (own_connector), delete "
+        f"the connector {flow.connector} and the group's topics on {flow.target}, and adopt it again with dr_adopt "
+        "(create_canary_topic)"
     )
 
 

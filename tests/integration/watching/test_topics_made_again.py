@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import pytest
 
+from kafka_dr.adoption.adopt import adopt
+from kafka_dr.clusters import KafkaCluster
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.failover.runner import run_step
 from kafka_dr.health.health_check import check_health
 from kafka_dr.runs.at_rest import WatchResult
-from kafka_dr.runs.request import StepName
+from kafka_dr.runs.request import RunRequest, StepName
 from kafka_dr.watch.canary_check import watch_canary
 from kafka_dr.watch.reconcile_flows import reconcile_flows
+from support import outside_view
 from support.disaster import Disaster
 from support.protection import Protection
 from support.switched_group import SwitchedGroup
@@ -50,6 +53,47 @@ def test_each_look_and_each_question_says_that_it_is_another_topic(protection: P
         with protection.changed(disaster=rule), protection.clients() as clients, pytest.raises(KafkaDrError) as refused:
             run_step(StepName.GATHER_EVIDENCE, unplanned, clients)
         assert expected in str(refused.value)
+
+
+@pytest.mark.parametrize("cluster", ["east", "west"])
+def test_what_the_sentence_says_to_do_copies_the_topic_from_its_start(protection: Protection, cluster: str) -> None:
+    protection.adopt()
+    protection.produce("east", 60)
+    protection.wait_copied()
+    assert "another topic" not in _said(_health(protection))
+    with protection.cluster(cluster, "admin") as admin:
+        _delete(admin, [protection.topic])
+        admin.topics.create(protection.topic, partitions=protection.partitions, replication_factor=1, config={})
+    protection.produce("east", 30)
+    todo = (
+        f"release the group with dr_un_adopt (own_connector), delete the connector {protection.flow.connector} and "
+        "the group's topics on west, and adopt it again with dr_adopt (create_canary_topic)"
+    )
+    assert todo in _said(_health(protection))
+
+    with protection.clients() as clients:
+        request = RunRequest(protection.name, "release", reason="a test", verb="un_adopt", hand_back_to="own_connector")
+        run_step(StepName.PREFLIGHT, request, clients)
+        protection.approve(request, clients)
+        for step in (StepName.CLAIM, StepName.STOP_FLOW, StepName.HAND_BACK, StepName.SETTLE, StepName.REPORT):
+            run_step(step, request, clients)
+    protection.delete_flows()
+    with protection.cluster("west", "admin") as admin:
+        _delete(admin, [name for name in admin.topics.names() if name.startswith(f"{protection.name}.")])
+    with protection.clients() as clients:
+        assert adopt(protection.name, clients, "again", create_canary_topic=True).outcome == "done"
+        reconcile_flows(protection.name, clients)
+    protection.wait_copied()
+    logs = {name: outside_view.contents(protection, name).values() for name in ("east", "west")}
+    held = {name: [each for log in found for each in log] for name, found in logs.items()}
+    assert len(held["east"]) >= (30 if cluster == "east" else 90)
+    assert sorted(map(str, held["west"])) == sorted(map(str, held["east"]))
+    assert "another topic" not in _said(_health(protection))
+
+
+def _delete(admin: KafkaCluster, names: list[str]) -> None:
+    admin.topics.delete(names)
+    eventually(lambda: not set(names) & set(admin.topics.names()))
 
 
 def _refused(protection: Protection, step: StepName) -> str:
