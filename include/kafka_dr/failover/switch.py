@@ -108,13 +108,18 @@ class _ShownToo:
         self.watch.begins(step)
 
     def ended(self, record: StepRecord) -> None:
-        """Show it."""
+        """Show it, and what follows a bad end: it may take a minute until a register answers."""
         self.watch.ended(record)
+        if not record.good:
+            self._shows("the register that decides is asked what follows")
 
     def says(self, sentence: str) -> None:
         """Show it."""
-        self.clients.shown.says(self.request.protection_group, self.request.run, sentence)
+        self._shows(sentence)
         self.watch.says(sentence)
+
+    def _shows(self, sentence: str) -> None:
+        self.clients.shown.says(self.request.protection_group, self.request.run, sentence)
 
 
 def connect_ahead(run: Run) -> None:

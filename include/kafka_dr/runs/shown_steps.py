@@ -47,6 +47,8 @@ class ShownSteps:
         self._shown: dict[tuple[str, str], RunningStep] = {}
         #: What an earlier process of the run left; looked up once.
         self._earlier: dict[tuple[str, str], RunningStep | None] = {}
+        #: Steps that ended badly, while their process finds out what follows.
+        self._failed: dict[tuple[str, str], RunningStep] = {}
         self._unwritten: set[tuple[str, str]] = set()
         self._writes = False
 
@@ -55,28 +57,31 @@ class ShownSteps:
         now = self._now()
         new = RunningStep(group, run, verb, step, now, now, self._executor, holds, dry_run, dag_id=self.dag_id)
         with self._changed:
-            known = self._shown.get((group, run))
+            known = self._failed.pop((group, run), self._shown.get((group, run)))
             if known is not None:
                 new = _after(known, new)
             self._show(new)
 
     def says(self, group: str, run: str, sentence: str) -> None:
-        """Show what the step waits for. Of one that has ended badly: its process still lives, and tries it again."""
-        now = self._now()
+        """Show what the step waits for. Of one that has ended badly: its process lives, and finds out what follows."""
         with self._changed:
             if (known := self._shown.get((group, run))) is None:
                 return
             if known.ended_at is not None and not known.good:
-                again = replace(known, began_at=now, seen_at=now, ended_at=None, ended="")
-                known = replace(again, attempt=known.attempt + 1, before=known.last_words())
+                self._failed[group, run] = known
+                known = replace(known, seen_at=self._now(), ended_at=None, ended="", before=known.last_words())
             self._show(replace(known, says=_short(sentence)))
 
     def ended(self, group: str, run: str, said: str, *, good: bool) -> None:
         """Show that the step has ended."""
         now = self._now()
-        if good:
-            # What follows begins to count again.
-            self._earlier[group, run] = None
+        with self._changed:
+            earlier, known = self._earlier.get((group, run)), self._shown.get((group, run))
+            if good and earlier is not None and known is not None and earlier.step == known.step:
+                # What stopped the process before is done, so what follows begins to count again.
+                self._earlier[group, run] = None
+            if (failed := self._failed.pop((group, run), None)) is not None:
+                self._shown[group, run] = failed
         self._change(group, run, says="", ended=_short(said), ended_at=now, seen_at=now, good=good)
 
     def last_words(self, seconds: float = LAST_WORDS_SECONDS) -> None:

@@ -90,8 +90,9 @@ class RunningStep:
         tried = f", attempt {self.attempt}" if self.attempt > 1 else ""
         parts = [f"{since} ({duration(now - self.began_at)}){tried}"]
         if self.ended_at is not None:
-            word = "ended" if self.good else "failed"
-            parts = [f"{self.title} {word} {duration(now - self.ended_at)} ago{tried}: {self.ended}"]
+            ago = f"{duration(now - self.ended_at)} ago"
+            bad = f"{self.title} failed {ago}{tried}: {self.ended}"
+            parts = [f"no step runs: {self.title} ended {ago}" if self.good else bad]
         elif self.is_silent(now):
             parts.append(f"its process {self.executor} has shown no sign of life for {duration(now - self.seen_at)}")
         parts += [said for said in (self.says if self.ended_at is None else "",) if said]

@@ -43,7 +43,7 @@ def test_a_step_is_shown_while_it_runs_and_then_how_it_ended(tmp_path: Path) -> 
     assert kept(tmp_path).sentence(clock.now()) == "Preflight, since 12:00:00 UTC (39 s). It waits for west"
     shown.ended("orders", "m1", "done", good=True)
     shown.last_words(10)
-    assert kept(tmp_path).sentence(clock.now()) == "Preflight ended 0 s ago: done"
+    assert kept(tmp_path).sentence(clock.now()) == "No step runs: preflight ended 0 s ago"
     begin(shown, "claim", holds=True)
     assert (kept(tmp_path).attempt, kept(tmp_path).before) == (1, "")
 
@@ -69,10 +69,22 @@ def test_a_process_that_waits_after_a_step_that_failed_still_lives(tmp_path: Pat
     shown.says("orders", "m1", "the register is read again")
     shown.last_words(10)
     assert not kept(tmp_path).is_half_moved(clock.now())
-    again = "Drain, since 12:01:00 UTC (0 s), attempt 2. The register is read again"
-    assert kept(tmp_path).sentence(clock.now()) == f"{again}. The attempt before: drain failed: east does not answer"
+    waits = "Drain, since 12:00:00 UTC (60 s). The register is read again"
+    assert kept(tmp_path).sentence(clock.now()) == f"{waits}. The attempt before: drain failed: east does not answer"
     begin(shown, "drain", holds=True)
     assert kept(tmp_path).attempt == 2
+
+
+def test_a_process_that_waits_and_gives_up_made_no_attempt_more(tmp_path: Path) -> None:
+    clock = ManualClock(NOON)
+    shown = process(tmp_path, clock)
+    begin(shown, "drain", holds=True)
+    shown.ended("orders", "m1", "east does not answer", good=False)
+    shown.says("orders", "m1", "the register is read again")
+    clock.advance(60)
+    shown.ended("orders", "m1", "east does not answer", good=False)
+    shown.last_words(10)
+    assert kept(tmp_path).sentence(clock.now()) == "Drain failed 0 s ago: east does not answer"
 
 
 def test_a_process_that_was_killed_is_named_by_the_one_that_continues(tmp_path: Path) -> None:
@@ -88,6 +100,9 @@ def test_a_process_that_was_killed_is_named_by_the_one_that_continues(tmp_path: 
     assert (kept(tmp_path).attempt, kept(tmp_path).before) == (2, found.before), "nothing has ended well yet"
     other.ended("orders", "m1", "done", good=True)
     begin(other, "fence_source", holds=True)
+    assert (kept(tmp_path).attempt, kept(tmp_path).before) == (2, found.before), "what was interrupted is not done yet"
+    other.ended("orders", "m1", "done", good=True)
+    begin(other, "drain", holds=True)
     assert (kept(tmp_path).attempt, kept(tmp_path).before) == (1, "")
 
 
