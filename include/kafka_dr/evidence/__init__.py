@@ -6,11 +6,12 @@ from kafka_dr.evidence.audit_view import AuditView, build_audit_view, build_stra
 from kafka_dr.evidence.canonical import NotCanonical, canonical, digest
 from kafka_dr.evidence.ending import NOT_BACK, NOTHING, UNFINISHED, Ending, ending
 from kafka_dr.evidence.expired_run import EvidenceExpired
+from kafka_dr.evidence.group_now import GroupNow, group_now
 from kafka_dr.evidence.group_view import GroupLinks, KeptDrill, KeptNames, build_group_view
 from kafka_dr.evidence.known_secrets import KnownSecrets, SecretInEvidence
 from kafka_dr.evidence.objectives import MeasuredObjective, objective_results
 from kafka_dr.evidence.observation_view import build_observation_view
-from kafka_dr.evidence.open_run_view import OpenedRuns
+from kafka_dr.evidence.open_run_view import OpenedRuns, OpenRunLine
 from kafka_dr.evidence.over_time import SHOWN as SHOWN_FIGURES
 from kafka_dr.evidence.over_time import FigureLine, figure_line
 from kafka_dr.evidence.page import (
@@ -27,7 +28,7 @@ from kafka_dr.evidence.readiness_view import verb_lines
 from kafka_dr.evidence.result_view import build_result_view
 from kafka_dr.evidence.seal import EvidenceChanged, FileDigest, Seal, Verification
 from kafka_dr.evidence.status_links import StatusLinks
-from kafka_dr.evidence.status_view import StatusView, build_status_view
+from kafka_dr.evidence.status_view import StatusView, build_status_view, open_runs
 from kafka_dr.evidence.step_files import UnusableName
 from kafka_dr.evidence.storage_path import StoragePath
 from kafka_dr.evidence.store import (
@@ -67,9 +68,13 @@ __all__ = [
     "SHOWN_FIGURES",
     "figure_line",
     "OpenedRuns",
+    "OpenRunLine",
     "GroupLinks",
     "KeptDrill",
     "KeptNames",
+    "GroupNow",
+    "group_now",
+    "open_runs",
     "build_group_view",
     "build_result_view",
     "render_audit",

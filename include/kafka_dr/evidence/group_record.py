@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
 from kafka_dr.evidence.ages import age_of
 from kafka_dr.verb_words import verb_words
-from kafka_dr.watch_results import RunEnding, WatchStatus
+from kafka_dr.watch_results import RunEnding, RunningStep, WatchStatus
 
 #: What the other cluster is in each phase; else it is the standby.
 _OTHER_CLUSTER: Mapping[str, str] = {
@@ -31,6 +31,7 @@ class GroupRecord:
     :param run: the run that wrote it
     :param known: whether it is what the register says now
     :param said: all of it in words; first that it is unknown now, if it is
+    :param changed: the run that has changed it since, or changes it now, and when; ``None`` if none does
     """
 
     active: str
@@ -39,15 +40,22 @@ class GroupRecord:
     run: str
     known: bool
     said: str
+    changed: tuple[str, datetime] | None = None
 
 
-def group_record(health: WatchStatus, endings: Sequence[RunEnding] | Exception, now: datetime) -> GroupRecord:
+def group_record(
+    health: WatchStatus,
+    endings: Sequence[RunEnding] | Exception,
+    now: datetime,
+    running: Iterable[RunningStep] = (),
+) -> GroupRecord:
     """Return what was read last of a group's record, with its age if that may not be so any more.
 
     :param endings: how its last runs ended, the newest first, or the error if that cannot be read
     :param now: the time for which health was judged, UTC
+    :param running: what runs of the group execute
     """
-    found = health.result
+    found, changed = health.result, None
     record = found.last_record if found else {}
     try:
         said, seen_at = _sentence(record), datetime.fromisoformat(record["seen_at"])
@@ -58,12 +66,21 @@ def group_record(health: WatchStatus, endings: Sequence[RunEnding] | Exception, 
     known = not health.reason and found is not None and seen_at >= found.looked_at
     if not known:
         said = f"UNKNOWN now. {age_of(now - seen_at).capitalize()}: {said}"
+    elif step := _begun_since(seen_at, running):
+        known, changed = False, (step.run, now)
+        said = f"Run {step.run} changes it now, and dr_health looks again within a minute. Before that: {said}"
     elif ended := _ended_since(seen_at, endings):
-        known = False
+        known, changed = False, (ended.run, ended.ended_at)
         ended_at = f"{ended.ended_at.astimezone(UTC):%H:%M:%S} UTC"
         said = f"A run has changed it at {ended_at}, and dr_health looks again within a minute. Before that: {said}"
     other = _OTHER_CLUSTER.get(str(record["phase"]), "standby")
-    return GroupRecord(str(record["active"]), str(record["standby"]), other, str(record["run"]), known, said)
+    return GroupRecord(str(record["active"]), str(record["standby"]), other, str(record["run"]), known, said, changed)
+
+
+def _begun_since(seen_at: datetime, running: Iterable[RunningStep]) -> RunningStep | None:
+    """Return a step that has begun or ended since, of a run that may hold the group."""
+    holding = (each for each in running if each.holds and not each.dry_run)
+    return next((each for each in holding if max(each.began_at, each.ended_at or each.began_at) > seen_at), None)
 
 
 def _ended_since(seen_at: datetime, endings: Sequence[RunEnding] | Exception) -> RunEnding | None:

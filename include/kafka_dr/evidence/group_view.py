@@ -12,7 +12,9 @@ from datetime import UTC, datetime, timedelta
 
 from kafka_dr.causes import cause
 from kafka_dr.evidence.ages import age_of
+from kafka_dr.evidence.group_now import GroupNow
 from kafka_dr.evidence.objectives import MeasuredObjective
+from kafka_dr.evidence.open_run_view import OpenRunLine
 from kafka_dr.evidence.over_time import FigureLine
 from kafka_dr.evidence.readiness_view import ready_word
 from kafka_dr.evidence.status_colour import StatusColour
@@ -20,7 +22,6 @@ from kafka_dr.evidence.status_links import StatusLinks
 from kafka_dr.evidence.status_view import RunRow, run_row
 from kafka_dr.evidence.timeline import BarChart, Timeline, bar_chart, in_words, shown_time, timeline
 from kafka_dr.evidence.watch_row import OUTCOME_WORDS
-from kafka_dr.readiness import readiness_now
 from kafka_dr.readiness.judge import ASKED
 from kafka_dr.watch_results import RunEnding, WatchedGroup, WatchName, WatchStatus
 
@@ -120,6 +121,10 @@ class GroupView:
     """Everything that the page of a group shows.
 
     :param at: when it was made, UTC
+    :param now: what is known of it, as the status page says it; ``None`` for an observed flow
+    :param half_moved_href: the run by which it is half moved; empty if it is not
+    :param resume: the address of the DAG that ends a run that died
+    :param open_runs: what waits for a person, and the runs that continue
     :param shown: the time that the timelines show, in words
     :param ended: the runs that ended last, the newest first
     :param other_runs: other runs with evidence
@@ -131,6 +136,10 @@ class GroupView:
 
     group: str
     at: datetime
+    now: GroupNow | None
+    half_moved_href: str
+    resume: str
+    open_runs: tuple[OpenRunLine, ...]
     shown: str
     watches: tuple[WatchLine, ...]
     charts: tuple[BarChart, ...]
@@ -152,6 +161,9 @@ def build_group_view(
     links: GroupLinks,
     drills: Sequence[KeptDrill] = (),
     figures: Sequence[FigureLine] = (),
+    *,
+    known: GroupNow | None = None,
+    open_runs: Sequence[OpenRunLine] = (),
 ) -> GroupView:
     """Return the page of a group.
 
@@ -159,6 +171,8 @@ def build_group_view(
     :param drills: its drills, the newest first
     :param figures: what was measured over time
     :param now: the time for which the group was judged, UTC
+    :param known: what is known of it, as the status page says it; ``None`` for an observed flow
+    :param open_runs: its runs that are open
     """
     group, problems = status.group, list(kept.problems)
     if isinstance(endings, Exception):
@@ -173,10 +187,14 @@ def build_group_view(
         for audit, direction, run in sorted(kept.reports, key=lambda each: (each[0], each[2]), reverse=True)
     ]
     shown = shown_time((each.result for each in status.watches if each.result), now)
-    ready = ready_word(readiness_now(status)) if any(each.watch.name == ASKED for each in status.watches) else None
+    ready = ready_word(known.ready) if known else None
     return GroupView(
         group,
         now,
+        known,
+        links.status.evidence(group, known.half_moved_by) if known and known.half_moved_by else "",
+        links.status.dag("dr_resume"),
+        tuple(open_runs),
         in_words(shown),
         tuple(_watch(each, group, now, links, shown, ready) for each in status.watches),
         (*_charts(_of_runs(endings), "runs"), *_charts(_of_drills(drills), "drills")),

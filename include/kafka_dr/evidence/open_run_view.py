@@ -16,6 +16,8 @@ from kafka_dr.watch_results import OpenRun, RunningStep
 
 #: What a reader is shown of outcomes that are not words.
 _WORDS = {"would_do": "checked only"}
+#: The outcome of a question that nobody has answered yet.
+WAITS = "waits for an answer"
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +91,7 @@ def open_run_line(
     waiting = found.is_waiting(now)
     if waiting and shown and not isinstance(steps, Exception):
         # The question is what is recorded last; that it was asked does not mean that the step is done.
-        shown = (*shown[:-1], OpenStep(shown[-1].title, "unknown", "waits for an answer"))
+        shown = (*shown[:-1], OpenStep(shown[-1].title, "unknown", WAITS))
     if running is not None and not waiting:
         word, colour = (word, colour) if found.dry_run else _executed(running, now)
         shown = (*shown, _now(running, now))
@@ -106,7 +108,7 @@ def running_line(
     """
     word, colour = _executed(running, now)
     verb = verb_words(running.verb)
-    said = f"{'A dry run of a ' if running.dry_run else ''}{verb}. {running.sentence(now)}."
+    said = f"{'A dry run of a ' if running.dry_run else ''}{verb}. {running.sentence(now).rstrip('.')}."
     said = f"{said[:1].upper()}{said[1:]}"
     shown = (*_steps(steps), _now(running, now))
     return OpenRunLine(running.group, word, colour, said, running.run, run_href, evidence_href, False, shown)
@@ -130,7 +132,8 @@ def _executed(running: RunningStep, now: datetime) -> tuple[str, StatusColour]:
 
 def _now(running: RunningStep, now: datetime) -> OpenStep:
     colour = _executed(running, now)[1]
-    return OpenStep("Now", "warn" if colour == "good" else colour, running.sentence(now))
+    title = "Now" if running.ended_at is None else "Last"
+    return OpenStep(title, "warn" if colour == "good" else colour, running.sentence(now))
 
 
 def _steps(steps: Sequence[StepView] | Exception) -> tuple[OpenStep, ...]:

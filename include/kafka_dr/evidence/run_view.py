@@ -13,7 +13,7 @@ from typing import Any
 
 from kafka_dr.causes import cause
 from kafka_dr.evidence.figures import figures
-from kafka_dr.evidence.open_run_view import running_step
+from kafka_dr.evidence.open_run_view import WAITS, OpenRunLine, running_step
 from kafka_dr.evidence.run_verdict import has_expired, is_dry, notes_of, verdict_of
 from kafka_dr.evidence.step_files import StepFile
 from kafka_dr.evidence.view_model import CheckView, DecisionView, RunView, StepView, pretty, text_of
@@ -59,12 +59,22 @@ def with_running(view: RunView, running: RunningStep, now: datetime) -> RunView:
     :param now: UTC
     """
     word, _, said = running_step(running, now)
-    view = replace(view, notes=(f"{word.capitalize()}: {said.rstrip('.')}.", *view.notes))
+    is_between = running.ended_at is not None and running.good
+    view = replace(view, notes=(f"{'' if is_between else f'{word.capitalize()}: '}{said.rstrip('.')}.", *view.notes))
     if running.is_half_moved(now):
         return replace(view, verdict=f"Half moved: no process continues it since {running.title}", colour="bad")
     if running.ended_at is None and not running.is_silent(now):
         return replace(view, verdict=f"Running: {running.title}", colour="warn")
+    if is_between and view.verdict.startswith("Not finished"):
+        return replace(view, verdict=f"Running: after {running.title}", colour="warn")
     return view
+
+
+def with_question(view: RunView, asked: OpenRunLine) -> RunView:
+    """Return the view of a run that waits for a person; what it has recorded last is its question."""
+    waits = tuple(replace(each, outcome=WAITS) for each in view.steps[-1:])
+    said, steps = f"{asked.word}: {asked.said}", (*view.steps[:-1], *waits)
+    return replace(view, verdict="Waits for an answer", colour=asked.colour, notes=(said, *view.notes), steps=steps)
 
 
 def with_half_moved(view: RunView, said: str) -> RunView:

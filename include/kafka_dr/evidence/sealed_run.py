@@ -10,8 +10,9 @@ from typing import Any
 from kafka_dr.causes import cause
 from kafka_dr.evidence.canonical import readable
 from kafka_dr.evidence.expired_run import EXPIRED, EvidenceExpired, tombstone_in
+from kafka_dr.evidence.open_run_view import OpenRunLine
 from kafka_dr.evidence.page import render_page
-from kafka_dr.evidence.run_view import build_run_view, with_half_moved, with_running
+from kafka_dr.evidence.run_view import build_run_view, with_half_moved, with_question, with_running
 from kafka_dr.evidence.seal import (
     INCOMPLETE_VERSION,
     SCHEMA_VERSION,
@@ -102,7 +103,13 @@ class SealedRun:
         self._intact(stored)
         return build_run_view(self.group, self.run, stored)
 
-    def page(self, running: RunningStep | None = None, now: datetime | None = None, half_moved: str = "") -> str | None:
+    def page(
+        self,
+        running: RunningStep | None = None,
+        now: datetime | None = None,
+        half_moved: str = "",
+        asked: OpenRunLine | None = None,
+    ) -> str | None:
         """Return the page of the run; ``None`` if nothing is stored, and nothing of the run is executed.
 
         That is the sealed page, or, where the newest seal does not cover everything, one of what is kept so far, with
@@ -120,7 +127,9 @@ class SealedRun:
             return stored[seal.page].decode("utf-8")
         files = (FileDigest.of(name, data) for name, data in sorted(stored.items()))
         view = build_run_view(self.group, self.run, stored)
-        if running is not None and now is not None:
+        if asked is not None and asked.waiting:
+            view = with_question(view, asked)
+        elif running is not None and now is not None:
             view = with_running(view, running, now)
         if half_moved:
             view = with_half_moved(view, half_moved)

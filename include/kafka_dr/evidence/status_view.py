@@ -10,9 +10,8 @@ from datetime import datetime
 from kafka_dr.causes import cause
 from kafka_dr.evidence.ages import age_of
 from kafka_dr.evidence.drill_line import drill_line
-from kafka_dr.evidence.ending import NOT_BACK
 from kafka_dr.evidence.flow_picture import FlowPicture, flow_picture
-from kafka_dr.evidence.group_record import group_record
+from kafka_dr.evidence.group_now import group_now, is_not_back
 from kafka_dr.evidence.open_run_view import OpenedRuns, OpenRunLine, open_run_line, running_line
 from kafka_dr.evidence.readiness_view import VerbLine, verb_lines
 from kafka_dr.evidence.rpo_line import rpo_line
@@ -21,16 +20,13 @@ from kafka_dr.evidence.status_links import StatusLinks
 from kafka_dr.evidence.trigger_view import FORMS
 from kafka_dr.evidence.watch_row import OUTCOME_WORDS, WatchRow, watch_row
 from kafka_dr.quoting import unescaped
-from kafka_dr.readiness import GroupReadiness, readiness_now
+from kafka_dr.readiness import GroupReadiness
 from kafka_dr.readiness.judge import ASKED
-from kafka_dr.watch_results import RunEnding, RunningStep, WatchedGroup, WatchStatus
-from kafka_dr.watch_results.running_steps import DEAD_AFTER
+from kafka_dr.watch_results import RunEnding, RunningStep, WatchedGroup
 
 #: The words in capitals that a note begins with.
 _CAPITALS = re.compile(r"[A-Z]{2,}(?: [A-Z]{2,})*\b")
 _WORST_FIRST: tuple[StatusColour, ...] = ("bad", "unknown", "warn", "good")
-#: The check of health that comes before everything else.
-_HALF_MOVED = "half_moved"
 #: How many ended runs a card shows.
 _SHOWN_RUNS = 5
 
@@ -73,6 +69,7 @@ class GroupCard:
     :param runs: the runs that ended last, the newest first
     :param runs_note: why they are not shown; empty if they are
     :param half_moved: why no program continues a run of it, and what to do first; empty if none has to
+    :param half_moved_by: that run; its evidence is at half_moved_href
     """
 
     group: str
@@ -92,6 +89,8 @@ class GroupCard:
     runs: tuple[RunRow, ...] = ()
     runs_note: str = ""
     half_moved: str = ""
+    half_moved_by: str = ""
+    half_moved_href: str = ""
 
     @property
     def anchor(self) -> str:
@@ -187,7 +186,7 @@ def build_status_view(
         links.airflow,
         links.dag("dr_readiness"),
         links.dag("dr_resume"),
-        tuple(_open_runs(opened, now, links, endings, reader)),
+        tuple(open_runs(opened, now, links, endings, reader)),
         opened.problem,
         flows,
     )
@@ -199,14 +198,17 @@ def _observed(flow: WatchedGroup, now: datetime, links: StatusLinks) -> Observed
     return ObservedCard(flow.group, links.group(flow.group), word, colour, rows)
 
 
-def _open_runs(
+def open_runs(
     opened: OpenedRuns,
     now: datetime,
     links: StatusLinks,
     endings: Mapping[str, tuple[RunEnding, ...] | Exception],
-    reader: str,
+    reader: str = "",
 ) -> Iterable[OpenRunLine]:
-    """Yield the runs that are open, without those that are listed as ended since."""
+    """Yield the runs that are open, without those that are listed as ended since.
+
+    :param reader: the name of who reads the page; empty where that is not known
+    """
 
     def is_over(group: str, run: str, since: datetime) -> bool:
         listed = endings.get(group, ())
@@ -263,15 +265,9 @@ def _card(
     endings: tuple[RunEnding, ...] | Exception,
     running: Sequence[RunningStep],
 ) -> GroupCard:
-    word, colour = OUTCOME_WORDS[status.outcome]
-    record = group_record(status.of("health"), endings, now)
-    said = ", ".join(status.named(status.outcome))
-    verdict = f"{word}: every watch is good" if status.outcome == "ok" else f"{word}: {said}"
-    mine = [each for each in running if each.group == status.group]
-    if half_moved := _half_moved(status.of("health"), endings, mine, now):
-        verdict, colour = f"HALF MOVED. {verdict}", "bad"
+    known = group_now(status, endings, running, now)
+    record, ready = known.record, known.ready
     href = links.evidence(status.group, record.run) if record.run else ""
-    ready = readiness_now(status)
     verbs = verb_lines(ready, {"active": record.active, "standby": record.standby})
     asked = f"asked {age_of(now - ready.asked_at)}" if ready.asked_at else "never asked"
     page = links.group(status.group)
@@ -280,8 +276,8 @@ def _card(
     card = GroupCard(
         status.group,
         page,
-        verdict,
-        colour,
+        known.verdict,
+        known.colour,
         record.said,
         record.run,
         href,
@@ -292,7 +288,9 @@ def _card(
         rpo_line(status.of("checksum"), now),
         flow_picture(status, record),
         tuple((FORMS[dag_id].title, links.start(dag_id, status.group)) for dag_id in _offered(ready, drill)),
-        half_moved=half_moved,
+        half_moved=known.half_moved,
+        half_moved_by=known.half_moved_by,
+        half_moved_href=links.evidence(status.group, known.half_moved_by) if known.half_moved_by else "",
     )
     if isinstance(endings, Exception):
         return replace(card, runs_note=f"UNKNOWN: the list of the last runs cannot be read: {cause(endings)}")
@@ -312,31 +310,5 @@ def run_row(group: str, ending: RunEnding, now: datetime, links: StatusLinks) ->
     :param now: the time from which its age is counted, UTC
     """
     said = unescaped(ending.note)
-    colour: StatusColour = "good" if ending.good else "bad" if _is_not_back(ending) else "warn"
+    colour: StatusColour = "good" if ending.good else "bad" if is_not_back(ending) else "warn"
     return RunRow(said, colour, age_of(now - ending.ended_at), ending.run, links.evidence(group, ending.run))
-
-
-def _half_moved(
-    health: WatchStatus, endings: tuple[RunEnding, ...] | Exception, running: Iterable[RunningStep], now: datetime
-) -> str:
-    """Return why a group is half moved; empty if health has looked since and found that it is not.
-
-    Until health looks again, a run says it that could not be rolled back, or whose process shows no sign of life.
-    """
-    found, last = health.result, None if isinstance(endings, Exception) else next(iter(endings), None)
-    # A look that found nothing out keeps what the one before it said.
-    known = found.facts.get(_HALF_MOVED) if found is not None else None
-    if isinstance(known, str) and known:
-        return known
-    looked_at = found.looked_at if found is not None and "phase" in found.facts else None
-    for step in running:
-        unseen = step.seen_at + DEAD_AFTER
-        if step.is_half_moved(now) and not (looked_at and looked_at > unseen):
-            return f"run {step.run} may hold the group, and no process continues it. {step.sentence(now)}"
-    if last is None or not _is_not_back(last) or (looked_at and looked_at > last.ended_at):
-        return ""
-    return unescaped(last.note)
-
-
-def _is_not_back(ending: RunEnding) -> bool:
-    return ending.note.startswith(NOT_BACK)

@@ -20,6 +20,7 @@ from kafka_dr.clock import Clock, SystemClock
 from kafka_dr.errors import TryAgain
 from kafka_dr.evidence.canonical import plain, readable, readable_plain
 from kafka_dr.evidence.known_secrets import KnownSecrets, refuse_secrets
+from kafka_dr.evidence.open_run_view import OpenRunLine
 from kafka_dr.evidence.seal import EvidenceChanged, PreviousSeal, Seal, Verification, compare
 from kafka_dr.evidence.sealed_run import SealedRun
 from kafka_dr.evidence.signing import SigningKey
@@ -222,15 +223,17 @@ class EvidenceStore:
         running: RunningStep | None = None,
         now: datetime | None = None,
         half_moved: str = "",
+        asked: OpenRunLine | None = None,
     ) -> str | None:
         """Return the page of a run; ``None`` if it has no evidence. A page that no seal covers says so.
 
         :param running: what the run executes; ``None`` if nothing is known of that
         :param now: the time for which the page is made, UTC; needed for a run that is executed
         :param half_moved: why no program continues the run, though it holds the group; empty if that is not so
+        :param asked: the line of the run, if it has asked a person
         :raises EvidenceChanged: a file that was sealed is not what it was
         """
-        return self._sealed(group, run).page(running, now, half_moved)
+        return self._sealed(group, run).page(running, now, half_moved, asked)
 
     def run_view(self, group: str, run: str) -> RunView:
         """Return what the evidence of a run says so far, sealed or not.

@@ -50,6 +50,7 @@ from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.request import RunRequest
 from kafka_dr.runs.run import Run
 from kafka_dr.topology import GroupsPolicy
+from kafka_dr.watch_results import FLOW
 
 #: Offsets whose time is looked up. For more only counts are given, because each time needs a read.
 _MOST_MOMENTS = 2_000
@@ -307,7 +308,8 @@ def _untranslated(report: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _watched(run: Run, report: Mapping[str, Any], problems: tuple[str, ...]) -> WatchResult:
-    return WatchResult(run.group.name, "failed" if problems else "ok", (str(report["sentence"]), *problems))
+    said, named = (str(report["sentence"]), *problems), {FLOW: f"{run.source}-to-{run.target}"}
+    return WatchResult(run.group.name, "failed" if problems else "ok", said, named)
 
 
 def _records(count: int | None) -> str:

@@ -19,6 +19,8 @@ from kafka_dr.watch_results.running_steps import DEAD_AFTER
 
 #: The name of the check.
 HALF_MOVED = "half_moved"
+#: The kept fact that names its run; the check has the same under ``run``.
+HALF_MOVED_RUN = "half_moved_run"
 #: What follows a step that failed, another try or a roll back, begins within this time.
 _NEXT_WITHIN = timedelta(seconds=15)
 #: Runs of these phases can be abandoned as well as finished.
@@ -60,11 +62,12 @@ def half_moved(
         return _failed(
             f"{held}, and the register of {decides}, which decides, does not answer. So the run can neither continue "
             f"nor be rolled back, and applications may be refused writes: check {decides} now. When it answers, "
-            f"{ways_out(state)}{instead}"
+            f"{ways_out(state)}{instead}",
+            state.run,
         )
     if (dead := _dead(state, journals, seen=seen, now=now)) is None:
         return None
-    return _failed(f"{held}, and no process executes it: {dead}. {_refused(state)}: {ways_out(state)}")
+    return _failed(f"{held}, and no process executes it: {dead}. {_refused(state)}: {ways_out(state)}", state.run)
 
 
 def claimed_unseen(
@@ -90,7 +93,8 @@ def claimed_unseen(
                 f"{state.group} may be half moved: run {run} was about to hold it (epoch {claim['epoch']}), and only "
                 f"the register of {name}, which does not answer, knows whether it does. Applications may be refused "
                 f"writes: check {name} now, and look at the run. If {name} stays away, move the group with "
-                "dr_unplanned_failover"
+                "dr_unplanned_failover",
+                run,
             )
     return None
 
@@ -112,7 +116,8 @@ def _half_rolled_back(
     return _failed(
         f"{state.group} is half moved: run {state.run} is rolled back in the register (epoch {state.epoch}), and "
         f"nobody has proven that {state.active} takes writes again, because {because}. Check {state.active} now, then "
-        f"abandon the run once more with dr_resume, or with {_commands(state, ('abandon',))}"
+        f"abandon the run once more with dr_resume, or with {_commands(state, ('abandon',))}",
+        state.run,
     )
 
 
@@ -139,5 +144,5 @@ def _commands(state: RegisterState, names: Iterable[str]) -> str:
     )
 
 
-def _failed(said: str) -> Check:
-    return Check(HALF_MOVED, "failed", said)
+def _failed(said: str, run: str) -> Check:
+    return Check(HALF_MOVED, "failed", said, facts={"run": run})

@@ -7,7 +7,7 @@ from datetime import UTC
 from itertools import chain
 from typing import Any
 
-from kafka_dr.health.half_moved import HALF_MOVED
+from kafka_dr.health.half_moved import HALF_MOVED, HALF_MOVED_RUN
 from kafka_dr.health.registers import RegisterAnswers
 from kafka_dr.outcomes import Check, CheckOutcome
 from kafka_dr.register import RegisterState
@@ -30,15 +30,16 @@ def facts_of(state: RegisterState, checks: Sequence[Check], seen: Mapping[str, l
         "approved_by": state.approved_by,
         "held": state.is_held,
         "open_checks": {name: _worst_of(name, checks) for name in sorted(found)},
-        HALF_MOVED: said_half_moved(checks),
+        **half_moved_facts(checks),
         "denies_added": sum(check.facts.get("denies_added", 0) for check in checks),
         **seen,
     }
 
 
-def said_half_moved(checks: Sequence[Check]) -> str:
-    """Return why a group is half moved; empty if it is not."""
-    return next((check.detail for check in checks if (check.name, check.outcome) == (HALF_MOVED, "failed")), "")
+def half_moved_facts(checks: Sequence[Check]) -> dict[str, str]:
+    """Return why a group is half moved, and by which run; both are empty if it is not."""
+    found = next((check for check in checks if (check.name, check.outcome) == (HALF_MOVED, "failed")), None)
+    return {HALF_MOVED: found.detail if found else "", HALF_MOVED_RUN: found.facts["run"] if found else ""}
 
 
 def matched_by(patterns: Collection[str], checks: Sequence[Check]) -> dict[str, list[Any]]:

@@ -46,7 +46,7 @@ def check_refused_writes(
         f"{duration(now - since)}, expected at most {duration(allowed)}: look at its task. "
         f"If that does not continue, {ways_out(state)}"
     )
-    return Check(HALF_MOVED, "failed", said)
+    return Check(HALF_MOVED, "failed", said, facts={"run": state.run})
 
 
 def _refused_since(state: RegisterState, journals: list[Mapping[str, Any]]) -> datetime | None:

@@ -5,8 +5,7 @@ Nothing is touched. A run that holds such a group and makes no progress is named
 
 from __future__ import annotations
 
-from kafka_dr.health.half_moved import HALF_MOVED
-from kafka_dr.health.kept_facts import heard_from, said_half_moved
+from kafka_dr.health.kept_facts import half_moved_facts, heard_from
 from kafka_dr.health.registers import RegisterAnswers
 from kafka_dr.health.stalled_runs import check_run
 from kafka_dr.register import Phase, RegisterState
@@ -32,7 +31,7 @@ def without_fences(
         "phase": state.phase.value,
         "run": state.run,
         "held": state.is_held,
-        HALF_MOVED: said_half_moved((found,)),
+        **half_moved_facts((found,)),
         **heard_from(registers, too_slow=too_slow),
     }
     if found.outcome == "ok":

@@ -47,19 +47,26 @@ class GroupReadiness:
         return {each.verb: each.answer for each in self.verbs}
 
 
-def readiness_now(watched: WatchedGroup) -> GroupReadiness:
+def readiness_now(watched: WatchedGroup, *, changed: tuple[str, datetime] | None = None) -> GroupReadiness:
     """Judge a group from its kept results.
 
     An old or damaged answer of the clusters makes every verb unknown, whatever it said, and so does one from before the
     register changed. A watch may only make an answer worse.
+
+    :param changed: a run that has changed the group later than health knows, and when; ``None`` if none has
     """
     asked, held = watched.of(ASKED), _is_held(watched.of("health"))
     at = asked.result.looked_at if asked.result else None
     more = {verb: tuple(_of_watches(verb, watched.watches, at)) for verb in get_args(ReadyVerb)}
     if asked.reason or asked.result is None:
         return GroupReadiness(watched.group, _all_unknown(asked.reason), at, held)
-    if changed := _changed_since(asked.result.looked_at, watched.of("health")):
-        return GroupReadiness(watched.group, _all_unknown(changed), at, moving=True, outdated=not held)
+    later = changed is not None and changed[1] > asked.result.looked_at
+    if (
+        said := _changed_by(changed[0])
+        if changed and later
+        else _changed_since(asked.result.looked_at, watched.of("health"))
+    ):
+        return GroupReadiness(watched.group, _all_unknown(said), at, moving=True, outdated=not held)
     try:
         verbs = verbs_in(asked.result.facts)
     except ReadinessUnreadable as error:
@@ -127,6 +134,10 @@ def _changed_since(asked_at: datetime, health: WatchStatus) -> str:
             return ""
     except (KeyError, TypeError, ValueError):
         return ""
+    return _changed_by(run)
+
+
+def _changed_by(run: str) -> str:
     said = f"run {run} has changed the group since the clusters were asked"
     return f"{said}: dr_readiness asks them again within two minutes after its end; if not, trigger it"
 

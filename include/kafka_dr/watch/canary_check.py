@@ -17,7 +17,7 @@ from kafka_dr.runs.at_rest import WatchResult, at_rest
 from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.group_context import GroupContext
 from kafka_dr.watch.copied_topics import with_same_topics
-from kafka_dr.watch_results import WatchOutcome
+from kafka_dr.watch_results import FLOW, WatchOutcome
 
 _OUTCOMES: dict[CanaryOutcome, WatchOutcome] = {CanaryOutcome.ON_TIME: "ok", CanaryOutcome.UNKNOWN: "unknown"}
 
@@ -60,6 +60,7 @@ def canary_result(group: str, report: CanaryReport) -> WatchResult:
         "seconds": report.seconds,
         "sent": report.sent,
         "arrived": report.arrived,
+        FLOW: f"{report.flow.source}-to-{report.flow.target}",
     }
     return WatchResult(group, _OUTCOMES.get(report.verdict.verdict, "failed"), _sentences(report), facts)
 

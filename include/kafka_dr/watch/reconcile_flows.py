@@ -23,7 +23,7 @@ from kafka_dr.runs.uncopyable_records import why_it_stops
 from kafka_dr.waiting import wait_until
 from kafka_dr.watch.copied_topics import with_same_topics
 from kafka_dr.watch.flow_plan import FlowAction, FlowChange, ObservedFlow, plan_flows
-from kafka_dr.watch_results import WatchOutcome
+from kafka_dr.watch_results import FLOW, WatchOutcome
 
 _LOOK_SECONDS = 1.0
 #: How long a flow that was just started may show no progress.
@@ -69,11 +69,12 @@ def reconcile_flows(group: str, clients: Clients) -> WatchResult:
     wanted = next(found for found in observed if found.flow == _wanted(state))
     # First what a person has to do.
     said = [*filter(None, (why_it_stops(context, wanted.flow, wanted.status), _too_large(context, state))), *said]
+    named = {FLOW: f"{state.active}-to-{state.standby}"}
     if planned.problem:
-        return WatchResult(group, "failed", tuple(said))
+        return WatchResult(group, "failed", tuple(said), named)
     moving = _progress(context, state, patience=_START_SECONDS if planned.acts else 0.0)
     outcome = "failed" if left_out.filled else _OUTCOMES[moving.verdict]
-    found = WatchResult(group, outcome, (*said, f"{_wanted(state)} {moving.verdict}: {moving.detail}"))
+    found = WatchResult(group, outcome, (*said, f"{_wanted(state)} {moving.verdict}: {moving.detail}"), named)
     return with_same_topics(context, state, found)
 
 

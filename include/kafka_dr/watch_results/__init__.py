@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from kafka_dr.watch_results.endings import RunEnding, RunEndings, read_endings
 from kafka_dr.watch_results.figures_over_time import MEASURED, FigureName, FigurePoint, FiguresOverTime
-from kafka_dr.watch_results.kept import CALM, KeptResult, Period, WatchOutcome
+from kafka_dr.watch_results.kept import CALM, FLOW, KeptResult, Period, WatchOutcome
 from kafka_dr.watch_results.open_runs import OpenRun, OpenRuns
 from kafka_dr.watch_results.outcome_changes import OutcomeChange, OutcomeChanges
 from kafka_dr.watch_results.running_steps import RunningStep, RunningSteps
@@ -25,6 +25,7 @@ from kafka_dr.watch_results.watches import ALL_WATCHES, OBSERVATION, WATCHES, Pa
 __all__ = [
     "ALL_WATCHES",
     "CALM",
+    "FLOW",
     "OBSERVATION",
     "WATCHES",
     "WatchedGroup",

@@ -23,12 +23,12 @@ _COUNTED = ("denies_added",)
 #: The topics that patterns match, a row each.
 _MATCHED = "matched_topics"
 #: Facts that stay as they were where a look could not find them out: what they were compared with must not be lost.
-_LASTING = ("silent", "fence_missing", "half_moved", _MATCHED)
+_LASTING = ("silent", "fence_missing", "half_moved", "half_moved_run", _MATCHED)
 #: What health reads of a register. A look that could not read it keeps what was read last, apart from what is true now.
 _RECORD = ("phase", "active", "epoch", "run", "verb", "held")
 _RECORD_IN_FULL = (*_RECORD, "standby", "recorded_at", "approved_by")
 _LAST_RECORD = "last_record"
-#: Of an audit: the flow that it has looked at, ``SOURCE-to-TARGET``.
+#: Of what looks at a flow: the one that it has looked at, ``SOURCE-to-TARGET``.
 FLOW = "flow"
 #: What a page can show of one look. The log of its task has everything.
 _MOST_SENTENCES = 40

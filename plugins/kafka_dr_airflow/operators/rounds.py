@@ -281,7 +281,7 @@ def shown_rows(logger: Any, context: Any, found: Mapping[str, WatchResult]) -> l
     red = [name for name in sorted(found) if found[name].outcome in ("failed", "unknown")]
     logger.info("%s", _summary(found, red))
     if red:
-        leave_note(logger, context, _note(len(found), red))
+        leave_note(logger, context, _note(found, red))
     return rows(found.values(), red=red)
 
 
@@ -332,7 +332,8 @@ def _summary(found: Mapping[str, Any], red: Collection[str]) -> str:
     return f"{len(found)} groups, {len(red)} red: {', '.join(red)}"
 
 
-def _note(total: int, red: Collection[str]) -> str:
+def _note(found: Mapping[str, WatchResult], red: Collection[str]) -> str:
     names = list(red)
     more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return f"{len(names)} of {total} groups red: {', '.join(map(inline, names[:_NAMED]))}{more}"
+    half = [f"HALF MOVED: {inline(said)}. " for each in found.values() if (said := each.facts.get("half_moved"))]
+    return f"{''.join(half)}{len(names)} of {len(found)} groups red: {', '.join(map(inline, names[:_NAMED]))}{more}"

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Annotated, Any
 
 from airflow.api_fastapi.auth.managers.models.resource_details import DagAccessEntity
-from airflow.api_fastapi.core_api.security import GetUserDep, get_auth_manager, requires_access_dag
+from airflow.api_fastapi.core_api.security import get_auth_manager, requires_access_dag
 from fastapi import Depends, FastAPI, HTTPException, Query, Request, Response, status
 from fastapi.exception_handlers import http_exception_handler
 from fastapi.responses import HTMLResponse, RedirectResponse
@@ -41,7 +41,7 @@ from kafka_dr_airflow.links import airflow_path, group_url, login_url
 from kafka_dr_airflow.people.auth_managers import directory_of, find
 from kafka_dr_airflow.topology_file import read_topology
 from kafka_dr_airflow.views import kept_pages, metrics, trigger
-from kafka_dr_airflow.views.kept_pages import LINKED_HEADERS, NAME, half_moved, links, opened, root, running, shown
+from kafka_dr_airflow.views.kept_pages import LINKED_HEADERS, NAME, links, opened, reader, root, seen_now, shown
 
 # Airflow's login does not cover a plugin's pages by itself.
 _MAY_SEE_RUNS = Depends(requires_access_dag("GET", DagAccessEntity.RUN, "dr_planned_failover"))
@@ -74,11 +74,6 @@ async def say_instead(request: Request, error: AnyHttpException) -> Response:
     return HTMLResponse(shown, error.status_code, headers=LINKED_HEADERS)
 
 
-def reader(user: GetUserDep) -> str:
-    """Return the name of who reads a page."""
-    return str(user.get_name())
-
-
 @app.get("/status")
 def status_page(who: Annotated[str, Depends(reader)], *, reload: bool = True) -> HTMLResponse:
     """Show what the watches found of every protection group, from stored results alone.
@@ -101,15 +96,11 @@ def status_page(who: Annotated[str, Depends(reader)], *, reload: bool = True) ->
 
 
 @app.get("/evidence/{group}/{run}")
-def page(group: str, run: str) -> HTMLResponse:
+def page(group: str, run: str, who: Annotated[str, Depends(reader)]) -> HTMLResponse:
     """Show the evidence of a run."""
     kept, now = root(), datetime.now(UTC)
-    step = running(kept, group, run)
-    step = step if step is not None and step.is_shown(now) else None
     try:
-        found = EvidenceStore(kept).page(
-            group, run, running=step, now=now, half_moved=half_moved(kept, group, run, now)
-        )
+        found = EvidenceStore(kept).page(group, run, **_open_now(kept, group, run, now, who))
     except EvidenceExpired as error:
         raise HTTPException(status.HTTP_410_GONE, str(error)) from error
     except Refused as error:
@@ -127,6 +118,20 @@ def page(group: str, run: str) -> HTMLResponse:
         raise HTTPException(status.HTTP_404_NOT_FOUND, said)
     said = f"It ended before a step kept evidence: {unescaped(ended[0].note)}"
     return shown(render_notice(f"Run {run} of {group}", said, back=group_url(group)), group)
+
+
+def _open_now(kept: Any, group: str, run: str, now: datetime, who: str) -> dict[str, Any]:
+    """Return what the page of a run that is open shows, as the status page says it."""
+    if not NAME.fullmatch(group):
+        return {}
+    (watched,) = read_status([group], WatchResultStore(kept), now)
+    known, lines, running = seen_now(kept, watched, now, who)
+    return {
+        "running": next((each for each in running if each.run == run), None),
+        "now": now,
+        "half_moved": known.half_moved if known.half_moved_by == run else "",
+        "asked": next((each for each in lines if each.run == run), None),
+    }
 
 
 @app.get("/audits/{group}/{audit}/{direction}/{run}")

@@ -10,9 +10,10 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Annotated, Any
 
-from fastapi import APIRouter, HTTPException, status
+from airflow.api_fastapi.core_api.security import GetUserDep
+from fastapi import APIRouter, Depends, HTTPException, status
 from fastapi.responses import HTMLResponse
 
 from kafka_dr.audit.report_folders import is_report_folder
@@ -24,20 +25,23 @@ from kafka_dr.evidence import (
     EvidenceStore,
     FigureLine,
     GroupLinks,
+    GroupNow,
     KeptDrill,
     KeptNames,
     OpenedRuns,
+    OpenRunLine,
     StatusLinks,
     StepView,
     build_group_view,
     build_result_view,
     figure_line,
+    group_now,
+    open_runs,
     render_group,
     render_result,
     with_way_back,
 )
 from kafka_dr.json_documents import DocumentDamaged
-from kafka_dr.readiness import readiness_now
 from kafka_dr.readiness.judge import ASKED
 from kafka_dr.watch_results import (
     ALL_WATCHES,
@@ -53,7 +57,6 @@ from kafka_dr.watch_results import (
     read_endings,
     read_observed,
     read_status,
-    read_watch_status,
 )
 from kafka_dr_airflow.links import (
     airflow_path,
@@ -139,21 +142,23 @@ def _steps(kept: Any, group: str, run: str) -> Sequence[StepView] | Exception:
         return error
 
 
-def running(kept: Any, group: str, run: str) -> RunningStep | None:
-    """Return what a run executes; ``None`` if that is not known."""
-    try:
-        return RunningSteps(kept).of(group, run)
-    except (DocumentDamaged, KafkaDrError, OSError):
-        return None
+def reader(user: GetUserDep) -> str:
+    """Return the name of who reads a page."""
+    return str(user.get_name())
 
 
-def half_moved(kept: Any, group: str, run: str, now: datetime) -> str:
-    """Return why no program continues a run that holds a group, as health saw it; empty if it did not see that."""
-    if not NAME.fullmatch(group):
-        return ""
-    looked = read_watch_status(group, "health", WatchResultStore(kept), now)
-    found = looked.result
-    return str(found.facts.get("half_moved") or "") if found and found.last_record.get("run") == run else ""
+def seen_now(
+    kept: Any, watched: WatchedGroup, now: datetime, who: str = ""
+) -> tuple[GroupNow, tuple[OpenRunLine, ...], tuple[RunningStep, ...]]:
+    """Return what is known of a group now, and its runs that are open: each page shows the same.
+
+    :param who: the name of who reads the page; empty where that is not known
+    """
+    group, found = watched.group, opened(kept, now)
+    endings = read_endings([group], RunEndings(kept))
+    running = tuple(each for each, _ in found.running if each.group == group)
+    lines = tuple(each for each in open_runs(found, now, links(), endings, who) if each.group == group)
+    return group_now(watched, endings[group], running, now), lines, running
 
 
 def shown(page: str, group: str = "") -> HTMLResponse:
@@ -168,7 +173,7 @@ def shown(page: str, group: str = "") -> HTMLResponse:
 
 
 @router.get("/groups/{group}")
-def group_page(group: str) -> HTMLResponse:
+def group_page(group: str, who: Annotated[str, Depends(reader)]) -> HTMLResponse:
     """Show everything that is kept of a group: watches, runs, reports, lists of stranded records."""
     kept, now = root(), datetime.now(UTC)
     watched = _watched(_named(group), WatchResultStore(kept), now)
@@ -182,7 +187,9 @@ def group_page(group: str) -> HTMLResponse:
         names, drills = replace(names, problems=(*names.problems, drills)), ()
     figures, problem = _figures(kept, group, now)
     names = replace(names, problems=(*names.problems, *problem))
-    view = build_group_view(watched, endings, names, now, addresses, drills, figures)
+    is_protected = any(each.watch.name == ASKED for each in watched.watches)
+    known, lines, _ = seen_now(kept, watched, now, who) if is_protected else (None, (), ())
+    view = build_group_view(watched, endings, names, now, addresses, drills, figures, known=known, open_runs=lines)
     return shown(render_group(view))
 
 
@@ -194,7 +201,8 @@ def result_page(group: str, watch: str) -> HTMLResponse:
         said = f"There is no watch {watch}. The watches are {', '.join(ALL_WATCHES)}."
         raise HTTPException(status.HTTP_404_NOT_FOUND, said)
     now = datetime.now(UTC)
-    watched = _watched(_named(group), WatchResultStore(root()), now)
+    kept = root()
+    watched = _watched(_named(group), WatchResultStore(kept), now)
     looked = next((each for each in watched.watches if each.watch.name == found), None)
     if looked is None:
         raise HTTPException(status.HTTP_404_NOT_FOUND, f"{found} does not look at {group}.")
@@ -208,7 +216,7 @@ def result_page(group: str, watch: str) -> HTMLResponse:
         now,
         run_href=run_url(dag_id, run) if run else trigger_url(dag_id),
         report=audit_url(report) if report else "",
-        ready=readiness_now(watched) if found == ASKED else None,
+        ready=seen_now(kept, watched, now)[0].ready if found == ASKED else None,
     )
     return shown(render_result(view), group)
 

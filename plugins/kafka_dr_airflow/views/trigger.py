@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from typing import Any
 
@@ -13,15 +14,13 @@ from fastapi.responses import HTMLResponse
 from kafka_dr.disaster.disaster_rule import vantages_missing
 from kafka_dr.durations import duration
 from kafka_dr.errors import KafkaDrError
-from kafka_dr.evidence import FORMS, TriggerView, render_trigger, trigger_fields, verb_lines, with_way_back
-from kafka_dr.evidence.group_record import GroupRecord, group_record
-from kafka_dr.readiness import readiness_now
+from kafka_dr.evidence import FORMS, GroupNow, TriggerView, render_trigger, trigger_fields, verb_lines, with_way_back
 from kafka_dr.runs.request import MOVES
 from kafka_dr.topology import ProtectionGroup
-from kafka_dr.watch_results import OpenRun, RunEndings, WatchedGroup, WatchResultStore, read_endings, read_status
+from kafka_dr.watch_results import OpenRun, RunningStep, WatchedGroup, WatchResultStore, read_status
 from kafka_dr_airflow.links import airflow_path, group_url, run_url, status_url
 from kafka_dr_airflow.topology_file import read_topology
-from kafka_dr_airflow.views.kept_pages import LINKED_HEADERS, opened, root
+from kafka_dr_airflow.views.kept_pages import LINKED_HEADERS, opened, root, seen_now
 
 #: It has no dependencies of its own: the app that includes it asks who may see it.
 router = APIRouter()
@@ -39,10 +38,11 @@ def start_page(dag_id: str, group: str) -> HTMLResponse:
         raise HTTPException(status.HTTP_404_NOT_FOUND, str(error)) from error
     kept, now = root(), datetime.now(UTC)
     (watched,) = read_status([group], WatchResultStore(kept), now)
-    endings = read_endings([group], RunEndings(kept))[group]
-    record = group_record(watched.of("health"), endings, now)
+    known, lines, running = seen_now(kept, watched, now)
+    still_open = [each for each in running if each.run in {line.run for line in lines}]
+    record = known.record
     offered, nonce = FORMS[dag_id], secrets.token_urlsafe(16)
-    said, colour = _known(dag_id, watched, record)
+    said, colour = _known(dag_id, known)
     view = TriggerView(
         offered.title,
         group,
@@ -58,11 +58,7 @@ def start_page(dag_id: str, group: str) -> HTMLResponse:
         ),
         f"{airflow_path()}api/v2/dags/{dag_id}/dagRuns",
         run_url(dag_id, ""),
-        tuple(
-            _waits(each)
-            for each, _ in opened(kept, now).runs
-            if each.group == group and each.is_waiting(now) and _is_in_the_way(each, dag_id)
-        ),
+        tuple(_refusals(dag_id, [each for each, _ in opened(kept, now).runs if each.group == group], still_open, now)),
     )
     page = with_way_back(
         render_trigger(view, nonce), [("DR status", status_url()), (f"Everything of {group}", group_url(group))]
@@ -87,10 +83,19 @@ def _needed(spec: ProtectionGroup, watched: WatchedGroup, now: datetime) -> dict
     return {name: why for name, why in found.items() if why}
 
 
-def _is_in_the_way(waiting: OpenRun, dag_id: str) -> bool:
-    """Return whether a run that waits refuses another: an unplanned failover is only refused by one of its kind."""
+def _refusals(dag_id: str, asked: Iterable[OpenRun], running: Iterable[RunningStep], now: datetime) -> Iterator[str]:
+    """Yield why a second run of a verb is refused while a run of the group is open."""
+    yield from (_waits(each) for each in asked if each.is_waiting(now) and _is_in_the_way(each.dag_id, dag_id))
+    for step in running:
+        if step.holds and not step.dry_run and _is_in_the_way(f"dr_{step.verb}", dag_id):
+            said = f"Run {step.run} may hold the group. {step.sentence(now).rstrip('.')}"
+            yield f"{said}. A second run is refused until it has ended: look at it first. A dry run is not."
+
+
+def _is_in_the_way(open_dag_id: str, dag_id: str) -> bool:
+    """Return whether an open run refuses another: an unplanned failover is only refused by one of its kind."""
     moves = dag_id.removeprefix("dr_") in MOVES
-    return moves and (dag_id != "dr_unplanned_failover" or waiting.dag_id == dag_id)
+    return moves and (dag_id != "dr_unplanned_failover" or open_dag_id == dag_id)
 
 
 def _waits(run: OpenRun) -> str:
@@ -101,9 +106,9 @@ def _waits(run: OpenRun) -> str:
     )
 
 
-def _known(dag_id: str, watched: WatchedGroup, record: GroupRecord) -> tuple[str, Any]:
+def _known(dag_id: str, known: GroupNow) -> tuple[str, Any]:
     """Return what readiness says of the verb, and its colour; empty if the DAG is none of its verbs."""
-    ready = readiness_now(watched)
+    ready, record = known.ready, known.record
     lines = verb_lines(ready, {"active": record.active, "standby": record.standby})
     named = [verb.verb for verb in ready.verbs if verb.answer != "not_needed"]
     line = dict(zip(named, lines, strict=True)).get(dag_id.removeprefix("dr_"))  # type: ignore[call-overload]

@@ -36,10 +36,10 @@ def pages(root: Path) -> Iterator[TestClient]:
     """Return who may see the pages; who may is shown in a real Airflow."""
     from fastapi.testclient import TestClient
 
-    from kafka_dr_airflow.views import evidence
+    from kafka_dr_airflow.views import evidence, kept_pages
 
     allowed = evidence.app.dependency_overrides
     allowed[evidence._MAY_SEE_RUNS.dependency] = lambda: None
-    allowed[evidence.reader] = lambda: "alice"
+    allowed[kept_pages.reader] = lambda: "alice"
     yield TestClient(evidence.app, raise_server_exceptions=True)
     allowed.clear()

@@ -138,13 +138,13 @@ def test_a_form_says_before_it_is_sent_what_the_first_task_would_refuse(
 
 
 def test_who_may_not_answer_reads_why_and_who_can(root: Path, pages: TestClient) -> None:
-    from kafka_dr_airflow.views import evidence
+    from kafka_dr_airflow.views import evidence, kept_pages
 
     keep(root)
     waits(root)
     asked = pages.get("/status").text
     assert ("WAITS FOR YOU" in asked, "Read the question and answer it" in asked) == (True, True)
-    evidence.app.dependency_overrides[evidence.reader] = lambda: "carol"
+    evidence.app.dependency_overrides[kept_pages.reader] = lambda: "carol"
     other = pages.get("/status").text
     assert ("WAITS FOR YOU" in other, "Read the question and answer it" in other) == (False, False)
     assert "WAITS FOR OTHERS" in other

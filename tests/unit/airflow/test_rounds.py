@@ -51,3 +51,12 @@ def test_a_scheduled_run_leaves_a_group_alone_that_was_just_looked_at(
     assert due(FlowsRound(), topology, run_type, monkeypatch, age=timedelta(seconds=5)) == []
     assert due(FlowsRound(), topology, run_type, monkeypatch, age=timedelta(minutes=5)) == ["orders"]
     assert due(HealthRound(), topology, run_type, monkeypatch, age=timedelta(seconds=5)) == ["orders"]
+
+
+def test_the_note_of_a_round_says_first_which_group_is_half_moved() -> None:
+    from kafka_dr.runs.at_rest import WatchResult
+    from kafka_dr_airflow.operators.rounds import _note
+
+    half = WatchResult("z", "failed", ("z is half moved",), {"half_moved": "z is half moved: check west now"})
+    found = {"a": WatchResult("a", "failed", ("red",), {"half_moved": ""}), "z": half}
+    assert _note(found, ["a", "z"]) == "HALF MOVED: z is half moved: check west now. 2 of 2 groups red: a, z"

@@ -15,15 +15,19 @@ from kafka_dr.evidence import (
     KeptDrill,
     KeptNames,
     MeasuredObjective,
+    OpenedRuns,
     StatusLinks,
     build_group_view,
     build_result_view,
+    build_status_view,
+    group_now,
+    open_runs,
     render_group,
     render_result,
     with_way_back,
 )
 from kafka_dr.evidence.timeline import WIDTH, bar_chart, in_words, shown_time, timeline
-from kafka_dr.watch_results import WATCHES, KeptResult, Period, RunEnding
+from kafka_dr.watch_results import WATCHES, KeptResult, Period, RunEnding, RunningStep
 from kafka_dr.watch_results.status import watched_group
 
 NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
@@ -70,6 +74,28 @@ def test_every_watch_run_report_and_list_is_one_link_away() -> None:
     assert 'href="/evidence/orders/manual__2"' in shown
     assert 'href="/audits/orders/lag/east-to-west/scheduled__9"' in shown
     assert 'href="/stranded/orders/manual__2"' in shown
+
+
+def test_a_group_that_is_half_moved_says_so_first_as_the_status_page_does() -> None:
+    said = "orders is half moved: check west now"
+    record = {"phase": "switching", "active": "west", "standby": "east", "epoch": 7, "verb": "planned_failover"}
+    facts = record | {"run": "m9", "held": True, "recorded_at": NOON.isoformat(), "approved_by": "alice"}
+    half = {**facts, "half_moved": said, "half_moved_run": "m8"}
+    status = watched_group(
+        "orders", {"health": KeptResult("orders", "health", "failed", (said,), NOON, facts=half)}, NOON
+    )
+    step = RunningStep("orders", "m9", "planned_failover", "drain", NOON, NOON, "worker:1", holds=True)
+    known = group_now(status, (), (step,), NOON)
+    lines = tuple(open_runs(OpenedRuns(running=((step, ()),)), NOON, LINKS.status, {}))
+    view = build_group_view(status, (), KeptNames(), NOON, LINKS, known=known, open_runs=lines)
+    (card,) = build_status_view([status], NOON, LINKS.status, {}, OpenedRuns(running=((step, ()),))).cards
+    shown = render_group(view)
+    assert (card.verdict, card.half_moved) == (known.verdict, known.half_moved) == ("HALF MOVED. FAILED: health", said)
+    assert (
+        shown.index("HALF MOVED. FAILED: health") < shown.index(said) < shown.index("Drain, since 12:00:00 UTC (0 s)")
+    )
+    assert card.half_moved_href in shown
+    assert (card.state, card.half_moved_href) == (known.record.said, "/evidence/orders/m8")
 
 
 def test_what_cannot_be_read_is_unknown_in_words() -> None:

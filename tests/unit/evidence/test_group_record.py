@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
+from kafka_dr.evidence.group_now import group_now
 from kafka_dr.evidence.group_record import GroupRecord, group_record
-from kafka_dr.watch_results import KeptResult, RunEnding
+from kafka_dr.readiness.judge import facts_of
+from kafka_dr.readiness.model import ReadinessCheck, ReadyVerb, VerbReadiness
+from kafka_dr.watch_results import KeptResult, RunEnding, RunningStep
 from kafka_dr.watch_results.status import watched_group
 from support.kept_metrics import NOON, kept
 
@@ -23,6 +26,7 @@ RECORD: dict[str, Any] = {
     "recorded_at": (NOON - timedelta(hours=1)).isoformat(),
     "approved_by": "alice",
 }
+READY = facts_of(tuple(VerbReadiness(verb, (ReadinessCheck("asked", "ok", "good"),)) for verb in get_args(ReadyVerb)))
 LOOKED = NOON - timedelta(seconds=30)
 
 
@@ -53,6 +57,26 @@ def test_a_run_that_took_the_group_and_ended_after_the_look_makes_its_record_unk
     assert not record(look(held=True, phase="switching"), ending(after, preflight=1.0, claim=1.0)).known
     assert record(look(), ending(before, claim=1.0)).known
     assert record(look(), ending(after, preflight=1.0)).known
+
+
+def step(began: datetime, **changed: Any) -> RunningStep:
+    holds = {"holds": True, **changed}
+    return RunningStep("orders", "r8", "planned_failover", "open_target", began, NOON, "worker:1", **holds)
+
+
+def test_a_run_that_moves_the_group_since_the_look_makes_its_record_and_its_readiness_unknown() -> None:
+    looked = {
+        "health": look(),
+        "readiness": kept("orders", "readiness", looked_at=NOON - timedelta(seconds=20), facts=READY),
+    }
+    watched = watched_group("orders", looked, NOON)
+    ready, moving = (group_now(watched, (), steps, NOON) for steps in ((), (step(NOON - timedelta(seconds=5)),)))
+    assert (ready.record.known, ready.ready.of("unplanned_failover").answer) == (True, "ready_with")
+    assert (moving.record.known, moving.ready.of("unplanned_failover").answer) == (False, "unknown")
+    assert moving.record.said.startswith("Run r8 changes it now, and dr_health looks again within a minute. Before")
+    assert "run r8 has changed the group" in moving.ready.of("planned_failover").open[0].detail
+    for other in (step(LOOKED - timedelta(seconds=5)), step(NOON, dry_run=True), step(NOON, holds=False)):
+        assert group_now(watched, (), (other,), NOON).record.known, other
 
 
 @pytest.mark.parametrize(

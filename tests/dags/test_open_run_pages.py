@@ -1,0 +1,118 @@
+"""What an on-call engineer reads in a real Chromium while a run moves a group, or waits for an answer."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from support.browser import link
+from support.run_pages import RunPages
+
+if TYPE_CHECKING:
+    from support.airflow_lab import AirflowSession, QuickLab
+    from support.browser import Page
+
+pytestmark = [pytest.mark.airflow, pytest.mark.kafka, pytest.mark.timeout(600)]
+
+PLANNED, GROUP = "dr_planned_failover", "orders"
+STATUS = "/kafka-dr/status?reload=false"
+
+
+@pytest.fixture
+def way(airflow: QuickLab) -> dict[str, str]:
+    """From where the group is to where it is not."""
+    state = airflow.state("east", GROUP)
+    assert state is not None
+    return {"source": state.active, "target": state.standby}
+
+
+def looked(session: AirflowSession) -> None:
+    """Have health look once; it is red where the group is."""
+    session.ended("dr_health", session.trigger("dr_health"))
+
+
+def pages_of(page: Page, session: AirflowSession, run: str) -> RunPages:
+    """Return the pages of a run."""
+    return RunPages(page, str(session.http.base_url), GROUP, run)
+
+
+def test_card_group_and_run_agree_at_each_moment_of_a_planned_switch(
+    alice: AirflowSession, page: Page, way: dict[str, str]
+) -> None:
+    looked(alice)
+    run = alice.trigger(PLANNED, protection_group=GROUP, **way, reason="a test")
+    pages, answered, ran, waited, compared = pages_of(page, alice, run), False, set(), False, 0
+    while alice.runs(PLANNED)[run] not in ("success", "failed"):
+        before = pages.status()
+        known = pages.active_is_known(way["source"])
+        group, own = pages.of_group(), pages.of_run()
+        opened = page.ask("[...document.querySelectorAll('tr')].some(row => /Open target\\s+done/.test(row.innerText))")
+        after = pages.status()
+        assert not (opened and pages.active_is_known(way["source"])), f"{way['source']} is drawn as active"
+        ran |= {each for each in (before.runs, group.runs, own.runs, after.runs) if each}
+        if before == after and known == pages.active_is_known(way["source"]):
+            compared += 1
+            assert not before.contradicts(group), (before, group)
+            assert not before.contradicts(own), (before, own)
+            waited |= bool(before.waits)
+        if before.waits and not answered:
+            answered = True
+            alice.question(PLANNED, run)
+            assert alice.answer(PLANNED, run, "Approve", alice.fields(PLANNED, run)).status_code == 200
+    assert alice.ended(PLANNED, run) == "success", alice.why(PLANNED, run)
+    assert waited
+    assert compared > 2
+    steps = {step for step, _, _ in ran}
+    assert "Preflight" in steps, f"the first step is not shown while it runs: {ran}"
+    assert len(steps) > 1, f"no step of the switch is shown while it runs: {ran}"
+    ended, group = pages.status(), pages.of_group()
+    assert not ended.contradicts(group), (ended, group)
+    assert (ended.runs, ended.record is not None and "A run has changed it" in ended.record) == ((), True), ended
+    looked(alice)
+    ended, group = pages.status(), pages.of_group()
+    assert ended.record is not None
+    assert f"Active on {way['target']}, standby {way['source']}: stable" in ended.record
+    assert not ended.contradicts(group), (ended, group)
+    assert f"MOVED to {way['target']}" in page.text()
+
+
+def test_while_a_run_waits_no_second_one_can_be_started_and_who_was_not_asked_is_not_led_to_answer(
+    airflow: QuickLab, alice: AirflowSession, page: Page
+) -> None:
+    from support.airflow_lab import AirflowSession
+
+    base, carol = str(alice.http.base_url), AirflowSession(airflow, "carol")
+    run = alice.trigger(PLANNED, protection_group=GROUP, reason="a test")
+    try:
+        alice.question(PLANNED, run)
+        page.log_in(base, carol.token)
+        pages = pages_of(page, alice, run)
+        for path in (STATUS, f"/kafka-dr/groups/{GROUP}", f"/kafka-dr/evidence/{GROUP}/{run}"):
+            shown = pages.open(path)
+            assert "WAITS FOR OTHERS" in shown, shown
+            assert "Read the question and answer it" not in shown
+        page.log_in(base, alice.token)
+        before = alice.runs(PLANNED)
+        page.go(f"{base}/kafka-dr/start/{PLANNED}/{GROUP}")
+        page.type("[name=reason]", "a second one")
+        page.click("document.querySelector('button[type=submit]')")
+        page.wait("document.getElementById('said').innerText.startsWith('Nothing was started: ')")
+        assert "A second run is refused until it is answered" in page.text()
+        assert alice.runs(PLANNED).keys() == before.keys()
+    finally:
+        page.log_in(base, alice.token)
+        alice.end(PLANNED, run)
+
+
+def test_the_list_of_stranded_records_is_one_click_away(airflow: QuickLab, alice: AirflowSession, page: Page) -> None:
+    from datetime import UTC, datetime
+
+    from kafka_dr.audit.stranded import StrandedList, StrandedPartition, StrandedStore
+
+    partition = StrandedPartition("orders.payments", 0, 0, 5, 9, 5, 4, ((5, 9),))
+    found = StrandedList(GROUP, "a-disaster", "east", "west", datetime.now(UTC), {}, {}, (partition,))
+    StrandedStore(airflow.home.root / "evidence", GROUP, "a-disaster").write(found)
+    page.go(f"{alice.http.base_url}/kafka-dr/groups/{GROUP}")
+    shown = page.click_to(link("a-disaster"), f"/kafka-dr/stranded/{GROUP}/a-disaster")
+    assert "4 records" in shown.text()
