@@ -101,21 +101,25 @@ def same_topics(context: GroupContext, state: RegisterState, *, keeps: str | Non
     if seed is None:
         return Check(NAME, "ok", f"no flow of {state.group} has begun")
     clusters = (seed.source, seed.target) if ask == "both" else (ask,)
-    return judged(state.group, known, seed, {name: context.topic_ids(name) for name in clusters})
+    flow = Flow(state.group, seed.source, seed.target)
+    copied_by = context.clients.replicator(flow).described
+    return judged(copied_by, known, seed, {name: context.topic_ids(name) for name in clusters})
 
 
-def judged(group: str, known: TopicIds, seed: FlowSeed, now: Ids) -> Check:
-    """Return what the ids of this moment mean. Pure."""
+def judged(copied_by: str, known: TopicIds, seed: FlowSeed, now: Ids) -> Check:
+    """Return what the ids of this moment mean. Pure.
+
+    :param copied_by: what runs the flow, as sentences name it
+    """
     others = known.others(now)
     if not others:
         count = sum(map(len, now.values()))
         return Check(NAME, "ok", f"{count} topics on {' and '.join(now)} are the same since the flow began")
-    flow = Flow(group, seed.source, seed.target)
-    said = [*(_said(known, flow, name, topics) for name, topics in others.items()), _to_do(flow)]
+    said = [*(_said(known, seed, name, topics) for name, topics in others.items()), _to_do(copied_by, seed.target)]
     return Check(NAME, "failed", "; ".join(said))
 
 
-def _said(known: TopicIds, flow: Flow, cluster: str, topics: list[str]) -> str:
+def _said(known: TopicIds, flow: FlowSeed, cluster: str, topics: list[str]) -> str:
     since = known.changed.get(cluster, {})
     named = ", ".join(
         first_few(
@@ -131,12 +135,11 @@ def _said(known: TopicIds, flow: Flow, cluster: str, topics: list[str]) -> str:
     return f"{named} on {cluster} is another topic than the one that was copied, because somebody deleted it: {what}"
 
 
-def _to_do(flow: Flow) -> str:
-    """Say how the topics are copied from their start: a connector that is left would continue after what it copied."""
+def _to_do(copied_by: str, target: str) -> str:
+    """Say how the topics are copied from their start: a flow that is left would continue after what it copied."""
     return (
-        "find out who did that. To copy it from its start, release the group with dr_un_adopt (own_connector), delete "
-        f"the connector {flow.connector} and the group's topics on {flow.target}, and adopt it again with dr_adopt "
-        "(create_canary_topic)"
+        "find out who did that. To copy it from its start, release the group with dr_un_adopt (own_flow), delete "
+        f"{copied_by} and the group's topics on {target}, and adopt it again with dr_adopt (create_canary_topic)"
     )
 
 

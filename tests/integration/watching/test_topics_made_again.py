@@ -66,13 +66,13 @@ def test_what_the_sentence_says_to_do_copies_the_topic_from_its_start(protection
         admin.topics.create(protection.topic, partitions=protection.partitions, replication_factor=1, config={})
     protection.produce("east", 30)
     todo = (
-        f"release the group with dr_un_adopt (own_connector), delete the connector {protection.flow.connector} and "
-        "the group's topics on west, and adopt it again with dr_adopt (create_canary_topic)"
+        f"release the group with dr_un_adopt (own_flow), delete the connector {protection.flow.name} on "
+        "the Connect cluster of west and the group's topics on west, and adopt it again with dr_adopt (create_canary_topic)"
     )
     assert todo in _said(_health(protection))
 
     with protection.clients() as clients:
-        request = RunRequest(protection.name, "release", reason="a test", verb="un_adopt", hand_back_to="own_connector")
+        request = RunRequest(protection.name, "release", reason="a test", verb="un_adopt", hand_back_to="own_flow")
         run_step(StepName.PREFLIGHT, request, clients)
         protection.approve(request, clients)
         for step in (StepName.CLAIM, StepName.STOP_FLOW, StepName.HAND_BACK, StepName.SETTLE, StepName.REPORT):

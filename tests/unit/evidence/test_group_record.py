@@ -13,6 +13,7 @@ from kafka_dr.readiness.judge import facts_of
 from kafka_dr.readiness.model import ReadinessCheck, ReadyVerb, VerbReadiness
 from kafka_dr.watch_results import KeptResult, RunEnding, RunningStep
 from kafka_dr.watch_results.status import watched_group
+from kafka_dr.watch_results.watches import WatchName
 from support.kept_metrics import NOON, kept
 
 RECORD: dict[str, Any] = {
@@ -65,7 +66,7 @@ def step(began: datetime, **changed: Any) -> RunningStep:
 
 
 def test_a_run_that_moves_the_group_since_the_look_makes_its_record_and_its_readiness_unknown() -> None:
-    looked = {
+    looked: dict[WatchName, KeptResult | Exception | None] = {
         "health": look(),
         "readiness": kept("orders", "readiness", looked_at=NOON - timedelta(seconds=20), facts=READY),
     }

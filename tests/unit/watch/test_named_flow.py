@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from kafka_dr.canary import CanaryFlow
 from kafka_dr.canary.probe import CanaryReport
+from kafka_dr.canary.record import CanaryFlow
 from kafka_dr.canary.verdict import CanaryVerdict
 from kafka_dr.watch.canary_check import canary_result
 from kafka_dr.watch_results import KeptResult, watched_group
