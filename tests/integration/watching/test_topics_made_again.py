@@ -67,7 +67,8 @@ def test_what_the_sentence_says_to_do_copies_the_topic_from_its_start(protection
     protection.produce("east", 30)
     todo = (
         f"release the group with dr_un_adopt (own_flow), delete the connector {protection.flow.name} on "
-        "the Connect cluster of west and the group's topics on west, and adopt it again with dr_adopt (create_canary_topic)"
+        "the Connect cluster of west and the group's topics on west, and adopt it again with dr_adopt "
+        "(create_canary_topic)"
     )
     assert todo in _said(_health(protection))
 
