@@ -81,7 +81,7 @@ def test_nothing_stranded_is_green_as_well(root: Path, monkeypatch: pytest.Monke
     ("code", "says", "reason"),
     [
         (2, "unknown: an open transaction hides the end of orders.payments-0", "an open transaction hides the end"),
-        (1, "Exception in thread main", "Error code is: 1"),
+        (1, "Exception in thread main", "exit code 1"),
         (0, "nothing: all it holds is on west", "ended without a list"),
     ],
 )

@@ -39,6 +39,7 @@ SHARED = {
     "*refuses the writes of … for … s*",
     "*has made no progress for … s*",
     "*could not fence, is fenced now*",
+    "*gave no answer in time, and others did*",
     "*has no DENY of a standby, and its register has no record that could be read*",
 }
 

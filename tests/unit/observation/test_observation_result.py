@@ -173,5 +173,5 @@ def test_the_page_says_what_each_kind_means_and_how_long_a_week_is() -> None:
     page = render_observation(build_observation_view(found.to_json()))
 
     assert "later records have a copy, this one has none" in page
-    assert "6 d 23 h" in page
+    assert "6 days 23 h" in page
     assert "Delivered again" in page
