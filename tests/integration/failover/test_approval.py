@@ -85,7 +85,7 @@ def test_an_answer_that_is_too_old_is_not_acted_upon(group: SwitchedGroup, good:
     old = replace(good[1], responded_at=datetime.now(UTC) - timedelta(seconds=901))
     record = _claim_refused(group, good[0], old)
 
-    assert re.search(r"the approval is 9\d\d s old, 900 s are allowed: trigger a new run", record.detail)
+    assert re.search(r"the approval is 15 min \d+ s old, 15 min are allowed: trigger a new run", record.detail)
 
 
 def test_an_answer_that_comes_too_late_does_not_count_wherever_it_is_written(

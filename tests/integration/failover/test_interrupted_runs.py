@@ -33,6 +33,7 @@ from kafka_dr.runs.request import ResumeRequest, StepName, switch_steps
 from support import outside_view
 from support.protection import STEPS_AFTER_APPROVAL
 from support.switched_group import SwitchedGroup, dying, failed
+from support.waiting import eventually
 
 pytestmark = pytest.mark.kafka
 
@@ -263,6 +264,8 @@ def _resume(group: SwitchedGroup, decision: str, *, run: str | None = None) -> N
 
 
 def _cannot_be_abandoned(group: SwitchedGroup, run: str) -> None:
+    # Connect answers before it has ended the tasks of a connector that was stopped.
+    eventually(lambda: not any("STOPPED " in each for each in outside_view.look(group.protection).connectors.values()))
     before = outside_view.look(group.protection)
     with pytest.raises(StepFailed, match="point of no return is passed, so the run can only be finished") as refused:
         _resume(group, "abandon")

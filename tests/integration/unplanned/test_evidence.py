@@ -190,7 +190,7 @@ def test_a_group_that_was_moved_a_moment_ago_needs_an_acknowledgement_and_is_not
         with group.protection.clients() as clients:
             proposal = consider_proposal(group.name, clients)
         assert (proposal.decision, proposal.run) == (ProposalDecision.HELD, "")
-        moved = rf"hold_down: planned_failover {state.run} moved {group.name} \d+ s ago, [^.]+\."
+        moved = rf"hold_down: planned_failover {state.run} moved {group.name} \S+ s ago, .+?\."
         only = rf"before it could ask for approval: {moved} Fix that, and trigger"
         assert re.search(only, proposal.sentence), proposal.sentence
         assert not back.journal("proposals")

@@ -24,7 +24,7 @@ LOG = logging.getLogger(__name__)
 
 
 def asked(run: str, **changed: Any) -> OpenRun:
-    return OpenRun("orders", run, DAG, "Move orders?", ("alice",), NOW, NOW + timedelta(minutes=15), **changed)
+    return OpenRun("orders", run, DAG, "Move orders?", ("alice",), NOW, NOW + timedelta(hours=12), **changed)
 
 
 def step(run: str, **changed: Any) -> RunningStep:
