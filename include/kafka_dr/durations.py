@@ -15,8 +15,7 @@ def duration(of: float | timedelta) -> str:
 
     :param of: in seconds, or as a difference of times; a negative one counts as none
     """
-    parts = _parts(of)
-    return " ".join(parts[:2])
+    return " ".join(_parts(of))
 
 
 def about(of: float | timedelta) -> str:
@@ -28,6 +27,7 @@ def about(of: float | timedelta) -> str:
 
 
 def _parts(of: float | timedelta) -> list[str]:
+    """Return the largest unit, and the next one if it is not 0."""
     seconds = max(0.0, of.total_seconds() if isinstance(of, timedelta) else of)
     if seconds < IN_SECONDS:
         return [f"{seconds:.3g} s"]

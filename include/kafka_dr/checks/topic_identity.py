@@ -119,7 +119,7 @@ def judged(copied_by: str, known: TopicIds, seed: FlowSeed, now: Ids) -> Check:
     return Check(NAME, "failed", "; ".join(said))
 
 
-def _said(known: TopicIds, flow: FlowSeed, cluster: str, topics: list[str]) -> str:
+def _said(known: TopicIds, seed: FlowSeed, cluster: str, topics: list[str]) -> str:
     since = known.changed.get(cluster, {})
     named = ", ".join(
         first_few(
@@ -128,9 +128,9 @@ def _said(known: TopicIds, flow: FlowSeed, cluster: str, topics: list[str]) -> s
         )
     )
     what = (
-        f"it lacks what was copied before, and the flow from {flow.source} does not copy that again"
-        if cluster == flow.target
-        else f"what {flow.target} holds of it is the deleted topic's, perhaps its only copy, as are the flow's offsets"
+        f"it lacks what was copied before, and the flow from {seed.source} does not copy that again"
+        if cluster == seed.target
+        else f"what {seed.target} holds of it is the deleted topic's, perhaps its only copy, as are the flow's offsets"
     )
     return f"{named} on {cluster} is another topic than the one that was copied, because somebody deleted it: {what}"
 

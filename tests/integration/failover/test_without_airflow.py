@@ -20,7 +20,7 @@ from kafka_dr.register.state import roles_in
 from kafka_dr.runs.request import ResumeRequest, StepName
 from lab.credentials import passwords_of
 from support import outside_view
-from support.command_line import CommandLine, read_until
+from support.command_line import CommandLine, Said, read_until
 from support.kafka_tools import run_as_printed, tools_in
 from support.protection import STEPS_AFTER_APPROVAL, Protection
 from support.switched_group import SwitchedGroup, dying, failed
@@ -154,11 +154,7 @@ def test_a_failover_waits_until_an_approver_has_signed_its_question_with_the_dec
     with group.protection.changed(approver_keys={"alice": public}):
         with line.started("failover", "planned", "--group", group.name, "--reason", "a test") as failover:
             run, shown = read_until(failover, "waiting for an approver")
-            answer = ("approve", "--group", group.name, "--run", run, "--yes", "--key")
-            said = line.run(*answer, str(foreign))
-            assert (said.code, "is not the key of somebody who may answer" in said.err) == (4, True)
-            said = line.run(*answer, str(own), "--reason", "go")
-            assert said.code == 0, said.err
+            said = approved(line, group, run, refused=foreign, by=(str(own), "--reason", "go"))
             assert "Digest of the facts" in said.out
             assert set(shown.split()) & set(said.out.split()) > {group.name}
             out, err = failover.communicate(timeout=180)
@@ -171,6 +167,16 @@ def test_a_failover_waits_until_an_approver_has_signed_its_question_with_the_dec
         assert (verified["outcome"], verified["detail"].startswith("alice signed")) == ("ok", True)
 
 
+def approved(line: CommandLine, group: SwitchedGroup, run: str, *, refused: Path, by: tuple[str, ...]) -> Said:
+    """Let one key be refused, and approve with another."""
+    answer = ("approve", "--group", group.name, "--run", run, "--yes", "--key")
+    said = line.run(*answer, str(refused))
+    assert (said.code, "is not the key of somebody who may answer" in said.err) == (4, True), said.err
+    said = line.run(*answer, *by)
+    assert said.code == 0, said.err
+    return said
+
+
 def test_who_may_only_ask_begins_a_run_with_a_key_and_an_approver_answers(group: SwitchedGroup) -> None:
     line, target = CommandLine(group.protection), group.standby
     files, public = line.keys("alice", "carol")
@@ -181,11 +187,7 @@ def test_who_may_only_ask_begins_a_run_with_a_key_and_an_approver_answers(group:
         assert (nameless.code, "it has to be known who begins the run" in nameless.err) == (4, True)
         with line.started(*begin, "--key", str(files["carol"])) as failover:
             run, _ = read_until(failover, "waiting for an approver")
-            answer = ("approve", "--group", group.name, "--run", run, "--yes", "--key")
-            said = line.run(*answer, str(files["carol"]))
-            assert (said.code, "is not the key of somebody who may answer" in said.err) == (4, True), said.err
-            said = line.run(*answer, str(files["alice"]))
-            assert said.code == 0, said.err
+            approved(line, group, run, refused=files["carol"], by=(str(files["alice"]),))
             out, err = failover.communicate(timeout=180)
         assert failover.returncode == 0, out + err
         group.assert_at_rest(target)

@@ -29,11 +29,7 @@ def test_each_look_and_each_question_says_that_it_is_another_topic(protection: P
     protection.wait_copied()
     assert "another topic" not in _said(_health(protection))
 
-    with protection.cluster(cluster, "admin") as admin:
-        admin.topics.delete([protection.topic])
-        eventually(lambda: protection.topic not in admin.topics.names())
-        admin.topics.create(protection.topic, partitions=protection.partitions, replication_factor=1, config={})
-        eventually(lambda: protection.topic in admin.topics.names())
+    _make_again(protection, cluster)
 
     expected = f"on {cluster} is another topic than the one that was copied"
     looked = _health(protection)
@@ -61,9 +57,7 @@ def test_what_the_sentence_says_to_do_copies_the_topic_from_its_start(protection
     protection.produce("east", 60)
     protection.wait_copied()
     assert "another topic" not in _said(_health(protection))
-    with protection.cluster(cluster, "admin") as admin:
-        _delete(admin, [protection.topic])
-        admin.topics.create(protection.topic, partitions=protection.partitions, replication_factor=1, config={})
+    _make_again(protection, cluster)
     protection.produce("east", 30)
     todo = (
         f"release the group with dr_un_adopt (own_flow), delete the connector {protection.flow.name} on "
@@ -90,6 +84,13 @@ def test_what_the_sentence_says_to_do_copies_the_topic_from_its_start(protection
     assert len(held["east"]) >= (30 if cluster == "east" else 90)
     assert sorted(map(str, held["west"])) == sorted(map(str, held["east"]))
     assert "another topic" not in _said(_health(protection))
+
+
+def _make_again(protection: Protection, cluster: str) -> None:
+    with protection.cluster(cluster, "admin") as admin:
+        _delete(admin, [protection.topic])
+        admin.topics.create(protection.topic, partitions=protection.partitions, replication_factor=1, config={})
+        eventually(lambda: protection.topic in admin.topics.names())
 
 
 def _delete(admin: KafkaCluster, names: list[str]) -> None:

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import ssl
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 from unittest import mock
@@ -21,6 +23,15 @@ from kafka_dr.replication import (
 )
 from kafka_dr.replication.connect import answered
 from kafka_dr.replication.connector_status import ConnectorState
+
+
+@contextmanager
+def served_by(answering: type[BaseHTTPRequestHandler]) -> Iterator[HttpEndpoint]:
+    with ThreadingHTTPServer(("127.0.0.1", 0), answering) as server:
+        server.daemon_threads = True
+        Thread(target=server.serve_forever, daemon=True).start()
+        yield HttpEndpoint(f"http://127.0.0.1:{server.server_address[1]}")
+        server.shutdown()
 
 
 @pytest.mark.parametrize(
@@ -135,10 +146,7 @@ def test_what_connect_answered_counts_more_than_its_silence_in_the_moment_that_w
         def log_message(self, *_: object) -> None:
             return
 
-    with ThreadingHTTPServer(("127.0.0.1", 0), Failing) as server:
-        server.daemon_threads = True
-        Thread(target=server.serve_forever, daemon=True).start()
-        endpoint = HttpEndpoint(f"http://127.0.0.1:{server.server_address[1]}")
+    with served_by(Failing) as endpoint:
         with (
             ConnectClient(endpoint, clock=SystemClock(), request_seconds=0.5) as connect,
             pytest.raises(TryAgain, match="the task has failed"),
@@ -149,7 +157,6 @@ def test_what_connect_answered_counts_more_than_its_silence_in_the_moment_that_w
             pytest.raises(TryAgain, match=r"gave no answer within 0\.5 s"),
         ):
             connect.connectors()
-        server.shutdown()
 
 
 @pytest.mark.parametrize(
@@ -173,15 +180,11 @@ def test_a_page_for_browsers_and_a_class_of_java_are_shown_to_nobody(body: bytes
         def log_message(self, *_: object) -> None:
             return
 
-    with ThreadingHTTPServer(("127.0.0.1", 0), Starting) as server:
-        server.daemon_threads = True
-        Thread(target=server.serve_forever, daemon=True).start()
-        endpoint = HttpEndpoint(f"http://127.0.0.1:{server.server_address[1]}")
-        with (
-            ConnectClient(endpoint, clock=SystemClock(), request_seconds=0.5) as connect,
-            pytest.raises(KafkaDrError, match=said) as found,
-        ):
-            connect.offsets("dr.o.e-to-w")
-        server.shutdown()
+    with (
+        served_by(Starting) as endpoint,
+        ConnectClient(endpoint, clock=SystemClock(), request_seconds=0.5) as connect,
+        pytest.raises(KafkaDrError, match=said) as found,
+    ):
+        connect.offsets("dr.o.e-to-w")
     assert isinstance(found.value, ConnectUnreachable) is (b"message" not in body)
     assert not any(word in str(found.value) for word in ("<", "html", "org.apache", "Exception"))
