@@ -77,6 +77,18 @@ class _Contact:
     brokers: tuple[Server, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What was found when a session got no answer.
+
+    :param mistake: what is wrong with the connection and what to correct; empty if that does not keep clients away
+    :param answering: the servers that let us log in
+    """
+
+    mistake: str
+    answering: tuple[Server, ...] = ()
+
+
 class _Wrong(Exception):
     """A server does not accept a part of the connection."""
 
@@ -96,7 +108,7 @@ class FirstContact:
         self._name, self._settings = name, settings
         self._seconds = min(_SECONDS, seconds)
         self._lock = Lock()
-        self._found, self._asked = "", -_COUNTS_SECONDS
+        self._found, self._asked = Found(""), -_COUNTS_SECONDS
 
     def why(self, error: KafkaDrError) -> KafkaDrError:
         """Return why there was no answer: a mistake in the connection, if it has one, else the error itself."""
@@ -111,24 +123,36 @@ class FirstContact:
 
         :raises ConnectionMistake: they do not: waiting does not help
         """
+        self.answering()
+
+    def answering(self) -> list[str]:
+        """Return the servers that accept the connection, ``host:port``; a client that chose a hung one needs them.
+
+        :raises ConnectionMistake: none does: waiting does not help
+        """
         with self._lock:
             if monotonic() - self._asked > _COUNTS_SECONDS:
-                self._found = mistake_in(self._settings, seconds=self._seconds)
+                self._found = look(self._settings, seconds=self._seconds)
                 self._asked = monotonic()
             found = self._found
-        if found:
-            raise ConnectionMistake(f"{self._name}: {found}")
+        if found.mistake:
+            raise ConnectionMistake(f"{self._name}: {found.mistake}")
+        return [f"[{host}]:{port}" if ":" in host else f"{host}:{port}" for host, port in found.answering]
 
 
-def mistake_in(settings: ClientSettings, *, seconds: float) -> str:
-    """Return what is wrong with a connection and what to correct; empty if that is not what keeps clients away.
+def look(settings: ClientSettings, *, seconds: float) -> Found:
+    """Contact the servers of a connection, and the brokers that clients are sent to, as every client does.
 
     :param seconds: the deadline, of which the brokers that clients are sent to get a half
     """
-    asked = _servers(settings)
-    first = _contacts(settings, asked, seconds / 2)
-    sent_to = next((each.brokers for each in first if each.answer is _Answer.ACCEPTED), ())
-    found = _contacts(settings, [each for each in sent_to if each not in asked], seconds / 2) or first
+    first = _contacts(settings, _servers(settings), seconds / 2)
+    sent_to = next((each.brokers for each in first.values() if each.answer is _Answer.ACCEPTED), ())
+    last = _contacts(settings, [each for each in sent_to if each not in first], seconds / 2)
+    accepted = [server for server, each in (first | last).items() if each.answer is _Answer.ACCEPTED]
+    return Found(_mistake(list((last or first).values())), tuple(accepted))
+
+
+def _mistake(found: Sequence[_Contact]) -> str:
     answers = {each.answer for each in found}
     if _Answer.ACCEPTED in answers:
         return ""
@@ -144,9 +168,9 @@ def _servers(settings: ClientSettings) -> list[Server]:
     return [(host.strip("[]"), int(port)) for host, _, port in pairs if host and port.isdigit()]
 
 
-def _contacts(settings: ClientSettings, servers: Iterable[Server], seconds: float) -> list[_Contact]:
+def _contacts(settings: ClientSettings, servers: Iterable[Server], seconds: float) -> dict[Server, _Contact]:
     deadline = monotonic() + seconds
-    return list(ask_all(lambda server: _contact(settings, server, deadline), list(servers)[:_SERVERS]).values())
+    return dict(ask_all(lambda server: _contact(settings, server, deadline), list(servers)[:_SERVERS]))
 
 
 def _contact(settings: ClientSettings, server: Server, deadline: float) -> _Contact:

@@ -192,16 +192,18 @@ class ClusterSession:
             return self._python_admin
 
     def _connected_python_admin(self) -> ProtocolClient:
-        began = time.monotonic()
+        began, settings = time.monotonic(), self.settings.kafka_python()
         try:
-            return self._new_python_admin(self.patience_seconds)
+            return self._new_python_admin(settings, self.patience_seconds)
         except PythonKafkaError:
-            self.contact.refuse_mistake()
-            return self._new_python_admin(max(0.1, began + self.request_seconds - time.monotonic()))
+            # It waits for the one server that it chose by chance, which may be the one that hangs.
+            if answering := self.contact.answering():
+                settings["bootstrap_servers"] = answering
+            return self._new_python_admin(settings, max(0.1, began + self.request_seconds - time.monotonic()))
 
-    def _new_python_admin(self, seconds: float) -> ProtocolClient:
+    def _new_python_admin(self, settings: Mapping[str, object], seconds: float) -> ProtocolClient:
         return ProtocolClient(
-            **self.settings.kafka_python(),
+            **settings,
             request_timeout_ms=int(self.request_seconds * 1000),
             bootstrap_timeout_ms=int(seconds * 1000),
             max_in_flight_requests_per_connection=_NEVER_REACHED,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import time
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from threading import Thread
@@ -12,7 +13,7 @@ from threading import Thread
 import pytest
 
 from kafka_dr.clusters import ClientSettings, ClusterUnreachable, KafkaCluster, OffsetRange, TopicPartition
-from kafka_dr.clusters.first_contact import mistake_in
+from kafka_dr.clusters.first_contact import look
 from kafka_dr.clusters.writing import NewRecord
 from kafka_dr.errors import ConnectionMistake, TryAgain
 from lab.api import Lab
@@ -139,7 +140,7 @@ def test_each_mistake_in_tls_has_a_sentence_of_its_own(mistake: str, broker: Tls
 @pytest.mark.parametrize("listener", ["OPEN", "TLS", "LOGIN"])
 def test_a_right_connection_is_no_mistake(listener: str, broker: TlsBroker) -> None:
     settings = broker.settings(listener)
-    assert mistake_in(settings, seconds=5) == ""
+    assert look(settings, seconds=5).mistake == ""
     with KafkaCluster("east", settings) as east:
         assert east.topics.identity().brokers == (1,)
         assert east.transactions.open() == ()
@@ -158,6 +159,18 @@ def test_a_password_that_is_right_again_is_used_and_a_dead_broker_is_no_mistake(
     half_known = replace(operator, bootstrap_servers=f"nosuch.invalid:9092,{gone}")
     with KafkaCluster("east", half_known, request_seconds=2) as east, pytest.raises(ClusterUnreachable):
         east.topics.identity()
+
+
+@pytest.mark.parametrize("way", ["admin client, metadata", "admin client, request", "kafka-python"])
+def test_a_broker_that_hangs_keeps_no_client_from_the_others(way: str, operator: ClientSettings) -> None:
+    with ExitStack() as hung:
+        # Each takes connections and says nothing, as a broker does whose process has stopped.
+        silent = [hung.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(2)]
+        addresses = [f"127.0.0.1:{each.getsockname()[1]}" for each in silent]
+        servers = ",".join([operator.bootstrap_servers, *addresses])
+        for _ in range(4):
+            with KafkaCluster("east", replace(operator, bootstrap_servers=servers), request_seconds=6) as east:
+                WAYS[way](east)
 
 
 def test_a_proxy_whose_broker_is_dead_is_no_mistake(operator: ClientSettings) -> None:
