@@ -18,7 +18,7 @@ from kafka_dr.adoption.fenceable import seen_to_last, witness_intent
 from kafka_dr.adoption.first_route import write_first_route
 from kafka_dr.adoption.registers import create_registers
 from kafka_dr.checks.cluster_checks import right_clusters
-from kafka_dr.clusters.errors import StaleMetadata
+from kafka_dr.clusters.errors import NotFound, StaleMetadata
 from kafka_dr.durations import duration
 from kafka_dr.errors import Refused, TryAgain
 from kafka_dr.fencing import plan
@@ -152,8 +152,10 @@ def _with_its_route(
 def wait_until_led(context: GroupContext, cluster: str) -> None:
     """Wait until a leader answers for each partition of the group's topics.
 
-    Right after many partitions were created, their leaders do not know for a few seconds that they lead.
+    Right after topics were created, their leaders do not know for a moment that they lead, and other brokers do not
+    know the topics.
 
+    :raises NotFound: a topic is missing
     :raises TryAgain: some have no leader that answers
     """
     topics = context.operator(cluster).topics
@@ -163,7 +165,7 @@ def wait_until_led(context: GroupContext, cluster: str) -> None:
             lambda _: True,
             clock=context.clock,
             seconds=_LED_SECONDS,
-            retry=StaleMetadata,
+            retry=(StaleMetadata, NotFound),
         )
     except StaleMetadata as error:
         raise TryAgain(

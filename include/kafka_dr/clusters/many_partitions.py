@@ -35,8 +35,9 @@ T = TypeVar("T")
 
 
 def once_led(ask: Callable[[], T]) -> T:
-    """Ask leaders, and again for a moment if one of them does not know yet that it leads."""
-    return wait_until(ask, lambda _: True, clock=SystemClock(), seconds=_LEADS_SECONDS, retry=StaleMetadata)
+    """Ask leaders, and again for a moment if one of them does not know yet that it leads, or that the topic exists."""
+    retry = (StaleMetadata, NotFound)
+    return wait_until(ask, lambda _: True, clock=SystemClock(), seconds=_LEADS_SECONDS, retry=retry)
 
 
 @dataclass(frozen=True, slots=True)

@@ -228,7 +228,8 @@ class Topics:
 
         doing = f"read the ends of {_listed({p.topic for p in asked})}"
         if len(asked) < MANY:
-            with suppress(StaleMetadata):
+            # A leader that does not know the topic yet says that there is none: describing it shows which.
+            with suppress(StaleMetadata, NotFound):
                 return self._offsets_of_few(asked, spec, isolation, doing)
 
         def leaders_say() -> dict[TopicPartition, int]:

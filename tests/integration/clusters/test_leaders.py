@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from threading import Timer
 
 import pytest
 
@@ -44,3 +45,16 @@ def test_a_partition_without_a_leader_has_no_high_watermark_and_no_other_answer(
             except ClusterUnreachable:
                 assert time.monotonic() < deadline
                 time.sleep(0.1)
+
+
+def test_a_leader_that_does_not_know_a_new_topic_yet_is_asked_again(two_brokers: TwoBrokers) -> None:
+    with two_brokers.cluster("admin") as known:
+        two_brokers.pause(2)
+        waking = Timer(1.0, two_brokers.resume, args=(2,))
+        waking.start()
+        try:
+            known.topics.create("orders.new", partitions=4, replication_factor=1, config={})
+            new = [TopicPartition("orders.new", number) for number in range(4)]
+            assert known.topics.high_watermarks(new) == dict.fromkeys(new, 0)
+        finally:
+            waking.join()
