@@ -80,12 +80,8 @@ _AUDIT_MAY = {
     *("kafka_dr.audit", "kafka_dr.positions", "kafka_dr.json_documents"),
     *("kafka_dr.causes", "kafka_dr.durations"),
 }
-#: What steps may not take from their own room: a planned failover knows no other verb, and no step its runner.
-_RUNNERS = {f"kafka_dr.failover.{name}" for name in ("runner", "roll_back", "resume", "ask_approval", "dry_run")}
-WALLS = {
-    "include/kafka_dr/failover/planned": {"kafka_dr.failover.unplanned", *_RUNNERS},
-    "include/kafka_dr/failover/unplanned": _RUNNERS,
-}
+#: What may not be taken from the own room: a planned failover knows no other verb.
+WALLS = {"include/kafka_dr/failover/planned": {"kafka_dr.failover.unplanned"}}
 #: What sends Python to Spark's executors.
 SENT_TO_EXECUTORS = re.compile(r"\b(udf|pandas_udf|mapIn\w+|applyIn\w+|foreach(Partition)?|rdd|addPyFile|py_files)\b")
 #: Words of what runs flows today. The port is ``replication``'s; all other code speaks of flows.
@@ -207,10 +203,16 @@ def test_pools_of_threads_are_made_in_one_room() -> None:
     assert pools - known == set()
 
 
-def test_the_verbs_are_imported_by_health_drills_readiness_and_the_command_line_alone() -> None:
-    may = {"failover", "health", "drill", "readiness_checks", "command_line"}
-    rooms = [path for path in python_files("include/kafka_dr") if room_of(path) not in may]
-    assert [str(p) for p in rooms if any(within(name, {"kafka_dr.failover"}) for name in imported(p))] == []
+@pytest.mark.parametrize(
+    ("room", "may"),
+    [
+        ("failover", {"failover", "verbs", "health", "readiness_checks"}),
+        ("verbs", {"verbs", "drill", "readiness_checks", "command_line"}),
+    ],
+)
+def test_failovers_and_the_engine_of_verbs_are_imported_by_few_rooms(room: str, may: set[str]) -> None:
+    others = [path for path in python_files("include/kafka_dr") if room_of(path) not in may]
+    assert [str(p) for p in others if any(within(name, {f"kafka_dr.{room}"}) for name in imported(p))] == []
 
 
 @pytest.mark.parametrize("folder", WALLS)

@@ -17,8 +17,6 @@ from confluent_kafka.admin import AdminClient
 from kafka_dr.approvals.approval import record_answer
 from kafka_dr.approvals.journaled import Answer
 from kafka_dr.clusters import TopicPartition
-from kafka_dr.failover.ask_approval import ask_approval
-from kafka_dr.failover.runner import run_step
 from kafka_dr.group_offsets.last_look import look
 from kafka_dr.group_offsets.sync_archive import archive_syncs
 from kafka_dr.offsets import sync_topic
@@ -26,6 +24,8 @@ from kafka_dr.register import RegisterState
 from kafka_dr.runs.record import StepRecord
 from kafka_dr.runs.request import UNPLANNED_FAILOVER, RunRequest, StepName
 from kafka_dr.runs.run import Run
+from kafka_dr.verbs.ask_approval import ask_approval
+from kafka_dr.verbs.runner import run_step
 from support import outside_view
 from support.protection import Protection
 from support.switched_group import Killed, SwitchedGroup, other

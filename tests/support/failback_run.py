@@ -12,10 +12,10 @@ from functools import partial
 from kafka_dr.approvals.approval import record_answer
 from kafka_dr.approvals.journaled import Answer
 from kafka_dr.approvals.who_may_answer import needs_second
-from kafka_dr.failover.ask_approval import ask_approval
-from kafka_dr.failover.runner import run_step
 from kafka_dr.runs.record import StepFailed, StepRecord
 from kafka_dr.runs.request import FAILBACK, RunRequest, StepName
+from kafka_dr.verbs.ask_approval import ask_approval
+from kafka_dr.verbs.runner import run_step
 from support.dying_process import DyingProcess
 from support.protection import Protection
 from support.switched_group import Killed

@@ -17,9 +17,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from kafka_dr.failover.runner import run_step
 from kafka_dr.runs.record import StepFailed
 from kafka_dr.runs.request import RunRequest, StepName
+from kafka_dr.verbs.runner import run_step
 from lab.api import Lab
 from support.protection import Protection
 

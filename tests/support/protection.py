@@ -29,8 +29,6 @@ from kafka_dr.clusters import (
 from kafka_dr.clusters.writing import NewRecord
 from kafka_dr.connections.connection import Connection
 from kafka_dr.connections.port import Connections
-from kafka_dr.failover.ask_approval import ask_approval
-from kafka_dr.failover.runner import run_step
 from kafka_dr.http_endpoint import HttpEndpoint
 from kafka_dr.register import RegisterState
 from kafka_dr.replication import ConnectClient, Flow, FlowClients, MirrorMakerFlows, Replication
@@ -38,6 +36,8 @@ from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.record import StepRecord
 from kafka_dr.runs.request import RunRequest, StepName
 from kafka_dr.topology import AccessRulesSpec, ProtectionGroup, RetentionSpec, Topology, load
+from kafka_dr.verbs.ask_approval import ask_approval
+from kafka_dr.verbs.runner import run_step
 from lab import rights
 from lab.api import Lab
 

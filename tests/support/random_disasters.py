@@ -18,9 +18,6 @@ from kafka_dr.approvals.journaled import Answer
 from kafka_dr.clusters import ClientSettings
 from kafka_dr.connections.port import Connections
 from kafka_dr.errors import KafkaDrError
-from kafka_dr.failover.ask_approval import ask_approval
-from kafka_dr.failover.roll_back import roll_back
-from kafka_dr.failover.runner import run_step
 from kafka_dr.group_offsets.last_look import look
 from kafka_dr.health.health_check import check_health
 from kafka_dr.register import Phase, RegisterState
@@ -28,6 +25,9 @@ from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.record import StepFailed
 from kafka_dr.runs.request import UNPLANNED_FAILOVER, RunRequest, StepName
 from kafka_dr.runs.run import Run
+from kafka_dr.verbs.ask_approval import ask_approval
+from kafka_dr.verbs.roll_back import roll_back
+from kafka_dr.verbs.runner import run_step
 from lab import rights
 from support.acknowledged_writes import Ledger, TransactionalApplication, WritingApplication
 from support.disaster_check import KEPT, LOST

@@ -12,8 +12,6 @@ from unittest import mock
 
 from kafka_dr.clusters import Acl, TopicPartition
 from kafka_dr.errors import KafkaDrError
-from kafka_dr.failover.roll_back import roll_back
-from kafka_dr.failover.runner import STEPS, checks_of, run_step
 from kafka_dr.outcomes import worst
 from kafka_dr.parallel import ask_all
 from kafka_dr.register import Phase
@@ -22,6 +20,8 @@ from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.record import StepFailed, StepRecord
 from kafka_dr.runs.request import RunRequest, StepName
 from kafka_dr.runs.run import Run
+from kafka_dr.verbs.roll_back import roll_back
+from kafka_dr.verbs.runner import STEPS, checks_of, run_step
 from support import outside_view
 from support.protection import STEPS_AFTER_APPROVAL, Protection
 

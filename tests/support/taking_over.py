@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING
 from kafka_dr.approvals.approval import record_answer
 from kafka_dr.approvals.journaled import Answer
 from kafka_dr.audit.report_folders import report_folder
-from kafka_dr.failover.ask_approval import ask_approval
-from kafka_dr.failover.runner import run_step
-from kafka_dr.failover.switch import switch
 from kafka_dr.register.flow_seed import FLOW_SEED, FlowSeed
 from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.record import StepRecord
 from kafka_dr.runs.request import RunRequest, StepName
+from kafka_dr.verbs.ask_approval import ask_approval
+from kafka_dr.verbs.runner import run_step
+from kafka_dr.verbs.switch import switch
 from support.auditing import job_environ, topology_file
 from support.protection import STEPS_AFTER_APPROVAL, Protection
 from support.slow_group import Announced, SlowGroup

@@ -18,9 +18,9 @@ from kafka_dr.command_line.opened import (
     opened,
 )
 from kafka_dr.command_line.step_page import StepPage
-from kafka_dr.failover import resume as core
 from kafka_dr.runs.record import StepFailed
 from kafka_dr.runs.request import ResumeRequest
+from kafka_dr.verbs import resume as core
 
 
 @with_exit_codes

@@ -26,11 +26,11 @@ from kafka_dr.command_line.opened import (
 from kafka_dr.command_line.status_page import plain
 from kafka_dr.command_line.step_page import StepPage
 from kafka_dr.errors import Refused
-from kafka_dr.failover.resume_plan import ResumePlan, plan_resume
-from kafka_dr.failover.runner import run_step
 from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.record import StepFailed
 from kafka_dr.runs.request import ResumeRequest, RunRequest, steps_without_approvals
+from kafka_dr.verbs.resume_plan import ResumePlan, plan_resume
+from kafka_dr.verbs.runner import run_step
 
 
 class Planned(StrEnum):

@@ -12,11 +12,6 @@ from kafka_dr.command_line.exit_codes import ExitCode
 from kafka_dr.command_line.step_page import StepPage
 from kafka_dr.durations import duration
 from kafka_dr.errors import KafkaDrError
-from kafka_dr.failover.ask_approval import ask_approval
-from kafka_dr.failover.roll_back import roll_back
-from kafka_dr.failover.runner import run_step
-from kafka_dr.failover.switch import SwitchStopped, switch
-from kafka_dr.failover.switch_rules import NextMove
 from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.record import StepFailed, StepRecord
 from kafka_dr.runs.request import (
@@ -29,6 +24,11 @@ from kafka_dr.runs.request import (
     switch_steps,
 )
 from kafka_dr.verb_words import verb_words
+from kafka_dr.verbs.ask_approval import ask_approval
+from kafka_dr.verbs.roll_back import roll_back
+from kafka_dr.verbs.runner import run_step
+from kafka_dr.verbs.switch import SwitchStopped, switch
+from kafka_dr.verbs.switch_rules import NextMove
 
 _APPROVALS = (StepName.APPROVAL, StepName.SECOND_APPROVAL)
 #: How often a step is tried again that can only go forward, and a roll back; and the pause before it, in seconds.

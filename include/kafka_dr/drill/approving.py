@@ -14,13 +14,13 @@ from kafka_dr.approvals.approval import record_answer
 from kafka_dr.approvals.journaled import BY_KEY, Answer, journal_of
 from kafka_dr.errors import Refused
 from kafka_dr.evidence.signing import SigningKey
-from kafka_dr.failover.ask_approval import ask_approval
 from kafka_dr.people import UNKNOWN_PERSON, Person
 from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.request import RunRequest, StepName
 from kafka_dr.runs.run import Run
 from kafka_dr.topology.drill_group import Drill, drill_of
 from kafka_dr.topology.drill_rules import NOBODY
+from kafka_dr.verbs.ask_approval import ask_approval
 
 _BY_TOPOLOGY = "the topology (drill.approval: automatic)"
 

@@ -8,14 +8,14 @@ from datetime import datetime
 from typing import Any
 
 from kafka_dr.drill.approving import DrillApprover, approve
-from kafka_dr.failover.runner import run_step
-from kafka_dr.failover.switch import switch
 from kafka_dr.quoting import line
 from kafka_dr.register import Verb
 from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.record import StepFailed, StepRecord
 from kafka_dr.runs.request import VERBS, RunRequest, StepDefinition, StepName, first_step, switch_steps
 from kafka_dr.topology.drill_group import Drill
+from kafka_dr.verbs.runner import run_step
+from kafka_dr.verbs.switch import switch
 
 #: How often a step is tried again that can only go forward, and the pause before it, in seconds, as in Airflow.
 _AGAIN, _PAUSE_SECONDS = 3, 5.0

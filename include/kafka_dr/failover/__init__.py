@@ -1,1 +1,1 @@
-"""The verbs: what moves a protection group from one cluster to another, step by step, and proves each step."""
+"""Failovers: the steps that move a protection group from one cluster to another, and prove that it is there."""

@@ -12,7 +12,6 @@ from kafka_dr.checks.register_checks import registers_usable
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.failback.checks import failback_checks
 from kafka_dr.failback.context import FailbackContext
-from kafka_dr.failover import dry_run
 from kafka_dr.failover.planned import preflight
 from kafka_dr.failover.unplanned import gather_evidence
 from kafka_dr.failover.unplanned.checks import target_checks
@@ -24,6 +23,7 @@ from kafka_dr.register import Phase
 from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.request import TAKES, RunRequest
 from kafka_dr.runs.run import Run
+from kafka_dr.verbs import dry_run
 
 Question = Callable[[Run], Check]
 

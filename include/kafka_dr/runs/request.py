@@ -231,7 +231,7 @@ def definition(step: StepName, verb: Verb = "planned_failover") -> StepDefinitio
 def switch_steps(verb: Verb) -> tuple[StepName, ...]:
     """Return the steps that one process runs in order, from the claim on; none for a verb that nobody waits for.
 
-    While they run a person can only wait: see :mod:`kafka_dr.failover.switch`. A failover ends there with the flipped
+    While they run a person can only wait: see :mod:`kafka_dr.verbs.switch`. A failover ends there with the flipped
     route; a take over with the record that the group is adopted, as nothing protects the group meanwhile.
     """
     if verb not in _SWITCH_ENDS:

@@ -24,14 +24,14 @@ from rich.console import Console
 from kafka_dr.approvals.approval import record_answer
 from kafka_dr.approvals.journaled import Answer
 from kafka_dr.approvals.who_may_answer import needs_second
-from kafka_dr.failover.ask_approval import ask_approval
-from kafka_dr.failover.runner import run_step
-from kafka_dr.failover.switch import switch
 from kafka_dr.register import Verb
 from kafka_dr.replication import Flow, watch_flow
 from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.group_context import GroupContext
 from kafka_dr.runs.request import VERBS, RunRequest, StepName, first_step
+from kafka_dr.verbs.ask_approval import ask_approval
+from kafka_dr.verbs.runner import run_step
+from kafka_dr.verbs.switch import switch
 from kafka_dr.watch.canary_check import watch_canary
 from kafka_dr.watch.reconcile_flows import reconcile_flows
 from lab.api import Lab

@@ -23,15 +23,15 @@ from rich.markup import escape
 from kafka_dr.adoption.adopt import adopt
 from kafka_dr.approvals.approval import record_answer
 from kafka_dr.approvals.journaled import Answer
-from kafka_dr.failover.ask_approval import ask_approval
-from kafka_dr.failover.runner import run_step
-from kafka_dr.failover.switch import switch
 from kafka_dr.register import RegisterState
 from kafka_dr.register.transitions import UNPLANNED_EPOCHS
 from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.group_context import GroupContext
 from kafka_dr.runs.record import StepRecord
 from kafka_dr.runs.request import RunRequest, StepName
+from kafka_dr.verbs.ask_approval import ask_approval
+from kafka_dr.verbs.runner import run_step
+from kafka_dr.verbs.switch import switch
 from kafka_dr.watch.reconcile_flows import reconcile_flows
 from lab.api import Lab
 from lab.bench.offsets import lab_clients

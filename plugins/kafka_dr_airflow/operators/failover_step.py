@@ -68,6 +68,6 @@ class FailoverStepOperator(FirstTask):
         return [self._perform(step, request) for step in steps_without_approvals(self.verb)][-1]
 
     def _perform(self, step: StepName, request: RunRequest) -> Receipt:
-        from kafka_dr.failover.runner import run_step
+        from kafka_dr.verbs.runner import run_step
 
         return perform(self.log, lambda clients: run_step(step, request, clients))

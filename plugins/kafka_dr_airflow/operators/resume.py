@@ -32,8 +32,8 @@ class ResumeOperator(FirstTask):
     @fails_plainly
     def execute(self, context: Any) -> Receipt:
         """Carry out the decision of the run's parameters."""
-        from kafka_dr.failover.resume import resume
         from kafka_dr.runs.request import ResumeRequest
+        from kafka_dr.verbs.resume import resume
 
         params = context["params"]
         request = ResumeRequest(

@@ -40,7 +40,7 @@ class RollBackOperator(BaseOperator):
     @fails_plainly
     def execute(self, context: Any) -> Receipt:
         """Roll back what the run began, according to the register."""
-        from kafka_dr.failover.roll_back import is_undone, roll_back
+        from kafka_dr.verbs.roll_back import is_undone, roll_back
 
         request = run_request(context, self.verb)
         undone: list[bool] = []
@@ -58,8 +58,8 @@ class RollBackOperator(BaseOperator):
 
     def _skip_if_handed_over(self, request: RunRequest, clients: Clients) -> None:
         """Leave a run alone that can only go forward: the task that failed is tried again, or somebody continues it."""
-        from kafka_dr.failover.switch import where_is
-        from kafka_dr.failover.switch_rules import RunProgress
+        from kafka_dr.verbs.switch import where_is
+        from kafka_dr.verbs.switch_rules import RunProgress
 
         if where_is(request, clients) is RunProgress.HANDED_OVER:
             raise AirflowSkipException(

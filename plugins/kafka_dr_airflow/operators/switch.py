@@ -56,8 +56,8 @@ class SwitchOperator(BaseOperator):
     @fails_plainly
     def execute(self, context: Any) -> Receipt:
         """Switch, and return where the evidence of the last step is."""
-        from kafka_dr.failover.switch import SwitchStopped, switch
-        from kafka_dr.failover.switch_rules import NextMove
+        from kafka_dr.verbs.switch import SwitchStopped, switch
+        from kafka_dr.verbs.switch_rules import NextMove
         from kafka_dr_airflow.task_clients import open_clients
 
         request = run_request(context, self.verb)
@@ -81,8 +81,8 @@ class SwitchOperator(BaseOperator):
 
     def _judge_time_limit(self, request: RunRequest, clients: Clients) -> None:
         """Let no further try begin if it would end at once."""
-        from kafka_dr.failover.switch import where_is
-        from kafka_dr.failover.switch_rules import NextMove, at_start
+        from kafka_dr.verbs.switch import where_is
+        from kafka_dr.verbs.switch_rules import NextMove, at_start
 
         with suppress(ConnectionMistake):  # the next try says it
             if at_start(self.verb, where_is(request, clients)) in (NextMove.ROLL_BACK, NextMove.STOP):

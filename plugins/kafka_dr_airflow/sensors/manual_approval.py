@@ -124,8 +124,8 @@ class ManualApprovalSensor(ApprovalOperator):
 
     def question(self, context: Any) -> ApprovalQuestion:
         """Return the question, and keep it in evidence."""
-        from kafka_dr.failover.ask_approval import ask_approval
         from kafka_dr.runs.request import StepName
+        from kafka_dr.verbs.ask_approval import ask_approval
         from kafka_dr_airflow.task_clients import open_clients
 
         with plain_errors(), open_clients() as clients:

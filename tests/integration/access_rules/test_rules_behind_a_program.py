@@ -14,11 +14,11 @@ from kafka_dr.adoption.adopt import adopt
 from kafka_dr.clusters import KafkaCluster
 from kafka_dr.clusters.acls import Acls
 from kafka_dr.clusters.acls_of_brokers import AclsOfBrokers
-from kafka_dr.failover.runner import run_step
 from kafka_dr.health.health_check import check_health
 from kafka_dr.runs.group_context import GroupContext
 from kafka_dr.runs.record import StepFailed
 from kafka_dr.runs.request import StepName
+from kafka_dr.verbs.runner import run_step
 from lab import rights
 from lab.api import Lab
 from support.kept_elsewhere import RulesProgram

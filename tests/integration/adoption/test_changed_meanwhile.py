@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kafka_dr.clusters import OffsetRange, TopicPartition
-from kafka_dr.failover.roll_back import roll_back
-from kafka_dr.failover.runner import run_step
 from kafka_dr.register import Phase
 from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.record import StepRecord
 from kafka_dr.runs.request import RunRequest, StepName
+from kafka_dr.verbs.roll_back import roll_back
+from kafka_dr.verbs.runner import run_step
 from support import outside_view
 from support.existing_flow import ExistingFlow
 from support.protection import Protection

@@ -10,12 +10,12 @@ import pytest
 from kafka_dr.adoption.way import before_the_audit
 from kafka_dr.clusters import Acl, AclOperation, AclPermission, TopicPartition
 from kafka_dr.clusters.acls import Acls
-from kafka_dr.failover.runner import run_step
 from kafka_dr.fencing import plan
 from kafka_dr.fencing.change import AclChanges
 from kafka_dr.outcomes import Check
 from kafka_dr.runs.record import StepFailed
 from kafka_dr.runs.request import RunRequest, StepName
+from kafka_dr.verbs.runner import run_step
 from support import outside_view
 from support.existing_flow import ExistingFlow
 from support.kept_elsewhere import RulesPipeline, nobody_here_changes_acls

@@ -14,15 +14,15 @@ import pytest
 
 from kafka_dr.clusters import OffsetRange, TopicPartition
 from kafka_dr.errors import KafkaDrError
-from kafka_dr.failover.resume import resume
-from kafka_dr.failover.roll_back import roll_back
-from kafka_dr.failover.runner import run_step
-from kafka_dr.failover.switch import switch
 from kafka_dr.health.health_check import check_health
 from kafka_dr.register import Phase
 from kafka_dr.register.flow_seed import FLOW_SEED, FlowSeed
 from kafka_dr.runs.record import StepFailed
 from kafka_dr.runs.request import ResumeRequest, StepName
+from kafka_dr.verbs.resume import resume
+from kafka_dr.verbs.roll_back import roll_back
+from kafka_dr.verbs.runner import run_step
+from kafka_dr.verbs.switch import switch
 from support import outside_view
 from support.dying_process import DyingProcess
 from support.existing_flow import ExistingFlow

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from kafka_dr.failover.roll_back import roll_back
-from kafka_dr.failover.runner import run_step
-from kafka_dr.failover.switch import SwitchStopped, switch
 from kafka_dr.register import Phase
 from kafka_dr.runs.request import StepName
 from kafka_dr.topology import ExistingReplicationSpec
+from kafka_dr.verbs.roll_back import roll_back
+from kafka_dr.verbs.runner import run_step
+from kafka_dr.verbs.switch import SwitchStopped, switch
 from lab.api import Lab
 from support import outside_view
 from support.observed_command import observed

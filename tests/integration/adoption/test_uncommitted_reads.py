@@ -14,11 +14,11 @@ from confluent_kafka import Producer
 from kafka_dr.adoption.take_over import ahead, stop_existing
 from kafka_dr.adoption.take_over.give_back import give_back
 from kafka_dr.clusters import OffsetRange, TopicPartition
-from kafka_dr.failover.switch import SwitchStopped, switch
 from kafka_dr.register import Phase
 from kafka_dr.register.flow_seed import FLOW_SEED, FlowSeed
 from kafka_dr.register.taken_over import EXISTING
 from kafka_dr.runs.request import StepName
+from kafka_dr.verbs.switch import SwitchStopped, switch
 from lab import rights
 from support import outside_view
 from support.acknowledged_writes import Ledger, TransactionalApplication

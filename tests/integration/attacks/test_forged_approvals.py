@@ -12,11 +12,11 @@ import pytest
 from kafka_dr.approvals.approval import record_answer
 from kafka_dr.approvals.journaled import Answer
 from kafka_dr.errors import Refused
-from kafka_dr.failover.ask_approval import ask_approval
-from kafka_dr.failover.roll_back import roll_back
-from kafka_dr.failover.runner import run_step
 from kafka_dr.runs.record import StepFailed, StepRecord
 from kafka_dr.runs.request import RunRequest, StepName
+from kafka_dr.verbs.ask_approval import ask_approval
+from kafka_dr.verbs.roll_back import roll_back
+from kafka_dr.verbs.runner import run_step
 from support.protection import Protection
 from support.switched_group import SwitchedGroup, failed
 

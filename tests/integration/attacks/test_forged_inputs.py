@@ -15,7 +15,6 @@ from kafka_dr.audit.kept_frontier import FrontierPoint, KeptFrontier
 from kafka_dr.audit.recorded_input import InputKind, RecordedInput
 from kafka_dr.checks.input_checks import inputs_recorded
 from kafka_dr.checks.recorded_audits import drop_unrecorded, record_inputs
-from kafka_dr.failover.runner import run_step
 from kafka_dr.failover.unplanned import last_known
 from kafka_dr.group_offsets import last_look
 from kafka_dr.group_offsets.sync_archive import archive_of, archive_syncs
@@ -26,6 +25,7 @@ from kafka_dr.positions import OffsetPair
 from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.request import RunRequest, StepName
 from kafka_dr.runs.run import Run
+from kafka_dr.verbs.runner import run_step
 from support.protection import Protection
 from support.switched_group import SwitchedGroup, failed
 

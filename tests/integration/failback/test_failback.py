@@ -21,7 +21,6 @@ from kafka_dr.clusters.writing import TransactionalWriter
 from kafka_dr.errors import Refused
 from kafka_dr.evidence.sealed_run_check import check_sealed_run
 from kafka_dr.evidence.signing import SigningKey
-from kafka_dr.failover.resume import resume
 from kafka_dr.register import KafkaRegister, Phase
 from kafka_dr.register.quarantine import QuarantinedRange, by_partition
 from kafka_dr.rescue import compared, kept, ledger
@@ -29,6 +28,7 @@ from kafka_dr.retention.expiry import Expired, Expiry
 from kafka_dr.runs.record import StepFailed
 from kafka_dr.runs.request import ResumeRequest, StepName
 from kafka_dr.topology import RetentionSpec
+from kafka_dr.verbs.resume import resume
 from lab.credentials import SIGNING_KEY, passwords_of
 from support import damaged_files, outside_view
 from support.checksum import Auditor

@@ -9,10 +9,10 @@ import pytest
 
 from kafka_dr.audit import AuditKind, AuditResult, AuditVerdict, ResultStore
 from kafka_dr.checks.recorded_audits import filed, record_audit
-from kafka_dr.failover.runner import run_step
 from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.record import StepRecord
 from kafka_dr.runs.request import StepName
+from kafka_dr.verbs.runner import run_step
 from support.switched_group import SwitchedGroup, failed
 
 pytestmark = pytest.mark.kafka

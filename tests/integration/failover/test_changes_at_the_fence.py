@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from kafka_dr.clusters import Acl, AclOperation, AclPermission, PatternType, ResourceType, TopicPartition
-from kafka_dr.failover.runner import run_step
 from kafka_dr.fencing import plan
 from kafka_dr.health.health_check import check_health
 from kafka_dr.runs.record import StepFailed
 from kafka_dr.runs.request import RunRequest, StepName
+from kafka_dr.verbs.runner import run_step
 from lab.api import Lab
 from support import outside_view
 from support.changing_application import ChangingApplication, allowed

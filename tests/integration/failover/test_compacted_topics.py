@@ -10,9 +10,9 @@ import pytest
 
 from kafka_dr.clusters import OffsetRange, Record, TopicPartition
 from kafka_dr.clusters.writing import NewRecord
-from kafka_dr.failover.runner import run_step
 from kafka_dr.register import Phase
 from kafka_dr.runs.request import StepName
+from kafka_dr.verbs.runner import run_step
 from support.cleaner import a_quick_cleaner, an_idle_cleaner
 from support.protection import STEPS_AFTER_APPROVAL, Protection
 from support.switched_group import SwitchedGroup, other

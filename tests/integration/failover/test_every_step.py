@@ -10,12 +10,12 @@ import pytest
 
 from kafka_dr.adoption.adopt import adopt
 from kafka_dr.failover.past_outages import PastOutage, predicted
-from kafka_dr.failover.runner import run_step
 from kafka_dr.register import Phase
 from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.record import StepRecord
 from kafka_dr.runs.request import RunRequest, StepName
 from kafka_dr.runs.run import Run
+from kafka_dr.verbs.runner import run_step
 from support import outside_view
 from support.protection import STEPS_AFTER_APPROVAL
 from support.switched_group import SwitchedGroup, act_only

@@ -15,12 +15,12 @@ from unittest import mock
 import pytest
 
 from kafka_dr.evidence import EvidenceUnwritable
-from kafka_dr.failover.runner import run_step
 from kafka_dr.health.stalled_runs import check_evidence
 from kafka_dr.runs.group_context import GroupContext
 from kafka_dr.runs.request import StepName
 from kafka_dr.storage import ChildAccess
 from kafka_dr.storage.access import AccessDeadline
+from kafka_dr.verbs.runner import run_step
 from lab import jars, java
 from lab.bootstrap import cache_folder
 from lab.jvm import Jvm

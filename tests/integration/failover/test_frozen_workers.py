@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from kafka_dr.errors import Refused
-from kafka_dr.failover.resume import resume
-from kafka_dr.failover.runner import run_step
 from kafka_dr.runs.request import ResumeRequest, RunRequest, StepName
+from kafka_dr.verbs.resume import resume
+from kafka_dr.verbs.runner import run_step
 from support import outside_view
 from support.frozen_worker import FrozenWorker
 from support.protection import STEPS_AFTER_APPROVAL

@@ -9,13 +9,13 @@ import pytest
 
 from kafka_dr.clusters import Acl, AclOperation, AclPermission, PatternType, ResourceType
 from kafka_dr.evidence.run_view import build_run_view
-from kafka_dr.failover.ask_approval import ask_approval
-from kafka_dr.failover.runner import run_step
 from kafka_dr.group_offsets.other_topics import NAME, groups_read_only_owned_topics
 from kafka_dr.outcomes import Check
 from kafka_dr.quoting import markdown
 from kafka_dr.runs.request import StepName
 from kafka_dr.runs.run import Run
+from kafka_dr.verbs.ask_approval import ask_approval
+from kafka_dr.verbs.runner import run_step
 from support import outside_view
 from support.outside_topics import OutsideTopics, member
 from support.protection import Protection

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from kafka_dr.clusters import TopicPartition
-from kafka_dr.failover.runner import run_step
 from kafka_dr.runs.request import StepName
+from kafka_dr.verbs.runner import run_step
 from support import outside_view
 from support.protection import STEPS_AFTER_APPROVAL, Protection
 from support.switched_group import SwitchedGroup

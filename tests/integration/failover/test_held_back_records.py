@@ -8,9 +8,9 @@ import time
 
 import pytest
 
-from kafka_dr.failover.runner import run_step
 from kafka_dr.outcomes import Check
 from kafka_dr.runs.request import StepName
+from kafka_dr.verbs.runner import run_step
 from kafka_dr.watch.canary_check import watch_canary
 from kafka_dr.watch.reconcile_flows import reconcile_flows
 from support.command_line import CommandLine

@@ -19,10 +19,6 @@ from kafka_dr.clusters.errors import NotAuthorized
 from kafka_dr.clusters.groups import Groups
 from kafka_dr.clusters.transactions import Transactions
 from kafka_dr.errors import TryAgain
-from kafka_dr.failover.resume import resume
-from kafka_dr.failover.runner import run_step
-from kafka_dr.failover.switch import SwitchStopped, switch
-from kafka_dr.failover.switch_rules import NextMove
 from kafka_dr.health.refused_writes import check_refused_writes
 from kafka_dr.register import Phase
 from kafka_dr.register.kafka_register import KafkaRegister
@@ -30,6 +26,10 @@ from kafka_dr.replication import Mm2Replicator
 from kafka_dr.runs.group_context import GroupContext
 from kafka_dr.runs.record import StepFailed, StepRecord
 from kafka_dr.runs.request import ResumeRequest, StepName, switch_steps
+from kafka_dr.verbs.resume import resume
+from kafka_dr.verbs.runner import run_step
+from kafka_dr.verbs.switch import SwitchStopped, switch
+from kafka_dr.verbs.switch_rules import NextMove
 from support import outside_view
 from support.protection import STEPS_AFTER_APPROVAL
 from support.switched_group import SwitchedGroup, dying, failed

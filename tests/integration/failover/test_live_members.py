@@ -10,8 +10,8 @@ from contextlib import contextmanager
 import pytest
 from confluent_kafka import Consumer
 
-from kafka_dr.failover.runner import run_step
 from kafka_dr.runs.request import StepName
+from kafka_dr.verbs.runner import run_step
 from support.switched_group import SwitchedGroup, failed
 
 pytestmark = pytest.mark.kafka

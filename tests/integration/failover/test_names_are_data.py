@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from kafka_dr.errors import Refused
-from kafka_dr.failover.resume import resume
-from kafka_dr.failover.runner import run_step
 from kafka_dr.runs.record import EVIDENCE_IS_WHOLE
 from kafka_dr.runs.request import ResumeRequest, StepName
+from kafka_dr.verbs.resume import resume
+from kafka_dr.verbs.runner import run_step
 from lab import rights
 from support import hostile_names, outside_view
 from support.disaster import STEPS, Disaster

@@ -17,14 +17,14 @@ from kafka_dr.adoption.adopt import adopt
 from kafka_dr.clusters import OffsetRange, TopicPartition
 from kafka_dr.clusters.writing import NewRecord
 from kafka_dr.errors import KafkaDrError
-from kafka_dr.failover.resume import resume
-from kafka_dr.failover.roll_back import roll_back
-from kafka_dr.failover.runner import run_step
 from kafka_dr.health.health_check import check_health
 from kafka_dr.register import REGISTER_TOPIC
 from kafka_dr.register.state import SCHEMA_VERSION
 from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.request import ResumeRequest, StepName
+from kafka_dr.verbs.resume import resume
+from kafka_dr.verbs.roll_back import roll_back
+from kafka_dr.verbs.runner import run_step
 from kafka_dr.watch.canary_check import watch_canary
 from kafka_dr.watch.config_plan import watch_config
 from kafka_dr.watch.reconcile_flows import reconcile_flows

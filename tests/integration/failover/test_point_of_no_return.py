@@ -10,11 +10,11 @@ import pytest
 
 from kafka_dr.clusters.writing import TransactionalWriter
 from kafka_dr.errors import OutcomeUnknown
-from kafka_dr.failover.resume import resume
-from kafka_dr.failover.roll_back import roll_back
 from kafka_dr.register import Phase
 from kafka_dr.runs.record import StepFailed
 from kafka_dr.runs.request import ResumeRequest, RunRequest, StepName
+from kafka_dr.verbs.resume import resume
+from kafka_dr.verbs.roll_back import roll_back
 from support import outside_view
 from support.short_timeouts import ShortTimeoutClients
 from support.switched_group import SwitchedGroup, failed

@@ -5,8 +5,6 @@ from __future__ import annotations
 import pytest
 
 from kafka_dr.clusters import Acl, AclOperation, AclPermission, PatternType, ResourceType, TopicPartition
-from kafka_dr.failover.ask_approval import ask_approval
-from kafka_dr.failover.runner import run_step
 from kafka_dr.group_offsets.offset_preview import look
 from kafka_dr.group_offsets.undeclared_readers import NAME, readers_declared
 from kafka_dr.outcomes import Check
@@ -14,6 +12,8 @@ from kafka_dr.quoting import markdown
 from kafka_dr.runs.request import StepName
 from kafka_dr.runs.run import Run
 from kafka_dr.topology.readers import ReadersSpec
+from kafka_dr.verbs.ask_approval import ask_approval
+from kafka_dr.verbs.runner import run_step
 from support.outside_topics import member
 from support.protection import Protection
 from support.switched_group import SwitchedGroup, failed

@@ -18,7 +18,6 @@ from kafka_dr.clusters import TopicPartition
 from kafka_dr.clusters.writing import NewRecord
 from kafka_dr.failover.planned import fence_source
 from kafka_dr.failover.planned.drain import source_ends
-from kafka_dr.failover.runner import run_step
 from kafka_dr.group_offsets import compared_ahead, copy_age, live_verification
 from kafka_dr.group_offsets.translation_basis import basis_of
 from kafka_dr.offsets import PlainFrontier
@@ -28,6 +27,7 @@ from kafka_dr.outcomes import Check
 from kafka_dr.runs.record import StepFailed
 from kafka_dr.runs.request import StepName
 from kafka_dr.runs.run import Run
+from kafka_dr.verbs.runner import run_step
 from lab import rights
 from support import mirrormaker
 from support.protection import Protection

@@ -15,14 +15,14 @@ from confluent_kafka.admin import AdminClient
 from kafka_dr.clusters import AclPermission
 from kafka_dr.clusters.acls import Acls
 from kafka_dr.errors import KafkaDrError, TryAgain
-from kafka_dr.failover.resume import resume
-from kafka_dr.failover.roll_back import roll_back
-from kafka_dr.failover.runner import run_step
 from kafka_dr.register import KafkaRegister, Phase
 from kafka_dr.replication import Mm2Replicator
 from kafka_dr.runs.record import StepFailed
 from kafka_dr.runs.request import ResumeRequest, RunRequest, StepName
 from kafka_dr.runs.run import Run
+from kafka_dr.verbs.resume import resume
+from kafka_dr.verbs.roll_back import roll_back
+from kafka_dr.verbs.runner import run_step
 from support import outside_view
 from support.protection import STEPS_AFTER_APPROVAL
 from support.short_timeouts import ShortTimeoutClients

@@ -7,10 +7,10 @@ from dataclasses import replace
 import pytest
 
 from kafka_dr.errors import Refused
-from kafka_dr.failover.resume import resume
-from kafka_dr.failover.runner import run_step
 from kafka_dr.register import KafkaRegister, Phase
 from kafka_dr.runs.request import ResumeRequest, StepName
+from kafka_dr.verbs.resume import resume
+from kafka_dr.verbs.runner import run_step
 from support import outside_view
 from support.switched_group import SwitchedGroup, failed
 

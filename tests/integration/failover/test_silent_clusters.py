@@ -7,8 +7,8 @@ from contextlib import contextmanager
 
 import pytest
 
-from kafka_dr.failover.runner import run_step
 from kafka_dr.runs.request import StepName
+from kafka_dr.verbs.runner import run_step
 from kafka_dr.watch.reconcile_flows import reconcile_flows
 from support import outside_view
 from support.protection import Protection

@@ -17,12 +17,12 @@ import pytest
 from confluent_kafka import Producer
 
 from kafka_dr.clusters import Acl, AclOperation, AclPermission, PatternType, ResourceType
-from kafka_dr.failover.resume import resume
-from kafka_dr.failover.runner import run_step
 from kafka_dr.fencing import plan
 from kafka_dr.register import KafkaRegister, Phase, RegisterState
 from kafka_dr.runs.record import StepRecord
 from kafka_dr.runs.request import ResumeRequest, RunRequest, StepName
+from kafka_dr.verbs.resume import resume
+from kafka_dr.verbs.runner import run_step
 from support.protection import Protection
 from support.switched_group import SwitchedGroup, failed
 

@@ -7,11 +7,11 @@ from unittest import mock
 import pytest
 
 from kafka_dr.failover.planned import open_target
-from kafka_dr.failover.resume import resume
-from kafka_dr.failover.runner import run_step
 from kafka_dr.fencing import proof
 from kafka_dr.outcomes import Check
 from kafka_dr.runs.request import ResumeRequest, StepName
+from kafka_dr.verbs.resume import resume
+from kafka_dr.verbs.runner import run_step
 from support.protection import STEPS_AFTER_APPROVAL
 from support.silent_brokers import silent_brokers
 from support.switched_group import SwitchedGroup, act_only, failed

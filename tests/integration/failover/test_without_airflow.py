@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from kafka_dr.failover.resume import resume
 from kafka_dr.fencing import plan
 from kafka_dr.health.health_check import check_health
 from kafka_dr.register import KafkaRegister, Phase
 from kafka_dr.register.abandonment import abandonment
 from kafka_dr.register.state import roles_in
 from kafka_dr.runs.request import ResumeRequest, StepName
+from kafka_dr.verbs.resume import resume
 from lab.credentials import passwords_of
 from support import outside_view
 from support.command_line import CommandLine, Said, read_until

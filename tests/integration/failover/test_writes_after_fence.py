@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from kafka_dr.failover.planned import report, verify
-from kafka_dr.failover.runner import run_step
 from kafka_dr.register import KafkaRegister
 from kafka_dr.runs.request import StepName
 from kafka_dr.runs.run import Run
+from kafka_dr.verbs.runner import run_step
 from support import outside_view
 from support.protection import Protection
 from support.switched_group import Killed, SwitchedGroup, act_only, dying, failed

@@ -12,10 +12,10 @@ from confluent_kafka import Consumer, KafkaException, Producer
 from confluent_kafka import TopicPartition as ClientPartition
 
 from kafka_dr.clusters import Acl, AclOperation, AclPermission, PatternType, ResourceType, TopicPartition
-from kafka_dr.failover.resume import resume
-from kafka_dr.failover.runner import run_step
 from kafka_dr.runs.record import StepFailed
 from kafka_dr.runs.request import ResumeRequest, StepName
+from kafka_dr.verbs.resume import resume
+from kafka_dr.verbs.runner import run_step
 from support import outside_view
 from support.protection import STEPS_AFTER_APPROVAL
 from support.switched_group import SwitchedGroup, failed

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from kafka_dr.clusters import OffsetRange, TopicPartition
-from kafka_dr.failover.runner import run_step
 from kafka_dr.failover.unplanned import last_known, translate_without_source
 from kafka_dr.group_offsets.last_look import look as look_last
 from kafka_dr.group_offsets.offset_preview import look
@@ -14,6 +13,7 @@ from kafka_dr.offsets.following import FollowingOffsets
 from kafka_dr.positions import CommittedOffset, metadata_of
 from kafka_dr.runs.request import StepName
 from kafka_dr.runs.run import Run
+from kafka_dr.verbs.runner import run_step
 from support.protection import Protection
 from support.switched_group import SwitchedGroup
 

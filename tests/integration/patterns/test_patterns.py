@@ -11,12 +11,12 @@ from kafka_dr.adoption.adopt import adopt
 from kafka_dr.clusters import Acl, AclOperation, AclPermission, PatternType, ResourceType
 from kafka_dr.command_line.group_status import status_of
 from kafka_dr.failover.planned import fence_source, verify
-from kafka_dr.failover.runner import run_step
 from kafka_dr.fencing import plan
 from kafka_dr.health.health_check import check_health
 from kafka_dr.runs.at_rest import WatchResult
 from kafka_dr.runs.record import StepFailed
 from kafka_dr.runs.request import StepName
+from kafka_dr.verbs.runner import run_step
 from kafka_dr.watch.reconcile_flows import reconcile_flows
 from kafka_dr.watch_results import KeptResult, WatchResultStore
 from lab import rights

@@ -14,11 +14,11 @@ from confluent_kafka.admin import AdminClient
 
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.clusters.writing import NewRecord
-from kafka_dr.failover.runner import run_step
 from kafka_dr.health.health_check import check_health
 from kafka_dr.runs.record import StepFailed
 from kafka_dr.runs.request import StepName
 from kafka_dr.runs.uncopyable_records import WAY_OUT
+from kafka_dr.verbs.runner import run_step
 from kafka_dr.watch.reconcile_flows import reconcile_flows
 from lab import rights
 from lab.api import Lab

@@ -12,13 +12,13 @@ from kafka_dr.approvals.approval import record_answer
 from kafka_dr.approvals.journaled import Answer
 from kafka_dr.disaster.probes import take_probes
 from kafka_dr.errors import Refused
-from kafka_dr.failover.ask_approval import ask_approval
-from kafka_dr.failover.roll_back import roll_back
 from kafka_dr.group_offsets.other_topics import NAME as READ_ONLY_OWNED
 from kafka_dr.health.failover_proposal import ProposalDecision, consider_proposal
 from kafka_dr.outcomes import Probe
 from kafka_dr.people import Person
 from kafka_dr.runs.request import StepName
+from kafka_dr.verbs.ask_approval import ask_approval
+from kafka_dr.verbs.roll_back import roll_back
 from support import outside_view
 from support.disaster import Disaster
 from support.outside_topics import OutsideTopics

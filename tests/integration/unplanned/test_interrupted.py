@@ -6,13 +6,13 @@ from functools import partial
 
 import pytest
 
-from kafka_dr.failover.resume import resume
-from kafka_dr.failover.roll_back import roll_back
 from kafka_dr.failover.unplanned.reachable_source import SourceState
 from kafka_dr.register import Phase
 from kafka_dr.runs.record import StepFailed, StepRecord
 from kafka_dr.runs.request import ResumeRequest, RunRequest, StepName
 from kafka_dr.runs.run import Run
+from kafka_dr.verbs.resume import resume
+from kafka_dr.verbs.roll_back import roll_back
 from support import outside_view
 from support.command_line import CommandLine
 from support.disaster import STEPS, Disaster

@@ -12,14 +12,14 @@ from kafka_dr.clusters import ClientSettings
 from kafka_dr.connections.port import Connections
 from kafka_dr.disaster.disaster_rule import judge
 from kafka_dr.disaster.probes import ask_vantages, take_probes
-from kafka_dr.failover.switch import SwitchStopped, switch
-from kafka_dr.failover.switch_rules import NextMove
 from kafka_dr.health.health_check import check_health
 from kafka_dr.outcomes import Probe
 from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.group_context import GroupContext
 from kafka_dr.runs.record import StepRecord
 from kafka_dr.runs.request import StepName
+from kafka_dr.verbs.switch import SwitchStopped, switch
+from kafka_dr.verbs.switch_rules import NextMove
 from lab.api import Lab
 from support.protection import Protection
 from support.switched_group import failed

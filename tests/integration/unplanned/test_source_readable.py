@@ -8,11 +8,11 @@ from collections.abc import Iterable
 import pytest
 
 from kafka_dr.clusters.transactions import Transactions
-from kafka_dr.failover.resume import resume
 from kafka_dr.failover.unplanned import reachable_source
 from kafka_dr.register import Phase
 from kafka_dr.runs.request import ResumeRequest, StepName
 from kafka_dr.runs.run import Run
+from kafka_dr.verbs.resume import resume
 from support import outside_view
 from support.disaster import STEPS, Disaster
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from kafka_dr.failover.resume import resume
 from kafka_dr.register import Phase
 from kafka_dr.runs.request import ResumeRequest, StepName
+from kafka_dr.verbs.resume import resume
 from support.disaster import Disaster
 from support.switched_group import failed
 

@@ -14,7 +14,6 @@ import pytest
 
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.evidence.page import render_page
-from kafka_dr.failover.runner import run_step
 from kafka_dr.health.health_check import check_health
 from kafka_dr.notifications.changes import changes_between
 from kafka_dr.readiness_checks.look import look_at_readiness
@@ -23,6 +22,7 @@ from kafka_dr.runs.at_rest import WatchResult
 from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.record import StepFailed
 from kafka_dr.runs.request import StepName
+from kafka_dr.verbs.runner import run_step
 from kafka_dr.watch.canary_check import watch_canary
 from kafka_dr.watch.config_plan import watch_config
 from kafka_dr.watch.reconcile_flows import reconcile_flows

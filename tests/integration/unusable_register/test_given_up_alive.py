@@ -13,14 +13,14 @@ from integration.health.conftest import GivenUp
 from kafka_dr.clusters import Acl, AclOperation, AclPermission, PatternType, ResourceType
 from kafka_dr.clusters.admin_clients import ADMIN_CLIENTS
 from kafka_dr.errors import KafkaDrError
-from kafka_dr.failover.roll_back import roll_back
-from kafka_dr.failover.runner import run_step
 from kafka_dr.fencing import plan
 from kafka_dr.health.health_check import check_health
 from kafka_dr.positions import TopicPartition
 from kafka_dr.register import REGISTER_TOPIC, Phase
 from kafka_dr.runs.at_rest import WatchResult
 from kafka_dr.runs.request import StepName
+from kafka_dr.verbs.roll_back import roll_back
+from kafka_dr.verbs.runner import run_step
 from kafka_dr.watch.reconcile_flows import reconcile_flows
 from lab import rights
 from support import outside_view

@@ -7,10 +7,10 @@ import pytest
 from kafka_dr.adoption.adopt import adopt
 from kafka_dr.clusters import KafkaCluster
 from kafka_dr.errors import KafkaDrError
-from kafka_dr.failover.runner import run_step
 from kafka_dr.health.health_check import check_health
 from kafka_dr.runs.at_rest import WatchResult
 from kafka_dr.runs.request import RunRequest, StepName
+from kafka_dr.verbs.runner import run_step
 from kafka_dr.watch.canary_check import watch_canary
 from kafka_dr.watch.reconcile_flows import reconcile_flows
 from support import outside_view

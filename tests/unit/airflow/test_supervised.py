@@ -12,13 +12,13 @@ import pytest
 
 from kafka_dr.clock import ManualClock
 from kafka_dr.errors import Refused, TryAgain
-from kafka_dr.failover import runner, switch
 from kafka_dr.register import Phase
 from kafka_dr.runs import signs_of_life
 from kafka_dr.runs.executor import Executor
 from kafka_dr.runs.request import RunRequest
 from kafka_dr.runs.run import Run
 from kafka_dr.runs.signs_of_life import ALIVE
+from kafka_dr.verbs import runner, switch
 from kafka_dr_airflow.operators import receipt
 from kafka_dr_airflow.operators import switch as switch_task
 from kafka_dr_airflow.operators.failover_step import FailoverStepOperator

@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 from airflow.sdk.exceptions import AirflowException, AirflowSkipException, AirflowTaskTimeout
 
-from kafka_dr.failover import roll_back, switch
-from kafka_dr.failover.switch import SwitchStopped
-from kafka_dr.failover.switch_rules import NextMove, RunProgress
 from kafka_dr.outcomes import Check
 from kafka_dr.register import Verb
 from kafka_dr.runs.record import StepOutcome, StepRecord
 from kafka_dr.runs.request import StepName
+from kafka_dr.verbs import roll_back, switch
+from kafka_dr.verbs.switch import SwitchStopped
+from kafka_dr.verbs.switch_rules import NextMove, RunProgress
 from kafka_dr_airflow.operators.plain_failure import NeverAgain
 from kafka_dr_airflow.operators.roll_back import RollBackOperator
 from kafka_dr_airflow.operators.switch import LogWatch, SwitchOperator

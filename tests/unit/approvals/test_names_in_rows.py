@@ -16,11 +16,11 @@ from kafka_dr.evidence import KnownSecrets
 from kafka_dr.evidence.known_secrets import refuse_secrets
 from kafka_dr.failback.decision import OLD_TOPICS
 from kafka_dr.failback.prepare_old_cluster import approved_deletes
-from kafka_dr.failover import dry_run
 from kafka_dr.named_rows import by_name, groups_from_json, groups_to_json, rows_of
 from kafka_dr.register.quarantine import QuarantinedRange, quarantine_fact, quarantined
 from kafka_dr.runs.request import RunRequest
 from kafka_dr.runs.run import Run
+from kafka_dr.verbs import dry_run
 
 HOSTILE = ("password", "client_secret", "sasl.jaas.config", 'password="hunter2"', "x-token", "#0", "", " ", "a/b", "\0")
 NAMES = st.one_of(st.sampled_from(HOSTILE), st.text())

@@ -11,7 +11,6 @@ from kafka_dr.audit.stranded import StrandedList, StrandedPartition
 from kafka_dr.clusters import OffsetRange, TopicPartition
 from kafka_dr.errors import Refused
 from kafka_dr.failback.quarantine import ranges_of, reasons_against
-from kafka_dr.failover.runner import MODULES
 from kafka_dr.offsets import TranslatedOffset
 from kafka_dr.offsets.translate.pipeline import past_ignored
 from kafka_dr.register import Phase, RegisterState
@@ -19,6 +18,7 @@ from kafka_dr.register.quarantine import QuarantinedRange
 from kafka_dr.register.transitions import failback_abandoned, failback_begun, failed_back
 from kafka_dr.runs.request import FAILBACK, VERBS, StepName
 from kafka_dr.runs.step_order import turn_of
+from kafka_dr.verbs.runner import MODULES
 from support.register_states import a_state
 
 AT = datetime(2026, 1, 1, tzinfo=UTC)

@@ -15,7 +15,6 @@ from kafka_dr.config_sync.lock import HeldLock
 from kafka_dr.config_sync.plan import Plan
 from kafka_dr.errors import NeedsPerson, Refused, TryAgain
 from kafka_dr.failback.context import FailbackContext
-from kafka_dr.failover.roll_back import roll_back_guard
 from kafka_dr.health.registers import RegisterAnswers, guard_by_answering
 from kafka_dr.register import Phase, RegisterState
 from kafka_dr.register.holding import HeldBy
@@ -24,6 +23,7 @@ from kafka_dr.runs.group_context import GroupContext
 from kafka_dr.runs.register_guard import AsksFor, Condition, LastingPermission, RegisterGuard, Unchanged
 from kafka_dr.runs.request import RunRequest
 from kafka_dr.runs.run import Run
+from kafka_dr.verbs.roll_back import roll_back_guard
 from kafka_dr.watch.apply_config import config_guard
 from kafka_dr.watch.config_plan import ConfigSyncRun
 from kafka_dr.watch.reconcile_flows import reconcile_flows

@@ -14,7 +14,6 @@ import pytest
 from kafka_dr.clock import ManualClock
 from kafka_dr.evidence import EvidenceUnwritable, SecretInEvidence
 from kafka_dr.evidence.sealed_run_check import check_sealed_run
-from kafka_dr.failover import runner
 from kafka_dr.health.stalled_runs import check_evidence, check_run
 from kafka_dr.register import Phase, Verb
 from kafka_dr.runs import unfiled
@@ -23,6 +22,7 @@ from kafka_dr.runs.group_context import GroupContext
 from kafka_dr.runs.record import StepFailed, StepRecord
 from kafka_dr.runs.request import VERBS, RunRequest, StepName
 from kafka_dr.runs.sealing import seal_or_later, seal_run
+from kafka_dr.verbs import runner
 from support.failing_storage import StoredClients
 from support.register_states import a_state
 from support.sentences import assert_sentence

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from kafka_dr.failover.runner import MODULES
 from kafka_dr.register import Verb
 from kafka_dr.runs.request import StepName
+from kafka_dr.verbs.runner import MODULES
 
 #: Of these the register alone decides whether they may run.
 WITHOUT_CHECK: dict[Verb, set[StepName]] = {

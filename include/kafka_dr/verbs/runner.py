@@ -18,7 +18,6 @@ from kafka_dr.failback import catch_up, prepare_old_cluster, rescue, reverse_flo
 from kafka_dr.failback import claim as failback_claim
 from kafka_dr.failback import preflight as failback_preflight
 from kafka_dr.failback import report as failback_report
-from kafka_dr.failover import dry_run
 from kafka_dr.failover.planned import (
     claim,
     cut_over_groups,
@@ -51,6 +50,7 @@ from kafka_dr.runs.run import Run
 from kafka_dr.runs.sealing import seal_or_later
 from kafka_dr.runs.signs_of_life import show_end, showing_life
 from kafka_dr.runs.step_order import StepTurn, turn_of
+from kafka_dr.verbs import dry_run
 
 
 class StepModule(Protocol):
@@ -71,7 +71,7 @@ class StepModule(Protocol):
         ...
 
 
-#: Approvals are no steps of this kind, as a person answers them: see :mod:`kafka_dr.failover.ask_approval`.
+#: Approvals are no steps of this kind, as a person answers them: see :mod:`kafka_dr.verbs.ask_approval`.
 STEPS: dict[StepName, StepModule] = {
     StepName.PREFLIGHT: preflight,
     StepName.CLAIM: claim,

@@ -8,14 +8,14 @@ from typing import Literal
 
 from kafka_dr.adoption.take_over import give_back
 from kafka_dr.adoption.un_adopt import keep
-from kafka_dr.failover.resume import held_run, shows_life, steps_from_claim
-from kafka_dr.failover.runner import MODULES
 from kafka_dr.fencing import plan
 from kafka_dr.register import Phase, RegisterState
 from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.request import STAY, ResumeRequest, RunRequest, StepName
 from kafka_dr.runs.run import Run
 from kafka_dr.runs.step_order import turn_of
+from kafka_dr.verbs.resume import held_run, shows_life, steps_from_claim
+from kafka_dr.verbs.runner import MODULES
 
 #: ``passed``: the run is further already. ``runs``: it runs now, and passes what it has done before it died. ``later``:
 #: it runs when the steps before it are done.

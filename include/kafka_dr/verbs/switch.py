@@ -4,7 +4,7 @@ Between the approval and the flipped route a person can only wait, and so do app
 steps in order. Each step is what it is elsewhere: it reads the registers again, leaves its own evidence, and can be
 interrupted anywhere and run again. What is different is who tries again: this process does, within the deadline of the
 step, so that a lost connection does not cost a roll back and a new approval. See
-:mod:`kafka_dr.failover.switch_rules`.
+:mod:`kafka_dr.verbs.switch_rules`.
 """
 
 from __future__ import annotations
@@ -18,8 +18,6 @@ from kafka_dr.causes import cause
 from kafka_dr.clock import Clock
 from kafka_dr.durations import duration
 from kafka_dr.errors import ConnectionMistake, KafkaDrError
-from kafka_dr.failover.runner import show_step, try_step
-from kafka_dr.failover.switch_rules import NextMove, RunProgress, StepFailure, after_failure, at_start, run_progress
 from kafka_dr.rare_collection import garbage_collected_rarely
 from kafka_dr.register import Verb
 from kafka_dr.runs.background import BackgroundCall
@@ -28,6 +26,8 @@ from kafka_dr.runs.record import StepFailed, StepRecord
 from kafka_dr.runs.request import RunRequest, StepName, definition, switch_steps
 from kafka_dr.runs.run import Run
 from kafka_dr.runs.signs_of_life import show_end
+from kafka_dr.verbs.runner import show_step, try_step
+from kafka_dr.verbs.switch_rules import NextMove, RunProgress, StepFailure, after_failure, at_start, run_progress
 
 #: How long the register is read until it says whether the hand-over is passed, in seconds.
 PATIENCE_SECONDS = 600.0

@@ -9,8 +9,6 @@ from functools import partial
 from kafka_dr.adoption.un_adopt.keep import keep
 from kafka_dr.errors import Refused
 from kafka_dr.failback.abandon import abandon
-from kafka_dr.failover.roll_back import roll_back
-from kafka_dr.failover.runner import run_step
 from kafka_dr.register import Phase, RegisterState, Verb, arbiter
 from kafka_dr.runs.attempt import Attempt
 from kafka_dr.runs.clients import Clients
@@ -19,6 +17,8 @@ from kafka_dr.runs.request import RESUME_NUMBER, STAY, VERBS, ResumeRequest, Run
 from kafka_dr.runs.run import Run
 from kafka_dr.runs.sealing import seal_or_later
 from kafka_dr.runs.signs_of_life import alive
+from kafka_dr.verbs.roll_back import roll_back
+from kafka_dr.verbs.runner import run_step
 
 _ASKED_BEFORE = (StepName.PREFLIGHT, StepName.GATHER_EVIDENCE, StepName.APPROVAL, StepName.SECOND_APPROVAL)
 
