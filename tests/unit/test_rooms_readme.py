@@ -11,12 +11,14 @@ from test_architecture import CORE, FORBIDDEN, OWNERS, ROOT, SPARK_MAY, imported
 
 from kafka_dr.adoption.handing_back import POSITIONS_GIVEN
 from kafka_dr.adoption.un_adopt.stop_flow import FLOW_STOPPED
+from kafka_dr.approvals.claim import GROUNDS
 from kafka_dr.approvals.journaled import ANSWERS, QUESTIONS
 from kafka_dr.register import Phase
 from kafka_dr.register.abandonment import OLD_CLUSTER_PREPARED
 from kafka_dr.register.flow_seed import FLOW_SEED
 from kafka_dr.register.quarantine import QUARANTINE
 from kafka_dr.register.taken_over import BEGINS, COPY, EXISTING, RELEASE_ENDS, TAIL_SEEN
+from kafka_dr.runs.inputs import INPUTS
 from kafka_dr.runs.request import VERBS, StepName
 from kafka_dr.runs.sealing import SEALED
 
@@ -69,7 +71,7 @@ def journaled() -> Iterator[str]:
                 first = node.args[0]
                 if isinstance(first, ast.Constant):
                     yield str(first.value)
-    yield from (FLOW_SEED, QUARANTINE, OLD_CLUSTER_PREPARED, SEALED)
+    yield from (GROUNDS, INPUTS, FLOW_SEED, QUARANTINE, OLD_CLUSTER_PREPARED, SEALED)
     yield from (COPY, EXISTING, TAIL_SEEN, BEGINS, FLOW_STOPPED, RELEASE_ENDS, POSITIONS_GIVEN)
 
 

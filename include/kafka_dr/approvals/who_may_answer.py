@@ -15,12 +15,15 @@ from kafka_dr.runs.run import Run
 APPROVERS = "approvers"
 
 
+def deletes_data(request: RunRequest) -> bool:
+    """Return whether a run would delete topics with application data."""
+    return request.verb == "failback" and request.mode == "rebuild"
+
+
 def needs_second(request: RunRequest, clients: Clients) -> bool:
     """Return whether a verb takes two different people for this group; what deletes data always does."""
-    if request.verb == "failback":
-        return request.mode == "rebuild"
     group = clients.topology.group(request.protection_group)
-    return request.verb == "unplanned_failover" and group.disaster.approvers_needed > 1
+    return deletes_data(request) or (request.verb == "unplanned_failover" and group.disaster.approvers_needed > 1)
 
 
 def found_for(context: GroupContext, *, requester: str) -> tuple[Person, ...]:

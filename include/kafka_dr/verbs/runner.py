@@ -15,9 +15,9 @@ from kafka_dr.causes import cause
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.evidence import EvidenceUnwritable, objective_results
 from kafka_dr.failback import catch_up, prepare_old_cluster, rescue, reverse_flow, settle
-from kafka_dr.failback import claim as failback_claim
 from kafka_dr.failback import preflight as failback_preflight
 from kafka_dr.failback import report as failback_report
+from kafka_dr.failback.claim import CLAIM as FAILBACK_CLAIM
 from kafka_dr.failover.planned import (
     claim,
     cut_over_groups,
@@ -31,13 +31,13 @@ from kafka_dr.failover.planned import (
     stop_flow,
     verify,
 )
-from kafka_dr.failover.unplanned import claim as unplanned_claim
 from kafka_dr.failover.unplanned import cut_over_groups as unplanned_cut_over
 from kafka_dr.failover.unplanned import fence, gather_evidence
 from kafka_dr.failover.unplanned import open_target as unplanned_open
 from kafka_dr.failover.unplanned import report as unplanned_report
 from kafka_dr.failover.unplanned import settle as unplanned_settle
 from kafka_dr.failover.unplanned import verify as unplanned_verify
+from kafka_dr.failover.unplanned.claim import CLAIM as UNPLANNED_CLAIM
 from kafka_dr.outcomes import Check
 from kafka_dr.rare_collection import garbage_collected_rarely
 from kafka_dr.register import Verb
@@ -74,7 +74,7 @@ class StepModule(Protocol):
 #: Approvals are no steps of this kind, as a person answers them: see :mod:`kafka_dr.verbs.ask_approval`.
 STEPS: dict[StepName, StepModule] = {
     StepName.PREFLIGHT: preflight,
-    StepName.CLAIM: claim,
+    StepName.CLAIM: claim.CLAIM,
     StepName.FENCE_SOURCE: fence_source,
     StepName.DRAIN: drain,
     StepName.STOP_FLOW: stop_flow,
@@ -89,7 +89,7 @@ STEPS: dict[StepName, StepModule] = {
 
 FAILBACK_STEPS: dict[StepName, StepModule] = {
     StepName.PREFLIGHT: failback_preflight,
-    StepName.CLAIM: failback_claim,
+    StepName.CLAIM: FAILBACK_CLAIM,
     StepName.RESCUE: rescue,
     StepName.PREPARE_OLD_CLUSTER: prepare_old_cluster,
     StepName.REVERSE_FLOW: reverse_flow,
@@ -100,7 +100,7 @@ FAILBACK_STEPS: dict[StepName, StepModule] = {
 
 UNPLANNED_STEPS: dict[StepName, StepModule] = {
     StepName.GATHER_EVIDENCE: gather_evidence,
-    StepName.CLAIM: unplanned_claim,
+    StepName.CLAIM: UNPLANNED_CLAIM,
     StepName.FENCE: fence,
     StepName.CUT_OVER_GROUPS: unplanned_cut_over,
     StepName.OPEN_TARGET: unplanned_open,
@@ -112,7 +112,7 @@ UNPLANNED_STEPS: dict[StepName, StepModule] = {
 
 TAKE_OVER_STEPS: dict[StepName, StepModule] = {
     StepName.PREFLIGHT: take_over.preflight,
-    StepName.CLAIM: take_over.claim,
+    StepName.CLAIM: take_over.claim.CLAIM,
     StepName.STOP_EXISTING: take_over.stop_existing,
     StepName.VERIFY_TAIL: take_over.verify_tail,
     StepName.START_FLOW: take_over.start_flow,
@@ -122,7 +122,7 @@ TAKE_OVER_STEPS: dict[StepName, StepModule] = {
 
 UN_ADOPT_STEPS: dict[StepName, StepModule] = {
     StepName.PREFLIGHT: un_adopt.preflight,
-    StepName.CLAIM: un_adopt.claim,
+    StepName.CLAIM: un_adopt.claim.CLAIM,
     StepName.STOP_FLOW: un_adopt.stop_flow,
     StepName.HAND_BACK: un_adopt.hand_back,
     StepName.SETTLE: un_adopt.settle,

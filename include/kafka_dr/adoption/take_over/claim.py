@@ -1,6 +1,6 @@
-"""Take the group for this run: the approval is checked against the facts of now, then the register is set.
+"""Take the group for a take over. Nobody else can take it from then on.
 
-Nobody else can take over the group from then on. It does not count as adopted: every watch leaves it alone.
+It does not count as adopted: every watch leaves it alone.
 """
 
 from __future__ import annotations
@@ -11,73 +11,47 @@ from typing import Any
 from kafka_dr.adoption.take_over import decision
 from kafka_dr.adoption.take_over.checks import take_over_checks
 from kafka_dr.adoption.take_over.context import TakeOverContext
-from kafka_dr.approvals import approval
-from kafka_dr.approvals.claiming import answer_permits, approved_facts, claim_fact
-from kafka_dr.approvals.journaled import journal_of
-from kafka_dr.checks.cluster_checks import registers_name_this_run
-from kafka_dr.outcomes import Check
-from kafka_dr.register import Phase
+from kafka_dr.approvals.approval import grounds_gone
+from kafka_dr.approvals.claim import ClaimStep, approved_facts, set_both
+from kafka_dr.approvals.journaled import Answer
+from kafka_dr.register import RegisterState
 from kafka_dr.register.taken_over import COPY
 from kafka_dr.register.transitions import taking_over
-from kafka_dr.runs.record import claimed_facts
-from kafka_dr.runs.request import StepName
 from kafka_dr.runs.run import Run
 
 
-def check(run: Run) -> Sequence[Check]:
-    """The answer is fresh, is given by an approver, and is about the facts that hold now."""
-    if run.request.dry_run or _is_claimed(run):
-        return ()
-    context = TakeOverContext(run)
-    return answer_permits(run, lambda: decision.facts(context, take_over_checks(context)))
-
-
-def intent(run: Run) -> Sequence[str]:
-    """Say what acting means."""
+def _says(run: Run) -> tuple[str]:
     return (f"write to the registers that this run takes over {run.group.name}; until it ends nobody else may",)
 
 
-def act(run: Run) -> Mapping[str, Any]:
-    """Journal the grounds of the claim, compare and set the active cluster's register, copy it to the standby."""
-    if run.register_state is not None and _is_claimed(run):
-        run.clients.register(run.target).copy(run.register_state)
-        return claimed_facts(run.register_state)
-    before, answer = run.register_state, journal_of(run).answered(StepName.APPROVAL)
+def _decided(run: Run) -> Mapping[str, Any]:
+    context = TakeOverContext(run)
+    return decision.facts(context, take_over_checks(context))
+
+
+def _begun(run: Run, signed: dict[str, Any]) -> RegisterState:
+    return taking_over(run.group.name, active=run.source, standby=run.target, before=run.register_state, **signed)
+
+
+def _copy(run: Run, answers: Sequence[Answer]) -> Mapping[str, Mapping[str, Any]]:
+    """Return the copy as it was approved, if the audit is still the one that was approved."""
     audited = TakeOverContext(run).audited
-    if answer is None or _approved_audit(run, answer.digest) != audited.sha256:
-        raise approval.grounds_gone(run.group.name, run.request.run)
-    state = taking_over(
-        run.group.name,
-        active=run.source,
-        standby=run.target,
-        run=run.request.run,
-        evidence_sha256=answer.digest,
-        approved_by=answer.responder,
-        at=run.clock.now(),
-        before=before,
-    )
-    grounds = {"verb": run.request.verb, **claim_fact(run, state, [answer])}
-    facts = {COPY: audited.as_approved().to_json(), "claim": grounds}
+    approved = (approved_facts(run, answers[0].digest) or {}).get("audit")
+    if not approved or approved["sha256"] != audited.sha256:
+        raise grounds_gone(run.group.name, run.request.run)
+    return {COPY: audited.as_approved().to_json()}
+
+
+def _write(run: Run, name: str, fact: Mapping[str, Any]) -> None:
+    """Journal a fact of a group of which the registers may have no record."""
     for cluster in (run.source, run.target):
-        for name, fact in facts.items():
-            run.clients.register(cluster).write_fact(run.group.name, run.request.run, name, fact)
-    register = run.clients.register(run.source)
+        run.clients.register(cluster).write_fact(run.group.name, run.request.run, name, fact)
+
+
+def _win(run: Run, before: RegisterState | None, state: RegisterState) -> Mapping[str, Any]:
     if before is not None:
-        register.copy(before)
-    register.compare_and_set(before, state)
-    run.clients.register(run.target).copy(state)
-    return claimed_facts(state)
+        run.clients.register(run.source).copy(before)
+    return set_both(run, before, state)
 
 
-prove = registers_name_this_run
-
-
-def _approved_audit(run: Run, digest: str) -> str:
-    """Return the digest of the audit that was approved; empty if the evidence is not what was approved."""
-    audit = (approved_facts(run, digest) or {}).get("audit")
-    return str(audit["sha256"]) if audit else ""
-
-
-def _is_claimed(run: Run) -> bool:
-    state = run.register_state
-    return state is not None and (state.run, state.phase) == (run.request.run, Phase.ADOPTING)
+CLAIM = ClaimStep(says=_says, decided=_decided, begun=_begun, facts=_copy, write=_write, win=_win)

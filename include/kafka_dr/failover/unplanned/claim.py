@@ -1,7 +1,6 @@
-"""Take the group for this run: the approvals are checked against the facts of now, then the registers are set.
+"""Take the group for an unplanned failover: the target's register decides.
 
-The target's register decides. If the source's register answers, the run sets it first, so that no other run can claim
-the group there.
+If the source's register answers, the run sets it first, so that no other run can claim the group there.
 """
 
 from __future__ import annotations
@@ -10,22 +9,18 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from kafka_dr.approvals import approval, decision, signed
-from kafka_dr.approvals.claiming import claim_fact
-from kafka_dr.approvals.journaled import Answer, journal_of
-from kafka_dr.approvals.who_may_answer import needs_second
+from kafka_dr.approvals import claim
+from kafka_dr.approvals.journaled import Answer
 from kafka_dr.disaster.disaster_rule import judge
 from kafka_dr.disaster.probes import ask_vantages, take_probes
 from kafka_dr.errors import KafkaDrError
-from kafka_dr.failover.planned.claim import is_claimed
 from kafka_dr.failover.unplanned import last_known
 from kafka_dr.failover.unplanned.checks import decision_facts, unplanned_checks
 from kafka_dr.outcomes import Check, Probe
 from kafka_dr.register import RegisterConflict, RegisterState
 from kafka_dr.register.transitions import claimed_unplanned
 from kafka_dr.runs import background
-from kafka_dr.runs.record import claimed_facts
-from kafka_dr.runs.request import StepName
+from kafka_dr.runs.inputs import INPUTS
 from kafka_dr.runs.run import Run
 
 #: How long the last look at the source takes: every second is a second of outage, and two looks came before it.
@@ -34,57 +29,77 @@ _PROBE_SECONDS = 1.5
 SOURCE_SECONDS = 5.0
 
 
-def check(run: Run) -> Sequence[Check]:
-    """The answers are fresh, are given by different approvers, and are about the facts that hold now."""
-    if run.request.dry_run or is_claimed(run):
-        return ()
-    answers = _answers(run)
-    given = [answer for answer in answers.values() if answer is not None]
-    if missing := [step for step, answer in answers.items() if answer is None]:
-        return (approval.not_answered(journal_of(run), missing),)
-    run.probes = tuple(_last_look_at_source(run))
-    facts = decision_facts(run, unplanned_checks(run, judge(run.source, run.probes, run.group.disaster)))
-    people = {answer.person: answer.responder for answer in given}
-    said = f"approved by {', '.join(sorted(people.values()))}"
-    if len(people) < len(given):
-        said = f"both approvals are by {', '.join(people.values())}, expected two different people: trigger a new run"
-    return (
-        *(found for answer in given for found in approval.judge(run, answer)),
-        *(signed.verified(answer, run.group, run.request.run) for answer in given),
-        approval.not_used(run),
-        Check.that("approvers_differ", len(people) == len(given), said),
-        decision.unchanged(run, facts, approved={answer.digest for answer in given}),
-    )
-
-
-def intent(run: Run) -> Sequence[str]:
-    """Say what acting means."""
+def _says(run: Run) -> tuple[str]:
     return (
         f"write to the register of {run.target} that this run is switching {run.group.name}, "
         "with an epoch that is the next multiple of 1,000",
     )
 
 
-def act(run: Run) -> Mapping[str, Any]:
+def _decided(run: Run) -> Mapping[str, Any]:
+    run.probes = tuple(_last_look_at_source(run))
+    return decision_facts(run, unplanned_checks(run, judge(run.source, run.probes, run.group.disaster)))
+
+
+def _last_look_at_source(run: Run) -> list[Probe]:
+    if run.source in run.silent and "unreachable" in run.group.disaster.down_when:
+        return ask_vantages(run.group, run.clients, source=run.source, seconds=_PROBE_SECONDS)
+    return take_probes(run.group, run.clients, source=run.source, target=run.target, seconds=_PROBE_SECONDS)
+
+
+def _facts(run: Run, answers: Sequence[Answer]) -> Mapping[str, Mapping[str, Any]]:
+    more = {"override": run.request.override, "taken_from": last_known.taken_from(run)}
+    return {INPUTS: run.read_inputs(), claim.GROUNDS: more}
+
+
+def _begun(run: Run, signed: dict[str, Any]) -> RegisterState:
+    """Return the record to write; if an earlier attempt died between the two registers, the same record again."""
+    begun = run.journal.get(claim.GROUNDS, {})
+    reserved = [int(each["claim"]["epoch"]) for each in run.history.values() if "epoch" in each.get("claim", {})]
+    others = [epoch for epoch in reserved if epoch != begun.get("epoch")]
+    if begun:
+        signed = {**signed, "at": datetime.fromisoformat(begun["claimed_at"])}
+    ends = {"source": run.source, "target": run.target}
+    return claimed_unplanned(run.record(), highest_epoch=max([run.epoch, *others]), **ends, **signed)
+
+
+def _win(run: Run, before: RegisterState | None, new: RegisterState) -> Mapping[str, Any]:
     """Compare and set the source's register if it answers, then the target's, which decides."""
-    state = run.register_state
-    if state is not None and is_claimed(run):
-        run.clients.register(run.target).copy(state)
-        return claimed_facts(state)
-    answers = [answer for answer in _answers(run).values() if answer is not None]
-    if state is None or not answers:
-        raise approval.grounds_gone(run.group.name, run.request.run)
-    new = _next(run, state, answers)
-    run.write_fact("inputs", run.read_inputs())
-    run.write_fact("claim", _fact(run, new, answers))
-    if "source_ends" in last_known.taken_over(run) or "drained" in last_known.taken_over(run):
+    if last_known.taken_over(run).keys() & {"source_ends", "drained"}:
         run.write_fact("source_touched", {"by": last_known.taken_from(run)})
-    source = _win_source(run, state, new)
-    _win(run, run.target, state, new)
-    return {**claimed_facts(new), "source_register": source}
+    said = _win_source(run, new)
+    _win_one(run, run.target, new)
+    return {"source_register": said}
 
 
-def prove(run: Run) -> Sequence[Check]:
+def _win_one(run: Run, cluster: str, new: RegisterState) -> None:
+    """Compare and set a register; its record may be older than the one that this step knows, and must not be newer."""
+    register, known = run.clients.register(cluster), run.record()
+    held = register.read(run.group.name)
+    if held is not None and held.order > known.order and held != new:
+        raise RegisterConflict(known, held)
+    register.compare_and_set(held, new)
+
+
+def _win_source(run: Run, new: RegisterState) -> str:
+    """Set the source's register first if it answers, so that no other run can claim the group there."""
+    if not any(probe.name == "metadata" and probe.outcome == "ok" for probe in run.probes):
+        return f"{run.source} did not answer"
+
+    def win() -> None:
+        run.clients.require_declared(run.source)
+        _win_one(run, run.source, new)
+
+    try:
+        background.ask(run.source, win, seconds=SOURCE_SECONDS)
+    except RegisterConflict:
+        raise
+    except KafkaDrError as error:
+        return str(error)
+    return f"the register of {run.source} names this run, too"
+
+
+def _proves(run: Run) -> Sequence[Check]:
     """The deciding register names this run."""
     state = run.clients.register(run.target).read(run.group.name)
     held = state is not None and state.run == run.request.run
@@ -97,69 +112,4 @@ def prove(run: Run) -> Sequence[Check]:
     return (Check.that("register_read_back", held, said),)
 
 
-def _fact(run: Run, state: RegisterState, answers: Sequence[Answer]) -> dict[str, Any]:
-    return {
-        "verb": run.request.verb,
-        **claim_fact(run, state, answers),
-        "override": run.request.override,
-        "taken_from": last_known.taken_from(run),
-    }
-
-
-def _last_look_at_source(run: Run) -> list[Probe]:
-    if run.source in run.silent and "unreachable" in run.group.disaster.down_when:
-        return ask_vantages(run.group, run.clients, source=run.source, seconds=_PROBE_SECONDS)
-    return take_probes(run.group, run.clients, source=run.source, target=run.target, seconds=_PROBE_SECONDS)
-
-
-def _next(run: Run, state: RegisterState, answers: Sequence[Answer]) -> RegisterState:
-    """Return the record to write; if an earlier attempt died between the two registers, the same record again."""
-    begun = run.journal.get("claim", {})
-    reserved = [int(facts["claim"]["epoch"]) for facts in run.history.values() if "epoch" in facts.get("claim", {})]
-    others = [epoch for epoch in reserved if epoch != begun.get("epoch")]
-    return claimed_unplanned(
-        state,
-        run=run.request.run,
-        source=run.source,
-        target=run.target,
-        highest_epoch=max([state.epoch, *others]),
-        evidence_sha256=answers[0].digest,
-        approved_by=", ".join(answer.responder for answer in answers),
-        at=datetime.fromisoformat(begun["claimed_at"]) if begun else run.clock.now(),
-    )
-
-
-def _win(run: Run, cluster: str, state: RegisterState, new: RegisterState) -> None:
-    """Compare and set a register; its record may be older than ``state``, and must not be newer."""
-    register = run.clients.register(cluster)
-    held = register.read(run.group.name)
-    if held is not None and held.order > state.order and held != new:
-        raise RegisterConflict(state, held)
-    register.compare_and_set(held, new)
-
-
-def _win_source(run: Run, state: RegisterState, new: RegisterState) -> str:
-    """Set the source's register first if it answers, so that no other run can claim the group there."""
-    if not any(probe.name == "metadata" and probe.outcome == "ok" for probe in run.probes):
-        return f"{run.source} did not answer"
-
-    def win() -> None:
-        run.clients.require_declared(run.source)
-        _win(run, run.source, state, new)
-
-    try:
-        background.ask(run.source, win, seconds=SOURCE_SECONDS)
-    except RegisterConflict:
-        raise
-    except KafkaDrError as error:
-        return str(error)
-    return f"the register of {run.source} names this run, too"
-
-
-def _answers(run: Run) -> dict[StepName, Answer | None]:
-    """Return what the register holds for each approval that is needed."""
-    needed = [StepName.APPROVAL]
-    if needs_second(run.request, run.clients):
-        needed.append(StepName.SECOND_APPROVAL)
-    journal = journal_of(run)
-    return {step: journal.answered(step) for step in needed}
+CLAIM = claim.ClaimStep(says=_says, decided=_decided, begun=_begun, facts=_facts, win=_win, proves=_proves)
