@@ -21,7 +21,8 @@ from kafka_dr.runs.record import StepFailed, StepRecord
 from kafka_dr.runs.request import RunRequest, StepName
 from kafka_dr.runs.run import Run
 from kafka_dr.verbs.roll_back import roll_back
-from kafka_dr.verbs.runner import STEPS, checks_of, run_step
+from kafka_dr.verbs.runner import checks_of, run_step
+from kafka_dr.verbs.table import VERB_PARTS
 from support import outside_view
 from support.protection import STEPS_AFTER_APPROVAL, Protection
 
@@ -214,10 +215,10 @@ def other(cluster: str) -> str:
 
 def act_only(step: StepName, request: RunRequest, clients: Clients) -> None:
     """Let a step check and act, and nothing after that: as if its process had died there."""
-    run = Run(request, clients)
-    run.checks = checks_of(STEPS[step], run)
+    run, acting = Run(request, clients), VERB_PARTS[request.verb].steps[step]
+    run.checks = checks_of(acting, run)
     assert worst(run.checks) == "ok", run.checks
-    STEPS[step].act(run)
+    acting.act(run)
 
 
 def failed(step: StepName, request: RunRequest, clients: Clients) -> StepRecord:

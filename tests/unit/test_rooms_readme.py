@@ -99,7 +99,7 @@ def test_folders_import_what_the_architecture_lets_them() -> None:
 
 def test_the_steps_of_each_verb_are_in_their_order() -> None:
     listed = {verb: names(steps) for verb, steps in re.findall(r"^- \*\*(\w+)\*\*: (.*)$", PAGE, re.MULTILINE)}
-    assert listed == {verb: [step.name.value for step in steps] for verb, steps in VERBS.items()}
+    assert listed == {verb: [step.name.value for step in rules.steps] for verb, rules in VERBS.items()}
 
 
 def test_the_phases_and_the_journaled_facts_are_those_of_the_code() -> None:

@@ -19,7 +19,7 @@ from kafka_dr.errors import Refused
 from kafka_dr.outcomes import Check
 from kafka_dr.register import RegisterState
 from kafka_dr.runs.record import claimed_facts
-from kafka_dr.runs.request import CLAIMED, StepName
+from kafka_dr.runs.request import VERBS, StepName
 from kafka_dr.runs.run import Run
 
 #: The fact that holds the grounds of a claim.
@@ -99,7 +99,7 @@ class ClaimStep:
 def is_claimed(run: Run) -> bool:
     """Return whether this run holds the group already, and has not come further than its claim."""
     state, verb = run.register_state, run.request.verb
-    return state is not None and (state.run, state.verb, state.phase) == (run.request.run, verb, CLAIMED[verb])
+    return state is not None and (state.run, state.verb, state.phase) == (run.request.run, verb, VERBS[verb].claimed)
 
 
 def approved_facts(run: Run, digest: str) -> Facts | None:

@@ -38,7 +38,7 @@ _AGAIN, _PAUSE_SECONDS = 3, 5.0
 def carry_out(request: RunRequest, clients: Clients, answering: Answering, page: StepPage) -> typer.Exit:
     """Run every step, and return what ends the command."""
     switched = switch_steps(request.verb)
-    for step in VERBS[request.verb]:
+    for step in VERBS[request.verb].steps:
         if step.name in switched[1:]:
             continue
         try:

@@ -105,7 +105,7 @@ def move(
     if switched:
         switch(request, clients, _Watch(say))
     report: Mapping[str, Any] = {}
-    for step in VERBS[request.verb]:
+    for step in VERBS[request.verb].steps:
         if step.name in (first, *_APPROVALS, *switched):
             continue
         if before and (job := before.get(step.name)) is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from kafka_dr.approvals.approval_sheet import Sheet, subject
@@ -44,6 +44,23 @@ def sheet(run: Run, seen: Mapping[str, Any]) -> Sheet:
         seen_at=str(seen.get("finished_at", "")),
         details=(_what_is_deleted(measured),) if rebuild else (_quarantined(old, decided["quarantine"]),),
         words=(("Reason, as the requester wrote it", run.request.reason),),
+    )
+
+
+def costs(run: Run, facts: Mapping[str, Any]) -> Iterable[str]:
+    """Say what a real run would lose and cost."""
+    decided, measured = facts["decision"], facts["measurements"]
+    kept = "kept and published again" if decided["rescue"] == "republish" else "kept in files"
+    yield (
+        f"A real run would find {measured['stranded_records']:,} stranded records on {run.target}; they would be {kept}"
+    )
+    if decided["mode"] != "rebuild":
+        yield "Nothing would be deleted"
+        return
+    held = sum(row["records"] for row in by_name(measured["old_side"], **OLD_TOPICS).values())
+    yield (
+        f"{len(decided['deletes'])} topics with at most {held:,} records would be deleted on {run.target} and copied "
+        f"again from {run.source}"
     )
 
 

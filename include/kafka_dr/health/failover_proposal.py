@@ -23,7 +23,7 @@ from kafka_dr.register import Phase, RegisterState
 from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.group_context import GroupContext
 from kafka_dr.runs.record import shortfall
-from kafka_dr.runs.request import TAKES, RunRequest
+from kafka_dr.runs.request import VERBS, RunRequest
 from kafka_dr.runs.run import Run
 
 #: Proposals are journaled under this name instead of a run's.
@@ -191,7 +191,7 @@ def _refusal(run: str, state: RegisterState, seen: ClusterVerdict, clients: Clie
 def _may_be_taken(state: RegisterState) -> bool:
     """Return whether an unplanned failover may take the group, and no other one holds it already."""
     under_way = state.phase is Phase.SWITCHING and state.verb == "unplanned_failover"
-    return state.phase in TAKES["unplanned_failover"] and not under_way
+    return state.phase in VERBS["unplanned_failover"].takes and not under_way
 
 
 def close_proposal(group: str, proposal: Proposal, clients: Clients) -> None:

@@ -21,9 +21,9 @@ from kafka_dr.readiness.model import NOT_NEEDED, worst_first
 from kafka_dr.readiness_checks import standby, surroundings
 from kafka_dr.register import Phase
 from kafka_dr.runs.clients import Clients
-from kafka_dr.runs.request import TAKES, RunRequest
+from kafka_dr.runs.request import VERBS, RunRequest
 from kafka_dr.runs.run import Run
-from kafka_dr.verbs import dry_run
+from kafka_dr.verbs.table import VERB_PARTS
 
 Question = Callable[[Run], Check]
 
@@ -110,7 +110,7 @@ def _phase(run: Run) -> Check:
     if state is None:
         return Check(name, "failed", not_adopted(run.group.name))
     said = f"{run.group.name} is {state.phase.value} by run {state.run} (epoch {state.epoch})"
-    if state.phase in TAKES[run.request.verb]:
+    if state.phase in VERBS[run.request.verb].takes:
         return Check(name, "ok", said)
     if state.is_held:
         return Check(name, "failed", f"{said}: wait until that run ends; if it died, use dr_resume")
@@ -129,7 +129,7 @@ def _ask(run: Run, questions: Mapping[str, Question]) -> tuple[Check, ...]:
 
 def _expected(run: Run, measure: Callable[[], Mapping[str, object]]) -> tuple[str, ...]:
     try:
-        return dry_run.costs(run, {"measurements": measure()})
+        return tuple(VERB_PARTS[run.request.verb].question.costs(run, {"measurements": measure()}))
     except KafkaDrError as error:
         return (f"what a run would lose and cost is not known: {error}",)
 

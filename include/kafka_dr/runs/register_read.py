@@ -12,7 +12,7 @@ from kafka_dr.register import RegisterState, arbiter, highest
 from kafka_dr.register.port import RegisterUnusable
 from kafka_dr.register.state import require_known
 from kafka_dr.runs.background import BackgroundCall
-from kafka_dr.runs.request import TAKES
+from kafka_dr.runs.request import VERBS
 from kafka_dr.runs.silent_clusters import FULL_SECONDS, SilentClusters
 from kafka_dr.waiting import wait_until
 
@@ -157,7 +157,7 @@ def _unreadable(
     way = "Run this again when that cluster answers"
     if any(isinstance(error, RegisterUnusable) for error in silent.values()):
         way = "Run this again when that is done"
-        if found is not None and found.phase in TAKES["unplanned_failover"] and found.standby not in silent:
+        if found is not None and found.phase in VERBS["unplanned_failover"].takes and found.standby not in silent:
             way += (
                 f". If {group} has to be moved before, dr_unplanned_failover with an override takes it to "
                 f"{found.standby} without that register"

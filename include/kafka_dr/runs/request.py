@@ -17,10 +17,6 @@ HandBackTo = Literal["existing", "own_flow"]
 RescueWish = Literal["keep", "republish"]
 
 
-#: The verbs that move a group, or make it ready to be moved again; each asks a person first.
-MOVES: tuple[Verb, ...] = ("planned_failover", "unplanned_failover", "failback")
-
-
 class StepName(StrEnum):
     """The steps of the verbs; the names are the task ids in Airflow."""
 
@@ -56,7 +52,7 @@ class StepDefinition:
 
     :param number: from 1, in the order of the steps; evidence is numbered by it
     :param phases: the phases of the group, held by this run, in which the step may run; none for the steps up to
-        the claim, which need a group that the verb may take: see :data:`TAKES`
+        the claim, which need a group that the verb may take
     :param rolls_back: whether a failure of this step is undone by the roll back
     """
 
@@ -184,40 +180,65 @@ UN_ADOPT: tuple[StepDefinition, ...] = (
     StepDefinition(StepName.REPORT, 7, "Seal the evidence", (Phase.RELEASED,)),
 )
 
-#: The verbs as lists of steps.
-VERBS: Mapping[Verb, tuple[StepDefinition, ...]] = {
-    "planned_failover": PLANNED_FAILOVER,
-    "unplanned_failover": UNPLANNED_FAILOVER,
-    "failback": FAILBACK,
-    "take_over": TAKE_OVER,
-    "un_adopt": UN_ADOPT,
-}
-#: The phases from which a verb may take a group: an unplanned failover also from a run that died with its source. A
-#: take over also takes one of which no register has a record.
-TAKES: Mapping[Verb, tuple[Phase, ...]] = {
-    "planned_failover": (Phase.STABLE,),
-    "unplanned_failover": (Phase.STABLE, Phase.SWITCHING),
-    "failback": (Phase.DIVERGED,),
-    "take_over": (Phase.RELEASED,),
-    "un_adopt": (Phase.STABLE,),
-}
-#: The phase in which a verb holds a group right after its claim.
-CLAIMED: Mapping[Verb, Phase] = {
-    "planned_failover": Phase.SWITCHING,
-    "unplanned_failover": Phase.SWITCHING,
-    "failback": Phase.DIVERGED,
-    "take_over": Phase.ADOPTING,
-    "un_adopt": Phase.RELEASING,
-}
-#: Verbs that move no application: the active cluster is the source before and after them.
-STAY: frozenset[Verb] = frozenset({"failback", "take_over", "un_adopt"})
 
-#: The last step that one process runs together with the claim.
-_SWITCH_ENDS: Mapping[Verb, StepName] = {
-    "planned_failover": StepName.FLIP_ROUTE,
-    "unplanned_failover": StepName.FLIP_ROUTE,
-    "take_over": StepName.SETTLE,
+@dataclass(frozen=True, slots=True)
+class VerbRules:
+    """What a verb is to the registers, and to everything that does not run its steps.
+
+    :param takes: the phases from which it may take a group
+    :param claimed: the phase in which it holds a group right after its claim
+    :param moves: whether it moves a group, or makes it ready to be moved again
+    :param stays: whether it moves no application: the active cluster is the source before and after it
+    :param switch_ends: the last step that one process runs together with the claim; ``None`` if nobody waits for it
+    :param from_nothing: whether it also takes a group of which no register has a record
+    :param source_may_be_dead: whether it continues without its source: then the target's register decides
+    """
+
+    steps: tuple[StepDefinition, ...]
+    takes: tuple[Phase, ...]
+    claimed: Phase
+    moves: bool = False
+    stays: bool = False
+    switch_ends: StepName | None = None
+    from_nothing: bool = False
+    source_may_be_dead: bool = False
+
+    @property
+    def phases(self) -> frozenset[Phase]:
+        """The phases that a group can be in while a run of the verb holds it."""
+        return frozenset(phase for step in self.steps for phase in step.phases)
+
+    @property
+    def from_claim(self) -> tuple[StepName, ...]:
+        """The steps that a run needs after it was approved, the claim first."""
+        names = [step.name for step in self.steps]
+        return tuple(names[names.index(StepName.CLAIM) :])
+
+
+VERBS: Mapping[Verb, VerbRules] = {
+    "planned_failover": VerbRules(
+        PLANNED_FAILOVER, (Phase.STABLE,), Phase.SWITCHING, moves=True, switch_ends=StepName.FLIP_ROUTE
+    ),
+    # It also takes a group from a run that died with its source.
+    "unplanned_failover": VerbRules(
+        UNPLANNED_FAILOVER,
+        (Phase.STABLE, Phase.SWITCHING),
+        Phase.SWITCHING,
+        moves=True,
+        switch_ends=StepName.FLIP_ROUTE,
+        source_may_be_dead=True,
+    ),
+    "failback": VerbRules(FAILBACK, (Phase.DIVERGED,), Phase.DIVERGED, moves=True, stays=True),
+    "take_over": VerbRules(
+        TAKE_OVER, (Phase.RELEASED,), Phase.ADOPTING, stays=True, switch_ends=StepName.SETTLE, from_nothing=True
+    ),
+    "un_adopt": VerbRules(UN_ADOPT, (Phase.STABLE,), Phase.RELEASING, stays=True),
 }
+#: The verbs that move a group, or make it ready to be moved again; each asks a person first.
+MOVES = frozenset(verb for verb, rules in VERBS.items() if rules.moves)
+#: Verbs that move no application.
+STAY = frozenset(verb for verb, rules in VERBS.items() if rules.stays)
+
 #: Evidence of what is no step of a verb is numbered from here on.
 ROLL_BACK_NUMBER = 90
 RESUME_NUMBER = 91
@@ -225,7 +246,7 @@ RESUME_NUMBER = 91
 
 def definition(step: StepName, verb: Verb = "planned_failover") -> StepDefinition:
     """Return a step of a verb."""
-    return next(found for found in VERBS[verb] if found.name is step)
+    return next(found for found in VERBS[verb].steps if found.name is step)
 
 
 def switch_steps(verb: Verb) -> tuple[StepName, ...]:
@@ -234,26 +255,19 @@ def switch_steps(verb: Verb) -> tuple[StepName, ...]:
     While they run a person can only wait: see :mod:`kafka_dr.verbs.switch`. A failover ends there with the flipped
     route; a take over with the record that the group is adopted, as nothing protects the group meanwhile.
     """
-    if verb not in _SWITCH_ENDS:
-        return ()
-    names = [step.name for step in VERBS[verb]]
-    return tuple(names[names.index(StepName.CLAIM) : names.index(_SWITCH_ENDS[verb]) + 1])
-
-
-def phases_of(verb: Verb) -> frozenset[Phase]:
-    """Return the phases that a group can be in while a run of a verb holds it."""
-    return frozenset(phase for step in VERBS[verb] for phase in step.phases)
+    names, last = VERBS[verb].from_claim, VERBS[verb].switch_ends
+    return names[: names.index(last) + 1] if last else ()
 
 
 def steps_without_approvals(verb: Verb) -> tuple[StepName, ...]:
     """Return the steps of a verb that ask no person, in order: those of a dry run."""
     asks = (StepName.APPROVAL, StepName.SECOND_APPROVAL)
-    return tuple(step.name for step in VERBS[verb] if step.name not in asks)
+    return tuple(step.name for step in VERBS[verb].steps if step.name not in asks)
 
 
 def first_step(verb: Verb) -> StepName:
     """Return the step whose evidence is what a person approves."""
-    return VERBS[verb][0].name
+    return VERBS[verb].steps[0].name
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ from kafka_dr.register.port import RegisterUnusable
 from kafka_dr.runs import background, register_read
 from kafka_dr.runs.background import BackgroundCall
 from kafka_dr.runs.register_read import Waiting
+from kafka_dr.runs.request import VERBS
 
 T = TypeVar("T")
 
@@ -307,4 +308,4 @@ class SourceOptional:
 
 def policy_of(verb: Verb) -> SourcePolicy:
     """Return the policy of a verb: only an unplanned failover continues without its source."""
-    return SourceOptional() if verb == "unplanned_failover" else SourceRequired()
+    return SourceOptional() if VERBS[verb].source_may_be_dead else SourceRequired()

@@ -7,7 +7,7 @@ from typing import Literal
 
 from kafka_dr.register import Phase, RegisterState, Verb
 from kafka_dr.register.transitions import way_out
-from kafka_dr.runs.request import CLAIMED, TAKES, StepName, definition, phases_of
+from kafka_dr.runs.request import VERBS, StepName, definition
 
 #: ``its_turn``: it is this step's turn. ``passed``: the run is further already. ``refused``: the run may not.
 TurnVerdict = Literal["its_turn", "passed", "refused"]
@@ -51,26 +51,26 @@ def turn_of(step: StepName, run: str, state: RegisterState | None, verb: Verb = 
         return StepTurn("refused", f"the group belongs to {_standing(state)}: run {run} may not change it")
     if state.phase in phases:
         return StepTurn("its_turn", f"the group is {state.phase} by this run (epoch {state.epoch})")
-    if state.phase in phases_of(verb) and _ORDER[state.phase] > _ORDER[phases[-1]]:
+    if state.phase in VERBS[verb].phases and _ORDER[state.phase] > _ORDER[phases[-1]]:
         return StepTurn("passed", f"this run is past {step}: the group is {state.phase}, active on {state.active}")
     return StepTurn("refused", f"the group is {state.phase}: the steps before {step} have to be done first")
 
 
 def _without_record(step: StepName, verb: Verb) -> StepTurn:
     """Only a take over begins with a group of which no register has a record."""
-    if verb == "take_over" and not definition(step, verb).phases:
+    if VERBS[verb].from_nothing and not definition(step, verb).phases:
         return StepTurn("its_turn", "no register has a record of this group")
     return StepTurn("refused", "no register has a record of this group: adopt it with dr_adopt first")
 
 
 def _before_claim(step: StepName, run: str, state: RegisterState, verb: Verb) -> StepTurn:
     if state.run == run:
-        if step is StepName.CLAIM and state.phase is CLAIMED[verb]:
+        if step is StepName.CLAIM and state.phase is VERBS[verb].claimed:
             # The process that claimed it may have died before it wrote the other register.
             return StepTurn("its_turn", f"this run has claimed the group already (epoch {state.epoch})")
         held = f"this run has claimed the group already: it is {state.phase} (epoch {state.epoch})"
         return StepTurn("passed", held)
-    if state.phase in TAKES[verb] and not (verb == state.verb == "failback"):
+    if state.phase in VERBS[verb].takes and not (verb == state.verb == "failback"):
         return StepTurn("its_turn", _free(state))
     return StepTurn("refused", f"the group belongs to {_standing(state)}: {_hint(state, verb)}")
 

@@ -2,37 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import timedelta
-from typing import Any
 
-from kafka_dr.adoption.take_over import question as take_over_question
-from kafka_dr.adoption.un_adopt import question as un_adopt_question
 from kafka_dr.approvals.approval import ApprovalQuestion
 from kafka_dr.approvals.approval_sheet import Sheet
 from kafka_dr.approvals.decision import digest_of
 from kafka_dr.approvals.journaled import journal_of
 from kafka_dr.approvals.who_may_answer import may_answer
 from kafka_dr.errors import Refused
-from kafka_dr.failback import question as failback_question
-from kafka_dr.failover.planned import question as planned_question
-from kafka_dr.failover.unplanned import question as unplanned_question
 from kafka_dr.quoting import code
-from kafka_dr.register import Verb
 from kafka_dr.runs.attempt import Attempt
 from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.request import RunRequest, StepName, definition, first_step
 from kafka_dr.runs.run import Run
-
-#: What the approver is shown, by verb.
-_SHEETS: Mapping[Verb, Callable[[Run, Mapping[str, Any]], Sheet]] = {
-    "planned_failover": planned_question.sheet,
-    "unplanned_failover": unplanned_question.sheet,
-    "failback": failback_question.sheet,
-    "take_over": take_over_question.sheet,
-    "un_adopt": un_adopt_question.sheet,
-}
+from kafka_dr.verbs.table import VERB_PARTS
 
 
 def ask_approval(
@@ -63,7 +47,7 @@ def ask_approval(
     seconds = run.group.timing.approval_expiry_seconds
     expires_at = attempt.started_at + timedelta(seconds=seconds)
     question = ApprovalQuestion.of(
-        _after_the_first(run, step, _with_requester(run, _SHEETS[request.verb](run, seen))),
+        _after_the_first(run, step, _with_requester(run, VERB_PARTS[request.verb].question.sheet(run, seen))),
         page=page,
         digest=facts["digest"],
         approvers=approvers,

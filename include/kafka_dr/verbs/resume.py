@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 
-from kafka_dr.adoption.un_adopt.keep import keep
+from kafka_dr.approvals.claim import GROUNDS
 from kafka_dr.errors import Refused
-from kafka_dr.failback.abandon import abandon
 from kafka_dr.register import Phase, RegisterState, Verb, arbiter
 from kafka_dr.runs.attempt import Attempt
 from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.record import StepFailed, StepRecord
-from kafka_dr.runs.request import RESUME_NUMBER, STAY, VERBS, ResumeRequest, RunRequest, StepName
+from kafka_dr.runs.request import RESUME_NUMBER, STAY, VERBS, ResumeRequest, RunRequest
 from kafka_dr.runs.run import Run
 from kafka_dr.runs.sealing import seal_or_later
 from kafka_dr.runs.signs_of_life import alive
-from kafka_dr.verbs.roll_back import roll_back
 from kafka_dr.verbs.runner import run_step
-
-_ASKED_BEFORE = (StepName.PREFLIGHT, StepName.GATHER_EVIDENCE, StepName.APPROVAL, StepName.SECOND_APPROVAL)
+from kafka_dr.verbs.table import VERB_PARTS
 
 
 def resume(
@@ -67,21 +64,12 @@ def shows_life(held: RunRequest, clients: Clients) -> str:
     return alive(state, facts, now=clients.clock.now())
 
 
-#: What abandons a run that is not rolled back.
-_ABANDONED_BY: Mapping[Verb, Callable[[RunRequest, Clients], StepRecord]] = {"failback": abandon, "un_adopt": keep}
-
-
 def _steps(request: ResumeRequest, held: RunRequest) -> Iterator[Callable[[Clients], StepRecord]]:
     if request.decision == "abandon":
-        yield partial(_ABANDONED_BY.get(held.verb, roll_back), held)
+        yield partial(VERB_PARTS[held.verb].abandon, held)
         return
-    for step in steps_from_claim(held.verb):
+    for step in VERBS[held.verb].from_claim:
         yield partial(run_step, step, held)
-
-
-def steps_from_claim(verb: Verb) -> tuple[StepName, ...]:
-    """Return the steps of a verb that a run needs after it was approved, the claim first."""
-    return tuple(step.name for step in VERBS[verb] if step.name not in _ASKED_BEFORE)
 
 
 def _add_steps(attempt: Attempt, request: ResumeRequest, steps: Sequence[StepRecord]) -> None:
@@ -101,10 +89,13 @@ def _add_steps(attempt: Attempt, request: ResumeRequest, steps: Sequence[StepRec
 def _ending(request: ResumeRequest, held: RunRequest, last: StepRecord) -> str:
     if request.decision == "abandon":
         return f"run {held.run} is abandoned: {last.detail}"
-    if held.verb == "un_adopt":
-        return f"run {held.run} is finished: {last.detail}, and the group is released"
+    return f"run {held.run} is finished: {last.detail}, with {left_by(held)}"
+
+
+def left_by(held: RunRequest) -> str:
+    """Return what a run leaves when it is finished, as it follows "with"."""
     active = held.source if held.verb in STAY else held.target
-    return f"run {held.run} is finished: {last.detail}, active on {active}"
+    return VERB_PARTS[held.verb].leaves.format(active=active, group=held.protection_group)
 
 
 def held_run(request: ResumeRequest, clients: Clients) -> RunRequest:
@@ -139,6 +130,5 @@ def _is_over(run: Run, state: RegisterState) -> bool:
 
 def _verb_before(run: Run, state: RegisterState) -> Verb:
     """Return the verb of a run that was rolled back, from the claim in its journal."""
-    claim = run.history.get(state.run, {}).get("claim", {})
-    known: tuple[Verb, ...] = ("unplanned_failover", "failback", "take_over", "un_adopt")
-    return next((verb for verb in known if claim.get("verb") == verb), "planned_failover")
+    claim = run.history.get(state.run, {}).get(GROUNDS, {})
+    return next((verb for verb in VERBS if claim.get("verb") == verb), "planned_failover")

@@ -11,11 +11,11 @@ from kafka_dr.adoption.un_adopt import keep
 from kafka_dr.fencing import plan
 from kafka_dr.register import Phase, RegisterState
 from kafka_dr.runs.clients import Clients
-from kafka_dr.runs.request import STAY, ResumeRequest, RunRequest, StepName
+from kafka_dr.runs.request import VERBS, ResumeRequest, RunRequest, StepName
 from kafka_dr.runs.run import Run
 from kafka_dr.runs.step_order import turn_of
-from kafka_dr.verbs.resume import held_run, shows_life, steps_from_claim
-from kafka_dr.verbs.runner import MODULES
+from kafka_dr.verbs.resume import held_run, left_by, shows_life
+from kafka_dr.verbs.table import VERB_PARTS
 
 #: ``passed``: the run is further already. ``runs``: it runs now, and passes what it has done before it died. ``later``:
 #: it runs when the steps before it are done.
@@ -72,18 +72,16 @@ def _finished(run: Run, state: RegisterState, held: RunRequest) -> ResumePlan:
             f"run {held.run} was rolled back (epoch {state.epoch}) and cannot be finished: abandon it, which completes"
         )
         return ResumePlan(held.protection_group, held.run, held.verb, "finish", False, f"{said} the roll back")
-    steps = tuple(_step(name, run, state) for name in steps_from_claim(held.verb))
+    steps = tuple(_step(name, run, state) for name in VERBS[held.verb].from_claim)
     first = next((each.step for each in steps if each.turn != "passed"), "no step")
-    active = run.source if held.verb in STAY else run.target
-    said = f"run {held.run} would continue at {first} and end with {active} active"
-    if held.verb == "un_adopt":
-        said = f"run {held.run} would continue at {first} and end with {held.protection_group} released"
+    said = f"run {held.run} would continue at {first} and end with {left_by(held)}"
     return ResumePlan(held.protection_group, held.run, held.verb, "finish", True, said, steps)
 
 
 def _step(name: StepName, run: Run, state: RegisterState) -> PlannedStep:
     turn = _TURNS[turn_of(name, run.request.run, state, run.request.verb).verdict]
-    return PlannedStep(name.value, turn, () if turn == "passed" else tuple(MODULES[run.request.verb][name].intent(run)))
+    step = VERB_PARTS[run.request.verb].steps[name]
+    return PlannedStep(name.value, turn, () if turn == "passed" else tuple(step.intent(run)))
 
 
 def _abandoned(run: Run, state: RegisterState, held: RunRequest) -> ResumePlan:

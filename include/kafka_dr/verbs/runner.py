@@ -5,42 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
-from kafka_dr.adoption import take_over, un_adopt
 from kafka_dr.approvals.open_questions import no_other_run_waits
 from kafka_dr.approvals.run_ids import is_new
 from kafka_dr.approvals.who_may_answer import enough
 from kafka_dr.causes import cause
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.evidence import EvidenceUnwritable, objective_results
-from kafka_dr.failback import catch_up, prepare_old_cluster, rescue, reverse_flow, settle
-from kafka_dr.failback import preflight as failback_preflight
-from kafka_dr.failback import report as failback_report
-from kafka_dr.failback.claim import CLAIM as FAILBACK_CLAIM
-from kafka_dr.failover.planned import (
-    claim,
-    cut_over_groups,
-    drain,
-    fence_source,
-    flip_route,
-    open_target,
-    preflight,
-    report,
-    start_reverse_flow,
-    stop_flow,
-    verify,
-)
-from kafka_dr.failover.unplanned import cut_over_groups as unplanned_cut_over
-from kafka_dr.failover.unplanned import fence, gather_evidence
-from kafka_dr.failover.unplanned import open_target as unplanned_open
-from kafka_dr.failover.unplanned import report as unplanned_report
-from kafka_dr.failover.unplanned import settle as unplanned_settle
-from kafka_dr.failover.unplanned import verify as unplanned_verify
-from kafka_dr.failover.unplanned.claim import CLAIM as UNPLANNED_CLAIM
+from kafka_dr.failover.planned.open_target import MAY_BE_UNKNOWN
 from kafka_dr.outcomes import Check
 from kafka_dr.rare_collection import garbage_collected_rarely
-from kafka_dr.register import Verb
 from kafka_dr.runs import unfiled
 from kafka_dr.runs.attempt import Attempt, WithoutStorage
 from kafka_dr.runs.clients import Clients
@@ -50,93 +25,8 @@ from kafka_dr.runs.run import Run
 from kafka_dr.runs.sealing import seal_or_later
 from kafka_dr.runs.signs_of_life import show_end, showing_life
 from kafka_dr.runs.step_order import StepTurn, turn_of
-from kafka_dr.verbs import dry_run
-
-
-class StepModule(Protocol):
-    """A step is a module with these functions, and often with ``check`` before them and ``prove`` after them.
-
-    Each can be run again at any time: it looks at the world, does what is missing, and proves again.
-    ``check(run)`` asks whether the step may run, and changes nothing. Without it only the register decides that.
-    ``prove(run)`` asks the clusters whether it worked. It never concludes that from what was sent. A step that changes
-    nothing has no ``prove``. Both return a sequence of :class:`~kafka_dr.runs.record.Check`.
-    """
-
-    def intent(self, run: Run) -> Sequence[str]:
-        """Say what ``act`` will do, in sentences."""
-        ...
-
-    def act(self, run: Run) -> Mapping[str, Any]:
-        """Do what is missing, and return the facts of it."""
-        ...
-
-
-#: Approvals are no steps of this kind, as a person answers them: see :mod:`kafka_dr.verbs.ask_approval`.
-STEPS: dict[StepName, StepModule] = {
-    StepName.PREFLIGHT: preflight,
-    StepName.CLAIM: claim.CLAIM,
-    StepName.FENCE_SOURCE: fence_source,
-    StepName.DRAIN: drain,
-    StepName.STOP_FLOW: stop_flow,
-    StepName.CUT_OVER_GROUPS: cut_over_groups,
-    StepName.OPEN_TARGET: open_target,
-    StepName.FLIP_ROUTE: flip_route,
-    StepName.VERIFY: verify,
-    StepName.START_REVERSE_FLOW: start_reverse_flow,
-    StepName.REPORT: report,
-}
-
-
-FAILBACK_STEPS: dict[StepName, StepModule] = {
-    StepName.PREFLIGHT: failback_preflight,
-    StepName.CLAIM: FAILBACK_CLAIM,
-    StepName.RESCUE: rescue,
-    StepName.PREPARE_OLD_CLUSTER: prepare_old_cluster,
-    StepName.REVERSE_FLOW: reverse_flow,
-    StepName.CATCH_UP: catch_up,
-    StepName.SETTLE: settle,
-    StepName.REPORT: failback_report,
-}
-
-UNPLANNED_STEPS: dict[StepName, StepModule] = {
-    StepName.GATHER_EVIDENCE: gather_evidence,
-    StepName.CLAIM: UNPLANNED_CLAIM,
-    StepName.FENCE: fence,
-    StepName.CUT_OVER_GROUPS: unplanned_cut_over,
-    StepName.OPEN_TARGET: unplanned_open,
-    StepName.FLIP_ROUTE: flip_route,
-    StepName.VERIFY: unplanned_verify,
-    StepName.SETTLE: unplanned_settle,
-    StepName.REPORT: unplanned_report,
-}
-
-TAKE_OVER_STEPS: dict[StepName, StepModule] = {
-    StepName.PREFLIGHT: take_over.preflight,
-    StepName.CLAIM: take_over.claim.CLAIM,
-    StepName.STOP_EXISTING: take_over.stop_existing,
-    StepName.VERIFY_TAIL: take_over.verify_tail,
-    StepName.START_FLOW: take_over.start_flow,
-    StepName.SETTLE: take_over.settle,
-    StepName.REPORT: take_over.report,
-}
-
-UN_ADOPT_STEPS: dict[StepName, StepModule] = {
-    StepName.PREFLIGHT: un_adopt.preflight,
-    StepName.CLAIM: un_adopt.claim.CLAIM,
-    StepName.STOP_FLOW: un_adopt.stop_flow,
-    StepName.HAND_BACK: un_adopt.hand_back,
-    StepName.SETTLE: un_adopt.settle,
-    StepName.REPORT: un_adopt.report,
-}
-
-#: The modules of each verb's steps.
-MODULES: Mapping[Verb, Mapping[StepName, StepModule]] = {
-    "planned_failover": STEPS,
-    "unplanned_failover": UNPLANNED_STEPS,
-    "failback": FAILBACK_STEPS,
-    "take_over": TAKE_OVER_STEPS,
-    "un_adopt": UN_ADOPT_STEPS,
-}
+from kafka_dr.verb_words import verb_words
+from kafka_dr.verbs.table import VERB_PARTS, Step
 
 
 def run_step(step: StepName, request: RunRequest, clients: Clients) -> StepRecord:
@@ -175,7 +65,7 @@ def try_step(step: StepName, request: RunRequest, clients: Clients) -> StepRecor
     if request.dry_run:
         # Also if it is refused: the evidence has to show that nothing was meant to happen.
         attempt.facts = {"dry_run": True, "verb": request.verb}
-    module = MODULES[request.verb][step]
+    module = VERB_PARTS[request.verb].steps[step]
     show_step(step, request, clients)
     with garbage_collected_rarely():
         try:
@@ -204,7 +94,7 @@ def _without_storage(step: StepName, request: RunRequest) -> WithoutStorage:
     return "if_good" if step is StepName.CLAIM else "always"
 
 
-def _begin(module: StepModule, step: StepName, run: Run, attempt: Attempt) -> tuple[StepOutcome, str]:
+def _begin(module: Step, step: StepName, run: Run, attempt: Attempt) -> tuple[StepOutcome, str]:
     if attempt.without_storage != "never":
         attempt.file_earlier = partial(_file_earlier, run)
     return _go(module, step, run, attempt)
@@ -232,29 +122,29 @@ def _seal_after(step: StepName, request: RunRequest, clients: Clients) -> None:
 
 
 #: Proofs that may be unknown, by step: these steps are past the point of no return when they ask.
-_MAY_BE_UNKNOWN: Mapping[StepName, frozenset[str]] = {StepName.OPEN_TARGET: open_target.MAY_BE_UNKNOWN}
+_MAY_BE_UNKNOWN: Mapping[StepName, frozenset[str]] = {StepName.OPEN_TARGET: MAY_BE_UNKNOWN}
 #: Steps that compare both logs: they connect to them before they know whether they may run, to save time.
 _READING = frozenset({StepName.DRAIN, StepName.CUT_OVER_GROUPS})
 #: Steps that change nothing, so a dry run runs them, too: they find out what the verb would cost.
 _ONLY_LOOKING = frozenset({StepName.PREFLIGHT, StepName.GATHER_EVIDENCE})
 
 
-def checks_of(module: StepModule, run: Run) -> tuple[Check, ...]:
+def checks_of(module: Step, run: Run) -> tuple[Check, ...]:
     """Return what a step checks before it acts; nothing where it has no check of its own."""
     return _asked(module, "check", run)
 
 
-def proofs_of(module: StepModule, run: Run) -> tuple[Check, ...]:
+def proofs_of(module: Step, run: Run) -> tuple[Check, ...]:
     """Return what a step proves after it acted; nothing where it has nothing to prove."""
     return _asked(module, "prove", run)
 
 
-def _asked(module: StepModule, name: str, run: Run) -> tuple[Check, ...]:
+def _asked(module: Step, name: str, run: Run) -> tuple[Check, ...]:
     ask: Callable[[Run], Sequence[Check]] | None = getattr(module, name, None)
     return tuple(ask(run)) if ask else ()
 
 
-def _go(module: StepModule, step: StepName, run: Run, attempt: Attempt) -> tuple[StepOutcome, str]:
+def _go(module: Step, step: StepName, run: Run, attempt: Attempt) -> tuple[StepOutcome, str]:
     if step in _READING:
         run.source_policy.connect_ahead(run.connect_readers)
     where = turn_of(step, run.request.run, run.register_state, run.request.verb)
@@ -278,9 +168,7 @@ def _executing(run: Run, step: StepName) -> Iterator[None]:
         yield
 
 
-def _carry_out(
-    module: StepModule, step: StepName, run: Run, attempt: Attempt, where: StepTurn
-) -> tuple[StepOutcome, str]:
+def _carry_out(module: Step, step: StepName, run: Run, attempt: Attempt, where: StepTurn) -> tuple[StepOutcome, str]:
     attempt.checks = before = before_anybody_waits(step, run)
     if forbidden := shortfall(before, failed="refused"):
         return forbidden
@@ -292,11 +180,21 @@ def _carry_out(
     if run.request.dry_run:
         shown = module.act(run) if step in _ONLY_LOOKING else {}
         attempt.facts = {**attempt.facts, "source": run.source, "target": run.target, **shown}
-        return "would_do", dry_run.sentence(run, shown)
+        return "would_do", dry_run_report(run, shown)
     attempt.facts = module.act(run)
     attempt.proofs = proofs_of(module, run)
     waived = _MAY_BE_UNKNOWN.get(step, frozenset())
     return ended(attempt.proofs, may_be_unknown=waived, detail=_state_after(where, attempt.facts))
+
+
+def dry_run_report(run: Run, facts: Mapping[str, Any]) -> str:
+    """Return the report of a dry run of a step.
+
+    :param facts: of a verb's first step: what an approver would be shown; empty for every other step
+    """
+    said = f"dry run of a {verb_words(run.request.verb)} of {run.group.name}, {run.source} → {run.target}"
+    costs = VERB_PARTS[run.request.verb].question.costs(run, facts) if "measurements" in facts else ()
+    return ". ".join((f"{said}: nothing was changed", *costs))
 
 
 def before_anybody_waits(step: StepName, run: Run) -> tuple[Check, ...]:

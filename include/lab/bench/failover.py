@@ -235,7 +235,7 @@ class _Bench:
         counts.begins(StepName.VERIFY)
         steps.append(run_step(StepName.VERIFY, request, clients))
         counts.ended(steps[-1])
-        names = [step.name for step in VERBS[request.verb]]
+        names = [step.name for step in VERBS[request.verb].steps]
         for name in names[names.index(StepName.VERIFY) + 1 :]:
             run_step(name, request, clients)
         moved = MeasuredSwitch(str(request.source), str(request.target), approved_at, tuple(steps))

@@ -20,7 +20,7 @@ from kafka_dr.named_rows import by_name, groups_from_json, groups_to_json, rows_
 from kafka_dr.register.quarantine import QuarantinedRange, quarantine_fact, quarantined
 from kafka_dr.runs.request import RunRequest
 from kafka_dr.runs.run import Run
-from kafka_dr.verbs import dry_run
+from kafka_dr.verbs.runner import dry_run_report
 
 HOSTILE = ("password", "client_secret", "sasl.jaas.config", 'password="hunter2"', "x-token", "#0", "", " ", "a/b", "\0")
 NAMES = st.one_of(st.sampled_from(HOSTILE), st.text())
@@ -74,7 +74,7 @@ def test_a_dry_run_of_a_rebuild_counts_what_it_would_delete() -> None:
         "decision": {**FACTS, "mode": "rebuild", "rescue": "keep"},
         "measurements": {"old_side": rows_of(held, **OLD_TOPICS), "stranded_records": 3},
     }
-    assert "1 topics with at most 1,200 records would be deleted on east" in dry_run.sentence(cast("Run", run), facts)
+    assert "1 topics with at most 1,200 records would be deleted on east" in dry_run_report(cast("Run", run), facts)
 
 
 def test_a_quarantine_is_read_for_the_topics_that_are_the_same() -> None:

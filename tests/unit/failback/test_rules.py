@@ -18,7 +18,7 @@ from kafka_dr.register.quarantine import QuarantinedRange
 from kafka_dr.register.transitions import failback_abandoned, failback_begun, failed_back
 from kafka_dr.runs.request import FAILBACK, VERBS, StepName
 from kafka_dr.runs.step_order import turn_of
-from kafka_dr.verbs.runner import MODULES
+from kafka_dr.verbs.table import VERB_PARTS
 from support.register_states import a_state
 
 AT = datetime(2026, 1, 1, tzinfo=UTC)
@@ -49,7 +49,7 @@ def at(offset: int | None, group: str = "orders-slow") -> TranslatedOffset:
 
 def test_every_step_but_the_approvals_has_a_module() -> None:
     people = {StepName.APPROVAL, StepName.SECOND_APPROVAL}
-    assert {step.name for step in VERBS["failback"]} - people == set(MODULES["failback"])
+    assert {step.name for step in VERBS["failback"].steps} - people == set(VERB_PARTS["failback"].steps)
     assert [step.number for step in FAILBACK] == list(range(1, len(FAILBACK) + 1))
 
 

@@ -164,7 +164,7 @@ def test_what_has_no_form_in_json_is_refused_with_a_word_about_it_too(clients: C
 
 
 def test_from_the_hand_over_on_a_run_goes_forward() -> None:
-    forward = {verb: [step.name for step in steps if step.goes_forward] for verb, steps in VERBS.items()}
+    forward = {verb: [step.name for step in rules.steps if step.goes_forward] for verb, rules in VERBS.items()}
     assert forward["planned_failover"] == ["open_target", "flip_route", "verify", "start_reverse_flow", "report"]
     assert forward["unplanned_failover"] == ["open_target", "flip_route", "verify", "settle", "report"]
     assert forward["failback"] == ["rescue", "prepare_old_cluster", "reverse_flow", "catch_up", "settle", "report"]

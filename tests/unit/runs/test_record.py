@@ -95,7 +95,7 @@ def test_the_error_of_a_failed_step_is_its_sentence() -> None:
 
 def test_the_plan_numbers_its_steps_in_order_and_rolls_back_until_the_target_opens() -> None:
     assert [step.number for step in PLANNED_FAILOVER] == list(range(1, 13))
-    assert {step.name for steps in VERBS.values() for step in steps} == set(StepName)
+    assert {step.name for rules in VERBS.values() for step in rules.steps} == set(StepName)
     assert [step.number for step in PLANNED_FAILOVER if step.rolls_back] == [3, 4, 5, 6, 7, 8]
     assert definition(StepName.OPEN_TARGET).number == 8
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from types import SimpleNamespace
@@ -23,6 +24,7 @@ from kafka_dr.runs.record import StepFailed, StepRecord
 from kafka_dr.runs.request import VERBS, RunRequest, StepName
 from kafka_dr.runs.sealing import seal_or_later, seal_run
 from kafka_dr.verbs import runner
+from kafka_dr.verbs.table import VERB_PARTS
 from support.failing_storage import StoredClients
 from support.register_states import a_state
 from support.sentences import assert_sentence
@@ -31,7 +33,7 @@ RUN = "run-1"
 _NOT_BEFORE_THE_CLAIM = (StepName.PREFLIGHT, StepName.GATHER_EVIDENCE)
 _APPROVALS = (StepName.APPROVAL, StepName.SECOND_APPROVAL)
 STEPS: list[tuple[Verb, StepName]] = [
-    (verb, step.name) for verb in VERBS for step in VERBS[verb] if step.name not in _APPROVALS
+    (verb, step.name) for verb in VERBS for step in VERBS[verb].steps if step.name not in _APPROVALS
 ]
 
 
@@ -44,7 +46,8 @@ def clients(tmp_path: Path) -> StoredClients:
 def every_step_acts(monkeypatch: pytest.MonkeyPatch) -> None:
     """Steps whose turn it always is, and which do nothing."""
     module = SimpleNamespace(intent=lambda _: (), act=lambda run: {"acted": run.request.run})
-    monkeypatch.setattr(runner, "MODULES", {verb: {s.name: module for s in VERBS[verb]} for verb in VERBS})
+    parts = {verb: replace(VERB_PARTS[verb], steps={s.name: module for s in VERBS[verb].steps}) for verb in VERBS}
+    monkeypatch.setattr(runner, "VERB_PARTS", parts)
 
     def go(module: Any, step: StepName, run: Any, attempt: Attempt) -> tuple[str, str]:
         attempt.facts = module.act(run)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kafka_dr.register import Verb
 from kafka_dr.runs.request import StepName
-from kafka_dr.verbs.runner import MODULES
+from kafka_dr.verbs.table import VERB_PARTS
 
 #: Of these the register alone decides whether they may run.
 WITHOUT_CHECK: dict[Verb, set[StepName]] = {
@@ -39,7 +39,8 @@ WITHOUT_PROOF: dict[Verb, set[StepName]] = {
 
 def without(name: str) -> dict[Verb, set[StepName]]:
     return {
-        verb: {step for step, module in steps.items() if not hasattr(module, name)} for verb, steps in MODULES.items()
+        verb: {step for step, module in parts.steps.items() if not hasattr(module, name)}
+        for verb, parts in VERB_PARTS.items()
     }
 
 

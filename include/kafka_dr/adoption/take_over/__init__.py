@@ -2,6 +2,15 @@
 
 from __future__ import annotations
 
-from kafka_dr.adoption.take_over import claim, preflight, report, settle, start_flow, stop_existing, verify_tail
+from kafka_dr.adoption.take_over import (
+    claim,
+    preflight,
+    question,
+    report,
+    settle,
+    start_flow,
+    stop_existing,
+    verify_tail,
+)
 
-__all__ = ["claim", "preflight", "report", "settle", "start_flow", "stop_existing", "verify_tail"]
+__all__ = ["claim", "preflight", "question", "report", "settle", "start_flow", "stop_existing", "verify_tail"]

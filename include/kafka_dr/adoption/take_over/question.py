@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from kafka_dr.adoption.take_over.decision import FINDINGS
@@ -54,6 +54,14 @@ def sheet(run: Run, seen: Mapping[str, Any]) -> Sheet:
         details=(*_examples(measured), f"The existing replication: {markdown(measured['existing'])}."),
         words=(("Reason, as the requester wrote it", run.request.reason),),
     )
+
+
+def costs(run: Run, facts: Mapping[str, Any]) -> Iterable[str]:
+    """Say what a real run would lose and cost."""
+    faults = by_name(facts["decision"]["findings"], named="topic", holding="records")
+    count = sum(sum(kinds.values()) for kinds in faults.values())
+    yield f"A real run would replace {facts['measurements']['existing']}; applications are not affected"
+    yield f"Its copy has {count:,} faults, which would stay" if count else "Its copy has no fault"
 
 
 def _faults(decided: Mapping[str, Any]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from kafka_dr.approvals.approval_sheet import Sheet, subject
@@ -38,6 +38,12 @@ def sheet(run: Run, seen: Mapping[str, Any]) -> Sheet:
         seen_at=str(seen.get("finished_at", "")),
         words=(("Reason, as the requester wrote it", run.request.reason),),
     )
+
+
+def costs(run: Run, facts: Mapping[str, Any]) -> Iterable[str]:
+    """Say what a real run would lose and cost."""
+    denies = sum(count for _, count in facts["measurements"]["denies"])
+    yield f"A real run would lift {denies} DENYs, and nothing would protect {run.group.name} any more"
 
 
 def copied_by(decided: Mapping[str, Any], measured: Mapping[str, Any]) -> str:

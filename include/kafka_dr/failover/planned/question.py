@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from kafka_dr.approvals.approval_sheet import Sheet, clock, read_again, subject
@@ -36,6 +36,14 @@ def sheet(run: Run, seen: Mapping[str, Any]) -> Sheet:
         details=(*each, *_more_details(measured)),
         words=(("Reason, as the requester wrote it", run.request.reason),),
     )
+
+
+def costs(run: Run, facts: Mapping[str, Any]) -> Iterable[str]:
+    """Say what a real run would lose and cost."""
+    measured = facts["measurements"]
+    yield f"A real run would lose no record: {run.target} is opened only when every record is found there"
+    yield f"Writes would stop for: {measured['predicted_write_outage']['sentence']}"
+    yield f"Consumer groups: {group_costs.in_short(measured['groups'])}"
 
 
 def _waiting(measured: Mapping[str, Any], seen: Mapping[str, Any]) -> str:

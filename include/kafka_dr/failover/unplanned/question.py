@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from kafka_dr.approvals.approval_sheet import Sheet, listed, read_again, subject
 from kafka_dr.approvals.decision import partitions_said
+from kafka_dr.group_offsets import group_costs
 from kafka_dr.quoting import code, markdown
 from kafka_dr.runs.run import Run
 
@@ -50,6 +51,15 @@ def sheet(run: Run, seen: Mapping[str, Any]) -> Sheet:
             ("Reason, as the requester wrote it", run.request.reason),
         ),
     )
+
+
+def costs(run: Run, facts: Mapping[str, Any]) -> Iterable[str]:
+    """Say what a real run would lose and cost."""
+    measured = facts["measurements"]
+    yield f"A real run would give up {run.source}; records lost on {run.target}: " + loss_sentence(
+        measured["predicted_loss"]
+    )
+    yield f"Consumer groups: {group_costs.in_short(measured['groups'])}"
 
 
 def loss_sentence(loss: Mapping[str, Any]) -> str:
