@@ -13,7 +13,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from lab import gate, size
+from lab import gate, rooms, size
 from lab.api import Lab
 from lab.bench.command import configure as configure_bench
 from lab.demo.command import configure as configure_demo
@@ -110,6 +110,10 @@ def _parser(of_pytest: Sequence[str]) -> argparse.ArgumentParser:
     of_size.add_argument("folder", type=Path, nargs="?", default=PROJECT, help="another version of the project")
     of_size.set_defaults(run=_size)
 
+    of_rooms = commands.add_parser("rooms", help="what each room of the core owns, and what it imports")
+    of_rooms.add_argument("folder", type=Path, nargs="?", default=PROJECT, help="another version of the project")
+    of_rooms.set_defaults(run=_rooms)
+
     demo = commands.add_parser("demo", parents=[lab_options], help="a planned failover under load, and what it did")
     configure_demo(demo)
 
@@ -184,6 +188,11 @@ def _traffic(options: argparse.Namespace, console: Console) -> int:
 
 def _size(options: argparse.Namespace, console: Console) -> int:
     console.print(size.table(options.folder))
+    return 0
+
+
+def _rooms(options: argparse.Namespace, console: Console) -> int:
+    console.print(rooms.table(options.folder))
     return 0
 
 

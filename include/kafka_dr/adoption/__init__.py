@@ -1,1 +1,1 @@
-"""A group's first record in the register."""
+"""A group's first record, fence and flow; taking over the replication that it has, and releasing it."""
