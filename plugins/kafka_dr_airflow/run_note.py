@@ -45,7 +45,8 @@ def leave_note(log: Any, context: Any, note: str) -> bool:
         api.ask("PATCH", f"{run}?update_mask=note", {"note": text})
     except AirflowNotFoundException:
         log.info(
-            "This run gets no note: Airflow has no connection %s. It is optional; the README says how to create it.",
+            "This run gets no note: Airflow has no connection %s. It is optional; include/guide/set-up.md says how to "
+            "create it.",
             CONNECTION,
         )
     except ERRORS as error:

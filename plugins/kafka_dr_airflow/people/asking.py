@@ -34,7 +34,7 @@ def people_of(names: Sequence[str], roles: Sequence[str]) -> tuple[Person, ...]:
     except AirflowNotFoundException as error:
         raise Refused(
             f"the auth manager {manager.rpartition('.')[2]} knows people by an id, and Airflow has no connection "
-            f"{CONNECTION} to look it up: create it, as the README says"
+            f"{CONNECTION} to look it up: create it, as include/guide/set-up.md says"
         ) from error
     except ERRORS as error:
         raise TryAgain(f"Airflow's API did not say who the approvers are. {advice(error)}") from error

@@ -16,7 +16,7 @@ from kafka_dr.clock import SystemClock
 from kafka_dr.clusters import Acl, AclOperation, AclPermission, PatternType, ResourceType
 from kafka_dr.errors import TryAgain
 
-GUIDE = Path(__file__).resolve().parents[3] / "include" / "guide" / "access-rules.md"
+GUIDE = Path(__file__).resolve().parents[3] / "include" / "guide" / "access-rules-kept-elsewhere.md"
 DENY = Acl(ResourceType.TOPIC, "orders.", PatternType.PREFIXED, "User:app", AclOperation.WRITE, AclPermission.DENY)
 NAMES = {f"GIT_{who}_{what}": f"{what}@example.com" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
 
