@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from test_architecture import OWNERS, ROOMS
+from test_architecture import OWNERS, imports_of_rooms
 
 from lab.layout import PROJECT
 from lab.rooms import table
@@ -17,9 +17,7 @@ def rows(project: Path) -> list[tuple[str, ...]]:
 def test_every_room_is_shown_after_what_it_imports_with_its_libraries_and_a_sentence() -> None:
     shown = rows(PROJECT)
     order = [room for room, _, _, _ in shown]
-    assert {room: set(needs.split()) for room, _, needs, _ in shown} == {
-        r: set(each.split()) for r, each in ROOMS.items()
-    }
+    assert {room: set(needs.split()) for room, _, needs, _ in shown} == imports_of_rooms()
     assert [room for room, _, needs, _ in shown if set(needs.split()) - set(order[: order.index(room)])] == []
     assert {room: libraries.split() for room, _, _, libraries in shown} == {
         room: sorted(library for library, owners in OWNERS.items() if room in owners) for room in order
