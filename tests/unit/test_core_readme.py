@@ -10,12 +10,14 @@ from test_architecture import CORE, ROOT, python_files
 
 from kafka_dr.adoption.handing_back import POSITIONS_GIVEN
 from kafka_dr.adoption.un_adopt.stop_flow import FLOW_STOPPED
+from kafka_dr.approvals.claim import GROUNDS
 from kafka_dr.approvals.journaled import ANSWERS, QUESTIONS
 from kafka_dr.register import Phase
 from kafka_dr.register.abandonment import OLD_CLUSTER_PREPARED
 from kafka_dr.register.flow_seed import FLOW_SEED
 from kafka_dr.register.quarantine import QUARANTINE
 from kafka_dr.register.taken_over import BEGINS, COPY, EXISTING, RELEASE_ENDS, TAIL_SEEN
+from kafka_dr.runs.inputs import INPUTS
 from kafka_dr.runs.request import VERBS, StepName
 from kafka_dr.runs.sealing import SEALED
 
@@ -51,13 +53,13 @@ def journaled() -> Iterator[str]:
                 first = node.args[0]
                 if isinstance(first, ast.Constant):
                     yield str(first.value)
-    yield from (FLOW_SEED, QUARANTINE, OLD_CLUSTER_PREPARED, SEALED)
+    yield from (GROUNDS, INPUTS, FLOW_SEED, QUARANTINE, OLD_CLUSTER_PREPARED, SEALED)
     yield from (COPY, EXISTING, TAIL_SEEN, BEGINS, FLOW_STOPPED, RELEASE_ENDS, POSITIONS_GIVEN)
 
 
 def test_the_steps_of_each_verb_are_in_their_order() -> None:
     listed = {verb: names(steps) for verb, steps in re.findall(r"^- \*\*(\w+)\*\*: (.*)$", PAGE, re.MULTILINE)}
-    assert listed == {verb: [step.name.value for step in steps] for verb, steps in VERBS.items()}
+    assert listed == {verb: [step.name.value for step in rules.steps] for verb, rules in VERBS.items()}
 
 
 def test_the_phases_and_the_journaled_facts_are_those_of_the_code() -> None:
