@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeGuard, TypeVar
 
 from kafka_dr.causes import cause
+from kafka_dr.codec import decode, encode
 
 _Content = TypeVar("_Content")
 
@@ -43,14 +44,16 @@ def parsed(content: bytes, from_json: Callable[[Any], _Content], *, schema: int 
 
     :param from_json: makes the result of the document; a ``ValueError``, ``LookupError``, ``TypeError``,
         ``AttributeError`` or ``OverflowError`` means that the document is damaged
-    :param schema: the only ``schema_version`` that is accepted; ``None`` for a document without one
+    :param schema: the only ``schema_version`` that is accepted, which ``from_json`` does not get; ``None`` for a
+        document without one
     :raises DocumentDamaged: it says something else, or was written by a newer program
     """
     try:
         document = json.loads(content)
-        found = document.get("schema_version") if isinstance(document, dict) else None
-        if schema is not None and found != schema:
-            raise ValueError(f"its schema is {found}, this program knows {schema}")
+        if schema is not None:
+            found = document.pop("schema_version", None) if isinstance(document, dict) else None
+            if found != schema:
+                raise ValueError(f"its schema is {found}, this program knows {schema}")
         return from_json(document)
     except RecursionError as error:
         raise DocumentDamaged("its parts are nested too deeply") from error
@@ -74,6 +77,25 @@ class JsonFile(Generic[_Content]):
     to_json: Callable[[_Content], Mapping[str, Any]]
     from_json: Callable[[Any], _Content]
     indent: int | None = None
+
+    @classmethod
+    def of(
+        cls, kind: type[_Content], path: Any, schema: int, *, under: str = "", indent: int | None = None
+    ) -> JsonFile[_Content]:
+        """Return the file of what the codec stores.
+
+        :param kind: of the content
+        :param under: the one field that holds the content, if that is no object itself
+        """
+
+        def from_json(found: dict[str, Any]) -> _Content:
+            return decode(dict[str, kind], found)[under] if under else decode(kind, found)  # type: ignore[valid-type]
+
+        def to_json(content: _Content) -> dict[str, Any]:
+            stored = encode(content, kind)
+            return {under: stored} if under else stored
+
+        return cls(path, schema, to_json, from_json, indent)
 
     def read(self) -> _Content | None:
         """Return the content; ``None`` if the file does not exist.

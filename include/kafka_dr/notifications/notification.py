@@ -7,12 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from html import escape
-from typing import Any, cast, get_args
+from typing import Any
 
+from kafka_dr.codec import StoredDocument
 from kafka_dr.quoting import line
 from kafka_dr.topology import Occasion
-
-OCCASIONS: tuple[Occasion, ...] = get_args(Occasion)
 
 #: What each occasion means, and what a person does first.
 _MEANS: Mapping[Occasion, tuple[str, str]] = {
@@ -60,7 +59,7 @@ _MEANS: Mapping[Occasion, tuple[str, str]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Notification:
+class Notification(StoredDocument):
     """What people are notified of, once.
 
     :param at: when it was seen, UTC
@@ -112,38 +111,6 @@ class Notification:
             "text": text.rstrip("\n"),
             "html": _html(title, details, seen, self),
         }
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the fields of the stored document."""
-        return {
-            "group": self.group,
-            "occasion": self.occasion,
-            "at": self.at.astimezone(UTC).isoformat(timespec="microseconds"),
-            "happened": self.happened,
-            "details": list(self.details),
-            "link": self.link,
-        }
-
-    @classmethod
-    def from_json(cls, stored: Mapping[str, Any]) -> Notification:
-        """Read what :meth:`to_json` returned.
-
-        :raises ValueError: a field has another value than this program writes
-        :raises KeyError: a field is missing
-        """
-        if stored["occasion"] not in OCCASIONS:
-            raise ValueError(f"there is no occasion {stored['occasion']!r}")
-        at = datetime.fromisoformat(stored["at"])
-        if at.tzinfo is None:
-            raise ValueError(f"the time {stored['at']} has no time zone")
-        return cls(
-            str(stored["group"]),
-            cast("Occasion", stored["occasion"]),
-            at,
-            str(stored["happened"]),
-            tuple(map(str, stored["details"])),
-            str(stored["link"]),
-        )
 
 
 def _html(title: str, details: list[str], seen: str, news: Notification) -> str:

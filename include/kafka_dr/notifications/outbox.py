@@ -84,17 +84,8 @@ class NotificationOutbox:
             return {}
 
     def _notification(self, name: str) -> JsonFile[Notification]:
-        return JsonFile(
-            self.root.joinpath(_FOLDER, "waiting", f"{name}.json"),
-            schema=_SCHEMA,
-            to_json=Notification.to_json,
-            from_json=Notification.from_json,
-        )
+        return JsonFile.of(Notification, self.root.joinpath(_FOLDER, "waiting", f"{name}.json"), _SCHEMA)
 
     def _sent(self, notifier: str) -> JsonFile[dict[str, datetime]]:
-        return JsonFile(
-            self.root.joinpath(_FOLDER, "sent", f"{notifier}.json"),
-            schema=_SCHEMA,
-            to_json=lambda sent: {"sent": {name: at.isoformat() for name, at in sent.items()}},
-            from_json=lambda stored: {name: datetime.fromisoformat(at) for name, at in stored["sent"].items()},
-        )
+        path = self.root.joinpath(_FOLDER, "sent", f"{notifier}.json")
+        return JsonFile.of(dict[str, datetime], path, _SCHEMA, under="sent")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Literal, cast, get_args
+from typing import Any, Literal
 
 from kafka_dr.json_documents import JsonFile
 from kafka_dr.notifications.notification import Notification
@@ -87,15 +87,5 @@ class ToldReadiness:
 
     @property
     def _file(self) -> JsonFile[dict[str, KnownReadiness]]:
-        return JsonFile(
-            self.root.joinpath("notifications", "readiness.json"),
-            schema=_SCHEMA,
-            to_json=lambda known: {"groups": known},
-            from_json=lambda stored: {str(name): _answer(each) for name, each in stored["groups"].items()},
-        )
-
-
-def _answer(stored: object) -> KnownReadiness:
-    if stored not in get_args(KnownReadiness):
-        raise ValueError(f"{stored!r} is no answer about readiness")
-    return cast("KnownReadiness", stored)
+        path = self.root.joinpath("notifications", "readiness.json")
+        return JsonFile.of(dict[str, KnownReadiness], path, _SCHEMA, under="groups")

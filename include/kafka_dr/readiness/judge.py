@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, get_args
 
+from kafka_dr.codec import NotDecoded, decode
 from kafka_dr.outcomes import CheckOutcome
-from kafka_dr.readiness.model import Answer, ReadinessCheck, ReadinessUnreadable, ReadyVerb, VerbReadiness
+from kafka_dr.readiness.model import Answer, ReadinessCheck, ReadinessUnreadable, ReadyVerb, VerbReadiness, worst_first
 from kafka_dr.watch_results import CALM, WatchedGroup, WatchName, WatchStatus
 
 #: The watch that asks, and whose result the judgement begins with.
@@ -100,7 +101,7 @@ def judged(
 
 def facts_of(verbs: Iterable[VerbReadiness]) -> dict[str, Any]:
     """Return what the watch keeps."""
-    return {"verbs": [each.to_json() for each in verbs]}
+    return {"verbs": [each.shortened().to_json() for each in verbs]}
 
 
 def verbs_in(facts: Mapping[str, Any]) -> tuple[VerbReadiness, ...]:
@@ -108,13 +109,13 @@ def verbs_in(facts: Mapping[str, Any]) -> tuple[VerbReadiness, ...]:
 
     :raises ReadinessUnreadable: it is something else, or does not say something of each verb
     """
-    stored = facts.get("verbs")
-    if not isinstance(stored, list) or not all(isinstance(each, Mapping) for each in stored):
-        raise ReadinessUnreadable("the stored result says nothing of the verbs")
-    verbs = tuple(map(VerbReadiness.from_json, stored))
+    try:
+        verbs = decode(tuple[VerbReadiness, ...], facts.get("verbs"))
+    except NotDecoded as error:
+        raise ReadinessUnreadable(f"what is stored of the verbs is damaged: {error}") from error
     if sorted(each.verb for each in verbs) != sorted(get_args(ReadyVerb)):
         raise ReadinessUnreadable("the stored result does not say something of each verb")
-    return verbs
+    return tuple(replace(each, checks=worst_first(each.checks)) for each in verbs)
 
 
 def _since(check: ReadinessCheck, before: ReadinessCheck | None, now: datetime) -> ReadinessCheck:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
-from typing import Any, Literal, cast, get_args
+from typing import Literal
 
-from kafka_dr.causes import cause
+from kafka_dr.codec import StoredDocument, WholeSeconds
 from kafka_dr.outcomes import CheckOutcome
 
 ReadyVerb = Literal["planned_failover", "unplanned_failover", "failback"]
@@ -26,7 +25,7 @@ class ReadinessUnreadable(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class ReadinessCheck:
+class ReadinessCheck(StoredDocument):
     """One named question.
 
     :param detail: what was seen and, unless it is good, what to do
@@ -36,37 +35,11 @@ class ReadinessCheck:
     name: str
     outcome: CheckOutcome
     detail: str
-    since: datetime | None = None
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the fields of the stored document."""
-        since = self.since.astimezone(UTC).isoformat(timespec="seconds") if self.since else None
-        return {"name": self.name, "outcome": self.outcome, "detail": _cut(self.detail), "since": since}
-
-    @classmethod
-    def from_json(cls, stored: Mapping[str, Any]) -> ReadinessCheck:
-        """Read what :meth:`to_json` returned.
-
-        :raises ReadinessUnreadable: it is something else
-        """
-        try:
-            outcome = stored["outcome"]
-            if outcome not in _OUTCOMES:
-                raise ReadinessUnreadable(f"{outcome!r} is no outcome of a check")
-            since = stored["since"]
-            found = datetime.fromisoformat(since) if since is not None else None
-            if found is not None and found.tzinfo is None:
-                raise ReadinessUnreadable(f"the time {since} has no time zone")
-            return cls(str(stored["name"]), cast("CheckOutcome", outcome), str(stored["detail"]), found)
-        except (KeyError, TypeError) as error:
-            raise ReadinessUnreadable(f"a check of the readiness is damaged: {cause(error)}") from error
-
-
-_OUTCOMES = get_args(CheckOutcome)
+    since: WholeSeconds | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class VerbReadiness:
+class VerbReadiness(StoredDocument):
     """Whether a verb could be used now.
 
     :param checks: all that were asked, the worst first
@@ -107,27 +80,10 @@ class VerbReadiness:
             return self
         return replace(self, checks=worst_first((*self.checks, *checks)))
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the fields of the stored document."""
-        return {
-            "verb": self.verb,
-            "checks": [check.to_json() for check in self.checks],
-            "expected": list(map(_cut, self.expected)),
-        }
-
-    @classmethod
-    def from_json(cls, stored: Mapping[str, Any]) -> VerbReadiness:
-        """Read what :meth:`to_json` returned.
-
-        :raises ReadinessUnreadable: it is something else
-        """
-        try:
-            if stored["verb"] not in get_args(ReadyVerb):
-                raise ReadinessUnreadable(f"{stored['verb']!r} is no verb")
-            checks = worst_first(map(ReadinessCheck.from_json, stored["checks"]))
-            return cls(stored["verb"], checks, tuple(map(str, stored["expected"])))
-        except (KeyError, TypeError) as error:
-            raise ReadinessUnreadable(f"the readiness of a verb is damaged: {cause(error)}") from error
+    def shortened(self) -> VerbReadiness:
+        """Return it with as much as is kept of it."""
+        checks = tuple(replace(check, detail=_cut(check.detail)) for check in self.checks)
+        return replace(self, checks=checks, expected=tuple(map(_cut, self.expected)))
 
 
 def worst_first(checks: Iterable[ReadinessCheck]) -> tuple[ReadinessCheck, ...]:

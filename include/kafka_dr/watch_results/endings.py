@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from typing import Any
 
+from kafka_dr.codec import InOrder, StoredDocument, WholeSeconds
 from kafka_dr.json_documents import DocumentDamaged, JsonFile
 
 _SCHEMA = 1
@@ -16,7 +15,7 @@ _LISTED = 20
 
 
 @dataclass(frozen=True, slots=True)
-class RunEnding:
+class RunEnding(StoredDocument):
     """How a run ended.
 
     :param note: Markdown, one line
@@ -31,52 +30,10 @@ class RunEnding:
     dag_id: str
     note: str
     good: bool
-    ended_at: datetime
-    steps: Mapping[str, float] = field(default_factory=dict)
+    ended_at: WholeSeconds
+    steps: InOrder = field(default_factory=dict)
     measured: Mapping[str, float] = field(default_factory=dict)
     objectives: Mapping[str, float] = field(default_factory=dict)
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the fields of the stored document."""
-        return {
-            "run": self.run,
-            "dag_id": self.dag_id,
-            "note": self.note,
-            "good": self.good,
-            "ended_at": self.ended_at.astimezone(UTC).isoformat(timespec="seconds"),
-            # A list, because the keys of an object are sorted when it is written.
-            "steps": [[step, seconds] for step, seconds in self.steps.items()],
-            "measured": dict(self.measured),
-            "objectives": dict(self.objectives),
-        }
-
-    @classmethod
-    def from_json(cls, stored: Mapping[str, Any]) -> RunEnding:
-        """Read what :meth:`to_json` returned.
-
-        :raises ValueError: a field has another value than this program writes
-        :raises KeyError: a field is missing
-        """
-        ended_at = datetime.fromisoformat(stored["ended_at"])
-        if ended_at.tzinfo is None:
-            raise ValueError(f"the time {stored['ended_at']} has no time zone")
-        return cls(
-            str(stored["run"]),
-            str(stored["dag_id"]),
-            str(stored["note"]),
-            stored["good"] is True,
-            ended_at,
-            {str(step): _seconds(value) for step, value in stored["steps"]},
-            {str(name): _seconds(value) for name, value in stored["measured"].items()},
-            {str(name): _seconds(value) for name, value in stored["objectives"].items()},
-        )
-
-
-def _seconds(stored: Any) -> float:
-    found = float(stored)
-    if not math.isfinite(found):
-        raise ValueError(f"{stored} is no number of seconds")
-    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,12 +68,8 @@ class RunEndings:
         return self._file(group).read() or ()
 
     def _file(self, group: str) -> JsonFile[tuple[RunEnding, ...]]:
-        return JsonFile(
-            self.root.joinpath("watches", group, "runs.json"),
-            schema=_SCHEMA,
-            to_json=lambda endings: {"runs": [each.to_json() for each in endings]},
-            from_json=lambda stored: tuple(map(RunEnding.from_json, stored["runs"])),
-        )
+        path = self.root.joinpath("watches", group, "runs.json")
+        return JsonFile.of(tuple[RunEnding, ...], path, _SCHEMA, under="runs")
 
 
 def read_endings(groups: Iterable[str], store: RunEndings) -> dict[str, tuple[RunEnding, ...] | Exception]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
-from typing import Any, Literal, cast, get_args
+from typing import Any, Literal
 
+from kafka_dr.codec import StoredDocument, WholeSeconds, stored
 from kafka_dr.watch_results.watches import ALL_WATCHES, WatchName, believed_for
 
 #: ``warning``: what was asked for is so, and something else needs a look. ``left_alone``: this watch had no business
@@ -45,13 +46,13 @@ class Period:
     """
 
     outcome: WatchOutcome
-    since: datetime
-    until: datetime
+    since: WholeSeconds
+    until: WholeSeconds
     sentence: str
 
 
 @dataclass(frozen=True, slots=True)
-class KeptResult:
+class KeptResult(StoredDocument):
     """What a watch found of a group when it last looked.
 
     :param run: the run of the watch's DAG
@@ -68,12 +69,12 @@ class KeptResult:
     watch: WatchName
     outcome: WatchOutcome
     sentences: tuple[str, ...]
-    looked_at: datetime
+    looked_at: WholeSeconds
     run: str = ""
-    since: datetime | None = None
+    since: WholeSeconds | None = None
     facts: Mapping[str, Any] = field(default_factory=dict)
     history: tuple[Period, ...] = ()
-    every: timedelta | None = None
+    every: timedelta | None = field(default=None, metadata=stored("every_seconds"))
     totals: Mapping[str, int] = field(default_factory=dict)
 
     @property
@@ -163,79 +164,10 @@ class KeptResult:
             return True
         return flow.startswith(f"{active}-to-")
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the fields of the stored document."""
-        return {
-            "group": self.group,
-            "watch": self.watch,
-            "outcome": self.outcome,
-            "sentences": list(self.sentences),
-            "looked_at": _stamp(self.looked_at),
-            "run": self.run,
-            "since": _stamp(self.begun),
-            "facts": dict(self.facts),
-            "every_seconds": None if self.every is None else self.every.total_seconds(),
-            "totals": dict(self.totals),
-            "history": [
-                {
-                    "outcome": period.outcome,
-                    "since": _stamp(period.since),
-                    "until": _stamp(period.until),
-                    "sentence": period.sentence,
-                }
-                for period in self.history
-            ],
-        }
-
-    @classmethod
-    def from_json(cls, stored: Mapping[str, Any]) -> KeptResult:
-        """Read what :meth:`to_json` returned.
-
-        :raises ValueError: a field has another value than this program writes
-        :raises KeyError: a field is missing
-        """
-        if stored["watch"] not in ALL_WATCHES:
-            raise ValueError(f"there is no watch {stored['watch']!r}")
-        if not isinstance(stored["facts"], dict):
-            raise ValueError("its facts are no object")
-        return cls(
-            group=str(stored["group"]),
-            watch=stored["watch"],
-            outcome=_outcome(stored["outcome"]),
-            sentences=tuple(map(str, stored["sentences"])),
-            looked_at=_time(stored["looked_at"]),
-            run=str(stored["run"]),
-            since=_time(stored["since"]),
-            facts=stored["facts"],
-            history=tuple(
-                Period(_outcome(each["outcome"]), _time(each["since"]), _time(each["until"]), str(each["sentence"]))
-                for each in stored["history"]
-            ),
-            every=_every(stored["every_seconds"]),
-            totals={str(name): int(value) for name, value in stored["totals"].items()},
-        )
-
-
-def _every(seconds: Any) -> timedelta | None:
-    return None if seconds is None else timedelta(seconds=float(seconds))
-
 
 def _cut(sentence: str) -> str:
     return sentence if len(sentence) <= _MOST_CHARACTERS else f"{sentence[: _MOST_CHARACTERS - 1]}…"
 
 
-def _outcome(stored: object) -> WatchOutcome:
-    if stored not in get_args(WatchOutcome):
-        raise ValueError(f"{stored!r} is no outcome of a watch")
-    return cast("WatchOutcome", stored)
-
-
 def _stamp(time: datetime) -> str:
     return time.astimezone(UTC).isoformat(timespec="seconds")
-
-
-def _time(stored: Any) -> datetime:
-    found = datetime.fromisoformat(stored)
-    if found.tzinfo is None:
-        raise ValueError(f"the time {stored} has no time zone")
-    return found

@@ -6,11 +6,12 @@ The status page shows them. They license nothing: what was approved is in the re
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
+from kafka_dr.codec import StoredDocument, WholeSeconds
 from kafka_dr.json_documents import DocumentDamaged, JsonFile
 
 _SCHEMA = 1
@@ -21,7 +22,7 @@ _DRY_RUN_FORGOTTEN = timedelta(hours=1)
 
 
 @dataclass(frozen=True, slots=True)
-class OpenRun:
+class OpenRun(StoredDocument):
     """A run that has asked a person, or a dry run, which asks nobody.
 
     :param question: what was asked, in one line; of a dry run: what it does
@@ -37,8 +38,8 @@ class OpenRun:
     dag_id: str
     question: str
     people: tuple[str, ...]
-    asked_at: datetime
-    expires_at: datetime
+    asked_at: WholeSeconds
+    expires_at: WholeSeconds
     answered_by: str = ""
     dry_run: bool = False
 
@@ -61,35 +62,6 @@ class OpenRun:
             return now <= self.expires_at
         limit = self.asked_at + _FORGOTTEN if self.answered_by else self.expires_at + timedelta(minutes=10)
         return now <= limit
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the fields of the stored document."""
-        return {
-            "group": self.group,
-            "run": self.run,
-            "dag_id": self.dag_id,
-            "question": self.question,
-            "people": list(self.people),
-            "asked_at": self.asked_at.astimezone(UTC).isoformat(timespec="seconds"),
-            "expires_at": self.expires_at.astimezone(UTC).isoformat(timespec="seconds"),
-            "answered_by": self.answered_by,
-            "dry_run": self.dry_run,
-        }
-
-    @classmethod
-    def from_json(cls, stored: Mapping[str, Any]) -> OpenRun:
-        """Read what :meth:`to_json` returned.
-
-        :raises ValueError: a field has another value than this program writes
-        :raises KeyError: a field is missing
-        """
-        group, run, dag_id, question = (str(stored[name]) for name in ("group", "run", "dag_id", "question"))
-        asked_at, expires_at = (datetime.fromisoformat(stored[name]) for name in ("asked_at", "expires_at"))
-        if asked_at.tzinfo is None or expires_at.tzinfo is None:
-            raise ValueError("a time has no time zone")
-        people = tuple(map(str, stored["people"]))
-        answered_by, dry_run = str(stored["answered_by"]), stored["dry_run"] is True
-        return cls(group, run, dag_id, question, people, asked_at, expires_at, answered_by, dry_run)
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,6 +135,4 @@ class OpenRuns:
         return self._named(f"{hashlib.sha256(f'{group}/{run}'.encode()).hexdigest()[:32]}.json")
 
     def _named(self, name: str) -> JsonFile[OpenRun]:
-        return JsonFile(
-            self._folder.joinpath(name), schema=_SCHEMA, to_json=OpenRun.to_json, from_json=OpenRun.from_json
-        )
+        return JsonFile.of(OpenRun, self.root.joinpath("watches", ".open", name), _SCHEMA)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, timedelta
 from typing import Any
 
+from kafka_dr.codec import StoredDocument, WholeSeconds
 from kafka_dr.json_documents import DocumentDamaged, JsonFile
 from kafka_dr.watch_results.kept import KeptResult
 from kafka_dr.watch_results.watches import WatchName
@@ -19,7 +20,7 @@ _MOST = 5_000
 
 
 @dataclass(frozen=True, slots=True)
-class OutcomeChange:
+class OutcomeChange(StoredDocument):
     """A look that had another outcome than the look before.
 
     :param before: the outcome of the look before; empty if there was none
@@ -30,7 +31,7 @@ class OutcomeChange:
     group: str
     before: str
     after: str
-    at: datetime
+    at: WholeSeconds
     sentence: str
 
     @classmethod
@@ -38,21 +39,6 @@ class OutcomeChange:
         """Return the change from one result to the next."""
         said = next(iter(after.sentences), "")
         return cls(after.group, before.outcome if before else "", after.outcome, after.looked_at, said)
-
-    def to_json(self) -> dict[str, str]:
-        """Return the fields of the stored document."""
-        at = self.at.astimezone(UTC).isoformat(timespec="seconds")
-        return {"group": self.group, "before": self.before, "after": self.after, "at": at, "sentence": self.sentence}
-
-    @classmethod
-    def from_json(cls, stored: Mapping[str, Any]) -> OutcomeChange:
-        """Read what :meth:`to_json` returned.
-
-        :raises ValueError: a field has another value than this program writes
-        :raises KeyError: a field is missing
-        """
-        group, before, after, sentence = (str(stored[name]) for name in ("group", "before", "after", "sentence"))
-        return cls(group, before, after, datetime.fromisoformat(stored["at"]), sentence)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,9 +85,5 @@ class OutcomeChanges:
         return self.root.joinpath("watches", ".changes", self.watch)
 
     def _file(self, day: date) -> JsonFile[tuple[OutcomeChange, ...]]:
-        return JsonFile(
-            self._folder.joinpath(f"{day.isoformat()}.json"),
-            schema=_SCHEMA,
-            to_json=lambda changes: {"changes": [each.to_json() for each in changes]},
-            from_json=lambda stored: tuple(map(OutcomeChange.from_json, stored["changes"])),
-        )
+        path = self._folder.joinpath(f"{day.isoformat()}.json")
+        return JsonFile.of(tuple[OutcomeChange, ...], path, _SCHEMA, under="changes")

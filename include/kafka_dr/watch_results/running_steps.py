@@ -7,11 +7,12 @@ check of every minute read these files. They license nothing: whoever may change
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, fields, replace
+from collections.abc import Iterable
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from kafka_dr.codec import StoredDocument
 from kafka_dr.durations import duration
 from kafka_dr.json_documents import DocumentDamaged, JsonFile
 
@@ -25,11 +26,10 @@ DEAD_AFTER = timedelta(seconds=45)
 _NEXT_WITHIN, _BAD_END_SHOWN = timedelta(minutes=1), timedelta(minutes=10)
 #: What nobody has closed is forgotten then.
 _FORGOTTEN = timedelta(hours=24)
-_TIMES = ("began_at", "seen_at", "ended_at")
 
 
 @dataclass(frozen=True, slots=True)
-class RunningStep:
+class RunningStep(StoredDocument):
     """The step that a run executes, or executed last.
 
     :param began_at: of this attempt, UTC
@@ -106,27 +106,6 @@ class RunningStep:
             return f"{self.title} failed: {self.ended}"
         seen = f"{self.seen_at.astimezone(UTC):%H:%M:%S} UTC"
         return f"{self.title} ended without a word; its process {self.executor} last showed life at {seen}"
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the fields of the stored document."""
-        times = {name: getattr(self, name) for name in _TIMES}
-        return asdict(self) | {name: at and at.astimezone(UTC).isoformat() for name, at in times.items()}
-
-    @classmethod
-    def from_json(cls, stored: Mapping[str, Any]) -> RunningStep:
-        """Read what :meth:`to_json` returned.
-
-        :raises ValueError: a field has another value than this program writes
-        :raises KeyError: a field is missing
-        """
-        found = {each.name: stored[each.name] for each in fields(cls)}
-        for name in _TIMES:
-            found[name] = found[name] and datetime.fromisoformat(found[name])
-            if found[name] and found[name].tzinfo is None:
-                raise ValueError(f"the time {name} has no time zone")
-        texts = [each for each in found if each not in (*_TIMES, "holds", "dry_run", "good", "attempt")]
-        step = cls(**{**found, **{name: str(found[name]) for name in texts}})
-        return replace(step, attempt=int(step.attempt), holds=step.holds is True, good=step.good is True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,6 +185,4 @@ class RunningSteps:
         return self._named(f"{hashlib.sha256(f'{group}/{run}'.encode()).hexdigest()[:32]}.json")
 
     def _named(self, name: str) -> JsonFile[RunningStep]:
-        return JsonFile(
-            self._folder.joinpath(name), schema=_SCHEMA, to_json=RunningStep.to_json, from_json=RunningStep.from_json
-        )
+        return JsonFile.of(RunningStep, self._folder.joinpath(name), _SCHEMA)

@@ -100,7 +100,10 @@ class WatchResultStore:
         :raises DocumentDamaged: the file holds something else
         :raises OSError: the storage does not answer
         """
-        return self._round_file(watch).read() or {}
+        found = self._round_file(watch).read() or {}
+        if wrong := [name for name, each in found.items() if (each.group, each.watch) != (name, watch)]:
+            raise DocumentDamaged(f"the results of {watch} hold the result of another group or watch at {wrong[0]}")
+        return found
 
     def read(self, group: str, watch: WatchName) -> KeptResult | None:
         """Return the newest result of a watch for a group; ``None`` if there is none.
@@ -128,27 +131,12 @@ class WatchResultStore:
             return None
 
     def _file(self, group: str, watch: WatchName) -> JsonFile[KeptResult]:
-        return JsonFile(
-            self.root.joinpath(_FOLDER, group, f"{watch}.json"),
-            schema=_SCHEMA,
-            to_json=KeptResult.to_json,
-            from_json=KeptResult.from_json,
-        )
+        return JsonFile.of(KeptResult, self.root.joinpath(_FOLDER, group, f"{watch}.json"), _SCHEMA)
 
-    def _round_file(self, watch: WatchName) -> JsonFile[Mapping[str, KeptResult]]:
-        def from_json(stored: Mapping[str, Any]) -> Mapping[str, KeptResult]:
-            found = {name: KeptResult.from_json(each) for name, each in stored["groups"].items()}
-            if wrong := [name for name, each in found.items() if (each.group, each.watch) != (name, watch)]:
-                raise ValueError(f"it holds the result of another group or watch at {wrong[0]}")
-            return found
-
+    def _round_file(self, watch: WatchName) -> JsonFile[dict[str, KeptResult]]:
         # No group's name has a dot, so no group's folder has this name.
-        return JsonFile(
-            self.root.joinpath(_FOLDER, f"{watch}.json"),
-            schema=_SCHEMA,
-            to_json=lambda kept: {"groups": {name: each.to_json() for name, each in kept.items()}},
-            from_json=from_json,
-        )
+        path = self.root.joinpath(_FOLDER, f"{watch}.json")
+        return JsonFile.of(dict[str, KeptResult], path, _SCHEMA, under="groups")
 
 
 def read_status(groups: Iterable[str], store: WatchResultStore, now: datetime) -> tuple[WatchedGroup, ...]:

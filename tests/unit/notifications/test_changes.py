@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from typing import Any, cast
+from typing import Any, cast, get_args
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_dr.notifications.changes import changes_between
-from kafka_dr.notifications.notification import OCCASIONS, Notification
+from kafka_dr.notifications.notification import Notification
 from kafka_dr.topology import Occasion
 from kafka_dr.watch_results import KeptResult, WatchName, WatchOutcome
 
@@ -212,7 +212,7 @@ def test_damaged_facts_notify_nothing() -> None:
     assert of_clusters({"silent": "east", "answering": 5}, {"fence_missing": {"a": 1}, "answering": ["e"]}) == []
 
 
-@pytest.mark.parametrize("occasion", OCCASIONS)
+@pytest.mark.parametrize("occasion", get_args(Occasion))
 def test_every_occasion_says_what_it_means_and_what_to_do(occasion: Occasion) -> None:
     found = Notification("orders", occasion, NOON, "it happened")
     assert found.means.endswith(".")

@@ -1,0 +1,385 @@
+"""Stored documents: frozen dataclasses as JSON values, and back. cattrs walks the classes; here is what it cannot know.
+
+A document is read whole or refused: each field has to be there and of its kind, and no other field may be. A field that
+is stored in another form than it has says so, with :func:`stored` or with one of the types below.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping, Sequence, Set
+from dataclasses import fields, is_dataclass
+from datetime import UTC, datetime, timedelta
+from enum import Enum, StrEnum
+from functools import cache
+from types import UnionType
+from typing import (
+    Annotated,
+    Any,
+    ClassVar,
+    Literal,
+    NamedTuple,
+    Self,
+    TypeAlias,
+    TypeVar,
+    Union,
+    cast,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
+
+from cattrs import Converter, transform_error
+from cattrs.cols import (
+    homogenous_tuple_structure_factory,
+    is_namedtuple,
+    mapping_structure_factory,
+)
+from cattrs.gen import make_dict_structure_fn, make_dict_unstructure_fn, override
+
+from kafka_dr.causes import cause
+from kafka_dr.positions import (
+    Committed,
+    CommittedOffset,
+    CountedRange,
+    OffsetRange,
+    SeedPoint,
+    TopicPartition,
+    metadata_of,
+)
+
+_Content = TypeVar("_Content")
+#: Reads what is stored; is also given the type.
+_Read: TypeAlias = Callable[[Any, Any], Any]
+_Write: TypeAlias = Callable[[Any], Any]
+
+
+class Rows(NamedTuple):
+    """Stores a mapping by name as rows in the order of the names, because a name is data and never a key.
+
+    :param named: the field of the name, ``topic`` for instance
+    :param holding: the field of what the mapping holds
+    """
+
+    named: str
+    holding: str
+
+
+#: A time that is stored without parts of a second.
+WholeSeconds: TypeAlias = Annotated[datetime, "whole seconds"]
+#: Of topics, their ids.
+TopicIds: TypeAlias = Annotated[Mapping[str, str], Rows("topic", "topic_id")]
+GroupPositions: TypeAlias = Annotated[Committed, Rows("group", "positions")]
+#: Figures in their own order; the fields of a stored object are sorted.
+InOrder: TypeAlias = Annotated[Mapping[str, float], "pairs"]
+
+
+class NotDecoded(ValueError):
+    """What is stored is not what this version writes. The sentence says which field of it."""
+
+
+class StoredDocument:
+    """A frozen dataclass that is stored.
+
+    ``derived`` names properties that are stored with the fields, for whoever reads the file. They are not read again.
+    """
+
+    __slots__ = ()
+    derived: ClassVar[tuple[str, ...]] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what is stored."""
+        return cast("dict[str, Any]", encode(self))
+
+    @classmethod
+    def from_json(cls, found: Any) -> Self:
+        """Read what :meth:`to_json` returned.
+
+        :raises NotDecoded: it is something else
+        """
+        return decode(cls, found)
+
+    @classmethod
+    def from_part(cls, found: Mapping[str, Any]) -> Self:
+        """Read this document from a larger one, which has its fields among others.
+
+        :raises NotDecoded: a field is missing, or of another kind
+        """
+        names = _Layout.of(cls).names
+        return decode(cls, {name: value for name, value in found.items() if name in names})
+
+
+def stored(name: str | None = None, *, omitted: bool = False, hidden: bool = False) -> dict[str, Any]:
+    """Return the metadata of a field that is stored in another way than others.
+
+    :param name: what it is called there
+    :param omitted: whether it is left out while it has its default
+    :param hidden: whether it is not stored
+    """
+    return {"rename": name, "omit_if_default": omitted, "omit": hidden or None}
+
+
+def encode(value: object, kind: Any = None) -> Any:
+    """Return a value as JSON holds it.
+
+    :param kind: its type, where that decides the form, as of a mapping by partition
+    """
+    return _CONVERTER.unstructure(value, unstructure_as=kind)
+
+
+def decode(kind: type[_Content], found: Any) -> _Content:
+    """Read what :func:`encode` returned.
+
+    :raises NotDecoded: it is something else
+    """
+    try:
+        return _CONVERTER.structure(found, kind)
+    except Exception as error:
+        said, _, where = transform_error(error, "", lambda of, _: cause(of))[0].rpartition(" @ ")
+        raise NotDecoded(f"{where.lstrip('.') or 'it'} {said}") from error
+
+
+class _Layout(NamedTuple):
+    """The type and metadata of each field of a class, all names that are stored of it, and those that have to be."""
+
+    kinds: dict[str, Any]
+    how: dict[str, dict[str, Any]]
+    names: frozenset[str]
+    required: frozenset[str]
+
+    @classmethod
+    def of(cls, kind: type[Any]) -> _Layout:
+        """Return the layout of a dataclass."""
+        how = {each.name: {**stored(), **each.metadata} for each in fields(kind)}
+        names = {field: of["rename"] or field for field, of in how.items() if not of["omit"]}
+        return cls(
+            get_type_hints(kind, include_extras=True),
+            how,
+            frozenset((*names.values(), *getattr(kind, "derived", ()))),
+            frozenset(name for field, name in names.items() if not how[field]["omit_if_default"]),
+        )
+
+    def overrides(self, hook: str, hook_of: Callable[[Any], Any]) -> dict[str, Any]:
+        """Return what cattrs has to know of each field."""
+        return {name: override(**of, **{hook: hook_of(self.kinds[name])}) for name, of in self.how.items()}
+
+
+def _checked(found: Any, *kinds: type[Any]) -> Any:
+    if type(found) in kinds:
+        return found
+    raise _unexpected(found, _WORDS[kinds[0]])
+
+
+def _unexpected(found: object, expected: str) -> NotDecoded:
+    said = repr(found)
+    return NotDecoded(f"is {said if len(said) <= 80 else f'{said[:79]}…'}, and {expected} was expected")
+
+
+def _reads_class(cls: type[Any], converter: Converter) -> _Read:
+    def bound(kind: Any) -> _Read:
+        # cattrs would hand on the type without what ``Annotated`` adds to a part of it.
+        read = converter.get_structure_hook(kind)
+        return (lambda found, _: read(found, kind)) if get_origin(kind) in (Union, UnionType) else read
+
+    layout = _Layout.of(cls)
+    overrides = layout.overrides("struct_hook", bound)
+    read = make_dict_structure_fn(cls, converter, _cattrs_detailed_validation=True, **overrides)
+
+    def structure(found: Any, _: Any) -> Any:
+        keys = _checked(found, dict).keys()
+        for name in sorted(layout.required - keys):
+            raise NotDecoded(f"lacks {name!r}")
+        for name in sorted(keys - layout.names):
+            raise NotDecoded(f"has {name!r}, which this version does not know: use the version that wrote it")
+        return read(found, cls)
+
+    return structure
+
+
+def _writes_class(cls: type[Any], converter: Converter) -> _Write:
+    overrides = _Layout.of(cls).overrides("unstruct_hook", converter.get_unstructure_hook)
+    write = make_dict_unstructure_fn(cls, converter, **overrides)
+    if not (derived := getattr(cls, "derived", ())):
+        return write
+    return lambda value: {**write(value), **{name: encode(getattr(value, name)) for name in derived}}
+
+
+def _number(found: Any, _: Any) -> float:
+    if abs(_checked(found, float, int)) <= sys.float_info.max:
+        return float(found)
+    raise _unexpected(found, _WORDS[float])
+
+
+def _time(found: Any, _: Any) -> datetime:
+    try:
+        at = datetime.fromisoformat(_checked(found, str))
+    except ValueError:
+        raise _unexpected(found, "a time") from None
+    if at.tzinfo is None:
+        raise _unexpected(found, "a time with a time zone")
+    return at.astimezone(UTC)
+
+
+@cache
+def _choices(kind: Any) -> dict[Any, Any]:
+    """Return the values of a ``Literal`` or of an enumeration, by what is stored for each."""
+    return {getattr(each, "value", each): each for each in get_args(kind) or kind}
+
+
+def _choice(found: Any, kind: Any) -> Any:
+    choices = _choices(kind)
+    if type(found) in (str, int) and found in choices:
+        return choices[found]
+    raise _unexpected(found, f"one of {', '.join(map(str, choices))}")
+
+
+def _reads_list(kind: Any, converter: Converter) -> _Read:
+    read = homogenous_tuple_structure_factory(kind, converter)
+    make = frozenset if get_origin(kind) in (frozenset, Set) else tuple
+    return lambda found, _: make(read(_checked(found, list, tuple), kind))
+
+
+def _reads_mapping(kind: Any, converter: Converter) -> _Read:
+    read = mapping_structure_factory(kind, converter)
+    return lambda found, _: read(_checked(found, dict), kind)
+
+
+def _kinds_of_parts(kind: Any) -> tuple[Any, ...]:
+    return get_args(kind) or tuple(get_type_hints(kind, include_extras=True).values())
+
+
+def _reads_parts(kind: Any, converter: Converter) -> _Read:
+    """Read a tuple of a known length, a named one too, or a range, from the list of its parts."""
+    kinds = _kinds_of_parts(kind)
+    reads = [converter.get_structure_hook(each) for each in kinds]
+
+    def structure(found: Any, _: Any) -> Any:
+        if len(_checked(found, list, tuple)) != len(kinds):
+            raise _unexpected(found, f"a list of {len(kinds)}")
+        parts = [read(part, each) for read, part, each in zip(reads, found, kinds, strict=True)]
+        return tuple(parts) if get_args(kind) else kind(*parts)
+
+    return structure
+
+
+def _writes_parts(kind: Any, converter: Converter) -> _Write:
+    writes = [converter.get_unstructure_hook(each) for each in _kinds_of_parts(kind)]
+    return lambda value: [write(part) for write, part in zip(writes, value, strict=True)]
+
+
+def _continues_its_row(held: Any) -> bool:
+    """Return whether the parts of what a partition has follow it in its row."""
+    return bool({SeedPoint, CountedRange} & set(get_args(held)))
+
+
+def _reads_partitions(kind: Any, converter: Converter) -> _Read:
+    """Read rows of a topic, a partition, and what it has; commit metadata may follow an offset."""
+    held = get_args(kind)[1]
+    read, continues = converter.get_structure_hook(held), _continues_its_row(held)
+
+    def row(found: Any) -> tuple[TopicPartition, Any]:
+        if len(_checked(found, list, tuple)) < 2:
+            raise _unexpected(found, "a partition")
+        topic, number, *rest = found
+        partition = TopicPartition(_checked(topic, str), _checked(number, int))
+        if continues:
+            return partition, read(rest, held)
+        if held is int and len(rest) == 2:
+            return partition, CommittedOffset(_checked(rest[0], int), _checked(rest[1], str))
+        if len(rest) != 1:
+            raise _unexpected(found, "a partition and one value")
+        return partition, read(rest[0], held)
+
+    return lambda found, _: dict(map(row, _checked(found, list, tuple)))
+
+
+def _writes_partitions(kind: Any, converter: Converter) -> _Write:
+    held = get_args(kind)[1]
+    write = converter.get_unstructure_hook(held)
+    if held is int:
+        return lambda value: [[*p, int(of), *filter(None, (metadata_of(of),))] for p, of in sorted(value.items())]
+    if _continues_its_row(held):
+        return lambda value: [[*p, *write(of)] for p, of in sorted(value.items())]
+    return lambda value: [[*p, write(of)] for p, of in sorted(value.items())]
+
+
+def _reads_rows(kind: Any, converter: Converter) -> _Read:
+    of, (named, holding) = get_args(kind)
+    held = get_args(of)[1]
+    read = converter.get_structure_hook(held)
+
+    def row(found: Any) -> tuple[str, Any]:
+        if _checked(found, dict).keys() != {named, holding}:
+            raise _unexpected(found, f"an object of {named!r} and {holding!r}")
+        return _checked(found[named], str), read(found[holding], held)
+
+    return lambda found, _: dict(map(row, _checked(found, list, tuple)))
+
+
+def _writes_rows(kind: Any, converter: Converter) -> _Write:
+    of, (named, holding) = get_args(kind)
+    write = converter.get_unstructure_hook(get_args(of)[1])
+    return lambda value: [{named: name, holding: write(value[name])} for name in sorted(value)]
+
+
+def _is_rows(kind: Any) -> bool:
+    return get_origin(kind) is Annotated and isinstance(kind.__metadata__[0], Rows)
+
+
+def _is_by_partition(kind: Any) -> bool:
+    return get_origin(kind) in (Mapping, dict) and get_args(kind)[0] is TopicPartition
+
+
+def _is_of_parts(kind: Any) -> bool:
+    return is_namedtuple(kind) or (get_origin(kind) is tuple and Ellipsis not in get_args(kind))
+
+
+def _is_list(kind: Any) -> bool:
+    return get_origin(kind) in (Sequence, Set, frozenset) or (get_origin(kind) is tuple and not _is_of_parts(kind))
+
+
+#: Later ones are asked first.
+_FORMS: tuple[tuple[Callable[[Any], bool], Any, Any], ...] = (
+    (is_dataclass, _reads_class, _writes_class),
+    (lambda kind: get_origin(kind) in (Mapping, dict), _reads_mapping, None),
+    (_is_list, _reads_list, None),
+    (_is_of_parts, _reads_parts, _writes_parts),
+    (lambda kind: kind is OffsetRange, _reads_parts, lambda kind, _: lambda value: [value.start, value.end]),
+    (_is_by_partition, _reads_partitions, _writes_partitions),
+    (_is_rows, _reads_rows, _writes_rows),
+    (lambda kind: get_origin(kind) is Literal, lambda kind, _: _choice, None),
+    (
+        lambda kind: kind == WholeSeconds,
+        lambda kind, _: _time,
+        lambda kind, _: lambda at: at.astimezone(UTC).isoformat(timespec="seconds"),
+    ),
+    (
+        lambda kind: kind == InOrder,
+        lambda kind, _: lambda found, _: dict(decode(tuple[tuple[str, float], ...], found)),
+        lambda kind, _: lambda value: list(map(list, value.items())),
+    ),
+)
+_WORDS = {str: "a text", int: "a whole number", float: "a number", bool: "true or false", list: "a list"}
+_WORDS[dict] = "an object"
+
+
+def _converter() -> Converter:
+    made = Converter(unstruct_collection_overrides={tuple: list, Sequence: list, frozenset: sorted, Set: sorted})
+    for kind in (str, int, bool):
+        made.register_structure_hook(kind, lambda found, _, kind=kind: _checked(found, kind))
+    made.register_structure_hook(float, _number)
+    made.register_structure_hook(datetime, _time)
+    made.register_unstructure_hook(datetime, lambda at: at.astimezone(UTC).isoformat())
+    made.register_structure_hook(timedelta, lambda found, _: timedelta(seconds=_number(found, float)))
+    made.register_unstructure_hook(timedelta, timedelta.total_seconds)
+    for enumeration in (Enum, StrEnum):
+        made.register_structure_hook(enumeration, _choice)
+        made.register_unstructure_hook(enumeration, lambda choice: choice.value)
+    for matches, reads, writes in _FORMS:
+        made.register_structure_hook_factory(matches, reads)
+        if writes is not None:
+            made.register_unstructure_hook_factory(matches, writes)
+    return made
+
+
+_CONVERTER = _converter()
