@@ -58,7 +58,7 @@ def test_a_field_that_nobody_knows_or_that_is_missing_is_refused(kind: str) -> N
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class PlainPart:
     number: int
     figure: float | None = None
 
@@ -78,7 +78,7 @@ class EveryForm(StoredDocument):
     groups: GroupPositions
     ids: TopicIds | None
     steps: InOrder
-    parts: tuple[Part, ...]
+    parts: tuple[PlainPart, ...]
     pair: tuple[int, str]
     facts: Mapping[str, Any]
     kind: str = field(default="", metadata=stored("class", omitted=True))
@@ -101,7 +101,7 @@ EVERY = EveryForm(
     {"readers": {B: 1}},
     {"a": "id of a"},
     {"z": 1.5, "a": 2.5},
-    (Part(1, 2.5), Part(2)),
+    (PlainPart(1, 2.5), PlainPart(2)),
     (1, "x"),
     {"any": [1, {"b": None}]},
 )
