@@ -106,7 +106,7 @@ class StoredDocument:
         :raises NotDecoded: a field is missing, or of another kind
         """
         names = _Layout.of(cls).names
-        return decode(cls, {name: value for name, value in found.items() if name in names})
+        return decode(cls, {name: value for name, value in _checked(found, dict).items() if name in names})
 
 
 def stored(name: str | None = None, *, omitted: bool = False, hidden: bool = False) -> dict[str, Any]:
@@ -201,7 +201,7 @@ def _writes_class(cls: type[Any], converter: Converter) -> _Write:
     write = make_dict_unstructure_fn(cls, converter, **overrides)
     if not (derived := getattr(cls, "derived", ())):
         return write
-    return lambda value: {**write(value), **{name: encode(getattr(value, name)) for name in derived}}
+    return lambda value: {**{name: encode(getattr(value, name)) for name in derived}, **write(value)}
 
 
 def _number(found: Any, _: Any) -> float:

@@ -8,22 +8,18 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
+from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from kafka_dr.audit.stranded import StrandedFile
-from kafka_dr.causes import cause
+from kafka_dr.codec import StoredDocument
 
 _PREFIX = "erased-"
 
 
-class ErasureUnreadable(ValueError):
-    """A journaled erasure is not what this program writes."""
-
-
 @dataclass(frozen=True, slots=True)
-class Erasure:
+class Erasure(StoredDocument):
     """What was erased from one list of stranded records.
 
     :param number: of the list's erasures, from 1
@@ -72,37 +68,6 @@ class Erasure:
             return False
         return self.key_sha256 is None or (key is not None and key_digest(left_by, key) == self.key_sha256)
 
-    def to_json(self) -> dict[str, Any]:
-        """Return it as the journal keeps it."""
-        return {**asdict(self), "at": self.at.astimezone(UTC).isoformat()}
-
-    @classmethod
-    def from_json(cls, found: Any) -> Erasure:
-        """Read what :meth:`to_json` returned.
-
-        :raises ErasureUnreadable: it is something else
-        """
-        try:
-            topic, key = found["topic"], found["key_sha256"]
-            return cls(
-                number=int(found["number"]),
-                run=str(found["run"]),
-                by=str(found["by"]),
-                reason=str(found["reason"]),
-                records=int(found["records"]),
-                at=datetime.fromisoformat(found["at"]).astimezone(UTC),
-                approver=str(found.get("approver", "")),
-                verified=str(found.get("verified", "")),
-                signature=str(found.get("signature", "")),
-                topic=None if topic is None else str(topic),
-                key_sha256=None if key is None else str(key),
-                files=tuple(
-                    StrandedFile(str(row["path"]), int(row["size"]), str(row["sha256"])) for row in found["files"]
-                ),
-            )
-        except (LookupError, TypeError, ValueError, AttributeError) as error:
-            raise ErasureUnreadable(cause(error)) from error
-
 
 def key_digest(left_by: str, key: bytes) -> str:
     """Return what is kept of an erased key.
@@ -119,7 +84,7 @@ def erasures_in(journal: Mapping[str, Any]) -> tuple[Erasure, ...]:
     """Return the erasures of a list, in order.
 
     :param journal: the facts of the unplanned failover that left the records, by name
-    :raises ErasureUnreadable: one of them is not what this program writes
+    :raises NotDecoded: one of them is not what this program writes
     """
     found = (Erasure.from_json(journal[name]) for name in journal if name.startswith(_PREFIX))
     return tuple(sorted(found, key=lambda each: each.number))

@@ -8,10 +8,11 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
+from kafka_dr.codec import StoredDocument
 from kafka_dr.json_documents import DocumentDamaged, JsonFile
 
 _SCHEMA_VERSION = 1
@@ -34,7 +35,7 @@ class AuditVerdict(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class AuditResult:
+class AuditResult(StoredDocument):
     """The result of one audit of one flow.
 
     :param epoch: of the DR register, whose flow was audited; ``None`` if it is not known
@@ -63,7 +64,7 @@ class AuditResult:
     @property
     def sha256(self) -> str:
         """The digest of everything that the result says, in hex."""
-        return hashlib.sha256(json.dumps(_to_json(self), sort_keys=True).encode()).hexdigest()
+        return hashlib.sha256(json.dumps(self.to_json(), sort_keys=True).encode()).hexdigest()
 
 
 class ResultUnreadable(ValueError):
@@ -111,35 +112,4 @@ class ResultStore:
 
     def _file(self, kind: AuditKind, group: str, source: str, target: str) -> JsonFile[AuditResult]:
         path = self._root.joinpath("audits", group, str(kind), f"{source}-to-{target}", "newest.json")
-        return JsonFile(path, _SCHEMA_VERSION, _to_json, _from_json, indent=1)
-
-
-def _to_json(result: AuditResult) -> dict[str, Any]:
-    return {
-        "kind": str(result.kind),
-        "group": result.group,
-        "source": result.source,
-        "target": result.target,
-        "epoch": result.epoch,
-        "verdict": str(result.verdict),
-        "at": result.at.astimezone(UTC).isoformat(),
-        "sentence": result.sentence,
-        "report": result.report,
-        "behind_seconds": result.behind_seconds,
-    }
-
-
-def _from_json(content: Any) -> AuditResult:
-    epoch, behind = content["epoch"], content.get("behind_seconds")
-    return AuditResult(
-        kind=AuditKind(content["kind"]),
-        group=str(content["group"]),
-        source=str(content["source"]),
-        target=str(content["target"]),
-        epoch=None if epoch is None else int(epoch),
-        verdict=AuditVerdict(content["verdict"]),
-        at=datetime.fromisoformat(content["at"]),
-        sentence=str(content["sentence"]),
-        report=str(content["report"]),
-        behind_seconds=None if behind is None else float(behind),
-    )
+        return JsonFile.of(AuditResult, path, _SCHEMA_VERSION, indent=1)

@@ -9,17 +9,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
-from datetime import UTC, datetime
-from typing import Any, Literal
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, ClassVar, Final, Literal
 
 from kafka_dr.audit.content_keys import Encryption
-from kafka_dr.causes import cause
+from kafka_dr.codec import StoredDocument, TopicIds, stored
 from kafka_dr.json_documents import DocumentDamaged, parsed, write_whole
 
-_SCHEMA_VERSION = 3
+_SCHEMA_VERSION: Final = 3
 #: Of a list whose content is encrypted.
-ENCRYPTED_VERSION = 4
+ENCRYPTED_VERSION: Final = 4
 
 
 class StrandedUnreadable(ValueError):
@@ -68,7 +68,7 @@ class StrandedFile:
 
 
 @dataclass(frozen=True, slots=True)
-class StrandedList:
+class StrandedList(StoredDocument):
     """The whole list.
 
     :param run: the unplanned failover that left the records
@@ -82,20 +82,30 @@ class StrandedList:
     :param schema_version: the form in which the list is written; its digest depends on it
     """
 
+    derived: ClassVar[tuple[str, ...]] = ("verdict", "sentence", "records")
+
     group: str
     run: str
     old: str
     new: str
     at: datetime
     cluster_ids: Mapping[str, str]
-    topic_ids: Mapping[str, str]
+    topic_ids: TopicIds
     partitions: tuple[StrandedPartition, ...]
     files: tuple[StrandedFile, ...] = ()
     gone: tuple[str, ...] = ()
     compacted: tuple[str, ...] = ()
     seconds: Mapping[str, float] = field(default_factory=dict)
-    schema_version: int = _SCHEMA_VERSION
-    encryption: Encryption | None = None
+    schema_version: Literal[3, 4] = _SCHEMA_VERSION
+    encryption: Encryption | None = field(default=None, metadata=stored(omitted=True))
+
+    def __post_init__(self) -> None:
+        """Refuse a list that does not say how its content is encrypted.
+
+        :raises ValueError: it is one
+        """
+        if (self.schema_version == ENCRYPTED_VERSION) != (self.encryption is not None):
+            raise ValueError(f"a list of the schema {self.schema_version} says otherwise how its content is encrypted")
 
     @property
     def records(self) -> int:
@@ -127,46 +137,6 @@ class StrandedList:
     def ends(self) -> dict[tuple[str, int], int]:
         """Return the ends of the old cluster's logs, by topic and number of the partition."""
         return {(each.topic, each.partition): each.end for each in self.partitions}
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the list as JSON."""
-        totals = {"verdict": self.verdict, "sentence": self.sentence, "records": self.records}
-        kept = {**totals, **asdict(self), "at": self.at.astimezone(UTC).isoformat()}
-        if self.schema_version != ENCRYPTED_VERSION:
-            del kept["encryption"]
-        ids = [{"topic": topic, "topic_id": self.topic_ids[topic]} for topic in sorted(self.topic_ids)]
-        return kept | {"topic_ids": ids}
-
-    @classmethod
-    def from_json(cls, found: Any) -> StrandedList:
-        """Read what :meth:`to_json` returned.
-
-        :raises StrandedUnreadable: it is something else
-        """
-        try:
-            if (schema := found["schema_version"]) not in (_SCHEMA_VERSION, ENCRYPTED_VERSION):
-                raise ValueError(f"its schema is {schema}, this program knows {_SCHEMA_VERSION}, {ENCRYPTED_VERSION}")
-            return cls(
-                **{name: str(found[name]) for name in ("group", "run", "old", "new")},
-                at=datetime.fromisoformat(found["at"]),
-                cluster_ids=dict(found["cluster_ids"]),
-                topic_ids={str(row["topic"]): str(row["topic_id"]) for row in found["topic_ids"]},
-                partitions=tuple(_partition(row) for row in found["partitions"]),
-                files=tuple(
-                    StrandedFile(str(row["path"]), int(row["size"]), str(row["sha256"])) for row in found["files"]
-                ),
-                gone=tuple(found["gone"]),
-                compacted=tuple(found["compacted"]),
-                seconds=dict(found["seconds"]),
-                schema_version=schema,
-                encryption=Encryption(**found["encryption"]) if schema == ENCRYPTED_VERSION else None,
-            )
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise StrandedUnreadable(cause(error)) from error
-
-
-def _partition(row: Mapping[str, Any]) -> StrandedPartition:
-    return StrandedPartition(**{**row, "ranges": tuple((int(first), int(after)) for first, after in row["ranges"])})
 
 
 class StrandedStore:

@@ -10,8 +10,9 @@ from pathlib import Path
 from kafka_dr import quoting
 from kafka_dr.approvals.journaled import BY_KEY
 from kafka_dr.approvals.signed import erasure_is_signed
-from kafka_dr.audit.erasure import Erasure, ErasureUnreadable
+from kafka_dr.audit.erasure import Erasure
 from kafka_dr.audit.stranded import StrandedList, StrandedStore, StrandedUnreadable
+from kafka_dr.codec import NotDecoded
 from kafka_dr.evidence import EvidenceStore, digest
 from kafka_dr.evidence.sealed_run_check import SealVerdict, check_sealed_run
 from kafka_dr.json_documents import DocumentDamaged
@@ -110,8 +111,8 @@ def _check(root: Path, group: str, erasure: Erasure, trusted: str | None) -> tup
         return f"{erasure.name}: the evidence of run {erasure.run} is not what was sealed: {sealed.changed[0]}", ""
     evidence = EvidenceStore(root).newest(group, erasure.run, ERASE_STEP)
     try:
-        same = evidence is not None and Erasure.from_json(evidence["facts"]) == erasure
-    except (ErasureUnreadable, KeyError):
+        same = evidence is not None and Erasure.from_part(evidence["facts"]) == erasure
+    except (NotDecoded, KeyError):
         same = False
     if not same:
         return f"{erasure.name}.json: it is not what the evidence of run {erasure.run} says", ""

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from kafka_dr.audit.content_keys import ContentKeys
-from kafka_dr.audit.erasure import Erasure, ErasureUnreadable, erasures_in
+from kafka_dr.audit.erasure import Erasure, erasures_in
 from kafka_dr.audit.stranded import StrandedList, StrandedStore, StrandedUnreadable
 from kafka_dr.clusters import TopicPartition
+from kafka_dr.codec import NotDecoded
 from kafka_dr.errors import KafkaDrError, NeedsPerson, Refused
 from kafka_dr.evidence import digest
 from kafka_dr.register import Phase
@@ -86,7 +87,7 @@ class FailbackContext:
         """
         try:
             return erasures_in(self.run.history.get(self.failover.run, {}))
-        except ErasureUnreadable as error:
+        except NotDecoded as error:
             raise NeedsPerson(
                 f"what was erased from the list of {self.failover.run} cannot be read in the register: {error}"
             ) from error

@@ -14,8 +14,9 @@ from typing import Any
 
 from kafka_dr.approvals.journaled import BY_NOBODY
 from kafka_dr.approvals.signed import sign_erasure
-from kafka_dr.audit.erasure import Erasure, ErasureUnreadable, erasures_in
+from kafka_dr.audit.erasure import Erasure, erasures_in
 from kafka_dr.audit.stranded import StrandedList, StrandedStore, StrandedUnreadable
+from kafka_dr.codec import NotDecoded
 from kafka_dr.errors import NeedsPerson, Refused
 from kafka_dr.evidence.signing import SigningKey
 from kafka_dr.json_documents import JsonFile
@@ -235,7 +236,7 @@ def erasure_file(folder: object, number: int) -> JsonFile[Erasure]:
     :param number: of the erasure, from 1
     """
     path = folder.joinpath(f"erased-{number}.json")  # type: ignore[attr-defined]
-    return JsonFile(path, ERASURE_SCHEMA, Erasure.to_json, Erasure.from_json)
+    return JsonFile.of(Erasure, path, ERASURE_SCHEMA)
 
 
 def _erasures(facts: Mapping[str, Mapping[str, Any]], left_by: str) -> tuple[Erasure, ...]:
@@ -245,7 +246,7 @@ def _erasures(facts: Mapping[str, Mapping[str, Any]], left_by: str) -> tuple[Era
         merged |= found.get(left_by, {})
     try:
         return erasures_in(merged)
-    except ErasureUnreadable as error:
+    except NotDecoded as error:
         raise NeedsPerson(f"a register's record of what was erased from {left_by} cannot be read: {error}") from error
 
 

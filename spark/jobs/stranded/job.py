@@ -14,10 +14,11 @@ from jobs.session import Sessions, exit_code, spark_session
 from jobs.storage import path_of
 from jobs.stranded.plan import AbandonedGroup, abandoned_group, plan
 from jobs.stranded.run import find
-from kafka_dr.audit.erasure import Erasure, ErasureUnreadable, erasures_in
+from kafka_dr.audit.erasure import Erasure, erasures_in
 from kafka_dr.audit.stranded import StrandedList, StrandedStore, StrandedUnreadable, knows_less
 from kafka_dr.clock import Clock, Stopwatch, SystemClock
 from kafka_dr.clusters import KafkaCluster, TopicPartition
+from kafka_dr.codec import NotDecoded
 from kafka_dr.errors import KafkaDrError, NeedsPerson, Refused, TryAgain
 from kafka_dr.register import KafkaRegister
 from kafka_dr.register.abandonment import failback_changed_it_since
@@ -113,7 +114,7 @@ def _erasures(history: History, left_by: str) -> tuple[Erasure, ...]:
     """Return what was erased from former lists of a run."""
     try:
         return erasures_in(history.get(left_by, {}))
-    except ErasureUnreadable as error:
+    except NotDecoded as error:
         raise NeedsPerson(f"the register's record of what was erased cannot be read: {error}") from error
 
 

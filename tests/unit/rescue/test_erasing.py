@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from kafka_dr.audit.erasure import Erasure, ErasureUnreadable, erasures_in, key_digest
+from kafka_dr.audit.erasure import Erasure, erasures_in, key_digest
 from kafka_dr.audit.stranded import StrandedList
 from kafka_dr.clusters import TopicPartition
+from kafka_dr.codec import NotDecoded
 from kafka_dr.errors import NeedsPerson
 from kafka_dr.rescue.erasing import KeptList, Wanted
 from kafka_dr.rescue.kept import erased_records, missing_from, read_partition
@@ -159,5 +160,5 @@ def test_an_erasure_is_read_as_it_was_journaled_and_shows_no_key(found: Stranded
     assert not erasure.covers(RUN, TOPIC, None)
     assert not erasure.covers(RUN, "orders.other", b"alice")
     assert other.covers(RUN, "orders.other", None)
-    with pytest.raises(ErasureUnreadable):
+    with pytest.raises(NotDecoded):
         erasures_in({"erased-1": {"number": 1}})
