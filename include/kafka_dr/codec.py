@@ -38,6 +38,7 @@ from cattrs.cols import (
 from cattrs.gen import make_dict_structure_fn, make_dict_unstructure_fn, override
 
 from kafka_dr.causes import cause
+from kafka_dr.named_rows import JournaledPositions, positions_to_json
 from kafka_dr.positions import (
     Committed,
     CommittedOffset,
@@ -45,7 +46,6 @@ from kafka_dr.positions import (
     OffsetRange,
     SeedPoint,
     TopicPartition,
-    metadata_of,
 )
 
 _Content = TypeVar("_Content")
@@ -70,6 +70,8 @@ WholeSeconds: TypeAlias = Annotated[datetime, "whole seconds"]
 #: Of topics, their ids.
 TopicIds: TypeAlias = Annotated[Mapping[str, str], Rows("topic", "topic_id")]
 GroupPositions: TypeAlias = Annotated[Committed, Rows("group", "positions")]
+#: Offsets that are read when they are first looked at.
+LaterPositions: TypeAlias = Annotated[Mapping[TopicPartition, int], "later"]
 #: Figures in their own order; the fields of a stored object are sorted.
 InOrder: TypeAlias = Annotated[Mapping[str, float], "pairs"]
 
@@ -107,6 +109,12 @@ class StoredDocument:
         """
         names = _Layout.of(cls).names
         return decode(cls, {name: value for name, value in _checked(found, dict).items() if name in names})
+
+
+class StoredRow:
+    """A frozen dataclass that is stored as the list of its fields; a partition is two of them."""
+
+    __slots__ = ()
 
 
 def stored(name: str | None = None, *, omitted: bool = False, hidden: bool = False) -> dict[str, Any]:
@@ -244,27 +252,39 @@ def _reads_mapping(kind: Any, converter: Converter) -> _Read:
     return lambda found, _: read(_checked(found, dict), kind)
 
 
-def _kinds_of_parts(kind: Any) -> tuple[Any, ...]:
-    return get_args(kind) or tuple(get_type_hints(kind, include_extras=True).values())
+def _parts_of(kind: Any) -> tuple[tuple[str, ...], tuple[Any, ...]]:
+    """Return the names of the parts, none of a plain tuple, and their types."""
+    named = {} if get_args(kind) else get_type_hints(kind, include_extras=True)
+    return tuple(named), get_args(kind) or tuple(named.values())
 
 
 def _reads_parts(kind: Any, converter: Converter) -> _Read:
-    """Read a tuple of a known length, a named one too, or a range, from the list of its parts."""
-    kinds = _kinds_of_parts(kind)
+    """Read a tuple of a known length, or something else that is stored as the list of its parts."""
+    names, kinds = _parts_of(kind)
     reads = [converter.get_structure_hook(each) for each in kinds]
+    after_partition = kinds[0] is TopicPartition
 
     def structure(found: Any, _: Any) -> Any:
-        if len(_checked(found, list, tuple)) != len(kinds):
-            raise _unexpected(found, f"a list of {len(kinds)}")
-        parts = [read(part, each) for read, part, each in zip(reads, found, kinds, strict=True)]
-        return tuple(parts) if get_args(kind) else kind(*parts)
+        parts = _checked(found, list, tuple)
+        parts = [parts[:2], *parts[2:]] if after_partition else parts
+        if len(parts) != len(kinds):
+            raise _unexpected(found, f"a list of {len(kinds) + after_partition}")
+        read = [read(part, each) for read, part, each in zip(reads, parts, kinds, strict=True)]
+        return kind(*read) if names else tuple(read)
 
     return structure
 
 
 def _writes_parts(kind: Any, converter: Converter) -> _Write:
-    writes = [converter.get_unstructure_hook(each) for each in _kinds_of_parts(kind)]
-    return lambda value: [write(part) for write, part in zip(writes, value, strict=True)]
+    names, kinds = _parts_of(kind)
+    writes = [converter.get_unstructure_hook(each) for each in kinds]
+
+    def unstructure(value: Any) -> list[Any]:
+        parts = [getattr(value, name) for name in names] if names else value
+        written = [write(part) for write, part in zip(writes, parts, strict=True)]
+        return [*written[0], *written[1:]] if kinds[0] is TopicPartition else written
+
+    return unstructure
 
 
 def _continues_its_row(held: Any) -> bool:
@@ -297,9 +317,12 @@ def _writes_partitions(kind: Any, converter: Converter) -> _Write:
     held = get_args(kind)[1]
     write = converter.get_unstructure_hook(held)
     if held is int:
-        return lambda value: [[*p, int(of), *filter(None, (metadata_of(of),))] for p, of in sorted(value.items())]
+        return positions_to_json
     if _continues_its_row(held):
-        return lambda value: [[*p, *write(of)] for p, of in sorted(value.items())]
+        # A partition without counted ranges has no row.
+        return lambda value: [
+            [*p, *write(of)] for p, of in sorted(value.items()) if of or CountedRange not in get_args(held)
+        ]
     return lambda value: [[*p, write(of)] for p, of in sorted(value.items())]
 
 
@@ -334,6 +357,10 @@ def _is_of_parts(kind: Any) -> bool:
     return is_namedtuple(kind) or (get_origin(kind) is tuple and Ellipsis not in get_args(kind))
 
 
+def _is_row(kind: Any) -> bool:
+    return isinstance(kind, type) and issubclass(kind, OffsetRange | StoredRow)
+
+
 def _is_list(kind: Any) -> bool:
     return get_origin(kind) in (Sequence, Set, frozenset) or (get_origin(kind) is tuple and not _is_of_parts(kind))
 
@@ -344,7 +371,7 @@ _FORMS: tuple[tuple[Callable[[Any], bool], Any, Any], ...] = (
     (lambda kind: get_origin(kind) in (Mapping, dict), _reads_mapping, None),
     (_is_list, _reads_list, None),
     (_is_of_parts, _reads_parts, _writes_parts),
-    (lambda kind: kind is OffsetRange, _reads_parts, lambda kind, _: lambda value: [value.start, value.end]),
+    (_is_row, _reads_parts, _writes_parts),
     (_is_by_partition, _reads_partitions, _writes_partitions),
     (_is_rows, _reads_rows, _writes_rows),
     (lambda kind: get_origin(kind) is Literal, lambda kind, _: _choice, None),
@@ -352,6 +379,11 @@ _FORMS: tuple[tuple[Callable[[Any], bool], Any, Any], ...] = (
         lambda kind: kind == WholeSeconds,
         lambda kind, _: _time,
         lambda kind, _: lambda at: at.astimezone(UTC).isoformat(timespec="seconds"),
+    ),
+    (
+        lambda kind: kind == LaterPositions,
+        lambda kind, _: lambda found, _: JournaledPositions(_checked(found, list, tuple)),
+        lambda kind, _: positions_to_json,
     ),
     (
         lambda kind: kind == InOrder,

@@ -6,11 +6,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from kafka_dr.clusters import OffsetRange, TopicPartition
+from kafka_dr.codec import decode
 from kafka_dr.errors import Unanswered
 from kafka_dr.offsets.translate.taken_over_copy import DisplacedRange, TakenOverCopy
 from kafka_dr.positions import CountedRange, SeedPoint
 from kafka_dr.register.flow_seed import FLOW_SEED, FlowSeed
-from kafka_dr.register.taken_over import BEGINS, COPY, SECOND_COPIES, TAIL_SEEN, CopyMade, ranges_from_json
+from kafka_dr.register.taken_over import BEGINS, COPY, SECOND_COPIES, TAIL_SEEN, CopyMade, Ranges
 from kafka_dr.runs.run import Run
 
 
@@ -42,7 +43,7 @@ def _parts(seed: FlowSeed, copy: CopyMade, facts: Mapping[str, Any]) -> dict[Top
         displaced.setdefault(each.partition, []).append(
             DisplacedRange(OffsetRange(*each.source), OffsetRange(*each.target))
         )
-    in_tail = [ranges_from_json(facts.get(name, {}).get(SECOND_COPIES, ())) for name in (TAIL_SEEN, BEGINS)]
+    in_tail = [decode(Ranges, facts.get(name, {}).get(SECOND_COPIES, ())) for name in (TAIL_SEEN, BEGINS)]
     return {
         p: TakenOverCopy(
             until,

@@ -20,6 +20,7 @@ from typing import Any
 
 from kafka_dr.causes import cause
 from kafka_dr.clusters.model import Acl, AclOperation, AclPermission, PatternType, ResourceType
+from kafka_dr.codec import StoredDocument, stored
 from kafka_dr.errors import NeedsPerson
 
 UNREADABLE = "the register's record of added ACLs cannot be read"
@@ -30,7 +31,7 @@ _REMOVALS = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Lasting:
+class Lasting(StoredDocument):
     """Whether what this project adds stays on the cluster; times are aware.
 
     :param since: when something was added last
@@ -39,31 +40,10 @@ class Lasting:
     :param took_seconds: how long the newest change of rules that are kept elsewhere took, until every broker had it
     """
 
-    since: datetime | None = None
-    outlived: datetime | None = None
-    removed: tuple[datetime, ...] = ()
-    took_seconds: float | None = None
-
-    def to_json(self) -> dict[str, Any]:
-        """Return what is known, as plain values."""
-        known = {
-            "since": self.since and self.since.isoformat(),
-            "outlived": self.outlived and self.outlived.isoformat(),
-            "removed": [at.isoformat() for at in self.removed],
-            "took_seconds": self.took_seconds,
-        }
-        return {name: value for name, value in known.items() if value not in (None, [])}
-
-    @classmethod
-    def from_json(cls, stored: Mapping[str, Any]) -> Lasting:
-        """Read what :meth:`to_json` returned."""
-        since, outlived = (stored.get(name) for name in ("since", "outlived"))
-        return cls(
-            datetime.fromisoformat(since) if since else None,
-            datetime.fromisoformat(outlived) if outlived else None,
-            tuple(datetime.fromisoformat(at) for at in stored.get("removed", ())),
-            float(stored["took_seconds"]) if "took_seconds" in stored else None,
-        )
+    since: datetime | None = field(default=None, metadata=stored(omitted=True))
+    outlived: datetime | None = field(default=None, metadata=stored(omitted=True))
+    removed: tuple[datetime, ...] = field(default=(), metadata=stored(omitted=True))
+    took_seconds: float | None = field(default=None, metadata=stored(omitted=True))
 
 
 @dataclass(frozen=True, slots=True)

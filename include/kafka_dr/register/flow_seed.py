@@ -6,11 +6,11 @@ reads it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
-from kafka_dr.named_rows import ID_OF_A_TOPIC, JournaledPositions, by_name, positions_to_json, rows_of
+from kafka_dr.codec import LaterPositions, StoredDocument, TopicIds, stored
 from kafka_dr.positions import SeedPoint, TopicPartition
 from kafka_dr.register.port import History
 from kafka_dr.register.state import RegisterState
@@ -23,7 +23,7 @@ SeedMode = Literal["start", "continue", "take_over"]
 
 
 @dataclass(frozen=True, slots=True)
-class FlowSeed:
+class FlowSeed(StoredDocument):
     """Where a flow begins.
 
     :param epoch: of the register, when it was journaled; a roll back raises the epoch and keeps the seed
@@ -40,11 +40,11 @@ class FlowSeed:
     epoch: int
     source: str
     target: str
-    on_source: Mapping[TopicPartition, int]
-    on_target: Mapping[TopicPartition, int] = field(default_factory=dict)
-    topic_ids: Mapping[str, str] | None = None
-    held: bool = False
-    mode: SeedMode | None = None
+    on_source: LaterPositions = field(metadata=stored("source_positions"))
+    on_target: LaterPositions = field(default_factory=dict, metadata=stored("target_positions"))
+    topic_ids: TopicIds | None = field(default=None, metadata=stored(omitted=True))
+    held: bool = field(default=False, metadata=stored(omitted=True))
+    mode: SeedMode | None = field(default=None, metadata=stored(omitted=True))
 
     @property
     def keeps_offsets(self) -> bool:
@@ -61,34 +61,6 @@ class FlowSeed:
         """Where the records of both clusters correspond, in the direction of the flow."""
         shared = self.on_source.keys() & self.on_target.keys()
         return {p: SeedPoint(self.on_source[p], self.on_target[p]) for p in shared}
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the seed as it is journaled and kept as evidence."""
-        return {
-            "epoch": self.epoch,
-            "source": self.source,
-            "target": self.target,
-            "source_positions": positions_to_json(self.on_source),
-            "target_positions": positions_to_json(self.on_target),
-            **({} if self.topic_ids is None else {"topic_ids": rows_of(self.topic_ids, **ID_OF_A_TOPIC)}),
-            **({"mode": self.mode} if self.mode else {}),
-            **({"held": True} if self.held else {}),
-        }
-
-    @classmethod
-    def from_json(cls, fact: Mapping[str, Any]) -> FlowSeed:
-        """Read what :meth:`to_json` wrote."""
-        ids = fact.get("topic_ids")
-        return cls(
-            epoch=int(fact["epoch"]),
-            source=fact["source"],
-            target=fact["target"],
-            on_source=JournaledPositions(fact["source_positions"]),
-            on_target=JournaledPositions(fact["target_positions"]),
-            topic_ids=None if ids is None else by_name(ids, **ID_OF_A_TOPIC),
-            held=bool(fact.get("held")),
-            mode=fact.get("mode"),
-        )
 
 
 def journaled_seeds(history: History) -> dict[str, FlowSeed]:

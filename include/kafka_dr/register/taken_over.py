@@ -7,11 +7,11 @@ all records has found, and never past a record that was copied in another order.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated
 
-from kafka_dr.named_rows import ID_OF_A_TOPIC, by_name, rows_of
+from kafka_dr.codec import Rows, StoredDocument, StoredRow, TopicIds
 from kafka_dr.positions import CountedRange, SeedPoint, TopicPartition
 from kafka_dr.register.flow_seed import FlowSeed, journaled_seeds, newest
 from kafka_dr.register.port import History
@@ -42,7 +42,7 @@ def taken_over_by(history: History, state: RegisterState) -> FlowSeed | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Displaced:
+class Displaced(StoredRow):
     """Records in a row that were copied in another order than the source has them.
 
     :param source: their offsets on the source: the first one, and next after the last one
@@ -55,7 +55,7 @@ class Displaced:
 
 
 @dataclass(frozen=True, slots=True)
-class CopyMade:
+class CopyMade(StoredDocument):
     """The copy that another replication had made up to an audit, as a person approved it.
 
     :param at: when the audit read the ends of the logs, ISO 8601, UTC
@@ -72,79 +72,14 @@ class CopyMade:
     at: str
     report: str
     sha256: str
-    topic_ids: Mapping[str, str]
+    topic_ids: TopicIds
     compared: Mapping[TopicPartition, SeedPoint]
     pairs: Mapping[TopicPartition, Sequence[SeedPoint]] = field(repr=False)
-    findings: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    findings: Annotated[Mapping[str, Mapping[str, int]], Rows("topic", "records")] = field(default_factory=dict)
     displaced: tuple[Displaced, ...] = ()
     second_copies: Mapping[TopicPartition, Sequence[CountedRange]] = field(default_factory=dict)
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the fact."""
-        return {
-            "at": self.at,
-            "report": self.report,
-            "sha256": self.sha256,
-            "topic_ids": rows_of(self.topic_ids, **ID_OF_A_TOPIC),
-            "compared": points_to_json({p: (point,) for p, point in self.compared.items()}),
-            "pairs": points_to_json(self.pairs),
-            "findings": rows_of(self.findings, **_FINDINGS),
-            "displaced": [
-                [d.partition.topic, d.partition.partition, list(d.source), list(d.target)] for d in self.displaced
-            ],
-            SECOND_COPIES: ranges_to_json(self.second_copies),
-        }
 
-    @classmethod
-    def from_json(cls, fact: Mapping[str, Any]) -> CopyMade:
-        """Read what :meth:`to_json` returned."""
-        return cls(
-            at=str(fact["at"]),
-            report=str(fact["report"]),
-            sha256=str(fact["sha256"]),
-            topic_ids=by_name(fact["topic_ids"], **ID_OF_A_TOPIC),
-            compared={p: points[0] for p, points in points_from_json(fact["compared"]).items()},
-            pairs=points_from_json(fact["pairs"]),
-            findings=by_name(fact["findings"], **_FINDINGS),
-            displaced=tuple(
-                Displaced(TopicPartition(str(topic), int(number)), range_of(source), range_of(target))
-                for topic, number, source, target in fact["displaced"]
-            ),
-            second_copies=ranges_from_json(fact[SECOND_COPIES]),
-        )
-
-
-#: The findings of a topic, for :func:`~kafka_dr.named_rows.rows_of`.
-_FINDINGS = {"named": "topic", "holding": "records"}
-
-
-def range_of(stored: Any) -> tuple[int, int]:
-    """Read the two ends of a range."""
-    start, end = stored
-    return int(start), int(end)
-
-
-def points_to_json(points: Mapping[TopicPartition, Iterable[SeedPoint]]) -> list[list[Any]]:
-    """Return points by partition as JSON: ``[topic, partition, [source, target], …]`` in order."""
-    return [[p.topic, p.partition, *(list(point) for point in found)] for p, found in sorted(points.items())]
-
-
-def points_from_json(rows: Iterable[Sequence[Any]]) -> dict[TopicPartition, tuple[SeedPoint, ...]]:
-    """Read what :func:`points_to_json` wrote."""
-    return {
-        TopicPartition(str(topic), int(number)): tuple(SeedPoint(int(source), int(target)) for source, target in points)
-        for topic, number, *points in rows
-    }
-
-
-def ranges_to_json(ranges: Mapping[TopicPartition, Sequence[CountedRange]]) -> list[list[Any]]:
-    """Return counted ranges by partition as JSON: ``[topic, partition, [start, end, count], …]`` in order."""
-    return [[p.topic, p.partition, *(list(each) for each in found)] for p, found in sorted(ranges.items()) if found]
-
-
-def ranges_from_json(rows: Iterable[Sequence[Any]]) -> dict[TopicPartition, tuple[CountedRange, ...]]:
-    """Read what :func:`ranges_to_json` wrote."""
-    return {
-        TopicPartition(str(topic), int(number)): tuple(CountedRange(*map(int, each)) for each in found)
-        for topic, number, *found in rows
-    }
+#: Points and counted ranges by partition, as they are journaled.
+Points = dict[TopicPartition, tuple[SeedPoint, ...]]
+Ranges = dict[TopicPartition, tuple[CountedRange, ...]]

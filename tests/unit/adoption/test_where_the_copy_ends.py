@@ -6,9 +6,10 @@ import pytest
 
 from kafka_dr.adoption.take_over.tail import PartitionTail, TailFault
 from kafka_dr.adoption.take_over.verify_tail import copy_is_compared, where_the_copy_ends
+from kafka_dr.codec import decode
 from kafka_dr.named_rows import positions_from_json
 from kafka_dr.positions import CountedRange, SeedPoint, TopicPartition
-from kafka_dr.register.taken_over import SECOND_COPIES, ranges_from_json
+from kafka_dr.register.taken_over import SECOND_COPIES, Ranges
 
 P, EMPTY = TopicPartition("orders", 0), TopicPartition("orders.new", 0)
 
@@ -32,4 +33,4 @@ def test_second_copies_of_the_tail_are_journaled_with_it() -> None:
     begins = where_the_copy_ends(
         {P: PartitionTail(SeedPoint(9, 15), 9, (fault,)), EMPTY: PartitionTail(SeedPoint(0, 0), 0)}
     )
-    assert ranges_from_json(begins[SECOND_COPIES]) == {P: (CountedRange(12, 15, 2),)}
+    assert decode(Ranges, begins[SECOND_COPIES]) == {P: (CountedRange(12, 15, 2),)}

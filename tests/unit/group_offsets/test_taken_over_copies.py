@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from types import SimpleNamespace
 from typing import Any, cast
 
+from kafka_dr.codec import encode
 from kafka_dr.group_offsets.taken_over_copies import taken_over_copies
 from kafka_dr.offsets.translate.taken_over_copy import TakenOverCopy
 from kafka_dr.positions import CountedRange, SeedPoint, TopicPartition
 from kafka_dr.register.flow_seed import FLOW_SEED, FlowSeed
-from kafka_dr.register.taken_over import BEGINS, COPY, TAIL_SEEN, CopyMade, ranges_to_json
+from kafka_dr.register.taken_over import BEGINS, COPY, TAIL_SEEN, CopyMade, Ranges
 from kafka_dr.runs.run import Run
 
 ONE, TWO = TopicPartition("orders", 0), TopicPartition("orders", 1)
@@ -40,8 +41,8 @@ def copies(
 
 def test_second_copies_are_those_of_the_audit_and_of_both_parts_of_the_tail() -> None:
     tail = {
-        TAIL_SEEN: {"second_copies": ranges_to_json({ONE: (CountedRange(70, 75, 2),)})},
-        BEGINS: {"second_copies": ranges_to_json({ONE: (CountedRange(76, 80, 1),), TWO: ()})},
+        TAIL_SEEN: {"second_copies": encode({ONE: (CountedRange(70, 75, 2),)}, Ranges)},
+        BEGINS: {"second_copies": encode({ONE: (CountedRange(76, 80, 1),), TWO: ()}, Ranges)},
     }
     found = copies(tail)
     assert found[ONE].second_copies == (CountedRange(30, 50, 17), CountedRange(70, 75, 2), CountedRange(76, 80, 1))

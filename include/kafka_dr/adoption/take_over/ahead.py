@@ -12,16 +12,15 @@ from kafka_dr.adoption.take_over.copy_tail import CopyTail
 from kafka_dr.adoption.take_over.open_on_source import waits_for
 from kafka_dr.adoption.take_over.tail import TailFault, unapproved
 from kafka_dr.audit.finding import FindingKind
+from kafka_dr.codec import decode, encode
 from kafka_dr.durations import duration
 from kafka_dr.errors import Refused
 from kafka_dr.register.taken_over import (
     EXISTING,
     SECOND_COPIES,
     TAIL_SEEN,
-    points_from_json,
-    points_to_json,
-    ranges_from_json,
-    ranges_to_json,
+    Points,
+    Ranges,
 )
 from kafka_dr.runs.run import Run
 from kafka_dr.waiting import wait_until
@@ -31,7 +30,7 @@ def tail_of(run: Run, context: TakeOverContext) -> CopyTail:
     """Return the tail of the copy from where it was compared the last time: by the audit, or ahead of the fence."""
     begin = dict(context.approved.compared)
     if (seen := run.journal.get(TAIL_SEEN)) is not None:
-        begin |= {p: points[0] for p, points in points_from_json(seen["compared"]).items()}
+        begin |= {p: points[0] for p, points in decode(Points, seen["compared"]).items()}
     source, target = (run.clients.cluster(cluster, "audit") for cluster in (run.source, run.target))
     return CopyTail(source, target, begin)
 
@@ -66,7 +65,7 @@ def compare_ahead(run: Run, context: TakeOverContext) -> int:
         )
     tail, limit = tail_of(run, context), run.group.thresholds.max_tail_records
     # What a process that died had compared is not compared again.
-    earlier = ranges_from_json(run.journal.get(TAIL_SEEN, {}).get(SECOND_COPIES, ()))
+    earlier = decode(Ranges, run.journal.get(TAIL_SEEN, {}).get(SECOND_COPIES, ()))
     seen = None
 
     def look() -> int:
@@ -76,8 +75,8 @@ def compare_ahead(run: Run, context: TakeOverContext) -> int:
         points = {p: each.point for p, each in tail.tails.items()}
         if points != seen:
             twice = {p: (*earlier.get(p, ()), *each.second_copies) for p, each in tail.tails.items()}
-            compared = points_to_json({p: (point,) for p, point in points.items()})
-            run.write_fact(TAIL_SEEN, {"compared": compared, SECOND_COPIES: ranges_to_json(twice)})
+            compared = encode({p: (point,) for p, point in points.items()}, Points)
+            run.write_fact(TAIL_SEEN, {"compared": compared, SECOND_COPIES: encode(twice, Ranges)})
             seen = points
         return sum(tail.left.values())
 

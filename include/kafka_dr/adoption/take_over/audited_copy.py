@@ -20,9 +20,10 @@ from kafka_dr.audit.counted_ranges import MOST_RANGES, gathered
 from kafka_dr.audit.finding import FindingKind
 from kafka_dr.audit.proof import report_path
 from kafka_dr.causes import cause
+from kafka_dr.codec import decode
 from kafka_dr.errors import NeedsPerson, Refused
 from kafka_dr.positions import CountedRange, SeedPoint, TopicPartition
-from kafka_dr.register.taken_over import SECOND_COPIES, CopyMade, Displaced, range_of
+from kafka_dr.register.taken_over import SECOND_COPIES, CopyMade, Displaced
 from kafka_dr.replication import Flow
 
 #: What is on its way to the target, which is no fault of the copy.
@@ -149,9 +150,7 @@ def _read(folder: str, report: bytes, lines: bytes) -> AuditedCopy:
             until = each["copied"]
             copied[partition] = SeedPoint(int(until["source_offset"]), int(until["target_offset"]))
             pairs[partition] = tuple(SeedPoint(int(source), int(target)) for source, target in each["pairs"])
-            displaced += (
-                Displaced(partition, range_of(source), range_of(target)) for source, target in each["displaced"]
-            )
+            displaced += decode(tuple[Displaced, ...], [[*partition, *ranges] for ranges in each["displaced"]])
     found = list(_findings(lines, copied))
     repeated = _second_copies(said)
     counts: dict[str, Counter[str]] = {}

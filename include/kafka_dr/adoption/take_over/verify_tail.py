@@ -17,11 +17,12 @@ from kafka_dr.adoption.take_over.stop_existing import copy_ends
 from kafka_dr.adoption.take_over.tail import PartitionTail
 from kafka_dr.adoption.take_over.tail_parts import MOST_OFFSETS
 from kafka_dr.clusters import TopicPartition
+from kafka_dr.codec import encode
 from kafka_dr.durations import duration
 from kafka_dr.errors import Refused, TryAgain
 from kafka_dr.named_rows import positions_from_json, positions_to_json
 from kafka_dr.outcomes import Check
-from kafka_dr.register.taken_over import BEGINS, EXISTING, SECOND_COPIES, ranges_to_json
+from kafka_dr.register.taken_over import BEGINS, EXISTING, SECOND_COPIES, Ranges
 from kafka_dr.runs.run import Run
 from kafka_dr.waiting import wait_until
 
@@ -67,7 +68,7 @@ def where_the_copy_ends(tails: Mapping[TopicPartition, PartitionTail]) -> dict[s
     return {
         "on_source": positions_to_json({p: each.point.source for p, each in tails.items()}),
         "on_target": positions_to_json({p: each.point.target for p, each in tails.items()}),
-        SECOND_COPIES: ranges_to_json({p: each.second_copies for p, each in tails.items()}),
+        SECOND_COPIES: encode({p: each.second_copies for p, each in tails.items()}, Ranges),
     }
 
 
