@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from kafka_dr.failover.planned import report, verify
+from kafka_dr.failover.planned import verify
+from kafka_dr.failover.planned.report import REPORT
 from kafka_dr.register import KafkaRegister
 from kafka_dr.runs.request import StepName
 from kafka_dr.runs.run import Run
@@ -65,7 +66,7 @@ def test_what_the_old_cluster_did_not_answer_is_never_ok_and_asked_again_before_
         with protection.clients() as clients:
             clients.hurry(old, 0.5)
             verified = run_step(StepName.VERIFY, request, clients)
-            silent = {check.name: check.outcome for check in report.prove(Run(request, clients))}
+            silent = {check.name: check.outcome for check in REPORT.prove(Run(request, clients))}
     finally:
         protection.lab.resume(outside_view.broker_of(old))
         own_group.wait_answering()

@@ -20,8 +20,8 @@ def _says(run: Run) -> tuple[str]:
 
 
 def _begun(run: Run, signed: dict[str, Any]) -> RegisterState:
-    verb, ends = run.request.verb, {"source": run.source, "target": run.target}
-    return claimed(run.record(), verb=verb, highest_epoch=run.epoch, **ends, **signed)
+    move: dict[str, Any] = {"verb": run.request.verb, "source": run.source, "target": run.target}
+    return claimed(run.record(), highest_epoch=run.epoch, **move, **signed)
 
 
 CLAIM = ClaimStep(

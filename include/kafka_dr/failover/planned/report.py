@@ -12,79 +12,73 @@ from kafka_dr.errors import KafkaDrError
 from kafka_dr.evidence import MeasuredObjective
 from kafka_dr.failover import recovery, write_outage
 from kafka_dr.failover.planned import open_target
+from kafka_dr.failover.recovery import Recovery
 from kafka_dr.group_offsets import left_to_do, other_topics
 from kafka_dr.group_offsets.translation_basis import basis_of_facts
 from kafka_dr.offsets import TranslatedOffset, gather, translations_from_json
 from kafka_dr.offsets.translate.choice import with_checkpoint
 from kafka_dr.outcomes import Check, CheckOutcome
+from kafka_dr.runs.report import Figures, ReportStep
 from kafka_dr.runs.run import Run
 
 
-def intent(run: Run) -> Sequence[str]:
-    """Say what acting means."""
-    return ("measure RTO, RPO, write outage and re-delivery, and seal the evidence",)
-
-
-def act(run: Run) -> Mapping[str, Any]:
-    """Measure from the journal and from the logs themselves."""
-    claim = run.fact("claim")
+def _measured(run: Run) -> tuple[Figures, Figures]:
     verified_at = datetime.fromisoformat(run.fact("verified")["at"])
     passed = WritesAfterFence.from_json(run.fact("verified"))
     translated = translations_from_json(run.fact("translations"))
-    redelivered = [position.redelivered_at_most for position in translated]
     outage = write_outage.measured(run)
     recovered = recovery.of_planned(run, verified_at)
-    measured = {
+    figures = {
         "rto_seconds": recovered.seconds(run.group.objectives.rto_from),
         # Every record up to the drained ends was found by content on the target before it was opened.
         "rpo_seconds": 0.0 if passed.nothing else None,
         "write_outage_seconds": outage.seconds,
     }
-    run.write_fact("measured", measured, needed_on=[run.target])
-    return {
-        **measured,
+    return figures, {
         "writes_refused_seconds": outage.refused_seconds,
         "write_pause_seen_seconds": outage.seen_seconds,
         "write_outage_detail": outage.detail,
         "past_the_fence": passed.detail,
-        "redelivered_at_most": None if None in redelivered else sum(filter(None, redelivered)),
         **_by_checkpoints(run, translated),
         **other_topics.left_out(run, other_topics.journaled(run.fact("drained")) or ()),
         "left_to_do": left_to_do.after(run, run.fact("drained")),
-        "objectives": [judged(run, name, value) for name, value in measured.items()],
-        "rto_from": run.group.objectives.rto_from,
-        "recovery": recovered.to_json(),
-        "approved_at": claim["approved_at"],
-        "verified_at": verified_at,
+        **of_failover(run, figures, recovered, translated),
     }
 
 
-def prove(run: Run) -> Sequence[Check]:
-    """The figures are kept, no record was written to the old cluster after its fence, and applications are let in.
+def _proves(run: Run) -> Sequence[Check]:
+    """No record was written to the old cluster after its fence, its topics are as they were, applications are let in.
 
-    The topics of the old cluster have not changed either. A missed objective does not fail the report; a lost record
-    does.
+    A missed objective does not fail the report; a lost record does.
     """
     passed = WritesAfterFence.from_json(run.fact("verified"))
     outcome: CheckOutcome = "ok" if passed.nothing else "excused" if passed.ends is None else "failed"
     return (
-        measurements_kept(run),
         Check("nothing_passed_the_fence", outcome, passed.detail),
         *open_target.applications_let_in(run),
         old_side_unchanged(run),
     )
 
 
-def measurements_kept(run: Run) -> Check:
-    """Return whether the figures are in the journal."""
-    kept = run.clients.register(run.target).facts(run.group.name, run.request.run).get("measured")
-    said = f"the figures are in the journal of {run.target}"
-    if not kept:
-        said = f"the journal of {run.target} has no fact measured of run {run.request.run}: run the step again"
-    return Check.that("measurements_kept", bool(kept), said)
+REPORT = ReportStep("measure RTO, RPO, write outage and re-delivery", _measured, _proves)
 
 
-def judged(run: Run, name: str, value: float | None) -> dict[str, Any]:
+def of_failover(
+    run: Run, figures: Mapping[str, float | None], recovered: Recovery, translated: Collection[TranslatedOffset]
+) -> Figures:
+    """Return what the report of every failover shows of its figures."""
+    again = [position.redelivered_at_most for position in translated]
+    return {
+        "redelivered_at_most": None if None in again else sum(filter(None, again)),
+        "objectives": [_judged(run, name, value) for name, value in figures.items()],
+        "rto_from": run.group.objectives.rto_from,
+        "recovery": recovered.to_json(),
+        "approved_at": run.fact("claim")["approved_at"],
+        "verified_at": recovered.verified_at,
+    }
+
+
+def _judged(run: Run, name: str, value: float | None) -> dict[str, Any]:
     """Return a figure with its objective; an unknown figure neither meets nor misses it."""
     objectives = run.group.objectives
     limit: float = getattr(objectives, name)

@@ -58,9 +58,9 @@ def _begun(run: Run, signed: dict[str, Any]) -> RegisterState:
     reserved = [int(each["claim"]["epoch"]) for each in run.history.values() if "epoch" in each.get("claim", {})]
     others = [epoch for epoch in reserved if epoch != begun.get("epoch")]
     if begun:
-        signed = {**signed, "at": datetime.fromisoformat(begun["claimed_at"])}
-    ends = {"source": run.source, "target": run.target}
-    return claimed_unplanned(run.record(), highest_epoch=max([run.epoch, *others]), **ends, **signed)
+        signed["at"] = datetime.fromisoformat(begun["claimed_at"])
+    signed |= {"source": run.source, "target": run.target}
+    return claimed_unplanned(run.record(), highest_epoch=max([run.epoch, *others]), **signed)
 
 
 def _win(run: Run, before: RegisterState | None, new: RegisterState) -> Mapping[str, Any]:
