@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from kafka_dr.errors import KafkaDrError, Refused, TryAgain
 from kafka_dr.register import Phase, RegisterState, Verb
@@ -38,13 +38,11 @@ class RegistersRead:
     silent: frozenset[str] = frozenset()
 
 
-class SourcePolicy(Protocol):
-    """What a run does differently if its source may be dead."""
+class SourcePolicy:
+    """What a run does differently if its source may be dead. Here: it needs its source."""
 
-    @property
-    def sees_own_facts(self) -> bool:
-        """Whether the journal that a step has read gains the facts that the step writes."""
-        ...
+    #: Whether the journal that a step has read gains the facts that the step writes.
+    sees_own_facts = False
 
     def short_timeouts(self, clusters: Collection[str], *, source: str | None, target: str | None) -> Collection[str]:
         """Return the clusters whose requests give up early.
@@ -52,15 +50,15 @@ class SourcePolicy(Protocol):
         :param source: as asked for; ``None`` where the register says it
         :param target: as asked for; ``None`` where the register says it
         """
-        ...
+        return ()
 
     def decides(self, phase: Phase, *, source: str, target: str) -> str:
         """Return the cluster whose register decides in a phase."""
-        ...
+        return source if phase in _BEFORE_THE_HAND_OVER else target
 
     def keeps_journal(self, *, source: str, target: str) -> str:
         """Return the cluster whose register holds every fact of the run."""
-        ...
+        return source
 
     def read_registers(
         self,
@@ -78,7 +76,7 @@ class SourcePolicy(Protocol):
         :param waiting: how long the registers of clusters that may be dead are waited for
         :raises NeedsPerson: the records contradict each other, or the one that decides cannot be read
         """
-        ...
+        return RegistersRead(register_read.decided(group, ask_each(read)))
 
     def read_facts(
         self, read: Callable[[str], dict[str, Any]], ask_each: AskEach, *, target: str, decides: str
@@ -87,92 +85,6 @@ class SourcePolicy(Protocol):
 
         :param decides: the cluster whose register decides; if registers differ about a fact, it counts
         """
-        ...
-
-    def write_fact(
-        self,
-        write: Callable[[str], None],
-        ask_each: AskEach,
-        *,
-        source: str,
-        target: str,
-        decides: str,
-        needed_on: Collection[str] | None,
-    ) -> None:
-        """Journal a fact: first in the register that decides, which may refuse it, then in the other one.
-
-        :param decides: the cluster of that register
-        :param needed_on: the clusters whose registers must take it; ``None`` means all that the policy needs
-        :raises KafkaDrError: one of those did not take it
-        """
-        ...
-
-    def seconds_for_source(self, seconds: float) -> float:
-        """Return how long a step waits for something that has to come from the source."""
-        ...
-
-    def connect_ahead(self, connect: Callable[[], None]) -> None:
-        """Open connections to both logs before it is known whether it is the step's turn."""
-        ...
-
-    def refuse_at_source(self, why: str) -> None:
-        """Refuse because of what was seen on the source after the approval.
-
-        :raises Refused: the run needs its source; otherwise the run only reports it
-        """
-        ...
-
-    def ask_source(self, name: str, question: Callable[[], T], *, seconds: float) -> T:
-        """Ask the source, and wait for the answer as long as the run may.
-
-        :param name: what is asked, as it continues "no answer to …"
-        """
-        ...
-
-    def can_do_without(self, error: KafkaDrError) -> bool:
-        """Return whether the run continues although the source answered with this error, or not at all."""
-        ...
-
-    def try_flow(self, act: Callable[[], None], *, seconds: float) -> None:
-        """Ask what runs a flow for something; it answers slowly if the source is dead."""
-        ...
-
-
-class SourceRequired:
-    """The source answers, or the run stops: planned failover, failback."""
-
-    sees_own_facts = False
-
-    def short_timeouts(self, clusters: Collection[str], *, source: str | None, target: str | None) -> Collection[str]:
-        """Return none: every cluster is needed."""
-        return ()
-
-    def decides(self, phase: Phase, *, source: str, target: str) -> str:
-        """Return the source until the hand-over, then the target; where nothing is handed over, the source."""
-        return source if phase in _BEFORE_THE_HAND_OVER else target
-
-    def keeps_journal(self, *, source: str, target: str) -> str:
-        """Return the source."""
-        return source
-
-    def read_registers(
-        self,
-        group: str,
-        clusters: Collection[str],
-        read: Callable[[str], RegisterState | None],
-        ask_each: AskEach,
-        *,
-        run: str,
-        target: str | None,
-        waiting: Waiting,
-    ) -> RegistersRead:
-        """Read all registers; the one that decides has to answer."""
-        return RegistersRead(register_read.decided(group, ask_each(read)))
-
-    def read_facts(
-        self, read: Callable[[str], dict[str, Any]], ask_each: AskEach, *, target: str, decides: str
-    ) -> dict[str, Any]:
-        """Return the facts of all registers that answer."""
         answers = ask_each(read)
         facts: dict[str, Any] = {}
         for cluster in sorted(answers, key=lambda name: name == decides):
@@ -191,7 +103,12 @@ class SourceRequired:
         decides: str,
         needed_on: Collection[str] | None,
     ) -> None:
-        """Write to all registers; both have to take it unless fewer are needed."""
+        """Journal a fact: first in the register that decides, which may refuse it, then in the other one.
+
+        :param decides: the cluster of that register
+        :param needed_on: the clusters whose registers must take it; ``None`` means all that the policy needs
+        :raises KafkaDrError: one of those did not take it
+        """
         write(decides)
         answers = ask_each(lambda cluster: None if cluster == decides else write(cluster))
         for cluster in set(needed_on if needed_on is not None else (source, target)):
@@ -200,31 +117,41 @@ class SourceRequired:
                 raise answer
 
     def seconds_for_source(self, seconds: float) -> float:
-        """Return all of the time."""
+        """Return how long a step waits for something that has to come from the source."""
         return seconds
 
     def connect_ahead(self, connect: Callable[[], None]) -> None:
-        """Open them."""
+        """Open connections to both logs before it is known whether it is the step's turn."""
         connect()
 
     def refuse_at_source(self, why: str) -> None:
-        """Refuse."""
+        """Refuse because of what was seen on the source after the approval.
+
+        :raises Refused: the run needs its source; otherwise the run only reports it
+        """
         raise Refused(why)
 
     def ask_source(self, name: str, question: Callable[[], T], *, seconds: float) -> T:
-        """Wait for the answer."""
+        """Ask the source, and wait for the answer as long as the run may.
+
+        :param name: what is asked, as it continues "no answer to …"
+        """
         return question()
 
     def can_do_without(self, error: KafkaDrError) -> bool:
-        """Return that it cannot."""
+        """Return whether the run continues although the source answered with this error, or not at all."""
         return False
 
     def try_flow(self, act: Callable[[], None], *, seconds: float) -> None:
-        """Ask, and wait for the answer."""
+        """Ask what runs a flow for something; it answers slowly if the source is dead."""
         act()
 
 
-class SourceOptional:
+class SourceRequired(SourcePolicy):
+    """The source answers, or the run stops: planned failover, failback."""
+
+
+class SourceOptional(SourcePolicy):
     """The source may be dead, so nothing waits for it for long: unplanned failover."""
 
     # Its fence step runs the steps that fence and drain the source, and these read what was just written.
