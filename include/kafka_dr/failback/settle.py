@@ -10,11 +10,11 @@ from kafka_dr.audit import GateAnswer
 from kafka_dr.checks.audit_checks import green, newest_checksum_audit
 from kafka_dr.group_offsets import live_verification
 from kafka_dr.outcomes import Check
-from kafka_dr.register import Phase
+from kafka_dr.register import Phase, RegisterState
 from kafka_dr.register.quarantine import quarantined
 from kafka_dr.register.transitions import failed_back
-from kafka_dr.runs.record import standing_facts
 from kafka_dr.runs.run import Run
+from kafka_dr.runs.settle import registers_agree, settle, settled_facts
 
 
 def check(run: Run) -> Sequence[Check]:
@@ -31,27 +31,20 @@ def intent(run: Run) -> Sequence[str]:
 
 def act(run: Run) -> Mapping[str, Any]:
     """Compare and set the active cluster's register, then copy the record to the standby."""
-    state = run.record()
-    if state.phase is Phase.DIVERGED:
+
+    def ended(state: RegisterState) -> RegisterState:
         ranges = tuple(str(each) for each in quarantined(run.history, run.target, run.topic_ids(run.target)))
-        state = run.advance(failed_back(state, run=run.request.run, quarantine=ranges, at=run.clock.now()))
-    run.clients.register(run.target).copy(state)
-    return {**standing_facts(state), "settled_at": state.at, "quarantine": list(state.quarantine)}
+        return failed_back(state, run=run.request.run, quarantine=ranges, at=run.clock.now())
+
+    state = settle(run, Phase.DIVERGED, ended)
+    return {**settled_facts(state), "quarantine": list(state.quarantine)}
 
 
 def prove(run: Run) -> Sequence[Check]:
     """Both registers hold the same record, the standby refuses writes, and the flow to it runs."""
-    states = [run.clients.register(name).read(run.group.name) for name in (run.source, run.target)]
-    stable = states[0] is not None and states[0] == states[1] and states[0].phase is Phase.STABLE
-    said = f"{run.group.name} is stable, active on {run.source}, in both registers"
-    if not stable:
-        said = (
-            f"the registers of {run.source} and {run.target} do not both call {run.group.name} stable: run the step "
-            "again"
-        )
     status = run.clients.replicator(run.flow).status()
     return (
-        Check.that("registers_agree", stable, said),
+        registers_agree(run, Phase.STABLE),
         run.writes_refused(run.target).named("standby_refuses"),
         Check.that("flow_runs", status.state == "running", f"{run.flow.name} is {status}"),
     )

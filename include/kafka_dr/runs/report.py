@@ -18,7 +18,7 @@ class ReportStep:
     """The report of a verb. The runner seals the evidence after it.
 
     :param says: what it measures, as it begins a sentence
-    :param measured: from the journal and the logs: the figures that are journaled, and what the report shows besides
+    :param measured: from the journal and the logs: the figures that are journaled, and what the report shows with them
     :param proves: what has to hold in the end, but for the figures themselves
     """
 
@@ -37,7 +37,7 @@ class ReportStep:
         return {**figures, **shown}
 
     def prove(self, run: Run) -> Sequence[Check]:
-        """The figures are in the journal, and what the verb promises holds."""
+        """The figures are in the journal, and what has to hold in the end does."""
         active = _active(run)
         kept = run.clients.register(active).facts(run.group.name, run.request.run).get("measured")
         said = f"the figures are in the journal of {active}"

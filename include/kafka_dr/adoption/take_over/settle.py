@@ -10,10 +10,10 @@ from kafka_dr.adoption.first_route import write_first_route
 from kafka_dr.adoption.take_over.context import TakeOverContext
 from kafka_dr.errors import NeedsPerson
 from kafka_dr.outcomes import Check
-from kafka_dr.register import Phase
+from kafka_dr.register import Phase, RegisterState
 from kafka_dr.register.transitions import taken_over
-from kafka_dr.runs.record import standing_facts
 from kafka_dr.runs.run import Run
+from kafka_dr.runs.settle import registers_agree, settle, settled_facts
 
 
 def intent(run: Run) -> Sequence[str]:
@@ -28,15 +28,16 @@ def intent(run: Run) -> Sequence[str]:
 
 def act(run: Run) -> Mapping[str, Any]:
     """Write the route if there is none, compare and set the active cluster's register, copy it to the standby."""
-    state = run.record()
-    route = write_first_route(run, state)
-    if state.phase is Phase.ADOPTING:
+
+    def ended(state: RegisterState) -> RegisterState:
         TakeOverContext(run).require_still()
-        state = run.advance(taken_over(state, run=run.request.run, at=run.clock.now()))
-    run.clients.register(run.target).copy(state)
+        return taken_over(state, run=run.request.run, at=run.clock.now())
+
+    route = write_first_route(run, run.record())
+    state = settle(run, Phase.ADOPTING, ended)
     if run.group.existing_is_own:
         _delete_existing(run)
-    return {**standing_facts(state), "settled_at": state.at, "route": route}
+    return {**settled_facts(state), "route": route}
 
 
 def _delete_existing(run: Run) -> None:
@@ -58,13 +59,8 @@ def _delete_existing(run: Run) -> None:
 
 def prove(run: Run) -> Sequence[Check]:
     """Both registers hold the same record, the standby refuses writes, the route leads to the active cluster."""
-    states = [run.clients.register(name).read(run.group.name) for name in (run.source, run.target)]
-    stable = states[0] is not None and states[0] == states[1] and states[0].phase is Phase.STABLE
-    said = f"{run.group.name} is adopted, active on {run.source}, in both registers"
-    if not stable:
-        said = f"the registers of {run.source} and {run.target} do not both call {run.group.name} stable: run it again"
     return (
-        Check.that("registers_agree", stable, said),
+        registers_agree(run, Phase.STABLE),
         run.writes_refused(run.target).named("standby_refuses"),
         route_agrees(run, run.record()),
     )

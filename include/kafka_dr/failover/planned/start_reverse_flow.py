@@ -17,8 +17,8 @@ from kafka_dr.outcomes import Check
 from kafka_dr.register import Phase, RegisterState
 from kafka_dr.register.flow_seed import FLOW_SEED
 from kafka_dr.register.transitions import settled
-from kafka_dr.runs.record import standing_facts
 from kafka_dr.runs.run import Run
+from kafka_dr.runs.settle import register_settled, settle, settled_facts
 from kafka_dr.runs.start_flow import begin, seed_of
 
 
@@ -40,13 +40,12 @@ def act(run: Run) -> Mapping[str, Any]:
     _look_once_more(run)
     run.write_fact(FLOW_SEED, seed, needed_on=[run.target])
     pending = _not_stopped(run) or try_reverse_flow(run, state)
-    if state.phase is Phase.HANDED_OVER:
-        state = run.advance(settled(state, run=run.request.run, at=run.clock.now()))
+    state = settle(run, Phase.HANDED_OVER, lambda held: settled(held, run=run.request.run, at=run.clock.now()))
     try:
         run.clients.register(run.source).copy(state)
     except KafkaDrError as error:
         pending = pending or str(error)
-    return {**standing_facts(state), "seed": seed, "settled_at": state.at, "flow_pending": pending}
+    return {**settled_facts(state), "seed": seed, "flow_pending": pending}
 
 
 def _look_once_more(run: Run) -> None:
@@ -58,13 +57,7 @@ def _look_once_more(run: Run) -> None:
 
 def prove(run: Run) -> Sequence[Check]:
     """The register is settled, the old flow and the old cluster are fenced, and the reverse flow runs."""
-    state = run.clients.register(run.target).read(run.group.name)
-    stable = state is not None and state.phase is Phase.STABLE and state.active == run.target
-    said = f"the register of {run.target} says {state.phase if state else 'nothing'} of {run.group.name}"
-    if not stable:
-        said += f", expected stable with {run.target} active: run the step again"
-    register = Check.that("register_settled", stable, said)
-    settled_with = (register, replicator_refused(run))
+    settled_with = (register_settled(run, Phase.STABLE), replicator_refused(run))
     try:
         refused = run.writes_refused(run.source)
         status = run.clients.replicator(run.flow.reverse).wait_running(run.group.timing.protect_wait_seconds)

@@ -26,8 +26,8 @@ from kafka_dr.register.flow_seed import FLOW_SEED
 from kafka_dr.register.transitions import left_behind, settled
 from kafka_dr.runs import background
 from kafka_dr.runs.acls_kept_elsewhere import KeptElsewhere
-from kafka_dr.runs.record import standing_facts
 from kafka_dr.runs.run import Run
+from kafka_dr.runs.settle import register_settled, settle, settled_facts
 from kafka_dr.runs.start_flow import seed_of
 
 #: How long the source's register may take, in seconds, before the report says that it did not answer.
@@ -52,20 +52,20 @@ def act(run: Run) -> Mapping[str, Any]:
     seed = _seed(run, state, held=not source_state.drained)
     run.write_fact(FLOW_SEED, seed)
     pending = planned.try_reverse_flow(run, state) if source_state.drained else "held until a failback"
-    if state.phase is Phase.HANDED_OVER:
-        at, run_id = run.clock.now(), run.request.run
-        state = run.advance(
-            settled(state, run=run_id, at=at)
-            if source_state.drained
-            else left_behind(state, run=run_id, fenced=source_state.fenced, at=at)
-        )
+
+    def ended(held: RegisterState) -> RegisterState:
+        run_id, at = run.request.run, run.clock.now()
+        if source_state.drained:
+            return settled(held, run=run_id, at=at)
+        return left_behind(held, run=run_id, fenced=source_state.fenced, at=at)
+
+    state = settle(run, Phase.HANDED_OVER, ended)
     old_flow = stop_old_flow(run)
     run.write_fact("old_flow", old_flow.to_json())
     return {
-        **standing_facts(state),
+        **settled_facts(state),
         "source_side": source_state.to_json(),
         "seed": seed,
-        "settled_at": state.at,
         "flow_pending": pending,
         "returned": run.journal.get("returned"),
         "old_flow": old_flow.to_json(),
@@ -75,12 +75,7 @@ def act(run: Run) -> Mapping[str, Any]:
 
 def prove(run: Run) -> Sequence[Check]:
     """The register is settled, and the old flow cannot write."""
-    state = run.clients.register(run.target).read(run.group.name)
-    ended = state is not None and state.active == run.target and state.phase is not Phase.HANDED_OVER
-    said = f"{run.target}'s register has no record of {run.group.name}: compare the registers"
-    if state is not None:
-        said = f"{run.target}'s register says {state.phase}, active on {state.active}"
-    return (Check.that("register_settled", ended, said), replicator_refused(run))
+    return (register_settled(run, Phase.STABLE, Phase.DIVERGED, Phase.UNFENCED), replicator_refused(run))
 
 
 def _source_state(run: Run, state: RegisterState) -> SourceState:
