@@ -35,8 +35,8 @@ _KINDS: tuple[tuple[type[BaseException], str], ...] = (
     (FileExistsError, "it exists already"),
     (PermissionError, "this process has no right to do that"),
     (IsADirectoryError, "it is a folder, and a file was expected"),
-    (NotADirectoryError, "a part of the path is no folder"),
-    (UnicodeError, "it is no text in UTF-8"),
+    (NotADirectoryError, "a part of the path is not a folder"),
+    (UnicodeError, "it is not text in UTF-8"),
     (binascii.Error, "it is not encoded in Base64"),
     (IndexError, "a part of it is missing"),
     (AttributeError, "a part of it is of another kind than expected"),
@@ -58,15 +58,15 @@ _NUMBERS = {
     errno.ENAMETOOLONG: "the name is too long",
     errno.EMFILE: "this process has too many open files",
     errno.E2BIG: "its arguments are too long",
-    errno.ENOEXEC: "it is no program that this machine can run",
+    errno.ENOEXEC: "it is not a program that this machine can run",
 }
 #: How Python words that a value is not what it should be, and how people do.
 _VALUES = tuple(
     (re.compile(pattern), words)
     for pattern, words in (
-        (r"invalid literal for int\(\) with base \d+: (.*)", r"\1 is no whole number"),
-        (r"could not convert string to float: (.*)", r"\1 is no number"),
-        (r"Invalid isoformat string: (.*)", r"\1 is no time"),
+        (r"invalid literal for int\(\) with base \d+: (.*)", r"\1 is not a whole number"),
+        (r"could not convert string to float: (.*)", r"\1 is not a number"),
+        (r"Invalid isoformat string: (.*)", r"\1 is not a time"),
         (r"(.*) is not a valid \w+", r"\1 is none of the values that are known"),
         (r"(?:too many|not enough) values to unpack .*", "it has another number of parts than expected"),
         (r".*magic bytes not found.*", "it is no Parquet file, or was not written to its end"),
@@ -113,7 +113,7 @@ def java_cause(said: str) -> str:
 
 def _words(error: BaseException) -> str:
     if isinstance(error, json.JSONDecodeError):
-        return f"it is no JSON (line {error.lineno}, column {error.colno})"
+        return f"it is not JSON (line {error.lineno}, column {error.colno})"
     if isinstance(error, KeyError):
         return f"{error.args[0]!r} is missing" if error.args else "a part of it is missing"
     if isinstance(error, URLError):

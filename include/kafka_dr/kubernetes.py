@@ -127,7 +127,7 @@ class KubernetesApi:
         try:
             found = answer.json()
         except ValueError as error:
-            raise TryAgain(f"could not {doing}: the answer of Kubernetes at {self.where} is no JSON") from error
+            raise TryAgain(f"could not {doing}: the answer of Kubernetes at {self.where} is not JSON") from error
         if not isinstance(found, dict):
             raise Refused(f"could not {doing}: Kubernetes at {self.where} answered with no object")
         return found

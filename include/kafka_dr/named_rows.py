@@ -25,7 +25,7 @@ def by_name(stored: Any, *, named: str, holding: str) -> dict[str, Any]:
     """Read what :func:`rows_of` returned.
 
     :raises KeyError: a row lacks a field
-    :raises TypeError: the value is no list of rows
+    :raises TypeError: the value is not a list of rows
     """
     return {str(row[named]): row[holding] for row in stored}
 

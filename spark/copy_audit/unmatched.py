@@ -210,7 +210,7 @@ def _paired(of_source: tuple[Longs, Longs], of_target: tuple[Longs, Longs]) -> t
     """Pair some rows.
 
     :param of_source: the numbers of the source, and some of their rows
-    :param of_target: the same of the target
+    :param of_target: the numbers of the target, and some of their rows
     """
     (source, target), (source_rows, target_rows) = zip(of_source, of_target, strict=True)
     source_rows = source_rows[np.argsort(source[source_rows], kind="stable")]

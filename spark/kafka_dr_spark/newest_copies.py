@@ -17,7 +17,7 @@ def newest_copies(source: DataFrame, target: DataFrame, anchored: DataFrame) -> 
     never too new.
 
     :param source: fingerprints of the end of the source's log, ``topic, partition, offset, hash``
-    :param target: the same of the target, under the names of the source
+    :param target: fingerprints of the end of the target's log, under the names of the source
     :param anchored: partitions whose ranges begin at records that correspond; see :data:`ANCHORED`
     :returns: ``topic, partition, offset``; no row for a partition without a copy
     """

@@ -81,7 +81,7 @@ def test_a_drill_of_nobody_who_may_approve_it_does_not_begin(airflow: QuickLab) 
     states = carol.tasks(DAG, run)
     assert (states["begin"], states["result"]) == ("failed", "failed"), states
     assert states["drill"] == states["teardown"] == "upstream_failed", states
-    assert "carol is no approver of the group: let an approver trigger it" in carol.log(DAG, run, "begin")
+    assert "carol is not an approver of the group: let an approver trigger it" in carol.log(DAG, run, "begin")
     assert kept(airflow) == before
     assert left(airflow) == set()
 

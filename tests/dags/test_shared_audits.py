@@ -181,7 +181,7 @@ def test_an_application_that_dies_takes_nothing_from_an_audit_that_had_ended(spa
 def test_an_audit_without_a_result_is_unknown(spark: SharedSpark) -> None:
     found = spark.run()
     assert found["outcome"] == "unknown"
-    assert "the application ended without a word" in found["sentences"][0]
+    assert "the application stopped without recording a result" in found["sentences"][0]
 
 
 def test_a_part_of_a_flow_is_no_event(spark: SharedSpark) -> None:

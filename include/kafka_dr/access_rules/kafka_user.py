@@ -72,7 +72,7 @@ def epoch_of(resource: Resource, group: str) -> int:
     found = json.loads(resource["metadata"].get("annotations", {}).get(EPOCHS, "{}"))
     epoch = found.get(group, 0) if isinstance(found, dict) else None
     if not isinstance(epoch, int) or isinstance(epoch, bool):
-        raise ValueError(f"its annotation {EPOCHS} is no JSON object of groups and epochs")
+        raise ValueError(f"its annotation {EPOCHS} is not a JSON object of groups and epochs")
     return epoch
 
 

@@ -92,5 +92,5 @@ def rows_of_rules(acls: Iterable[Acl]) -> list[Row]:
 
 def _text(value: object) -> str:
     if not isinstance(value, str) or not value:
-        raise ValueError(f"{value!r} is no text")
+        raise ValueError(f"{value!r} is not text")
     return value

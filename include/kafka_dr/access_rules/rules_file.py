@@ -166,7 +166,7 @@ class RulesFile:
         groups = document.get("groups", {})
         section = groups.get(self.group, {}) if isinstance(groups, dict) else None
         if not isinstance(section, dict) or not isinstance(section.get("rules", []), list):
-            raise self._damaged(f"the part of {self.group} is no object with a list of rules")
+            raise self._damaged(f'key {self.group} must be an object with a list "rules"')
         return section
 
     def _number(self, part: Mapping[str, Any], key: str) -> int:

@@ -225,7 +225,7 @@ def _seed_flow(context: GroupContext, state: RegisterState, fence: AclChanges) -
         if first.problem:
             fence.lift(plan.standby(context.group))
             raise Refused(
-                f"{state.standby} came into use just before it was fenced, so its fence was lifted again. "
+                f"A client wrote to {state.standby} before the fence was in place; the fence was removed. "
                 f"{first.problem}"
             )
         seed = FlowSeed(state.epoch, state.active, state.standby, on_source={}, mode=first.mode).to_json()

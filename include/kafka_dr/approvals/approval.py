@@ -279,7 +279,7 @@ def judge(context: GroupContext, answer: Answer) -> Sequence[Check]:
 
 def _is_approver(context: GroupContext, answer: Answer) -> Check:
     if answer.verified == BY_NOBODY:
-        said = f"{answer.responder} is the name that somebody gave who broke the glass: nobody verified it"
+        said = f"{answer.responder} used the break-glass approval; their identity was not verified"
         return Check("responder_is_approver", "overridden", said)
     approver = declared(context, answer.responder)
     who = f"{answer.responder} is {'' if approver else 'not '}an approver of {context.group.name}"

@@ -61,7 +61,7 @@ def approver_of(group: ProtectionGroup, key: SigningKey) -> Person | None:
 def requester_of(group: ProtectionGroup, key: SigningKey) -> str:
     """Return the name of the person whose declared key belongs to a private key; empty if it is nobody's.
 
-    Who may only ask has a key in ``requester_keys``, and is no approver by it.
+    Who may only ask has a key in ``requester_keys``, and is not an approver by it.
     """
     person = approver_of(group, key)
     if person is not None:

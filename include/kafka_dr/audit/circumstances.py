@@ -34,10 +34,10 @@ class PartitionCircumstances:
     :param held_back: whether an open transaction hides the end of the target's log
     :param young_from: milliseconds since the epoch; where ``position`` is not known, a younger record may still come
     :param expired_on_source: gaps in which the source has deleted records, unread, since the previous audit
-    :param expired_on_target: the same of the target
+    :param expired_on_target: gaps in which the target has, likewise
     :param shorter_source: whether the source had deleted its first records before the first audit; the target may still
         have their copies
-    :param shorter_target: the same of the target
+    :param shorter_target: whether the target had, and the source may still have the originals
     :param late_before: milliseconds since the epoch; where nobody can be asked how far the flow is, what follows the
         last copy may always still come, and an older record is late; ``None``: the flow can be asked
     """

@@ -100,10 +100,10 @@ def times_count(
     """Return whether the timestamps of a topic's records can be compared.
 
     :param source_stamps: whether the source's broker stamps records of this topic, or stamped some that it holds
-    :param target_stamps: the same of the target
+    :param target_stamps: whether the target's broker does, or did
     :param turned: whether replication ran in the other direction before, so that the source may hold copies, too
     :param source_lacks: whether the source holds a record without a timestamp
-    :param target_lacks: the same of the target
+    :param target_lacks: whether the target holds one
     """
     return not (target_stamps or source_lacks) and not ((source_stamps or target_lacks) and turned)
 

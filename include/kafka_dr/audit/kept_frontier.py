@@ -22,7 +22,7 @@ class FrontierPoint:
     :param compacted: records that only one cluster has because compaction removed them from the other one
     :param source_holes: offsets right before ``source_offset`` that had no record. What compaction removed from there
         may still be on the target, after ``target_offset``
-    :param target_holes: the same of the target
+    :param target_holes: offsets right before ``target_offset`` that had no record, likewise
     """
 
     source_offset: int

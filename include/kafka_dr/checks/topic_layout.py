@@ -20,7 +20,7 @@ from kafka_dr.runs import background
 from kafka_dr.runs.record import first_few
 from kafka_dr.runs.run import Run
 
-NAME = "old_side_unchanged"
+NAME = "old_cluster_unchanged"
 #: The id of a topic, and how many partitions it has, for :func:`~kafka_dr.named_rows.rows_of`.
 _SHAPE = {"named": "topic", "holding": "shape"}
 #: The settings that say what retention deletes.
@@ -124,7 +124,7 @@ def _otherwise(name: str, before: GroupLayout, now: GroupLayout, elsewhere: int 
     return "" if partitions in (former, elsewhere) else f"{name} has {partitions} partitions, had {former}"
 
 
-def old_side_unchanged(run: Run) -> Check:
+def old_cluster_unchanged(run: Run) -> Check:
     """Return whether the old cluster has the topics, partitions and log start offsets that it was fenced with."""
     journaled = run.journal.get("drained", {}).get("layout")
     if journaled is None:

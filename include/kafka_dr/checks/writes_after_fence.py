@@ -73,9 +73,9 @@ def find_writes_after_fence(run: Run) -> WritesAfterFence:
     return WritesAfterFence(longer, detail)
 
 
-def old_side_is_still(run: Run) -> Check:
+def old_cluster_is_still(run: Run) -> Check:
     """Return whether the old cluster's high watermarks are still those that this step saw when it acted."""
-    name = "old_side_is_still"
+    name = "old_cluster_is_still"
     before = WritesAfterFence.from_json(
         run.clients.register(run.target).facts(run.group.name, run.request.run)["verified"]
     )

@@ -89,7 +89,7 @@ def verify(
     signed by a key that was not given with --key).
     """
     if not folder.is_dir():
-        raise typer.BadParameter(f"{folder} is no folder: name a run's folder, EVIDENCE_ROOT/runs/GROUP/RUN")
+        raise typer.BadParameter(f"{folder} is not a folder: name a run's folder, EVIDENCE_ROOT/runs/GROUP/RUN")
     try:
         trusted = key.read_text("utf-8") if key is not None else None
         report = _report(folder.resolve(), trusted, topology)

@@ -67,8 +67,8 @@ def _move(facts: ByHandFacts, now: datetime) -> Procedure:
     )
     when = (
         f"{source} is lost, or has to be left, and no command of this project works. If {source} does not answer, be "
-        "sure that no application reaches it: nothing by hand can keep them out. Afterwards it is no copy: dr_health "
-        "fences it again as soon as it can, and dr_failback makes it a copy"
+        "sure that no application reaches it: nothing by hand can keep them out. Afterwards it is not a copy: "
+        "dr_health fences it again as soon as it can, and dr_failback makes it a copy"
     )
     return Procedure("move", f"move {facts.group.name} from {source} to {target}", when, steps)
 

@@ -231,8 +231,8 @@ def _sentences(found: ErasedList, *, confirmed: bool) -> Iterator[str]:
         yield f"  folders of earlier attempts {'were' if confirmed else 'would be'} removed: {', '.join(found.former)}"
     for name in found.newer:
         yield (
-            f"  {name} is newer than the list and no part of it: if no job stranded_records runs, remove this folder, "
-            "which may hold the same records"
+            f"  {name} was written after the list. If no stranded_records job is running, delete this folder, because "
+            "it may hold the same records"
         )
 
 

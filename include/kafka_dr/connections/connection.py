@@ -104,7 +104,7 @@ class Connection:
         try:
             number = int(port) if port else None
         except (TypeError, ValueError):
-            raise _unreadable(conn_id, "its port is no number") from None
+            raise _unreadable(conn_id, "its port is not a number") from None
         texts = {name: str(found.get(name) or "") for name in ("conn_type", "host", "schema", "login", "password")}
         texts["conn_type"] = texts["conn_type"].replace("-", "_")
         extra = found.get("extra") or found.get("extra_dejson")
@@ -154,7 +154,7 @@ def _extra(conn_id: str, stored: Any) -> dict[str, Any]:
     except ValueError:
         found = None
     if not isinstance(found, Mapping):
-        raise _unreadable(conn_id, "its extra is no JSON object")
+        raise _unreadable(conn_id, "its extra is not a JSON object")
     return dict(found)
 
 

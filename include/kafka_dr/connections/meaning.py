@@ -79,7 +79,7 @@ def content_keys(connection: Connection) -> ContentKeys:
     """
     former = connection.extra.get("former_keys") or {}
     if not isinstance(former, dict):
-        raise Refused(f"connection {connection.conn_id}: former_keys in its extra is no object of name and key")
+        raise Refused(f"connection {connection.conn_id}: former_keys in its extra must be an object of names and keys")
     try:
         return ContentKeys.of(connection.login, connection.password, {k: str(key) for k, key in former.items()})
     except KeyUnusable as error:

@@ -17,7 +17,7 @@ from kafka_dr.topology.model import DisasterSpec, Sign
 ClusterCondition = Literal["down", "up", "unclear"]
 
 VANTAGE = "vantage"
-#: The probe of the cluster's register. It is no sign of a disaster: applications do not need it.
+#: The probe of the cluster's register. It is not a sign of a disaster: applications do not need it.
 REGISTER = "register"
 #: This installation, as one of the vantages.
 _HERE = "here"
@@ -100,14 +100,14 @@ def _what_to_do(found: dict[str, Probe]) -> str:
     for name in (REGISTER, "partitions"):
         if (needed := found.get(name)) is not None and needed.outcome != "ok":
             return (
-                f"{needed.detail}. That alone is no disaster, but no planned failover is possible until that works. If "
-                "the group has to be moved before, override with a reason"
+                f"{needed.detail}. That alone is not a disaster, but no planned failover is possible until that works. "
+                "If the group has to be moved before, override with a reason"
             )
     lag = found.get("lag")
     if lag is not None and lag.facts.get("over_threshold"):
         return (
-            f"{lag.detail}. That alone is no disaster: see dr_flows, and use dr_planned_failover as soon as the copy "
-            "has caught up. If the cluster is failing and the copy cannot catch up, override with a reason"
+            f"{lag.detail}. That alone is not a disaster: see dr_flows, and use dr_planned_failover as soon as the "
+            "copy has caught up. If the cluster is failing and the copy cannot catch up, override with a reason"
         )
     return "use dr_planned_failover, or override with a reason"
 

@@ -58,7 +58,7 @@ def approver_of(drill: Drill, clients: Clients, *, requester: str, key: SigningK
     if person is None:
         raise Refused(
             f"the steps of a drill of {drill.group.name} are approved by the person who triggers it, and "
-            f"{requester or 'nobody'} is no approver of the group: let an approver trigger it, or write "
+            f"{requester or 'nobody'} is not an approver of the group: let an approver trigger it, or write "
             "drill.approval: automatic into the topology"
         )
     if not drill.group.requester_may_approve:

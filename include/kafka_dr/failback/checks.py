@@ -36,7 +36,7 @@ def _group_is_diverged(context: FailbackContext) -> Check:
     phase = "not adopted" if state is None else f"{state.phase} with {state.active} active (epoch {state.epoch})"
     if state is None or state.phase is not Phase.DIVERGED:
         hint = ". If it is unfenced: dr_health fences the old cluster as soon as that answers" if state else ""
-        return Check.that("a_side_was_left", False, f"{run.group.name} is {phase}, expected diverged{hint}")
+        return Check.that("group_is_diverged", False, f"{run.group.name} is {phase}, expected diverged{hint}")
     right = (run.source, run.target) == (state.active, state.standby)
     said = f"run {context.failover.run} moved {run.group.name} from {run.target} to {run.source}"
     wrong = (
@@ -44,14 +44,14 @@ def _group_is_diverged(context: FailbackContext) -> Check:
         f"{state.active} is active and {state.standby} is the old cluster. Trigger a new failback and leave the "
         "parameters source and target empty"
     )
-    return Check.that("a_side_was_left", right, said if right else wrong)
+    return Check.that("group_is_diverged", right, said if right else wrong)
 
 
-def _old_side_refuses(context: FailbackContext) -> Check:
+def _old_cluster_refuses(context: FailbackContext) -> Check:
     run, wanted = context.run, plan.work_denies(context.run.group)
     present = run.denies_present(run.target, wanted)
     found = run.shut(run.target, wanted) if present.passes else present
-    return found.named("old_side_refuses")
+    return found.named("old_cluster_refuses")
 
 
 def list_is_approved(context: FailbackContext) -> Check:
@@ -142,11 +142,11 @@ def offsets_on_old_cluster(context: FailbackContext) -> list[TranslatedOffset]:
 
 
 _FIRST: tuple[tuple[str, Question], ...] = (
-    ("a_side_was_left", _group_is_diverged),
+    ("group_is_diverged", _group_is_diverged),
     ("right_clusters", lambda context: right_clusters(context.run, (context.run.source, context.run.target))),
 )
 _QUESTIONS: tuple[tuple[str, Question], ...] = (
-    ("old_side_refuses", _old_side_refuses),
+    ("old_cluster_refuses", _old_cluster_refuses),
     (authorizers.NAME, lambda context: authorizers.authorizers_as_declared(context.run, context.run.group.clusters)),
     ("writers_declared", lambda context: writers_declared(context.run, (context.run.target,))),
     (

@@ -53,7 +53,7 @@ def _erased(context: FailbackContext) -> dict[str, int]:
 
 
 def measured(context: FailbackContext) -> dict[str, Any]:
-    """Measure what the old cluster holds; shown to the approvers, no part of what is approved."""
+    """Measure what the old cluster holds; for information; not covered by the approval."""
     run = context.run
     target = run.operator(run.target)
     partitions = run.partitions(run.target)

@@ -50,7 +50,7 @@ def check(run: Run) -> Sequence[Check]:
         if moved
         else still
     )
-    return (approved, kept, Check.that("old_side_is_still", not moved, said))
+    return (approved, kept, Check.that("old_cluster_is_still", not moved, said))
 
 
 def intent(run: Run) -> Sequence[str]:

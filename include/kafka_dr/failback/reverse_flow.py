@@ -66,7 +66,7 @@ def prove(run: Run) -> Sequence[Check]:
         Check.that("reverse_flow", status.state == "running", f"{run.flow.name} is {status}"),
         Check.that("no_loop", other.at_rest, f"{run.flow.reverse.name} is {other}"),
         refused.named("replicator_refused"),
-        run.writes_refused(run.target).named("old_side_refuses"),
+        run.writes_refused(run.target).named("old_cluster_refuses"),
     )
 
 

@@ -21,7 +21,7 @@ class Checkpoints:
     """The newest checkpoint of each group in each partition.
 
     :param positions: by group and partition of the source: next to read on the target
-    :param unreadable: how many records are no checkpoints, or of another version
+    :param unreadable: how many records are not checkpoints, or of another version
     :param problem: why they could not be read; empty if they were
     """
 

@@ -212,7 +212,9 @@ class _Groups:
         if checkpoints.problem:
             problems.append(checkpoints.problem)
         if checkpoints.unreadable:
-            problems.append(f"{checkpoints.unreadable} records of {flow.checkpoints} are no checkpoints that are known")
+            problems.append(
+                f"{checkpoints.unreadable} records of {flow.checkpoints} are not checkpoints of a known version"
+            )
         on_target, unread = _committed(flow, RenamedCluster(target, naming), names, problems)
         committed, _ = _committed(flow, source, names, problems)
         known = covered_readers(source, listed, target=flow.target.name)

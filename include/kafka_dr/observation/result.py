@@ -32,7 +32,7 @@ _IN_MANY_RUNS, _MOST_RUNS = ("aborted", "duplicated", "expired_on_target", "unex
 _MEANINGS = {
     "lost": "later records have a copy, this one has none",
     "late": "not copied, for longer than late_after_seconds",
-    "foreign": "a copy of no record of the source",
+    "foreign": "a record on the target with no source record",
     "reordered": "its copy is before or after those of its neighbours",
     "duplicated": "copied once more",
 }

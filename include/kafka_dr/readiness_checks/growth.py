@@ -17,7 +17,7 @@ from kafka_dr.runs.run import Run
 
 #: The rate is that of the busier of these two times: a quiet hour and a quiet day are no reason for an all-clear.
 _MEASURED = (timedelta(hours=1), timedelta(days=1))
-#: A disk that is full sooner is no warning any more.
+#: A disk that is full sooner is not a warning any more.
 _AT_ONCE = timedelta(days=1)
 #: Topics that nothing is deleted of fill every disk. One that lasts so long is not named.
 _FAR = timedelta(days=30)

@@ -49,9 +49,9 @@ class QuarantinedRange:
         try:
             found = cls(topic, int(number), int(start), int(end))
         except ValueError as error:
-            raise NeedsPerson(f"{text!r} is no quarantined range: expected topic-partition:start-end") from error
+            raise NeedsPerson(f"{text!r} is not a quarantined range: expected topic-partition:start-end") from error
         if not topic or not 0 <= found.start <= found.end:
-            raise NeedsPerson(f"{text!r} is no quarantined range: expected a topic and 0 <= start <= end")
+            raise NeedsPerson(f"{text!r} is not a quarantined range: expected a topic and 0 <= start <= end")
         return found
 
 

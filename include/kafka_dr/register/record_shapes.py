@@ -34,7 +34,7 @@ class ForeignRecord:
         return not kind or rest == group or rest.startswith(f"{group}/")
 
     def __str__(self) -> str:
-        return f"{self.where} is no record of this project (key {_shown(self.key)}): {self.problem}"
+        return f"{self.where} is not a record of this project (key {_shown(self.key)}): {self.problem}"
 
 
 def wrong_shape(key: bytes | None, value: bytes | None) -> str:
@@ -51,7 +51,7 @@ def wrong_shape(key: bytes | None, value: bytes | None) -> str:
         return _wrong_state(rest, value)
     if "#" in rest.rpartition("/")[2] or value.isdigit() or value.startswith(b"{"):
         return ""
-    return "its value is no JSON object"
+    return "its value is not a JSON object"
 
 
 def refusal(records: tuple[ForeignRecord, ...]) -> NeedsPerson:

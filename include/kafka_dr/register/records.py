@@ -180,7 +180,7 @@ def _decoded(records: Mapping[bytes, bytes], group: str, prefix: bytes) -> dict[
 
 @contextmanager
 def _readable(group: str) -> Iterator[None]:
-    """Turn a part that is missing, and a value that is no JSON, into an error for a person."""
+    """Turn a part that is missing, and a value that is not JSON, into an error for a person."""
     try:
         yield
     except (KeyError, ValueError) as error:

@@ -191,7 +191,7 @@ def _roles_of_pair(stored: Mapping[str, Any], phase: Phase) -> Roles:
 
 def _text(values: Mapping[str, Any], name: str) -> str:
     if not isinstance(values[name], str):
-        raise ValueError(f"{name} is no text")
+        raise ValueError(f"{name} is not text")
     return str(values[name])
 
 

@@ -100,7 +100,7 @@ def given_back(state: RegisterState, *, run: str, at: datetime, executor: str = 
 def releasing(state: RegisterState, *, run: str, evidence_sha256: str, approved_by: str, at: datetime) -> RegisterState:
     """Return the record with which a run takes a group to release it.
 
-    :raises Refused: a run holds the group, or its standby is no copy
+    :raises Refused: a run holds the group, or its standby is not a copy
     """
     if state.phase is not Phase.STABLE:
         raise Refused(f"{state.group} is {state.phase} by run {state.run} (epoch {state.epoch}): {way_out(state)}")

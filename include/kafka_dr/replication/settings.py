@@ -54,7 +54,7 @@ FIXED = (
     Setting("source.consumer.isolation.level", "read_committed", "aborted records are not copied"),
     Setting("source.consumer.auto.offset.reset", "earliest", "a partition without a position is copied from its start"),
     Setting("source.consumer.fetch.min.bytes", "1048576", "a batch, and so a transaction, holds more than one record"),
-    Setting("consumer.poll.timeout.ms", "100", "how long an idle task looks away from a stop: 1000 by default"),
+    Setting("consumer.poll.timeout.ms", "100", "how long an idle task may take to notice a stop: 1000 by default"),
     Setting("emit.offset-syncs.enabled", "true", "anchors for translating the offsets of groups"),
     Setting("offset-syncs.topic.location", "target", "the map must outlive the source"),
     Setting("sync.topic.configs.enabled", "false", "it would undo what was set on the target on purpose"),

@@ -184,7 +184,9 @@ class KeptList:
     def _draft(self, file: StrandedFile, wanted: Wanted) -> StrandedFile:
         path = self._path(file.path)
         if file.sha256 and sha256_of(path) != file.sha256:
-            raise NeedsPerson(f"{path} is not what was kept, and nothing is erased from it: restore it from a copy")
+            raise NeedsPerson(
+                f"{path} does not match its recorded checksum; nothing was erased: restore it from a copy"
+            )
         content = _without(path, self._rows_wanted(wanted, by_key=wanted.key is not None))
         _write(path.parent.joinpath(_DRAFT.format(path.name)), content)
         return StrandedFile(file.path, len(content), hashlib.sha256(content).hexdigest())

@@ -185,7 +185,7 @@ class Eraser:
         register = self.clients.register(state.active)
         journaled = register.add_fact(self.request.group, left_by, erasure.name, erasure.to_json())
         if Erasure.from_json(journaled) != erasure:
-            raise Refused(f"somebody else was erasing from the list of {left_by} at the same time: run this again")
+            raise Refused(f"another erasure of the list of {left_by} is running: run this again")
 
     def _keep_record(self, kept: KeptList, erasure: Erasure, facts: Mapping[str, Mapping[str, Any]]) -> None:
         """Write the record of an erasure wherever it is missing: next to the list, to the evidence, to registers."""

@@ -62,7 +62,7 @@ class Run(GroupContext):
         if request.verb == "unplanned_failover" and request.override:
             # The checks name these records, and the override that is approved covers them.
             clients.ignore_foreign_records()
-        #: The clusters that are not touched, or believed, before they are known to be the declared ones.
+        #: The clusters whose identity must be verified before any read or write.
         self.doubted = frozenset(hurried)
         for cluster in hurried:
             clients.hurry(cluster, OTHERS_SECONDS)

@@ -210,7 +210,7 @@ class SourceOptional(SourcePolicy):
         BackgroundCall(f"a fact for {source}", partial(write, source))
 
     def seconds_for_source(self, seconds: float) -> float:
-        """Return 0: what is not there now may never come."""
+        """Return 0: do not wait for a source that may be lost."""
         return 0
 
     def connect_ahead(self, connect: Callable[[], None]) -> None:

@@ -41,7 +41,8 @@ class AccessRulesSpec(Section):
     )
     users: dict[Principal, _KubernetesName] = Field(
         default_factory=dict,
-        description="with kafka_user: the KafkaUser of a principal, such as User:orders-app, if its name is another",
+        description="with kafka_user: the KafkaUser of a principal, such as User:orders-app, if its name differs from "
+        "the principal's",
     )
     program: ProgramLine = Field(
         default=(), description="with command: the program that lists, adds and removes DENYs, and its arguments"

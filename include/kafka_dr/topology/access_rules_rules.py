@@ -64,7 +64,9 @@ def _programs(document: Document, here: Path) -> Iterator[Mistake]:
     for key in ("apply", "program"):
         first = next(iter(document.texts(*here, key)), None)
         if first and not first[0].startswith("/"):
-            yield document.mistake(first[1], f"{first[0]!r} is no absolute path", "write the whole path of the program")
+            yield document.mistake(
+                first[1], f"{first[0]!r} is not an absolute path", "write the whole path of the program"
+            )
 
 
 def _principals(document: Document, here: Path) -> Iterator[Mistake]:

@@ -84,7 +84,7 @@ def _principal(document: Document, here: Path, spec: Path) -> Iterator[Mistake]:
         if own:
             named = [(name, key) for name, key in named if key != "replicator_principal"]
         for key in (key for name, key in named if isinstance(principal, str) and name == principal):
-            seen = f"{principal!r} is also in {key} of {group!r}, which the take over would stop, too"
+            seen = f"{principal!r} is also used by {key} of {group!r}; the take over would stop that as well"
             yield document.mistake(path, seen, "let the existing replication write as a principal of its own")
             return
     if principal in {name for name, _ in document.texts(*here, "super_users")}:

@@ -166,7 +166,7 @@ class DisasterSpec(Section):
         default=5, description="how long each probe may take, all at the same time; at most 10"
     )
     auto_propose: Annotated[bool, Field(strict=True)] = Field(
-        default=False, description="whether a failover is proposed, not made, without a person: true or false"
+        default=False, description="true: open a failover for approval automatically; it never runs without approval"
     )
     approvers_needed: Literal[1, 2] = Field(
         default=1, description="how many different approvers have to say yes to an unplanned failover: 1 or 2"

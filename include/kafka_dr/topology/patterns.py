@@ -78,7 +78,7 @@ def _unsound(pattern: str, counted: dict[str, int], depth: int) -> str:
     try:
         compiled = re.compile(pattern)
     except re.error as error:
-        return f"it is no regular expression ({cause(error)})"
+        return f"it is not a regular expression ({cause(error)})"
     return "it matches the empty name: name what its topics have in common" if compiled.fullmatch("") else ""
 
 

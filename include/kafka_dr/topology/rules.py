@@ -70,7 +70,9 @@ def rule_mistakes(document: Document) -> Iterator[Mistake]:
 def _airflow(document: Document) -> Iterator[Mistake]:
     where = document.at("airflow_runs_in")
     if isinstance(where, str) and where not in (*document.keys("clusters"), "elsewhere"):
-        yield document.mistake(("airflow_runs_in",), f"{where!r} is no cluster", "name a cluster, or write elsewhere")
+        yield document.mistake(
+            ("airflow_runs_in",), f"{where!r} is not a cluster", "name a cluster, or write elsewhere"
+        )
 
 
 def _notified_groups(document: Document) -> Iterator[Mistake]:
@@ -80,7 +82,7 @@ def _notified_groups(document: Document) -> Iterator[Mistake]:
         groups = document.at(*path)
         for group in groups if isinstance(groups, list) else ():
             if group not in declared:
-                yield document.mistake(path, f"{group!r} is no protection group", "name groups of this file")
+                yield document.mistake(path, f"{group!r} is not a protection group", "name groups of this file")
 
 
 def _same_value_twice(document: Document) -> Iterator[Mistake]:
@@ -189,7 +191,7 @@ def _approver_keys(document: Document, here: Path) -> Iterator[Mistake]:
     for name in document.keys(*here, "approver_keys"):
         path = (*here, "approver_keys", name)
         if name not in approvers and not document.texts(*here, "approver_roles"):
-            yield document.mistake(path, f"{name!r} is no approver", "name one of approvers, or add the name there")
+            yield document.mistake(path, f"{name!r} is not an approver", "name one of approvers, or add the name there")
         if (owner := first.setdefault(document.at(*path), name)) != name:
             yield document.mistake(path, f"this is also the key of {owner!r}", "each approver has a key of their own")
     for name in document.keys(*here, "requester_keys"):
@@ -220,7 +222,7 @@ def _vantage_connections(document: Document, here: Path) -> Iterator[Mistake]:
     for name in document.keys(*here, "disaster", "vantage_connections"):
         if name not in vantages:
             path = (*here, "disaster", "vantage_connections", name)
-            yield document.mistake(path, f"{name!r} is no vantage", "name one of vantages, or add its address there")
+            yield document.mistake(path, f"{name!r} is not a vantage", "name one of vantages, or add its address there")
 
 
 def _config_classes(document: Document, here: Path) -> Iterator[Mistake]:

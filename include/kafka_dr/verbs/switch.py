@@ -141,8 +141,8 @@ def connect_ahead(run: Run) -> None:
 def where_is(request: RunRequest, clients: Clients) -> RunProgress:
     """Read the registers, and return where a run is.
 
-    The register that decides is enough: a claim that only another register knows is not one yet, and ``claim`` waits
-    for the others.
+    The register that decides is enough: a claim counts only when that register holds it, and ``claim`` waits for the
+    others.
 
     :raises ConnectionMistake: it cannot be read, because what we connect with is wrong
     """
@@ -206,7 +206,8 @@ class SwitchCourse:
             raise SwitchStopped(
                 steps[0],
                 move,
-                "another process of this run has begun to switch and ended without a word: the run is rolled back",
+                "another process of this run began the switch and stopped without recording a result; the run is "
+                "rolled back",
             )
         if move is NextMove.STOP:
             raise SwitchStopped(steps[0], move, "this run was rolled back: trigger a new run")

@@ -76,8 +76,9 @@ def run_progress(state: RegisterState | None, run: str, *, held: RegisterState |
 def at_start(verb: Verb, found: RunProgress) -> NextMove:
     """Return what a process does that begins a switch.
 
-    A run that is switching already had another process, which ended without a word. With a healthy source the run is
-    rolled back, as applications wait and nobody knows why it ended. With a dead source there is nothing to go back to.
+    A run that is switching already had another process, which stopped without recording a result. With a healthy
+    source the run is rolled back, as applications wait and nobody knows why it ended. With a dead source there is
+    nothing to go back to.
     """
     if found is RunProgress.SWITCHING and verb != "unplanned_failover":
         return NextMove.ROLL_BACK

@@ -60,7 +60,7 @@ class FiguresOverTime:
         """Add what looks measured, by group. The first value of a day also removes the files of old days.
 
         :param at: when they looked, UTC
-        :param measured: facts, by group; what is no number is left out
+        :param measured: facts, by group; what is not a number is left out
         :param declared: the groups of the topology; the others are dropped
         :raises OSError: the storage does not take it
         """

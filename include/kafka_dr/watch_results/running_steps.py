@@ -105,7 +105,9 @@ class RunningStep(StoredDocument):
         if self.ended_at is not None:
             return f"{self.title} failed: {self.ended}"
         seen = f"{self.seen_at.astimezone(UTC):%H:%M:%S} UTC"
-        return f"{self.title} ended without a word; its process {self.executor} last showed life at {seen}"
+        return (
+            f"{self.title} stopped without recording a result; its process {self.executor} last showed life at {seen}"
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ _MOST = len(WORKERS) * WORKER_CORES
 def numbers(text: str | None) -> tuple[int, ...]:
     """Return the numbers of cores that an option names; none where it was left out.
 
-    :raises LabError: one is no number, or the cluster does not have so many
+    :raises LabError: one is not a number, or the cluster does not have so many
     """
     try:
         found = tuple(int(each) for each in text.split(",")) if text is not None else ()

@@ -35,7 +35,7 @@ def ask(console: Console, *, answered_elsewhere: Callable[[], bool], stdin: Text
     if listening:
         console.print(f"[bold]{APPROVE} or {REJECT}?[/] [dim](y/n)[/] ", end="")
     else:
-        console.print("This is no terminal: answer in Airflow, or use --yes.")
+        console.print("This is not a terminal: answer in Airflow, or use --yes.")
     while not answered_elsewhere():
         if not select.select([stdin] if listening else [], [], [], LOOK_SECONDS)[0]:
             continue

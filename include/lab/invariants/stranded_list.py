@@ -56,7 +56,7 @@ def parse_range(text: str) -> tuple[Partition, Range]:
     try:
         return Partition(topic, int(number)), (int(first), int(after))
     except ValueError as error:
-        raise LabError(f"{text!r} is no range in quarantine") from error
+        raise LabError(f"{text!r} is not a range in quarantine") from error
 
 
 def _outside(log: Sequence[LogRecord], ranges: Sequence[Range]) -> tuple[LogRecord, ...]:

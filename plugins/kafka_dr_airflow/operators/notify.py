@@ -110,7 +110,7 @@ def _made(spec: NotifierSpec) -> BaseNotifier:
             f"{spec.notifier} cannot be imported ({line(cause(error))}): install it, or fix the name"
         ) from None
     if not (isinstance(found, type) and issubclass(found, BaseNotifier)):
-        raise AirflowException(f"{spec.notifier} is no notifier of Airflow: name a subclass of BaseNotifier")
+        raise AirflowException(f"{spec.notifier} is not a notifier of Airflow: name a subclass of BaseNotifier")
     try:
         return found(**spec.arguments)
     except TypeError as error:

@@ -169,7 +169,7 @@ class SharedAuditsOperator(SparkJobOperator):
     def _close_rest(
         self, context: Any, left: LeftAudits, folder: SharedFolder, problem: str | None, clients: Clients
     ) -> None:
-        """Deal with the audits that an application has left without a word, and with those that take too long."""
+        """Deal with audits of an application that stopped without recording a result, and those that take too long."""
         # They may have filed something.
         said = _in_short(problem)
         wordless = EndedAudits(

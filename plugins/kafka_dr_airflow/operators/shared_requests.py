@@ -79,7 +79,7 @@ class SharedFolder:
         """
         ended = self.ended(one)
         if ended is None:
-            return of_all or "the application ended without a word about this audit: see its log"
+            return of_all or "the application stopped without recording a result of this audit: see its log"
         return ended.said if ended.code else None
 
     def _file(self, one: FlowAudit) -> Path:

@@ -116,7 +116,7 @@ class ChecksumRun:
         return self.reached.target
 
     def audit(self, options: AuditOptions, asked: AuditInput) -> AuditOutcome:
-        """Audit the flow. Nothing of it counts until it is kept."""
+        """Audit the flow. The result is valid only after it is saved."""
         resolved, batch = asked.resolved, asked.batch
         scan = scan_name(resolved.at, secrets.token_hex(3))
         before = self.store.read()

@@ -102,8 +102,8 @@ class SharedRequests:
             raise Refused(f"{path} cannot be read: {cause(error)}") from error
         except (ValueError, TypeError, KeyError) as error:
             raise Refused(
-                f"{path} is no list of audits ({cause(error)}): expected side_by_side, and requests with audit, flow, "
-                "deadline_seconds, ended and arguments"
+                f"{path} is not a list of audits ({cause(error)}): expected side_by_side, and requests with audit, "
+                "flow, deadline_seconds, ended and arguments"
             ) from error
         if not 1 <= found.side_by_side <= _MOST_SIDE_BY_SIDE:
             raise Refused(f"{path}: side_by_side is {found.side_by_side}: choose 1 to {_MOST_SIDE_BY_SIDE}")

@@ -61,11 +61,11 @@ def test_who_may_write_the_register_is_named_before_and_a_forged_record_is_refus
 
     _forge(protection, key, b'{"active": "west", "phase": "stable"}')
     with protection.clients() as clients:
-        refused = pytest.raises(NeedsPerson, match=rf"offset \d+ of {REGISTER_TOPIC}-0 on west is no record of this")
+        refused = pytest.raises(NeedsPerson, match=rf"offset \d+ of {REGISTER_TOPIC}-0 on west is not a record of this")
         with refused as said:
             clients.register("west").read(group.name)
         assert "register_writers" in str(said.value)
-        with pytest.raises(NeedsPerson, match="no record of this project"):
+        with pytest.raises(NeedsPerson, match="is not a record of this project"):
             clients.register("west").facts(group.name, "run")
 
     # What closes clusters continues, and a person can continue at night.
@@ -73,7 +73,7 @@ def test_who_may_write_the_register_is_named_before_and_a_forged_record_is_refus
         admin.acls.remove([min(plan.write_fence(protection.group))])
     with protection.clients() as clients:
         health = check_health(group.name, clients)
-    assert any("is no record of this project" in sentence for sentence in health.sentences)
+    assert any("is not a record of this project" in sentence for sentence in health.sentences)
     assert plan.write_fence(protection.group) <= outside_view.denies(protection, "west")
     request = RunRequest(group.name, "at-night", "east", "west", verb="unplanned_failover", override="east is down")
     with protection.clients() as clients:

@@ -240,7 +240,7 @@ def test_an_unplanned_drill_loses_the_source_for_itself_alone_and_fences_it_when
     before = real.seen()
     refused = line.run("drill", "--group", real.name, "--kind", "unplanned")
     assert (refused.code, refused.out) == (4, ""), refused.err
-    assert "is no approver of the group: let an approver trigger it" in refused.err
+    assert "is not an approver of the group: let an approver trigger it" in refused.err
 
     said = line.run("drill", "--group", real.name, "--kind", "unplanned", "--key", str(files["alice"]), "--json")
     assert said.code == 0, f"{said.out}\n{said.err}"

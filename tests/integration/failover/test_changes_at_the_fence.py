@@ -84,7 +84,7 @@ def test_topics_of_the_new_active_cluster_can_be_changed_and_those_of_the_old_on
     with protection.clients() as clients:
         assert check_health(protection.name, clients).outcome == "ok"
     report = _evidence(protection, run, "report")
-    assert ("old_side_unchanged", "ok") in {(each["name"], each["outcome"]) for each in report["proofs"]}
+    assert ("old_cluster_unchanged", "ok") in {(each["name"], each["outcome"]) for each in report["proofs"]}
     assert protection.told("west") == ALLOWED
 
 

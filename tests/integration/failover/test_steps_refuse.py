@@ -228,7 +228,7 @@ def _behind_it(run: Hindered) -> None:
         (
             "an old cluster that accepts writes",
             "failed",
-            r"old_side_refuses: .* leaders on east did not answer refused",
+            r"old_cluster_refuses: .* leaders on east did not answer refused",
         ),
         ("a group that was put back", "failed", r"offsets_hold: .*-slow .*payments-0 "),
     ],

@@ -28,7 +28,7 @@ def test_records_written_to_the_old_cluster_after_the_last_look_are_named_and_fa
     with protection.clients() as clients:
         act_only(StepName.VERIFY, request, clients)
         protection.produce(old, 2, principal="admin")
-        moving = {check.name: check for check in verify.prove(Run(request, clients))}["old_side_is_still"]
+        moving = {check.name: check for check in verify.prove(Run(request, clients))}["old_cluster_is_still"]
     assert moving.outcome == "failed"
     assert f"{old} still accepts writes" in moving.detail
 
@@ -77,6 +77,6 @@ def test_what_the_old_cluster_did_not_answer_is_never_ok_and_asked_again_before_
         reported = failed(StepName.REPORT, request, clients)
 
     outcomes = {check.name: check.outcome for check in verified.proofs}
-    assert (outcomes["old_side_refuses"], outcomes["old_side_is_still"]) == ("excused", "excused")
+    assert (outcomes["old_cluster_refuses"], outcomes["old_cluster_is_still"]) == ("excused", "excused")
     assert silent["nothing_passed_the_fence"] == "excused"
     assert f"{protection.topic}-0 (50 to 51)" in reported.facts["past_the_fence"]

@@ -265,7 +265,11 @@ def test_an_older_epoch_a_missing_user_and_a_user_of_somebody_else_are_refused()
     [
         ({"authorization": {"type": "opa", "acls": []}}, {}, "of the type 'opa', expected simple"),
         ({"authorization": {"type": "simple", "acls": [{"operations": []}]}}, {}, "a rule in its acls cannot be"),
-        ({"authorization": {"type": "simple", "acls": []}}, {kafka_user.EPOCHS: "[]"}, "no JSON object of groups"),
+        (
+            {"authorization": {"type": "simple", "acls": []}},
+            {kafka_user.EPOCHS: "[]"},
+            "is not a JSON object of groups",
+        ),
     ],
 )
 def test_a_resource_that_is_not_as_its_definition_says_is_left_alone(

@@ -64,7 +64,7 @@ def test_rules_that_differ_in_their_operation_alone_are_one_row() -> None:
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"principal": ""}, "'' is no text"),
+        ({"principal": ""}, "'' is not text"),
         ({"operations": ["WRITES"]}, "WRITES"),
         ({"pattern": "regex"}, "regex"),
         ({"operations": None}, "of another kind than expected"),

@@ -159,8 +159,11 @@ def test_without_permission_nothing_is_written(path: Path) -> None:
         ("[]", "expected one JSON object with schema_version 1"),
         ('{"schema_version": 2, "cluster": "east"}', "expected one JSON object with schema_version 1"),
         ('{"schema_version": 1, "cluster": "west"}', "it is of the cluster 'west', and the topology gives it to east"),
-        ('{"schema_version": 1, "cluster": "east", "groups": []}', "the part of orders is no object"),
-        ('{"schema_version": 1, "cluster": "east", "groups": {"orders": {"rules": 7}}}', "the part of orders"),
+        ('{"schema_version": 1, "cluster": "east", "groups": []}', "key orders must be an object with a list"),
+        (
+            '{"schema_version": 1, "cluster": "east", "groups": {"orders": {"rules": 7}}}',
+            "key orders must be an object",
+        ),
         ('{"schema_version": 1, "cluster": "east", "groups": {"orders": {"rules": [{}]}}}', "'operations' is missing"),
         ('{"schema_version": 1, "cluster": "east", "groups": {"orders": {"epoch": "x"}}}', "epoch is 'x', expected a"),
         ('{"schema_version": 1, "cluster": "east", "revision": true}', "revision is True, expected a whole number"),

@@ -149,7 +149,7 @@ def test_who_wants_every_red_check_is_sent_a_missing_fence_in_place_of_one(
     [
         ("no.such.module.Notifier", {}, "cannot be imported"),
         ("airflow.providers.smtp.notifications.smtp.NoSuchThing", {}, "cannot be imported"),
-        ("subprocess.run", {"args": ["id"]}, "is no notifier of Airflow"),
+        ("subprocess.run", {"args": ["id"]}, "is not a notifier of Airflow"),
         (MAIL["notifier"], {"colour": "red"}, "does not take these arguments"),
     ],
 )

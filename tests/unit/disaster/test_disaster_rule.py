@@ -57,9 +57,10 @@ def test_lag_alone_is_a_reason_for_the_planned_failover_where_it_is_over_its_thr
     late = Probe("lag", "failed", "10 records wait", facts={"over_threshold": True})
     sentence = judge("east", [*probes("ok"), late], DisasterSpec()).sentence
     assert (
-        "10 records wait. That alone is no disaster: see dr_flows, and use dr_planned_failover as soon as" in sentence
+        "10 records wait. That alone is not a disaster: see dr_flows, and use dr_planned_failover as soon as"
+        in sentence
     )
-    assert "no disaster" not in judge("east", probes("ok", lag="failed"), DisasterSpec()).sentence
+    assert "not a disaster" not in judge("east", probes("ok", lag="failed"), DisasterSpec()).sentence
 
 
 @pytest.mark.parametrize("outcome", ["failed", "unknown"])
@@ -71,6 +72,6 @@ def test_the_planned_failover_is_named_only_if_it_can_work(needed: str, outcome:
     found = judge("east", [*probes("ok", **{needed: outcome}), late], spec)
     assert found.answer == "up", "applications can work"
     assert "dr_planned_failover" not in found.sentence
-    assert f"{needed} {outcome}. That alone is no disaster, but no planned failover is possible" in found.sentence
+    assert f"{needed} {outcome}. That alone is not a disaster, but no planned failover is possible" in found.sentence
     assert "override with a reason" in found.sentence
     assert "dr_planned_failover" in judge("east", probes("ok", **good), spec).sentence

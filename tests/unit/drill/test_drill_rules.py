@@ -156,7 +156,7 @@ def test_the_approver_who_triggers_a_drill_approves_it_and_nobody_else_does(topo
     found = approver_of(made, clients_with("alice", "bob"), requester="bob")
     assert (found.person, found.verified) == (Person("bob", "id of bob"), "Airflow")
     for requester in ("carol", "", UNKNOWN_PERSON):
-        with pytest.raises(Refused, match=r"is no approver of the group: let an approver trigger it"):
+        with pytest.raises(Refused, match=r"is not an approver of the group: let an approver trigger it"):
             approver_of(made, clients_with("alice", "bob"), requester=requester)
     strict = replace(made, group=made.group.model_copy(update={"requester_may_approve": False}))
     with pytest.raises(Refused, match="requester_may_approve of orders is false, so alice cannot approve"):

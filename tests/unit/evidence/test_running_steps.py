@@ -43,7 +43,7 @@ AGAIN = RunningStep(
     "host:2",
     holds=True,
     attempt=2,
-    before="fence source ended without a word",
+    before="fence source stopped without recording a result",
     says="the register that decides does not answer: it is read again",
 )
 
@@ -78,7 +78,7 @@ def test_a_switch_that_is_tried_again_says_which_attempt_it_is_what_it_waits_for
     (line,) = page(AGAIN, open_run=asked).open_runs
     assert line.steps[-1].said == (
         "Switch, since 12:00:00 UTC (39 s), attempt 2. The register that decides does not answer: it is read again. "
-        "The attempt before: fence source ended without a word"
+        "The attempt before: fence source stopped without recording a result"
     )
     assert (line.word, line.colour) == ("RUNNING", "warn")
 

@@ -10,7 +10,7 @@ from typing import Any, cast
 
 import pytest
 
-from kafka_dr.checks.topic_layout import GroupLayout, old_side_unchanged
+from kafka_dr.checks.topic_layout import GroupLayout, old_cluster_unchanged
 from kafka_dr.clusters import Acl
 from kafka_dr.errors import TryAgain
 from kafka_dr.failover.planned import drain, open_target, stop_flow
@@ -107,7 +107,7 @@ def test_a_source_whose_topics_cannot_be_read_is_drained_all_the_same(
     assert layout_journaled(monkeypatch, run, looking) is None
 
     run.journal = {"drained": {"layout": None}}
-    said = old_side_unchanged(run)
+    said = old_cluster_unchanged(run)
     assert said.outcome == "excused"
     assert_sentence(said.detail)
 

@@ -69,7 +69,7 @@ def test_of_a_group_of_which_nothing_is_known_every_series_is_there_and_none_is_
     if what == "missing":
         found = samples({})
     elif what == "damaged":
-        found = samples(dict.fromkeys(WATCHES, DocumentDamaged("it is no JSON")))
+        found = samples(dict.fromkeys(WATCHES, DocumentDamaged("it is not JSON")))
     else:
         found = samples(all_kept("orders"), later if what == "old" else NOON - timedelta(days=2))
     series = {(name, labels) for name, each in found.items() for labels in each}
@@ -148,7 +148,7 @@ def test_the_newest_run_of_each_verb() -> None:
     assert found["kafka_dr_run_good", ("unplanned_failover",)] == 0
     assert found["kafka_dr_run_measured_seconds", ("planned_failover", "rto")] == 9.9
     assert found["kafka_dr_runs_readable", ()] == 1
-    (damaged,) = of_runs("orders", DocumentDamaged("it is no JSON"))
+    (damaged,) = of_runs("orders", DocumentDamaged("it is not JSON"))
     assert (damaged.metric.name, damaged.value) == ("kafka_dr_runs_readable", 0)
 
 

@@ -122,7 +122,7 @@ def test_where_nothing_is_known_no_cluster_is_asked(proven: ProvenAnswers) -> No
 def test_where_nothing_was_unread_what_has_come_on_the_target_since_has_to_be_compared(
     target_end: int, used: bool
 ) -> None:
-    """Somebody who may write to the standby may have written it: it is no copy."""
+    """Somebody who may write to the standby may have written it: it is not a copy."""
     held, found = RangePair(OffsetRange(0, 7), OffsetRange(0, 17)), ProvenAnswers()
     found.learn("east-to-west", {"orders": ("a", "b")}, {(P, 7): PROVEN}, {P: held})
     basis = basis_of(HeldLogs("east", "a", end=7), HeldLogs("west", "b", end=target_end), found)

@@ -29,7 +29,7 @@ def test_a_range_is_read_as_it_is_written_even_if_the_topic_has_a_hyphen() -> No
     "text", ["", "orders-3", "orders-3:5", "orders-3:9-5", "-3:5-9", "orders-x:5-9", "orders-3:a-b"]
 )
 def test_a_text_that_is_no_range_is_refused(text: str) -> None:
-    with pytest.raises(NeedsPerson, match="no quarantined range"):
+    with pytest.raises(NeedsPerson, match="is not a quarantined range"):
         QuarantinedRange.parse(text)
 
 

@@ -1,4 +1,4 @@
-"""What is no record of this project is recognised, and what is one is not."""
+"""What is not a record of this project is recognised, and what is one is not."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ def test_every_record_that_this_project_writes_is_recognised() -> None:
         (b"\xff", b"{}", "no record of this project has such a key"),
         (b"topic/orders", b"{}", "no record of this project has such a key"),
         (b"run/orders", b"{}", "no record of this project has such a key"),
-        (b"fence/orders/east", b"[]", "its value is no JSON object"),
-        (b"run/orders/r/ends", b"", "its value is no JSON object"),
+        (b"fence/orders/east", b"[]", "its value is not a JSON object"),
+        (b"run/orders/r/ends", b"", "its value is not a JSON object"),
         (b"group/orders", b"{}", "cannot be read"),
         (b"group/orders", replace(STATE, group="billing").to_json(), "it is the record of the group 'billing'"),
     ],

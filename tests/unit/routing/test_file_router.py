@@ -92,8 +92,8 @@ GOOD = json.dumps(EAST.to_json())
 @pytest.mark.parametrize(
     ("content", "why"),
     [
-        ("", "it is no JSON"),
-        (GOOD[:-1], "it is no JSON"),
+        ("", "it is not JSON"),
+        (GOOD[:-1], "it is not JSON"),
         ("[]", "a route is a JSON object, this is list"),
         ("{}", "schema_version is None"),
         (GOOD.replace('"schema_version": 1', '"schema_version": 2'), "schema_version is 2, this version reads 1"),
@@ -101,7 +101,7 @@ GOOD = json.dumps(EAST.to_json())
         (GOOD.replace('"epoch": 1', '"epoch": 0'), "epochs of the register begin at 1"),
         (GOOD.replace('"east"', "null"), "active is None, expected text"),
         (GOOD.replace(".000000Z", ""), "without time zone"),
-        (GOOD.replace("2026-11-20T03:00:00.000000Z", "yesterday"), "'yesterday' is no time"),
+        (GOOD.replace("2026-11-20T03:00:00.000000Z", "yesterday"), "'yesterday' is not a time"),
     ],
 )
 def test_a_garbled_route_is_never_taken_for_none_and_never_replaced(

@@ -95,7 +95,9 @@ def test_a_process_that_was_killed_is_named_by_the_one_that_continues(tmp_path: 
     begin(other, "switch", holds=True)
     found = kept(tmp_path)
     assert (found.attempt, found.executor) == (2, "host:2:b")
-    assert found.before == ("fence source ended without a word; its process host:1:a last showed life at 12:00:00 UTC")
+    assert found.before == (
+        "fence source stopped without recording a result; its process host:1:a last showed life at 12:00:00 UTC"
+    )
     begin(other, "claim", holds=True)
     assert (kept(tmp_path).attempt, kept(tmp_path).before) == (2, found.before), "nothing has ended well yet"
     other.ended("orders", "m1", "done", good=True)

@@ -31,7 +31,7 @@ def test_the_offsets_of_both_clusters_have_the_names_of_the_source(naming: Namin
     found = resolve(between(observed_flow(naming), *clusters(naming)), clock=CLOCK)
 
     assert found.source.ranges == {P: OffsetRange(0, 10), TopicPartition(TOPIC, 1): OffsetRange(0, 0)}
-    # The target's own topic is no copy, whatever it is called.
+    # The target's own topic is not a copy, whatever it is called.
     assert found.target.ranges == {P: OffsetRange(0, 8)}
     own = naming.copy_of(TOPIC)
     assert (found.source.topics[TOPIC].topic_id, found.target.topics[TOPIC].topic_id) == (

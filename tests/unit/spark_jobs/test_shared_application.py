@@ -146,7 +146,7 @@ GOOD = '{"audit": "lag", "flow": "a.b-to-c", "deadline_seconds": 5, "ended": "/x
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("{", "is no list of audits"),
+        ("{", "is not a list of audits"),
         ('{"requests": []}', "side_by_side"),
         ('{"side_by_side": 0, "requests": []}', "choose 1 to 64"),
         ('{"side_by_side": 1, "requests": [{"audit": "sum"}]}', "flow"),

@@ -53,7 +53,7 @@ def test_a_sound_pattern_is_read_as_a_regular_expression_of_the_whole_name(patte
         (r"a b", "not read the same"),
         (r"(a|b", "not closed"),
         (r"a)b", "closes nothing"),
-        (r"[z-a]x", "it is no regular expression"),
+        (r"[z-a]x", "it is not a regular expression"),
         (r"a*", "the empty name"),
         ("a" * 201, "at most 200"),
     ],

@@ -58,8 +58,8 @@ def test_each_kind_says_where_a_person_looks_and_whether_acls_decide(
         ("path: /srv/r.json", "path is given with kept_by: broker, which does not use it; remove it, or write kept_by"),
         (f"{FILE}, program: [/bin/x]", "program is given with kept_by: file, which does not use it"),
         (f"{COMMAND}, reconciles_every_seconds: 9", "reconciles_every_seconds is given with kept_by: command"),
-        (f"{FILE}, apply: [apply.sh]", "'apply.sh' is no absolute path; write the whole path of the program"),
-        ("kept_by: command, program: [denies, /bin/x]", "'denies' is no absolute path"),
+        (f"{FILE}, apply: [apply.sh]", "'apply.sh' is not an absolute path; write the whole path of the program"),
+        ("kept_by: command, program: [denies, /bin/x]", "'denies' is not an absolute path"),
         (f"{FILE}, apply: ['/bin/x', '']", "access_rules.apply[1]"),
         (f'{COMMAND}, principal_connections: {{"User:x": e_x}}', "'User:x' is among the principals of no protection"),
         (

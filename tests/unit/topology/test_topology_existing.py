@@ -62,9 +62,9 @@ def test_connectors_are_declared_by_name_and_a_process_by_the_topic_of_its_posit
             "start_command is given without stop_command",
         ),
         ("{replicator: external, principal: 'User:old', stop_command: []}", "this list is empty"),
-        ("{replicator: external, principal: 'User:replicator'}", "also in replicator_principal of 'orders'"),
-        (ON_CONNECT.replace("User:old", "User:orders-app"), "also in principals of 'orders'"),
-        ("{replicator: external, principal: 'User:orders-app'}", "also in principals of 'orders'"),
+        ("{replicator: external, principal: 'User:replicator'}", "also used by replicator_principal of 'orders'"),
+        (ON_CONNECT.replace("User:old", "User:orders-app"), "also used by principals of 'orders'"),
+        ("{replicator: external, principal: 'User:orders-app'}", "also used by principals of 'orders'"),
         ("{replicator: external, principal: 'User:admin'}", "a super user, which no ACL can stop from writing"),
         ("{replicator: external}", "this key is missing; add principal"),
     ],
@@ -85,4 +85,4 @@ def test_connectors_that_write_as_the_projects_replicator_may_be_taken_as_they_a
 def test_no_other_group_may_need_its_principal(edited: Edit, mistakes_in: Complain, second: str) -> None:
     (only,) = mistakes_in(edited(existing("{replicator: external, principal: 'User:carts-app'}"), more=second))
 
-    assert "'User:carts-app' is also in principals of 'carts', which the take over would stop, too" in only
+    assert "'User:carts-app' is also used by principals of 'carts'; the take over would stop that as well" in only

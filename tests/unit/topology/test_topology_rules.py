@@ -144,7 +144,7 @@ def test_many_groups_are_compared_in_a_moment(edited: Edit, second: str, mistake
         ),
         (
             ("approvers: [alice]", f"approvers: [alice]\n    approver_keys: {{bob: {KEY}}}"),
-            "approver_keys.bob: 'bob' is no approver; name one of approvers",
+            "approver_keys.bob: 'bob' is not an approver; name one of approvers",
         ),
         (
             ("approvers: [alice]", f"approvers: [alice, bob]\n    approver_keys: {{alice: {KEY}, bob: {KEY}}}"),
@@ -333,7 +333,7 @@ def test_a_login_for_a_vantage_that_nobody_declared_is_a_mistake(edited: Edit, m
     logins = "    disaster: {vantages: {office: 'https://w/{cluster}'}, vantage_connections: {ofice: watch}}\n"
     (only,) = mistakes_in(edited(("    approvers: [alice]\n", "    approvers: [alice]\n" + logins)))
 
-    assert "disaster.vantage_connections.ofice: 'ofice' is no vantage; name one of vantages" in only
+    assert "disaster.vantage_connections.ofice: 'ofice' is not a vantage; name one of vantages" in only
 
 
 def test_a_disaster_is_seen_from_elsewhere_too(edited: Edit, load_text: Load) -> None:

@@ -61,7 +61,7 @@ def compare_ahead(run: Run, context: TakeOverContext) -> int:
     partitions, only_on_target = context.shared()
     if only_on_target:
         raise Refused(
-            f"{only_on_target[0]} is only on {run.target}, so it is no copy: delete it, then trigger a new run"
+            f"{only_on_target[0]} is only on {run.target}, so it is not a copy: delete it, then trigger a new run"
         )
     tail, limit = tail_of(run, context), run.group.thresholds.max_tail_records
     # What a process that died had compared is not compared again.

@@ -181,7 +181,7 @@ def _topics_correspond(context: TakeOverContext) -> Check:
         )
     if extra := sorted(on_target.keys() - on_source.keys()):
         wrong.append(
-            f"{', '.join(extra[:3])} is only on {run.target}, so it is no copy: delete it, or correct the topics"
+            f"{', '.join(extra[:3])} is only on {run.target}, so it is not a copy: delete it, or correct the topics"
         )
     said = f"{len(on_target)} of {len(on_source)} topics of {run.source} have a copy on {run.target}"
     return Check.that("topics_correspond", not wrong, "; ".join(wrong[:5]) or said)

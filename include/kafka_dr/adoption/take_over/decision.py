@@ -48,7 +48,7 @@ def _of_the_audit(context: TakeOverContext) -> dict[str, Any]:
 
 
 def measured(context: TakeOverContext) -> dict[str, Any]:
-    """Measure what the approvers are shown and what is no part of what is approved.
+    """Measure what the approvers are shown for information; the approval does not cover it.
 
     Positions are not asked for: to list them, Strimzi's operator needs an annotation, which is a change.
     """

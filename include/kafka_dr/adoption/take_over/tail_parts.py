@@ -26,7 +26,7 @@ class HeldTail:
     """What both clusters hold of a partition.
 
     :param source: what readers of committed records see
-    :param target: the same of the target
+    :param target: what they see of the copy
     :param written: the high watermark of the source, asked after the end of the target: what the target has a copy of
         is below it
     """

@@ -41,7 +41,7 @@ def act(run: Run) -> Mapping[str, Any]:
     context, ends = TakeOverContext(run), copy_ends(run)
     partitions, only_on_target = context.shared()
     if wrong := sorted(p for p in only_on_target if ends.get(p, 0)):
-        raise Refused(f"{wrong[0]} is only on {run.target}, so it is no copy: nothing is taken over")
+        raise Refused(f"{wrong[0]} is only on {run.target}, so it is not a copy: nothing is taken over")
     tail = tail_of(run, context)
     _compare_to_the_end(run, tail, partitions)
     if faults := faults_of(run, context, tail):

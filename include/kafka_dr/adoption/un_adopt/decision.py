@@ -35,7 +35,7 @@ def uncopied(context: ReleaseContext) -> list[str]:
 
 
 def measured(context: ReleaseContext) -> dict[str, Any]:
-    """Measure what the approvers are shown and what is no part of what is approved."""
+    """Measure what the approvers are shown for information; the approval does not cover it."""
     run = context.run
     denies = {
         cluster: len(run.clients.register(cluster).added_acls(run.group.name, cluster).current)

@@ -35,7 +35,7 @@ def act(run: Run) -> Mapping[str, Any]:
 
 
 def measured(run: Run) -> dict[str, Any]:
-    """Return figures for the approver and the report; they are no part of what is approved.
+    """Return figures for the approver and the report; for information; not covered by the approval.
 
     Needs the answers of the checks in ``run.checks``.
     """

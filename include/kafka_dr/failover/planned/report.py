@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from kafka_dr.checks.topic_layout import old_side_unchanged
+from kafka_dr.checks.topic_layout import old_cluster_unchanged
 from kafka_dr.checks.writes_after_fence import WritesAfterFence
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.evidence import MeasuredObjective
@@ -56,7 +56,7 @@ def _proves(run: Run) -> Sequence[Check]:
     return (
         Check("nothing_passed_the_fence", outcome, passed.detail),
         *open_target.applications_let_in(run),
-        old_side_unchanged(run),
+        old_cluster_unchanged(run),
     )
 
 

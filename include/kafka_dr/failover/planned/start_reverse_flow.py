@@ -74,7 +74,7 @@ def prove(run: Run) -> Sequence[Check]:
     said = f"{run.flow.reverse.name} has {status.tasks} tasks and is {status}"
     return (
         *settled_with,
-        refused.named("old_side_refuses"),
+        refused.named("old_cluster_refuses"),
         Check.that("reverse_flow", status.state == "running", said),
     )
 

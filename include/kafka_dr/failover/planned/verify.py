@@ -13,7 +13,7 @@ from typing import Any
 
 from kafka_dr import parallel
 from kafka_dr.canary.probe import round_trip
-from kafka_dr.checks.writes_after_fence import find_writes_after_fence, old_side_is_still
+from kafka_dr.checks.writes_after_fence import find_writes_after_fence, old_cluster_is_still
 from kafka_dr.clusters import KafkaCluster, ResourceType
 from kafka_dr.errors import KafkaDrError, Refused, Unanswered
 from kafka_dr.failover.planned import open_target
@@ -80,7 +80,7 @@ def send_canary(run: Run, journaled: Mapping[str, Any]) -> Mapping[str, Any]:
 def prove(run: Run) -> Sequence[Check]:
     """The old cluster refuses writes and its log does not grow; the groups' offsets have only moved forward."""
     return parallel.at_once(
-        lambda: _old_cluster_refuses(run), lambda: old_side_is_still(run), lambda: offsets_hold(run)
+        lambda: _old_cluster_refuses(run), lambda: old_cluster_is_still(run), lambda: offsets_hold(run)
     )
 
 
@@ -90,8 +90,8 @@ def _old_cluster_refuses(run: Run) -> Check:
     except KafkaDrError as error:
         # Its fence was proven before the target was opened. A datacenter that dies now accepts no writes either.
         said = f"{run.source} does not answer; its fence was proven before the target was opened: {error}"
-        return Check("old_side_refuses", "excused", said)
-    return found.named("old_side_refuses")
+        return Check("old_cluster_refuses", "excused", said)
+    return found.named("old_cluster_refuses")
 
 
 def offsets_hold(run: Run) -> Check:

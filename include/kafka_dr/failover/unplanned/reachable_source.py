@@ -31,7 +31,7 @@ FENCE_SECONDS = 5.0
 COPY_SECONDS = 5.0
 #: How long the change fence is waited for, counted from its beginning, in seconds.
 _CHANGES_SECONDS = 2.0
-_LATE = "old_side_refuses"
+_LATE = "old_cluster_refuses"
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from kafka_dr.checks.topic_layout import old_side_unchanged
+from kafka_dr.checks.topic_layout import old_cluster_unchanged
 from kafka_dr.failover import recovery
 from kafka_dr.failover.planned.open_target import applications_let_in
 from kafka_dr.failover.planned.report import of_failover
@@ -46,7 +46,7 @@ def _measured(run: Run) -> tuple[Figures, Figures]:
 
 def _proves(run: Run) -> Sequence[Check]:
     """Applications are let in, and a drained source has not changed since."""
-    unchanged = (old_side_unchanged(run),) if SourceState.of(run.journal).drained else ()
+    unchanged = (old_cluster_unchanged(run),) if SourceState.of(run.journal).drained else ()
     return (*applications_let_in(run), *unchanged)
 
 

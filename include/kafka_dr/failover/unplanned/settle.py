@@ -106,7 +106,10 @@ def _fenced_late(run: Run, before: SourceState, late: Check) -> SourceState:
             seconds=reachable_source.FENCE_SECONDS,
         )
     except KafkaDrError as error:
-        uncounted = f"it refuses writes now, but what it accepted is not counted yet; dr_health does that: {error}"
+        uncounted = (
+            "it refuses writes now, but the records it accepted are not counted yet; dr_health will count them: "
+            f"{error}"
+        )
         return SourceState(False, False, f"{before.detail}; {uncounted}")
     run.write_fact("returned", found.fact(run.source, fenced_at=fenced_at))
     return SourceState(True, False, f"{before.detail}; it was fenced late: {late.detail}; {found.sentence}")

@@ -194,7 +194,7 @@ def decode_sync(key: bytes | None, value: bytes | None) -> tuple[TopicPartition,
     """Decode an offset sync: the partition of a record that was copied, and its offsets on both clusters.
 
     :returns: ``None`` for a tombstone
-    :raises Undecodable: it is no offset sync
+    :raises Undecodable: it is not an offset sync
     """
     if value is None:
         return None
@@ -205,4 +205,4 @@ def decode_sync(key: bytes | None, value: bytes | None) -> tuple[TopicPartition,
         return TopicPartition(topic.decode(), number), OffsetPair(*unpack(">qq", value))
     except (StructError, UnicodeDecodeError) as error:
         shown = f"key {(key or b'')[:40].hex() or 'missing'}, value {value[:40].hex() or 'empty'}"
-        raise Undecodable(f"this is no offset sync of MirrorMaker 2 ({cause(error)}): {shown}") from error
+        raise Undecodable(f"this is not an offset sync of MirrorMaker 2 ({cause(error)}): {shown}") from error

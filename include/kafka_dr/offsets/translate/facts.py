@@ -35,7 +35,7 @@ class PartitionFacts:
 
     :param source: the offsets that it holds: log start, and high watermark; the last ones seen if the source is gone;
         ``None`` if they are not known
-    :param target: the same of the target; ``None`` if the partition does not exist there
+    :param target: the target's offsets, as for ``source``; ``None`` if the partition does not exist there
     :param runs: what audits matched
     :param syncs: of both directions
     :param mirrormaker: what MirrorMaker's own checkpoint task knows

@@ -1,7 +1,7 @@
 """Checks a translated offset by the records before and after it, on both clusters.
 
-The check looks at nothing that led to the offset. So it says whether an offset is right whatever found it: an audit's
-map, a comparison of content, a checkpoint. If records near it look alike, it says that it does not know.
+The check does not use the method that produced the offset. So it says whether an offset is right whatever found it: an
+audit's map, a comparison of content, a checkpoint. If records near it look alike, it says that it does not know.
 """
 
 from __future__ import annotations

@@ -46,7 +46,9 @@ class FaultMaker:
         original = self._record(self.source, partition, offset)
         changed = (original.value or b"").replace(b'"cents": ', b'"cents": 9')
         if changed == original.value:
-            raise LabError(f"the record at offset {offset} of {partition} on the source is no payment that can change")
+            raise LabError(
+                f"the record at offset {offset} of {partition} on the source is not a payment that can change"
+            )
         written = self._write(partition, original.key, changed, original.headers, original.timestamp_ms)
         self._move(partition, offset)
         return FaultyRecords(RecordFault.CHANGED, "another amount was written", partition, 1, offset, written)
