@@ -26,8 +26,7 @@ from kafka_dr.command_line.verify_stranded import StrandedReport, check_list, is
 from kafka_dr.errors import Refused
 from kafka_dr.evidence.sealed_run_check import check_sealed_run
 from kafka_dr.topology import Topology, TopologyError
-
-VERSION = "0.1.0"
+from kafka_dr.version import VERSION
 
 app = typer.Typer(
     help="Disaster recovery for Kafka without Airflow. No command reads Airflow's database.",

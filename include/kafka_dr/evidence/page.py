@@ -19,6 +19,7 @@ from kafka_dr.evidence.status_view import StatusView
 from kafka_dr.evidence.trigger_view import TriggerView
 from kafka_dr.evidence.view_model import RunView
 from kafka_dr.quoting import block
+from kafka_dr.version import VERSION
 
 
 @cache
@@ -31,6 +32,7 @@ def _template(name: str) -> Template:
         lstrip_blocks=True,
         finalize=_harmless,
     )
+    environment.globals["version"] = VERSION
     environment.filters["colour"] = colour_of
     environment.filters["clock"] = _clock
     environment.filters["seconds"] = _seconds

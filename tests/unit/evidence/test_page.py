@@ -153,7 +153,7 @@ def test_a_complete_run_answers_every_question() -> None:
     assert "lag is low 3 records" in text
     assert "orders-b orders.x 1 1 1 bounded" in text
     assert "A leader did not answer." in text
-    assert "Sealed 2026-11-20 04:00:00 UTC." in text
+    assert "Sealed 2026-11-20 04:00:00 UTC by version" in text
 
 
 def test_a_missed_objective_does_not_look_met() -> None:
