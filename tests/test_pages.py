@@ -29,6 +29,8 @@ LINK = re.compile(r"\]\(([^)\s]+)\)")
 CODE = re.compile(r"(?<!`)`([^`\n]+)`(?!`)|^ {4,}(\S.*)$", re.MULTILINE)
 #: A test, and whether the page says that it is a long one.
 NAMED_TEST = re.compile(r"`([\w/]+\.py)::(\w+)`( \(long\))?")
+#: A file of Python or YAML in a sentence, with its folder.
+NAMED_FILE = re.compile(r"`((?:[\w.-]+/)+[\w.-]+\.(?:py|yaml|in|txt))`")
 PAGE_OF_GUIDE = re.compile(r"include/guide/([\w-]+\.md)")
 
 
@@ -108,6 +110,14 @@ def test_every_named_test_exists_and_is_long_where_a_page_says_so() -> None:
                     f"{short(page)}: {file}::{name} {'does not exist' if found is None else 'is long, or not'}"
                 )
     assert wrong == []
+
+
+def test_every_file_that_a_page_names_with_its_folder_exists() -> None:
+    """From the top of the project, the core or the tests."""
+    named = {(short(page), name) for page in PAGES for name in NAMED_FILE.findall(page.read_text("utf-8"))}
+    tops = (ROOT, ROOT / "include" / "kafka_dr", ROOT / "tests")
+    assert len(named) > 10
+    assert [each for each in sorted(named) if not any((top / each[1]).is_file() for top in tops)] == []
 
 
 def test_every_command_on_a_page_is_one_and_takes_these_options() -> None:
