@@ -20,6 +20,7 @@ DEFAULT_PORT_BASE = 19000
 _MADE = (
     *("airflow", "clients", "connect", "evidence", "java-for-spark", "kafka", "logs", "route", "run", "spark"),
     *("spark-cluster", "traffic", "mirrormaker", "observed", "credentials.json", "lab.json", "lock", "topology.yaml"),
+    "notifications.html",
 )
 LOOPBACK = "127.0.0.1"
 MOST_BROKERS = 5

@@ -25,6 +25,8 @@ RUN = "KAFKA_DR_TEST_RUN"
 NOTE = "KAFKA_DR_TEST_NOTE"
 #: How long what ends with its parent, as the child of a storage does, has to do so.
 _ENDING_SECONDS = 5.0
+#: How much of a command is shown.
+_MOST_LETTERS = 120
 #: Where tests keep their labs, from the folder of the run on: below a worker, a test or both.
 _LABS = ("*/run", "*/*/run", "*/*/*/run", "*/*/*/*/run")
 
@@ -51,22 +53,22 @@ def uninterrupted() -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def end_leftovers(run: str, folder: Path | None = None) -> int:
+def end_leftovers(run: str, folder: Path | None = None) -> list[str]:
     """Kill what a test run left.
 
     :param run: the run's name, as :func:`new_run` returned it
     :param folder: the folder of the run's temporary files. Airflow's processes hide their environment, so they are
         found by the records of the labs in that folder.
-    :returns: how many processes were killed
+    :returns: the command of each process that was killed
     :raises LabError: one cannot be ended
     """
     psutil.wait_procs(_named(run), timeout=_ENDING_SECONDS)
     # Workers first: a living worker would start more.
-    count = _kill(_named(run))
+    killed = _kill(_named(run))
     for lab in _labs_in(folder) if folder is not None else ():
         supervisor = Supervisor(Home(lab))
-        count += _kill(member for name in supervisor.names() for member in supervisor.members(name))
-    return count + _kill(_named(run))
+        killed += _kill(member for name in supervisor.names() for member in supervisor.members(name))
+    return killed + _kill(_named(run))
 
 
 def _labs_in(folder: Path) -> Iterator[Path]:
@@ -75,13 +77,20 @@ def _labs_in(folder: Path) -> Iterator[Path]:
         yield from (folder / Path(found).parent for found in glob(pattern, root_dir=folder))  # noqa: PTH207
 
 
-def _kill(processes: Iterable[psutil.Process]) -> int:
+def _kill(processes: Iterable[psutil.Process]) -> list[str]:
     """Kill what is younger than this process: no record, however wrong, may end what this run did not start."""
     me = psutil.Process()
     spared = {me.pid, *(parent.pid for parent in me.parents())}
     killed = [each for each in processes if each.pid not in spared and each.create_time() >= me.create_time()]
+    commands = [_command(each) for each in killed]
     end(killed, "what a test run left")
-    return len(killed)
+    return commands
+
+
+def _command(process: psutil.Process) -> str:
+    with suppress(psutil.Error):
+        return " ".join(process.cmdline())[:_MOST_LETTERS]
+    return f"process {process.pid}"
 
 
 def _named(run: str) -> list[psutil.Process]:

@@ -6,10 +6,13 @@ import ctypes
 import os
 import signal
 import sys
+from contextlib import suppress
 from pathlib import Path
 
+import psutil
 import pytest
 
+from kafka_dr.storage import child_process
 from lab.leftovers import NOTE, RUN, end_leftovers, new_run, uninterrupted
 
 #: Of ``linux/prctl.h``.
@@ -42,9 +45,19 @@ def pytest_unconfigure(config: pytest.Config) -> None:
         name = name.rpartition("/")[0]  # nobody else ends what the parent has started
     if name:
         with uninterrupted():
+            _end_what_ends_with_this_process()
             left = end_leftovers(name, _folder(config))
         if left:
-            print(f"{left} processes that the run had left were killed", file=sys.stderr)  # noqa: T201
+            said = "\n".join((f"{len(left)} processes that the run had left were killed:", *left))
+            print(said, file=sys.stderr)  # noqa: T201
+
+
+def _end_what_ends_with_this_process() -> None:
+    """End the children that reach storage: they stay warm until their parent ends, so the run has not left them."""
+    for child in psutil.Process().children():
+        with suppress(psutil.Error):
+            if child_process.__file__ in child.cmdline():
+                child.kill()
 
 
 def _folder(config: pytest.Config) -> Path:

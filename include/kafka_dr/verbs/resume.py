@@ -37,8 +37,8 @@ def resume(
     held = held_run(request, clients)
     if not request.confirmed and (said := shows_life(held, clients)):
         raise Refused(
-            f"{said}. So nobody {request.decision}s it yet. If you made sure that no process executes it any more, "
-            "confirm that; else wait until that process has ended"
+            f"{said}. Wait until then to {request.decision} it; if you made sure that no process executes it any more, "
+            "confirm that"
         )
     attempt = Attempt.start(held.protection_group, held.run, clients, "resume", RESUME_NUMBER, goes_forward=True)
     steps: list[StepRecord] = []

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -105,6 +106,11 @@ def test_deleting_removes_what_the_lab_made_and_nothing_else(tmp_path: Path) -> 
     Settings(port_base=23000, brokers=1).write(home)
     home.client("east", "probe").parent.mkdir(parents=True)
     home.broker("east-broker-1").mkdir(parents=True)
+    declared = (PROJECT / "include" / "topology.yaml").read_text()
+    written = {home.root / name for name in re.findall(r"\$\{KAFKA_DR_LAB_HOME\}/([\w.-]+)", declared)}
+    assert {"notifications.html", "evidence", "route"} <= {each.name for each in written}
+    for each in written:
+        each.mkdir() if not each.suffix else each.touch()
     (home.root / "thesis.txt").write_text("years of work")
 
     home.delete()

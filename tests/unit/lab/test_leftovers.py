@@ -51,6 +51,13 @@ def test_that_hangs(tmp_path):
         (pathlib.Path(__file__).parent / f"{name}.pid").write_text(str(process.pid))
     time.sleep(300)
 """
+#: A run that ends well, whose own process has reached storage.
+REACHES_STORAGE = """
+from kafka_dr.storage.deadline_path import with_deadline
+
+def test_that_looks(tmp_path):
+    assert with_deadline(tmp_path).is_dir()
+"""
 #: ``test`` of the lab's command line, with the arguments of pytest.
 GATE = """
 import pathlib, sys
@@ -140,6 +147,17 @@ def test_an_interrupted_run_leaves_no_process(project: Path, how: signal.Signals
     assert run.returncode != 0, said
     assert [each for each in started if each.is_running() and each.status() != psutil.STATUS_ZOMBIE] == []
     assert "that the run had left were killed" in said
+    assert "import time; time.sleep(300)" in said.partition("had left were killed")[2], "it does not say which"
+
+
+def test_a_run_that_reaches_storage_has_left_nothing(project: Path) -> None:
+    (project / "test_hangs.py").write_text(REACHES_STORAGE)
+    run = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(project)],
+        cwd=project, env={**os.environ, "PYTHONPATH": ":".join(sys.path)}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert run.returncode == 0, run.stdout
+    assert "had left" not in run.stderr, run.stderr
 
 
 def test_a_process_that_hides_its_environment_is_found_by_the_record_of_its_lab(
@@ -147,7 +165,7 @@ def test_a_process_that_hides_its_environment_is_found_by_the_record_of_its_lab(
 ) -> None:
     hidden = lab.find("hidden")
     assert hidden is not None
-    assert leftovers.end_leftovers(leftovers.new_run(), tmp_path) == 1
+    assert len(leftovers.end_leftovers(leftovers.new_run(), tmp_path)) == 1
     assert lab.find("hidden") is None
 
 
@@ -159,9 +177,9 @@ def test_a_run_ends_what_runs_inside_it_started_and_nothing_of_others(tmp_path: 
         for run in (outer, inner, other)
     }
     try:
-        assert leftovers.end_leftovers(inner, tmp_path) == 1
+        assert leftovers.end_leftovers(inner, tmp_path) == ["sleep 300"]
         assert (sleeping[inner].wait(60), sleeping[outer].poll()) == (-signal.SIGKILL, None)
-        assert leftovers.end_leftovers(outer, tmp_path) == 1
+        assert leftovers.end_leftovers(outer, tmp_path) == ["sleep 300"]
         assert (sleeping[outer].wait(60), sleeping[other].poll()) == (-signal.SIGKILL, None)
     finally:
         for process in sleeping.values():
@@ -179,5 +197,5 @@ def test_what_ends_by_itself_a_moment_after_the_run_is_not_counted_and_not_kille
     with ending:
         assert ending.stdout is not None
         ending.stdout.readline()
-        assert leftovers.end_leftovers(name) == 0
+        assert leftovers.end_leftovers(name) == []
         assert ending.wait(SECONDS) == 0
