@@ -6,10 +6,11 @@ newest record of the source that the target has is where the flow is, at least.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as f
 
 from jobs.checksum.state import AuditState
 from jobs.flows import ReachedFlow
@@ -17,6 +18,7 @@ from jobs.lag.facts import LagFacts, cautions_about, partitions_seen
 from jobs.lag.groups import SeenGroups, seen_groups
 from jobs.seen_settings import NOT_GRANTED, SeenSettings, seen_settings
 from kafka_dr.audit import stamped_topics
+from kafka_dr.audit.copies import NO_TIMESTAMP
 from kafka_dr.clock import Clock
 from kafka_dr.clusters import ClientSettings, KafkaCluster, OffsetRange, TopicPartition
 from kafka_dr.clusters.flow_ends import held, hidden
@@ -58,7 +60,7 @@ class ObservedFacts:
 
     :param facts: without positions
     :param ends: what is read of each partition
-    :param timeless: topics of which the target's broker stamps records
+    :param timeless: topics of which timestamps cannot be compared, as settings or the last checksum audit say
     """
 
     facts: LagFacts
@@ -148,14 +150,31 @@ def _newest(session: SparkSession, found: ReachedFlow, asked: ObservedFacts) -> 
     if not both:
         return {}
     names = {topic: found.declared.copy_of(topic) or topic for topic in {p.topic for p in both}}
-    special = Special(restamped=asked.timeless)
     on_source = _read(session, found.source.settings, {p: each.source for p, each in both.items()}, {})
     on_target = _read(session, found.target.settings, {p: each.target for p, each in both.items()}, names)
     anchored = [(p.topic, p.partition) for p, each in both.items() if each.anchored]
-    rows = newest_copies(
-        fingerprints(on_source, special), fingerprints(on_target, special), session.createDataFrame(anchored, ANCHORED)
-    ).collect()
+    # Read once: only the records themselves say whether they have times that can be compared.
+    source, target = (fingerprints(each, Special(restamped=names)).persist() for each in (on_source, on_target))
+    try:
+        untimed = _topics(source.where(f.col("timestamp") == NO_TIMESTAMP)) | _topics(target.where("stamped"))
+        compared = names.keys() - asked.timeless - untimed
+        rows = newest_copies(
+            _with_times(source, compared), _with_times(target, compared), session.createDataFrame(anchored, ANCHORED)
+        ).collect()
+    finally:
+        source.unpersist()
+        target.unpersist()
     return {TopicPartition(row.topic, row.partition): row.offset + 1 for row in rows}
+
+
+def _topics(records: DataFrame) -> frozenset[str]:
+    return frozenset(row.topic for row in records.select("topic").distinct().collect())
+
+
+def _with_times(made: DataFrame, topics: Collection[str]) -> DataFrame:
+    """Return fingerprints that were made without timestamps with those of some topics."""
+    dated = f.xxhash64("hash", "timestamp")
+    return made.withColumn("hash", f.when(f.col("topic").isin(sorted(topics)), dated).otherwise(f.col("hash")))
 
 
 def _read(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,7 @@ from kafka_dr.audit import AuditKind, AuditVerdict, ResultStore
 from kafka_dr.audit.difference import REPEATED
 from kafka_dr.audit.finding import FindingKind
 from support.checksum import minutes_ago
-from support.faulty_copy import KINDS, FaultyCopy, Known
+from support.faulty_copy import KINDS, FaultyCopy, Known, Written
 from support.observed_audits import ObservedAudits
 from support.others_copy import Content, OthersCopy
 
@@ -115,6 +116,35 @@ def test_repeated_copies_are_reported_and_what_is_not_copied_yet_is_measured(aud
     assert (code, lag["replication"]["records"], lag["replication"]["verdict"]) == (0, 0, "OK")
     found = audits.checksum()
     assert (found.code, found.report["verdict"], found.report["counts"]) == (0, "equal", {"REPLAY": 10})
+
+
+@pytest.mark.parametrize("without", ["no timestamp", "stamped by the target"])
+def test_lag_knows_by_itself_of_records_without_a_time_that_can_be_compared(
+    audits: ObservedAudits, without: str
+) -> None:
+    topic = audits.copy.topic
+    made = FaultyCopy.make(partitions=2, records=20, faults=[], seed=5, start=minutes_ago(30))
+    audits.write(FaultyCopy(made.source, {0: made.source[0], 1: made.source[1][:12]}))
+    later = FaultyCopy.make(partitions=1, records=6, faults=[], seed=6, start=minutes_ago(20)).source[0]
+    copied = [_at(minutes_ago(0), each) for each in later[:4]]
+    if without == "no timestamp":
+        later = [_at(-1, each) for each in later]
+        audits.append("west", audits.remote, {0: copied})
+    else:
+        # The setting has its default again when the audit asks.
+        with audits.copy.cluster("west", "admin") as admin:
+            admin.configs.set({audits.remote: {"message.timestamp.type": "LogAppendTime"}})
+            audits.append("west", audits.remote, {0: copied})
+            admin.configs.set({audits.remote: {"message.timestamp.type": "CreateTime"}})
+    audits.append("east", topic, {0: later})
+
+    code, lag = audits.lag()
+    places = [(each["partition"], each["position"], each["records"]) for each in lag["replication"]["partitions"]]
+    assert (code, sorted(places)) == (0, [(0, 24, 2), (1, 12, 8)]), lag
+
+
+def _at(milliseconds: int, record: Written) -> Written:
+    return replace(record, payload=replace(record.payload, timestamp=milliseconds))
 
 
 def test_what_was_copied_from_transactions_that_ended_badly_or_not_yet_is_no_strange_record(
