@@ -82,9 +82,16 @@ def register_topic(context: GroupContext, clusters: Collection[str], *, is_neede
 
 def registers_usable(context: GroupContext, clusters: Collection[str]) -> Check:
     """Return whether the registers can be read and take records now; nothing is written to find that out."""
-    found = parallel.ask_all(lambda name: context.clients.register(name).problem(), clusters)
-    wrong = "; ".join(filter(None, found.values()))
-    return Check.that(USABLE, not wrong, wrong or f"the registers of {' and '.join(clusters)} take records")
+    return usable(parallel.ask_all(lambda name: context.clients.register(name).problem(), clusters))
+
+
+def usable(problems: Mapping[str, str]) -> Check:
+    """Return the same of what was found out before.
+
+    :param problems: by cluster, why its register does not work; empty if it does
+    """
+    wrong = "; ".join(filter(None, problems.values()))
+    return Check.that(USABLE, not wrong, wrong or f"the registers of {' and '.join(problems)} take records")
 
 
 def _of_topic(context: GroupContext, cluster: str, topic: str, *, is_needed: bool) -> tuple[bool, str]:

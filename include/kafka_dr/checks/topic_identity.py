@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
+from kafka_dr.errors import TryAgain
 from kafka_dr.named_rows import ID_OF_A_TOPIC, by_name, rows_of
 from kafka_dr.outcomes import Check
 from kafka_dr.register import Phase, RegisterState
@@ -160,6 +161,9 @@ def learn_topics(context: GroupContext, state: RegisterState, guard: RegisterGua
     for cluster in (state.active, state.standby):
         register = context.clients.register(cluster)
         if register.facts(state.group, JOURNAL).get(JOURNAL) != fact:
+            if found := register.problem():
+                # A record that it does not take would be waited for.
+                raise TryAgain(found)
             guard.require()
             register.write_fact(state.group, JOURNAL, JOURNAL, fact)
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from kafka_dr.checks import topic_identity
 from kafka_dr.checks.pattern_topics import topics_of_patterns
-from kafka_dr.checks.register_checks import register_topic, register_writers, registers_usable
+from kafka_dr.checks.register_checks import USABLE, register_topic, register_writers, usable
 from kafka_dr.clock import Clock
-from kafka_dr.errors import KafkaDrError, NeedsPerson
+from kafka_dr.errors import KafkaDrError, NeedsPerson, TryAgain
 from kafka_dr.fencing.required import is_closed
 from kafka_dr.health import report_only
 from kafka_dr.health.break_glass import check_break_glass
@@ -150,14 +150,38 @@ def _check_the_rest(
         reached = newest()
         if reached is None or not _is_unmoved(state, reached):
             return True
-        checks += update_stale_registers(context, reached, registers, seconds=left.at_most(QUESTION_SECONDS))
-        settle_copies(context, reached, registers, seconds=left.at_most(QUESTION_SECONDS))
+        problems = _problems(context, registers, seconds=left.at_most(REGISTER_SECONDS))
+        checks += _usable(state, problems)
+        refusing = {
+            name: TryAgain(found) if isinstance(found, str) else found for name, found in problems.items() if found
+        }
+        checks += update_stale_registers(
+            context, reached, registers, refusing=refusing, seconds=left.at_most(QUESTION_SECONDS)
+        )
+        settle_copies(context, reached, registers, refusing=refusing, seconds=left.at_most(QUESTION_SECONDS))
         checks += _other_checks(context, reached, registers, seconds=left.at_most(QUESTION_SECONDS))
         return newest() != reached
     except KafkaDrError as error:
         outcome: Outcome = "failed" if isinstance(error, NeedsPerson) else "unknown"
         checks.append(Check("registers", outcome, f"the registers of {state.group} could not be read again: {error}"))
         return False
+
+
+def _problems(context: GroupContext, registers: RegisterAnswers, *, seconds: float) -> dict[str, str | KafkaDrError]:
+    """Return why each register that answers takes no record, asked once: each change would wait for its deadline."""
+    asked = {name: context.clients.register(name).problem for name in registers.answering}
+    return background.answers_within(asked, seconds=seconds)
+
+
+def _usable(state: RegisterState, problems: Mapping[str, str | KafkaDrError]) -> Iterator[Check]:
+    """Judge whether the registers take records; of one that did not say so, that is unknown."""
+    said = {name: found for name, found in problems.items() if isinstance(found, str)}
+    if said:
+        yield usable(said)
+    for name, error in problems.items():
+        if name not in said:
+            what = f"the register of {name}, for {state.group}, could not be asked whether it takes records: {error}"
+            yield Check(USABLE, "unknown", what)
 
 
 def _is_being_adopted(context: GroupContext, state: RegisterState, registers: RegisterAnswers) -> bool:
@@ -304,7 +328,6 @@ def _other_checks(
     answering = registers.answering
     questions["who may write the register"] = lambda: (register_writers(context, answering),)
     questions["the topics that patterns match"] = lambda: topics_of_patterns(context, answering)
-    questions["the registers"] = lambda: (registers_usable(context, answering),)
     questions["the register's topic"] = lambda: (register_topic(context, answering),)
     if state.active in registers.states:
         questions[f"the state on {state.active}"] = lambda: (report_only.check_active(context, state),)

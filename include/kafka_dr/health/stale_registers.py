@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.health.desired_state import stale_registers
@@ -15,15 +15,26 @@ from kafka_dr.runs.register_guard import Unchanged
 
 
 def update_stale_registers(
-    context: GroupContext, state: RegisterState, registers: RegisterAnswers, *, seconds: float
+    context: GroupContext,
+    state: RegisterState,
+    registers: RegisterAnswers,
+    *,
+    refusing: Mapping[str, KafkaDrError],
+    seconds: float,
 ) -> list[Check]:
     """Copy the newest record to each register that answers and holds an older one.
 
+    :param refusing: why a register takes no record, by its cluster; nothing is waited for there
     :param seconds: the timeout of each copy
     """
 
     def copying(cluster: str) -> Callable[[], Check]:
-        return lambda: _copied(context, cluster, state, registers)
+        def copy() -> Check:
+            if cluster in refusing:
+                raise refusing[cluster]
+            return _copied(context, cluster, state, registers)
+
+        return copy
 
     stale = stale_registers(state, registers.states)
     answers = background.answers_within({name: copying(name) for name in stale}, seconds=seconds)
