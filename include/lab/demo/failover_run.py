@@ -104,6 +104,7 @@ class FailoverRunner:
     :param evidence: root of the evidence
     :param answering: given the question, the run's page and "was it answered elsewhere?", returns the option to choose
     :param show_step: called with each step as it ends
+    :param say: given a sentence for who watches
     """
 
     def __init__(
@@ -114,12 +115,14 @@ class FailoverRunner:
         evidence: Path,
         answering: Answering,
         show_step: Callable[[StepEvidence], None],
+        say: Callable[[str], None],
     ) -> None:
         self._operator = operator
         self._approvers = approvers
         self._evidence = evidence
         self._answering = answering
         self._show_step = show_step
+        self._say = say
 
     def run(self, order: RunParameters, *, meanwhile: Callable[[RunEvidence], None] | None = None) -> FailoverRun:
         """Run one verb to its end.
@@ -132,8 +135,6 @@ class FailoverRunner:
         ends = {"source": order.source, "target": order.target} if order.moves else {}
         conf = {"protection_group": PROTECTION_GROUP, "reason": "demonstration", **ends, **order.conf}
         self._operator.trigger(order.dag, run, conf)
-        if meanwhile is not None:
-            meanwhile(evidence)
         told: set[tuple[str, int]] = set()
 
         def look() -> None:
@@ -143,11 +144,19 @@ class FailoverRunner:
                     self._show_step(step)
 
         try:
+            if meanwhile is not None:
+                meanwhile(evidence)
             answers = self._answer_all(order.dag, run, look)
+            state = self._operator.wait_for_end(order.dag, run, seconds=END_SECONDS, look=look)
+        except KeyboardInterrupt:
+            self._withdraw(order.dag, run)
+            # The lab is stopped next, and a run that was approved would leave the group half moved.
+            self._say(f"Interrupted: run {run} is waited for; interrupt again to leave it as it is")
+            self._operator.wait_for_end(order.dag, run, seconds=END_SECONDS, look=look)
+            raise
         except BaseException:
             self._withdraw(order.dag, run)
             raise
-        state = self._operator.wait_for_end(order.dag, run, seconds=END_SECONDS, look=look)
         look()
         return FailoverRun(
             run,

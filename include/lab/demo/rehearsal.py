@@ -119,6 +119,7 @@ class Rehearsal:
             evidence=self._lab.home.evidence,
             answering=self._answer,
             show_step=lambda step: screen.tell_step(self.console, step),
+            say=self._say,
         )
 
     def _fail_over(

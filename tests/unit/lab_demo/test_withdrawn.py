@@ -12,6 +12,7 @@ import pytest
 
 from lab.demo.airflow_rest import PendingApproval
 from lab.demo.failover_run import DAG, DAGS_THAT_ASK, FailoverRunner, RunParameters
+from lab.errors import LabError
 
 
 class AskingAirflow:
@@ -35,6 +36,8 @@ class AskingAirflow:
         self.states, self.state, self.asks, self.run = states, state, asks, run
         self.answered = datetime(2026, 11, 27, tzinfo=UTC) if answered else None
         self.did: list[tuple[str, ...]] = []
+        #: Whether the next wait comes to its end, or the one after that.
+        self.waits = True
 
     def trigger(self, *_: object) -> None:
         self.did.append(("trigger",))
@@ -62,6 +65,13 @@ class AskingAirflow:
     def end(self, *_: object) -> None:
         self.did.append(("end",))
 
+    def wait_for_end(self, *_: object, **__: object) -> str:
+        self.did.append(("wait",))
+        if not self.waits:
+            self.waits = True
+            raise KeyboardInterrupt
+        return "success"
+
 
 class NotAsked(AskingAirflow):
     """Another user, who may answer other questions alone."""
@@ -87,24 +97,60 @@ CASES: dict[str, tuple[Any, list[tuple[str, ...]]]] = {
 }
 
 
-def interrupted(*_: object) -> str:
+def interrupted(*_: object) -> Any:
     raise KeyboardInterrupt
 
 
 @pytest.mark.parametrize("case", CASES)
 def test_an_interrupted_run_leaves_no_question(tmp_path: Path, case: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    airflow, did = CASES[case]
+    airflow, did = fresh(case)
     runner = runner_of(tmp_path, airflow)
     monkeypatch.setattr(runner, "_answer_all", interrupted)
     with pytest.raises(KeyboardInterrupt):
+        runner.run(RunParameters("east", "west"))
+    assert airflow.did == [("trigger",), *did, ("wait",)]
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_so_does_one_that_is_interrupted_before_it_looks_for_a_question(tmp_path: Path, case: str) -> None:
+    airflow, did = fresh(case)
+    with pytest.raises(KeyboardInterrupt):
+        runner_of(tmp_path, airflow).run(RunParameters("east", "west"), meanwhile=interrupted)
+    assert airflow.did == [("trigger",), *did, ("wait",)]
+
+
+def test_one_that_was_approved_ends_before_whoever_interrupts_it_can_stop_the_lab(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    airflow, did = fresh("approved")
+    airflow.waits = False
+    said: list[str] = []
+    runner = runner_of(tmp_path, airflow, say=said.append)
+    monkeypatch.setattr(runner, "_answer_all", lambda *_: [])
+    with pytest.raises(KeyboardInterrupt):
+        runner.run(RunParameters("east", "west"))
+    assert (airflow.did, did) == ([("trigger",), ("wait",), ("wait",)], [])
+    assert "is waited for; interrupt again to leave it as it is" in said[0]
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_demo_that_fails_leaves_no_question_and_waits_for_nothing(
+    tmp_path: Path, case: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def failed(*_: object) -> Any:
+        raise LabError("Airflow does not answer")
+
+    airflow, did = fresh(case)
+    runner = runner_of(tmp_path, airflow)
+    monkeypatch.setattr(runner, "_answer_all", failed)
+    with pytest.raises(LabError):
         runner.run(RunParameters("east", "west"))
     assert airflow.did == [("trigger",), *did]
 
 
 @pytest.mark.parametrize("case", CASES)
 def test_the_next_demo_leaves_no_question_of_one_that_was_killed(tmp_path: Path, case: str) -> None:
-    airflow, did = copy(CASES[case][0]), CASES[case][1]
-    airflow.did = []
+    airflow, did = fresh(case)
     found = runner_of(tmp_path, airflow).withdraw_left(DAGS_THAT_ASK)
     assert (found, airflow.did) == ([] if case == "ended" else ["demo-1"], did)
 
@@ -115,7 +161,13 @@ def test_a_question_of_somebody_else_is_left_alone(tmp_path: Path) -> None:
     assert airflow.did == []
 
 
-def runner_of(root: Path, airflow: Any) -> FailoverRunner:
+def fresh(case: str) -> tuple[Any, list[tuple[str, ...]]]:
+    airflow, did = copy(CASES[case][0]), CASES[case][1]
+    airflow.did = []
+    return airflow, did
+
+
+def runner_of(root: Path, airflow: Any, *, say: Callable[[str], None] = lambda _: None) -> FailoverRunner:
     other: Any = NotAsked({})
     ask: Callable[..., Any] = interrupted
-    return FailoverRunner(airflow, [other, airflow], evidence=root, answering=ask, show_step=lambda _: None)
+    return FailoverRunner(airflow, [other, airflow], evidence=root, answering=ask, show_step=lambda _: None, say=say)
