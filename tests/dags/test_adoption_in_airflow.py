@@ -18,6 +18,7 @@ pytestmark = [pytest.mark.airflow, pytest.mark.kafka, pytest.mark.long, pytest.m
 
 GROUP = "orders"
 PARTITIONS = 6
+STRANGER = b"written by nobody's flow"
 
 
 def approved(session: AirflowSession, dag: str, **conf: object) -> str:
@@ -68,6 +69,9 @@ def commands(copier: OwnedFlow) -> dict[str, Any]:
 def test_a_group_is_released_and_taken_over_from_what_copies_it_by_then(
     airflow: QuickLab, alice: AirflowSession, copier: OwnedFlow
 ) -> None:
+    from kafka_dr.clusters import TopicPartition
+    from kafka_dr.clusters.writing import NewRecord
+    from kafka_dr.watch_results import WatchResultStore
     from support import outside_view
 
     orders = copier.protection
@@ -95,8 +99,16 @@ def test_a_group_is_released_and_taken_over_from_what_copies_it_by_then(
         orders.produce("east", 60)
         copier.wait_copied(orders.topic_ends("east"))
 
+    # What is wrong with the copy is kept before anybody is asked, and also if the take over then fails.
+    with orders.cluster("west", "admin") as admin:
+        admin.writing.append([NewRecord(TopicPartition(orders.topic, 0), b"alien", STRANGER)])
     with declared(airflow, **{**commands(copier), "stop_command": ["/nowhere/stop"]}):
         run = approved(alice, "dr_adopt")
+        kept = WatchResultStore(airflow.home.evidence).read(GROUP, "checksum")
+        assert kept is not None
+        assert (kept.outcome, kept.run) == ("failed", run)
+        assert "FOREIGN" in "\n".join(kept.sentences)
+        assert "FOREIGN" in alice.http.get(f"/kafka-dr/results/{GROUP}/checksum").text
         assert alice.ended("dr_adopt", run) == "failed"
         states = alice.tasks("dr_adopt", run)
         assert (states["take_over"], states["give_back"]) == ("failed", "success"), alice.why("dr_adopt", run)
@@ -121,4 +133,8 @@ def test_a_group_is_released_and_taken_over_from_what_copies_it_by_then(
         orders.produce("east", 60)
         orders.wait_copied()
         east, west = (outside_view.contents(orders, cluster) for cluster in ("east", "west"))
+        strangers = [each for found in west.values() for each in found if each[2] == STRANGER]
+        assert len(strangers) == 1
+        for found in west.values():
+            found[:] = [each for each in found if each[2] != STRANGER]
         assert east == west, "nothing is missing, nothing came twice, and the order is the same"

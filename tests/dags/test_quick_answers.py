@@ -12,14 +12,19 @@ from typing import TYPE_CHECKING
 import psutil
 import pytest
 
+from support.browser import button
+
 if TYPE_CHECKING:
     from support.airflow_lab import AirflowSession, QuickLab
+    from support.browser import Page
 
 pytestmark = [pytest.mark.airflow, pytest.mark.kafka, pytest.mark.timeout(900)]
 
 DAG = "dr_planned_failover"
+UNPLANNED, FAILBACK = "dr_unplanned_failover", "dr_failback"
 GROUP = "orders"
 _SECONDS = 120.0
+_RETURN_SECONDS = 240.0
 
 
 @pytest.fixture
@@ -117,6 +122,72 @@ def test_a_run_continues_whose_question_is_answered_at_once(
     time.sleep(seconds)
     assert alice.answer(DAG, run, "Approve", alice.fields(DAG, run)).status_code == 200
     _assert_moved_by(answered, alice, run, before=active)
+
+
+@pytest.fixture(scope="module")
+def page(answered: QuickLab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
+    """A browser in which an approver is logged in."""
+    from support.airflow_lab import AirflowSession
+    from support.browser import chromium
+
+    session = AirflowSession(answered, "alice")
+    with chromium(tmp_path_factory.mktemp("chromium"), height=1600) as page:
+        page.log_in(str(session.http.base_url), session.token)
+        yield page
+
+
+def click_at_once(alice: AirflowSession, page: Page, dag: str, run: str) -> None:
+    """Click Approve as soon as Airflow shows the question."""
+    page.go(f"{alice.http.base_url}/dags/{dag}/runs/{run}/tasks/approval/required_actions")
+    alice.parks(dag, run)
+    page.click(button("Approve"))
+
+
+def assert_clicked(alice: AirflowSession, dag: str, run: str, *, seconds: float = 400) -> None:
+    """The run has succeeded by the answer that was clicked."""
+    assert alice.ended(dag, run, seconds=seconds) == "success", alice.why(dag, run)
+    (asked,) = alice.http.get(f"/api/v2/dags/{dag}/dagRuns/{run}/hitlDetails").json()["hitl_details"]
+    assert (asked["chosen_options"], asked["responded_by_user"]["name"]) == (["Approve"], "alice")
+
+
+@pytest.mark.parametrize("dag", [DAG, UNPLANNED])
+def test_a_run_continues_whose_question_is_clicked_as_soon_as_it_is_shown(
+    answered: QuickLab, alice: AirflowSession, page: Page, active: str, dag: str
+) -> None:
+    override = {"override": "a test: the source answers", "acknowledged": True} if dag == UNPLANNED else {}
+    run = alice.trigger(dag, protection_group=GROUP, reason="a test", **override)
+    click_at_once(alice, page, dag, run)
+    assert_clicked(alice, dag, run)
+    state = answered.state("west", GROUP)
+    assert state is not None
+    assert (state.standby, state.run) == (active, run)
+
+
+@pytest.mark.long
+def test_after_a_disaster_quick_clicks_move_the_group_and_make_the_old_cluster_a_copy_again(
+    answered: QuickLab, alice: AirflowSession, page: Page, active: str
+) -> None:
+    killed = [name for name in answered.supervisor.names() if name.startswith(f"{active}-broker-")]
+    for name in killed:
+        answered.kill(name)
+    override = {"override": "a test has no vantage", "acknowledged": True}
+    run = alice.trigger(UNPLANNED, protection_group=GROUP, reason="a test", **override)
+    click_at_once(alice, page, UNPLANNED, run)
+    assert_clicked(alice, UNPLANNED, run)
+    for name in killed:
+        answered.restart(name)
+    target = {"east": "west", "west": "east"}[active]
+    deadline = time.monotonic() + _RETURN_SECONDS
+    while (state := answered.state(target, GROUP)) is None or state.phase != "diverged":
+        assert time.monotonic() < deadline, state
+        alice.ended("dr_health", alice.trigger("dr_health"))
+
+    run = alice.trigger(FAILBACK, protection_group=GROUP, reason="a test")
+    click_at_once(alice, page, FAILBACK, run)
+    assert_clicked(alice, FAILBACK, run, seconds=700)
+    state = answered.state(target, GROUP)
+    assert state is not None
+    assert (state.phase, state.active, state.standby, state.run) == ("stable", target, active, run)
 
 
 def test_a_run_continues_although_airflow_fails_the_try_that_was_answered(

@@ -64,6 +64,11 @@ def link(text: str) -> str:
     return f"[...document.querySelectorAll('a')].find(each => each.innerText.trim() === {json.dumps(text)})"
 
 
+def button(text: str) -> str:
+    """Return the expression of JavaScript for the first button with this text."""
+    return f"[...document.querySelectorAll('button')].find(each => each.innerText.trim() === {json.dumps(text)})"
+
+
 @contextmanager
 def chromium(folder: Path, *, width: int = 1200, height: int = 1000) -> Iterator[Page]:
     """Start a browser, and give one page of it.
