@@ -113,14 +113,17 @@ def test_airflow_shows_its_buttons_to_whoever_was_not_asked_and_no_click_counts(
     from support.airflow_lab import AirflowSession
 
     base = str(alice.http.base_url)
-    run = alice.trigger(PLANNED, protection_group=GROUP, reason="a test")
-    try:
+    with airflow.declaring({"approval_expiry_seconds": 300}):
+        run = alice.trigger(PLANNED, protection_group=GROUP, reason="a test")
         alice.question(PLANNED, run)
+    try:
         for person in ("carol", "admin"):
             page.log_in(base, AirflowSession(airflow, person).token)
             said = pages_of(page, alice, run).open(STATUS)
             assert f"You are {person} and were not asked, so Airflow would refuse your answer: Access Denied." in said
             for option in ("Approve", "Reject"):
+                page.go("about:blank")
+                page.wait("location.href === 'about:blank'")
                 page.go(f"{base}/dags/{PLANNED}/runs/{run}/tasks/approval/required_actions")
                 page.wait("document.body && document.body.innerText.includes('answers others with')")
                 page.click(button(option))
