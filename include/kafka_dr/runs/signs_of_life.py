@@ -8,20 +8,21 @@ ends without success says that its process has ended.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import datetime, timedelta
 from functools import partial
 from threading import Event, Thread
 from typing import Any
 
 from kafka_dr.durations import duration
+from kafka_dr.errors import KafkaDrError
 from kafka_dr.fencing.change import FRESH_SECONDS
-from kafka_dr.register import RegisterState
+from kafka_dr.register import RegisterState, arbiter
 from kafka_dr.register.holding import Author
-from kafka_dr.runs.background import BackgroundCall, answers_within
+from kafka_dr.runs.background import BackgroundCall
 from kafka_dr.runs.clients import Clients
 
-#: The name of the fact. Only the register that decides takes it.
+#: The name of the fact. Only a register that says that this process has the run takes it.
 ALIVE = "alive"
 #: How long a process may show no sign of life until another one may continue its run without a confirmation.
 SILENT_AFTER = timedelta(seconds=60)
@@ -103,9 +104,7 @@ def showing_life(clients: Clients, state: RegisterState, step: str) -> Iterator[
         wait = _until_next(clients.executor.last_sign(state.group, state.run), began)
         while not over.wait(wait):
             clients.executor.showed_life(state.group, state.run, clients.clock.now())
-            for cluster in (state.active, state.standby):
-                show = partial(_show, clients, cluster, state, step=step, began_at=began)
-                BackgroundCall(f"a sign of life for {cluster}", show)
+            BackgroundCall("a sign of life", partial(_show, clients, state, step=step, began_at=began))
             wait = BEAT_SECONDS
 
     Thread(target=beat, name=f"signs of life of {state.run}", daemon=True).start()
@@ -126,11 +125,8 @@ def show_end(clients: Clients, group: str, run: str) -> None:
     state = clients.executor.taken(group, run)
     if state is None:
         return
-    clusters = (state.active, state.standby)
-    answers_within(
-        {name: partial(_show, clients, name, state, ended=True) for name in clusters},
-        seconds=_END_SECONDS,
-    )
+    with suppress(KafkaDrError):
+        BackgroundCall("a last sign of life", partial(_show, clients, state, ended=True)).within(_END_SECONDS)
 
 
 def leave(clients: Clients) -> None:
@@ -146,14 +142,13 @@ def leave(clients: Clients) -> None:
 
 
 def _show(
-    clients: Clients,
-    cluster: str,
-    state: RegisterState,
-    *,
-    step: str = "",
-    began_at: datetime | None = None,
-    ended: bool = False,
+    clients: Clients, state: RegisterState, *, step: str = "", began_at: datetime | None = None, ended: bool = False
 ) -> None:
+    """Journal a beat in both registers, in the one that decides first.
+
+    A process that lost the run says nothing more in any of them: it would hide the beats of the one that has it. The
+    register that does not decide may not know yet that it lost.
+    """
     beat = {
         "epoch": state.epoch,
         "attempt": state.attempt,
@@ -163,6 +158,11 @@ def _show(
         "began_at": began_at and began_at.isoformat(),
         "ended": ended,
     }
-    # A process that lost the run says nothing more: it would hide the beats of the one that has it.
     author = Author(state.run, state.epoch, state.attempt, holds=True)
-    clients.register(cluster).write_fact(state.group, state.run, ALIVE, beat, by=author)
+    for cluster in sorted((state.active, state.standby), key=lambda name: name != arbiter(state)):
+        register = clients.register(cluster)
+        with suppress(KafkaDrError):
+            found = register.read(state.group)
+            if found is not None and (found.epoch, found.attempt) > author.order:
+                return
+            register.write_fact(state.group, state.run, ALIVE, beat, by=author)

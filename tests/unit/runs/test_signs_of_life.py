@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -80,14 +81,26 @@ def test_a_process_that_failed_says_that_it_has_ended() -> None:
     assert alive(state, facts, now=clients.clock.now()) == ""
 
 
-def test_a_process_that_lost_the_run_says_nothing_more() -> None:
+@pytest.mark.parametrize("known_to_west", [False, True], ids=["never in west", "west says that it has the run still"])
+def test_a_process_that_lost_the_run_says_nothing_more(known_to_west: bool) -> None:
     registers = FakeRegisters(east=CLAIMED, west=CLAIMED)
     lost, other = (registers.clients(executor=Executor.here()) for _ in range(2))
-    Run(RunRequest("orders", "run-1"), lost).take()
+    state = Run(RunRequest("orders", "run-1"), lost).take()
+    if known_to_west:
+        registers.by_cluster["west"].copy(state)
     Run(RunRequest("orders", "run-1"), other).take()
     show_end(lost, "orders", "run-1")
     for register in registers.by_cluster.values():
         assert register.facts("orders", "run-1") == {}
+
+
+def test_a_roll_back_shows_life_where_it_is_known_although_its_source_does_not_know_of_it_yet() -> None:
+    rolled_back = replace(TAKEN, epoch=3, phase=Phase.STABLE, verb="roll_back", executor="worker-1")
+    registers = FakeRegisters(east=CLAIMED, west=rolled_back)
+    clients = registers.clients(executor=Executor("worker-1"))
+    clients.executor.remember(rolled_back)
+    show_end(clients, "orders", "run-1")
+    assert [register.facts("orders", "run-1") != {} for register in registers.by_cluster.values()] == [False, True]
 
 
 @pytest.mark.parametrize(
