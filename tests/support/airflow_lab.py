@@ -173,6 +173,11 @@ class AirflowSession:
         """Return the parameters that a run was triggered with."""
         return dict(self._json("GET", f"/api/v2/dags/{dag}/dagRuns/{run}")["conf"] or {})
 
+    def choices(self, dag: str, field: str) -> list[object]:
+        """Return what a field of a DAG's form offers."""
+        found = self._json("GET", f"/api/v2/dags/{dag}/details")["params"][field]
+        return list(found["schema"]["enum"])
+
     def end(self, dag: str, run: str) -> None:
         """End a run where it is."""
         self._json("PATCH", f"/api/v2/dags/{dag}/dagRuns/{run}", {"state": "failed"})

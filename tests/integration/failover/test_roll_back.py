@@ -42,6 +42,8 @@ class Sleeper:
 
     def __post_init__(self) -> None:
         self.thread = threading.Thread(target=self._work)
+        #: A step does some of its work in threads that it starts, and those start others.
+        self.threads = {self.thread}
 
     def _work(self) -> None:
         try:
@@ -58,16 +60,21 @@ class Sleeper:
 
 @contextmanager
 def held(at: object, method: str, work: Callable[[], object]) -> Iterator[Sleeper]:
-    """Start work in a thread, and return when that thread is about to call a method."""
-    sleeper, real = Sleeper(work), getattr(at, method)
+    """Start work in a thread, and return when that thread, or one that it started, is about to call a method."""
+    sleeper, real, start_thread = Sleeper(work), getattr(at, method), threading.Thread.start
 
     def call(*arguments: object, **named: object) -> object:
-        if threading.current_thread() is sleeper.thread and not sleeper.arrived.is_set():
+        if threading.current_thread() in sleeper.threads and not sleeper.arrived.is_set():
             sleeper.arrived.set()
             assert sleeper.woken.wait(120)
         return real(*arguments, **named)
 
-    with mock.patch.object(at, method, call):
+    def start(thread: threading.Thread) -> None:
+        if threading.current_thread() in sleeper.threads:
+            sleeper.threads.add(thread)
+        start_thread(thread)
+
+    with mock.patch.object(at, method, call), mock.patch.object(threading.Thread, "start", start):
         sleeper.thread.start()
         assert sleeper.arrived.wait(60), f"it never called {method}: {sleeper.error}"
         try:
