@@ -17,6 +17,8 @@ from lab.leftovers import NOTE, RUN, end_leftovers, new_run, uninterrupted
 
 #: Of ``linux/prctl.h``.
 _PR_SET_PDEATHSIG = 1
+#: Of the command of what reaches storage, and of the JVM of a Spark session.
+_END_WITH_THEIR_PARENT = {child_process.__file__, "pyspark-shell"}
 _NAME = pytest.StashKey[str]()
 _PARENT = pytest.StashKey[int]()
 
@@ -53,10 +55,10 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 
 def _end_what_ends_with_this_process() -> None:
-    """End the children that reach storage: they stay warm until their parent ends, so the run has not left them."""
+    """End the children that would end with this process in a moment: so the run has not left them."""
     for child in psutil.Process().children():
         with suppress(psutil.Error):
-            if child_process.__file__ in child.cmdline():
+            if _END_WITH_THEIR_PARENT & set(child.cmdline()):
                 child.kill()
 
 
