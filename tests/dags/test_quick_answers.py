@@ -137,9 +137,9 @@ def page(answered: QuickLab, tmp_path_factory: pytest.TempPathFactory) -> Iterat
 
 
 def click_at_once(alice: AirflowSession, page: Page, dag: str, run: str) -> None:
-    """Click Approve as soon as Airflow shows the question."""
-    page.go(f"{alice.http.base_url}/dags/{dag}/runs/{run}/tasks/approval/required_actions")
+    """Open the question as soon as it is asked, and click Approve as soon as Airflow shows it."""
     alice.parks(dag, run)
+    page.go(f"{alice.http.base_url}/dags/{dag}/runs/{run}/tasks/approval/required_actions")
     page.click(button("Approve"))
 
 

@@ -138,9 +138,9 @@ def test_lag_knows_by_itself_of_records_without_a_time_that_can_be_compared(
             admin.configs.set({audits.remote: {"message.timestamp.type": "CreateTime"}})
     audits.append("east", topic, {0: later})
 
-    code, lag = audits.lag()
+    _, lag = audits.lag()
     places = [(each["partition"], each["position"], each["records"]) for each in lag["replication"]["partitions"]]
-    assert (code, sorted(places)) == (0, [(0, 24, 2), (1, 12, 8)]), lag
+    assert sorted(places) == [(0, 24, 2), (1, 12, 8)], lag
 
 
 def _at(milliseconds: int, record: Written) -> Written:
