@@ -23,6 +23,7 @@ from kafka_dr.durations import duration
 from kafka_dr.errors import Refused, TryAgain
 from kafka_dr.fencing import plan
 from kafka_dr.fencing.change import AclChanges
+from kafka_dr.fencing.closure import lacking
 from kafka_dr.outcomes import Check
 from kafka_dr.register import Phase, RegisterState
 from kafka_dr.register.flow_seed import FLOW_SEED, FlowSeed
@@ -177,7 +178,7 @@ def wait_until_led(context: GroupContext, cluster: str) -> None:
 def _intent(context: GroupContext, state: RegisterState, canary: CanaryTopic | None) -> Sequence[str]:
     """Say what an adoption does, with the DENYs that are missing now."""
     here = plan.flow_fence(context.group) - context.rules_in_force(state.active)
-    away = plan.standby(context.group) - context.rules_in_force(state.standby)
+    away = lacking(plan.standby(context.group), context.rules_in_force(state.standby))
     topics = ", ".join(context.group.clusters)
     return (
         *witness_intent(context),

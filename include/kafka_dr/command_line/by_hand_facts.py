@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, TypeVar
 from kafka_dr.clusters import Acl, TopicPartition
 from kafka_dr.errors import KafkaDrError, NeedsPerson
 from kafka_dr.fencing import plan
+from kafka_dr.fencing.closure import found_in, of_either_kind
 from kafka_dr.health.registers import read_registers
 from kafka_dr.offsets import to_commit, translations_from_json
 from kafka_dr.register import RegisterState
@@ -100,7 +101,7 @@ class ByHandFacts:
         """Return the DENYs of this project on a cluster; of one that did not answer, all that it can have."""
         if cluster in self.found:
             return self.found[cluster].added
-        return AddedAcls(plan.standby(self.group) | plan.flow_fence(self.group))
+        return AddedAcls(of_either_kind(plan.standby(self.group)) | plan.flow_fence(self.group))
 
     def foreign(self, cluster: str) -> frozenset[Acl]:
         """Return the DENYs of others on a cluster."""
@@ -173,7 +174,7 @@ def _left_out(found: Mapping[str, FoundOn]) -> list[str]:
 def _found_on(context: GroupContext, cluster: str, state: RegisterState) -> FoundOn:
     group, register = context.group, context.clients.register(cluster)
     added = register.added_acls(group.name, cluster)
-    denies = (plan.standby(group) | plan.flow_fence(group)) & context.rules_in_force(cluster)
+    denies = found_in(context.rules_in_force(cluster), plan.standby(group) | plan.flow_fence(group))
     return FoundOn(
         added,
         denies - added.current - added.remembered(state.epoch),

@@ -14,6 +14,7 @@ from kafka_dr.command_line import kafka_tools as tools
 from kafka_dr.command_line.by_hand_facts import ByHandFacts
 from kafka_dr.command_line.by_hand_files import access
 from kafka_dr.fencing import plan
+from kafka_dr.fencing.closure import found_in
 from kafka_dr.positions import metadata_of
 from kafka_dr.register import RegisterState
 from kafka_dr.register.added_acls import AddedAcls
@@ -225,7 +226,7 @@ class HandSteps:
 
     def _lift(self, cluster: str, denies: Collection[Acl]) -> tuple[str, ...]:
         """Return the commands that lift DENYs of this project."""
-        gone = frozenset(denies) & self._known(cluster).current
+        gone = found_in(self._known(cluster).current, denies)
         self._added[cluster] = self._known(cluster).lifting(gone, epoch=self._after.epoch)
         reached = access(self._facts.servers, cluster)
         recorded = tools.write_register(reached, fence_records(self._group.name, cluster, self._added[cluster]))

@@ -22,6 +22,7 @@ from kafka_dr.config_sync.topics import TopicRules, compare_topics
 from kafka_dr.evidence import digest
 from kafka_dr.fencing import plan as fences
 from kafka_dr.fencing.authorizer import Authorizer
+from kafka_dr.fencing.closure import of_either_kind
 from kafka_dr.topology import ProtectionGroup
 
 
@@ -82,7 +83,7 @@ def make_plan(
     :param further: rows about what else changes the standby
     """
     scope = Scope(group, others)
-    fence = fences.standby(group)
+    fence = of_either_kind(fences.standby(group))
     reaching = RegisterRights(active, standby, (group, *others))
     rules = TopicRules(
         policy=Policy.of(group.config_sync),

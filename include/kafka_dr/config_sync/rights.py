@@ -21,7 +21,7 @@ _LOOKS = frozenset({AclOperation.DESCRIBE, AclOperation.DESCRIBE_CONFIGS})
 _CHANGES = frozenset(AclOperation) - _LOOKS - {AclOperation.READ}
 _WRITTEN = (ResourceType.TOPIC, ResourceType.TRANSACTIONAL_ID)
 #: What a fence denies so that nobody works; what else it denies keeps the copy as it is.
-_WORK = frozenset({AclOperation.READ, AclOperation.WRITE})
+_WORK = frozenset({AclOperation.READ, AclOperation.WRITE, AclOperation.ALL})
 #: What opens nothing by itself, whoever may do it: to write, a topic has to be allowed as well.
 _HARMLESS = _LOOKS | {AclOperation.IDEMPOTENT_WRITE}
 #: On the cluster, what adds and removes ACLs, or speaks as a broker does.
@@ -33,7 +33,7 @@ def compare_acls(
 ) -> Iterator[Item]:
     """Yield each ACL that one cluster has and the other has not.
 
-    :param fence: every DENY that makes the standby's fence, whether or not it is known who added it
+    :param fence: every DENY that can make the standby's fence, whether or not it is known who added it
     :param reaching: knows which rights reach the register
     """
     if (unknown := _unknown(ItemKind.ACL, ACLS, active, standby)) is not None:
@@ -114,9 +114,12 @@ def _allowing(acl: Acl, fence: Collection[Acl]) -> tuple[ItemVerdict, str]:
 
 
 def _stops(deny: Acl, allow: Acl) -> bool:
-    """Return whether a DENY refuses all that an ALLOW permits; one of ALL permits more than any single DENY refuses."""
+    """Return whether a DENY refuses all that an ALLOW permits; one of ALL permits more than any single DENY refuses.
+
+    Whether the fence has a DENY of ALL is not known here: it may be made of single ones.
+    """
     about = (deny.resource, deny.principal, deny.operation) == (allow.resource, allow.principal, allow.operation)
-    if not about or deny.host not in ("*", allow.host):
+    if not about or deny.operation is AclOperation.ALL or deny.host not in ("*", allow.host):
         return False
     if deny.pattern is PatternType.PREFIXED:
         return allow.name.startswith(deny.name)

@@ -8,6 +8,7 @@ from typing import Any
 from kafka_dr.errors import Refused, TryAgain
 from kafka_dr.failback.context import FailbackContext
 from kafka_dr.fencing import plan
+from kafka_dr.fencing.closure import lacking
 from kafka_dr.named_rows import positions_from_json
 from kafka_dr.outcomes import Check
 from kafka_dr.positions import TopicPartition
@@ -40,7 +41,7 @@ def act(run: Run) -> Mapping[str, Any]:
     seed = seed_of(run, run.flow, epoch=state.epoch, on_source=new_ends, on_target=old_ends).to_json()
     run.write_fact(FLOW_SEED, seed)
     _stop_old_flow(run, context)
-    missing = plan.work_denies(run.group) - run.rules_in_force(run.target)
+    missing = lacking(plan.work_denies(run.group), run.rules_in_force(run.target))
     if missing:
         raise Refused(
             f"{len(missing)} DENYs of a standby are missing on {run.target}, so no flow may write there. Run "

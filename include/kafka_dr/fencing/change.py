@@ -21,6 +21,7 @@ from kafka_dr.clock import Clock
 from kafka_dr.clusters import Acl
 from kafka_dr.durations import duration
 from kafka_dr.errors import KafkaDrError, NeedsPerson, Refused, TryAgain
+from kafka_dr.fencing.closure import closing, found_in, held, lacking
 from kafka_dr.register.added_acls import AddedAcls
 from kafka_dr.register.kept_acls import KeptAcls
 from kafka_dr.register.state import RegisterState
@@ -88,7 +89,10 @@ class AclChanges:
             was corrected
         """
         present = self._standing(_union(stages))
-        missing = self._in_order([frozenset(stage) - present for stage in stages])
+        return self._add([lacking(stage, present) for stage in stages], present)
+
+    def _add(self, stages: Sequence[frozenset[Acl]], present: frozenset[Acl]) -> frozenset[Acl]:
+        missing = self._in_order(stages)
         added = _union(missing)
         if not added:
             return added
@@ -103,17 +107,39 @@ class AclChanges:
         self._send(self._rules.add, missing, lifting=False)
         return added
 
+    def close(self, listed: Collection[Acl]) -> frozenset[Acl]:
+        """Let one DENY of every operation take the place of these on each resource; return what it took the place of.
+
+        It is added first. Only what this project added is replaced, and only where what covers it is this project's,
+        too, and in force. Brokers apply changes in the order in which they were made, so no moment is without a DENY.
+
+        :raises Refused: see :meth:`add`
+        """
+        whole = frozenset(map(closing, listed))
+        present = whole & self._rules.list()
+        self._add([whole - present], present)
+        ours = self.kept.read().current
+        covered = held(frozenset(listed) & ours, whole & ours & self._rules.list())
+        if covered:
+            self._send(self._rules.remove, [covered], lifting=True)
+            self._record(lambda found, epoch: found.lifting(covered, epoch=epoch))
+        return covered
+
     def missing(self, *stages: Collection[Acl]) -> frozenset[Acl]:
         """Return what :meth:`add` would add."""
         wanted = _union(stages)
-        return wanted - self._standing(wanted)
+        return lacking(wanted, self._standing(wanted))
 
     def lift(self, *stages: Collection[Acl]) -> frozenset[Acl]:
         """Remove those of the ACLs that this project added, stage by stage, and return them; other ACLs stay.
 
+        What covers one of them is removed with it: with either, nobody is let in.
+
         :raises Refused: see :meth:`add`
         """
         recorded = self.kept.read()
+        known = recorded.current | recorded.lifted
+        stages = tuple(found_in(known, stage) for stage in stages)
         ours, again = recorded.current, recorded.lifted & _union(stages)
         if again := again and again & recorded.remembered(self._permitted()):
             # Sending thousands of them for nothing would keep the controller from its work.
@@ -126,14 +152,17 @@ class AclChanges:
         return lifted
 
     def foreign(self, unwanted: Collection[Acl]) -> frozenset[Acl]:
-        """Return those of the ACLs that are on the cluster but were not added by this project."""
+        """Return those of the ACLs, of either kind, that are on the cluster but were not added by this project."""
         added = self.kept.read()
-        others = (frozenset(unwanted) & self._rules.list()) - added.current
+        others = found_in(self._rules.list(), unwanted) - added.current
         return others - added.remembered(self._permitted()) if others & added.lifted else others
 
     def _standing(self, wanted: frozenset[Acl]) -> frozenset[Acl]:
-        """Return those of the ACLs that are in force and stay so: of this project's, those that are also written."""
-        present = wanted & self._rules.list()
+        """Return those of the ACLs, of either kind, that are in force and stay so.
+
+        Of this project's, those are meant that are also written.
+        """
+        present = found_in(self._rules.list(), wanted)
         leaving = self._rules.leaving(present)
         if not leaving:
             return present
@@ -207,7 +236,7 @@ class AclChanges:
                 wanted = self._wanted(sent, required, lifting=lifting)
                 owned = partial(_owned, kept=wanted, gone=sent - wanted)
                 self.kept.change(owned)
-                self._rules.add(wanted - self._standing(wanted))
+                self._rules.add(lacking(wanted, self._standing(wanted)))
                 self._rules.remove(self._there(sent - wanted))
                 if self._required() == required:
                     return
@@ -223,7 +252,8 @@ class AclChanges:
 
     def _wanted(self, sent: frozenset[Acl], required: frozenset[Acl] | None, *, lifting: bool) -> frozenset[Acl]:
         if required is not None:
-            return sent & required
+            # One that covers what is required stays: what it covers may have been lifted since.
+            return found_in(sent, required)
         return sent if lifting else self._there(sent)
 
 

@@ -13,6 +13,7 @@ from typing import TypeVar
 from kafka_dr.clock import Clock
 from kafka_dr.clusters import Acl, AclOperation, KafkaCluster, TopicPartition, WriteAnswer, WriteVerdict
 from kafka_dr.errors import TryAgain, Unanswered
+from kafka_dr.fencing.closure import lacking
 from kafka_dr.outcomes import Check, Outcome
 from kafka_dr.waiting import SHORT_PAUSE_SECONDS, wait_until
 
@@ -119,13 +120,13 @@ def acls_present(
     clock: Clock,
     deadline_seconds: float = READ_BACK_SECONDS,
 ) -> Check:
-    """Prove that ACLs are on the cluster, by reading them back.
+    """Prove that DENYs are on the cluster, or such as cover them, by reading them back.
 
     :param read: reads the ACLs of the cluster
     :param deadline_seconds: how long to ask again: brokers learn of a change one after the other, and the broker that
         is asked may not know of it yet
     """
-    missing = _until(lambda: frozenset(wanted) - read(), lambda left: not left, clock, deadline_seconds)
+    missing = _until(lambda: lacking(wanted, read()), lambda left: not left, clock, deadline_seconds)
     name = "denies_read_back"
     if missing:
         shown = "; ".join(str(acl) for acl in sorted(missing)[:5])

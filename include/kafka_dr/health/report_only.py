@@ -10,6 +10,7 @@ from kafka_dr.checks.cluster_checks import writers_declared
 from kafka_dr.durations import duration
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.fencing import plan
+from kafka_dr.fencing.closure import found_in
 from kafka_dr.health.desired_state import SETTLED
 from kafka_dr.outcomes import Check
 from kafka_dr.register import Phase, RegisterState
@@ -50,7 +51,7 @@ def check_active(context: GroupContext, state: RegisterState) -> Check:
     found = context.read_cache.acls(state.active) if direct else context.rules_in_force(state.active)
     added = context.clients.register(state.active).added_acls(context.group.name, state.active).current
     # A change DENY that somebody else added does not stop applications; one that we added belongs on a standby only.
-    denies = (plan.work_denies(context.group) & found) | (plan.change_fence(context.group) & found & added)
+    denies = found_in(found, plan.work_denies(context.group)) | (plan.change_fence(context.group) & found & added)
     if not denies:
         writers = writers_declared(context, (state.active,), seen=context.read_cache)
         said = f"{state.active} is open to the applications" if writers.outcome == "ok" else writers.detail

@@ -11,6 +11,7 @@ from kafka_dr.checks.cluster_checks import writers_declared
 from kafka_dr.checks.lasting_denies import note_outlived, removed_twice
 from kafka_dr.clusters import Acl
 from kafka_dr.fencing import open_transactions, plan
+from kafka_dr.fencing.closure import held
 from kafka_dr.fencing.required import is_closed
 from kafka_dr.outcomes import Check, worst
 from kafka_dr.register import Phase, RegisterState
@@ -63,7 +64,7 @@ def restore_standby_fence(
     ended = end_transactions(context, cluster, guard, all_of_them=closed) if added - changes or closed else ()
     proofs = _proofs(context, cluster, wanted, transactions_too=closed)
     fresh = new_topics(context.group, added, before)
-    return FenceRepair(cluster, len(added), fresh, ended, proofs, removing, len(added & before))
+    return FenceRepair(cluster, len(added), fresh, ended, proofs, removing, len(held(added, before)))
 
 
 #: The register of the new active cluster decides in these phases: no failover back can have begun without it.
@@ -78,7 +79,7 @@ def doubt_without_its_register(context: GroupContext, cluster: str, state: Regis
     """
     fence = plan.write_fence(context.group)
     known = state.roles.of(cluster) is Role.ACTIVE or state.phase in _KNOWN_WITHOUT
-    if known or fence & context.rules_in_force(cluster):
+    if known or held(fence, context.rules_in_force(cluster)):
         return ""
     return (
         f"{cluster} has no DENY of a standby, and its register has no record that could be read, so it is not known "
@@ -96,7 +97,7 @@ def restore_flow_fence(
     wanted = context.required_denies(state, cluster)
     added, before, removing = _added(context, cluster, state, guard, wanted)
     fresh, proofs = new_topics(context.group, added, before), (_denies(context, cluster, wanted),)
-    lost = len(added & before)
+    lost = len(held(added, before))
     return FenceRepair(cluster, len(added), new_topics=fresh, proofs=proofs, removing=removing, lost=lost)
 
 
@@ -119,13 +120,13 @@ def _added(
         if not unusable:
             note_outlived(context, cluster)
         return missing, missing, ""
-    before, now = changes.kept.read(), context.clock.now()
+    before, now = changes.kept.read().current, context.clock.now()
     # While a run moves the group, or after it has died, it may not have added them yet.
-    if state.phase is Phase.STABLE and missing & before.current:
+    if state.phase is Phase.STABLE and held(missing, before):
         changes.kept.change(lambda found: found.found_removed(now))
     added = changes.add(*stages)
     spec = context.clients.topology.cluster(cluster).access_rules
-    return added, before.current, removed_twice(cluster, spec, changes.kept.known().lasting, now)
+    return added, before, removed_twice(cluster, spec, changes.kept.known().lasting, now)
 
 
 def new_topics(group: ProtectionGroup, added: Collection[Acl], before: Collection[Acl]) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ from kafka_dr.checks.authorizers import authorizer_of, not_by_acls
 from kafka_dr.clusters.model import Acl, AclOperation, ResourceType
 from kafka_dr.fencing import plan
 from kafka_dr.fencing.authorizer import Authorizer
+from kafka_dr.fencing.closure import found_in
 from kafka_dr.outcomes import Check
 from kafka_dr.register import REGISTER_TOPIC
 from kafka_dr.register.digests import DIGESTS_TOPIC
@@ -94,7 +95,8 @@ def needed_rights(
 
 def without_fences(group: ProtectionGroup, acls: Iterable[Acl]) -> frozenset[Acl]:
     """Return the ACLs without the DENYs of this project: they come and go with the roles of the clusters."""
-    return frozenset(acls) - plan.standby(group) - plan.flow_fence(group)
+    found = frozenset(acls)
+    return found - found_in(found, plan.standby(group) | plan.flow_fence(group))
 
 
 def rights_granted(run: Run) -> Check:

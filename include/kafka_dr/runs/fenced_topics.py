@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 from kafka_dr.clusters import Acl, ResourceType
 from kafka_dr.fencing import plan
+from kafka_dr.fencing.closure import lacking
 from kafka_dr.register import RegisterState
 from kafka_dr.register.flow_seed import newest_seed
 from kafka_dr.replication import Flow
@@ -66,8 +67,7 @@ def fenced(group: ProtectionGroup, wanted: Collection[Acl], present: Collection[
     :param wanted: the DENYs that the cluster which is written to needs, of all topics
     :param present: the access rules of that cluster
     """
-    held = frozenset(present)
-    open_ones = {acl.name for acl in wanted if acl.resource is ResourceType.TOPIC and acl not in held}
+    open_ones = {acl.name for acl in lacking(wanted, present) if acl.resource is ResourceType.TOPIC}
     return frozenset(group.matched_topics) - open_ones
 
 

@@ -10,6 +10,7 @@ from kafka_dr.clusters.held_back import END_IT, HeldBackLook
 from kafka_dr.durations import duration
 from kafka_dr.errors import Refused
 from kafka_dr.fencing import plan
+from kafka_dr.fencing.closure import lacking
 from kafka_dr.register import RegisterState
 from kafka_dr.register.flow_seed import FlowSeed, newest_seed
 from kafka_dr.replication import Flow, Moving, data_ends, flow_moves_in_turns
@@ -132,7 +133,7 @@ def _lift_flow_fence(context: GroupContext, state: RegisterState, guard: Registe
     found = context.rules_in_force(state.standby)
     if not unwanted & found:
         return []
-    if missing := (plan.work_denies(context.group) | context.kept_out(state, state.standby)) - found:
+    if missing := lacking(plan.work_denies(context.group) | context.kept_out(state, state.standby), found):
         raise Refused(
             f"{state.standby} lacks {len(missing)} DENYs of a standby, so no flow may write there: dr_health adds them"
         )

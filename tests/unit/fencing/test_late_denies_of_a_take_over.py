@@ -6,14 +6,13 @@ over. Nobody can stop that replication otherwise: both would copy.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
-from kafka_dr.access_rules.port import BeforeEach
 from kafka_dr.clock import ManualClock
 from kafka_dr.clusters import Acl
 from kafka_dr.errors import Refused
@@ -40,52 +39,12 @@ from kafka_dr.runs.executor import Executor
 from kafka_dr.runs.group_context import GroupContext
 from kafka_dr.runs.register_guard import Unchanged
 from kafka_dr.topology import ExistingReplicationSpec
+from support.late_rules import LateRules
 from support.pattern_group import pattern_group
 from support.register_states import AT
 
 GROUP = pattern_group(existing_replication=ExistingReplicationSpec(replicator="external", principal="User:old"))
 STANDBY, EXISTING = plan.standby(GROUP), plan.existing_fence(GROUP) | plan.existing_change_fence(GROUP)
-
-
-class LateRules:
-    """The access rules of west. A process is held up right before or right after one of its requests."""
-
-    cluster, is_direct = "west", True
-
-    def __init__(self) -> None:
-        self.there: frozenset[Acl] = frozenset()
-        self._held_up: tuple[int, Callable[[], object]] | None = None
-
-    def hold_up(self, at: int, meanwhile: Callable[[], object]) -> None:
-        """Let something happen at a point, counted from now: 0 before the first request, 1 after it, and so on."""
-        self._held_up = at, meanwhile
-
-    def _point(self) -> None:
-        at, meanwhile = self._held_up or (0, lambda: None)
-        self._held_up = (at - 1, meanwhile) if self._held_up and at else None
-        if not at:
-            meanwhile()
-
-    def list(self) -> frozenset[Acl]:
-        return self.there
-
-    def leaving(self, _: frozenset[Acl]) -> frozenset[Acl]:
-        return frozenset()
-
-    coming = leaving
-
-    def add(self, acls: Iterable[Acl], *, before_each: BeforeEach | None = None) -> None:
-        self._request(lambda: self.there | {*acls}, before_each)
-
-    def remove(self, acls: Iterable[Acl], *, before_each: BeforeEach | None = None) -> None:
-        self._request(lambda: self.there - {*acls}, before_each)
-
-    def _request(self, after: Callable[[], frozenset[Acl]], before_each: BeforeEach | None) -> None:
-        if before_each:
-            before_each()
-        self._point()
-        self.there = after()
-        self._point()
 
 
 class TakenOverGroup:

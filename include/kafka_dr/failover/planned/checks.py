@@ -33,6 +33,7 @@ from kafka_dr.clusters import AclOperation, ResourceType, TopicPartition
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.failover.planned.cut_over_groups import no_live_members
 from kafka_dr.fencing import plan
+from kafka_dr.fencing.closure import found_in
 from kafka_dr.group_offsets import copy_age, live_verification, other_topics, undeclared_readers, verification
 from kafka_dr.group_offsets.group_costs import CLASSES
 from kafka_dr.group_offsets.live_verification import NearHead
@@ -136,9 +137,9 @@ def _target_can_be_opened(run: Run) -> Check:
     source_acls, target_acls = parallel.at_once(
         partial(run.read_cache.acls, run.source), partial(run.read_cache.acls, run.target)
     )
-    fence = plan.standby(run.group)
+    fence = found_in(target_acls, plan.standby(run.group))
     added = run.clients.register(run.target).added_acls(run.group.name, run.target)
-    foreign = (plan.work_denies(run.group) & target_acls) - added.current
+    foreign = found_in(target_acls, plan.work_denies(run.group)) - added.current
     if foreign:
         return foreign_denies_remain(run, foreign)
     topics = run.read_cache.topics(run.target)

@@ -22,6 +22,7 @@ from kafka_dr.errors import KafkaDrError
 from kafka_dr.failover.planned.cut_over_groups import no_live_members
 from kafka_dr.failover.unplanned import last_known
 from kafka_dr.fencing import plan
+from kafka_dr.fencing.closure import found_in
 from kafka_dr.group_offsets import group_costs, other_topics
 from kafka_dr.named_rows import rows_of
 from kafka_dr.outcomes import PASSING, Check
@@ -184,7 +185,7 @@ def _same_topics_on_target(run: Run) -> Check:
 
 
 def _target_can_be_opened(run: Run) -> Check:
-    denies = plan.work_denies(run.group) & run.rules_in_force(run.target)
+    denies = found_in(run.rules_in_force(run.target), plan.work_denies(run.group))
     foreign = denies - run.clients.register(run.target).added_acls(run.group.name, run.target).current
     if not foreign:
         return Check(
