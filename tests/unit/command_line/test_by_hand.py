@@ -13,6 +13,7 @@ from kafka_dr.command_line import by_hand_page
 from kafka_dr.command_line.by_hand import Procedure, procedures
 from kafka_dr.command_line.by_hand_facts import ByHandFacts, FoundOn, SampleTopic
 from kafka_dr.fencing import plan
+from kafka_dr.fencing.closure import closing
 from kafka_dr.http_endpoint import HttpEndpoint
 from kafka_dr.register import Phase, RegisterState
 from kafka_dr.register.added_acls import AddedAcls
@@ -101,6 +102,19 @@ def test_a_deny_of_others_is_neither_lifted_nor_recorded() -> None:
     lifted = [command for command in commands(move) if "--remove" in command and "w:1" in command]
     shown = [c for c in lifted if foreign.name in c and f"--deny-principal {foreign.principal} " in c]
     assert not [c for c in shown if "--topic" in c and "--operation Write" in c]
+
+
+def test_a_deny_of_every_operation_is_lifted_and_forgotten_as_those_that_it_covers() -> None:
+    closed = frozenset(map(closing, plan.application_denies(ORDERS) | plan.change_fence(ORDERS)))
+    ours = AddedAcls(closed | plan.probe_fence(ORDERS) | plan.probe_freeze(ORDERS))
+    for found in ({"west": FoundOn(ours, sample=SAMPLE)}, {}):
+        (move,) = procedures(facts(STABLE, found=found), NOW)
+        lifted = [command for command in commands(move) if "--remove" in command and "w:1" in command]
+        kinds = {(deny.resource, deny.name) for deny in closed}
+        named = {kind for kind in kinds for c in lifted if "--operation All" in c and f" {kind[1]}" in c}
+        assert named == kinds
+        forgotten = [command for command in commands(move) if "fence/orders/west" in command][-1]
+        assert '"ALL"' not in forgotten.partition("lifted")[0]
 
 
 def test_a_source_that_does_not_answer_has_steps_that_can_be_left_out() -> None:

@@ -32,6 +32,12 @@ _KINDS = {
     "--group": ResourceType.GROUP,
     "--transactional-id": ResourceType.TRANSACTIONAL_ID,
 }
+_WORDS = {
+    "All": AclOperation.ALL,
+    "Read": AclOperation.READ,
+    "Write": AclOperation.WRITE,
+    "AlterConfigs": AclOperation.ALTER_CONFIGS,
+}
 _ACLS = some.frozensets(
     some.builds(
         Acl,
@@ -39,7 +45,7 @@ _ACLS = some.frozensets(
         some.sampled_from(["orders.", "pay ments", "it's", "$(reboot)", "a;b", '"', "-x"]),
         some.sampled_from(list(PatternType)),
         some.sampled_from(["User:app", "User:CN=a b,O=c", "User:`id`"]),
-        some.sampled_from([AclOperation.READ, AclOperation.WRITE, AclOperation.ALTER_CONFIGS]),
+        some.sampled_from(list(_WORDS.values())),
         some.just(AclPermission.DENY),
     ),
     max_size=20,
@@ -53,10 +59,9 @@ def named_by(command: str) -> set[Acl]:
     principals = [value for option, value in values if option == "--deny-principal"]
     operations = [value for option, value in values if option == "--operation"]
     pattern = PatternType(words[words.index("--resource-pattern-type") + 1])
-    by_word = {"Read": AclOperation.READ, "Write": AclOperation.WRITE, "AlterConfigs": AclOperation.ALTER_CONFIGS}
     names = [(_KINDS[option], value) for option, value in values if option in _KINDS]
     return {
-        Acl(kind, name, pattern, principal, by_word[operation], AclPermission.DENY)
+        Acl(kind, name, pattern, principal, _WORDS[operation], AclPermission.DENY)
         for (kind, name), principal, operation in product(names, principals, operations)
     }
 

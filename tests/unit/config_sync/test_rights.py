@@ -15,6 +15,7 @@ from kafka_dr.config_sync.plan import make_plan
 from kafka_dr.config_sync.register_rights import REGISTER_RIGHT
 from kafka_dr.fencing import plan as fences
 from kafka_dr.fencing.authorizer import Authorizer
+from kafka_dr.fencing.closure import of_either_kind
 from kafka_dr.topology import ProtectionGroup
 from support.config_snapshots import APP, OTHER_APP, STRANGER, acl, side, topic
 
@@ -131,6 +132,7 @@ def test_what_is_added_unasked_opens_nothing_while_the_fence_is_up(group: Protec
         (acl(STRANGER, name="ord"), "reaches beyond"),
         (acl(name="somebody-elses."), "reaches beyond"),
         (acl(permission=DENY), "what the standby's fence is made of"),
+        (acl(permission=DENY, operation=AclOperation.ALL), "what the standby's fence is made of"),
         (acl(permission=DENY, operation=AclOperation.DELETE), "is lifted with it: add it by hand after a switch"),
     ],
     ids=str,
@@ -155,8 +157,13 @@ def test_removing_an_acl_needs_an_approval(planned: Any, extra: Acl) -> None:
 def test_a_deny_of_the_fence_is_never_removed_even_where_the_register_does_not_know_it(
     planned: Any, group: ProtectionGroup
 ) -> None:
-    found = rows(planned, [], sorted(fences.standby(group)))
+    found = rows(planned, [], sorted(of_either_kind(fences.standby(group))))
     assert {row.verdict for row in found} == {ItemVerdict.NEVER}
+
+
+def test_a_right_to_everything_needs_an_approval_as_the_fence_may_list_operations(planned: Any) -> None:
+    (row,) = rows(planned, [acl(operation=AclOperation.ALL)], [])
+    assert row.verdict is ItemVerdict.APPROVAL
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ import pytest
 from kafka_dr.clusters.model import Acl, AclOperation, AclPermission, PatternType, ResourceType
 from kafka_dr.fencing import plan
 from kafka_dr.fencing.authorizer import Authorizer
+from kafka_dr.fencing.closure import closing
 from kafka_dr.readiness_checks.rights import judge_rights, needed_rights, without_fences
 from kafka_dr.topology import ProtectionGroup, load
 from lab.clusters import EAST
@@ -49,7 +50,8 @@ def lacking(group: ProtectionGroup, acls: Collection[Acl], topics: Collection[st
 def test_nothing_is_lacking_with_the_rights_of_the_guide_on_an_active_cluster_and_on_a_standby(
     group: ProtectionGroup, granted: frozenset[Acl]
 ) -> None:
-    for fence in (frozenset[Acl](), plan.flow_fence(group), plan.standby(group)):
+    closed = frozenset(map(closing, plan.standby(group)))
+    for fence in (frozenset[Acl](), plan.flow_fence(group), plan.standby(group), closed):
         assert lacking(group, granted | fence) == []
 
 

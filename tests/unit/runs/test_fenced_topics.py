@@ -11,6 +11,7 @@ import pytest
 
 from kafka_dr.clusters import Acl, Topic, TopicPartition
 from kafka_dr.fencing import plan
+from kafka_dr.fencing.closure import closing
 from kafka_dr.health.restore_fence import new_topics
 from kafka_dr.outcomes import Check
 from kafka_dr.register.flow_seed import FLOW_SEED, FlowSeed
@@ -32,6 +33,9 @@ def test_a_topic_is_fenced_when_all_of_its_denys_are_there_and_not_before() -> N
     assert fenced(GROUP, wanted, wanted) == {"eu.a", "eu.b"}
     one_missing = OF_A - {min(acl for acl in OF_A if acl.name == "eu.a")}
     assert fenced(GROUP, wanted, one_missing) == frozenset()
+    closed = frozenset(map(closing, wanted - plan.probe_fence(GROUP))) | plan.probe_fence(GROUP)
+    assert fenced(GROUP, wanted, closed) == {"eu.a", "eu.b"}
+    assert fenced(GROUP, wanted, {acl for acl in closed if acl.name != "eu.b"}) == {"eu.a"}
 
 
 def test_a_topic_that_is_copied_stays_copied_whatever_somebody_removes() -> None:
