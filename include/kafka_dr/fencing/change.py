@@ -108,7 +108,7 @@ class AclChanges:
         return added
 
     def close(self, listed: Collection[Acl]) -> frozenset[Acl]:
-        """Let one DENY of every operation take the place of these on each resource; return what it took the place of.
+        """Replace these by one DENY of every operation on each resource, and return those that were replaced.
 
         It is added first. Only what this project added is replaced, and only where what covers it is this project's,
         too, and in force. Brokers apply changes in the order in which they were made, so no moment is without a DENY.

@@ -1,4 +1,4 @@
-"""One DENY of every operation, in place of the DENYs of single ones: what it covers, and what of a fence is there.
+"""One DENY of every operation instead of those of single ones: what it covers, and what of a fence is there.
 
 A fence lists operations. On a cluster that has no business with an application, one DENY of the operation ALL for each
 principal and resource says at least as much, and brokers look at fewer of them. So whoever asks whether a fence is

@@ -13,6 +13,7 @@ from kafka_dr.errors import KafkaDrError, NeedsPerson, TryAgain
 from kafka_dr.fencing.required import is_closed
 from kafka_dr.health import report_only
 from kafka_dr.health.break_glass import check_break_glass
+from kafka_dr.health.closing import close_standby
 from kafka_dr.health.copied_acls import settle_copies
 from kafka_dr.health.fence_on_return import record_return
 from kafka_dr.health.half_moved import HALF_MOVED
@@ -106,6 +107,9 @@ def _checked(group: str, clients: Clients, speed: OwnSpeed) -> WatchResult:
     checks = [_phase_check(state), *all_of(fences)]
     moved = _check_the_rest(context, state, registers, left, checks)
     checks += [_foreign_records(context, name) for name in registers.states]
+    if not moved and all(check.passes for check in checks if check.name == "register_records"):
+        proofs = fences.get(state.standby, ())
+        checks += close_standby(context, state, registers, proofs, seconds=left.at_most(QUESTION_SECONDS))
     too_slow = speed.too_slow
     checks += [silent(state, name, error, too_slow=too_slow) for name, error in registers.silent.items()]
     checks += [_wrong_cluster(context, name, found) for name, found in registers.wrong_ids.items()]

@@ -17,7 +17,9 @@ from kafka_dr.causes import cause
 from kafka_dr.errors import KafkaDrError, NeedsPerson
 from kafka_dr.register.roles import Role, Roles
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
+#: What a record is of that needs nothing of the newest schema: a version of this project that knows no other reads it.
+_USUAL_SCHEMA = 2
 
 Verb = Literal[
     "adopt", "planned_failover", "unplanned_failover", "failback", "drill", "roll_back", "take_over", "un_adopt"
@@ -82,6 +84,8 @@ class RegisterState:
     :param attempt: how often an executor has taken the run; 0 right after the claim
     :param executor: the process that took the run last; only it may still change the group
     :param attempt_at: when it did so, UTC; ``at`` stays
+    :param denies_all: whether DENYs of every operation may make a fence of the group. A version that does not know them
+        would not lift them, and applications would stay denied: so it cannot read such a record, and changes nothing
     """
 
     group: str
@@ -98,6 +102,7 @@ class RegisterState:
     attempt: int = 0
     executor: str = ""
     attempt_at: datetime | None = None
+    denies_all: bool = False
 
     @property
     def active(self) -> str:
@@ -133,6 +138,9 @@ class RegisterState:
         """Return the record's value; equal states give equal bytes."""
         values = {each.name: getattr(self, each.name) for each in fields(self)}
         values |= {"schema_version": SCHEMA_VERSION, "roles": self.roles.to_json()}
+        if not self.denies_all:
+            del values["denies_all"]
+            values["schema_version"] = _USUAL_SCHEMA
         values |= {"at": _as_text(self.at), "attempt_at": self.attempt_at and _as_text(self.attempt_at)}
         return json.dumps(values, sort_keys=True, separators=(",", ":")).encode()
 
@@ -158,6 +166,7 @@ class RegisterState:
                 values["roles"] = roles_in(phase, **ends)
             else:
                 values["roles"] = _roles_of_pair(values["roles"], phase)
+            values["denies_all"] = version > _USUAL_SCHEMA and values["denies_all"]
             values = {each.name: values[each.name] for each in fields(cls)}
             values["at"] = datetime.fromisoformat(values["at"])
             if values["attempt_at"] is not None:
@@ -199,6 +208,8 @@ def _require_plausible(values: Mapping[str, Any]) -> None:
     """Raise an error if a field has a value that this project never writes."""
     if values["at"].tzinfo is None or not all(type(values[name]) is int for name in _NUMBERS):
         raise ValueError("epoch, revision and attempt must be whole numbers, and at needs a time zone")
+    if type(values["denies_all"]) is not bool:
+        raise ValueError("denies_all is neither true nor false")
     if min(values[name] for name in _NUMBERS) < 0:
         raise ValueError("epoch, revision and attempt are never negative")
     for name in _TEXTS:

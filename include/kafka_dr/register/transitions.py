@@ -221,6 +221,18 @@ def handed_over(state: RegisterState, *, run: str, at: datetime) -> RegisterStat
     return replace(state, revision=state.revision + 1, phase=Phase.HANDED_OVER, roles=roles, at=at)
 
 
+def denying_all(state: RegisterState) -> RegisterState:
+    """Return the record by which DENYs of every operation may make a fence of a group that no run holds.
+
+    Nothing else about the group changes: the record is still that of its last run.
+
+    :raises Refused: a run holds the group
+    """
+    if state.phase is not Phase.STABLE:
+        raise Refused(f"{state.group} is {state.phase} by run {state.run} (epoch {state.epoch}): {way_out(state)}")
+    return replace(state, revision=state.revision + 1, denies_all=True)
+
+
 def settled(state: RegisterState, *, run: str, at: datetime) -> RegisterState:
     """Return the record that ends a successful run."""
     _owned(state, run, Phase.HANDED_OVER)

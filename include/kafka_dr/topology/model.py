@@ -227,6 +227,11 @@ class ProtectionGroup(Section):
         description="every application that writes or reads, such as User:orders-app; the fence denies them what "
         "belongs to the group, so an application may be in several groups"
     )
+    fence_operations: Literal["listed", "all"] = Field(
+        default="listed",
+        description="what the fence of a standby denies: listed operations, or all of them, also DESCRIBE, in a sixth "
+        "of the DENYs; all only when every installation that shares the registers has a version that knows it",
+    )
     probe_principal: Principal = Field(description="the principal of the probe connections, such as User:probe")
     replicator_principal: Principal = Field(description="the principal that replication writes as")
     operator_principal: Principal = Field(description="the principal of the operator connections")

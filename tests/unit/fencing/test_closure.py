@@ -1,12 +1,10 @@
-"""One DENY of every operation in place of listed ones: understood everywhere, and no moment without a DENY."""
+"""One DENY of every operation instead of listed ones: understood everywhere, and no moment without a DENY."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
-from types import SimpleNamespace
-from typing import Any, cast
 
 import pytest
 
@@ -15,22 +13,10 @@ from kafka_dr.clusters import Acl, AclOperation, AclPermission, PatternType, Res
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.fencing import plan
 from kafka_dr.fencing.authorizer import Authorizer
-from kafka_dr.fencing.change import AclChanges
 from kafka_dr.fencing.closure import closing, found_in, held, lacking, of_either_kind
 from kafka_dr.fencing.proof import acls_present
-from kafka_dr.register import MemoryRegister, RegisterState
-from kafka_dr.register.transitions import claimed, handed_over, rolled_back, settled
-from kafka_dr.runs.executor import Executor
-from kafka_dr.runs.group_context import GroupContext
-from kafka_dr.runs.register_guard import Unchanged
-from support.late_rules import LateRules
-from support.pattern_group import pattern_group
-from support.register_states import AT, a_state
+from support.pair_in_memory import GROUP, LISTED, PROBE, WHOLE, Pair
 
-GROUP = pattern_group()
-LISTED = plan.application_denies(GROUP) | plan.change_fence(GROUP)
-WHOLE = frozenset(map(closing, LISTED))
-PROBE = plan.probe_fence(GROUP) | plan.probe_freeze(GROUP)
 ALLOWED = frozenset(
     Acl(kind, "*", PatternType.LITERAL, who, operation, AclPermission.ALLOW)
     for kind in (ResourceType.TOPIC, ResourceType.GROUP, ResourceType.TRANSACTIONAL_ID)
@@ -78,85 +64,6 @@ def test_a_fence_of_either_kind_is_read_back() -> None:
     for present, outcome in ((WHOLE, "ok"), (WHOLE - {min(WHOLE)}, "failed")):
         found = acls_present("west", LISTED, lambda p=present: p, clock=ManualClock(), deadline_seconds=0)  # type: ignore[misc]
         assert found.outcome == outcome
-
-
-class Pair:
-    """A group on east and west, and the access rules of west, its standby."""
-
-    def __init__(self) -> None:
-        self.registers = {name: MemoryRegister() for name in ("east", "west")}
-        self.rules = LateRules()
-        self.seen: list[frozenset[Acl]] = []
-        self.moves_to(a_state())
-        self.changes().add(*plan.standby_in_order(GROUP))
-
-    @property
-    def state(self) -> RegisterState:
-        states = [found for each in self.registers.values() if (found := each.read("orders")) is not None]
-        return max(states, key=lambda state: state.order)
-
-    @property
-    def recorded(self) -> frozenset[Acl]:
-        return self.registers["west"].added_acls("orders", "west").current
-
-    def changes(self) -> AclChanges:
-        """Return what a process of its own changes west by, as long as the record stays what it is."""
-        reached = {
-            "executor": Executor("a process"),
-            "topology": SimpleNamespace(group=lambda _: GROUP),
-            "clock": ManualClock(),
-            "register": lambda cluster: self.registers[cluster],
-            "access_rules": lambda *_, **__: self.rules,
-            "require_declared": lambda _: None,
-        }
-        context = GroupContext("orders", cast("Any", SimpleNamespace(**reached)))
-        return context.acl_changes("west", context.guard_by_all(Unchanged(self.state)))
-
-    def moves_to(self, state: RegisterState) -> None:
-        for register in self.registers.values():
-            register.compare_and_set(register.read("orders"), state)
-
-    def claims(self) -> None:
-        now = self.state
-        self.moves_to(
-            claimed(
-                now, run=f"run {now.epoch}", verb="planned_failover", source=now.active, target=now.standby,
-                highest_epoch=now.epoch, evidence_sha256="", approved_by="alice", at=AT,
-            )
-        )  # fmt: skip
-
-    def rolls_back(self) -> None:
-        self.claims()
-        self.moves_to(rolled_back(self.state, run=self.state.run, at=AT))
-        self.changes().add(*plan.standby_in_order(GROUP))
-
-    def opens_west(self) -> None:
-        self.claims()
-        self.moves_to(handed_over(self.state, run=self.state.run, at=AT))
-        assert not self.changes().foreign(plan.work_denies(GROUP))
-        self.changes().lift(plan.work_denies(GROUP))
-        self.changes().lift(plan.change_fence(GROUP))
-
-    def opens_west_and_comes_home(self) -> None:
-        self.opens_west()
-        self.changes().add(plan.flow_fence(GROUP))
-        self.moves_to(settled(self.state, run=self.state.run, at=AT))
-        self.claims()
-        self.changes().add(*plan.standby_in_order(GROUP))
-        self.moves_to(handed_over(self.state, run=self.state.run, at=AT))
-        self.moves_to(settled(self.state, run=self.state.run, at=AT))
-
-    def is_closed_by_another(self) -> None:
-        self.changes().close(LISTED)
-
-    def is_closed_by_another_that_is_rolled_back(self) -> None:
-        self.is_closed_by_another()
-        self.rolls_back()
-
-    def health_looks(self) -> None:
-        """The next look of dr_health, on a standby."""
-        if self.state.active == "east":
-            self.changes().add(*plan.standby_in_order(GROUP))
 
 
 def test_a_standby_is_closed_in_one_go_and_its_probe_keeps_what_is_denied_to_it() -> None:

@@ -63,7 +63,7 @@ def test_a_state_with_values_that_are_never_written_is_none(change: dict[str, ob
 @pytest.mark.parametrize(
     "change",
     [
-        {"schema_version": 3, "phase": "", "roles": None},
+        {"schema_version": 4, "phase": "", "roles": None},
         {"roles": {"east": "active", "south": "pending", "west": "copy"}},
         {"roles": {"east": "serving", "west": "evacuated"}},
     ],

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import timedelta, timezone
 from pathlib import Path
 from typing import get_args
@@ -75,6 +76,24 @@ def test_a_stored_record_of_the_first_schema_is_read_and_the_next_write_is_of_th
     assert (state.active, state.standby) == tuple(json.loads(first)[name] for name in ("active", "standby"))
 
 
+@pytest.mark.parametrize("record", stored(2))
+def test_a_record_is_of_the_third_schema_only_if_a_fence_may_deny_every_operation(record: bytes) -> None:
+    state = RegisterState.from_json(record)
+    denying = replace(state, denies_all=True)
+    assert not state.denies_all
+    assert state.to_json() == record
+    assert json.loads(denying.to_json()) == {**json.loads(record), "schema_version": 3, "denies_all": True}
+    assert RegisterState.from_json(denying.to_json()) == denying
+
+
+@pytest.mark.parametrize("wrong", [{"denies_all": "yes"}, {"denies_all": None}, {"denies_all": 1}])
+def test_a_record_of_the_third_schema_says_whether_a_fence_may_deny_every_operation(wrong: dict[str, object]) -> None:
+    values = json.loads(replace(a_state(), denies_all=True).to_json())
+    for broken in (values | wrong, {name: value for name, value in values.items() if name != "denies_all"}):
+        with pytest.raises(NeedsPerson, match="cannot be read"):
+            RegisterState.from_json(json.dumps(broken).encode())
+
+
 def test_the_stored_records_are_of_every_phase_and_verb() -> None:
     found = [RegisterState.from_json(each) for each in stored(1)]
     assert {state.phase for state in found} == set(Phase)
@@ -88,8 +107,8 @@ def test_the_same_state_has_the_same_bytes_in_every_time_zone() -> None:
 
 
 def test_a_record_of_a_newer_schema_needs_a_person() -> None:
-    newer = json.dumps({**json.loads(a_state().to_json()), "schema_version": 3}).encode()
-    with pytest.raises(UnknownSchema, match="schema 3, this program knows 2: use the version"):
+    newer = json.dumps({**json.loads(a_state().to_json()), "schema_version": 4}).encode()
+    with pytest.raises(UnknownSchema, match="schema 4, this program knows 3: use the version"):
         RegisterState.from_json(newer)
 
 
