@@ -65,15 +65,18 @@ class Rows(NamedTuple):
     holding: str
 
 
-#: A time that is stored without parts of a second.
-WholeSeconds: TypeAlias = Annotated[datetime, "whole seconds"]
+#: Times that are stored without parts of a second, and with each of them.
+WholeSeconds: TypeAlias = Annotated[datetime, "seconds"]
+Microseconds: TypeAlias = Annotated[datetime, "microseconds"]
 #: Of topics, their ids.
 TopicIds: TypeAlias = Annotated[Mapping[str, str], Rows("topic", "topic_id")]
 GroupPositions: TypeAlias = Annotated[Committed, Rows("group", "positions")]
 #: Offsets that are read when they are first looked at.
 LaterPositions: TypeAlias = Annotated[Mapping[TopicPartition, int], "later"]
 #: Figures in their own order; the fields of a stored object are sorted.
-InOrder: TypeAlias = Annotated[Mapping[str, float], "pairs"]
+InOrder: TypeAlias = Annotated[Mapping[str, float], "in order"]
+#: Of the partitions of one topic, an offset.
+ByNumber: TypeAlias = Annotated[Mapping[int, int], "in order of its keys"]
 
 
 class NotDecoded(ValueError):
@@ -289,19 +292,26 @@ def _writes_parts(kind: Any, converter: Converter) -> _Write:
 
 def _continues_its_row(held: Any) -> bool:
     """Return whether the parts of what a partition has follow it in its row."""
-    return bool({SeedPoint, CountedRange} & set(get_args(held)))
+    return bool({SeedPoint, CountedRange} & set(get_args(held))) or _is_row(held) or _is_plain_tuple(held)
 
 
 def _reads_partitions(kind: Any, converter: Converter) -> _Read:
-    """Read rows of a topic, a partition, and what it has; commit metadata may follow an offset."""
-    held = get_args(kind)[1]
-    read, continues = converter.get_structure_hook(held), _continues_its_row(held)
+    """Read rows of a topic, a partition, and what it has; commit metadata may follow an offset.
 
-    def row(found: Any) -> tuple[TopicPartition, Any]:
+    A document of a partition has the partition as a field instead.
+    """
+    key, held = get_args(kind)
+    read, continues, a_document = converter.get_structure_hook(held), _continues_its_row(held), _is_document(held)
+
+    def row(found: Any) -> tuple[tuple[str, int], Any]:
+        if a_document:
+            fields_of = dict(_checked(found, dict))
+            found = [*_checked(fields_of.pop("partition", None), list, tuple), fields_of]
         if len(_checked(found, list, tuple)) < 2:
             raise _unexpected(found, "a partition")
         topic, number, *rest = found
-        partition = TopicPartition(_checked(topic, str), _checked(number, int))
+        partition = _checked(topic, str), _checked(number, int)
+        partition = TopicPartition(*partition) if key is TopicPartition else partition
         if continues:
             return partition, read(rest, held)
         if held is int and len(rest) == 2:
@@ -318,6 +328,8 @@ def _writes_partitions(kind: Any, converter: Converter) -> _Write:
     write = converter.get_unstructure_hook(held)
     if held is int:
         return positions_to_json
+    if _is_document(held):
+        return lambda value: [{"partition": [*p], **write(of)} for p, of in sorted(value.items())]
     if _continues_its_row(held):
         # A partition without counted ranges has no row.
         return lambda value: [
@@ -345,16 +357,34 @@ def _writes_rows(kind: Any, converter: Converter) -> _Write:
     return lambda value: [{named: name, holding: write(value[name])} for name in sorted(value)]
 
 
+def _reads_pairs(kind: Any, _: Converter) -> _Read:
+    pairs: Any = tuple.__class_getitem__((tuple.__class_getitem__(get_args(get_args(kind)[0])), ...))
+    return lambda found, _: dict(decode(pairs, found))
+
+
+def _writes_pairs(kind: Any, _: Converter) -> _Write:
+    order = sorted if kind == ByNumber else list
+    return lambda value: list(map(list, order(value.items())))
+
+
 def _is_rows(kind: Any) -> bool:
     return get_origin(kind) is Annotated and isinstance(kind.__metadata__[0], Rows)
 
 
 def _is_by_partition(kind: Any) -> bool:
-    return get_origin(kind) in (Mapping, dict) and get_args(kind)[0] is TopicPartition
+    return get_origin(kind) in (Mapping, dict) and get_args(kind)[0] in (TopicPartition, tuple[str, int])
+
+
+def _is_plain_tuple(kind: Any) -> bool:
+    return get_origin(kind) is tuple and Ellipsis not in get_args(kind)
 
 
 def _is_of_parts(kind: Any) -> bool:
-    return is_namedtuple(kind) or (get_origin(kind) is tuple and Ellipsis not in get_args(kind))
+    return is_namedtuple(kind) or _is_plain_tuple(kind)
+
+
+def _is_document(kind: Any) -> bool:
+    return is_dataclass(kind) and not _is_row(kind)
 
 
 def _is_row(kind: Any) -> bool:
@@ -376,20 +406,16 @@ _FORMS: tuple[tuple[Callable[[Any], bool], Any, Any], ...] = (
     (_is_rows, _reads_rows, _writes_rows),
     (lambda kind: get_origin(kind) is Literal, lambda kind, _: _choice, None),
     (
-        lambda kind: kind == WholeSeconds,
+        lambda kind: kind in (WholeSeconds, Microseconds),
         lambda kind, _: _time,
-        lambda kind, _: lambda at: at.astimezone(UTC).isoformat(timespec="seconds"),
+        lambda kind, _: lambda at: at.astimezone(UTC).isoformat(timespec=kind.__metadata__[0]),
     ),
     (
         lambda kind: kind == LaterPositions,
         lambda kind, _: lambda found, _: JournaledPositions(_checked(found, list, tuple)),
         lambda kind, _: positions_to_json,
     ),
-    (
-        lambda kind: kind == InOrder,
-        lambda kind, _: lambda found, _: dict(decode(tuple[tuple[str, float], ...], found)),
-        lambda kind, _: lambda value: list(map(list, value.items())),
-    ),
+    (lambda kind: kind in (InOrder, ByNumber), _reads_pairs, _writes_pairs),
 )
 _WORDS = {str: "a text", int: "a whole number", float: "a number", bool: "true or false", list: "a list"}
 _WORDS[dict] = "an object"

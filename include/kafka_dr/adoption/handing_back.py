@@ -8,10 +8,10 @@ because the existing replication may have copied records by then.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 from kafka_dr.clusters import TopicPartition
+from kafka_dr.codec import StoredDocument
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.fencing import plan
 from kafka_dr.outcomes import Check
@@ -26,7 +26,7 @@ POSITIONS_GIVEN = "positions_given"
 
 
 @dataclass(frozen=True, slots=True)
-class HandedOver:
+class HandedOver(StoredDocument):
     """What was handed over to the existing replication.
 
     :param positions: how many it was given
@@ -44,15 +44,6 @@ class HandedOver:
         left = f"; it does not copy {', '.join(self.uncopied[:3])}" if self.uncopied else ""
         more = f" and {len(self.uncopied) - 3} more partitions" if len(self.uncopied) > 3 else ""
         return f"{self.positions} positions handed over{left}{more}"
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the fact."""
-        return asdict(self)
-
-    @classmethod
-    def from_json(cls, fact: Mapping[str, Any]) -> HandedOver:
-        """Read what :meth:`to_json` returned."""
-        return cls(int(fact["positions"]), tuple(map(str, fact["uncopied"])), str(fact["because"]))
 
 
 def hand_over(

@@ -9,11 +9,12 @@ that decides before the claim. Runs that never claim keep them: they are small, 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, fields, replace
-from datetime import UTC, datetime
+from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Any, TypeVar
 
 from kafka_dr.causes import cause
+from kafka_dr.codec import NotDecoded, StoredDocument
 from kafka_dr.errors import NeedsPerson, Refused
 from kafka_dr.evidence import digest
 from kafka_dr.people import Person
@@ -32,7 +33,7 @@ ANSWERS = {StepName.APPROVAL: "answer", StepName.SECOND_APPROVAL: "second_answer
 
 
 @dataclass(frozen=True, slots=True)
-class AskedQuestion:
+class AskedQuestion(StoredDocument):
     """A question as it is journaled.
 
     :param attempt: its number among the questions of this approval of the run, from 1
@@ -59,20 +60,9 @@ class AskedQuestion:
         """Return whether an answer that is given at a time is in time."""
         return at < self.expires_at
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the fact."""
-        times = {"asked_at": self.asked_at.isoformat(), "expires_at": self.expires_at.isoformat()}
-        return asdict(self) | times | {"approvers": [asdict(each) for each in self.approvers]}
-
-    @classmethod
-    def from_json(cls, fact: Mapping[str, Any]) -> AskedQuestion:
-        """Read the fact."""
-        times = {name: datetime.fromisoformat(fact[name]) for name in ("asked_at", "expires_at")}
-        return cls(**{**_known(cls, fact), **times, "approvers": tuple(Person(**each) for each in fact["approvers"])})
-
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(StoredDocument):
     """What a person answered.
 
     :param responder: the name by which the topology knows the person
@@ -104,15 +94,6 @@ class Answer:
     def person(self) -> str:
         """The id of the person."""
         return self.responder_id or self.responder
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the fact, which is also what evidence holds."""
-        return asdict(self) | {"responded_at": self.responded_at.astimezone(UTC).isoformat()}
-
-    @classmethod
-    def from_json(cls, fact: Mapping[str, Any]) -> Answer:
-        """Read the fact."""
-        return cls(**{**_known(cls, fact), "responded_at": datetime.fromisoformat(fact["responded_at"])})
 
     @property
     def own_digest(self) -> str:
@@ -188,11 +169,6 @@ class ApprovalJournal:
         return max((int(number) for number in numbers if number.isdigit()), default=0)
 
 
-def _known(kind: type[Any], fact: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of a fact that this program knows."""
-    return {each.name: fact[each.name] for each in fields(kind) if each.name in fact}
-
-
 def journal_of(run: Run) -> ApprovalJournal:
     """Return where the questions and answers of a run are kept: the register that decides before its claim."""
     register, group, name = run.clients.register(run.arbiter), run.group.name, run.request.run
@@ -210,7 +186,7 @@ def _read(read: Callable[[Mapping[str, Any]], T], fact: Mapping[str, Any] | None
         return None
     try:
         return read(fact)
-    except (KeyError, TypeError, ValueError) as error:
+    except NotDecoded as error:
         raise NeedsPerson(
             f"the approval of run {journal.run} in the register of {journal.register} cannot be read ({cause(error)}): "
             "trigger a new run"

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import asdict, astuple, dataclass
+from dataclasses import astuple, dataclass
+
+from kafka_dr.codec import StoredDocument
 
 
 @dataclass(frozen=True, slots=True)
-class Coverage:
+class Coverage(StoredDocument):
     """Offsets of one partition of the source, each counted once.
 
     :param produced: all offsets that were given out, from 0 to the end that was resolved
@@ -55,10 +57,6 @@ class Coverage:
 
     def __add__(self, other: Coverage) -> Coverage:
         return Coverage(*(one + two for one, two in zip(astuple(self), astuple(other), strict=True)))
-
-    def to_json(self) -> dict[str, int]:
-        """Return the counts by name."""
-        return asdict(self)
 
 
 def total(parts: Iterable[Coverage]) -> Coverage:

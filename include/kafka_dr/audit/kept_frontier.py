@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field
 from typing import Any
 
+from kafka_dr.codec import StoredDocument, StoredRow, stored
 from kafka_dr.json_documents import DocumentDamaged, JsonFile
 
 _SCHEMA_VERSION = 1
@@ -14,7 +15,7 @@ _LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class FrontierPoint:
+class FrontierPoint(StoredRow):
     """How far one partition is verified. Both offsets are next to read.
 
     :param records: how many were matched since comparing began
@@ -34,12 +35,8 @@ class FrontierPoint:
     target_holes: int = 0
 
 
-#: In the order in which they are kept.
-_COUNTS = tuple(field.name for field in fields(FrontierPoint))
-
-
 @dataclass(frozen=True, slots=True)
-class KeptFrontier:
+class KeptFrontier(StoredDocument):
     """What is kept between two runs.
 
     :param identity: what was compared: ids of source and target cluster, and the epoch of the flow's seed
@@ -49,7 +46,7 @@ class KeptFrontier:
 
     identity: tuple[str, str, int]
     topic_ids: Mapping[str, tuple[str, str]]
-    points: Mapping[tuple[str, int], FrontierPoint]
+    points: Mapping[tuple[str, int], FrontierPoint] = field(metadata=stored("places"))
 
 
 class FileFrontierStore:
@@ -85,27 +82,4 @@ class FileFrontierStore:
 
     def _file(self, direction: str) -> JsonFile[KeptFrontier]:
         path = self._folder.joinpath(f"frontier-{direction}.json")
-        return JsonFile(path, _SCHEMA_VERSION, _to_json, _from_json)
-
-
-def _to_json(frontier: KeptFrontier) -> dict[str, Any]:
-    return {
-        "identity": frontier.identity,
-        "topic_ids": dict(frontier.topic_ids),
-        "places": [
-            [topic, number, *(getattr(point, name) for name in _COUNTS)]
-            for (topic, number), point in sorted(frontier.points.items())
-        ],
-    }
-
-
-def _from_json(content: Any) -> KeptFrontier:
-    source, target, epoch = content["identity"]
-    return KeptFrontier(
-        identity=(str(source), str(target), int(epoch)),
-        topic_ids={topic: (str(source), str(target)) for topic, (source, target) in content["topic_ids"].items()},
-        points={
-            (str(topic), int(number)): FrontierPoint(*(int(value) for value in point))
-            for topic, number, *point in content["places"]
-        },
-    )
+        return JsonFile.of(KeptFrontier, path, _SCHEMA_VERSION)

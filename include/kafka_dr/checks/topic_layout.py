@@ -9,20 +9,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Annotated
 
 from kafka_dr import parallel
 from kafka_dr.clusters import Topic, TopicPartition
+from kafka_dr.codec import Rows, StoredDocument
 from kafka_dr.errors import KafkaDrError
-from kafka_dr.named_rows import by_name, positions_from_json, positions_to_json, rows_of
 from kafka_dr.outcomes import Check, CheckOutcome
 from kafka_dr.runs import background
 from kafka_dr.runs.record import first_few
 from kafka_dr.runs.run import Run
 
 NAME = "old_cluster_unchanged"
-#: The id of a topic, and how many partitions it has, for :func:`~kafka_dr.named_rows.rows_of`.
-_SHAPE = {"named": "topic", "holding": "shape"}
 #: The settings that say what retention deletes.
 _RETENTION = ("cleanup.policy", "retention.bytes", "retention.ms")
 #: The timeout of reading the old cluster.
@@ -36,7 +34,7 @@ Offsets = Mapping[TopicPartition, int]
 
 
 @dataclass(frozen=True, slots=True)
-class GroupLayout:
+class GroupLayout(StoredDocument):
     """A group's topics on a cluster at a moment.
 
     :param topics: topic id and number of partitions of each topic
@@ -46,7 +44,7 @@ class GroupLayout:
     """
 
     at: datetime
-    topics: Mapping[str, tuple[str, int]]
+    topics: Annotated[Mapping[str, tuple[str, int]], Rows("topic", "shape")]
     starts: Offsets
     lasting: Offsets
 
@@ -60,25 +58,6 @@ class GroupLayout:
         )
         shapes = {name: (topic.topic_id, len(topic.partitions)) for name, topic in topics.items()}
         return cls(at, shapes, starts, _lasting(run, cluster, topics, configs, starts, at))
-
-    def to_json(self) -> dict[str, Any]:
-        """Return what is journaled."""
-        return {
-            "at": self.at.isoformat(),
-            "topics": rows_of({name: list(shape) for name, shape in self.topics.items()}, **_SHAPE),
-            "starts": positions_to_json(self.starts),
-            "lasting": positions_to_json(self.lasting),
-        }
-
-    @classmethod
-    def from_json(cls, fact: Mapping[str, Any]) -> GroupLayout:
-        """Read what :meth:`to_json` returned."""
-        return cls(
-            datetime.fromisoformat(fact["at"]),
-            {name: (str(shape[0]), int(shape[1])) for name, shape in by_name(fact["topics"], **_SHAPE).items()},
-            positions_from_json(fact["starts"]),
-            positions_from_json(fact["lasting"]),
-        )
 
 
 @dataclass(frozen=True, slots=True)

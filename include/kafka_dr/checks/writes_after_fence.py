@@ -7,50 +7,39 @@ old cluster, so every record after its drained ends was written there, and is on
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
 
 from kafka_dr.clusters import TopicPartition
+from kafka_dr.codec import StoredDocument, stored
 from kafka_dr.errors import KafkaDrError
-from kafka_dr.named_rows import positions_from_json, positions_to_json
+from kafka_dr.named_rows import positions_from_json
 from kafka_dr.outcomes import Check
 from kafka_dr.register.flow_seed import FLOW_SEED
 from kafka_dr.runs.run import Run
 
 
 @dataclass(frozen=True, slots=True)
-class WritesAfterFence:
+class WritesAfterFence(StoredDocument):
     """What was written after the drained ends.
 
     :param ends: the high watermark of each partition that has changed; ``None`` if the old cluster did not answer
     :param detail: what was seen and, if records were written, what to do
     """
 
-    ends: Mapping[TopicPartition, int] | None
-    detail: str
+    ends: Mapping[TopicPartition, int] | None = field(metadata=stored("past_the_fence"))
+    detail: str = field(metadata=stored("past_the_fence_detail"))
 
     @property
     def nothing(self) -> bool:
         """Whether it is known that no record was written after the drained ends."""
         return self.ends is not None and not self.ends
 
-    def to_json(self) -> dict[str, Any]:
-        """Return what is journaled."""
-        ends = None if self.ends is None else positions_to_json(self.ends)
-        return {"past_the_fence": ends, "past_the_fence_detail": self.detail}
-
-    @classmethod
-    def from_json(cls, fact: Mapping[str, Any]) -> WritesAfterFence:
-        """Read what :meth:`to_json` returned."""
-        ends = fact["past_the_fence"]
-        return cls(None if ends is None else positions_from_json(ends), fact["past_the_fence_detail"])
-
 
 def find_writes_after_fence(run: Run) -> WritesAfterFence:
     """Compare the old cluster's high watermarks with the drained ends, or return what an earlier comparison found."""
     if FLOW_SEED in run.journal:
         # The reverse flow may have begun: its records cannot be distinguished from those that somebody wrote.
-        return WritesAfterFence.from_json(run.fact("verified"))
+        return WritesAfterFence.from_part(run.fact("verified"))
     drained = positions_from_json(run.fact("drained")["source_ends"])
     try:
         # A topic that was created a moment ago counts, too.
@@ -76,7 +65,7 @@ def find_writes_after_fence(run: Run) -> WritesAfterFence:
 def old_cluster_is_still(run: Run) -> Check:
     """Return whether the old cluster's high watermarks are still those that this step saw when it acted."""
     name = "old_cluster_is_still"
-    before = WritesAfterFence.from_json(
+    before = WritesAfterFence.from_part(
         run.clients.register(run.target).facts(run.group.name, run.request.run)["verified"]
     )
     now = find_writes_after_fence(run)

@@ -24,7 +24,7 @@ from kafka_dr.command_line.opened import (
 )
 from kafka_dr.drill import conduct
 from kafka_dr.drill.beginning import remaining
-from kafka_dr.drill.result import DrillResult, DrillResults, to_json
+from kafka_dr.drill.result import DrillResult, DrillResults
 from kafka_dr.evidence.signing import SigningKey
 from kafka_dr.json_documents import DocumentDamaged
 from kafka_dr.people import UNKNOWN_PERSON
@@ -87,7 +87,7 @@ def _whole_drill(group: str, kind: DrillKind, clients: Clients, key: SigningKey 
     if ended is None:
         return typer.Exit(ExitCode.UNKNOWN)
     if as_json:
-        typer.echo(json.dumps(to_json(ended), indent=1))
+        typer.echo(json.dumps(ended.to_json(), indent=1))
     else:
         _print(ended)
     return typer.Exit(ExitCode.GOOD if ended.passed else ExitCode.BAD)
@@ -115,7 +115,7 @@ def _show(group: str, clients: Clients, *, as_json: bool) -> typer.Exit:
         _say(f"the results of drills cannot be read: {cause(error)}")
         return typer.Exit(ExitCode.UNKNOWN)
     if as_json:
-        typer.echo(json.dumps([to_json(each) for each in found], indent=1))
+        typer.echo(json.dumps([each.to_json() for each in found], indent=1))
     else:
         for each in found:
             _print(each)

@@ -16,7 +16,7 @@ from kafka_dr.drill.course import Course
 from kafka_dr.drill.making import make
 from kafka_dr.drill.practice import Practised, practise
 from kafka_dr.drill.reach import own_clients
-from kafka_dr.drill.result import DrillLeg, DrillResult, DrillResults, to_json
+from kafka_dr.drill.result import DrillLeg, DrillResult, DrillResults
 from kafka_dr.drill.teardown import tear_down
 from kafka_dr.drill.windows import due
 from kafka_dr.errors import KafkaDrError, Refused
@@ -243,5 +243,5 @@ def _begun(group: str, drill_id: str, clients: Clients) -> DrillResult:
 
 def _keep(result: DrillResult, clients: Clients) -> None:
     """Keep a result; one that holds a secret is refused."""
-    clients.evidence.checked(to_json(result))
+    clients.evidence.checked(result.to_json())
     DrillResults(clients.evidence_root, result.group).write(result)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
+from kafka_dr.codec import StoredDocument
 from kafka_dr.evidence import MeasuredObjective
 from kafka_dr.evidence.storage_path import StoragePath, file_names
 from kafka_dr.json_documents import JsonFile
@@ -49,7 +50,7 @@ class DrillLeg:
 
 
 @dataclass(frozen=True, slots=True)
-class DrillResult:
+class DrillResult(StoredDocument):
     """How a drill ended.
 
     :param stage: only of a drill that has ended it is known whether it passed
@@ -139,48 +140,4 @@ class DrillResults:
 
     def _file(self, drill: str) -> JsonFile[DrillResult]:
         path = self._folder.joinpath(drill, _RESULT)
-        return JsonFile(path, _SCHEMA_VERSION, to_json, from_json, indent=1)
-
-
-def to_json(result: DrillResult) -> dict[str, Any]:
-    """Return what is stored."""
-    return {
-        **asdict(result),
-        "started_at": result.started_at.isoformat(),
-        "ended_at": result.ended_at.isoformat(),
-        "legs": [{**asdict(leg), "decided_at": leg.decided_at.isoformat()} for leg in result.legs],
-        "objectives": [each.to_json() for each in result.objectives],
-    }
-
-
-def from_json(stored: Mapping[str, Any]) -> DrillResult:
-    """Read what was stored; fields that this program does not know are ignored."""
-    known = {each.name: stored[each.name] for each in fields(DrillResult) if each.name in stored}
-    read = {name: datetime.fromisoformat(stored[name]) for name in ("started_at", "ended_at")}
-    return DrillResult(
-        **{
-            **known,
-            **read,
-            "passed": stored["passed"] is True,
-            "stage": _stage(stored["stage"]),
-            "why": tuple(map(str, stored["why"])),
-            "legs": tuple(map(_leg, stored["legs"])),
-            "objectives": tuple(
-                MeasuredObjective(str(each["name"]), each["measured"], float(each["objective"]))
-                for each in stored["objectives"]
-            ),
-        }
-    )
-
-
-def _stage(stored: object) -> DrillStage:
-    found = next((stage for stage in get_args(DrillStage) if stage == stored), None)
-    if found is None:
-        raise ValueError(f"its stage is {stored!r}")
-    stage: DrillStage = found
-    return stage
-
-
-def _leg(stored: Mapping[str, Any]) -> DrillLeg:
-    known = {each.name: stored[each.name] for each in fields(DrillLeg) if each.name in stored}
-    return DrillLeg(**{**known, "decided_at": datetime.fromisoformat(stored["decided_at"])})
+        return JsonFile.of(DrillResult, path, _SCHEMA_VERSION, indent=1)

@@ -16,6 +16,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from kafka_dr.causes import cause
+from kafka_dr.codec import StoredDocument
 from kafka_dr.errors import Refused
 from kafka_dr.evidence.canonical import readable
 from kafka_dr.evidence.seal import FileDigest, Manifest, seal_number
@@ -35,7 +36,7 @@ class EvidenceExpired(Refused):
 
 
 @dataclass(frozen=True, slots=True)
-class ExpiredRun:
+class ExpiredRun(StoredDocument):
     """A run whose evidence is to be removed, as the record of it lists it.
 
     :param digest: of the manifest of its newest seal; empty if it was never sealed
@@ -47,10 +48,6 @@ class ExpiredRun:
     digest: str
     at: datetime
     files: int
-
-    def to_json(self) -> dict[str, Any]:
-        """Return it as the record lists it."""
-        return {**asdict(self), "at": self.at.astimezone(UTC).isoformat()}
 
 
 @dataclass(frozen=True, slots=True)

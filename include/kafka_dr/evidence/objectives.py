@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any, Literal
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal
 
+from kafka_dr.codec import StoredDocument, stored
 from kafka_dr.durations import IN_SECONDS, duration
 
 ObjectiveVerdict = Literal["met", "missed", "unknown"]
@@ -13,16 +14,18 @@ _NAMES = {"write_outage_seconds": "write outage", "rto_seconds": "recovery", "rp
 
 
 @dataclass(frozen=True, slots=True)
-class MeasuredObjective:
+class MeasuredObjective(StoredDocument):
     """One objective and what was measured, in seconds. Without a measurement it is neither met nor missed.
 
     :param since: what it counts from, if that is not where it usually begins
     """
 
+    derived: ClassVar[tuple[str, ...]] = ("verdict", "missed_by")
+
     name: str
     measured: float | None
     objective: float
-    since: str = ""
+    since: str = field(default="", metadata=stored(omitted=True))
 
     @property
     def verdict(self) -> ObjectiveVerdict:
@@ -47,17 +50,6 @@ class MeasuredObjective:
             return f"{label} not known, objective {duration(self.objective)}"
         said = f"{label} {_measured(self.measured)}, {self.verdict} {duration(self.objective)}"
         return said if self.missed_by is None else f"{said} by {_measured(self.missed_by)}"
-
-    def to_json(self) -> dict[str, Any]:
-        """Return what is stored in evidence."""
-        return {
-            "name": self.name,
-            "measured": self.measured,
-            "objective": self.objective,
-            "verdict": self.verdict,
-            "missed_by": self.missed_by,
-            **({"since": self.since} if self.since else {}),
-        }
 
 
 def objective_results(facts: Mapping[str, Any]) -> tuple[MeasuredObjective, ...]:

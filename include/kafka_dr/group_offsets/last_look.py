@@ -8,18 +8,18 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 from kafka_dr.causes import cause
 from kafka_dr.clusters import NotFound, OffsetRange, TopicPartition
 from kafka_dr.clusters.held_back import held_back_in_words
+from kafka_dr.codec import GroupPositions, StoredDocument
 from kafka_dr.errors import KafkaDrError, NeedsPerson
 from kafka_dr.group_offsets import other_topics, unmovable_groups
 from kafka_dr.group_offsets.left_to_do import read_share_starts
 from kafka_dr.group_offsets.other_topics import Elsewhere, ReadElsewhere
 from kafka_dr.json_documents import DocumentDamaged, JsonFile, Recorder, not_recorded
-from kafka_dr.named_rows import groups_from_json, groups_to_json, positions_from_json, positions_to_json
 from kafka_dr.positions import Committed
 from kafka_dr.readers.recognition import StreamsApplication
 from kafka_dr.replication import Flow
@@ -39,7 +39,7 @@ HeldRanges = Mapping[TopicPartition, tuple[OffsetRange, ...]]
 
 
 @dataclass(frozen=True, slots=True)
-class LastLook:
+class LastLook(StoredDocument):
     """What was seen of the active cluster.
 
     :param epoch: of the register, whose active cluster this is
@@ -62,13 +62,13 @@ class LastLook:
     epoch: int
     at: datetime
     ends: Mapping[TopicPartition, int]
-    groups: Mapping[str, Mapping[TopicPartition, int]]
+    groups: GroupPositions
     waiting: Mapping[TopicPartition, tuple[int, ...]]
     more_than_offsets: tuple[str, ...] = ()
     elsewhere: tuple[Elsewhere, ...] | None = None
     elsewhere_unknown: tuple[str, ...] = ()
     uncounted: frozenset[TopicPartition] = frozenset()
-    share_starts: Committed = field(default_factory=dict)
+    share_starts: GroupPositions = field(default_factory=dict)
     streams: tuple[StreamsApplication, ...] = ()
     held_back: HeldRanges = field(default_factory=dict)
     undecided: HeldRanges = field(default_factory=dict)
@@ -140,7 +140,7 @@ class FileLookStore:
         file.write(look)
 
     def _file(self, direction: str) -> JsonFile[LastLook]:
-        return JsonFile(self._folder.joinpath(f"{direction}.json"), _SCHEMA_VERSION, _to_json, _from_json)
+        return JsonFile.of(LastLook, self._folder.joinpath(f"{direction}.json"), _SCHEMA_VERSION)
 
 
 def look(context: GroupContext, *, active: str, standby: str, epoch: int) -> LastLook:
@@ -240,56 +240,3 @@ def _special(context: GroupContext, flow: Flow) -> tuple[tuple[str, ...], Commit
     except KafkaDrError as error:
         return (f"whether a group is more than its offsets could not be asked: {error}",), {}, ()
     return (*found.refused, *found.accepted), shared, tuple(each.application for each in found.streams)
-
-
-def _to_json(look: LastLook) -> dict[str, Any]:
-    return {
-        "epoch": look.epoch,
-        "at": look.at.astimezone(UTC).isoformat(),
-        "ends": positions_to_json(look.ends),
-        "groups": groups_to_json(look.groups),
-        "waiting": [[p.topic, p.partition, offsets] for p, offsets in sorted(look.waiting.items())],
-        "more_than_offsets": look.more_than_offsets,
-        "share_starts": groups_to_json(look.share_starts),
-        "streams": [each.to_json() for each in look.streams],
-        "elsewhere": None if look.elsewhere is None else [each.to_json() for each in look.elsewhere],
-        "elsewhere_unknown": look.elsewhere_unknown,
-        "uncounted": [[p.topic, p.partition] for p in sorted(look.uncounted)],
-        "held_back": _ranges_to_json(look.held_back),
-        "undecided": _ranges_to_json(look.undecided),
-        "held_by": look.held_by,
-    }
-
-
-def _from_json(content: Any) -> LastLook:
-    elsewhere = content["elsewhere"]
-    return LastLook(
-        epoch=int(content["epoch"]),
-        at=datetime.fromisoformat(content["at"]),
-        ends=positions_from_json(content["ends"]),
-        groups=groups_from_json(content["groups"]),
-        waiting={
-            TopicPartition(str(topic), int(number)): tuple(int(offset) for offset in offsets)
-            for topic, number, offsets in content["waiting"]
-        },
-        more_than_offsets=tuple(map(str, content["more_than_offsets"])),
-        share_starts=groups_from_json(content["share_starts"]),
-        streams=tuple(map(StreamsApplication.from_json, content["streams"])),
-        elsewhere=None if elsewhere is None else tuple(map(Elsewhere.from_json, elsewhere)),
-        elsewhere_unknown=tuple(map(str, content["elsewhere_unknown"])),
-        uncounted=frozenset(TopicPartition(str(topic), int(number)) for topic, number in content["uncounted"]),
-        held_back=_ranges_from_json(content["held_back"]),
-        undecided=_ranges_from_json(content["undecided"]),
-        held_by=tuple(map(str, content["held_by"])),
-    )
-
-
-def _ranges_to_json(held: HeldRanges) -> list[list[Any]]:
-    return [[p.topic, p.partition, [[each.start, each.end] for each in ranges]] for p, ranges in sorted(held.items())]
-
-
-def _ranges_from_json(rows: Any) -> HeldRanges:
-    return {
-        TopicPartition(str(topic), int(number)): tuple(OffsetRange(int(start), int(end)) for start, end in ranges)
-        for topic, number, ranges in rows
-    }

@@ -8,6 +8,7 @@ from typing import Any
 
 from kafka_dr.checks.authorizers import authorizer_of, not_by_acls
 from kafka_dr.clusters import AclOperation, ResourceType
+from kafka_dr.codec import ByNumber, StoredDocument
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.group_offsets.committed_positions import groups_to_move
 from kafka_dr.outcomes import Check, CheckOutcome
@@ -24,7 +25,7 @@ _SETTLE_SECONDS = 10.0
 
 
 @dataclass(frozen=True, slots=True)
-class Elsewhere:
+class Elsewhere(StoredDocument):
     """A topic outside the protection group that one of its consumer groups reads.
 
     :param positions: what the group has committed there, next to read, by number of the partition
@@ -33,19 +34,8 @@ class Elsewhere:
 
     group: str
     topic: str
-    positions: Mapping[int, int]
+    positions: ByNumber
     live: bool
-
-    def to_json(self) -> dict[str, Any]:
-        """Return it as a row, as it is journaled and kept as evidence."""
-        positions = [[number, offset] for number, offset in sorted(self.positions.items())]
-        return {"group": self.group, "topic": self.topic, "positions": positions, "live": self.live}
-
-    @classmethod
-    def from_json(cls, row: Mapping[str, Any]) -> Elsewhere:
-        """Read what :meth:`to_json` wrote."""
-        positions = {int(number): int(offset) for number, offset in row["positions"]}
-        return cls(str(row["group"]), str(row["topic"]), positions, bool(row["live"]))
 
 
 def read_elsewhere(

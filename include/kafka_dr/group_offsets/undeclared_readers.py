@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 from kafka_dr import parallel
 from kafka_dr.checks.authorizers import authorizer_of, not_by_acls
 from kafka_dr.clusters import AclOperation, ResourceType, TopicPartition
 from kafka_dr.clusters.group_reading import LiveReading
+from kafka_dr.codec import StoredDocument
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.fencing.authorizer import EVERYONE
 from kafka_dr.outcomes import Check, CheckOutcome
@@ -30,7 +30,7 @@ _SETTLE_SECONDS = 2.0
 
 
 @dataclass(frozen=True, slots=True)
-class Reader:
+class Reader(StoredDocument):
     """A consumer group that reads the topics and is not moved with them.
 
     :param topics: of the protection group, that it reads
@@ -52,17 +52,6 @@ class Reader:
         more = f" and {len(self.topics) - 1} more topics" if len(self.topics) > 1 else ""
         whose = f", of the protection group {self.belongs_to}" if self.belongs_to else ""
         return f"{self.group} reads {self.topics[0]}{more} on {self.cluster} ({' and '.join(how)}{whose})"
-
-    def to_json(self) -> dict[str, Any]:
-        """Return it as a row."""
-        return {
-            "cluster": self.cluster,
-            "group": self.group,
-            "topics": list(self.topics),
-            "positions": self.positions,
-            "live": self.live,
-            "belongs_to": self.belongs_to,
-        }
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC
 from html import escape
 from typing import Any
 
-from kafka_dr.codec import StoredDocument
+from kafka_dr.codec import Microseconds, StoredDocument
 from kafka_dr.quoting import line
 from kafka_dr.topology import Occasion
 
@@ -70,7 +70,7 @@ class Notification(StoredDocument):
 
     group: str
     occasion: Occasion
-    at: datetime
+    at: Microseconds
     happened: str
     details: tuple[str, ...] = ()
     link: str = ""

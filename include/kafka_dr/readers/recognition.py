@@ -7,12 +7,12 @@ that begin with its name. A sink of Connect shows itself by its members or its n
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
 
 from kafka_dr.clusters import KafkaCluster
 from kafka_dr.clusters.group_kinds import ListedGroup, internal_topics, streams_applications
 from kafka_dr.clusters.model import GroupState
+from kafka_dr.codec import StoredDocument, stored
 from kafka_dr.errors import KafkaDrError
 
 #: The groups of Connect's sinks, and the client ids of their tasks, unless a worker or connector overrides them.
@@ -20,7 +20,7 @@ _SINK_GROUP, _SINK_CLIENT = "connect-", "connector-consumer-"
 
 
 @dataclass(frozen=True, slots=True)
-class StreamsApplication:
+class StreamsApplication(StoredDocument):
     """A Kafka Streams application, as a cluster shows it.
 
     :param group: its id, which is also its group's name
@@ -36,7 +36,7 @@ class StreamsApplication:
     inputs: tuple[str, ...] = ()
     internal: tuple[str, ...] = ()
     own_protocol: bool = False
-    unread: str = ""
+    unread: str = field(default="", metadata=stored(hidden=True))
 
     def not_copied(self, owns: Callable[[str], bool]) -> tuple[str, ...]:
         """Return the internal topics that do not move with the protection group.
@@ -44,22 +44,6 @@ class StreamsApplication:
         :param owns: whether a topic belongs to the protection group
         """
         return tuple(topic for topic in self.internal if not owns(topic))
-
-    def to_json(self) -> dict[str, Any]:
-        """Return it as a row, as a last look keeps it."""
-        return {
-            "group": self.group,
-            "said": self.said,
-            "inputs": list(self.inputs),
-            "internal": list(self.internal),
-            "own_protocol": self.own_protocol,
-        }
-
-    @classmethod
-    def from_json(cls, row: Mapping[str, Any]) -> StreamsApplication:
-        """Read what :meth:`to_json` wrote."""
-        inputs, internal = (tuple(map(str, row[name])) for name in ("inputs", "internal"))
-        return cls(str(row["group"]), str(row["said"]), inputs, internal, bool(row["own_protocol"]))
 
 
 def found_on(

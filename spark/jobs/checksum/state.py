@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 from kafka_dr.audit.coverage import Coverage
 from kafka_dr.clusters import TopicPartition
+from kafka_dr.codec import StoredDocument
 from kafka_dr.errors import NeedsPerson
 from kafka_dr.json_documents import DocumentDamaged, JsonFile
 
@@ -66,7 +67,7 @@ class Scan:
 
 
 @dataclass(frozen=True, slots=True)
-class AuditState:
+class AuditState(StoredDocument):
     """The state of one flow.
 
     :param identity: cluster ids of source and target, and the epoch; if one of them changes, the audit begins again
@@ -115,7 +116,7 @@ class StateStore:
     """
 
     def __init__(self, folder: Any) -> None:
-        self._file = JsonFile(folder.joinpath("state.json"), _SCHEMA_VERSION, _to_json, _from_json)
+        self._file = JsonFile.of(AuditState, folder.joinpath("state.json"), _SCHEMA_VERSION)
 
     def read(self) -> AuditState | None:
         """Return the state; ``None`` if none was kept.
@@ -132,80 +133,3 @@ class StateStore:
     def write(self, state: AuditState) -> None:
         """Replace the state."""
         self._file.write(state.slimmed())
-
-
-def _to_json(state: AuditState) -> dict[str, Any]:
-    return {
-        "identity": state.identity,
-        "topic_ids": dict(state.topic_ids),
-        "kinds": dict(state.kinds),
-        "maps": state.maps,
-        "partitions": [
-            {
-                "partition": [p.topic, p.partition],
-                "resume": known.resume,
-                "scanned": known.scanned,
-                "first_kept": known.first_kept,
-                "coverage": known.coverage.to_json(),
-                "open": dict(known.open),
-                "faulty_from": known.faulty_from,
-                "faulty_since": known.faulty_since,
-                "held": known.held,
-                "begun": known.begun,
-                "from_start": known.from_start,
-                "missing": known.missing,
-            }
-            for p, known in sorted(state.partitions.items())
-        ],
-        "scans": [
-            {
-                "name": scan.name,
-                "at": scan.at.astimezone(UTC).isoformat(),
-                "ranges": [[p.topic, p.partition, *ranges] for p, ranges in sorted(scan.ranges.items())],
-            }
-            for scan in state.scans
-        ],
-    }
-
-
-def _from_json(content: Any) -> AuditState:
-    source, target, epoch = content["identity"]
-    return AuditState(
-        identity=(str(source), str(target), int(epoch)),
-        topic_ids={topic: (str(source), str(target)) for topic, (source, target) in content["topic_ids"].items()},
-        partitions={
-            TopicPartition(str(each["partition"][0]), int(each["partition"][1])): PartitionState(
-                resume=_both(each["resume"]),
-                scanned=_both(each["scanned"]),
-                first_kept=_both(each["first_kept"]),
-                coverage=Coverage(**{name: int(count) for name, count in each["coverage"].items()}),
-                open={str(kind): int(count) for kind, count in each["open"].items()},
-                faulty_from=_both_or_none(each["faulty_from"]),
-                faulty_since=None if each["faulty_since"] is None else int(each["faulty_since"]),
-                held=(_both_or_none(each["held"][0]), _both_or_none(each["held"][1])),
-                begun=str(each.get("begun", "")),
-                from_start=bool(each.get("from_start", False)),
-                missing=tuple((int(at), int(made), int(content)) for at, made, content in each.get("missing", ())),
-            )
-            for each in content["partitions"]
-        },
-        scans=tuple(
-            Scan(
-                str(scan["name"]),
-                datetime.fromisoformat(scan["at"]),
-                {TopicPartition(topic, number): (_both(h), _both(t)) for topic, number, h, t in scan["ranges"]},
-            )
-            for scan in content["scans"]
-        ),
-        maps=tuple(str(name) for name in content["maps"]),
-        kinds={topic: (bool(keyed), bool(timed)) for topic, (keyed, timed) in content.get("kinds", {}).items()},
-    )
-
-
-def _both(values: Any) -> Both:
-    source, target = values
-    return int(source), int(target)
-
-
-def _both_or_none(values: Any) -> Both | None:
-    return None if values is None else _both(values)

@@ -18,7 +18,7 @@ from kafka_dr.clock import ManualClock
 from kafka_dr.drill import conduct
 from kafka_dr.drill.approving import DrillApprover, approve, approver_of
 from kafka_dr.drill.practice import Practised
-from kafka_dr.drill.result import DrillLeg, DrillResult, DrillResults, from_json, to_json
+from kafka_dr.drill.result import DrillLeg, DrillResult, DrillResults
 from kafka_dr.drill.rights import given, of_drill, to_tear_down
 from kafka_dr.drill.windows import due, is_open, overdue
 from kafka_dr.errors import Refused
@@ -255,7 +255,7 @@ def test_results_are_kept_one_file_for_each_drill_and_read_newest_first(tmp_path
     assert kept.newest(1) == (newer,)
     assert "passed" in newer.summary
     assert "did not pass: recovery 70 s" in older.summary
-    assert from_json(to_json(newer)) == newer
+    assert DrillResult.from_json(newer.to_json()) == newer
     (tmp_path / "drills" / "orders" / newer.id / "result.json").write_text('{"schema_version": 1, "stage": "?"}')
     with pytest.raises(DocumentDamaged):
         kept.newest(5)

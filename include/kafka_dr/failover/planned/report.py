@@ -24,7 +24,7 @@ from kafka_dr.runs.run import Run
 
 def _measured(run: Run) -> tuple[Figures, Figures]:
     verified_at = datetime.fromisoformat(run.fact("verified")["at"])
-    passed = WritesAfterFence.from_json(run.fact("verified"))
+    passed = WritesAfterFence.from_part(run.fact("verified"))
     translated = translations_from_json(run.fact("translations"))
     outage = write_outage.measured(run)
     recovered = recovery.of_planned(run, verified_at)
@@ -51,7 +51,7 @@ def _proves(run: Run) -> Sequence[Check]:
 
     A missed objective does not fail the report; a lost record does.
     """
-    passed = WritesAfterFence.from_json(run.fact("verified"))
+    passed = WritesAfterFence.from_part(run.fact("verified"))
     outcome: CheckOutcome = "ok" if passed.nothing else "excused" if passed.ends is None else "failed"
     return (
         Check("nothing_passed_the_fence", outcome, passed.detail),

@@ -51,7 +51,7 @@ def act(run: Run) -> Mapping[str, Any]:
 def _look_once_more(run: Run) -> None:
     """Ask again what was written to the old cluster after the fence, if that is unknown: soon the flow writes there."""
     verified = run.fact("verified")
-    if WritesAfterFence.from_json(verified).ends is None:
+    if WritesAfterFence.from_part(verified).ends is None:
         run.write_fact("verified", {**verified, **find_writes_after_fence(run).to_json()}, needed_on=[run.target])
 
 

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from kafka_dr.codec import StoredDocument
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.json_documents import DocumentDamaged, JsonFile, Recorder, not_recorded
 from kafka_dr.positions import OffsetPair
@@ -23,7 +24,7 @@ _LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class CachedPairs:
+class CachedPairs(StoredDocument):
     """What was learned about one direction.
 
     :param topic_ids: by topic, its id on the source and on the target; another id is another topic
@@ -93,21 +94,4 @@ class AnchorCache:
         return f"offset_pairs/{self.group}/{direction}.json"
 
     def _file(self, direction: str) -> JsonFile[CachedPairs]:
-        return JsonFile(self.root.joinpath(*self._name(direction).split("/")), _SCHEMA_VERSION, _to_json, _from_json)
-
-
-def _to_json(pairs: CachedPairs) -> dict[str, Any]:
-    return {
-        "topic_ids": dict(pairs.topic_ids),
-        "offsets": [[topic, number, list(found)] for (topic, number), found in sorted(pairs.offsets.items())],
-    }
-
-
-def _from_json(content: Any) -> CachedPairs:
-    return CachedPairs(
-        topic_ids={str(topic): (str(source), str(target)) for topic, (source, target) in content["topic_ids"].items()},
-        offsets={
-            (str(topic), int(number)): tuple(OffsetPair(int(source), int(target)) for source, target in found)
-            for topic, number, found in content["offsets"]
-        },
-    )
+        return JsonFile.of(CachedPairs, self.root.joinpath(*self._name(direction).split("/")), _SCHEMA_VERSION)

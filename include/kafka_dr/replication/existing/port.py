@@ -8,11 +8,12 @@ found out by comparing content, and that the flow is stopped is proven by the fe
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
-from typing import Any, Protocol, cast
+from dataclasses import dataclass
+from typing import Protocol
 
 from kafka_dr.causes import cause
 from kafka_dr.clusters import TopicPartition
+from kafka_dr.codec import NotDecoded, StoredDocument
 from kafka_dr.errors import NeedsPerson, Refused
 from kafka_dr.replication.connector_status import ConnectorState
 from kafka_dr.topology import ExistingReplicationSpec, ProtectionGroup
@@ -32,7 +33,7 @@ class Ability:
 
 
 @dataclass(frozen=True, slots=True)
-class Abilities:
+class Abilities(StoredDocument):
     """What an existing replicator can say, and what can be asked of it.
 
     :param state: say what its parts do: whether they run or are stopped
@@ -50,10 +51,6 @@ class Abilities:
     resume: Ability
     seed: Ability
 
-    def to_json(self) -> dict[str, Any]:
-        """Return them as they are journaled and kept as evidence."""
-        return asdict(self)
-
 
 @dataclass(frozen=True, slots=True)
 class PartStatus:
@@ -69,7 +66,7 @@ class PartStatus:
 
 
 @dataclass(frozen=True, slots=True)
-class ExistingStatus:
+class ExistingStatus(StoredDocument):
     """What the parts of a replicator do. It does not say that anything is copied."""
 
     parts: tuple[PartStatus, ...]
@@ -95,17 +92,6 @@ class ExistingStatus:
 
     def __str__(self) -> str:
         return ", ".join(f"{part.name} is {': '.join(filter(None, (part.state, part.detail)))}" for part in self.parts)
-
-    def to_json(self) -> dict[str, Any]:
-        """Return it as it is journaled before the replicator is stopped."""
-        return {"parts": [asdict(part) for part in self.parts]}
-
-    @classmethod
-    def from_json(cls, stored: Mapping[str, Any]) -> ExistingStatus:
-        """Read what :meth:`to_json` returned."""
-        return cls(
-            tuple(PartStatus(**{**part, "state": cast("ConnectorState", part["state"])}) for part in stored["parts"])
-        )
 
 
 class ExistingReplication(Protocol):
@@ -210,8 +196,8 @@ def stored_status(stored: object) -> ExistingStatus:
     :raises NeedsPerson: it cannot be read
     """
     try:
-        return ExistingStatus.from_json(cast("Mapping[str, Any]", stored))
-    except (KeyError, TypeError) as error:
+        return ExistingStatus.from_json(stored)
+    except NotDecoded as error:
         raise NeedsPerson(
             f"the journaled status of the existing replication cannot be read ({cause(error)})"
         ) from error
