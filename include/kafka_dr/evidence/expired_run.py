@@ -11,8 +11,8 @@ import json
 import re
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
+from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from kafka_dr.causes import cause
@@ -51,7 +51,7 @@ class ExpiredRun(StoredDocument):
 
 
 @dataclass(frozen=True, slots=True)
-class Tombstone:
+class Tombstone(StoredDocument):
     """What ``expired.json`` says.
 
     :param rule: of the topology, in words
@@ -80,8 +80,7 @@ class Tombstone:
 
     def encoded(self) -> bytes:
         """Return the content of the file."""
-        values = {**asdict(self), "at": self.at.astimezone(UTC).isoformat()}
-        return readable({"schema_version": _SCHEMA_VERSION, **values}).encode("utf-8")
+        return readable({"schema_version": _SCHEMA_VERSION, **self.to_json()}).encode("utf-8")
 
     @classmethod
     def decoded(cls, data: bytes) -> Tombstone:
@@ -93,7 +92,7 @@ class Tombstone:
             found = json.loads(data)
             if found.pop("schema_version") != _SCHEMA_VERSION:
                 raise ValueError("it was written by a newer version of this program")
-            return cls(**{**found, "at": datetime.fromisoformat(found["at"]).astimezone(UTC)})
+            return cls.from_json(found)
         except (LookupError, TypeError, AttributeError) as error:
             raise ValueError(f"it is not what this program writes ({cause(error)})") from error
 

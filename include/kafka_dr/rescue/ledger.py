@@ -8,20 +8,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from kafka_dr.clusters import KafkaCluster, NotFound, OffsetRange, TopicPartition
+from kafka_dr.codec import StoredDocument, stored
 from kafka_dr.errors import NeedsPerson
 from kafka_dr.json_documents import DocumentDamaged, parsed
 
 LEDGER_TOPIC = "_kafka_dr.rescued"
 LEDGER = TopicPartition(LEDGER_TOPIC, 0)
-_FIELDS = ("next", "published", "aside", "kept", "erased")
 LEDGER_CONFIG = {"cleanup.policy": "compact"}
 
 
 @dataclass(frozen=True, slots=True)
-class LedgerEntry:
+class LedgerEntry(StoredDocument):
     """How many records of one partition are done.
 
     :param next_offset: of the old cluster: next to be published
@@ -31,9 +31,9 @@ class LedgerEntry:
     :param erased: records whose content had been erased from the list before they were published
     """
 
-    next_offset: int = 0
+    next_offset: int = field(default=0, metadata=stored("next"))
     published: int = 0
-    to_stranded_topic: int = 0
+    to_stranded_topic: int = field(default=0, metadata=stored("aside"))
     kept: int = 0
     erased: int = 0
 
@@ -42,25 +42,18 @@ class LedgerEntry:
         """How many records are done, whatever became of them."""
         return self.published + self.to_stranded_topic + self.kept + self.erased
 
-    def to_json(self) -> bytes:
+    def encoded(self) -> bytes:
         """Return the record's value."""
-        values = {
-            "next": self.next_offset,
-            "published": self.published,
-            "aside": self.to_stranded_topic,
-            "kept": self.kept,
-            "erased": self.erased,
-        }
-        return json.dumps(values, separators=(",", ":")).encode()
+        return json.dumps(self.to_json(), separators=(",", ":")).encode()
 
     @classmethod
-    def from_json(cls, value: bytes) -> LedgerEntry:
+    def decoded(cls, value: bytes) -> LedgerEntry:
         """Read a record's value.
 
         :raises NeedsPerson: it cannot be read
         """
         try:
-            return parsed(value, lambda found: cls(*(int(found[name]) for name in _FIELDS)))
+            return parsed(value, cls.from_json)
         except DocumentDamaged as error:
             raise NeedsPerson(f"{LEDGER_TOPIC} holds a record that cannot be read ({error}): {value[:80]!r}") from error
 
@@ -77,7 +70,7 @@ def read_ledger(reader: KafkaCluster, group: str, run: str) -> dict[TopicPartiti
     """
     prefix = f"{group}/{run}/"
     return {
-        _partition(key.removeprefix(prefix)): LedgerEntry.from_json(value)
+        _partition(key.removeprefix(prefix)): LedgerEntry.decoded(value)
         for key, value in dict(_newest(reader)).items()
         if key.startswith(prefix)
     }

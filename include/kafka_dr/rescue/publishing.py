@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from kafka_dr.audit.content_keys import ContentKeys
 from kafka_dr.audit.stranded import StrandedList, StrandedPartition
 from kafka_dr.clusters import KafkaCluster, TopicPartition
 from kafka_dr.clusters.writing import NewRecord, TransactionalWriter
+from kafka_dr.codec import StoredDocument, stored
 from kafka_dr.rescue.fitting import ROOM, USUAL_LIMIT, SizeLimits, in_transactions, size_of
 from kafka_dr.rescue.kept import KeptRecord, read_partition
 from kafka_dr.rescue.ledger import LEDGER, LEDGER_CONFIG, LEDGER_TOPIC, LedgerEntry, ledger_key, read_ledger
@@ -24,7 +25,7 @@ _STRANDED_CONFIG = {"cleanup.policy": "delete", "retention.ms": "-1"}
 
 
 @dataclass(frozen=True, slots=True)
-class Rescued:
+class Rescued(StoredDocument):
     """What became of the stranded records so far, earlier runs included.
 
     :param to_stranded_topic: how many were published to topics ``<topic>.stranded``
@@ -33,15 +34,10 @@ class Rescued:
     """
 
     published: int
-    to_stranded_topic: int
+    to_stranded_topic: int = field(metadata=stored("aside"))
     kept: int
     this_time: int
     erased: int = 0
-
-    def to_json(self) -> dict[str, int]:
-        """Return it as the journal keeps it."""
-        counts = {"published": self.published, "aside": self.to_stranded_topic, "kept": self.kept}
-        return {**counts, "erased": self.erased, "this_time": self.this_time}
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +132,7 @@ class Rescue:
                 kept=entry.kept + counts[Destination.KEPT_ONLY],
                 erased=entry.erased + counts[Destination.ERASED],
             )
-            line = NewRecord(LEDGER, ledger_key(self.found.group, self.found.run, partition), entry.to_json())
+            line = NewRecord(LEDGER, ledger_key(self.found.group, self.found.run, partition), entry.encoded())
             self.permission()
             transactions.write([*self._again(placed), line])
             yield entry, counts[Destination.TOPIC] + counts[Destination.STRANDED_TOPIC]

@@ -120,10 +120,10 @@ def test_records_of_zeroes_under_a_footer_that_counts_them_are_not_kept(tmp_path
 
 def test_an_entry_of_the_ledger_is_read_as_it_was_written() -> None:
     entry = LedgerEntry(120, 15, 4, 1, 2)
-    assert LedgerEntry.from_json(entry.to_json()) == entry
+    assert LedgerEntry.decoded(entry.encoded()) == entry
     assert entry.records == 22
     with pytest.raises(NeedsPerson, match="cannot be read"):
-        LedgerEntry.from_json(b"{}")
+        LedgerEntry.decoded(b"{}")
 
 
 def a_record(number: int, size: int) -> KeptRecord:

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import json
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -44,18 +43,6 @@ def test_what_is_kept_is_read_back(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["state.json"]
 
 
-def test_what_was_kept_before_lost_records_were_remembered_is_still_read(tmp_path: Path) -> None:
-    store = StateStore(tmp_path)
-    store.write(STATE)
-    content = json.loads((tmp_path / "state.json").read_text())
-    for each in content["partitions"]:
-        del each["missing"]
-    (tmp_path / "state.json").write_text(json.dumps(content))
-    found = store.read()
-    assert found is not None
-    assert (found.partitions[P].missing, found.partitions[P].open) == ((), {"LOST": 1})
-
-
 def test_ranges_that_are_settled_on_both_clusters_are_not_kept() -> None:
     settled = AuditState(STATE.identity, STATE.topic_ids, {P: PartitionState((7, 6), (7, 6))}, STATE.scans)
     assert [scan.ranges for scan in settled.slimmed().scans] == [{}]
@@ -81,17 +68,6 @@ def test_scans_from_before_a_partition_began_again_are_not_asked_for_it() -> Non
     assert since("b") == ["b", "c"]
     # The one that it began with is gone, or nobody knows which it was: all that is left came later.
     assert since("gone") == since("") == ["a", "b", "c"]
-
-
-def test_a_state_that_does_not_say_when_a_partition_began_can_be_read(tmp_path: Path) -> None:
-    store = StateStore(tmp_path)
-    store.write(STATE)
-    content = json.loads((tmp_path / "state.json").read_text())
-    del content["kinds"], content["partitions"][0]["begun"], content["partitions"][0]["from_start"]
-    (tmp_path / "state.json").write_text(json.dumps(content))
-    older = store.read()
-    assert older is not None
-    assert (older.kinds, older.partitions[P].begun, older.partitions[P].from_start) == ({}, "", False)
 
 
 @pytest.mark.parametrize("content", ["", "[]", "{}", '{"schema_version": 9}', '{"schema_version": 1, "identity": 3}'])
