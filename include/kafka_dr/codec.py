@@ -11,8 +11,7 @@ from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import fields, is_dataclass
 from datetime import UTC, datetime, timedelta
 from enum import Enum, StrEnum
-from functools import cache
-from types import UnionType
+from types import NoneType, UnionType
 from typing import (
     Annotated,
     Any,
@@ -30,23 +29,12 @@ from typing import (
 )
 
 from cattrs import Converter, transform_error
-from cattrs.cols import (
-    homogenous_tuple_structure_factory,
-    is_namedtuple,
-    mapping_structure_factory,
-)
+from cattrs.cols import homogenous_tuple_structure_factory, is_namedtuple, mapping_structure_factory
 from cattrs.gen import make_dict_structure_fn, make_dict_unstructure_fn, override
 
 from kafka_dr.causes import cause
 from kafka_dr.named_rows import JournaledPositions, positions_to_json
-from kafka_dr.positions import (
-    Committed,
-    CommittedOffset,
-    CountedRange,
-    OffsetRange,
-    SeedPoint,
-    TopicPartition,
-)
+from kafka_dr.positions import Committed, CommittedOffset, CountedRange, OffsetRange, SeedPoint, TopicPartition
 
 _Content = TypeVar("_Content")
 #: Reads what is stored; is also given the type.
@@ -151,23 +139,30 @@ def decode(kind: type[_Content], found: Any) -> _Content:
 
 
 class _Layout(NamedTuple):
-    """The type and metadata of each field of a class, all names that are stored of it, and those that have to be."""
+    """The type and metadata of each field of a class, all names that are stored of it, and those that have to be.
+
+    :param flat: whether its partition is stored as two fields
+    """
 
     kinds: dict[str, Any]
     how: dict[str, dict[str, Any]]
     names: frozenset[str]
     required: frozenset[str]
+    flat: bool
 
     @classmethod
     def of(cls, kind: type[Any]) -> _Layout:
         """Return the layout of a dataclass."""
         how = {each.name: {**stored(), **each.metadata} for each in fields(kind)}
+        kinds = get_type_hints(kind, include_extras=True)
         names = {field: of["rename"] or field for field, of in how.items() if not of["omit"]}
+        of_partition = ("topic", "partition") if kinds.get("partition") is TopicPartition else ()
         return cls(
-            get_type_hints(kind, include_extras=True),
+            kinds,
             how,
-            frozenset((*names.values(), *getattr(kind, "derived", ()))),
-            frozenset(name for field, name in names.items() if not how[field]["omit_if_default"]),
+            frozenset((*names.values(), *of_partition, *getattr(kind, "derived", ()))),
+            frozenset((*of_partition, *(name for field, name in names.items() if not how[field]["omit_if_default"]))),
+            bool(of_partition),
         )
 
     def overrides(self, hook: str, hook_of: Callable[[Any], Any]) -> dict[str, Any]:
@@ -189,8 +184,11 @@ def _unexpected(found: object, expected: str) -> NotDecoded:
 def _reads_class(cls: type[Any], converter: Converter) -> _Read:
     def bound(kind: Any) -> _Read:
         # cattrs would hand on the type without what ``Annotated`` adds to a part of it.
-        read = converter.get_structure_hook(kind)
-        return (lambda found, _: read(found, kind)) if get_origin(kind) in (Union, UnionType) else read
+        if get_origin(kind) not in (Union, UnionType):
+            return converter.get_structure_hook(kind)
+        (held,) = set(get_args(kind)) - {NoneType}
+        read = converter.get_structure_hook(held)
+        return lambda found, _: None if found is None else read(found, held)
 
     layout = _Layout.of(cls)
     overrides = layout.overrides("struct_hook", bound)
@@ -198,21 +196,39 @@ def _reads_class(cls: type[Any], converter: Converter) -> _Read:
 
     def structure(found: Any, _: Any) -> Any:
         keys = _checked(found, dict).keys()
-        for name in sorted(layout.required - keys):
-            raise NotDecoded(f"lacks {name!r}")
-        for name in sorted(keys - layout.names):
-            raise NotDecoded(f"has {name!r}, which this version does not know: use the version that wrote it")
-        return read(found, cls)
+        if not layout.required <= keys <= layout.names:
+            for name in sorted(layout.required - keys):
+                raise NotDecoded(f"lacks {name!r}")
+            unknown = min(keys - layout.names)
+            raise NotDecoded(f"has {unknown!r}, which this version does not know: use the version that wrote it")
+        return read({**found, "partition": [found["topic"], found["partition"]]} if layout.flat else found, cls)
 
     return structure
 
 
 def _writes_class(cls: type[Any], converter: Converter) -> _Write:
-    overrides = _Layout.of(cls).overrides("unstruct_hook", converter.get_unstructure_hook)
-    write = make_dict_unstructure_fn(cls, converter, **overrides)
+    layout = _Layout.of(cls)
+    write = make_dict_unstructure_fn(
+        cls, converter, **layout.overrides("unstruct_hook", converter.get_unstructure_hook)
+    )
+    if layout.flat:
+        return lambda value: {**write(value), **value.partition._asdict()}
     if not (derived := getattr(cls, "derived", ())):
         return write
     return lambda value: {**{name: encode(getattr(value, name)) for name in derived}, **write(value)}
+
+
+def _later(found: Any, _: Any) -> JournaledPositions:
+    return JournaledPositions(_checked(found, list, tuple))
+
+
+def _only(kind: type[Any]) -> _Read:
+    def structure(found: Any, _: Any) -> Any:
+        if type(found) is kind:
+            return found
+        raise _unexpected(found, _WORDS[kind])
+
+    return structure
 
 
 def _number(found: Any, _: Any) -> float:
@@ -231,17 +247,16 @@ def _time(found: Any, _: Any) -> datetime:
     return at.astimezone(UTC)
 
 
-@cache
-def _choices(kind: Any) -> dict[Any, Any]:
-    """Return the values of a ``Literal`` or of an enumeration, by what is stored for each."""
-    return {getattr(each, "value", each): each for each in get_args(kind) or kind}
+def _reads_choice(kind: Any, _: Converter) -> _Read:
+    """Read one of the values of a ``Literal`` or of an enumeration."""
+    choices = {getattr(each, "value", each): each for each in get_args(kind) or kind}
 
+    def structure(found: Any, _: Any) -> Any:
+        if type(found) in (str, int) and found in choices:
+            return choices[found]
+        raise _unexpected(found, f"one of {', '.join(map(str, choices))}")
 
-def _choice(found: Any, kind: Any) -> Any:
-    choices = _choices(kind)
-    if type(found) in (str, int) and found in choices:
-        return choices[found]
-    raise _unexpected(found, f"one of {', '.join(map(str, choices))}")
+    return structure
 
 
 def _reads_list(kind: Any, converter: Converter) -> _Read:
@@ -379,10 +394,6 @@ def _is_plain_tuple(kind: Any) -> bool:
     return get_origin(kind) is tuple and Ellipsis not in get_args(kind)
 
 
-def _is_of_parts(kind: Any) -> bool:
-    return is_namedtuple(kind) or _is_plain_tuple(kind)
-
-
 def _is_document(kind: Any) -> bool:
     return is_dataclass(kind) and not _is_row(kind)
 
@@ -392,7 +403,7 @@ def _is_row(kind: Any) -> bool:
 
 
 def _is_list(kind: Any) -> bool:
-    return get_origin(kind) in (Sequence, Set, frozenset) or (get_origin(kind) is tuple and not _is_of_parts(kind))
+    return get_origin(kind) in (Sequence, Set, frozenset) or (get_origin(kind) is tuple and not _is_plain_tuple(kind))
 
 
 #: Later ones are asked first.
@@ -400,21 +411,16 @@ _FORMS: tuple[tuple[Callable[[Any], bool], Any, Any], ...] = (
     (is_dataclass, _reads_class, _writes_class),
     (lambda kind: get_origin(kind) in (Mapping, dict), _reads_mapping, None),
     (_is_list, _reads_list, None),
-    (_is_of_parts, _reads_parts, _writes_parts),
-    (_is_row, _reads_parts, _writes_parts),
+    (lambda kind: is_namedtuple(kind) or _is_plain_tuple(kind) or _is_row(kind), _reads_parts, _writes_parts),
     (_is_by_partition, _reads_partitions, _writes_partitions),
     (_is_rows, _reads_rows, _writes_rows),
-    (lambda kind: get_origin(kind) is Literal, lambda kind, _: _choice, None),
+    (lambda kind: get_origin(kind) is Literal, _reads_choice, None),
     (
         lambda kind: kind in (WholeSeconds, Microseconds),
         lambda kind, _: _time,
         lambda kind, _: lambda at: at.astimezone(UTC).isoformat(timespec=kind.__metadata__[0]),
     ),
-    (
-        lambda kind: kind == LaterPositions,
-        lambda kind, _: lambda found, _: JournaledPositions(_checked(found, list, tuple)),
-        lambda kind, _: positions_to_json,
-    ),
+    (lambda kind: kind == LaterPositions, lambda *_: _later, lambda kind, _: positions_to_json),
     (lambda kind: kind in (InOrder, ByNumber), _reads_pairs, _writes_pairs),
 )
 _WORDS = {str: "a text", int: "a whole number", float: "a number", bool: "true or false", list: "a list"}
@@ -424,14 +430,14 @@ _WORDS[dict] = "an object"
 def _converter() -> Converter:
     made = Converter(unstruct_collection_overrides={tuple: list, Sequence: list, frozenset: sorted, Set: sorted})
     for kind in (str, int, bool):
-        made.register_structure_hook(kind, lambda found, _, kind=kind: _checked(found, kind))
+        made.register_structure_hook(kind, _only(kind))
     made.register_structure_hook(float, _number)
     made.register_structure_hook(datetime, _time)
     made.register_unstructure_hook(datetime, lambda at: at.astimezone(UTC).isoformat())
     made.register_structure_hook(timedelta, lambda found, _: timedelta(seconds=_number(found, float)))
     made.register_unstructure_hook(timedelta, timedelta.total_seconds)
     for enumeration in (Enum, StrEnum):
-        made.register_structure_hook(enumeration, _choice)
+        made.register_structure_hook(enumeration, lambda found, kind: _reads_choice(kind, made)(found, kind))
         made.register_unstructure_hook(enumeration, lambda choice: choice.value)
     for matches, reads, writes in _FORMS:
         made.register_structure_hook_factory(matches, reads)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
+from kafka_dr.codec import StoredDocument, decode, stored
 from kafka_dr.offsets.translate.local_check import LocalVerdict
 from kafka_dr.positions import Committed, CommittedOffset, PartitionOffset, TopicPartition
 
@@ -35,7 +36,7 @@ class Translation:
 
     source_offset: int
     target_offset: int | None
-    kind: Kind
+    kind: Kind = field(metadata=stored("class"))
     redelivered_at_most: int | None
     reason: str
     skipped_at_most: int | None = 0
@@ -59,7 +60,7 @@ class Translation:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TranslatedOffset(Translation):
+class TranslatedOffset(Translation, StoredDocument):
     """What becomes of the offset that a group has committed in a partition.
 
     :param metadata: the commit metadata that is committed with it
@@ -68,8 +69,8 @@ class TranslatedOffset(Translation):
 
     group: str
     partition: TopicPartition
-    metadata: str = ""
-    metadata_left_out: str = ""
+    metadata: str = field(default="", metadata=stored(omitted=True))
+    metadata_left_out: str = field(default="", metadata=stored(omitted=True))
 
     @property
     def on_source(self) -> PartitionOffset:
@@ -79,46 +80,12 @@ class TranslatedOffset(Translation):
 
 def translations_to_json(translated: Iterable[TranslatedOffset]) -> dict[str, list[dict[str, Any]]]:
     """Return translated offsets as the fact that a cut-over journals."""
-    rows = [
-        {
-            "group": each.group,
-            "topic": each.partition.topic,
-            "partition": each.partition.partition,
-            "source_offset": each.source_offset,
-            "target_offset": each.target_offset,
-            "class": each.kind,
-            "redelivered_at_most": each.redelivered_at_most,
-            "reason": each.reason,
-            "skipped_at_most": each.skipped_at_most,
-            "proof": each.proof,
-            "second_copies": each.second_copies,
-            **({"metadata": each.metadata} if each.metadata else {}),
-            **({"metadata_left_out": each.metadata_left_out} if each.metadata_left_out else {}),
-        }
-        for each in translated
-    ]
-    return {"positions": rows}
+    return {"positions": [each.to_json() for each in translated]}
 
 
 def translations_from_json(fact: Mapping[str, Any]) -> list[TranslatedOffset]:
     """Read the fact that :func:`translations_to_json` returned; an empty fact has no offsets."""
-    return [
-        TranslatedOffset(
-            group=row["group"],
-            partition=TopicPartition(row["topic"], row["partition"]),
-            source_offset=row["source_offset"],
-            target_offset=row["target_offset"],
-            kind=row["class"],
-            redelivered_at_most=row["redelivered_at_most"],
-            reason=row["reason"],
-            skipped_at_most=row["skipped_at_most"],
-            proof=row["proof"],
-            second_copies=row["second_copies"],
-            metadata=row.get("metadata", ""),
-            metadata_left_out=row.get("metadata_left_out", ""),
-        )
-        for row in fact.get("positions", ())
-    ]
+    return list(decode(tuple[TranslatedOffset, ...], fact.get("positions", ())))
 
 
 def to_commit(translated: Iterable[TranslatedOffset]) -> dict[str, dict[TopicPartition, int]]:
