@@ -112,7 +112,7 @@ def stored(name: str | None = None, *, omitted: bool = False, hidden: bool = Fal
     """Return the metadata of a field that is stored in another way than others.
 
     :param name: what it is called there
-    :param omitted: whether it is left out while it has its default
+    :param omitted: whether it is left out while it has its default, as each field is that a later version adds
     :param hidden: whether it is not stored
     """
     return {"rename": name, "omit_if_default": omitted, "omit": hidden or None}

@@ -7,8 +7,8 @@ run says whether the flow was seen stopped.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
+from kafka_dr.codec import StoredDocument
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.runs import background
 from kafka_dr.runs.run import Run
@@ -18,7 +18,7 @@ _SECONDS = 3.0
 
 
 @dataclass(frozen=True, slots=True)
-class OldFlow:
+class OldFlow(StoredDocument):
     """The state of the old flow.
 
     :param stopped: it was seen stopped, or it does not exist
@@ -27,10 +27,6 @@ class OldFlow:
 
     stopped: bool
     detail: str
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the form that is journaled and kept as evidence."""
-        return {"stopped": self.stopped, "detail": self.detail}
 
 
 def ask_to_stop(run: Run) -> background.BackgroundCall[None]:

@@ -12,6 +12,7 @@ from kafka_dr import parallel
 from kafka_dr.checks.cluster_checks import writers_declared
 from kafka_dr.checks.topic_layout import GroupLayout
 from kafka_dr.clusters import TopicPartition
+from kafka_dr.codec import StoredDocument
 from kafka_dr.errors import ConnectionMistake, KafkaDrError, TryAgain, Unanswered
 from kafka_dr.failover.planned import drain, fence_source
 from kafka_dr.fencing import plan
@@ -35,7 +36,7 @@ _LATE = "old_cluster_refuses"
 
 
 @dataclass(frozen=True, slots=True)
-class SourceState:
+class SourceState(StoredDocument):
     """What was done to the source before the hand-over.
 
     :param fenced: it is proven to refuse writes
@@ -46,10 +47,6 @@ class SourceState:
     fenced: bool
     drained: bool
     detail: str
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the form that is journaled."""
-        return {"fenced": self.fenced, "drained": self.drained, "detail": self.detail}
 
     @classmethod
     def of(cls, journal: Mapping[str, Any]) -> SourceState:
