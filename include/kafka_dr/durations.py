@@ -1,8 +1,11 @@
-"""How a duration is written for people, with its units: ``0.4 s``, ``25 s``, ``3 min``, ``1 h 5 min``, ``2 days``."""
+"""How a duration is written for people, with its units: ``0.4 s``, ``25 s``, ``3 min``, ``1 h 5 min``, ``2 days``.
+
+And a time: as a clock shows it, and how long ago it was.
+"""
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 #: The units, the largest first, in seconds.
 _UNITS = ((86_400, "day"), (3_600, "h"), (60, "min"), (1, "s"))
@@ -24,6 +27,21 @@ def about(of: float | timedelta) -> str:
     :param of: in seconds, or as a difference of times; a negative one counts as none
     """
     return _parts(of)[0]
+
+
+def age_of(age: timedelta) -> str:
+    """Return how long ago something was, for people: ``40 s ago``, ``12 min ago``, ``3 h ago``, ``2 days ago``."""
+    return f"{about(age)} ago" if age >= timedelta(0) else "in the future"
+
+
+def moment(at: datetime, now: datetime) -> str:
+    """Return a time for people: ``22:23 UTC · 9 min ago``; with its day if that is another one.
+
+    :param now: UTC; a time that comes after it is shown without an age
+    """
+    day = "" if at.astimezone(UTC).date() == now.astimezone(UTC).date() else f"{at.astimezone(UTC):%Y-%m-%d} "
+    clock = f"{day}{at.astimezone(UTC):%H:%M} UTC"
+    return f"{clock} · {age_of(now - at)}" if at <= now else clock
 
 
 def _parts(of: float | timedelta) -> list[str]:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from kafka_dr.evidence.audit_view import AuditView, build_audit_view, build_stranded_view
 from kafka_dr.evidence.canonical import NotCanonical, canonical, digest
-from kafka_dr.evidence.ending import NOT_BACK, NOTHING, UNFINISHED, Ending, ending
+from kafka_dr.evidence.ending import NOTHING, UNFINISHED, Ending, ending
 from kafka_dr.evidence.expired_run import EvidenceExpired
-from kafka_dr.evidence.group_now import GroupNow, group_now
 from kafka_dr.evidence.group_view import GroupLinks, KeptDrill, KeptNames, build_group_view
 from kafka_dr.evidence.known_secrets import KnownSecrets, SecretInEvidence
 from kafka_dr.evidence.objectives import MeasuredObjective, objective_results
@@ -57,7 +56,6 @@ __all__ = [
     "Ending",
     "ending",
     "NOTHING",
-    "NOT_BACK",
     "UNFINISHED",
     "MeasuredObjective",
     "objective_results",
@@ -72,8 +70,6 @@ __all__ = [
     "GroupLinks",
     "KeptDrill",
     "KeptNames",
-    "GroupNow",
-    "group_now",
     "open_runs",
     "build_group_view",
     "build_result_view",

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from kafka_dr.durations import duration
-from kafka_dr.evidence.ages import age_of
+from kafka_dr.durations import age_of, duration
 from kafka_dr.evidence.status_colour import CardLine, StatusColour
 from kafka_dr.watch_results import WatchStatus
 

@@ -10,6 +10,7 @@ from kafka_dr.evidence.objectives import objective_results
 from kafka_dr.evidence.run_verdict import CONTINUED_UNPROVEN, deciding_roll_back
 from kafka_dr.evidence.view_model import RunView, StepView
 from kafka_dr.quoting import inline
+from kafka_dr.watch_results import NOT_BACK
 
 #: What a run did whose verb moves nothing.
 _STAYED = {
@@ -20,8 +21,6 @@ _STAYED = {
 MOST = 1000
 #: The note of a run without evidence.
 NOTHING = "NOTHING WAS RECORDED"
-#: The note of a run whose roll back did not finish.
-NOT_BACK = "NOT ROLLED BACK"
 #: The note of a run whose evidence ends before its last step.
 UNFINISHED = "NOT FINISHED"
 _WORDS = {"refused": "REFUSED", "failed": "FAILED"}

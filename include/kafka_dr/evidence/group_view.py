@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 from kafka_dr.causes import cause
-from kafka_dr.evidence.ages import age_of
-from kafka_dr.evidence.group_now import GroupNow
+from kafka_dr.durations import age_of
+from kafka_dr.evidence.headline_view import HeadlineView, headline_view
 from kafka_dr.evidence.objectives import MeasuredObjective
-from kafka_dr.evidence.open_run_view import OpenRunLine
+from kafka_dr.evidence.open_run_view import OpenRunLine, may_answer
 from kafka_dr.evidence.over_time import FigureLine
 from kafka_dr.evidence.readiness_view import ready_word
 from kafka_dr.evidence.status_colour import StatusColour
@@ -23,7 +23,8 @@ from kafka_dr.evidence.status_view import RunRow, run_row
 from kafka_dr.evidence.timeline import BarChart, Timeline, bar_chart, in_words, shown_time, timeline
 from kafka_dr.evidence.watch_row import OUTCOME_WORDS
 from kafka_dr.readiness.judge import ASKED
-from kafka_dr.watch_results import RunEnding, WatchedGroup, WatchName, WatchStatus
+from kafka_dr.situations import GroupNow
+from kafka_dr.watch_results import RunEnding, WatchedGroup, WatchStatus
 
 #: How many names of runs and reports a page shows of each kind.
 _MOST = 200
@@ -60,13 +61,11 @@ class GroupLinks:
     """The addresses that the page of a group leads to.
 
     :param status: those of the status page
-    :param result: the newest result of a watch for a group
     :param report: an audit's report: group, audit, direction and run
     :param stranded: a list of stranded records: group and run
     """
 
     status: StatusLinks
-    result: Callable[[str, WatchName], str]
     report: Callable[[str, str, str, str], str]
     stranded: Callable[[str, str], str]
 
@@ -122,6 +121,7 @@ class GroupView:
 
     :param at: when it was made, UTC
     :param now: what is known of it, as the status page says it; ``None`` for an observed flow
+    :param first: what is the matter with it, and the one step that helps; ``None`` for an observed flow
     :param half_moved_href: the run by which it is half moved; empty if it is not
     :param resume: the address of the DAG that ends a run that died
     :param open_runs: what waits for a person, and the runs that continue
@@ -137,6 +137,7 @@ class GroupView:
     group: str
     at: datetime
     now: GroupNow | None
+    first: HeadlineView | None
     half_moved_href: str
     resume: str
     open_runs: tuple[OpenRunLine, ...]
@@ -192,6 +193,9 @@ def build_group_view(
         group,
         now,
         known,
+        headline_view(known.judgement, links.status, may_answer=may_answer(known.judgement.run, open_runs))
+        if known
+        else None,
         links.status.evidence(group, known.half_moved_by) if known and known.half_moved_by else "",
         links.status.dag("dr_resume"),
         tuple(open_runs),
@@ -229,7 +233,7 @@ def _watch(
         word,
         colour,
         age_of(now - found.looked_at) if found else "never",
-        links.result(group, status.watch.name),
+        links.status.result(group, status.watch.name),
         timeline(found, now, shown=shown) if found else None,
     )
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from kafka_dr.causes import cause
-from kafka_dr.durations import about
-from kafka_dr.evidence.ages import age_of
+from kafka_dr.durations import about, age_of
 from kafka_dr.evidence.status_colour import StatusColour
 from kafka_dr.evidence.view_model import StepView
 from kafka_dr.verb_words import verb_words
@@ -48,6 +47,7 @@ class OpenRunLine:
 
     :param word: what it waits for, never a colour alone
     :param run_href: the run in Airflow; empty without Airflow
+    :param name: the run for people: its verb, its group, and when it began; the id is on its own page
     :param steps: what is recorded of it, in order, and what runs now
     :param may_answer: whether the reader is one of those who were asked, or is not known
     """
@@ -62,6 +62,7 @@ class OpenRunLine:
     waiting: bool
     steps: tuple[OpenStep, ...]
     may_answer: bool = True
+    name: str = ""
 
 
 def open_run_line(
@@ -92,10 +93,18 @@ def open_run_line(
     if waiting and shown and not isinstance(steps, Exception):
         # The question is what is recorded last; that it was asked does not mean that the step is done.
         shown = (*shown[:-1], OpenStep(shown[-1].title, "unknown", WAITS))
+    name = _name(found.dag_id.removeprefix("dr_"), found.group, found.asked_at)
     if running is not None and not waiting:
         word, colour = (word, colour) if found.dry_run else _executed(running, now)
         shown = (*shown, _now(running, now))
-    return OpenRunLine(found.group, word, colour, said, found.run, run_href, evidence_href, waiting, shown, may_answer)
+    return OpenRunLine(
+        found.group, word, colour, said, found.run, run_href, evidence_href, waiting, shown, may_answer, name
+    )
+
+
+def may_answer(run: str, lines: Iterable[OpenRunLine]) -> bool:
+    """Return whether the reader may answer the question of a run; of a run that is not open that is not known."""
+    return all(each.may_answer for each in lines if each.run == run)
 
 
 def running_line(
@@ -110,8 +119,12 @@ def running_line(
     verb = verb_words(running.verb)
     said = f"{'A dry run of a ' if running.dry_run else ''}{verb}. {running.sentence(now).rstrip('.')}."
     said = f"{said[:1].upper()}{said[1:]}"
-    shown = (*_steps(steps), _now(running, now))
-    return OpenRunLine(running.group, word, colour, said, running.run, run_href, evidence_href, False, shown)
+    shown, name = (*_steps(steps), _now(running, now)), _name(running.verb, running.group, running.began_at)
+    return OpenRunLine(running.group, word, colour, said, running.run, run_href, evidence_href, False, shown, name=name)
+
+
+def _name(verb: str, group: str, at: datetime) -> str:
+    return f"{verb_words(verb)} of {group} · {at.astimezone(UTC):%H:%M} UTC".capitalize()
 
 
 def running_step(running: RunningStep, now: datetime) -> tuple[str, StatusColour, str]:

@@ -18,6 +18,11 @@ _ANSWERS: dict[Answer, tuple[str, StatusColour]] = {
     "unknown": ("UNKNOWN", "unknown"),
     "not_needed": ("NOT NEEDED", "good"),
 }
+_SHORT: dict[ReadyVerb, str] = {
+    "planned_failover": "Move now?",
+    "unplanned_failover": "If it failed?",
+    "failback": "Failback?",
+}
 #: How many checks are named without a click.
 _NAMED = 3
 _CHECKS: dict[CheckOutcome, str] = {
@@ -34,6 +39,7 @@ _CHECKS: dict[CheckOutcome, str] = {
 class VerbLine:
     """Whether a verb could be used on a group now.
 
+    :param short: the question in a few words, for a line of a list
     :param word: the answer for people, never a colour alone
     :param said: what a run would lose and cost, or the first reason why it could not begin
     :param counted: how many checks are ok, and the names of the first that are not
@@ -41,6 +47,7 @@ class VerbLine:
     """
 
     question: str
+    short: str
     word: str
     colour: StatusColour
     said: str
@@ -66,7 +73,15 @@ def _line(verb: VerbReadiness, register: Mapping[str, Any]) -> VerbLine:
     word, colour = _ANSWERS[verb.answer]
     done = len(verb.checks) - len(verb.open)
     counted = f"{done} of {len(verb.checks)} checks are ok{_names(verb.open)}"
-    return VerbLine(_question(verb.verb, register), word, colour, _said(verb), counted, tuple(map(_finding, verb.open)))
+    return VerbLine(
+        _question(verb.verb, register),
+        _SHORT[verb.verb],
+        word,
+        colour,
+        _said(verb),
+        counted,
+        tuple(map(_finding, verb.open)),
+    )
 
 
 def _question(verb: ReadyVerb, register: Mapping[str, Any]) -> str:

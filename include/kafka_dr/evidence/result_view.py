@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from kafka_dr.evidence.ages import age_of
+from kafka_dr.durations import age_of
 from kafka_dr.evidence.audit_view import Table, tables_of
 from kafka_dr.evidence.readiness_view import ready_word
 from kafka_dr.evidence.status_colour import StatusColour

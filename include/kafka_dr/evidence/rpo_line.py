@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from kafka_dr.evidence.ages import age_of
+from kafka_dr.durations import age_of
 from kafka_dr.evidence.status_colour import CardLine, StatusColour
 from kafka_dr.json_documents import is_number
 from kafka_dr.watch_results import WatchStatus

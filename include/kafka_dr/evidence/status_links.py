@@ -15,6 +15,7 @@ class StatusLinks:
     :param dag_run: the page of a run of a DAG
     :param evidence: the evidence page of a protection group and a run
     :param group: the page of everything that is kept of a protection group
+    :param result: the newest result of a watch for a group
     :param question: where a run of a DAG is answered
     :param start: a DAG's form that is filled in for a protection group
     """
@@ -24,5 +25,6 @@ class StatusLinks:
     dag_run: Callable[[str, str], str]
     evidence: Callable[[str, str], str]
     group: Callable[[str], str]
+    result: Callable[[str, str], str]
     question: Callable[[str, str], str]
     start: Callable[[str, str], str]

@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from kafka_dr.causes import cause
-from kafka_dr.evidence.ages import age_of
+from kafka_dr.durations import age_of
 from kafka_dr.evidence.drill_line import drill_line
 from kafka_dr.evidence.flow_picture import FlowPicture, flow_picture
-from kafka_dr.evidence.group_now import group_now, is_not_back
-from kafka_dr.evidence.open_run_view import OpenedRuns, OpenRunLine, open_run_line, running_line
+from kafka_dr.evidence.headline_view import HeadlineView, headline_view, most_urgent
+from kafka_dr.evidence.open_run_view import OpenedRuns, OpenRunLine, may_answer, open_run_line, running_line
 from kafka_dr.evidence.readiness_view import VerbLine, verb_lines
 from kafka_dr.evidence.rpo_line import rpo_line
 from kafka_dr.evidence.status_colour import CardLine, StatusColour
@@ -22,13 +22,16 @@ from kafka_dr.evidence.watch_row import OUTCOME_WORDS, WatchRow, watch_row
 from kafka_dr.quoting import unescaped
 from kafka_dr.readiness import GroupReadiness
 from kafka_dr.readiness.judge import ASKED
-from kafka_dr.watch_results import RunEnding, RunningStep, WatchedGroup
+from kafka_dr.situations import GroupNow, group_now
+from kafka_dr.watch_results import OpenRun, RunEnding, RunningStep, WatchedGroup
 
 #: The words in capitals that a note begins with.
 _CAPITALS = re.compile(r"[A-Z]{2,}(?: [A-Z]{2,})*\b")
 _WORST_FIRST: tuple[StatusColour, ...] = ("bad", "unknown", "warn", "good")
 #: How many ended runs a card shows.
 _SHOWN_RUNS = 5
+#: How many groups are shown before a click.
+_SHOWN_GROUPS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +60,8 @@ class GroupCard:
     """A protection group.
 
     :param href: everything that is kept of it
-    :param verdict: what all watches together say, in one line
+    :param now: what is known of it
+    :param first: what is the matter with it, and the one step that helps
     :param state: what the register said when it was last read, in one sentence
     :param verbs: whether each verb could be used on the group now
     :param asked: how long ago the clusters were asked that, for people
@@ -74,8 +78,8 @@ class GroupCard:
 
     group: str
     href: str
-    verdict: str
-    colour: StatusColour
+    now: GroupNow
+    first: HeadlineView
     state: str
     run: str
     run_href: str
@@ -91,6 +95,16 @@ class GroupCard:
     half_moved: str = ""
     half_moved_by: str = ""
     half_moved_href: str = ""
+
+    @property
+    def verdict(self) -> str:
+        """The state and what is the matter, in one line."""
+        return self.now.verdict
+
+    @property
+    def colour(self) -> StatusColour:
+        """The colour of the state."""
+        return self.now.colour
 
     @property
     def anchor(self) -> str:
@@ -119,6 +133,8 @@ class StatusView:
     """Everything that the status page shows.
 
     :param at: when it was made, UTC
+    :param first: what is the matter with the most urgent group, and the one step that helps
+    :param cards: the most urgent first
     :param verbs: the DAGs that a person triggers: title, address, what for
     :param readiness: the address of the DAG that asks whether each verb could be used
     :param resume: the address of the DAG that ends a run that died
@@ -128,8 +144,7 @@ class StatusView:
     """
 
     at: datetime
-    verdict: str
-    colour: StatusColour
+    first: HeadlineView
     cards: tuple[GroupCard, ...]
     verbs: tuple[tuple[str, str, str], ...]
     airflow: str
@@ -138,6 +153,32 @@ class StatusView:
     open_runs: tuple[OpenRunLine, ...] = ()
     problem: str = ""
     observed: tuple[ObservedCard, ...] = ()
+
+    @property
+    def verdict(self) -> str:
+        """What is the matter, in one line."""
+        return self.first.title
+
+    @property
+    def colour(self) -> StatusColour:
+        """The colour of the most urgent state."""
+        return self.first.colour
+
+    @property
+    def shown(self) -> tuple[GroupCard, ...]:
+        """The groups that are shown before a click."""
+        return self.cards[:_SHOWN_GROUPS]
+
+    @property
+    def folded(self) -> tuple[GroupCard, ...]:
+        """All other groups."""
+        return self.cards[_SHOWN_GROUPS:]
+
+    @property
+    def folded_in_words(self) -> str:
+        """How many other groups there are, and how many of them are not well."""
+        unwell = sum(card.colour != "good" for card in self.folded)
+        return f"{_counted(len(self.folded), 'more group')}: {f'{unwell} not well' if unwell else 'all well'}"
 
     @property
     def refresh_seconds(self) -> int:
@@ -172,21 +213,21 @@ def build_status_view(
     :param reader: the name of who reads the page; empty where that is not known
     """
     running = [each for each, _ in opened.running]
-    cards = [_card(each, now, links, endings.get(each.group, ()), running) for each in groups]
-    cards.sort(key=lambda card: (not card.half_moved, _WORST_FIRST.index(card.colour), card.group))
+    asked = [each for each, _ in opened.runs]
+    lines = tuple(open_runs(opened, now, links, endings, reader))
+    cards = [_card(each, now, links, endings.get(each.group, ()), running, asked, lines) for each in groups]
+    cards.sort(key=lambda card: (card.now.judgement.urgency, card.group))
     flows = tuple(_observed(each, now, links) for each in (observed or {}).values())
-    verdict, colour = _overall(cards, flows)
     verbs = tuple((title, links.dag(dag_id), what) for title, dag_id, what in _VERBS)
     return StatusView(
         now,
-        verdict,
-        colour,
+        _first(cards, flows, links, lines),
         tuple(cards),
         verbs,
         links.airflow,
         links.dag("dr_readiness"),
         links.dag("dr_resume"),
-        tuple(open_runs(opened, now, links, endings, reader)),
+        lines,
         opened.problem,
         flows,
     )
@@ -229,29 +270,18 @@ def open_runs(
         yield running_line(step, steps, now, run_href=run_href, evidence_href=links.evidence(step.group, step.run))
 
 
-def _overall(cards: list[GroupCard], flows: Sequence[ObservedCard]) -> tuple[str, StatusColour]:
-    failed = [card.group for card in cards if card.colour == "bad"]
-    unknown = [card.group for card in cards if card.colour == "unknown"]
-    if not cards and flows:
-        worst = min(flows, key=lambda each: _WORST_FIRST.index(each.colour))
-        return f"{worst.word}: {_counted(len(flows), 'observed flow')}, and no protection group", worst.colour
-    if not cards:
-        return "UNKNOWN: the topology declares no protection group", "unknown"
-    if half := [card.group for card in cards if card.half_moved]:
-        need = "needs" if len(failed) == 1 else "need"
-        return f"HALF MOVED: {', '.join(half)}. {len(failed)} of {_groups(len(cards))} {need} a person now", "bad"
-    if failed:
-        need = "needs" if len(failed) == 1 else "need"
-        return f"FAILED: {len(failed)} of {_groups(len(cards))} {need} a person", "bad"
-    if unknown:
-        return f"UNKNOWN: not everything is known of {len(unknown)} of {_groups(len(cards))}", "unknown"
-    if noted := [card.group for card in cards if card.colour == "warn"]:
-        return f"OK, BUT: something needs a look in {len(noted)} of {_groups(len(cards))}", "warn"
-    return f"OK: every watch of {_groups(len(cards))} is good", "good"
-
-
-def _groups(count: int) -> str:
-    return _counted(count, "protection group")
+def _first(
+    cards: Sequence[GroupCard], flows: Sequence[ObservedCard], links: StatusLinks, lines: Sequence[OpenRunLine]
+) -> HeadlineView:
+    judged = [card.now.judgement for card in cards]
+    if judged and (found := most_urgent(judged, links, may_answer=may_answer(judged[0].run, lines))):
+        return found
+    if not flows:
+        said = "the topology declares no protection group"
+        return HeadlineView("UNKNOWN", "unknown", "", said, "Declare one, and adopt it.", "", None)
+    worst = min(flows, key=lambda each: _WORST_FIRST.index(each.colour))
+    said = f"{_counted(len(flows), 'observed flow')}, and no protection group"
+    return HeadlineView(worst.word, worst.colour, "", said, "", "", None)
 
 
 def _counted(count: int, what: str) -> str:
@@ -264,25 +294,27 @@ def _card(
     links: StatusLinks,
     endings: tuple[RunEnding, ...] | Exception,
     running: Sequence[RunningStep],
+    asked: Sequence[OpenRun],
+    lines: Sequence[OpenRunLine],
 ) -> GroupCard:
-    known = group_now(status, endings, running, now)
+    known = group_now(status, endings, running, now, asked)
     record, ready = known.record, known.ready
     href = links.evidence(status.group, record.run) if record.run else ""
     verbs = verb_lines(ready, {"active": record.active, "standby": record.standby})
-    asked = f"asked {age_of(now - ready.asked_at)}" if ready.asked_at else "never asked"
+    looked = f"asked {age_of(now - ready.asked_at)}" if ready.asked_at else "never asked"
     page = links.group(status.group)
     rows = tuple(watch_row(each, now, links) for each in status.watches if each.watch.name != ASKED)
     drill = drill_line(status.of(ASKED), now)
     card = GroupCard(
         status.group,
         page,
-        known.verdict,
-        known.colour,
+        known,
+        headline_view(known.judgement, links, may_answer=may_answer(known.judgement.run, lines)),
         record.said,
         record.run,
         href,
         verbs,
-        asked,
+        looked,
         rows,
         drill,
         rpo_line(status.of("checksum"), now),
@@ -310,5 +342,5 @@ def run_row(group: str, ending: RunEnding, now: datetime, links: StatusLinks) ->
     :param now: the time from which its age is counted, UTC
     """
     said = unescaped(ending.note)
-    colour: StatusColour = "good" if ending.good else "bad" if is_not_back(ending) else "warn"
+    colour: StatusColour = "good" if ending.good else "bad" if ending.is_not_back else "warn"
     return RunRow(said, colour, age_of(now - ending.ended_at), ending.run, links.evidence(group, ending.run))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from kafka_dr.evidence.ages import age_of
+from kafka_dr.durations import age_of
 from kafka_dr.evidence.status_colour import StatusColour
 from kafka_dr.evidence.status_links import StatusLinks
 from kafka_dr.watch_results import Period, WatchOutcome, WatchStatus

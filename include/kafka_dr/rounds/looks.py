@@ -16,6 +16,8 @@ OFFSET_SYNCS, OFFSETS, CONFIG_SYNC = f"{_HERE}:offset_syncs", f"{_HERE}:offsets"
 
 #: The setting of readiness that holds what was checked where the steps run: rows of name, outcome and detail.
 EXECUTOR = "executor"
+#: The kept figure that says why the topology's rule calls the active cluster down; empty if it does not.
+ACTIVE_DOWN = "active_down"
 #: Figures of a result that concern its run alone. They begin so, and are not kept.
 PROPOSES, ASKS, PLAN, CHANGED = "_proposes", "_asks", "_plan", "_changed"
 
@@ -32,10 +34,13 @@ def health(group: str, tools: LookTools) -> WatchResult:
     considered = BackgroundCall("the proposal", lambda: consider_proposal(group, clients))
     found = check_health(group, clients, speed=tools.speed)
     try:
-        proposes = considered.within(tools.seconds).decision is not ProposalDecision.NOTHING
+        proposal = considered.within(tools.seconds)
     except KafkaDrError:
-        proposes = True  # the task that proposes asks again, and shows what is wrong
-    return replace(found, facts={**found.facts, PROPOSES: proposes})
+        # The task that proposes asks again, and shows what is wrong.
+        return replace(found, facts={**found.facts, PROPOSES: True})
+    is_down = proposal.decision in (ProposalDecision.PROPOSE, ProposalDecision.HELD)
+    down = {ACTIVE_DOWN: proposal.sentence if is_down else ""}
+    return replace(found, facts={**found.facts, **down, PROPOSES: proposal.decision is not ProposalDecision.NOTHING})
 
 
 def between(group: str, tools: LookTools) -> WatchResult:

@@ -12,7 +12,7 @@ and license nothing: no step reads them.
 
 from __future__ import annotations
 
-from kafka_dr.watch_results.endings import RunEnding, RunEndings, read_endings
+from kafka_dr.watch_results.endings import NOT_BACK, RunEnding, RunEndings, read_endings
 from kafka_dr.watch_results.figures_over_time import MEASURED, FigureName, FigurePoint, FiguresOverTime
 from kafka_dr.watch_results.kept import CALM, FLOW, KeptResult, Period, WatchOutcome
 from kafka_dr.watch_results.open_runs import OpenRun, OpenRuns
@@ -20,12 +20,13 @@ from kafka_dr.watch_results.outcome_changes import OutcomeChange, OutcomeChanges
 from kafka_dr.watch_results.running_steps import RunningStep, RunningSteps
 from kafka_dr.watch_results.status import WatchedGroup, WatchStatus, watched_group
 from kafka_dr.watch_results.store import WatchResultStore, read_observed, read_status, read_watch_status
-from kafka_dr.watch_results.watches import ALL_WATCHES, OBSERVATION, WATCHES, Pace, Watch, WatchName
+from kafka_dr.watch_results.watches import ALL_WATCHES, OBSERVATION, WATCHES, Pace, Watch, WatchName, believed_for
 
 __all__ = [
     "ALL_WATCHES",
     "CALM",
     "FLOW",
+    "NOT_BACK",
     "OBSERVATION",
     "WATCHES",
     "WatchedGroup",
@@ -49,6 +50,7 @@ __all__ = [
     "WatchOutcome",
     "WatchResultStore",
     "WatchStatus",
+    "believed_for",
     "watched_group",
     "read_endings",
     "read_observed",

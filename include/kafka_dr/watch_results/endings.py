@@ -10,6 +10,8 @@ from kafka_dr.codec import InOrder, StoredDocument, WholeSeconds
 from kafka_dr.json_documents import DocumentDamaged, JsonFile
 
 _SCHEMA = 1
+#: How the note of a run begins whose roll back did not finish.
+NOT_BACK = "NOT ROLLED BACK"
 #: How many runs of a group are listed.
 _LISTED = 20
 
@@ -34,6 +36,11 @@ class RunEnding(StoredDocument):
     steps: InOrder = field(default_factory=dict)
     measured: Mapping[str, float] = field(default_factory=dict)
     objectives: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def is_not_back(self) -> bool:
+        """Whether the run could not be rolled back."""
+        return self.note.startswith(NOT_BACK)
 
 
 @dataclass(frozen=True, slots=True)

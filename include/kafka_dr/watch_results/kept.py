@@ -23,8 +23,10 @@ _MOST_PERIODS = 100
 _COUNTED = ("denies_added",)
 #: The topics that patterns match, a row each.
 _MATCHED = "matched_topics"
+#: Since when each cluster is silent that is silent.
+_SILENT_SINCE = "silent_since"
 #: Facts that stay as they were where a look could not find them out: what they were compared with must not be lost.
-_LASTING = ("silent", "fence_missing", "half_moved", "half_moved_run", _MATCHED)
+_LASTING = ("silent", _SILENT_SINCE, "fence_missing", "half_moved", "half_moved_run", _MATCHED)
 #: What health reads of a register. A look that could not read it keeps what was read last, apart from what is true now.
 _RECORD = ("phase", "active", "epoch", "run", "verb", "held")
 _RECORD_IN_FULL = (*_RECORD, "standby", "recorded_at", "approved_by")
@@ -96,7 +98,7 @@ class KeptResult(StoredDocument):
         lasting = {name: before[name] for name in _LASTING if name in before}
         if self._has_no_record and earlier is not None and (known := earlier.last_record):
             lasting[_LAST_RECORD] = known
-        facts = {**lasting, **self.facts, **self._first_seen(before)}
+        facts = {**lasting, **self.facts, **self._first_seen(before), **self._silent_since(before)}
         return replace(self, totals=self._totals(earlier), facts=facts)._dated(earlier)
 
     def _first_seen(self, before: Mapping[str, Any]) -> dict[str, list[dict[str, Any]]]:
@@ -105,6 +107,14 @@ class KeptResult(StoredDocument):
         now = _stamp(self.looked_at)
         rows = [{**row, "since": known.get(row["topic"]) or now} for row in self.facts.get(_MATCHED, ())]
         return {_MATCHED: rows} if rows else {}
+
+    def _silent_since(self, before: Mapping[str, Any]) -> dict[str, dict[str, str]]:
+        """Return each cluster that is silent with the time of the first look that did not hear it."""
+        if "silent" not in self.facts:
+            return {}
+        known, now = before.get(_SILENT_SINCE), _stamp(self.looked_at)
+        known = known if isinstance(known, Mapping) else {}
+        return {_SILENT_SINCE: {name: known.get(name) or now for name in self.facts["silent"]}}
 
     @property
     def last_record(self) -> Mapping[str, Any]:

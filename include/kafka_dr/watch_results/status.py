@@ -22,12 +22,14 @@ class WatchStatus:
     :param outcome: ``unknown`` for a result that is missing, damaged or too old, whatever it says
     :param reason: why it is unknown, if the result itself does not say so; otherwise empty
     :param result: the newest result; ``None`` if there is none that can be read
+    :param never: whether the watch has never looked
     """
 
     watch: Watch
     outcome: WatchOutcome
     reason: str
     result: KeptResult | None
+    never: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +83,7 @@ def watch_status(
     if found is None:
         every = duration(watch.idle or watch.every)
         said = f"{watch.dag_id} has not looked yet; it looks every {every} or sooner: unpause it if paused"
-        return WatchStatus(watch, "unknown", said, None)
+        return WatchStatus(watch, "unknown", said, None, never=True)
     if isinstance(found, Exception):
         return WatchStatus(watch, "unknown", f"its kept result cannot be read: {cause(found)}", None)
     if found.is_old(now):

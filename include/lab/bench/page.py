@@ -24,6 +24,7 @@ _LINKS = StatusLinks(
     dag_run="/dags/{}/runs/{}".format,
     evidence="/kafka-dr/evidence/{}/{}".format,
     group="/kafka-dr/groups/{}".format,
+    result="/kafka-dr/results/{}/{}".format,
     question="/dags/{}/runs/{}/required_actions".format,
     start="/kafka-dr/start/{}/{}".format,
 )

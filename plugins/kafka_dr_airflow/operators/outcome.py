@@ -104,7 +104,8 @@ class OutcomeOperator(BaseOperator):
 
     def _judged(self, endings: list[tuple[str, Ending]], failed: Sequence[str]) -> Ending:
         """Judge the run by its evidence and by the states of its tasks; the worse of the two counts."""
-        from kafka_dr.evidence import NOT_BACK, NOTHING, UNFINISHED, Ending
+        from kafka_dr.evidence import NOTHING, UNFINISHED, Ending
+        from kafka_dr.watch_results import NOT_BACK
 
         several = len(endings) > 1
         note = "; ".join(f"{group}: {found.note}" if several else found.note for group, found in endings)

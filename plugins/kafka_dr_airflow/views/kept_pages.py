@@ -25,7 +25,6 @@ from kafka_dr.evidence import (
     EvidenceStore,
     FigureLine,
     GroupLinks,
-    GroupNow,
     KeptDrill,
     KeptNames,
     OpenedRuns,
@@ -35,7 +34,6 @@ from kafka_dr.evidence import (
     build_group_view,
     build_result_view,
     figure_line,
-    group_now,
     open_runs,
     render_group,
     render_result,
@@ -43,6 +41,7 @@ from kafka_dr.evidence import (
 )
 from kafka_dr.json_documents import DocumentDamaged
 from kafka_dr.readiness.judge import ASKED
+from kafka_dr.situations import GroupNow, group_now
 from kafka_dr.watch_results import (
     ALL_WATCHES,
     MEASURED,
@@ -99,6 +98,7 @@ def links() -> StatusLinks:
         dag_run=run_url,
         evidence=evidence_url,
         group=group_url,
+        result=result_url,
         question=question_url,
         start=start_url,
     )
@@ -158,7 +158,8 @@ def seen_now(
     endings = read_endings([group], RunEndings(kept))
     running = tuple(each for each, _ in found.running if each.group == group)
     lines = tuple(each for each in open_runs(found, now, links(), endings, who) if each.group == group)
-    return group_now(watched, endings[group], running, now), lines, running
+    asked = [each for each, _ in found.runs]
+    return group_now(watched, endings[group], running, now, asked), lines, running
 
 
 def shown(page: str, group: str = "") -> HTMLResponse:
@@ -181,7 +182,7 @@ def group_page(group: str, who: Annotated[str, Depends(reader)]) -> HTMLResponse
     looked = any(each.result for each in watched.watches)
     _found(group, kept=any((looked, names.runs, names.reports, names.stranded, names.problems)))
     endings = read_endings([group], RunEndings(kept))[group]
-    addresses = GroupLinks(links(), result=result_url, report=_report_address, stranded=stranded_url)
+    addresses = GroupLinks(links(), report=_report_address, stranded=stranded_url)
     drills = _drills(kept, group)
     if isinstance(drills, str):
         names, drills = replace(names, problems=(*names.problems, drills)), ()

@@ -14,8 +14,9 @@ from fastapi.responses import HTMLResponse
 from kafka_dr.disaster.disaster_rule import vantages_missing
 from kafka_dr.durations import duration
 from kafka_dr.errors import KafkaDrError
-from kafka_dr.evidence import FORMS, GroupNow, TriggerView, render_trigger, trigger_fields, verb_lines, with_way_back
+from kafka_dr.evidence import FORMS, TriggerView, render_trigger, trigger_fields, verb_lines, with_way_back
 from kafka_dr.runs.request import MOVES
+from kafka_dr.situations import GroupNow
 from kafka_dr.topology import ProtectionGroup
 from kafka_dr.watch_results import OpenRun, RunningStep, WatchedGroup, WatchResultStore, read_status
 from kafka_dr_airflow.links import airflow_path, group_url, run_url, status_url

@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 from kafka_dr.evidence.flow_picture import FlowPicture, flow_picture
-from kafka_dr.evidence.group_record import group_record
+from kafka_dr.situations.group_record import group_record
 from kafka_dr.watch_results.status import watched_group
 from support.kept_metrics import NOON, all_kept, kept
 

@@ -20,13 +20,13 @@ from kafka_dr.evidence import (
     build_group_view,
     build_result_view,
     build_status_view,
-    group_now,
     open_runs,
     render_group,
     render_result,
     with_way_back,
 )
 from kafka_dr.evidence.timeline import WIDTH, bar_chart, in_words, shown_time, timeline
+from kafka_dr.situations import group_now
 from kafka_dr.watch_results import WATCHES, KeptResult, Period, RunEnding, RunningStep
 from kafka_dr.watch_results.status import watched_group
 
@@ -40,10 +40,10 @@ LINKS = GroupLinks(
         dag_run=lambda dag_id, run: f"/dags/{dag_id}/runs/{run}",
         evidence=lambda group, run: f"/evidence/{group}/{run}",
         group=lambda group: f"/groups/{group}",
+        result=lambda group, watch: f"/results/{group}/{watch}",
         question=lambda dag_id, run: f"/dags/{dag_id}/runs/{run}/required_actions",
         start=lambda dag_id, group: f"/kafka-dr/start/{dag_id}/{group}",
     ),
-    result=lambda group, watch: f"/results/{group}/{watch}",
     report=lambda group, audit, direction, run: f"/audits/{group}/{audit}/{direction}/{run}",
     stranded=lambda group, run: f"/stranded/{group}/{run}",
 )
@@ -90,9 +90,18 @@ def test_a_group_that_is_half_moved_says_so_first_as_the_status_page_does() -> N
     view = build_group_view(status, (), KeptNames(), NOON, LINKS, known=known, open_runs=lines)
     (card,) = build_status_view([status], NOON, LINKS.status, {}, OpenedRuns(running=((step, ()),))).cards
     shown = render_group(view)
-    assert (card.verdict, card.half_moved) == (known.verdict, known.half_moved) == ("HALF MOVED. FAILED: health", said)
     assert (
-        shown.index("HALF MOVED. FAILED: health") < shown.index(said) < shown.index("Drain, since 12:00:00 UTC (0 s)")
+        (card.verdict, card.half_moved)
+        == (known.verdict, known.half_moved)
+        == (
+            "HALF MOVED: The planned failover stopped before its hand-over",
+            said,
+        )
+    )
+    assert (
+        shown.index("The planned failover stopped before its hand-over")
+        < shown.index(said)
+        < shown.index("Drain, since 12:00:00 UTC (0 s)")
     )
     assert card.half_moved_href in shown
     assert (card.state, card.half_moved_href) == (known.record.said, "/evidence/orders/m8")

@@ -53,10 +53,10 @@ def test_the_page_of_a_group_draws_it_and_says_the_same_in_words() -> None:
     def by_run(of: str, run: str) -> str:
         return f"/{of}/{run}"
 
-    status = StatusLinks("/", dag=str, dag_run=by_run, evidence=by_run, group=str, question=by_run, start=by_run)
-    links = GroupLinks(
-        status, result=lambda group, watch: watch, report=lambda *parts: parts[-1], stranded=lambda group, run: run
+    status = StatusLinks(
+        "/", dag=str, dag_run=by_run, evidence=by_run, group=str, result=by_run, question=by_run, start=by_run
     )
+    links = GroupLinks(status, report=lambda *parts: parts[-1], stranded=lambda group, run: run)
     line = figure_line("rpo_seconds", points(15.0, 30.0), BEGIN, NOON, objectives={"rpo_seconds": 60.0})
     assert line is not None
     view = build_group_view(watched_group("orders", {}, NOON), (), KeptNames(), NOON, links, figures=[line])

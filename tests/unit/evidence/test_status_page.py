@@ -12,7 +12,7 @@ from kafka_dr.readiness import ReadinessCheck, ReadyVerb, VerbReadiness
 from kafka_dr.readiness.judge import facts_of
 from kafka_dr.watch_results import WATCHES, KeptResult, OpenRun, RunEnding, WatchName, WatchOutcome
 from kafka_dr.watch_results.status import watched_group
-from support.kept_metrics import REGISTER
+from support.kept_metrics import FACTS, REGISTER
 from support.sentences import assert_sentence
 
 NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
@@ -24,6 +24,7 @@ LINKS = StatusLinks(
     dag_run=lambda dag_id, run: f"/dags/{dag_id}/runs/{run}",
     evidence=lambda group, run: f"/kafka-dr/evidence/{group}/{run}",
     group=lambda group: f"/kafka-dr/groups/{group}",
+    result=lambda group, watch: f"/kafka-dr/results/{group}/{watch}",
     question=lambda dag_id, run: f"/dags/{dag_id}/runs/{run}/required_actions",
     start=lambda dag_id, group: f"/kafka-dr/start/{dag_id}/{group}",
 )
@@ -32,7 +33,7 @@ LINKS = StatusLinks(
 def found(group: str, outcome: WatchOutcome = "ok", *, only: WatchName = "health", **more: Any) -> Any:
     """Return a group of which every watch is good, but one."""
     results: dict[WatchName, Any] = {
-        name: KeptResult(group, name, "ok", ("all is good",), NOON, run="scheduled__1", facts=REGISTER)
+        name: KeptResult(group, name, "ok", ("all is good",), NOON, run="scheduled__1", facts=FACTS.get(name, {}))
         for name in WATCHES
     }
     results[only] = replace(results[only], outcome=outcome, **more)
@@ -45,22 +46,28 @@ def view(*groups: Any) -> StatusView:
 
 def test_a_good_group_reads_like_a_sentence() -> None:
     (card,) = view(found("orders")).cards
-    assert card.verdict == "OK: every watch is good"
+    assert card.verdict == "WELL: east serves, west could take over"
     assert_sentence(card.state)
     assert (card.rows[0].word, card.rows[0].age, card.rows[0].is_open) == ("OK", "40 s ago", False)
-    assert view(found("orders")).verdict == "OK: every watch of 1 protection group is good"
+    assert view(found("orders")).verdict == "WELL: 1 protection group: orders is well"
+    assert view(found("a"), found("b")).verdict == "WELL: 2 protection groups: every group is well"
 
 
 def test_what_needs_a_person_comes_first() -> None:
     page = view(found("a"), found("b", "unknown"), found("z", "failed"), found("c", "left_alone"))
     assert [card.group for card in page.cards] == ["z", "b", "c", "a"]
-    assert page.verdict == "FAILED: 1 of 4 protection groups needs a person"
-    assert [card.verdict for card in page.cards[:3]] == ["FAILED: health", "UNKNOWN: health", "NOT CHECKED: health"]
+    assert page.verdict.startswith("FOUND: z: Is each cluster in the role that the register says? No since 12:00 UTC")
+    assert [(card.first.word, card.colour) for card in page.cards] == [
+        ("FOUND", "bad"),
+        ("UNKNOWN", "unknown"),
+        ("NOT ALL CHECKED YET", "warn"),
+        ("WELL", "good"),
+    ]
 
 
 def test_a_group_without_any_result_is_unknown_in_words() -> None:
     page = view(watched_group("orders", {}, NOON))
-    assert page.verdict == "UNKNOWN: not everything is known of 1 of 1 protection group"
+    assert page.verdict == "UNKNOWN: orders: Which cluster is active is not known"
     assert page.cards[0].state == "UNKNOWN: no kept result says which cluster is active"
     assert {row.word for row in page.cards[0].rows} == {"UNKNOWN"}
     assert "UNKNOWN" in render_status(page)
@@ -139,10 +146,11 @@ def test_a_group_that_is_half_moved_is_the_first_and_red_thing_on_the_page() -> 
     page = view(
         found("a", "failed"), found("z", "failed", sentences=(said, "more"), facts={**HALF, "half_moved": said})
     )
-    assert (page.verdict, page.colour) == ("HALF MOVED: z. 2 of 2 protection groups need a person now", "bad")
+    assert (page.verdict, page.colour) == ("HALF MOVED: z: The planned failover stopped before its hand-over", "bad")
     assert [(card.group, card.half_moved) for card in page.cards] == [("z", said), ("a", "")]
     shown = render_status(page)
     assert shown.index("HALF MOVED</span>") < shown.index(said) < shown.index('aria-label="What a person can start"')
+    assert 'class="act" href="/dags/dr_resume">Abandon or finish the run' in shown
 
 
 def test_a_group_stays_half_moved_until_a_look_finds_that_it_is_not() -> None:
@@ -159,7 +167,7 @@ def test_a_run_that_was_not_rolled_back_is_red_and_comes_first_until_health_has_
     at = NOON + timedelta(seconds=20)
     runs = {"orders": (RunEnding("m9", "dr_planned_failover", note, False, at),)}
     page = build_status_view([found("orders")], NOON + timedelta(seconds=40), LINKS, runs)
-    assert (page.verdict, page.colour) == ("HALF MOVED: orders. 1 of 1 protection group needs a person now", "bad")
+    assert (page.verdict, page.colour) == ("HALF MOVED: orders: The planned failover stopped half way", "bad")
     assert (page.cards[0].half_moved, page.cards[0].runs[0].colour) == (note, "bad")
     looked = found("orders", looked_at=NOON + timedelta(seconds=30), facts={**REGISTER, "half_moved": ""})
     later = build_status_view([looked], NOON + timedelta(seconds=40), LINKS, runs)
@@ -169,7 +177,7 @@ def test_a_run_that_was_not_rolled_back_is_red_and_comes_first_until_health_has_
 def test_a_list_of_runs_that_cannot_be_read_says_so() -> None:
     (card,) = build_status_view([found("orders")], NOON, LINKS, {"orders": ValueError("it is damaged")}).cards
     assert card.runs_note == "UNKNOWN: the list of the last runs cannot be read: it is damaged"
-    assert card.verdict == "OK: every watch is good"
+    assert card.verdict == "WELL: east serves, west could take over"
 
 
 def with_readiness(*verbs: VerbReadiness) -> Any:

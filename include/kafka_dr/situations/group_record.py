@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from kafka_dr.evidence.ages import age_of
+from kafka_dr.durations import age_of
 from kafka_dr.verb_words import verb_words
 from kafka_dr.watch_results import RunEnding, RunningStep, WatchStatus
 

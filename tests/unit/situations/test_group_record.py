@@ -7,10 +7,10 @@ from typing import Any, get_args
 
 import pytest
 
-from kafka_dr.evidence.group_now import group_now
-from kafka_dr.evidence.group_record import GroupRecord, group_record
 from kafka_dr.readiness.judge import facts_of
 from kafka_dr.readiness.model import ReadinessCheck, ReadyVerb, VerbReadiness
+from kafka_dr.situations.group_now import group_now
+from kafka_dr.situations.group_record import GroupRecord, group_record
 from kafka_dr.watch_results import KeptResult, RunEnding, RunningStep
 from kafka_dr.watch_results.status import watched_group
 from kafka_dr.watch_results.watches import WatchName

@@ -1,0 +1,136 @@
+"""What is known of a group at one moment, as plain facts: read from kept results, or from the registers themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Literal
+
+from kafka_dr.readiness import Answer, ReadyVerb
+from kafka_dr.readiness.judge import ASKED
+from kafka_dr.watch_results import OpenRun, RunningStep, WatchName, WatchOutcome
+
+DrillState = Literal["", "running", "overdue"]
+FAILOVERS: tuple[ReadyVerb, ...] = ("planned_failover", "unplanned_failover")
+#: A step takes longer than usual from this multiple of its usual time on, and by at least so many seconds.
+_SLOW_TIMES, _SLOW_SECONDS = 3.0, 20.0
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What a watch says of a group.
+
+    :param said: what was found, or why it is not known
+    :param since: since when it says so, UTC; ``None`` if that is not known
+    :param due: the watch had no reason to look yet, and looks by then; ``None`` if it should have looked
+    """
+
+    watch: WatchName
+    outcome: WatchOutcome
+    said: str
+    since: datetime | None = None
+    due: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class GroupFacts:
+    """Everything that a judgement of a group is made from.
+
+    :param at: the time of the judgement, UTC
+    :param phase: of the register's record, as it was read last; empty if none was ever read
+    :param active: the active cluster; empty if it is not known
+    :param since: when the record was written, UTC
+    :param adopted: ``False`` if every register answered, and none has a record
+    :param late: since when the check of every minute has not looked; ``None`` if it looks
+    :param mistake: registers that contradict each other, or a cluster that is another one; empty if there is none
+    :param silent: the clusters that do not answer, and since when if that is known
+    :param down: why the topology's rule calls the active cluster down; empty if it does not
+    :param half_moved: why no process continues a run that may hold the group; empty if one does
+    :param moving: what a run of the group executes
+    :param usual: how long its step took in earlier runs, in seconds; ``None`` if that is not known
+    :param ended: when a run ended that no check has looked at since; ``None`` if there is none
+    :param waiting: a run that waits for an answer
+    :param unfenced: the clusters that lacked a part of their fence
+    :param answers: whether each verb could start
+    :param why_not: the first finding that keeps a verb from starting, by the verb
+    """
+
+    group: str
+    at: datetime
+    phase: str = ""
+    active: str = ""
+    standby: str = ""
+    run: str = ""
+    verb: str = ""
+    held: bool = False
+    since: datetime | None = None
+    adopted: bool = True
+    late: datetime | None = None
+    mistake: str = ""
+    silent: Mapping[str, datetime | None] = field(default_factory=dict)
+    down: str = ""
+    half_moved: str = ""
+    moving: RunningStep | None = None
+    usual: float | None = None
+    ended: datetime | None = None
+    waiting: OpenRun | None = None
+    unfenced: tuple[str, ...] = ()
+    canary_lost: bool = False
+    drill: DrillState = ""
+    findings: tuple[Finding, ...] = ()
+    answers: Mapping[ReadyVerb, Answer] = field(default_factory=dict)
+    why_not: Mapping[ReadyVerb, str] = field(default_factory=dict)
+
+    @property
+    def decides(self) -> str:
+        """The cluster whose register decides about the run that holds the group."""
+        taken = self.phase == "switching" and self.verb == "unplanned_failover"
+        return self.standby if taken else self.active
+
+    @property
+    def seconds(self) -> float:
+        """How long the step that runs has taken."""
+        return (self.at - self.moving.began_at).total_seconds() if self.moving else 0.0
+
+    @property
+    def is_slow(self) -> bool:
+        """Whether the step that runs takes longer than it usually does."""
+        if self.usual is None:
+            return False
+        return self.seconds > max(_SLOW_TIMES * self.usual, self.usual + _SLOW_SECONDS)
+
+    def failed(self, *watches: WatchName) -> Finding | None:
+        """Return the first finding of these watches that needs a person; of all but readiness if none is named."""
+        return self._first("failed", watches)
+
+    @property
+    def noted(self) -> Finding | None:
+        """The first finding that needs a look and calls nobody."""
+        return self._first("warning", ())
+
+    @property
+    def unknown(self) -> tuple[Finding, ...]:
+        """What is not known although it should be. What is not due yet is not unknown."""
+        found = (each for each in self.findings if each.outcome in ("unknown", "left_alone"))
+        return tuple(each for each in found if each.due is None)
+
+    @property
+    def not_due(self) -> tuple[Finding, ...]:
+        """What is not known yet, because nobody had a reason to look."""
+        return tuple(each for each in self.findings if each.due is not None)
+
+    @property
+    def prevented(self) -> tuple[ReadyVerb, ...]:
+        """The failovers that could not start now, or of which that is not known."""
+        return tuple(each for each in FAILOVERS if self.answers.get(each) in ("not_ready", "unknown"))
+
+    def _first(self, outcome: WatchOutcome, watches: tuple[WatchName, ...]) -> Finding | None:
+        return next(
+            (
+                each
+                for each in self.findings
+                if each.outcome == outcome and (each.watch in watches if watches else each.watch != ASKED)
+            ),
+            None,
+        )

@@ -1,0 +1,239 @@
+"""What kept results say of a group at one moment. Each question is answered once, and every page shows that answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from statistics import median
+from typing import Any
+
+from kafka_dr.quoting import unescaped
+from kafka_dr.readiness import GroupReadiness, readiness_now
+from kafka_dr.readiness.judge import ASKED
+from kafka_dr.situations.group_facts import DrillState, Finding, GroupFacts
+from kafka_dr.situations.group_record import GroupRecord, group_record
+from kafka_dr.situations.judgement import Judgement, judge
+from kafka_dr.situations.table import SituationColour
+from kafka_dr.watch_results import OpenRun, RunEnding, RunningStep, WatchedGroup, WatchStatus, believed_for
+from kafka_dr.watch_results.running_steps import DEAD_AFTER
+
+#: The facts of health that come before everything else.
+_HALF_MOVED, _HALF_MOVED_RUN = "half_moved", "half_moved_run"
+#: Checks of health that a person has to decide about before anything else can start.
+_MISTAKES = ("registers", "cluster_id", "register_records")
+#: So many earlier runs show how long a step usually takes.
+_EARLIER = 5
+
+
+@dataclass(frozen=True, slots=True)
+class GroupNow:
+    """A group at one moment.
+
+    :param judgement: what is the matter with it, and the one step that helps
+    :param record: what the register said when it was last read
+    :param ready: whether each verb could be used on it
+    :param half_moved: why no program continues a run of it, and what to do first; empty if none has to
+    :param half_moved_by: that run
+    """
+
+    judgement: Judgement
+    record: GroupRecord
+    ready: GroupReadiness
+    half_moved: str = ""
+    half_moved_by: str = ""
+
+    @property
+    def verdict(self) -> str:
+        """The state and what is the matter, in one line."""
+        return self.judgement.said
+
+    @property
+    def colour(self) -> SituationColour:
+        """The colour of the state."""
+        return self.judgement.colour
+
+
+def group_now(
+    status: WatchedGroup,
+    endings: Sequence[RunEnding] | Exception,
+    running: Iterable[RunningStep],
+    now: datetime,
+    asked: Iterable[OpenRun] = (),
+) -> GroupNow:
+    """Return what is known of a group.
+
+    :param endings: how its last runs ended, the newest first, or the error if that cannot be read
+    :param running: what runs execute; those of other groups are ignored
+    :param now: the time for which the group was judged, UTC
+    :param asked: the runs that are open; those of other groups are ignored
+    """
+    listed = () if isinstance(endings, Exception) else tuple(endings)
+    mine = [each for each in running if each.group == status.group and not _is_over(each.run, each.began_at, listed)]
+    health = status.of("health")
+    run, half_moved = _half_moved(health, listed, mine, now)
+    record = group_record(health, endings, now, mine)
+    ready = readiness_now(status, changed=record.changed)
+    waiting = next(
+        (
+            each
+            for each in asked
+            if each.group == status.group and each.is_waiting(now) and not _is_over(each.run, each.asked_at, listed)
+        ),
+        None,
+    )
+    moving = next((each for each in mine if _continues(each, now)), None)
+    seen = GroupFacts(
+        status.group,
+        now,
+        **(_recorded(health) | _of_run(run, mine, listed)),
+        adopted=health.outcome != "left_alone" or not _is_new(health),
+        late=health.result.looked_at if health.result and health.result.is_old(now) else None,
+        half_moved=half_moved,
+        moving=moving,
+        usual=_usual(moving, listed),
+        ended=record.changed[1] if record.changed and record.changed[1] < now else None,
+        waiting=waiting,
+        **_of_health(health),
+        canary_lost=_facts(status.of("canary")).get("verdict") == "lost",
+        drill=_drill(status.of(ASKED)),
+        findings=tuple(_finding(each, _time(_record(health).get("recorded_at")), now) for each in status.watches),
+        answers=ready.answers,
+        why_not={each.verb: each.open[0].detail for each in ready.verbs if each.open},
+    )
+    return GroupNow(judge(seen), record, ready, half_moved, run)
+
+
+def _is_over(run: str, since: datetime, listed: Iterable[RunEnding]) -> bool:
+    """Return whether a run is listed as ended since a time."""
+    return any(each.run == run and each.ended_at >= since for each in listed)
+
+
+def _continues(step: RunningStep, now: datetime) -> bool:
+    """Return whether a run continues that may change its group; one that failed before it held the group has ended."""
+    if step.dry_run or step.is_silent(now):
+        return False
+    return step.is_shown(now) and (step.ended_at is None or step.good or step.holds)
+
+
+def _usual(step: RunningStep | None, listed: Iterable[RunEnding]) -> float | None:
+    """Return how long a step took in the last good runs of its verb, in seconds; ``None`` if none has it."""
+    if step is None or step.ended_at is not None:
+        return None
+    took = [
+        each.steps[step.step]
+        for each in listed
+        if each.good and each.dag_id == f"dr_{step.verb}" and step.step in each.steps
+    ]
+    return median(took[:_EARLIER]) if took else None
+
+
+def _record(health: WatchStatus) -> Mapping[str, Any]:
+    return health.result.last_record if health.result else {}
+
+
+def _facts(status: WatchStatus) -> Mapping[str, Any]:
+    """Return what a watch measured; nothing if that is too old."""
+    return status.result.facts if status.result and not status.reason else {}
+
+
+def _of_run(run: str, running: Iterable[RunningStep], listed: Iterable[RunEnding]) -> dict[str, Any]:
+    """Return which run holds the group half moved, and its verb if that is known; nothing without such a run."""
+    if not run:
+        return {}
+    verbs = (
+        *(each.verb for each in running if each.run == run),
+        *(each.dag_id.removeprefix("dr_") for each in listed if each.run == run),
+    )
+    return {"run": run, **({"verb": verbs[0]} if verbs else {})}
+
+
+def _recorded(health: WatchStatus) -> dict[str, Any]:
+    """Return what was read last of the register's record; texts of the wrong kind count as unknown."""
+    found = {**(health.result.facts if health.result else {}), **_record(health)}
+    texts = {name: str(found.get(name) or "") for name in ("phase", "active", "standby", "verb")}
+    return {
+        **texts,
+        "run": str(found.get("run") or ""),
+        "held": found.get("held") is True,
+        "since": _time(found.get("recorded_at")),
+    }
+
+
+def _is_new(health: WatchStatus) -> bool:
+    """Return whether health has looked and no register has a record of the group."""
+    return health.result is not None and not health.reason and not _record(health) and "phase" not in _facts(health)
+
+
+def _of_health(health: WatchStatus) -> dict[str, Any]:
+    facts = _facts(health)
+    opened, silent, since = facts.get("open_checks"), facts.get("silent"), facts.get("silent_since")
+    opened = opened if isinstance(opened, Mapping) else {}
+    since = since if isinstance(since, Mapping) else {}
+    is_red = health.outcome == "failed" and health.result is not None
+    said = health.result.sentences[0] if health.result and health.result.sentences else ""
+    unfenced = facts.get("fence_missing") if is_red else ()
+    return {
+        "mistake": said if any(opened.get(name) == "failed" for name in _MISTAKES) else "",
+        "silent": {str(name): _time(since.get(name)) for name in silent} if isinstance(silent, list) else {},
+        "down": str(facts.get("active_down") or ""),
+        "unfenced": tuple(map(str, unfenced)) if isinstance(unfenced, list) else (),
+    }
+
+
+def _drill(readiness: WatchStatus) -> DrillState:
+    kept = _facts(readiness).get("drill")
+    if not isinstance(kept, Mapping):
+        return ""
+    last = kept.get("last")
+    if isinstance(last, Mapping) and last.get("passed", False) is None:
+        return "running"
+    return "overdue" if kept.get("overdue") is True else ""
+
+
+def _finding(status: WatchStatus, recorded_at: datetime | None, now: datetime) -> Finding:
+    found, name = status.result, status.watch.name
+    said = ": ".join(filter(None, (status.reason, *(found.sentences[:1] if found else ()))))
+    if found is None:
+        # Whoever adopts a group, or reads a damaged file, knows no earlier time.
+        due = recorded_at and recorded_at + believed_for(status.watch.idle or status.watch.every)
+        return Finding(name, status.outcome, said, recorded_at, due if status.never and due and due > now else None)
+    if found.is_old(now):
+        return Finding(name, status.outcome, said, found.looked_at)
+    due = None
+    if status.reason:  # it is about the flow before the last failover
+        due = (recorded_at or found.looked_at) + found.good_for
+    elif status.outcome == "left_alone":
+        due = found.begun + found.good_for
+    return Finding(name, status.outcome, said, found.begun, due if due and due > now else None)
+
+
+def _time(stored: object) -> datetime | None:
+    """Return a stored time; ``None`` if it is missing, of another kind, or without a time zone."""
+    try:
+        found = datetime.fromisoformat(stored) if isinstance(stored, str) else None
+    except ValueError:
+        return None
+    return found if found is not None and found.tzinfo is not None else None
+
+
+def _half_moved(
+    health: WatchStatus, endings: Sequence[RunEnding], running: Iterable[RunningStep], now: datetime
+) -> tuple[str, str]:
+    """Return by which run a group is half moved, and why; both are empty if health has looked since and says no.
+
+    Until health looks again, a run says it that could not be rolled back, or whose process shows no sign of life.
+    """
+    found, last = health.result, next(iter(endings), None)
+    # A look that found nothing out keeps what the one before it said.
+    known = found.facts.get(_HALF_MOVED) if found is not None else None
+    if found is not None and isinstance(known, str) and known:
+        return str(found.facts.get(_HALF_MOVED_RUN) or found.last_record.get("run") or ""), known
+    looked_at = found.looked_at if found is not None and "phase" in found.facts else None
+    for step in running:
+        unseen = step.seen_at + DEAD_AFTER
+        if step.is_half_moved(now) and not (looked_at and looked_at > unseen):
+            return step.run, f"run {step.run} may hold the group, and no process continues it. {step.sentence(now)}"
+    if last is None or not last.is_not_back or (looked_at and looked_at > last.ended_at):
+        return "", ""
+    return last.run, unescaped(last.note)

@@ -1,0 +1,264 @@
+"""The table of situations: each row by the facts that make it, at its boundaries, and from every interrupted step."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kafka_dr.readiness import ReadinessCheck, VerbReadiness
+from kafka_dr.readiness.judge import facts_of
+from kafka_dr.runs.request import VERBS
+from kafka_dr.situations import SITUATIONS, Finding, GroupFacts, Judgement, Situation, group_now, judge
+from kafka_dr.situations.judgement import WHAT
+from kafka_dr.watch_results import WATCHES, KeptResult, OpenRun, RunEnding, RunningStep, WatchName
+from kafka_dr.watch_results.running_steps import DEAD_AFTER
+from kafka_dr.watch_results.status import watched_group
+from support.kept_metrics import NOON, REGISTER, all_kept, kept
+from support.sentences import assert_sentence
+
+MINUTE, SECOND = timedelta(minutes=1), timedelta(seconds=1)
+HEALTH: dict[str, Any] = {**REGISTER, "open_checks": {}, "silent": [], "fence_missing": [], "half_moved": ""}
+ASKED = OpenRun("orders", "m9", "dr_planned_failover", "Move it?", ("alice", "bob"), NOON, NOON + 30 * MINUTE)
+STEP = RunningStep("orders", "m9", "planned_failover", "drain", NOON, NOON, "host:1", holds=True)
+#: No text of a library, no id of a run and no key of a document is for people.
+NOT_FOR_PEOPLE = re.compile(r"_[A-Z]{3,}|NoneType|manual__|\b[a-z]+_(?!health|resume|flows)[a-z_]+\b")
+
+
+def results(**changed: Any) -> dict[WatchName, Any]:
+    """Return good results of every watch, but those named."""
+    found: dict[WatchName, Any] = all_kept("orders")
+    found["health"] = replace(found["health"], facts=HEALTH)
+    for name, result in changed.items():
+        found[name] = result  # type: ignore[index]
+    return found
+
+
+def health(outcome: Any = "ok", said: str = "all is good", at: datetime = NOON, **facts: Any) -> KeptResult:
+    return kept("orders", "health", outcome=outcome, sentences=(said,), looked_at=at, since=at, facts=HEALTH | facts)
+
+
+def red(watch: WatchName, outcome: Any = "failed", **facts: Any) -> KeptResult:
+    good = kept("orders", watch)
+    return replace(good, outcome=outcome, sentences=("look at it",), facts={**good.facts, **facts}, since=NOON)
+
+
+def found(
+    now: datetime = NOON + 40 * SECOND,
+    *,
+    running: tuple[RunningStep, ...] = (),
+    asked: tuple[OpenRun, ...] = (),
+    endings: tuple[RunEnding, ...] = (),
+    **changed: Any,
+) -> Judgement:
+    return group_now(watched_group("orders", results(**changed), now), endings, running, now, asked).judgement
+
+
+def ready(**checks: Any) -> KeptResult:
+    """Return what readiness kept, with the outcome of a check by its verb."""
+    none = VerbReadiness("failback", (ReadinessCheck("not_needed", "ok", "the standby is a copy"),))
+    verbs = [
+        VerbReadiness(verb, (ReadinessCheck("standby_space", checks.get(verb, "ok"), "west has no space: add a disk"),))
+        for verb in ("planned_failover", "unplanned_failover")
+    ]
+    return kept("orders", "readiness", facts=facts_of((*verbs, none)))
+
+
+DEAD = replace(STEP, seen_at=NOON - DEAD_AFTER)
+NOT_BACK = RunEnding("m9", "dr_planned_failover", "NOT ROLLED BACK: no answer", False, NOON + SECOND)
+ENDED = RunEnding("m9", "dr_planned_failover", "MOVED", True, NOON + SECOND, {"claim": 1.0})
+SWITCHING: dict[str, Any] = {
+    "phase": "switching",
+    "held": True,
+    "half_moved": "no process executes it",
+    "half_moved_run": "m9",
+}
+DRILL: dict[str, Any] = {"overdue": False, "every_days": 30, "last": None}
+CASES: dict[str, dict[str, Any]] = {
+    "stopped_decider_away": {"health": health("failed", **SWITCHING, silent=["east"])},
+    "stopped_register_away": {"health": health("failed", **{**SWITCHING, "phase": "handed_over"}, silent=["east"])},
+    "stopped_after_hand_over": {"health": health("failed", **{**SWITCHING, "phase": "handed_over"})},
+    "stopped_before_hand_over": {"health": health("failed", **SWITCHING)},
+    "stopped_failback": {"health": health("failed", **{**SWITCHING, "phase": "diverged", "verb": "failback"})},
+    "stopped": {"endings": (NOT_BACK,)},
+    "mistake": {"health": health("failed", "the registers contradict each other", open_checks={"registers": "failed"})},
+    "approval_waits": {"asked": (ASKED,)},
+    "run_slow": {
+        "running": (replace(STEP, seen_at=NOON + 39 * SECOND),),
+        "endings": (replace(ENDED, run="m1", ended_at=NOON - MINUTE, steps={"drain": 5.0}),),
+    },
+    "run_moving": {"running": (replace(STEP, seen_at=NOON + 39 * SECOND),)},
+    "just_ended": {"endings": (ENDED,)},
+    "checks_late": {"health": health(at=NOON - 3 * MINUTE)},
+    "nothing_answers": {"health": health("unknown", silent=["east", "west"])},
+    "active_down": {"health": health("unknown", silent=["east"], active_down="east shows unreachable")},
+    "active_silent": {"health": health("unknown", silent=["east"])},
+    "old_cluster_away": {"health": health("failed", phase="unfenced", silent=["west"])},
+    "being_fenced": {"health": health("failed", phase="unfenced")},
+    "not_fenced": {"health": health("failed", fence_missing=["west"])},
+    "diverged": {"health": health("failed", phase="diverged")},
+    "standby_silent": {"health": health("unknown", silent=["west"])},
+    "copy_lacks_records": {"checksum": red("checksum")},
+    "canary_lost": {"canary": red("canary", verdict="lost")},
+    "flow_stopped": {"flows": red("flows")},
+    "not_adopted": {"health": kept("orders", "health", outcome="left_alone", facts={})},
+    "check_red": {"config_sync": red("config_sync")},
+    "no_disaster_recovery": {"readiness": ready(unplanned_failover="failed")},
+    "no_planned_failover": {"readiness": ready(planned_failover="failed")},
+    "nothing_known": dict.fromkeys(WATCHES),
+    "drill_running": {
+        "readiness": replace(ready(), facts={**ready().facts, "drill": {**DRILL, "last": {"passed": None}}})
+    },
+    "drill_overdue": {"readiness": replace(ready(), facts={**ready().facts, "drill": {**DRILL, "overdue": True}})},
+    "not_proven": {"lag": red("lag", "unknown")},
+    "take_over_unknown": {"readiness": ready(unplanned_failover="unknown")},
+    "not_due_yet": {"checksum": red("checksum", "left_alone")},
+    "noted": {"config_sync": red("config_sync", "warning")},
+    "well": {},
+}
+
+
+def test_every_situation_of_the_table_has_a_case() -> None:
+    assert [each.name for each in SITUATIONS] == list(CASES)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_each_situation_is_found_by_its_facts_and_says_one_step_in_plain_words(name: str) -> None:
+    case = CASES[name]
+    judged = found(**case)
+    assert judged.name == name
+    assert_sentence(judged.sentence)
+    texts = (judged.headline, judged.sentence, judged.wait, judged.why_not)
+    assert not [text for text in texts if NOT_FOR_PEOPLE.search(text) or "{" in text], texts
+    assert sum(len(text.split()) for text in texts) <= 60, texts
+    assert judged.action or judged.wait or judged.name == "well"
+    assert judged.colour == "good" or judged.name != "well"
+
+
+def test_the_guide_has_the_table_of_the_code() -> None:
+    guide = Path(__file__).parents[3].joinpath("include", "guide", "situations.md").read_text("utf-8")
+    rows = [line for line in guide.splitlines() if line.startswith("| ")][2:]
+    assert rows == [guide_row(each) for each in SITUATIONS]
+
+
+def guide_row(row: Situation) -> str:
+    """Return a row of the table in the guide; what is filled in is in italics."""
+    cells = (row.word, row.headline, row.action.label if row.action else row.wait or "nothing", row.why_not)
+    plain = (re.sub(r"{(since_[a-z]+|elapsed_since|usually)}", "", cell).strip() for cell in cells)
+    return re.sub(r"{(\w+)}", r"*\1*", f"| {' | '.join(plain)} |").replace("|  |", "| |")
+
+
+def test_only_a_group_that_is_proven_well_is_good() -> None:
+    assert [each.name for each in SITUATIONS if each.colour == "good"] == ["well"]
+
+
+@pytest.mark.parametrize("watch", sorted(WATCHES))
+def test_a_watch_that_should_have_looked_is_unknown_with_since_when_and_what_it_prevents(watch: WatchName) -> None:
+    every = WATCHES[watch].every
+    old = replace(results()[watch], looked_at=NOON - 40 * every)
+    judged = found(**{watch: old})
+    assert judged.name == ("checks_late" if watch == "health" else "not_proven")
+    assert judged.colour == "unknown"
+    since = f"{old.looked_at:%H:%M} UTC"
+    assert since in judged.headline
+    if watch != "health":
+        assert WHAT[watch] in judged.headline
+        assert re.search("prevents nothing|keeps a planned|Whether a failover could start", judged.sentence)
+
+
+def test_what_is_not_due_yet_is_not_unknown_until_it_should_have_looked() -> None:
+    adopted = HEALTH | {"recorded_at": NOON.isoformat()}
+    due = NOON + 3 * (WATCHES["checksum"].idle or WATCHES["checksum"].every)
+
+    def at(now: datetime) -> Judgement:
+        good: dict[WatchName, Any] = {
+            name: replace(result, looked_at=now, facts=adopted if name == "health" else result.facts)
+            for name, result in results().items()
+        }
+        return group_now(watched_group("orders", good | {"checksum": None}, now), (), (), now).judgement
+
+    assert at(NOON + MINUTE).name == "not_due_yet"
+    assert f"{due:%H:%M} UTC" in at(due - SECOND).wait
+    assert at(due).name == "not_proven"
+
+
+def test_a_damaged_result_is_never_called_not_due() -> None:
+    adopted = health(recorded_at=NOON.isoformat())
+    assert found(health=adopted, checksum=OSError("damaged")).name == "not_proven"
+
+
+def test_a_step_is_slow_only_if_it_takes_much_longer_than_it_did() -> None:
+    earlier = replace(ENDED, run="m1", ended_at=NOON - MINUTE, steps={"drain": 10.0})
+    for seconds, name in ((30, "run_moving"), (31, "run_slow")):
+        step = replace(STEP, seen_at=NOON + (seconds - 1) * SECOND)
+        judged = found(NOON + seconds * SECOND, running=(step,), endings=(earlier,))
+        assert judged.name == name, seconds
+    other = replace(earlier, dag_id="dr_unplanned_failover")
+    assert found(NOON + 31 * SECOND, running=(step,), endings=(other,)).name == "run_moving", "of another verb"
+    assert found(NOON + 31 * SECOND, running=(step,), endings=(replace(earlier, good=False),)).name == "run_moving"
+
+
+@pytest.mark.parametrize(("verb", "step"), [(verb, step.name.value) for verb, steps in VERBS.items() for step in steps])
+def test_a_run_that_dies_at_any_step_is_half_moved_only_if_it_may_hold_the_group(verb: str, step: str) -> None:
+    for holds in (False, True):
+        at_work = replace(STEP, verb=verb, step=step, holds=holds)
+        alive = found(NOON + DEAD_AFTER, running=(at_work,))
+        assert alive.name == "run_moving", "its last sign of life is just not too old"
+        dead = found(NOON + DEAD_AFTER + SECOND, running=(at_work,))
+        assert (dead.word == "HALF MOVED") == holds
+        assert not holds or (dead.action and dead.action.target == "dr_resume")
+
+
+@pytest.mark.parametrize(("phase", "command"), [("switching", "abandon"), ("handed_over", "resume")])
+def test_after_the_hand_over_a_dead_run_can_only_be_finished(phase: str, command: str) -> None:
+    judged = found(health=health("failed", **{**SWITCHING, "phase": phase}))
+    assert judged.action
+    assert judged.action.command.startswith(f"{command} --group orders --run m9")
+
+
+def test_the_register_of_the_target_decides_about_an_unplanned_failover() -> None:
+    taken = {**SWITCHING, "verb": "unplanned_failover"}
+    assert found(health=health("failed", **taken, silent=["east"])).name == "stopped_before_hand_over"
+    assert found(health=health("failed", **taken, silent=["west"])).name == "stopped_register_away"
+
+
+def test_a_question_counts_until_it_is_answered_expires_or_its_run_has_ended() -> None:
+    assert found(NOON + SECOND, asked=(ASKED,)).name == "approval_waits"
+    assert found(asked=(replace(ASKED, answered_by="alice"),)).name == "well"
+    assert found(asked=(replace(ASKED, group="other"),)).name == "well"
+    assert found(asked=(replace(ASKED, expires_at=NOON),)).name == "well"
+    rejected = replace(NOT_BACK, note="REJECTED by bob")
+    assert found(asked=(ASKED,), endings=(rejected,)).name == "well"
+
+
+def test_a_dry_run_and_a_run_that_was_refused_before_it_held_the_group_change_no_situation() -> None:
+    refused = replace(STEP, holds=False, ended_at=NOON, ended="refused", seen_at=NOON)
+    assert found(running=(replace(STEP, dry_run=True),)).name == "well"
+    assert found(running=(refused,)).name == "well"
+
+
+def test_a_silence_is_said_with_since_when_and_survives_a_look_that_could_not_hear() -> None:
+    first = health("unknown", silent=["east"]).after(health(at=NOON - MINUTE))
+    second = health("unknown", at=NOON + MINUTE, silent=["east"]).after(first)
+    assert second.facts["silent_since"] == {"east": NOON.isoformat()}
+    deaf = health("unknown", at=NOON + 2 * MINUTE)
+    deaf = replace(deaf, facts={name: value for name, value in deaf.facts.items() if name != "silent"}).after(second)
+    judged = found(NOON + 2 * MINUTE, health=deaf)
+    assert judged.headline == "east, which is active, does not answer since 12:00 UTC · 2 min ago"
+    back = health(at=NOON + 3 * MINUTE).after(deaf)
+    assert back.facts["silent_since"] == {}
+
+
+@pytest.mark.parametrize("facts", [{"silent": 5}, {"silent_since": "x"}, {"open_checks": []}, {"recorded_at": 7}])
+def test_facts_of_the_wrong_kind_break_nothing(facts: dict[str, Any]) -> None:
+    assert found(health=health("unknown", **facts)).colour != "good"
+
+
+def test_a_judgement_of_nothing_is_unknown() -> None:
+    assert judge(GroupFacts("orders", NOON)).name == "nothing_known"
+    lag = Finding("lag", "failed", "too far", NOON)
+    assert judge(GroupFacts("orders", NOON, "stable", "east", "west", findings=(lag,))).name == "flow_stopped"
