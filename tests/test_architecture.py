@@ -19,7 +19,7 @@ CORE = ROOT / "include" / "kafka_dr"
 FLOORS = """
     errors version causes durations clock waiting outcomes parallel rare_collection people quoting verb_words positions
     named_rows codec json_documents declared_program locked_file naming tls_files http_endpoint kubernetes audit lag
-    topology clusters readers storage routing watch_results readiness notifications metrics evidence register
+    topology clusters readers storage routing watch_results readiness situations notifications metrics evidence register
     replication connections access_rules canary offsets rescue fencing config_sync observation runs disaster checks
     group_offsets approvals adoption watch failback failover health retention verbs drill readiness_checks rounds
     command_line

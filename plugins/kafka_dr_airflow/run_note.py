@@ -7,8 +7,10 @@ depends on it: if it cannot be written, the log says so once, and the run contin
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import quote
 
@@ -21,6 +23,7 @@ from kafka_dr.quoting import inline
 from kafka_dr_airflow.airflow_api import CONNECTION, ERRORS, TaskApi, advice, did_not_answer
 from kafka_dr_airflow.links import status_url
 from kafka_dr_airflow.note_text import combined, without_secrets
+from kafka_dr_airflow.topology_file import evidence_root, read_topology
 
 
 def leave_note(log: Any, context: Any, note: str) -> bool:
@@ -55,6 +58,26 @@ def leave_note(log: Any, context: Any, note: str) -> bool:
     else:
         return True
     return False
+
+
+def next_step(log: Any, groups: Iterable[str]) -> str:
+    """Return what a person does next about these groups, as the end of a note; empty if nobody is needed now.
+
+    :param log: the task's logger
+    """
+    from kafka_dr.situations import read_now
+
+    try:
+        found = read_now(evidence_root(read_topology(os.environ).evidence), groups, datetime.now(UTC))
+    except (KafkaDrError, OSError) as error:
+        log.warning("The note does not say what to do next, because that cannot be read: %s", inline(cause(error)))
+        return ""
+    judged = [each.judgement for each in found.values() if each.colour == "bad"]
+    judged.sort(key=lambda each: each.urgency)
+    if not judged:
+        return ""
+    first = judged[0]
+    return f". {first.word}: {inline(first.group)}: {inline(first.headline)}. Next: {inline(first.step)}"
 
 
 def _known_secrets() -> KnownSecrets:

@@ -15,6 +15,7 @@ from kafka_dr.command_line.by_hand import procedures
 from kafka_dr.command_line.by_hand_facts import gather
 from kafka_dr.command_line.by_hand_files import on_paper, write_client_files, write_private
 from kafka_dr.command_line.exit_codes import ExitCode, with_exit_codes
+from kafka_dr.command_line.group_judgement import judgement_of
 from kafka_dr.command_line.group_status import GroupStatus, status_of
 from kafka_dr.command_line.opened import AsJson, CommandFiles, ConnectionsFile, TopologyFile, opened
 from kafka_dr.outcomes import Outcome
@@ -56,10 +57,13 @@ def status(
             return
         names = groups or sorted(clients.topology.protection_groups)
         found = tuple(parallel.ask_all(lambda name: status_of(name, clients), names, at_most=_AT_ONCE).values())
+        now = clients.clock.now()
+        judged = {each.group: judgement_of(each, clients.evidence_root, now) for each in found}
     if as_json:
-        typer.echo(json.dumps({"groups": [each.as_json() for each in found]}, indent=1))
+        rows = [each.as_json() | {"situation": judged[each.group].as_json()} for each in found]
+        typer.echo(json.dumps({"groups": rows}, indent=1))
     else:
-        status_page.show(found, Console())
+        status_page.show(found, judged, Console())
     raise typer.Exit(_CODES[_worst(found)])
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 
 from rich.console import Console, Group, RenderableType
@@ -16,6 +16,7 @@ from kafka_dr.evidence.open_run_view import running_step
 from kafka_dr.evidence.status_colour import StatusColour
 from kafka_dr.outcomes import Check
 from kafka_dr.quoting import line
+from kafka_dr.situations import Judgement
 from kafka_dr.verb_words import verb_words
 from kafka_dr.watch_results import RunningStep
 
@@ -33,10 +34,13 @@ _STYLES = {
 }
 
 
-def show(found: Iterable[GroupStatus], console: Console) -> None:
-    """Write one panel for each group."""
-    for status in found:
-        console.print(_panel(status))
+def show(found: Iterable[GroupStatus], judged: Mapping[str, Judgement], console: Console) -> None:
+    """Write one panel for each group, the most urgent first.
+
+    :param judged: the situation of each group, by its name
+    """
+    for status in sorted(found, key=lambda each: (judged[each.group].urgency, each.group)):
+        console.print(_panel(status, judged[status.group]))
 
 
 def plain(text: object, style: str = "") -> Text:
@@ -44,11 +48,11 @@ def plain(text: object, style: str = "") -> Text:
     return Text(line(text), style=style)
 
 
-def _panel(status: GroupStatus) -> Panel:
-    parts: list[RenderableType] = [_headline(status), _registers(status.registers)]
+def _panel(status: GroupStatus, judged: Judgement) -> Panel:
+    parts: list[RenderableType] = [*_situation(judged), plain(""), _headline(status), _registers(status.registers)]
     if status.half_moved is not None:
         word = "HALF MOVED" if status.half_moved.outcome == "failed" else "Whether it is half moved is UNKNOWN"
-        parts.insert(0, plain(f"{word}: {status.half_moved.detail}", _STYLES[status.half_moved.outcome]))
+        parts.append(plain(f"{word}: {status.half_moved.detail}", _STYLES[status.half_moved.outcome]))
     parts.extend(_running(each, status.at) for each in status.running if status.at is not None)
     parts.extend(plain(f"{each.cluster}: {each.detail}", "yellow") for each in status.registers if each.detail)
     parts.extend(map(_line, (status.route, *status.flows)))
@@ -59,6 +63,17 @@ def _panel(status: GroupStatus) -> Panel:
         parts.append(plain(f"journaled by the run: {', '.join(status.facts)}"))
     parts.extend(plain(f"→ {said}", "bold") for said in status.next_steps)
     return Panel(Group(*parts), title=plain(status.group), title_align="left", border_style=_STYLES[status.outcome])
+
+
+def _situation(judged: Judgement) -> Iterable[Text]:
+    """Yield what is the matter, what that means, and the one step that helps."""
+    yield plain(judged.said, _COLOURS[judged.colour])
+    yield plain(" ".join(filter(None, (judged.sentence, judged.wait))))
+    if judged.action:
+        command = f": python -m kafka_dr {judged.action.command}" if judged.action.command else ""
+        yield plain(f"→ {judged.action.label}{command}", "bold")
+    if judged.why_not:
+        yield plain(judged.why_not)
 
 
 def _headline(status: GroupStatus) -> Text:

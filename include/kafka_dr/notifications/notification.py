@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC
 from html import escape
@@ -11,8 +11,11 @@ from typing import Any
 
 from kafka_dr.codec import Microseconds, StoredDocument
 from kafka_dr.quoting import line
+from kafka_dr.situations import Judgement
 from kafka_dr.topology import Occasion
 
+#: So many sentences of a check are sent; the page has all of them.
+_SHOWN = 3
 #: What each occasion means, and what a person does first.
 _MEANS: Mapping[Occasion, tuple[str, str]] = {
     "approval_waiting": (
@@ -91,32 +94,40 @@ class Notification(StoredDocument):
         """What a person does first."""
         return _MEANS[self.occasion][1]
 
-    def for_templates(self) -> dict[str, Any]:
-        """Return what the templates of a notifier may use as ``notification``; texts of clusters are one line each."""
+    def for_templates(self, now: Judgement | None = None) -> dict[str, Any]:
+        """Return what the templates of a notifier may use as ``notification``; texts of clusters are one line each.
+
+        :param now: the situation in which the group is when this is sent; ``None`` if it is not known. It says what to
+            do: what happened may be over
+        """
         details = [line(each) for each in self.details]
+        situation = f"{now.said}. {now.sentence}" if now else ""
+        todo = (now.step or "Nothing.") if now else self.todo
+        shown = (*details[:_SHOWN], *((f"{len(details) - _SHOWN} more: see the page.",) if details[_SHOWN:] else ()))
+        said = (f"Now: {situation}",) if now else (f"It means: {self.means}",)
         title = f"{self.group}: {line(self.happened)}"
         seen = f"{self.at.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
-        text = "\n".join(
-            (title, *details, f"Seen at {seen}.", f"It means: {self.means}", f"To do: {self.todo}", self.link)
-        )
+        text = "\n".join((title, *shown, f"Seen at {seen}.", *said, f"To do: {todo}", self.link))
         return {
             "group": self.group,
             "occasion": self.occasion,
             "title": title,
             "details": details,
             "means": self.means,
-            "todo": self.todo,
+            "now": situation,
+            "todo": todo,
             "link": self.link,
             "at": seen,
             "text": text.rstrip("\n"),
-            "html": _html(title, details, seen, self),
+            "html": _html(title, shown, seen, said[0], todo, self.link),
         }
 
 
-def _html(title: str, details: list[str], seen: str, news: Notification) -> str:
+def _html(title: str, details: Iterable[str], seen: str, said: str, todo: str, link: str) -> str:
     rows = "".join(f"<li>{escape(each)}</li>" for each in details)
-    link = f'<p><a href="{escape(news.link)}">Look at it</a></p>' if news.link else ""
+    head, _, rest = said.partition(": ")
+    shown = f'<p><a href="{escape(link)}">Look at it</a></p>' if link else ""
     return (
-        f"<h2>{escape(title)}</h2><ul>{rows}</ul><p>Seen at {seen}.</p><p><b>It means</b>: {escape(news.means)}</p>"
-        f"<p><b>To do</b>: {escape(news.todo)}</p>{link}"
+        f"<h2>{escape(title)}</h2><ul>{rows}</ul><p>Seen at {seen}.</p><p><b>{escape(head)}</b>: {escape(rest)}</p>"
+        f"<p><b>To do</b>: {escape(todo)}</p>{shown}"
     )

@@ -9,6 +9,7 @@ from kafka_dr.situations.group_facts import Finding, GroupFacts
 from kafka_dr.situations.group_now import GroupNow, group_now
 from kafka_dr.situations.group_record import GroupRecord
 from kafka_dr.situations.judgement import Judgement, judge
+from kafka_dr.situations.reading import read_now
 from kafka_dr.situations.table import SITUATIONS, Action, Situation
 
 __all__ = [
@@ -22,4 +23,5 @@ __all__ = [
     "Situation",
     "group_now",
     "judge",
+    "read_now",
 ]

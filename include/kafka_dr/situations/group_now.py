@@ -30,6 +30,7 @@ _EARLIER = 5
 class GroupNow:
     """A group at one moment.
 
+    :param facts: what it is judged from
     :param judgement: what is the matter with it, and the one step that helps
     :param record: what the register said when it was last read
     :param ready: whether each verb could be used on it
@@ -37,6 +38,7 @@ class GroupNow:
     :param half_moved_by: that run
     """
 
+    facts: GroupFacts
     judgement: Judgement
     record: GroupRecord
     ready: GroupReadiness
@@ -101,7 +103,7 @@ def group_now(
         answers=ready.answers,
         why_not={each.verb: each.open[0].detail for each in ready.verbs if each.open},
     )
-    return GroupNow(judge(seen), record, ready, half_moved, run)
+    return GroupNow(seen, judge(seen), record, ready, half_moved, run)
 
 
 def _is_over(run: str, since: datetime, listed: Iterable[RunEnding]) -> bool:

@@ -75,6 +75,20 @@ class Judgement:
         """The state and what is the matter, in one line."""
         return f"{self.word}: {self.headline}"
 
+    def as_json(self) -> dict[str, str]:
+        """Return the judgement for a program. Keys are only ever added."""
+        said = {"name": self.name, "word": self.word, "headline": self.headline, "sentence": self.sentence}
+        return said | {
+            "step": self.step,
+            "command": self.action.command if self.action else "",
+            "why_not": self.why_not,
+        }
+
+    @property
+    def step(self) -> str:
+        """The one step that helps, in words; empty if nothing has to be done."""
+        return f"{self.action.label}." if self.action else self.wait
+
     @property
     def urgency(self) -> int:
         """How many situations of the table are more urgent."""
@@ -155,7 +169,7 @@ def _words(seen: GroupFacts, found: Finding | None) -> dict[str, str]:
         "unknown_since": since_found.removeprefix(" since ") or "the first look",
         "prevents": _prevents(seen),
         "why_planned": _cut(seen.why_not.get("planned_failover", "")),
-        "why_unplanned": _cut(seen.why_not.get("unplanned_failover", "")),
+        "why_unplanned": _cut(seen.why_not.get("unplanned_failover", "No check has asked the clusters yet.")),
     }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Collection
 from datetime import UTC, datetime, timedelta
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -19,6 +20,7 @@ from kafka_dr_airflow.topology_file import evidence_root, read_topology
 if TYPE_CHECKING:
     from kafka_dr.notifications.notification import Notification
     from kafka_dr.notifications.outbox import NotificationOutbox
+    from kafka_dr.situations import Judgement
     from kafka_dr.topology import NotifierSpec
 
 #: A notifier that hangs is ended then; the next run tries again. Two runs a minute fit with that, so that the news of
@@ -72,18 +74,19 @@ class NotifyOperator(BaseOperator):
             spec = topology.notifications[self.notifier]
             root = evidence_root(topology.evidence)
             news = _unsent(NotificationOutbox(root), self.notifier, spec)
+            known = _situations(self.log, root, {each.group for each in news} & set(topology.protection_groups))
         if not news:
             raise AirflowSkipException("nothing new")
         for each in news:
-            self._send(spec, each, context)
+            self._send(spec, each, known.get(each.group), context)
             with plain_errors():
                 NotificationOutbox(root).sent(self.notifier, each, datetime.now(UTC))
             self.log.info("sent: %s: %s", each.group, line(each.happened))
 
-    def _send(self, spec: NotifierSpec, news: Notification, context: Any) -> None:
+    def _send(self, spec: NotifierSpec, news: Notification, now: Judgement | None, context: Any) -> None:
         """Send one notification. A notifier that is called as a callback would only log that it failed."""
         notifier = _made(spec)
-        given = {**context, "notification": news.for_templates()}
+        given = {**context, "notification": news.for_templates(now)}
         try:
             notifier.render_template_fields(given)
             notifier.notify(given)
@@ -93,6 +96,18 @@ class NotifyOperator(BaseOperator):
                 f"{line(cause(error))}. The next run tries again, for a day: look at its connection and its arguments "
                 "in the topology"
             ) from None
+
+
+def _situations(logger: Any, root: Any, groups: Collection[str]) -> dict[str, Judgement]:
+    """Return the situation of each group now, where it is known; what happened is sent anyway."""
+    from kafka_dr.situations import read_now
+
+    try:
+        found = read_now(root, groups, datetime.now(UTC))
+    except OSError as error:
+        logger.warning("The situation of the groups is not sent, because it cannot be read: %s", line(cause(error)))
+        return {}
+    return {name: each.judgement for name, each in found.items() if each.judgement.name != "nothing_known"}
 
 
 def _unsent(outbox: NotificationOutbox, notifier: str, spec: NotifierSpec) -> list[Notification]:

@@ -18,7 +18,7 @@ from kafka_dr_airflow.operators.failover_step import URGENT
 from kafka_dr_airflow.operators.kept_results import keep_ending
 from kafka_dr_airflow.operators.open_runs import run_ended
 from kafka_dr_airflow.operators.plain_failure import fails_plainly
-from kafka_dr_airflow.run_note import leave_note
+from kafka_dr_airflow.run_note import leave_note, next_step
 from kafka_dr_airflow.topology_file import read_topology
 
 if TYPE_CHECKING:
@@ -63,11 +63,11 @@ class OutcomeOperator(BaseOperator):
         """Read the evidence of the run, write the note, and fail unless the run ended well."""
         endings, failed = self._endings(context), self._failed(context)
         found = self._judged(endings, failed)
-        leave_note(self.log, context, found.note)
         if not self.may_be_silent:
             run_ended(self.log, context, context["params"]["protection_group"])
         if len(endings) == 1 and (group := endings[0][0]) and not self.may_be_silent:
             keep_ending(self.log, context, group=group, ending=replace(endings[0][1], note=found.note, good=found.good))
+        leave_note(self.log, context, f"{found.note}{next_step(self.log, self.groups(context))}")
         if not found.good:
             missing = (*(each.note for _, each in endings), *failed)
             known = not any(each.startswith((_NO_EVIDENCE, _NO_STATES)) for each in missing)

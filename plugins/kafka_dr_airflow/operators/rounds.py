@@ -19,7 +19,7 @@ from kafka_dr_airflow.operators.parameters import FirstTask
 from kafka_dr_airflow.operators.plain_failure import fails_plainly, plain_errors
 from kafka_dr_airflow.operators.readiness_again import outdated_groups
 from kafka_dr_airflow.operators.run_types import is_scheduled, run_type
-from kafka_dr_airflow.run_note import leave_note
+from kafka_dr_airflow.run_note import leave_note, next_step
 from kafka_dr_airflow.topology_file import read_topology
 
 if TYPE_CHECKING:
@@ -281,7 +281,7 @@ def shown_rows(logger: Any, context: Any, found: Mapping[str, WatchResult]) -> l
     red = [name for name in sorted(found) if found[name].outcome in ("failed", "unknown")]
     logger.info("%s", _summary(found, red))
     if red:
-        leave_note(logger, context, _note(found, red))
+        leave_note(logger, context, f"{_note(found, red)}{next_step(logger, red)}")
     return rows(found.values(), red=red)
 
 

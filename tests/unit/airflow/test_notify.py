@@ -15,8 +15,10 @@ from airflow.sdk.exceptions import AirflowException, AirflowSkipException
 
 from kafka_dr.notifications.notification import Notification
 from kafka_dr.notifications.outbox import NotificationOutbox
+from kafka_dr.watch_results import WATCHES, WatchResultStore
 from kafka_dr_airflow.operators.kept_results import LookResult, kept_result
 from kafka_dr_airflow.operators.notify import NotifiersWithNewsOperator, NotifyOperator
+from support.kept_metrics import kept
 from support.mail_server import mail_server, web_server
 
 SOURCE = Path(__file__).parents[3] / "include" / "topology.yaml"
@@ -109,6 +111,29 @@ def test_a_webhook_gets_the_same_and_a_notifier_that_fails_keeps_the_others_send
         monkeypatch.setenv("AIRFLOW_CONN_MAIL", _smtp(port))
         send("mail")
     assert len(mailbox.messages) == 1
+
+
+def test_a_notification_says_in_which_situation_the_group_is_when_it_is_sent_and_the_one_step_that_helps(
+    declared: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    outbox, store = declared(chat=WEB), WatchResultStore(tmp_path / "evidence")
+    many = tuple(f"canary {number} is lost" for number in range(5))
+    outbox.put(replace(news(), details=many))
+    for watch in WATCHES:
+        found = kept("orders", watch, looked_at=datetime.now(UTC))
+        if watch == "health":
+            found = replace(found, facts={**found.facts, "silent": ["east"]})
+        store.keep_round(watch, [found], declared=["orders"])
+    with web_server() as (bodies, port):
+        monkeypatch.setenv(
+            "AIRFLOW_CONN_CHAT", json.dumps({"conn_type": "http", "host": "http://127.0.0.1", "port": port})
+        )
+        send("chat")
+    text = json.loads(bodies[0])["text"]
+    assert "Now: NO ANSWER: east, which is active, does not answer since " in text
+    assert "To do: Start an unplanned failover." in text
+    assert "canary 2 is lost\n2 more: see the page." in text
+    assert "It means" not in text
 
 
 def test_a_web_server_that_refuses_is_named_and_nothing_counts_as_sent(

@@ -13,6 +13,7 @@ from airflow.sdk.execution_time.comms import ErrorResponse
 
 from kafka_dr.evidence import EvidenceStore
 from kafka_dr.watch_results import RunEndings
+from kafka_dr_airflow.operators import outcome as outcome_module
 from kafka_dr_airflow.operators.outcome import OutcomeOperator
 from kafka_dr_airflow.operators.plain_failure import NeverAgain
 
@@ -135,3 +136,19 @@ def test_the_list_of_the_status_page_says_how_the_run_ended(root: Path) -> None:
     (listed,) = RunEndings(root).read(GROUP)
     assert (listed.run, listed.dag_id, listed.good) == (RUN, "dr_planned_failover", False)
     assert listed.note.startswith("REFUSED at preflight: lag: too far")
+
+
+def test_the_note_of_a_run_ends_with_the_next_step_only_if_somebody_is_needed_now(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    notes: list[str] = []
+    monkeypatch.setattr(outcome_module, "leave_note", lambda _log, _context, note: notes.append(note))
+    stuck: Step = (90, "roll_back", {"outcome": "failed", "detail": "east does not answer"})
+    outcome(root, (DRAIN, stuck), {"drain": "failed", "roll_back": "failed"})
+    assert notes[-1].startswith("NOT ROLLED BACK")
+    assert notes[-1].endswith(
+        "HALF MOVED: orders: The planned failover stopped half way. Next: Abandon or finish the run."
+    )
+    outcome(root, (DRAIN, BACK), {"drain": "failed", "roll_back": "success"})
+    assert notes[-1].startswith("ROLLED BACK")
+    assert "Next:" not in notes[-1]
