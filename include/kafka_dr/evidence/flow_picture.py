@@ -36,6 +36,11 @@ class FlowPicture:
     canary: str
     colour: StatusColour
 
+    @property
+    def lag_alone(self) -> str:
+        """The lag without how many records that is."""
+        return self.lag.partition(" (")[0]
+
 
 def flow_picture(status: WatchedGroup, record: GroupRecord) -> FlowPicture:
     """Return the picture of a group. What is too old or was never measured is unknown, in words.

@@ -124,7 +124,8 @@ def running_line(
 
 
 def _name(verb: str, group: str, at: datetime) -> str:
-    return f"{verb_words(verb)} of {group} · {at.astimezone(UTC):%H:%M} UTC".capitalize()
+    said = verb_words(verb)
+    return f"{said[:1].upper()}{said[1:]} of {group} · {at.astimezone(UTC):%H:%M} UTC"
 
 
 def running_step(running: RunningStep, now: datetime) -> tuple[str, StatusColour, str]:

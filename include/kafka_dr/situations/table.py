@@ -194,8 +194,7 @@ SITUATIONS: tuple[Situation, ...] = (
         "NOT WATCHED",
         lambda seen: seen.late,
         "The check of every minute has not looked since {late}",
-        "Airflow is late, or the DAG is paused; no cluster is known to be down. A cluster that returns is not fenced "
-        "meanwhile.",
+        "Airflow is late, or the DAG is paused. Meanwhile no cluster that returns is fenced.",
         Action("Look at dr_health", "dag", "dr_health", "status --group {group}"),
     ),
     Situation(
