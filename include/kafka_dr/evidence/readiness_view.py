@@ -10,6 +10,7 @@ from typing import Any
 from kafka_dr.evidence.status_colour import StatusColour
 from kafka_dr.outcomes import CheckOutcome
 from kafka_dr.readiness import Answer, GroupReadiness, ReadinessCheck, ReadyVerb, VerbReadiness
+from kafka_dr.readiness.model import worst_first
 
 _ANSWERS: dict[Answer, tuple[str, StatusColour]] = {
     "ready": ("YES", "good"),
@@ -61,6 +62,37 @@ def verb_lines(ready: GroupReadiness, register: Mapping[str, Any]) -> tuple[Verb
     :param register: what the register said of the group when it was last read; may be empty
     """
     return tuple(_line(verb, register) for verb in ready.verbs if verb.answer != "not_needed")
+
+
+@dataclass(frozen=True, slots=True)
+class ReadinessFindings:
+    """What the page of readiness says: what is not ok first, each thing once, whatever verbs it concerns.
+
+    :param answers: the question of each verb that could be needed, its answer and its colour
+    :param findings: what is not ok, the worst first
+    :param well: the names of the checks that are ok for every verb
+    """
+
+    answers: tuple[tuple[str, str, StatusColour], ...]
+    findings: tuple[str, ...]
+    well: tuple[str, ...]
+
+
+def readiness_findings(ready: GroupReadiness, register: Mapping[str, Any]) -> ReadinessFindings:
+    """Return what the page of readiness says.
+
+    :param register: what the register said of the group when it was last read; may be empty
+    """
+    needed = [verb for verb in ready.verbs if verb.answer != "not_needed"]
+    found: dict[str, ReadinessCheck] = {}
+    for check in worst_first(check for verb in needed for check in verb.checks):
+        found.setdefault(check.name, check)  # of a check that several verbs ask, the worst outcome counts
+    checks = worst_first(found.values())
+    return ReadinessFindings(
+        tuple((_question(verb.verb, register), *_ANSWERS[verb.answer]) for verb in needed),
+        tuple(_finding(check) for check in checks if check.outcome != "ok"),
+        tuple(sorted(check.name for check in checks if check.outcome == "ok")),
+    )
 
 
 def ready_word(ready: GroupReadiness) -> tuple[str, StatusColour]:

@@ -7,11 +7,11 @@ from datetime import datetime
 
 from kafka_dr.durations import age_of
 from kafka_dr.evidence.audit_view import Table, tables_of
-from kafka_dr.evidence.readiness_view import ready_word
+from kafka_dr.evidence.readiness_view import ReadinessFindings, readiness_findings, ready_word
 from kafka_dr.evidence.status_colour import StatusColour
 from kafka_dr.evidence.timeline import Timeline, in_words, shown_time, timeline
 from kafka_dr.evidence.watch_row import OUTCOME_WORDS, clock_of, period_in_words
-from kafka_dr.readiness import GroupReadiness
+from kafka_dr.situations import GroupNow
 from kafka_dr.watch_results import WatchStatus
 
 
@@ -24,6 +24,7 @@ class ResultView:
     :param looked: when the watch looked, in words
     :param shown: the time that the timeline shows, in words
     :param report: the address of the full report; empty if there is none
+    :param ready: of the result of readiness: what is not ok, and what is; ``None`` for other results
     """
 
     title: str
@@ -40,6 +41,7 @@ class ResultView:
     run: str
     run_href: str
     report: str
+    ready: ReadinessFindings | None = None
 
 
 def build_result_view(
@@ -49,16 +51,16 @@ def build_result_view(
     *,
     run_href: str,
     report: str,
-    ready: GroupReadiness | None = None,
+    known: GroupNow | None = None,
 ) -> ResultView:
     """Return the page of a watch's newest result for a group.
 
     :param now: the time for which it was judged, UTC
     :param run_href: the run that looked, or the watch's DAG
     :param report: see :class:`ResultView`
-    :param ready: of the result of readiness: what every page says of it now; ``None`` for other results
+    :param known: of the result of readiness: what every page says of the group now; ``None`` for other results
     """
-    word, colour = OUTCOME_WORDS[status.outcome] if ready is None else ready_word(ready)
+    word, colour = OUTCOME_WORDS[status.outcome] if known is None else ready_word(known.ready)
     found = status.result
     facts = {key: value for key, value in found.facts.items() if not key.startswith("_")} if found else {}
     shown = shown_time([found] if found else [], now)
@@ -78,4 +80,9 @@ def build_result_view(
         found.run if found else "",
         run_href,
         report,
+        _findings(known) if known else None,
     )
+
+
+def _findings(known: GroupNow) -> ReadinessFindings:
+    return readiness_findings(known.ready, {"active": known.record.active, "standby": known.record.standby})

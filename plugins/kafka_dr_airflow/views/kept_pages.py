@@ -217,7 +217,7 @@ def result_page(group: str, watch: str) -> HTMLResponse:
         now,
         run_href=run_url(dag_id, run) if run else trigger_url(dag_id),
         report=audit_url(report) if report else "",
-        ready=seen_now(kept, watched, now)[0].ready if found == ASKED else None,
+        known=seen_now(kept, watched, now)[0] if found == ASKED else None,
     )
     return shown(render_result(view), group)
 
