@@ -83,6 +83,8 @@ def test_a_question_leads_to_its_evidence_and_the_status_page_to_the_question(
     asked.wait(link("All of the evidence"))
     assert "Step by step" in asked.click_to(link("All of the evidence"), evidence).text()
     page.go(f"{base}{STATUS}?reload=false")
+    page.wait("document.readyState === 'complete' && document.querySelector('main')")
+    page.unfold()
     assert "Step by step" in page.click_to(link(f"{waiting}: step by step"), evidence).text()
 
 
@@ -113,6 +115,8 @@ def test_every_link_and_button_of_our_pages_leads_somewhere(alice: AirflowSessio
         assert {each for each in others if each.split("/")[2] not in dags} == set(), path
     for title in ("Planned failover", "Unplanned failover", "Failback", "Drill"):
         page.go(f"{base}{STATUS}?reload=false")
+        page.wait("document.readyState === 'complete' && document.querySelector('main')")
+        page.unfold()
         verb = f"dr_{title.lower().replace(' ', '_')}"
         shown = page.click_to(link(f"{title} …"), f"/kafka-dr/start/{verb}/{GROUP}")
         assert f"{title}: {GROUP}" in shown.text()

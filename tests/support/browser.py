@@ -190,6 +190,10 @@ class Page:
         """Keep what a person sees, as PNG."""
         path.write_bytes(base64.b64decode(self.call("Page.captureScreenshot", format="png")["data"]))
 
+    def unfold(self) -> None:
+        """Open everything that is folded, as a person does by clicks."""
+        self.ask("document.querySelectorAll('details').forEach(each => { each.open = true })")
+
     def text(self) -> str:
         """Return what a person reads."""
         return str(self.ask("document.body ? document.body.innerText : ''"))

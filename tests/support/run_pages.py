@@ -22,7 +22,7 @@ class Answers:
     :param runs: the step that runs, since when, and which attempt it is
     :param waits: until when a person may answer; empty if nobody is asked
     :param record: what the register says, without ages
-    :param verdict: what all watches together say
+    :param verdict: what is the matter with the group
     """
 
     runs: tuple[str, ...]
@@ -53,16 +53,14 @@ class RunPages:
     def status(self) -> Answers:
         """Read the card of the status page, and the run above it."""
         self.open("/kafka-dr/status?reload=false")
-        record, verdict = (self._part(part) for part in (".state", ".badge"))
+        record, verdict = (self._part(part) for part in (".state", ".headline .said"))
         return self._answers(record.partition(" Evidence of ")[0], verdict)
 
     def of_group(self) -> Answers:
         """Read the page of the group."""
         self.open(f"/kafka-dr/groups/{self.group}")
-        record = str(
-            self.page.ask("document.querySelector('header .verdict').closest('p').nextElementSibling.innerText")
-        )
-        return self._answers(record, str(self.page.ask("document.querySelector('header .verdict').innerText")))
+        record = str(self.page.ask("document.querySelector('header .headline').nextElementSibling.innerText"))
+        return self._answers(record, str(self.page.ask("document.querySelector('header .said').innerText")))
 
     def of_run(self) -> Answers:
         """Read the page of the run."""
@@ -74,24 +72,22 @@ class RunPages:
         drawn = str(self.page.ask(_OF_THE_CARD.format(group=self.group, part=".flow")))
         return f"{cluster} active\n" in f"{drawn}\n" and "UNKNOWN" not in drawn.partition("lag")[0]
 
-    def first_red(self) -> str:
-        """Return the first red words of the page that is open."""
-        return str(self.page.ask("(document.querySelector('.badge.bad') || {innerText: ''}).innerText"))
-
     def open(self, path: str) -> str:
-        """Open one of our pages, and return what a person reads."""
+        """Open one of our pages with all that is folded, and return what a person reads."""
         # The same address again: what is read must not be the page before.
         self.page.ask("window.before = true")
         self.page.go(f"{self.base}{path}")
         ended = "!window.before && document.readyState === 'complete' && document.querySelector('main, h1')"
         self.page.wait(f"location.href.endsWith({path!r}) && {ended}")
+        self.page.unfold()
         return self.page.text()
 
     def _answers(self, record: str | None, verdict: str | None) -> Answers:
         text = self.page.text()
         step, asked = _STEP.search(text), _WAITS.search(text)
         runs = tuple(each or "" for each in step.groups()) if step else ()
-        return Answers(runs, asked[1] if asked else "", record if record is None else _AGES.sub("#", record), verdict)
+        ageless = (each if each is None else _AGES.sub("#", each) for each in (record, verdict))
+        return Answers(runs, asked[1] if asked else "", *ageless)
 
     def _part(self, part: str) -> str:
         return str(self.page.ask(_OF_THE_CARD.format(group=self.group, part=part)))
