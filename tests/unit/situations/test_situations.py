@@ -125,7 +125,9 @@ def test_a_step_is_slow_only_if_it_takes_much_longer_than_it_did() -> None:
     assert found(NOON + 31 * SECOND, running=(step,), endings=(replace(earlier, good=False),)).name == "run_moving"
 
 
-@pytest.mark.parametrize(("verb", "step"), [(verb, step.name.value) for verb, steps in VERBS.items() for step in steps])
+@pytest.mark.parametrize(
+    ("verb", "step"), [(verb, step.name.value) for verb, rules in VERBS.items() for step in rules.steps]
+)
 def test_a_run_that_dies_at_any_step_is_half_moved_only_if_it_may_hold_the_group(verb: str, step: str) -> None:
     for holds in (False, True):
         at_work = replace(STEP, verb=verb, step=step, holds=holds)

@@ -107,7 +107,7 @@ def a_run(verb: Verb) -> str:
                 "detail": "it was done " * 20,
             }
         ).encode()
-        for each in VERBS[verb]
+        for each in VERBS[verb].steps
     }
     return render_page(build_run_view("orders", "manual__1", stored), files=(), sealed_at=NOON)
 
