@@ -54,8 +54,8 @@ def test_each_situation_is_found_by_its_facts_and_says_one_step_in_plain_words(n
     case = CASES[name]
     judged = found(**case)
     assert judged.name == name
-    assert_sentence(judged.sentence)
     texts = (judged.headline, judged.sentence, judged.wait, judged.why_not)
+    assert_sentence(texts)
     assert not [text for text in texts if NOT_FOR_PEOPLE.search(text) or "{" in text], texts
     assert sum(len(text.split()) for text in texts) <= 60, texts
     assert judged.action or judged.wait or judged.name == "well"
