@@ -16,9 +16,9 @@ from kafka_dr.runs.read_cache import ReadCache
 from kafka_dr.runs.run import Run
 
 
-def active_side(run: Run) -> Check:
+def active_cluster(run: Run) -> Check:
     """Return whether the register names the run's source as active, and its target is another cluster of the group."""
-    state, name = run.register_state, "active_side"
+    state, name = run.register_state, "active_cluster"
     active = state.active if state else "no cluster"
     if active != run.source:
         said = f"{run.group.name} is active on {active}, not on {run.source}: leave source and target empty"

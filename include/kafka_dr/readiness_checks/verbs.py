@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from kafka_dr import parallel
 from kafka_dr.approvals.who_may_answer import APPROVERS, enough
-from kafka_dr.checks.cluster_checks import active_side
+from kafka_dr.checks.cluster_checks import active_cluster
 from kafka_dr.checks.register_checks import registers_usable
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.failback.checks import failback_checks
@@ -49,7 +49,7 @@ def planned(group: str, clients: Clients) -> VerbReadiness:
 def unplanned(group: str, clients: Clients) -> VerbReadiness:
     """Ask everything but the disaster itself that has to hold. Nothing here needs the source to answer."""
     run = Run(RunRequest(group, _RUN, dry_run=True, verb="unplanned_failover"), clients)
-    first = (_phase(run), active_side(run))
+    first = (_phase(run), active_cluster(run))
     if any(check.outcome != "ok" for check in first):
         return _readiness("unplanned_failover", first)
     run.checks = tuple(map(_may_be_acknowledged, target_checks(run)))

@@ -309,7 +309,7 @@ def test_a_run_that_names_the_wrong_cluster_as_active_is_refused(
 
     assert record.outcome == "refused"
     assert sentence.format(**sides, name=group.name) in record.detail
-    first = ["run_id_is_new", "approvers", "no_other_run_waits", "active_side", "right_clusters"]
+    first = ["run_id_is_new", "approvers", "no_other_run_waits", "active_cluster", "right_clusters"]
     assert [check.name for check in record.checks] == first
 
 

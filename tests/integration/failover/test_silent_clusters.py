@@ -47,7 +47,7 @@ def test_preflight_is_unknown_while_the_standby_is_silent(group: SwitchedGroup) 
         "run_id_is_new": "ok",
         "no_other_run_waits": "excused",
         "approvers": "ok",
-        "active_side": "ok",
+        "active_cluster": "ok",
         "right_clusters": "unknown",
     }
     assert f"{group.standby} as dr-operator: could not describe the cluster" in record.detail

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 
 from kafka_dr.adoption.un_adopt.context import ReleaseContext
-from kafka_dr.checks.cluster_checks import active_side, right_clusters
+from kafka_dr.checks.cluster_checks import active_cluster, right_clusters
 from kafka_dr.outcomes import Check, asked, worst
 from kafka_dr.runs.sealing import evidence_can_be_signed
 
@@ -67,7 +67,7 @@ def _former_replication_is_still(context: ReleaseContext) -> Check:
 
 
 _FIRST: tuple[tuple[str, Question], ...] = (
-    ("active_side", lambda c: active_side(c.run)),
+    ("active_cluster", lambda c: active_cluster(c.run)),
     ("right_clusters", lambda c: right_clusters(c.run, (c.run.source, c.run.target))),
 )
 _QUESTIONS: tuple[tuple[str, Question], ...] = (

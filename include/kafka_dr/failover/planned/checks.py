@@ -21,7 +21,7 @@ from kafka_dr.checks import (
 from kafka_dr.checks.audit_checks import audit_check
 from kafka_dr.checks.authorizers import authorizer_of, not_by_acls
 from kafka_dr.checks.cluster_checks import (
-    active_side,
+    active_cluster,
     foreign_denies_remain,
     leaderless,
     right_clusters,
@@ -229,7 +229,7 @@ def _route_follows(run: Run) -> Check:
 
 
 _FIRST: tuple[tuple[str, Question], ...] = (
-    ("active_side", active_side),
+    ("active_cluster", active_cluster),
     ("right_clusters", lambda run: right_clusters(run, (run.source, run.target))),
 )
 _QUESTIONS: tuple[tuple[str, Question], ...] = (

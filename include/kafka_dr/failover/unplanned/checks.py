@@ -10,7 +10,7 @@ from typing import Any
 from kafka_dr.approvals import decision
 from kafka_dr.checks import authorizers, input_checks, pattern_topics, register_checks, topic_identity
 from kafka_dr.checks.cluster_checks import (
-    active_side,
+    active_cluster,
     foreign_denies_remain,
     leaderless,
     right_clusters,
@@ -38,7 +38,7 @@ _HOLD_DOWN = "hold_down"
 
 def refused_at_once(run: Run) -> tuple[Check, ...]:
     """Return what forbids the run whatever the probes will say, so that nobody waits for them."""
-    first = active_side(run)
+    first = active_cluster(run)
     if first.outcome != "ok":
         return (first,)
     questions = {_HOLD_DOWN: lambda: hold_down(run)}
@@ -60,7 +60,7 @@ def unplanned_checks(run: Run, verdict: ClusterVerdict) -> tuple[Check, ...]:
 
     :param verdict: what the probes say about the source
     """
-    first = active_side(run)
+    first = active_cluster(run)
     if first.outcome != "ok":
         return (first,)
     return (first, source_is_down(run, verdict), *target_checks(run))
