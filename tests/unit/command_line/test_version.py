@@ -23,7 +23,7 @@ def test_the_command_line_says_the_version_of_the_project() -> None:
 
 
 def test_the_status_page_says_it() -> None:
-    links = StatusLinks("/", *([lambda *_: "/"] * 6))
+    links = StatusLinks("/", *([lambda *_: "/"] * 7))
     assert f"Version {DECLARED} of kafka-dr." in render_status(build_status_view((), NOON, links, {}))
 
 
@@ -31,5 +31,5 @@ def test_the_page_of_a_sealed_run_says_it_and_the_seal_covers_that(tmp_path: Pat
     (tmp_path / "01-preflight.1.json").write_text("{}")
     run = SealedRun("orders", "r1", tmp_path)
     seal = run.write(NOON, previous=None, key=None)
-    assert f"Sealed 2026-03-01 12:00:00 UTC by version {DECLARED} of kafka-dr." in (tmp_path / seal.page).read_text()
+    assert f"Sealed 2026-03-01 12:00:00 UTC by version {DECLARED};" in (tmp_path / seal.page).read_text()
     assert seal.page in (tmp_path / seal.manifest).read_text()
