@@ -19,7 +19,7 @@ PICTURES = PROJECT / "include" / "screenshots"
 FIRST = ("flows", "canary", "checksum_audit", "lag_audit", "config_sync", "offsets", "offset_syncs", "health")
 #: Name, width and height of each picture, in CSS pixels.
 SIZES = (("status.png", 900, 760), ("phone.png", 390, 760))
-VERDICT = "document.querySelector('.verdict')?.innerText.startsWith('OK:')"
+VERDICT = "document.querySelector('.verdict')?.innerText === 'WELL'"
 
 
 def main(folder: Path) -> None:
