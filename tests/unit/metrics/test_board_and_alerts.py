@@ -41,6 +41,8 @@ SHARED = {
     "*could not fence, is fenced now*",
     "*gave no answer in time, and others did*",
     "*has no DENY of a standby, and its register has no record that could be read*",
+    "*from the next look on, one DENY of every operation replaces …*, *… were replaced by … of all*",
+    "*the fence of … keeps its DENYs of single operations, and is whole*",
 }
 
 
