@@ -52,7 +52,7 @@ class AddedAcls:
 
     :param current: added, or about to be added
     :param lifted: lifted in ``epoch``; a request that was held up may still add them again
-    :param epoch: of the register's record when the newest of them were lifted
+    :param epoch: of the register's record at the newest change: when the newest ACLs were added or lifted
     :param lasting: whether what was added stayed on the cluster
     :param ahead: of a copy: those of ``current`` that the cluster's own register may not list yet
     :param revision: how often the cluster's own register has changed it; of a copy: which one that is
@@ -71,8 +71,14 @@ class AddedAcls:
         :param at: now, aware; ``None``: how long they stay is of no interest
         """
         added = frozenset(acls)
-        lasting = self.lasting if at is None else replace(self.lasting, since=at)
-        return replace(self, current=self.current | added, lifted=self.remembered(epoch) - added, lasting=lasting)
+        return replace(
+            self,
+            current=self.current | added,
+            lifted=self.remembered(epoch) - added,
+            epoch=max(epoch, self.epoch),
+            lasting=self.lasting if at is None else replace(self.lasting, since=at),
+            ahead=self.ahead | added,
+        )
 
     def lifting(self, acls: Collection[Acl], *, epoch: int) -> AddedAcls:
         """Return the record after ACLs were lifted."""
@@ -99,26 +105,27 @@ class AddedAcls:
 
     def after(self, change: Callable[[AddedAcls], AddedAcls]) -> AddedAcls:
         """Return the record of the cluster's own register after a change, which is counted."""
-        changed = change(self)
+        changed = replace(change(self), ahead=frozenset())
         return changed if changed == self else replace(changed, revision=changed.revision + 1)
 
-    def as_copy(self, before: AddedAcls) -> AddedAcls:
-        """Return the record after a change that only the copy of another cluster's register has taken so far.
-
-        :param before: the copy before that change
-        """
-        return replace(self, ahead=(before.ahead | (self.current - before.current)) & self.current)
+    def as_copy(self) -> AddedAcls:
+        """Return the record after a change that only the copy of another cluster's register has taken so far."""
+        return replace(self, ahead=self.ahead & self.current)
 
     def with_copy(self, copy: AddedAcls) -> AddedAcls:
         """Return what this project added, by the cluster's own register and by the copy of it in another one.
 
         A record that holds nothing, or was changed less often than its copy, was lost: then all of the copy counts.
+        What was lifted here can have been added to the copy again, in a later epoch.
         """
         lost = self == AddedAcls() or self.revision < copy.revision
-        missed = (copy.current if lost else copy.ahead) - self.lifted
+        missed = (copy.current if lost else copy.ahead) - self.remembered(copy.epoch)
+        lifted = self.lifted - missed
         return replace(
             self,
             current=self.current | missed,
+            lifted=lifted,
+            epoch=self.epoch if lifted else max(self.epoch, copy.epoch),
             lasting=copy.lasting if lost and self.lasting == Lasting() else self.lasting,
             revision=max(self.revision, copy.revision),
         )
@@ -131,7 +138,9 @@ class AddedAcls:
         """Return the record's value."""
         value: dict[str, Any] = {"fences": _entries(self.current)}
         if self.lifted:
-            value |= {"lifted": _entries(self.lifted), "epoch": self.epoch}
+            value["lifted"] = _entries(self.lifted)
+        if self.epoch:
+            value["epoch"] = self.epoch
         if self.lasting != Lasting():
             value["lasting"] = self.lasting.to_json()
         if self.ahead:

@@ -130,13 +130,15 @@ def test_lifted_acls_are_remembered_until_a_later_epoch_changes_the_record() -> 
         for name in ("a.", "b.")
     )
     lifted = AddedAcls().adding({first}, epoch=3).lifting({first}, epoch=4)
-    assert lifted == AddedAcls(lifted=frozenset({first}), epoch=4)
-    assert lifted.adding({second}, epoch=4) == AddedAcls(frozenset({second}), frozenset({first}), 4)
-    assert lifted.adding({second}, epoch=5) == AddedAcls(frozenset({second}), epoch=4)
+    assert (lifted.current, lifted.lifted, lifted.epoch) == (set(), {first}, 4)
+    for epoch, remembered in ((4, {first}), (5, set())):
+        added = lifted.adding({second}, epoch=epoch)
+        assert (added.current, added.lifted, added.epoch) == ({second}, remembered, epoch)
     assert lifted.remembered(4) == {first}
     assert not lifted.remembered(5)
-    assert lifted.lifting({second}, epoch=5) == AddedAcls(lifted=frozenset({second}), epoch=5)
-    assert lifted.adding({first}, epoch=4) == AddedAcls(frozenset({first}), epoch=4)
+    again, added = lifted.lifting({second}, epoch=5), lifted.adding({first}, epoch=4)
+    assert (again.current, again.lifted, again.epoch) == (set(), {second}, 5)
+    assert (added.current, added.lifted, added.epoch) == ({first}, set(), 4)
 
 
 def test_the_largest_fence_fits_into_one_record() -> None:

@@ -12,6 +12,7 @@ from kafka_dr.errors import Refused
 from kafka_dr.fencing.change import AclChanges
 from kafka_dr.register import MemoryRegister
 from kafka_dr.register.added_acls import AddedAcls
+from kafka_dr.register.kept_acls import KeptByItself
 from kafka_dr.register.port import RegisterUnusable
 from kafka_dr.runs.acls_kept_elsewhere import KeptElsewhere
 from support.register_states import a_state
@@ -71,19 +72,21 @@ class Rules:
 
 class GivenUpCluster:
     def __init__(self) -> None:
-        self.own, self.decides, self.holds = Unusable(), MemoryRegister(), True
+        self.own, self.decides, self.holds, self.epoch = Unusable(), MemoryRegister(), True, 1000
         self.rules = Rules(lambda: self.decides.added_acls("orders", "east").current)
 
-    def changes(self) -> AclChanges:
+    def changes(self, *, kept_by_itself: bool = False) -> AclChanges:
         def permission() -> object:
             if not self.holds:
                 raise Refused("another run holds the group")
-            return a_state(epoch=1000)
+            return a_state(epoch=self.epoch)
 
         return AclChanges(
             "orders",
             self.rules,  # type: ignore[arg-type]
-            KeptElsewhere("orders", "east", self.own, self.decides),
+            KeptByItself("orders", "east", self.own)
+            if kept_by_itself
+            else KeptElsewhere("orders", "east", self.own, self.decides),
             permission=permission,  # type: ignore[arg-type]
             required=lambda: None,
             clock=ManualClock(),
@@ -106,6 +109,22 @@ def test_its_own_register_gets_what_was_added_as_soon_as_it_takes_records() -> N
     world.changes().add([FENCE])
     eventually(lambda: world.own.added_acls("orders", "east").current == {FENCE, FLOW}, seconds=10)
     assert world.changes().lift([FENCE, FLOW]) == {FENCE, FLOW}
+
+
+@pytest.mark.parametrize("works", [True, False], ids=["its register takes records", "it is unusable meanwhile"])
+def test_what_a_failback_lifted_and_a_later_run_adds_again_is_lifted_by_its_roll_back(works: bool) -> None:
+    """No look of dr_health has told the other register meanwhile what was lifted."""
+    world = GivenUpCluster()
+    world.own.works = True
+    world.changes().add([FENCE])
+    eventually(lambda: world.own.added_acls("orders", "east").current == {FENCE}, seconds=10)
+    world.epoch = 2000
+    assert world.changes(kept_by_itself=True).lift([FENCE]) == {FENCE}
+    world.epoch, world.own.works = 3000, works
+    assert world.changes().add([FENCE]) == {FENCE}
+    world.epoch, world.own.works = 3001, True
+    assert world.changes().lift([FENCE]) == {FENCE}
+    assert not world.rules.there
 
 
 def test_a_run_that_lost_the_group_adds_nothing_and_records_nothing() -> None:
