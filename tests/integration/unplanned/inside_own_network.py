@@ -60,6 +60,7 @@ def test_the_source_is_seen_down_in_time_and_given_up_and_it_is_fenced_when_it_a
         "controller": "unknown",
         "partitions": "unknown",
         "writes": "unknown",
+        "register": "unknown",
         # Nobody publishes canaries or audits the lag of this group.
         "canary": "unknown",
         "lag": "unknown",
