@@ -38,7 +38,7 @@ def test_what_was_lifted_and_added_to_the_copy_again_later_counts_as_added() -> 
     own = own.after(lambda found: found.lifting({FIRST, SECOND}, epoch=2))
     copy = copy.adding({SECOND}, epoch=3).as_copy()
     whole = own.with_copy(copy)
-    assert (whole.current, whole.lifted) == ({SECOND}, {FIRST})
+    assert (whole.current, whole.lifted) == (frozenset({SECOND}), frozenset({FIRST}))
     lifted = whole.after(lambda found: found.lifting({SECOND}, epoch=4))
     assert lifted.with_copy(copy).current == frozenset()
 

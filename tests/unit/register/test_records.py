@@ -130,15 +130,15 @@ def test_lifted_acls_are_remembered_until_a_later_epoch_changes_the_record() -> 
         for name in ("a.", "b.")
     )
     lifted = AddedAcls().adding({first}, epoch=3).lifting({first}, epoch=4)
-    assert (lifted.current, lifted.lifted, lifted.epoch) == (set(), {first}, 4)
-    for epoch, remembered in ((4, {first}), (5, set())):
+    assert (lifted.current, lifted.lifted, lifted.epoch) == (frozenset(), frozenset({first}), 4)
+    for epoch, remembered in ((4, frozenset({first})), (5, frozenset[Acl]())):
         added = lifted.adding({second}, epoch=epoch)
-        assert (added.current, added.lifted, added.epoch) == ({second}, remembered, epoch)
+        assert (added.current, added.lifted, added.epoch) == (frozenset({second}), remembered, epoch)
     assert lifted.remembered(4) == {first}
     assert not lifted.remembered(5)
     again, added = lifted.lifting({second}, epoch=5), lifted.adding({first}, epoch=4)
-    assert (again.current, again.lifted, again.epoch) == (set(), {second}, 5)
-    assert (added.current, added.lifted, added.epoch) == ({first}, set(), 4)
+    assert (again.current, again.lifted, again.epoch) == (frozenset(), frozenset({second}), 5)
+    assert (added.current, added.lifted, added.epoch) == (frozenset({first}), frozenset(), 4)
 
 
 def test_the_largest_fence_fits_into_one_record() -> None:
