@@ -80,6 +80,11 @@ def test_the_headline_names_the_groups_that_share_a_situation() -> None:
     assert status("well", 100).first.said == "every group is well"
 
 
+def test_the_line_of_a_group_that_is_not_well_shows_no_lag_from_before() -> None:
+    lines = {name: " ".join(visible_words(render_status(status(name, 1)))) for name in ("well", "active_silent")}
+    assert {name: "lag 0.5 s" in line for name, line in lines.items()} == {"well": True, "active_silent": False}
+
+
 def a_run(verb: Verb) -> str:
     """Return the page of a run of which every step, answer and note is kept."""
     answer = {"approved": True, "responder": "alice", "responded_at": NOON.isoformat(), "digest": "a" * 64}
