@@ -217,7 +217,7 @@ class HandSteps:
     def _add(self, cluster: str, denies: Collection[Acl]) -> tuple[str, ...]:
         # First the record: only what is recorded is ever lifted again. What others added is there already, and theirs.
         ours = frozenset(denies) - self._facts.foreign(cluster)
-        self._added[cluster] = self._known(cluster).adding(ours, epoch=self._after.epoch)
+        self._added[cluster] = self._known(cluster).after(lambda found: found.adding(ours, epoch=self._after.epoch))
         reached = access(self._facts.servers, cluster)
         recorded = tools.write_register(reached, fence_records(self._group.name, cluster, self._added[cluster]))
         if where := self._facts.kept_in.get(cluster):

@@ -108,9 +108,12 @@ class AddedAcls:
         changed = replace(change(self), ahead=frozenset())
         return changed if changed == self else replace(changed, revision=changed.revision + 1)
 
-    def as_copy(self) -> AddedAcls:
-        """Return the record after a change that only the copy of another cluster's register has taken so far."""
-        return replace(self, ahead=self.ahead & self.current)
+    def as_copy(self, before: AddedAcls) -> AddedAcls:
+        """Return the record after a change that only the copy of another cluster's register has taken so far.
+
+        :param before: the copy before that change
+        """
+        return replace(self, ahead=(self.ahead | (self.current - before.current)) & self.current)
 
     def with_copy(self, copy: AddedAcls) -> AddedAcls:
         """Return what this project added, by the cluster's own register and by the copy of it in another one.

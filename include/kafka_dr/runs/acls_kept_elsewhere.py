@@ -53,7 +53,7 @@ class KeptElsewhere:
 
     def change(self, change: Callable[[AddedAcls], AddedAcls]) -> None:
         """Change the copy in the register that decides, and in the background the cluster's own record."""
-        self.decides.change_added_acls(self.group, self.cluster, lambda found: change(found).as_copy())
+        self.decides.change_added_acls(self.group, self.cluster, lambda found: change(found).as_copy(found))
         itself = KeptByItself(self.group, self.cluster, self.own)
         BackgroundCall(f"a record for {self.cluster}", lambda: itself.change(change))
 

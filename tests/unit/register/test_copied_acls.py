@@ -20,7 +20,7 @@ some = st.frozensets(st.sampled_from(ACLS))
 
 def test_what_only_the_copy_has_taken_counts_as_added() -> None:
     own = AddedAcls().after(lambda found: found.adding({FIRST}, epoch=1))
-    copy = own.adding({SECOND}, epoch=2).as_copy()
+    copy = own.adding({SECOND}, epoch=2).as_copy(own)
     assert copy.ahead == {SECOND}
     assert own.with_copy(copy).current == {FIRST, SECOND}
 
@@ -36,7 +36,7 @@ def test_what_was_lifted_and_added_to_the_copy_again_later_counts_as_added() -> 
     own = AddedAcls().after(lambda found: found.adding({FIRST, SECOND}, epoch=1))
     copy = own
     own = own.after(lambda found: found.lifting({FIRST, SECOND}, epoch=2))
-    copy = copy.adding({SECOND}, epoch=3).as_copy()
+    copy = copy.adding({SECOND}, epoch=3).as_copy(copy)
     whole = own.with_copy(copy)
     assert (whole.current, whole.lifted) == (frozenset({SECOND}), frozenset({FIRST}))
     lifted = whole.after(lambda found: found.lifting({SECOND}, epoch=4))
@@ -61,8 +61,8 @@ def test_nothing_that_was_added_is_forgotten_and_a_settled_copy_changes_nothing(
     before: frozenset[Acl], added: frozenset[Acl], lifted: frozenset[Acl]
 ) -> None:
     own = AddedAcls().after(lambda found: found.adding(before, epoch=1))
-    copy = own.adding(added, epoch=2).as_copy()
-    copy = copy.lifting(lifted, epoch=2).as_copy()
+    copy = own.adding(added, epoch=2).as_copy(own)
+    copy = copy.lifting(lifted, epoch=2).as_copy(copy)
     whole = own.with_copy(copy)
     assert before | (added - lifted) <= whole.current <= before | added
     assert copy.ahead <= copy.current
