@@ -113,7 +113,7 @@ def test_its_own_register_gets_what_was_added_as_soon_as_it_takes_records() -> N
 
 @pytest.mark.parametrize("works", [True, False], ids=["its register takes records", "it is unusable meanwhile"])
 def test_what_a_failback_lifted_and_a_later_run_adds_again_is_lifted_by_its_roll_back(works: bool) -> None:
-    """No look of dr_health has told the other register meanwhile what was lifted."""
+    """No look of dr_health has shown the other register meanwhile what was lifted."""
     world = GivenUpCluster()
     world.own.works = True
     world.changes().add([FENCE])
