@@ -83,13 +83,10 @@ def folder_end() -> ExitStack:
 @pytest.fixture(scope="session")
 def port_base() -> int:
     """The first of 800 ports that nobody listens on. ``KAFKA_DR_TEST_PORT_BASE`` chooses those of the first worker."""
-    worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
     chosen = os.environ.get("KAFKA_DR_TEST_PORT_BASE")
     if chosen:
-        return int(chosen) + 1000 * worker
-    # Other workers look at the same ports at the same moment.
-    workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
-    return free_ports.port_base(_PORT_BASES[worker::workers])
+        return int(chosen) + 1000 * free_ports.worker()
+    return free_ports.port_base(_PORT_BASES)
 
 
 @pytest.fixture(scope="session")

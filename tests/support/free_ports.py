@@ -11,6 +11,11 @@ from lab.ports import first_free_base
 SPAN = 800
 
 
+def worker() -> int:
+    """Return the number of this worker of the test run, from zero on."""
+    return int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+
+
 def port_base(candidates: Iterable[int], *, setting: str = "") -> int:
     """Return the first port of a range that nobody listens on.
 
@@ -20,4 +25,7 @@ def port_base(candidates: Iterable[int], *, setting: str = "") -> int:
     chosen = os.environ.get(setting) if setting else None
     if chosen:
         return int(chosen)
-    return first_free_base(candidates, SPAN)
+    # Other workers look at the same ports at the same moment, so each prefers other ones.
+    tried = list(candidates)
+    first = worker() % len(tried)
+    return first_free_base(tried[first:] + tried[:first], SPAN)
