@@ -11,7 +11,7 @@ from support.browser import Page
 _STEP = re.compile(r"([A-Z][a-z ]+), since (\d\d:\d\d:\d\d) UTC \([^)]*\)(?:, attempt (\d+))?")
 _WAITS = re.compile(r"WAITS FOR YOU.*may answer until (\d\d:\d\d) UTC")
 #: What is counted from the moment of the page.
-_AGES = re.compile(r"\d+ (?:s|min|h)\b(?: \d+ s)?")
+_AGES = re.compile(r"\d+(?:\.\d+)? (?:s|min|h)\b(?: \d+ s)?")
 _OF_THE_CARD = "document.querySelector('#group-{group} {part}').innerText"
 
 
@@ -71,10 +71,6 @@ class RunPages:
         """Return whether the card draws a cluster as active without a question mark; the status page is open."""
         drawn = str(self.page.ask(_OF_THE_CARD.format(group=self.group, part=".flow")))
         return f"{cluster} active\n" in f"{drawn}\n" and "UNKNOWN" not in drawn.partition("lag")[0]
-
-    def first_red(self) -> str:
-        """Return the first red words of the page that is open."""
-        return str(self.page.ask("(document.querySelector('.badge.bad') || {innerText: ''}).innerText"))
 
     def open(self, path: str) -> str:
         """Open one of our pages with all that is folded, and return what a person reads."""
