@@ -95,7 +95,7 @@ def test_a_switch_that_somebody_clears_while_it_runs_is_rolled_back(
         alice.clear(DAG, run, ["switch"])
         assert alice.ended(DAG, run) == "failed"
     assert_rolled_back(airflow, alice, run, way, switch="failed", verify="upstream_failed")
-    assert "another process of this run has begun to switch" in alice.log(DAG, run, "switch", attempt=2)
+    assert "another process of this run began the switch" in alice.log(DAG, run, "switch", attempt=2)
 
 
 @pytest.mark.long

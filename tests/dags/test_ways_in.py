@@ -78,7 +78,11 @@ def test_a_question_leads_to_its_evidence_and_the_status_page_to_the_question(
     alice: AirflowSession, page: Page, waiting: str
 ) -> None:
     base, evidence = alice.http.base_url, f"/kafka-dr/evidence/{GROUP}/{waiting}"
+    # Health looks each minute; until then the page does not know how runs before this one ended.
+    alice.ended("dr_health", alice.trigger("dr_health"))
     page.go(f"{base}{STATUS}?reload=false")
+    page.wait("document.readyState === 'complete' && document.querySelector('main')")
+    page.unfold()
     asked = page.click_to(link("Read the question and answer it"), f"/dags/{DAG}/runs/{waiting}/required_actions")
     asked.wait(link("All of the evidence"))
     assert "Step by step" in asked.click_to(link("All of the evidence"), evidence).text()
