@@ -23,7 +23,7 @@ from kafka_dr.quoting import unescaped
 from kafka_dr.readiness import GroupReadiness
 from kafka_dr.readiness.judge import ASKED
 from kafka_dr.situations import GroupNow, group_now
-from kafka_dr.watch_results import OpenRun, RunEnding, RunningStep, WatchedGroup
+from kafka_dr.watch_results import OpenRun, RunEnding, RunningStep, WatchedGroup, is_over
 
 #: The words in capitals that a note begins with.
 _CAPITALS = re.compile(r"[A-Z]{2,}(?: [A-Z]{2,})*\b")
@@ -250,21 +250,16 @@ def open_runs(
 
     :param reader: the name of who reads the page; empty where that is not known
     """
-
-    def is_over(group: str, run: str, since: datetime) -> bool:
-        listed = endings.get(group, ())
-        return not isinstance(listed, Exception) and any(each.run == run and each.ended_at >= since for each in listed)
-
     running = {(each.group, each.run): each for each, _ in opened.running}
     for found, steps in opened.runs:
-        if is_over(found.group, found.run, found.asked_at):
+        if is_over(found.run, found.asked_at, endings.get(found.group, ())):
             continue
         asked, shown = links.question(found.dag_id, found.run), links.evidence(found.group, found.run)
         step = running.get((found.group, found.run))
         yield open_run_line(found, steps, now, run_href=asked, evidence_href=shown, running=step, reader=reader)
     known = {(found.group, found.run) for found, _ in opened.runs}
     for step, steps in opened.running:
-        if (step.group, step.run) in known or is_over(step.group, step.run, step.began_at):
+        if (step.group, step.run) in known or is_over(step.run, step.began_at, endings.get(step.group, ())):
             continue
         run_href = links.dag_run(step.dag_id, step.run) if step.dag_id else ""
         yield running_line(step, steps, now, run_href=run_href, evidence_href=links.evidence(step.group, step.run))

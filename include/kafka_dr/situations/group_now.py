@@ -15,7 +15,7 @@ from kafka_dr.situations.group_facts import DrillState, Finding, GroupFacts
 from kafka_dr.situations.group_record import GroupRecord, group_record
 from kafka_dr.situations.judgement import Judgement, judge
 from kafka_dr.situations.table import SituationColour
-from kafka_dr.watch_results import OpenRun, RunEnding, RunningStep, WatchedGroup, WatchStatus, believed_for
+from kafka_dr.watch_results import OpenRun, RunEnding, RunningStep, WatchedGroup, WatchStatus, believed_for, is_over
 from kafka_dr.watch_results.running_steps import DEAD_AFTER
 
 #: The facts of health that come before everything else.
@@ -71,7 +71,7 @@ def group_now(
     :param asked: the runs that are open; those of other groups are ignored
     """
     listed = () if isinstance(endings, Exception) else tuple(endings)
-    mine = [each for each in running if each.group == status.group and not _is_over(each.run, each.began_at, listed)]
+    mine = [each for each in running if each.group == status.group and not is_over(each.run, each.began_at, listed)]
     health = status.of("health")
     run, half_moved = _half_moved(health, listed, mine, now)
     record = group_record(health, endings, now, mine)
@@ -80,7 +80,7 @@ def group_now(
         (
             each
             for each in asked
-            if each.group == status.group and each.is_waiting(now) and not _is_over(each.run, each.asked_at, listed)
+            if each.group == status.group and each.is_waiting(now) and not is_over(each.run, each.asked_at, listed)
         ),
         None,
     )
@@ -104,11 +104,6 @@ def group_now(
         why_not={each.verb: each.open[0].detail for each in ready.verbs if each.open},
     )
     return GroupNow(seen, judge(seen), record, ready, half_moved, run)
-
-
-def _is_over(run: str, since: datetime, listed: Iterable[RunEnding]) -> bool:
-    """Return whether a run is listed as ended since a time."""
-    return any(each.run == run and each.ended_at >= since for each in listed)
 
 
 def _continues(step: RunningStep, now: datetime) -> bool:

@@ -12,7 +12,7 @@ and license nothing: no step reads them.
 
 from __future__ import annotations
 
-from kafka_dr.watch_results.endings import NOT_BACK, RunEnding, RunEndings, read_endings
+from kafka_dr.watch_results.endings import NOT_BACK, RunEnding, RunEndings, is_over, read_endings
 from kafka_dr.watch_results.figures_over_time import MEASURED, FigureName, FigurePoint, FiguresOverTime
 from kafka_dr.watch_results.kept import CALM, FLOW, KeptResult, Period, WatchOutcome
 from kafka_dr.watch_results.open_runs import OpenRun, OpenRuns
@@ -52,6 +52,7 @@ __all__ = [
     "WatchStatus",
     "believed_for",
     "watched_group",
+    "is_over",
     "read_endings",
     "read_observed",
     "read_status",

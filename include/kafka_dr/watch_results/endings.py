@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 
 from kafka_dr.codec import InOrder, StoredDocument, WholeSeconds
@@ -77,6 +78,15 @@ class RunEndings:
     def _file(self, group: str) -> JsonFile[tuple[RunEnding, ...]]:
         path = self.root.joinpath("watches", group, "runs.json")
         return JsonFile.of(tuple[RunEnding, ...], path, _SCHEMA, under="runs")
+
+
+def is_over(run: str, since: datetime, endings: Iterable[RunEnding] | Exception) -> bool:
+    """Return whether a run is listed as ended since a time.
+
+    :param endings: how the last runs of its group ended, or the error if that cannot be read: then nothing is listed
+    """
+    listed = () if isinstance(endings, Exception) else endings
+    return any(each.run == run and each.ended_at >= since for each in listed)
 
 
 def read_endings(groups: Iterable[str], store: RunEndings) -> dict[str, tuple[RunEnding, ...] | Exception]:
