@@ -27,15 +27,13 @@ WHOLE = frozenset(map(closing, LISTED))
 PROBE = plan.probe_fence(GROUP) | plan.probe_freeze(GROUP)
 
 
-class Pair:
-    """A group on east and west, and the access rules of west, its standby."""
+class GroupInMemory:
+    """A group on east and west: its registers, and the access rules of west, its standby."""
 
-    def __init__(self) -> None:
+    def __init__(self, group: ProtectionGroup) -> None:
+        self.group = group
         self.registers = {name: MemoryRegister() for name in ("east", "west")}
         self.rules = LateRules()
-        self.seen: list[frozenset[Acl]] = []
-        self.moves_to(a_state())
-        self.changes().add(*plan.standby_in_order(GROUP))
 
     @property
     def state(self) -> RegisterState:
@@ -46,15 +44,16 @@ class Pair:
     def recorded(self) -> frozenset[Acl]:
         return self.registers["west"].added_acls("orders", "west").current
 
-    def context(self, group: ProtectionGroup = GROUP, rules: AccessRulesSpec | None = None) -> GroupContext:
+    def context(self, group: ProtectionGroup | None = None, rules: AccessRulesSpec | None = None) -> GroupContext:
         """Return what a process of its own knows.
 
+        :param group: how the group is declared; ``None``: as it was at the beginning
         :param rules: where west's access rules are kept; ``None``: on its brokers
         """
-        spec = SimpleNamespace(access_rules=rules or AccessRulesSpec())
+        declared, spec = group or self.group, SimpleNamespace(access_rules=rules or AccessRulesSpec())
         reached = {
             "executor": Executor("a process"),
-            "topology": SimpleNamespace(group=lambda _: group, cluster=lambda _: spec),
+            "topology": SimpleNamespace(group=lambda _: declared, cluster=lambda _: spec),
             "clock": ManualClock(),
             "register": lambda cluster: self.registers[cluster],
             "access_rules": lambda *_, **__: self.rules,
@@ -62,14 +61,24 @@ class Pair:
         }
         return GroupContext("orders", cast("Any", SimpleNamespace(**reached)))
 
+    def moves_to(self, state: RegisterState) -> None:
+        for register in self.registers.values():
+            register.compare_and_set(register.read("orders"), state)
+
+
+class Pair(GroupInMemory):
+    """A group whose standby is fenced, and who changes it."""
+
+    def __init__(self) -> None:
+        super().__init__(GROUP)
+        self.seen: list[frozenset[Acl]] = []
+        self.moves_to(a_state())
+        self.changes().add(*plan.standby_in_order(GROUP))
+
     def changes(self) -> AclChanges:
         """Return what a process of its own changes west by, as long as the record stays what it is."""
         context = self.context()
         return context.acl_changes("west", context.guard_by_all(Unchanged(self.state)))
-
-    def moves_to(self, state: RegisterState) -> None:
-        for register in self.registers.values():
-            register.compare_and_set(register.read("orders"), state)
 
     def claims(self) -> None:
         now = self.state

@@ -8,17 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
-from kafka_dr.clock import ManualClock
 from kafka_dr.clusters import Acl
 from kafka_dr.errors import Refused
 from kafka_dr.fencing import plan
 from kafka_dr.fencing.change import AclChanges
-from kafka_dr.register import MemoryRegister, Phase, RegisterState
+from kafka_dr.register import Phase, RegisterState
 from kafka_dr.register.flow_seed import FLOW_SEED, FlowSeed, SeedMode
 from kafka_dr.register.holding import HeldBy
 from kafka_dr.register.state import roles_in
@@ -35,11 +33,10 @@ from kafka_dr.register.transitions import (
     taken_over,
     taking_over,
 )
-from kafka_dr.runs.executor import Executor
 from kafka_dr.runs.group_context import GroupContext
 from kafka_dr.runs.register_guard import Unchanged
 from kafka_dr.topology import ExistingReplicationSpec
-from support.late_rules import LateRules
+from support.pair_in_memory import GroupInMemory
 from support.pattern_group import pattern_group
 from support.register_states import AT
 
@@ -47,38 +44,16 @@ GROUP = pattern_group(existing_replication=ExistingReplicationSpec(replicator="e
 STANDBY, EXISTING = plan.standby(GROUP), plan.existing_fence(GROUP) | plan.existing_change_fence(GROUP)
 
 
-class TakenOverGroup:
-    """A group on two clusters, and whoever changes it."""
+class TakenOverGroup(GroupInMemory):
+    """A group whose replication is taken over, and whoever changes it."""
 
     def __init__(self) -> None:
-        self.registers = {name: MemoryRegister() for name in ("east", "west")}
-        self.rules = LateRules()
-
-    @property
-    def state(self) -> RegisterState:
-        states = [found for each in self.registers.values() if (found := each.read("orders")) is not None]
-        return max(states, key=lambda state: state.order)
-
-    @property
-    def recorded(self) -> frozenset[Acl]:
-        return self.registers["west"].added_acls("orders", "west").current
+        super().__init__(GROUP)
 
     def changes(self, guard: Callable[[GroupContext, RegisterState], Any]) -> AclChanges:
         """Return what a process of its own changes west by, as long as the record is the one of now."""
         context = self.context()
         return context.acl_changes("west", guard(context, self.state))
-
-    def context(self) -> GroupContext:
-        """Return what a process of its own knows."""
-        reached = {
-            "executor": Executor("a process"),
-            "topology": SimpleNamespace(group=lambda _: GROUP),
-            "clock": ManualClock(),
-            "register": lambda cluster: self.registers[cluster],
-            "access_rules": lambda *_, **__: self.rules,
-            "require_declared": lambda _: None,
-        }
-        return GroupContext("orders", cast("Any", SimpleNamespace(**reached)))
 
     def holding(self) -> AclChanges:
         """Return the same of a process that has taken the run."""
@@ -88,10 +63,6 @@ class TakenOverGroup:
 
     def unchanged(self) -> AclChanges:
         return self.changes(lambda context, now: context.guard_by_all(Unchanged(now)))
-
-    def moves_to(self, state: RegisterState) -> None:
-        for register in self.registers.values():
-            register.compare_and_set(register.read("orders"), state)
 
     def seeded(self, mode: SeedMode) -> None:
         now = self.state
