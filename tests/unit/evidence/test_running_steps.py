@@ -10,7 +10,6 @@ from typing import Any
 from kafka_dr.evidence import (
     EvidenceStore,
     OpenedRuns,
-    StatusLinks,
     StatusView,
     build_status_view,
     render_status,
@@ -19,18 +18,9 @@ from kafka_dr.evidence.run_view import build_run_view, with_running
 from kafka_dr.watch_results import WATCHES, KeptResult, OpenRun, RunEnding, RunningStep, WatchName
 from kafka_dr.watch_results.status import watched_group
 from support.kept_metrics import REGISTER
+from support.page_links import LINKS
 
 NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
-LINKS = StatusLinks(
-    "/",
-    dag=lambda dag_id: f"/dags/{dag_id}",
-    dag_run=lambda dag_id, run: f"/dags/{dag_id}/runs/{run}",
-    evidence=lambda group, run: f"/kafka-dr/evidence/{group}/{run}",
-    group=lambda group: f"/kafka-dr/groups/{group}",
-    result=lambda group, watch: f"/kafka-dr/results/{group}/{watch}",
-    question=lambda dag_id, run: f"/dags/{dag_id}/runs/{run}/required_actions",
-    start=lambda dag_id, group: f"/kafka-dr/start/{dag_id}/{group}",
-)
 GATHERS = RunningStep(
     "orders", "m9", "unplanned_failover", "gather_evidence", NOON, NOON, "host:1", dag_id="dr_unplanned_failover"
 )

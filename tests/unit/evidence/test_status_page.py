@@ -6,28 +6,19 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from kafka_dr.evidence import OpenedRuns, StatusLinks, StatusView, StepView, build_status_view, render_status
+from kafka_dr.evidence import OpenedRuns, StatusView, StepView, build_status_view, render_status
 from kafka_dr.evidence.status_view import RunRow
 from kafka_dr.readiness import ReadinessCheck, ReadyVerb, VerbReadiness
 from kafka_dr.readiness.judge import facts_of
 from kafka_dr.watch_results import WATCHES, KeptResult, OpenRun, RunEnding, WatchName, WatchOutcome
 from kafka_dr.watch_results.status import watched_group
 from support.kept_metrics import FACTS, REGISTER
+from support.page_links import LINKS
 from support.sentences import assert_sentence
 
 NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 HALF_AN_HOUR = timedelta(minutes=30)
 HOSTILE = '<script>alert("x")</script>\u202e\x1b[2J'
-LINKS = StatusLinks(
-    "/",
-    dag=lambda dag_id: f"/dags/{dag_id}",
-    dag_run=lambda dag_id, run: f"/dags/{dag_id}/runs/{run}",
-    evidence=lambda group, run: f"/kafka-dr/evidence/{group}/{run}",
-    group=lambda group: f"/kafka-dr/groups/{group}",
-    result=lambda group, watch: f"/kafka-dr/results/{group}/{watch}",
-    question=lambda dag_id, run: f"/dags/{dag_id}/runs/{run}/required_actions",
-    start=lambda dag_id, group: f"/kafka-dr/start/{dag_id}/{group}",
-)
 
 
 def found(group: str, outcome: WatchOutcome = "ok", *, only: WatchName = "health", **more: Any) -> Any:

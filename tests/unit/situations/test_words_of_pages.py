@@ -10,7 +10,6 @@ import pytest
 
 from kafka_dr.evidence import (
     OpenedRuns,
-    StatusLinks,
     StatusView,
     build_result_view,
     build_status_view,
@@ -27,21 +26,12 @@ from kafka_dr.situations import group_now
 from kafka_dr.situations.group_facts import FAILOVERS
 from kafka_dr.watch_results.status import watched_group
 from support.kept_metrics import NOON, kept
+from support.page_links import LINKS
 from support.situation_cases import CASES, NOT_FOR_PEOPLE, results
 from support.visible_text import visible_words
 
 NOW = NOON + timedelta(seconds=40)
 QUIET, INCIDENT, RUN, READINESS = 150, 120, 200, 100
-LINKS = StatusLinks(
-    "/",
-    dag=lambda dag_id: f"/dags/{dag_id}",
-    dag_run=lambda dag_id, run: f"/dags/{dag_id}/runs/{run}",
-    evidence=lambda group, run: f"/evidence/{group}/{run}",
-    group=lambda group: f"/groups/{group}",
-    result=lambda group, watch: f"/results/{group}/{watch}",
-    question=lambda dag_id, run: f"/dags/{dag_id}/runs/{run}/required_actions",
-    start=lambda dag_id, group: f"/start/{dag_id}/{group}",
-)
 
 
 def status(name: str, groups: int, *, everywhere: bool = False) -> StatusView:
