@@ -6,7 +6,7 @@ import logging
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from concurrent.futures import Future, wait
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from threading import Lock
 from typing import Any, TypeAlias, TypeVar
@@ -40,6 +40,8 @@ _SHORT_BYTES, _LONG_BYTES = 48 * 1024, 256 * 1024
 REQUEST_SECONDS = 10.0
 #: After so many seconds without an answer the brokers are asked what keeps the client away.
 _PATIENCE_SECONDS = 2.0
+#: A client whose request has no answer yet looks up the brokers again after so many seconds.
+_LOOK_SECONDS = 0.5
 #: Of the requests made while it connects, kafka-python sends as many as its limit allows. It delays the others until
 #: fewer are unanswered, but counts the delayed ones as unanswered: with twice the limit it waits forever (3.0.12).
 _NEVER_REACHED = 10_000
@@ -295,7 +297,7 @@ class ClusterSession:
         :param doing: what is being done, as it continues "could not …"
         """
         with self.observed(doing), self.translated(doing):
-            self._suspect(futures.values())
+            self._suspect(futures.values(), self.request_seconds)
             return {key: future.result(self.request_seconds + 1) for key, future in futures.items()}
 
     def each(self, futures: Mapping[K, Future[V]], doing: str, *, seconds: float) -> dict[K, KafkaDrError]:
@@ -308,16 +310,28 @@ class ClusterSession:
             for key, future in futures.items():
                 try:
                     with self.translated(f"{doing} ({key})"):
-                        self._suspect([future])
+                        self._suspect([future], seconds)
                         future.result(seconds + 1)
                 except KafkaDrError as error:
                     errors[key] = error
         return errors
 
-    def _suspect(self, futures: Collection[Future[Any]]) -> None:
-        """Give futures a moment, and find out what keeps the client away if one of them has no answer then."""
-        if wait(futures, self.patience_seconds).not_done:
-            self.contact.refuse_mistake()
+    def _suspect(self, futures: Collection[Future[Any]], seconds: float) -> None:
+        """Wait for the admin client's futures, and find out what keeps the client away if one has no answer in time.
+
+        Most requests go to the controller. A broker that was fenced for a moment knows none, and librdkafka does not
+        ask again (2.16.1): without another look such a request would wait until its deadline.
+        """
+        suspected, began = False, time.monotonic()
+        while wait(futures, min(_LOOK_SECONDS, self.patience_seconds)).not_done:
+            waited = time.monotonic() - began
+            if waited >= seconds:
+                return
+            if not suspected and waited >= self.patience_seconds:
+                suspected = True
+                self.contact.refuse_mistake()
+            with suppress(KafkaException):
+                self.admin.list_topics(self.known_topic, timeout=_LOOK_SECONDS)
 
     def wait(self, futures: Iterable[Future[V]], doing: str) -> list[V]:
         """Wait for futures that have no keys."""
