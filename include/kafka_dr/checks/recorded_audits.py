@@ -18,6 +18,7 @@ from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.recorded_inputs import (
     AUDITS,
     UnrecordedInput,
+    newest_records,
     record_input,
     unrecorded,
 )
@@ -71,7 +72,8 @@ def drop_unrecorded(clients: Clients, flow: Flow) -> tuple[UnrecordedInput, ...]
     root = clients.evidence_root
     if not any(each.sha256(root) for each in _inputs(flow)):
         return ()
-    found = unrecorded(root, lambda: clients.register(flow.source).history(flow.group), _inputs(flow))
+    ends = (flow.source, flow.target)
+    found = unrecorded(root, lambda: newest_records(clients.register, flow.group, ends), _inputs(flow))
     for each in found:
         each.what.remove(root)
     return found

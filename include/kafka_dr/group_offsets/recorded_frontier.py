@@ -99,8 +99,6 @@ def _record(run: Run, direction: str, sha256: str) -> None:
     def write(cluster: str) -> None:
         record_input(run.clients.register(cluster), what, sha256, at=run.clock.now(), held=held)
 
-    # A source that may be dead is not waited for. Otherwise both take it: either may decide the next run.
-    clusters = {run.arbiter} if run.silent or run.request.verb == "unplanned_failover" else {run.source, run.target}
-    for answer in parallel.ask_each(write, clusters).values():
+    for answer in parallel.ask_each(write, run.records_inputs).values():
         if isinstance(answer, KafkaDrError):
             raise answer

@@ -10,12 +10,14 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from kafka_dr import parallel
 from kafka_dr.audit.recorded_input import RecordedInput
+from kafka_dr.errors import KafkaDrError
 from kafka_dr.register import Register
 from kafka_dr.storage import DeadlinePath, StorageAccess
 from kafka_dr.storage.access import Operation
@@ -41,19 +43,45 @@ class UnrecordedInput:
         return f"{about} ({self.what.file}) is not the one that was recorded in the register at {self.at}"
 
 
+def newest_records(
+    register: Callable[[str], Register], group: str, clusters: Sequence[str]
+) -> dict[str, Mapping[str, Any]]:
+    """Return the digests of a group's inputs, by fact, of each the newest record that one of the registers holds.
+
+    A writer that could not wait for one of the registers, as in an unplanned failover, left an older record there.
+
+    :param register: by cluster
+    :param clusters: the first one's register has to answer
+    :raises KafkaDrError: it did not
+    """
+    answers = parallel.ask_each(lambda cluster: register(cluster).history(group).get(AUDITS, {}), clusters)
+    first, *others = answers.values()
+    if isinstance(first, KafkaDrError):
+        raise first
+    found: dict[str, Mapping[str, Any]] = dict(first)
+    for other in others:
+        if not isinstance(other, KafkaDrError):
+            found |= {fact: each for fact, each in other.items() if fact not in found or _at(each) > _at(found[fact])}
+    return found
+
+
+def _at(record: Mapping[str, Any]) -> datetime:
+    return datetime.fromisoformat(str(record["at"]))
+
+
 def unrecorded(
-    root: Any, history: Callable[[], Mapping[str, Mapping[str, Any]]], wanted: Iterable[RecordedInput]
+    root: Any, records: Callable[[], Mapping[str, Mapping[str, Any]]], wanted: Iterable[RecordedInput]
 ) -> tuple[UnrecordedInput, ...]:
     """Return which of these exist with a digest that was not recorded.
 
     :param root: the evidence root
-    :param history: reads everything journaled about the group, by run and fact. It is read again after the files: who
-        writes one records its digest first, so an older history would not know it
+    :param records: reads the :func:`newest_records`. They are read again after the files: who writes one records its
+        digest first, so older records would not know it
     :raises OSError: the storage refuses
     """
-    recorded = history().get(AUDITS, {})
+    recorded = records()
     found = {each: each.sha256(root) for each in wanted if each.fact in recorded}
-    facts = history().get(AUDITS, {})
+    facts = records()
     return tuple(
         UnrecordedInput(each, str(facts[each.fact]["at"]))
         for each, sha256 in found.items()

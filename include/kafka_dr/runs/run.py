@@ -28,7 +28,7 @@ from kafka_dr.runs.recorded_files import (
     unrecorded_files,
     with_recorded_only,
 )
-from kafka_dr.runs.recorded_inputs import UnrecordedInput, unrecorded, without
+from kafka_dr.runs.recorded_inputs import UnrecordedInput, newest_records, unrecorded, without
 from kafka_dr.runs.register_guard import RegisterGuard
 from kafka_dr.runs.register_read import OTHERS_SECONDS, Waiting
 from kafka_dr.runs.request import STAY, RunRequest
@@ -224,7 +224,7 @@ class Run(GroupContext):
 
         :raises OSError: the storage refuses
         """
-        return unrecorded(self.clients.evidence_root, self._history_now, self._recorded_inputs())
+        return unrecorded(self.clients.evidence_root, self._records_of_inputs, self._recorded_inputs())
 
     @cached_property
     def unrecorded_files(self) -> tuple[UnrecordedFile, ...]:
@@ -238,6 +238,18 @@ class Run(GroupContext):
     @cached_property
     def _known_files(self) -> KnownFiles:
         return known_files(self.clients, self.target)
+
+    @property
+    def records_inputs(self) -> tuple[str, ...]:
+        """The clusters whose registers this run asks for the digests of inputs, and writes them to.
+
+        Either may decide the next run. A source that may be dead is not waited for.
+        """
+        alone = self.silent or self.request.verb == "unplanned_failover"
+        return (self.arbiter,) if alone else (self.arbiter, *({self.source, self.target} - {self.arbiter}))
+
+    def _records_of_inputs(self) -> dict[str, Mapping[str, Any]]:
+        return newest_records(self.clients.register, self.group.name, self.records_inputs)
 
     def _recorded_inputs(self) -> tuple[RecordedInput, ...]:
         ends = (self.source, self.target)
@@ -256,7 +268,7 @@ class Run(GroupContext):
             root = with_recorded_only(self.clients.evidence_root, self._known_files)
             found = inputs.read_inputs(root, folders, copy=copy)
             seen = inputs.with_inputs(self.clients.evidence_root, found.to_json(), copy=copy)
-            forged = unrecorded(seen, self._history_now, self._recorded_inputs())
+            forged = unrecorded(seen, self._records_of_inputs, self._recorded_inputs())
             found = found.without(lambda path: any(each.what.covers(path) for each in forged))
         except OSError as error:
             raise Refused(
@@ -272,9 +284,6 @@ class Run(GroupContext):
 
         It is read from the register that holds every fact of this run.
         """
-        return self._history_now()
-
-    def _history_now(self) -> dict[str, Mapping[str, Any]]:
         return self.clients.register(self.arbiter).history(self.group.name)
 
     @cached_property

@@ -13,6 +13,7 @@ from kafka_dr.register import Phase
 from kafka_dr.runs.request import ResumeRequest, StepName
 from kafka_dr.runs.run import Run
 from kafka_dr.verbs.resume import resume
+from kafka_dr.verbs.runner import run_step
 from support import outside_view
 from support.disaster import STEPS, Disaster
 
@@ -43,6 +44,20 @@ def test_a_source_that_answers_after_the_claim_is_fenced_and_drained_and_the_rev
     assert {row["class"] for row in records[StepName.CUT_OVER_GROUPS].facts["groups"]} == {"exact"}
     assert disaster.read_again() == {f"{group.name}-head": 0, f"{group.name}-slow": 0}
     group.assert_at_rest("west")
+
+
+def test_after_an_unplanned_failover_the_group_is_switched_back_and_again(disaster: Disaster) -> None:
+    group = disaster.group
+    with group.protection.clients() as clients:
+        run_step(StepName.PREFLIGHT, group.request(), clients)  # records how far the copy was compared
+    group.protection.produce("east", 40)
+    disaster.look()
+    disaster.go(StepName.REPORT)
+    group.go(StepName.REPORT)
+    with group.protection.clients() as clients:
+        preflight = run_step(StepName.PREFLIGHT, group.request(), clients)
+    assert {"inputs_recorded": "ok"}.items() <= {check.name: check.outcome for check in preflight.checks}.items()
+    group.assert_at_rest("east")
 
 
 def test_a_source_that_cannot_be_drained_in_time_is_left_diverged(disaster: Disaster) -> None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import hashlib
 from contextlib import suppress
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -21,10 +22,13 @@ from kafka_dr.json_documents import write_whole
 from kafka_dr.register import MemoryRegister
 from kafka_dr.runs.inputs import folders_of, read_inputs
 from kafka_dr.runs.recorded_inputs import (
+    UnrecordedInput,
+    newest_records,
     record_input,
     unrecorded,
     without,
 )
+from kafka_dr.runs.run import Run
 from kafka_dr.storage import DeadlinePath
 from support.failing_storage import FailingStorage
 
@@ -58,9 +62,12 @@ def register(root: DeadlinePath) -> MemoryRegister:
     return found
 
 
+def unrecorded_by(root: DeadlinePath, register: MemoryRegister, *wanted: RecordedInput) -> tuple[UnrecordedInput, ...]:
+    return unrecorded(root, lambda: newest_records(lambda _: register, "orders", ["east"]), wanted)
+
+
 def wrong(root: DeadlinePath, register: MemoryRegister) -> list[RecordedInput]:
-    wanted = inputs_of("orders", (FORWARD, "west-to-east"))
-    return [each.what for each in unrecorded(root, lambda: register.history("orders"), wanted)]
+    return [each.what for each in unrecorded_by(root, register, *inputs_of("orders", (FORWARD, "west-to-east")))]
 
 
 def test_what_was_recorded_or_never_recorded_or_is_gone_is_good(root: DeadlinePath, register: MemoryRegister) -> None:
@@ -69,6 +76,37 @@ def test_what_was_recorded_or_never_recorded_or_is_gone_is_good(root: DeadlinePa
     FileFrontierStore(root, "orders").write("west-to-east", frontier(5))
     root.joinpath(*FRONTIER.file.split("/")).unlink()
     assert wrong(root, register) == []
+
+
+@pytest.mark.parametrize("decides", ["east", "west"])
+def test_of_two_registers_the_newest_record_counts_whichever_of_them_decides(root: DeadlinePath, decides: str) -> None:
+    registers = {"east": MemoryRegister(), "west": MemoryRegister()}
+    ends = [decides, *({*registers} - {decides})]
+    old = FRONTIER.sha256(root)
+    for register in registers.values():
+        record_input(register, FRONTIER, old, at=NOW)
+    FileFrontierStore(root, "orders").write(FORWARD, frontier(200))
+    for earlier in range(6):
+        record_input(registers["west"], FRONTIER, f"of move {earlier}", at=NOW + timedelta(seconds=earlier))
+    record_input(registers["west"], FRONTIER, FRONTIER.sha256(root), at=NOW + timedelta(minutes=1))
+
+    def found() -> tuple[UnrecordedInput, ...]:
+        return unrecorded(root, lambda: newest_records(registers.__getitem__, "orders", ends), [FRONTIER])
+
+    assert found() == ()
+    FileFrontierStore(root, "orders").write(FORWARD, frontier(100))
+    assert FRONTIER.sha256(root) == old
+    assert [each.what for each in found()] == [FRONTIER], "an older file that the other register still knows"
+
+
+def test_only_the_register_that_decides_has_to_answer(root: DeadlinePath, register: MemoryRegister) -> None:
+    silent = MemoryRegister()
+    registers = {"east": register, "west": silent}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(silent, "history", Mock(side_effect=ClusterUnreachable("west does not answer")))
+        assert newest_records(registers.__getitem__, "orders", ["east", "west"]).keys() == {FRONTIER.fact, MAP.fact}
+        with pytest.raises(ClusterUnreachable):
+            newest_records(registers.__getitem__, "orders", ["west", "east"])
 
 
 @pytest.mark.parametrize(
@@ -86,7 +124,7 @@ def test_a_file_that_others_write_is_named_and_is_not_read(
     root: DeadlinePath, register: MemoryRegister, path: str, what: RecordedInput, content: bytes
 ) -> None:
     write_whole(root.joinpath(*path.split("/")), content)
-    found = unrecorded(root, lambda: register.history("orders"), inputs_of("orders", (FORWARD,)))
+    found = unrecorded_by(root, register, *inputs_of("orders", (FORWARD,)))
     assert [each.what for each in found] == [what]
     assert "orders east→west" in str(found[0])
     assert "is not the one that was recorded in the register at 2026-11-22T03:00:00+00:00" in str(found[0])
@@ -107,7 +145,7 @@ def test_what_is_left_out_is_no_input_of_a_run(root: DeadlinePath, register: Mem
 
 def test_a_run_writes_what_was_hidden_from_it(root: DeadlinePath, register: MemoryRegister) -> None:
     write_whole(root.joinpath(*FRONTIER.file.split("/")), b"{}")
-    seen = without(root, unrecorded(root, lambda: register.history("orders"), [FRONTIER]))
+    seen = without(root, unrecorded_by(root, register, FRONTIER))
     store = FileFrontierStore(seen, "orders")
     assert store.read(FORWARD) is None
     store.write(FORWARD, frontier(7))
@@ -195,6 +233,7 @@ def test_a_frontier_is_kept_when_each_register_that_may_decide_next_has_its_dige
         source="east",
         target="west",
     )
+    run.records_inputs = Run.records_inputs.__get__(run)
     store = recorded_store(run)
     store.write(FORWARD, frontier(200))
     if kept:

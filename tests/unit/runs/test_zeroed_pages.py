@@ -22,7 +22,7 @@ from kafka_dr.positions import TopicPartition
 from kafka_dr.register import MemoryRegister
 from kafka_dr.register.digests import RecordedDigest
 from kafka_dr.runs.recorded_files import KnownFiles, unrecorded_files, with_recorded_only
-from kafka_dr.runs.recorded_inputs import record_input, unrecorded, without
+from kafka_dr.runs.recorded_inputs import newest_records, record_input, unrecorded, without
 from kafka_dr.storage import DeadlinePath
 from support import damaged_files
 from support.failing_storage import FailingStorage
@@ -73,7 +73,7 @@ def test_a_page_of_an_offset_map(root: DeadlinePath) -> None:
     whole = part.read_bytes()
     for start in range(0, len(whole), 8):
         part.write_bytes(whole[:start] + bytes(8) + whole[start + 8 :])
-        found = unrecorded(root, lambda: register.history("orders"), [MAP])
+        found = unrecorded(root, lambda: newest_records(lambda _: register, "orders", ["east"]), [MAP])
         assert [each.what for each in found] == [MAP]
         assert read(without(root, found)) == {}
 
