@@ -17,12 +17,12 @@ CORE = ROOT / "include" / "kafka_dr"
 
 #: The rooms of the core, from the ground up: each may import only rooms before it.
 FLOORS = """
-    errors version causes durations clock waiting outcomes parallel rare_collection people quoting verb_words positions
-    named_rows codec json_documents declared_program locked_file naming tls_files http_endpoint kubernetes audit lag
-    topology clusters readers storage routing watch_results readiness situations notifications metrics evidence register
-    replication connections access_rules canary offsets rescue fencing config_sync observation runs disaster checks
-    group_offsets approvals adoption watch failback failover health retention verbs drill readiness_checks rounds
-    command_line
+    errors version causes durations clock waiting outcomes parallel rare_collection people quoting verb_words
+    positions named_rows codec json_documents declared_program locked_file naming tls_files http_endpoint kubernetes
+    audit lag topology clusters readers storage routing watch_results readiness situations notifications metrics
+    evidence register replication connections access_rules canary offsets rescue fencing rights config_sync
+    observation runs disaster checks group_offsets approvals adoption watch failback failover health retention verbs
+    drill readiness_checks rounds command_line
 """
 ROOMS = FLOORS.split()
 #: Third-party libraries of the core, and the rooms that alone may import them. Any other library is refused.
@@ -103,6 +103,7 @@ SPEAKS_OF_CONNECT = {
     "include/kafka_dr/evidence/known_secrets.py": "keeps secrets of its workers out of evidence",
     "include/kafka_dr/adoption/take_over/decision.py": "shows the declared connectors of an existing replication",
     "include/kafka_dr/clusters/": "makes settings for Java clients, and knows its worker groups",
+    "include/kafka_dr/rights/": "names the topics and groups that its workers need",
     "include/kafka_dr/readers/": "recognises its sinks, which read a group's topics",
     "include/kafka_dr/group_offsets/unmovable_groups.py": "names its sinks",
     "include/kafka_dr/audit/copies.py": "knows what it makes of a missing timestamp",

@@ -19,6 +19,7 @@ from kafka_dr.command_line.observe import observe
 from kafka_dr.command_line.opened import CommandFiles, TopologyFile
 from kafka_dr.command_line.plan import plan
 from kafka_dr.command_line.record_audit import record_audit
+from kafka_dr.command_line.rights import rights
 from kafka_dr.command_line.status import status
 from kafka_dr.command_line.verbs import failback, failover
 from kafka_dr.command_line.verify import CheckReport
@@ -61,6 +62,7 @@ app.command()(keygen)
 app.command()(erase)
 app.command()(drill)
 app.command()(observe)
+app.command()(rights)
 app.command()(record_audit)
 
 

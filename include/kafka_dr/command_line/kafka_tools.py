@@ -13,6 +13,7 @@ import re
 import shlex
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
+from typing import Literal
 
 from kafka_dr.clusters.model import Acl, AclOperation, ResourceType
 from kafka_dr.clusters.tool_access import ToolAccess
@@ -51,6 +52,12 @@ def add_denies(access: ToolAccess, denies: Collection[Acl]) -> tuple[str, ...]:
     return tuple(f"{access.tool('kafka-acls.sh')} --add {_arguments(each)}" for each in _products(denies))
 
 
+def add_allows(access: ToolAccess, allows: Collection[Acl]) -> tuple[str, ...]:
+    """Return the commands that add exactly these ALLOWs."""
+    tool = access.tool("kafka-acls.sh")
+    return tuple(f"{tool} --add {_arguments(each, 'allow')}" for each in _products(allows))
+
+
 def remove_denies(access: ToolAccess, denies: Collection[Acl]) -> tuple[str, ...]:
     """Return the commands that remove exactly these DENYs, without a question."""
     return tuple(f"{access.tool('kafka-acls.sh')} --remove --force {_arguments(each)}" for each in _products(denies))
@@ -73,13 +80,13 @@ def changed_by_owners(where: str, denies: Collection[Acl], *, adding: bool) -> t
     return tuple(f"echo {shlex.quote(line)}" for line in (first, *lines))
 
 
-def _arguments(product: _Product) -> str:
-    option = _OPTIONS[product.resource]
+def _arguments(product: _Product, permission: Literal["deny", "allow"] = "deny") -> str:
+    option = _OPTIONS.get(product.resource)
     return " ".join(
         (
-            *(f"--deny-principal {shlex.quote(name)}" for name in product.principals),
+            *(f"--{permission}-principal {shlex.quote(name)}" for name in product.principals),
             *(f"--operation {_tool_word(operation)}" for operation in product.operations),
-            *(f"{option} {shlex.quote(name)}" for name in product.names),
+            *(f"{option} {shlex.quote(name)}" if option else "--cluster" for name in product.names),
             f"--resource-pattern-type {product.pattern}",
         )
     )

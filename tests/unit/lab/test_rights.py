@@ -9,12 +9,10 @@ from lab.rights import (
     PRINCIPALS,
     PROBE,
     REPLICATOR,
-    RIGHTS,
     Allowed,
     Operation,
     Resource,
     allowed_on,
-    as_markdown,
 )
 
 FLOWS = (("east", "west"), ("west", "east"))
@@ -26,11 +24,7 @@ def _of(principal: str) -> set[Allowed]:
 
 
 def test_every_principal_has_rights_and_no_one_else_has() -> None:
-    assert {right.principal for right in RIGHTS} == set(PRINCIPALS)
-
-
-def test_every_right_says_why() -> None:
-    assert [right for right in RIGHTS if not right.reason] == []
+    assert {allowed.principal for allowed in ON_EAST} == set(PRINCIPALS)
 
 
 def test_over_everything_of_a_kind_one_may_at_most_look_except_that_the_operator_ends_transactions() -> None:
@@ -83,17 +77,6 @@ def test_the_replicator_may_keep_the_checkpoints_of_each_flow_that_ends_on_a_clu
         for cluster in clusters_of(Settings(port_base=19000, brokers=1, clusters=4))
     }
     assert found == {"east": {"west.", "north."}, "west": {"east."}, "north": {"east."}, "south": set()}
-
-
-def test_the_table_shows_every_right_once() -> None:
-    rows = as_markdown().splitlines()[2:]
-    assert len(rows) == len(set(rows)) == len(RIGHTS)
-
-
-def test_the_guide_shows_this_table() -> None:
-    page = (PROJECT / "include" / "guide" / "rights.md").read_text()
-    shown = page.partition("<!-- rights -->\n")[2].partition("<!-- /rights -->")[0]
-    assert shown == as_markdown()
 
 
 def test_the_readme_names_the_pythons_that_the_lab_accepts() -> None:
