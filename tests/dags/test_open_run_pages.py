@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import pytest
@@ -17,6 +19,8 @@ pytestmark = [pytest.mark.airflow, pytest.mark.kafka, pytest.mark.timeout(600)]
 
 PLANNED, GROUP = "dr_planned_failover", "orders"
 STATUS = "/kafka-dr/status?reload=false"
+#: A process that shows no life counts as dead after 45 s.
+_DEAD_SECONDS = 90.0
 
 
 @pytest.fixture
@@ -135,6 +139,102 @@ def test_airflow_shows_its_buttons_to_whoever_was_not_asked_and_no_click_counts(
         assert str(alice.note(PLANNED, run)).startswith("REJECTED by alice")
     finally:
         page.log_in(base, alice.token)
+
+
+@pytest.fixture
+def held_up(airflow: QuickLab, alice: AirflowSession, way: dict[str, str]) -> Iterator[str]:
+    """A planned failover that was approved and waits for a transaction: its source refuses writes."""
+    from support import plain_application
+
+    with plain_application.open_transaction(airflow, way["source"]):
+        run = alice.trigger(PLANNED, protection_group=GROUP, **way, reason="a test")
+        alice.question(PLANNED, run)
+        assert alice.answer(PLANNED, run, "Approve", alice.fields(PLANNED, run)).status_code == 200
+        plain_application.wait_refused(airflow, way["source"])
+        yield run
+
+
+def assert_all_pages_say(pages: RunPages, badges: Sequence[str], *sentences: str) -> None:
+    """What is first and red on each page, and what each of them says.
+
+    :param badges: the beginnings of the first red words
+    """
+    for path in (STATUS, f"/kafka-dr/groups/{GROUP}", f"/kafka-dr/evidence/{GROUP}/{pages.run}"):
+        shown = pages.open(path)
+        assert pages.first_red().lower().startswith(tuple(each.lower() for each in badges)), (path, shown)
+        assert {said for said in sentences if said not in shown} == set(), (path, shown)
+
+
+@pytest.mark.long
+def test_while_the_source_hangs_in_a_switch_each_page_is_red_and_names_it_and_the_way_on(
+    airflow: QuickLab, alice: AirflowSession, page: Page, way: dict[str, str], held_up: str
+) -> None:
+    from support import plain_application
+
+    pages, source = pages_of(page, alice, held_up), way["source"]
+    hung = [name for name in airflow.supervisor.names() if name.startswith(f"{source}-broker-")]
+    for name in hung:
+        airflow.pause(name)
+    try:
+        looked(alice)
+        assert_all_pages_say(
+            pages,
+            ("HALF MOVED",),
+            f"the register of {source}, which decides, does not answer",
+            f"check {source} now",
+            f"If {source} stays away, move the group with dr_unplanned_failover",
+        )
+        status, group, own = pages.status(), pages.of_group(), pages.of_run()
+        assert not status.contradicts(group), (status, group)
+        assert not status.contradicts(own), (status, own)
+    finally:
+        for name in hung:
+            airflow.resume(name)
+    alice.ended(PLANNED, held_up)
+    _end(alice, held_up)
+    state = airflow.state(source, GROUP)
+    assert state is not None
+    plain_application.assert_works_only_on(airflow, GROUP, state.active)
+    looked(alice)
+    assert "HALF MOVED" not in pages.open(STATUS)
+
+
+@pytest.mark.long
+def test_a_task_that_is_killed_in_a_switch_makes_each_page_red_until_the_run_is_ended(
+    airflow: QuickLab, alice: AirflowSession, page: Page, way: dict[str, str], held_up: str
+) -> None:
+    from support import plain_application
+
+    pages, source = pages_of(page, alice, held_up), way["source"]
+    task = plain_application.executor(airflow, source, GROUP)
+    supervisor = task.parent()
+    assert supervisor is not None
+    for process in (supervisor, task):
+        process.kill()
+    # A run that somebody has marked as failed rolls nothing back.
+    alice.fail(PLANNED, held_up)
+    # Health looks each minute: until then the page says by itself that nothing shows life.
+    deadline = time.monotonic() + _DEAD_SECONDS
+    while "HALF MOVED" not in (shown := pages.open(STATUS)):
+        assert time.monotonic() < deadline, shown
+        time.sleep(1)
+    looked(alice)
+    assert_all_pages_say(pages, ("HALF MOVED",), f"run {held_up}", "no process executes it", "with dr_resume")
+    status, group = pages.status(), pages.of_group()
+    assert not status.contradicts(group), (status, group)
+    _end(alice, held_up)
+    plain_application.assert_works_only_on(airflow, GROUP, source)
+    looked(alice)
+    assert "HALF MOVED" not in pages.open(STATUS)
+
+
+def _end(alice: AirflowSession, run: str) -> None:
+    """Abandon a run as the pages say, of which no process executes anything, unless Airflow has rolled it back."""
+    resumed = alice.trigger("dr_resume", protection_group=GROUP, decision="abandon", reason="a test", confirmed=True)
+    ended = alice.ended("dr_resume", resumed)
+    over = "no run holds it, so there is nothing to resume" in alice.log("dr_resume", resumed, "resume")
+    assert ended == "success" or over, alice.why("dr_resume", resumed)
+    alice.ended(PLANNED, run)
 
 
 def test_the_list_of_stranded_records_is_one_click_away(airflow: QuickLab, alice: AirflowSession, page: Page) -> None:

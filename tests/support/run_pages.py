@@ -72,6 +72,10 @@ class RunPages:
         drawn = str(self.page.ask(_OF_THE_CARD.format(group=self.group, part=".flow")))
         return f"{cluster} active\n" in f"{drawn}\n" and "UNKNOWN" not in drawn.partition("lag")[0]
 
+    def first_red(self) -> str:
+        """Return the first red words of the page that is open."""
+        return str(self.page.ask("(document.querySelector('.badge.bad') || {innerText: ''}).innerText"))
+
     def open(self, path: str) -> str:
         """Open one of our pages with all that is folded, and return what a person reads."""
         # The same address again: what is read must not be the page before.
