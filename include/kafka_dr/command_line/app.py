@@ -14,6 +14,7 @@ from kafka_dr.command_line.drill import drill
 from kafka_dr.command_line.ending import abandon, resume
 from kafka_dr.command_line.erase import erase
 from kafka_dr.command_line.exit_codes import ExitCode
+from kafka_dr.command_line.flows import flows
 from kafka_dr.command_line.keys import keygen
 from kafka_dr.command_line.observe import observe
 from kafka_dr.command_line.opened import CommandFiles, TopologyFile
@@ -63,6 +64,7 @@ app.command()(erase)
 app.command()(drill)
 app.command()(observe)
 app.command()(rights)
+app.command()(flows)
 app.command()(record_audit)
 
 

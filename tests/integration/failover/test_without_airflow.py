@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from kafka_dr.adoption.adopt import adopt
 from kafka_dr.fencing import plan
 from kafka_dr.health.health_check import check_health
 from kafka_dr.register import KafkaRegister, Phase
@@ -100,6 +101,25 @@ def test_an_adoption_is_planned_before_any_register_exists(protection: Protectio
     assert any("DENYs are missing)" in sentence for sentence in step["intent"])
     assert outside_view.look(protection) == before
     assert protection.state("east") is None
+
+
+def test_the_first_flow_is_started_and_a_group_that_nobody_adopted_is_left_alone(protection: Protection) -> None:
+    line = CommandLine(protection)
+    said = line.run("flows", "--group", protection.name)
+    assert (said.code, "not adopted" in said.out) == (4, True), said
+    assert not outside_view.look(protection).connectors
+    with protection.clients() as clients:
+        adopt(protection.name, clients, "adoption")
+    protection.produce("east", 20)
+    said = line.run("plan", "planned", "--group", protection.name, "--reason", "a test")
+    assert (said.code, f"kafka_dr flows --group {protection.name}" in said.out) == (4, True), said
+    said = line.run("flows", "--group", protection.name, "--json")
+    assert (said.code, said.json["outcome"]) == (0, "ok"), said
+    before = outside_view.look(protection).connectors
+    assert {state for states in before.values() for state in states.split()} == {"RUNNING"}
+    assert line.run("flows", "--group", protection.name).code == 0
+    assert outside_view.look(protection).connectors == before
+    assert line.run("flows", "--group", "another").code == 2
 
 
 #: Steps after which a run is taken over in each run of the suite; the others are slow, and differ little.

@@ -184,7 +184,9 @@ def _flow_moves(run: Run, near: NearHead) -> Check:
     )
     if status.state != "running":
         detail = f"{run.flow.name} is {status}"
-        stops = why_it_stops(run, run.flow, status) or f"run dr_flows, or look at {replicator.described}"
+        by_hand = f"without Airflow: python -m kafka_dr flows --group {run.group.name}"
+        start = f"run dr_flows, or look at {replicator.described} ({by_hand})"
+        stops = why_it_stops(run, run.flow, status) or start
         return Check.that("flow_moves", False, f"{detail}, expected running: {stops}")
     if all(found.finding is None and found.source_offset >= near.ends[p] for p, found in near.verified.items()):
         said = f"all that could be copied from {len(near.ends)} partitions of {run.source} is on {run.target}"
