@@ -8,9 +8,12 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from functools import cache
+from importlib import metadata
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).resolve().parents[1]
 CORE = ROOT / "include" / "kafka_dr"
@@ -111,6 +114,10 @@ SPEAKS_OF_CONNECT = {
     "spark/jobs/lag/reading.py": "says whose clock stamped an offset sync",
     "spark/kafka_dr_spark/offset_syncs.py": "says whose clock stamped an offset sync",
 }
+#: Comes with Airflow or Spark, in a version that only they choose.
+COMES_WITH = {"sqlalchemy", "fastapi", "starlette", "pydantic-core", "py4j", "universal-pathlib"}
+#: Is named for its version alone.
+NEEDED_BY_OTHERS = {"pandas"}
 PILES = {"utils", "util", "helpers", "helper", "common", "manager", "base", "misc", "tools"}
 LONGEST, LONGEST_TEST = 450, 500
 #: Joined here, so that this file does not contain what it looks for.
@@ -180,6 +187,22 @@ def test_each_library_is_imported_only_by_the_rooms_that_own_it() -> None:
             if room_of(path) not in OWNERS.get(root, set()):
                 wrong.append((str(path.relative_to(ROOT)), root))
     assert wrong == []
+
+
+def test_airflows_python_gets_what_the_product_imports_and_no_tool_of_ours() -> None:
+    requirements = (ROOT / "requirements.txt").read_text()
+    named = {
+        canonicalize_name(Requirement(line.partition("#")[0]).name)
+        for line in requirements.splitlines()
+        if line[0] != "#"
+    }
+    files = [file for folder in ("include/kafka_dr", "plugins", "dags", "spark") for file in python_files(folder)]
+    distributions = metadata.packages_distributions()
+    modules = {name.partition(".")[0] for file in files for name in imported(file)} - {"airflow"}
+    found = {canonicalize_name(name) for module in modules for name in distributions.get(module, ())}
+    providers = {name for name in named if name.startswith("apache-airflow")}
+    assert found - COMES_WITH == named - providers - NEEDED_BY_OTHERS
+    assert len(requirements) < 3000
 
 
 def test_only_one_loop_sleeps() -> None:

@@ -21,7 +21,7 @@ from lab.errors import LabError
 
 INCLUDE = Path(__file__).resolve().parents[1]
 PROJECT = INCLUDE.parent
-REQUIREMENTS = PROJECT / "requirements.txt"
+REQUIREMENTS = INCLUDE / "requirements" / "requirements-lab.txt"
 INSTALLERS = (
     INCLUDE / "requirements" / "requirements-build.txt"
 )  # what installs those: uv, and what builds the one without wheels
@@ -86,7 +86,7 @@ def environment_folder(cache: Path, requirements: str) -> Path:
 
 
 def ensure_environment(cache: Path, environ: Mapping[str, str]) -> Path:
-    """Return the environment with everything of ``requirements.txt`` in it; make it if it is not there whole.
+    """Return the environment with everything of ``requirements-lab.txt`` in it; make it if it is not there whole.
 
     :raises LabError: it cannot be made; nothing that could be taken for a whole one is left behind.
     """
@@ -160,7 +160,7 @@ def _make(folder: Path, environ: Mapping[str, str]) -> None:
         if done.returncode:
             shutil.rmtree(folder, ignore_errors=True)
             raise LabError(
-                f"installing the packages of requirements.txt failed: {_last_line(done.stderr or done.stdout)}; "
+                f"installing the packages of requirements-lab.txt failed: {_last_line(done.stderr or done.stdout)}; "
                 "check the network and pip's settings (index, certificates), then run the same command again"
             )
 

@@ -1,4 +1,4 @@
-"""The Java that Kafka, Connect and Spark run on: the one from ``requirements.txt``, or another one by setting."""
+"""The Java that Kafka, Connect and Spark run on: the one from the lab's environment, or another one by setting."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Packages that only one test needs: installed once into a folder of their own, next to the pinned environment.
 
 A process that has this folder first on its path uses them; nothing else does. Flask-AppBuilder needs an older
-python-dateutil than ``requirements.txt`` pins; the StatsD client is an extra of Airflow that no DAG needs.
+python-dateutil than the lab's environment has; the StatsD client is an extra of Airflow that no DAG needs.
 """
 
 from __future__ import annotations

@@ -57,7 +57,7 @@ def test_an_environment_without_its_stamp_does_not_count_and_one_with_it_costs_n
     (folder / "bin" / "half").touch()
     broken = {"PATH": "/usr/bin:/bin", "PIP_NO_INDEX": "1"}
 
-    with pytest.raises(LabError, match=r"installing the packages of requirements\.txt failed"):
+    with pytest.raises(LabError, match=r"installing the packages of requirements-lab\.txt failed"):
         bootstrap.ensure_environment(tmp_path, broken)
     assert not folder.exists()
 
