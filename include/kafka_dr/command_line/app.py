@@ -10,6 +10,7 @@ import typer
 from kafka_dr.causes import cause
 from kafka_dr.command_line.adopting import adopt, un_adopt
 from kafka_dr.command_line.approve import approve, review
+from kafka_dr.command_line.doctor import doctor
 from kafka_dr.command_line.drill import drill
 from kafka_dr.command_line.ending import abandon, resume
 from kafka_dr.command_line.erase import erase
@@ -65,6 +66,7 @@ app.command()(drill)
 app.command()(observe)
 app.command()(rights)
 app.command()(flows)
+app.command()(doctor)
 app.command()(record_audit)
 
 

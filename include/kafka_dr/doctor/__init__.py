@@ -1,0 +1,7 @@
+"""Everything that can be wrong with a set-up, asked at once, each with what corrects it. Changes no cluster."""
+
+from __future__ import annotations
+
+from kafka_dr.doctor.examination import SetUpFinding, examine
+
+__all__ = ["SetUpFinding", "examine"]
