@@ -19,6 +19,7 @@ from lab.bench.command import configure as configure_bench
 from lab.demo.command import configure as configure_demo
 from lab.errors import LabError
 from lab.layout import DEFAULT_HOME, DEFAULT_PORT_BASE, NAMES, PROJECT, Ports
+from lab.processes import INTERRUPTS
 from lab.spark_cluster import MASTER
 from lab.status import LabStatus
 
@@ -31,7 +32,7 @@ def main(arguments: Sequence[str]) -> int:
     ours, of_pytest = (arguments[:1], arguments[1:]) if arguments[:1] == ["test"] else (arguments, [])
     options = _parser(of_pytest).parse_args(ours)
     console = Console(highlight=False)
-    signal.signal(signal.SIGTERM, _interrupt)  # being ended leaves no half-started lab either
+    _listen()
     try:
         return int(options.run(options, console))
     except LabError as error:
@@ -45,12 +46,26 @@ def main(arguments: Sequence[str]) -> int:
         )
         return 2
     except KeyboardInterrupt:
+        for number in INTERRUPTS:  # it ends as it is: one more would only hide the exit code
+            signal.signal(number, signal.SIG_IGN)
         print("lab: interrupted; what this command had started is stopped again", file=sys.stderr)
         return 130
 
 
-def _interrupt(_number: int, _frame: object) -> None:
-    raise KeyboardInterrupt
+def _listen() -> None:
+    """Take every way to be ended as Ctrl-C: it leaves no half-started lab either."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    terminals = [stream.fileno() for stream in (sys.stdout, sys.stderr) if stream.isatty()]
+
+    def hung_up(_number: int, _frame: object) -> None:
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)  # a shell sends it, and the system once more when the shell ends
+        with Path(os.devnull).open("w") as nowhere:
+            for terminal in terminals:
+                os.dup2(nowhere.fileno(), terminal)
+        raise KeyboardInterrupt
+
+    if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:
+        signal.signal(signal.SIGHUP, hung_up)
 
 
 def _parser(of_pytest: Sequence[str]) -> argparse.ArgumentParser:

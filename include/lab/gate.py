@@ -19,8 +19,9 @@ from lab.api import Lab
 from lab.bootstrap import cache_folder
 from lab.errors import LabError
 from lab.layout import PROJECT, Ports
-from lab.leftovers import NOTE, RUN, end_leftovers, new_run, noted_folder, uninterrupted
+from lab.leftovers import NOTE, RUN, end_leftovers, new_run, noted_folder
 from lab.ports import first_free_base
+from lab.processes import uninterrupted
 from lab.spark import compiled_in
 
 SOURCES = ("include", "plugins", "dags", "spark", "tests")

@@ -7,10 +7,9 @@ own in the environment, which all processes that it starts inherit. After the ru
 from __future__ import annotations
 
 import os
-import signal
 import uuid
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from glob import glob
 from pathlib import Path
 
@@ -39,18 +38,6 @@ def new_run(environ: Mapping[str, str] = os.environ) -> str:
 def noted_folder(note: Path) -> Path | None:
     """Return the folder that a test run has noted; ``None`` if it had not begun."""
     return Path(note.read_text("utf-8")) if note.exists() else None
-
-
-@contextmanager
-def uninterrupted() -> Iterator[None]:
-    """Let no impatient second signal stop what ends the processes of a run: it takes seconds, and has a deadline."""
-    numbers = (signal.SIGINT, signal.SIGTERM)
-    before = {number: signal.signal(number, signal.SIG_IGN) for number in numbers}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 def end_leftovers(run: str, folder: Path | None = None) -> list[str]:

@@ -13,7 +13,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -27,6 +27,8 @@ MARK = "KAFKA_DR_LAB_PROCESS"
 SAME_SECONDS = 0.05  # start times are read with this precision
 KILL_SECONDS = 10.0
 PAUSE_SECONDS = 60.0
+#: What people, programs and a terminal that is closed send to end a command.
+INTERRUPTS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _started: dict[int, subprocess.Popen[bytes]] = {}  # kept so that a process that ends here does not stay a zombie
 
 
@@ -284,6 +286,17 @@ def inherited() -> dict[str, str]:
         for name, value in os.environ.items()
         if name not in strangers and not name.startswith(("AIRFLOW", "_AIRFLOW"))
     }
+
+
+@contextmanager
+def uninterrupted() -> Iterator[None]:
+    """Let no impatient second signal stop what ends processes: it takes seconds, and has a deadline."""
+    before = {number: signal.signal(number, signal.SIG_IGN) for number in INTERRUPTS}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def end(processes: Sequence[psutil.Process], what: str) -> None:

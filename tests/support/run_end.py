@@ -13,7 +13,8 @@ import psutil
 import pytest
 
 from kafka_dr.storage import child_process
-from lab.leftovers import NOTE, RUN, end_leftovers, new_run, uninterrupted
+from lab.leftovers import NOTE, RUN, end_leftovers, new_run
+from lab.processes import uninterrupted
 
 #: Of ``linux/prctl.h``.
 _PR_SET_PDEATHSIG = 1

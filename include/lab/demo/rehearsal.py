@@ -26,6 +26,7 @@ from lab.errors import LabError
 from lab.invariants.check import check_invariants
 from lab.invariants.model import ActivePeriod, InvariantReport
 from lab.invariants.observe import observe
+from lab.processes import uninterrupted
 from lab.rights import ORDERS_APP
 from lab.status import LabStatus
 from lab.traffic.control import Traffic
@@ -71,7 +72,7 @@ class Rehearsal:
             verdict = self._check(began, runs)
             return DemoOutcome(status.ready_seconds, runs, verdict, sabotage)
         finally:
-            with ExitStack() as last:
+            with uninterrupted(), ExitStack() as last:
                 if not was_up and not self._wishes.keep:
                     last.callback(self._lab.down)
                 last.callback(self._traffic.stop)

@@ -27,6 +27,7 @@ from lab.demo.observed.truth import Truth, lines
 from lab.demo.observed.unchanged import differences, quiet
 from lab.errors import LabError
 from lab.layout import Settings
+from lab.processes import uninterrupted
 from lab.traffic.control import Traffic
 from lab.traffic.logbook import Logbook
 from lab.traffic.rates import Rates
@@ -90,15 +91,19 @@ class ObservedRehearsal:
             )
         logging.getLogger("kafka_dr").setLevel(logging.ERROR)  # a busy machine is slow, and here that is no news
         with ExitStack() as last:
-            if not self._wishes.keep:
-                last.callback(self._lab.down, delete=True)
-            last.callback(self._traffic.stop)
+            last.callback(self._stop)
             self._up()
             source, target = (last.enter_context(self._reach(each.name)) for each in (EAST, WEST))
             try:
                 return self._observed(source, target)
             except KafkaDrError as error:
                 raise LabError(str(error)) from error
+
+    def _stop(self) -> None:
+        with uninterrupted(), ExitStack() as last:
+            if not self._wishes.keep:
+                last.callback(self._lab.down, delete=True)
+            last.callback(self._traffic.stop)
 
     def _up(self) -> None:
         self._say("Two clusters, and nothing else of this project: no Connect, no Airflow")
