@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
@@ -34,7 +34,9 @@ from lab.demo.run_evidence import RunEvidence
 from lab.demo.stray_producer import StrayProducer
 from lab.errors import LabError
 from lab.rights import ORDERS_APP
+from lab.traffic.logbook import read
 from lab.traffic.payments import TOPIC
+from lab.traffic.records import Headers, identify
 
 GROUP = "orders-slow"
 RECORDS_AT_ONCE = 10
@@ -173,12 +175,14 @@ class Saboteur:
         return f"committed the end of {TOPIC} on {target} for {GROUP}, which had not read it"
 
     def _offset_plus_one(self, _source: str, target: str) -> str:
-        """A group misses exactly one record in each partition."""
-        moved = []
+        """A group misses exactly one record in each partition. Before a disaster it has read more than it committed."""
+        moved, seen = [], processed_in(self._logs / f"{GROUP}.jsonl")
         for each in self._positions(target):
-            unread = self._first_record(target, each)
+            unread = self._first_record(target, each, seen=seen)
             if unread is not None:
                 moved.append(TopicPartition(each.topic, each.partition, unread + 1))
+        if not moved:
+            raise LabError(f"{TOPIC} on {target} holds no record that {GROUP} has not read")
         self._place(target, moved)
         return f"moved {GROUP} past one unread record in {len(moved)} partitions on {target}"
 
@@ -236,12 +240,22 @@ class Saboteur:
             if each.error is not None:
                 raise KafkaException(each.error)
 
-    def _first_record(self, cluster: str, position: TopicPartition) -> int | None:
-        """Offset of the first record from a position on; control records are none."""
+    def _first_record(
+        self, cluster: str, position: TopicPartition, *, seen: Collection[tuple[str, int]] = ()
+    ) -> int | None:
+        """Offset of the first record of an application from a position on that is none of those."""
+        for offset, headers in self._records(cluster, position):
+            who = identify(headers)
+            if who is not None and (who.application, who.sequence) not in seen:
+                return offset
+        return None
+
+    def _records(self, cluster: str, position: TopicPartition) -> Iterator[tuple[int, Headers]]:
+        """Offset and headers of each record from a position to the end; control records are none."""
         consumer = self._reader(cluster)
         consumer.assign([position])
-        message = consumer.poll(CALL_SECONDS)
-        return message.offset() if message is not None and message.error() is None else None
+        while (message := consumer.poll(CALL_SECONDS)) is not None and message.error() is None:
+            yield message.offset() or 0, message.headers() or ()
 
     def _reader(self, cluster: str) -> Consumer:
         if cluster not in self._readers:
@@ -262,6 +276,12 @@ class Saboteur:
         if cluster not in self._clients:  # kept: a client that is dropped takes its unanswered calls with it
             self._clients[cluster] = AdminClient({**self._admin[cluster], "client.id": "saboteur", "log_level": 2})
         return self._clients[cluster]
+
+
+def processed_in(log: Path) -> Collection[tuple[str, int]]:
+    """Application and number of each record that a reader's log says it has processed, on whichever cluster."""
+    rows = (event["records"] for event in read(log) if event["event"] == "processed")
+    return {(application, sequence) for records in rows for _, application, sequence in records}
 
 
 def _let_go(process: psutil.Process) -> None:
