@@ -38,6 +38,7 @@ OWNERS = {
     "yaml": {"topology"},
     "cattrs": {"codec"},
     "jinja2": {"evidence"},
+    "markupsafe": {"evidence"},
     # Seals are signed, and checked, with Ed25519; kept stranded records are decrypted; ends of certificates are read.
     "cryptography": {"evidence", "rescue", "readiness_checks"},
     "typer": {"command_line"},

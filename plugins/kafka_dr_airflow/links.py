@@ -42,8 +42,13 @@ def start_url(dag_id: str, group: str) -> str:
     return f"{_pages()}/start/{dag_id}/{quote(group, safe='')}"
 
 
-def question_url(dag_id: str, run: str) -> str:
-    """Return the address where a run of a DAG waits for an answer."""
+def question_url(dag_id: str, group: str, run: str) -> str:
+    """Return the address of the page that shows what a run asks, and takes the answer; as a mail needs it."""
+    return _outside(f"{EVIDENCE_PREFIX}/question/{dag_id}/{quote(group, safe='')}/{quote(run, safe='')}")
+
+
+def dialog_url(dag_id: str, run: str) -> str:
+    """Return the address where Airflow itself shows what a run of a DAG asks."""
     return f"{run_url(dag_id, run)}/required_actions"
 
 
@@ -111,6 +116,21 @@ class EvidenceLink(BaseOperatorLink):
         )
         run = getattr(operator, "resumed_run", None) or ti_key.run_id
         return evidence_url(group, run) if group else ""
+
+
+class QuestionLink(BaseOperatorLink):
+    """Opens the page that shows the question, and takes the answer."""
+
+    name = "Question"
+
+    def get_link(self, operator: Any, *, ti_key: Any) -> str:
+        """Return the address of the page; empty if the task says that it asked nobody.
+
+        Airflow calls this in the task's own process when the task parks or has ended, with its instance as the key.
+        """
+        if not getattr(operator, "evidence_kept", True):
+            return ""
+        return str(operator.answered_at(ti_key.get_template_context()))
 
 
 class AuditLink(BaseOperatorLink):

@@ -68,7 +68,7 @@ def test_only_approvers_may_answer_and_no_ends_the_run_with_nothing_changed(
     from support.airflow_lab import AirflowSession
 
     run, fields = asked(alice)
-    waits = f"/dags/{DAG}/runs/{quote(run, safe='')}/required_actions"
+    waits = f"/kafka-dr/question/{DAG}/{GROUP}/{quote(run, safe='')}"
     assert waits in alice.http.get("/kafka-dr/status").text
     for stranger in ("carol", "admin"):
         reply = AirflowSession(airflow, stranger).answer(DAG, run, "Approve", fields)
@@ -93,21 +93,13 @@ def test_people_who_click_at_the_same_time_do_not_stop_airflow(airflow: QuickLab
 
 
 @pytest.mark.usefixtures("unchanged")
-def test_a_yes_without_the_digest_of_the_facts_does_not_count(alice: AirflowSession) -> None:
-    run, _ = asked(alice)
-    assert alice.answer(DAG, run, "Approve", {}).status_code == 200
-    note = "REFUSED at approval: approved by alice without the digest of the facts"
-    assert_ended_unchanged(alice, run, approval="skipped", note=note)
-    log = alice.log(DAG, run, "approval", attempt=alice.attempts(DAG, run, "approval"))
-    assert "approved by alice without the digest" in log
-
-
-@pytest.mark.usefixtures("unchanged")
-def test_a_yes_to_other_facts_does_not_count(alice: AirflowSession) -> None:
+def test_what_a_program_types_into_fields_that_nobody_asked_for_ties_an_answer_to_nothing(
+    alice: AirflowSession,
+) -> None:
     run, fields = asked(alice)
-    assert alice.answer(DAG, run, "Approve", {**fields, "digest": "0" * 64}).status_code == 200
-    note = "REFUSED at approval: approved by alice with the digest of other facts than those of the question"
-    assert_ended_unchanged(alice, run, approval="skipped", note=f"{note}: trigger a new run")
+    assert fields.keys() == {"reason"}
+    assert alice.answer(DAG, run, "Reject", {"digest": "0" * 64}).status_code == 200
+    assert_ended_unchanged(alice, run, approval="success", note="REJECTED by alice")
 
 
 @pytest.mark.usefixtures("unchanged")

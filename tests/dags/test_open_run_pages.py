@@ -128,7 +128,7 @@ def test_airflow_shows_its_buttons_to_whoever_was_not_asked_and_no_click_counts(
                 page.go("about:blank")
                 page.wait("location.href === 'about:blank'")
                 page.go(f"{base}/dags/{PLANNED}/runs/{run}/tasks/approval/required_actions")
-                page.wait("document.body && document.body.innerText.includes('answers others with')")
+                page.wait("document.body && document.body.innerText.includes('others get')")
                 page.click(button(option))
                 page.wait("document.body.innerText.includes('Access Denied\\n')")
             assert alice.question(PLANNED, run)["response_received"] is False

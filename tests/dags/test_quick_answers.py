@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sqlite3
 import time
 from collections.abc import Callable, Iterator
@@ -15,6 +16,7 @@ import pytest
 from support.browser import button
 
 if TYPE_CHECKING:
+    from kafka_dr.register import RegisterState
     from support.airflow_lab import AirflowSession, QuickLab
     from support.browser import Page
 
@@ -24,6 +26,7 @@ DAG = "dr_planned_failover"
 UNPLANNED, FAILBACK = "dr_unplanned_failover", "dr_failback"
 GROUP = "orders"
 _SECONDS = 120.0
+_ASKED = "SELECT id FROM task_instance WHERE run_id = ? AND task_id = 'approval'"
 _RETURN_SECONDS = 240.0
 
 
@@ -223,25 +226,43 @@ def test_a_plan_of_the_config_sync_is_applied_although_airflow_fails_the_try_tha
     assert alice.tries("dr_config_sync", run, "approval", mapped=0) > 1
 
 
-@pytest.mark.parametrize(
-    ("option", "digest", "note"),
-    [
-        ("Reject", None, "REJECTED by alice"),
-        ("Approve", "0" * 64, "approved by alice with the digest of other facts than those of the question"),
-    ],
-)
 def test_a_later_try_judges_the_answer_as_the_first_one_would(
-    answered: QuickLab, alice: AirflowSession, run: str, option: str, digest: str | None, note: str
+    answered: QuickLab, alice: AirflowSession, run: str
 ) -> None:
     before = answered.state("east", GROUP)
     with noticed_late(answered, run):
-        fields = alice.fields(DAG, run)
-        assert alice.answer(DAG, run, option, {**fields, "digest": digest or fields["digest"]}).status_code == 200
+        assert alice.answer(DAG, run, "Reject", alice.fields(DAG, run)).status_code == 200
+    _assert_nothing_was_done(answered, alice, run, "REJECTED by alice", before)
+
+
+def test_an_answer_to_a_text_that_this_run_never_asked_lets_no_later_try_continue(
+    answered: QuickLab, alice: AirflowSession, run: str
+) -> None:
+    """Airflow keeps one text for a task. Whoever writes its database shows another question, and has it approved."""
+    alice.parks(DAG, run)
+    before = answered.state("east", GROUP)
+    with closing(_database(answered)) as database, database:
+        (asked,) = database.execute(_ASKED, (run,)).fetchone()
+        (body,) = database.execute("SELECT body FROM hitl_detail WHERE ti_id = ?", (asked,)).fetchone()
+        older = re.sub(r"(?m)^Question `[0-9a-f]+`$", f"Question `{'0' * 32}`", body)
+        assert older != body
+        database.execute("UPDATE hitl_detail SET body = ? WHERE ti_id = ?", (older, asked))
+    alice.clear(DAG, run, ["approval"])
+    alice.answer(DAG, run, "Approve", alice.fields(DAG, run))
     assert alice.ended(DAG, run) == "failed"
-    assert note in str(alice.note(DAG, run))
     assert alice.tasks(DAG, run)["switch"] == "skipped"
-    assert alice.tries(DAG, run, "approval") > 1
     assert answered.state("east", GROUP) == before
+    assert "answer.1" not in answered.facts(before.active if before else "", GROUP, run)
+
+
+def _assert_nothing_was_done(
+    lab: QuickLab, session: AirflowSession, run: str, note: str, before: RegisterState | None
+) -> None:
+    assert session.ended(DAG, run) == "failed"
+    assert note in str(session.note(DAG, run))
+    assert session.tasks(DAG, run)["switch"] == "skipped"
+    assert session.tries(DAG, run, "approval") > 1
+    assert lab.state("east", GROUP) == before
 
 
 def test_an_answer_that_airflow_says_somebody_gave_who_was_not_asked_lets_no_later_try_continue(
@@ -253,9 +274,7 @@ def test_an_answer_that_airflow_says_somebody_gave_who_was_not_asked_lets_no_lat
     said = ("2026-01-01 00:00:00.000000", '{"id": "carol", "name": "carol"}', '["Approve"]')
     typed = json.dumps(alice.fields(DAG, run))
     with closing(_database(answered)) as database, database:
-        (asked,) = database.execute(
-            "SELECT id FROM task_instance WHERE run_id = ? AND task_id = 'approval'", (run,)
-        ).fetchone()
+        (asked,) = database.execute(_ASKED, (run,)).fetchone()
         changed = database.execute(
             "UPDATE hitl_detail SET responded_at = ?, responded_by = ?, chosen_options = ?, params_input = ? "
             "WHERE ti_id = ?",

@@ -83,9 +83,9 @@ def test_a_question_leads_to_its_evidence_and_the_status_page_to_the_question(
     page.go(f"{base}{STATUS}?reload=false")
     page.wait("document.readyState === 'complete' && document.querySelector('main')")
     page.unfold()
-    asked = page.click_to(link("Read the question and answer it"), f"/dags/{DAG}/runs/{waiting}/required_actions")
-    asked.wait(link("All of the evidence"))
-    assert "Step by step" in asked.click_to(link("All of the evidence"), evidence).text()
+    asked = page.click_to(link("Read the question and answer it"), f"/kafka-dr/question/{DAG}/{GROUP}/{waiting}")
+    asked.unfold()
+    assert "Step by step" in asked.click_to(link("The run, step by step"), evidence).text()
     page.go(f"{base}{STATUS}?reload=false")
     page.wait("document.readyState === 'complete' && document.querySelector('main')")
     page.unfold()
@@ -100,8 +100,7 @@ def test_a_notification_leads_to_the_run_that_waits(
     page.go((airflow.home.root / "notifications.html").as_uri())
     newest = "[...document.querySelectorAll('a')].findLast(each => each.innerText === 'Look at it')"
     page.wait(newest)
-    opened = page.click_to(newest, f"/dags/{DAG}/runs/{waiting}")
-    opened.wait("document.body.innerText.includes('approval')")
+    assert "alice asks" in page.click_to(newest, f"/kafka-dr/question/{DAG}/{GROUP}/{waiting}").text()
 
 
 def test_every_link_and_button_of_our_pages_leads_somewhere(alice: AirflowSession, page: Page, checked: str) -> None:

@@ -11,6 +11,6 @@ LINKS = StatusLinks(
     evidence=lambda group, run: f"/kafka-dr/evidence/{group}/{run}",
     group=lambda group: f"/kafka-dr/groups/{group}",
     result=lambda group, watch: f"/kafka-dr/results/{group}/{watch}",
-    question=lambda dag_id, run: f"/dags/{dag_id}/runs/{run}/required_actions",
+    question=lambda dag_id, group, run: f"/kafka-dr/question/{dag_id}/{group}/{run}",
     start=lambda dag_id, group: f"/kafka-dr/start/{dag_id}/{group}",
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from html.parser import HTMLParser
 
-_NOT_SHOWN = {"style", "script", "head"}
+_NOT_SHOWN = {"style", "script", "noscript", "head"}
 #: They have no end tag.
 _VOID = {"meta", "br", "hr", "img", "input", "link", "wbr"}
 

@@ -33,6 +33,8 @@ class ApprovalQuestion:
     :param subject: plain text
     :param body: Markdown: the answer and its grounds
     :param written: Markdown: what people wrote, fenced; shown after everything else
+    :param sheet: what all of it is made from
+    :param name: what the register calls the question, where people see it; empty until it is kept
     :param digest: of the decision facts that the body shows
     :param approvers: the only people whose answer counts
     :param expires_at: from when on an answer is too late
@@ -45,7 +47,9 @@ class ApprovalQuestion:
     expires_at: datetime
     expires_after_seconds: float
     evidence: str
+    sheet: Sheet
     written: str = ""
+    name: str = ""
 
     @classmethod
     def of(
@@ -63,9 +67,16 @@ class ApprovalQuestion:
         :param page: where the evidence is shown
         """
         body = sheet.body(expires_at=expires_at, digest=digest, page=page)
-        return cls(
-            sheet.subject, body, digest, approvers, expires_at, expires_after_seconds, "", written=sheet.written()
-        )
+        said = (sheet.subject, body, digest, approvers, expires_at, expires_after_seconds, "")
+        return cls(*said, sheet, sheet.written())
+
+    def dialog(self, page: str) -> str:
+        """Return what Airflow shows, as Markdown: the same as our page, cut to fit, with what ties the answer to it.
+
+        :param page: the address of the page that shows all of it
+        """
+        names = [person.name for person in self.approvers]
+        return self.sheet.dialog(expires_at=self.expires_at, approvers=names, page=page, name=self.name)
 
     def kept(
         self,
@@ -75,14 +86,17 @@ class ApprovalQuestion:
         step: StepName = StepName.APPROVAL,
         *,
         requester: str = "",
+        asked_by: str = "",
     ) -> ApprovalQuestion:
         """Journal the question and write it to the evidence before anybody sees it; return it with the file's name.
 
         :param journal: the register has to take it, as it later has to take the answer
         :param requester: the name of the person who triggered the run; empty where no person did
+        :param asked_by: the id of the task instance that asks; empty without Airflow
         """
         whole = f"{self.body}\n\n{self.written}" if self.written else self.body
-        asked = {"subject": self.subject, "body": whole, "digest": self.digest, "expires_at": self.expires_at}
+        said = {"subject": self.subject, "body": whole, "digest": self.digest, "sheet": self.sheet.to_json()}
+        asked = {**said, "expires_at": self.expires_at}
         people = [asdict(person) for person in self.approvers]
         question = AskedQuestion(
             journal.verb,
@@ -93,6 +107,7 @@ class ApprovalQuestion:
             self.expires_at,
             self.approvers,
             requester,
+            asked_by,
         )
         journaled = journal.ask(question, step)
         attempt.facts = {
@@ -100,18 +115,21 @@ class ApprovalQuestion:
             "approvers": people,
             "requested_by": requester,
         }
-        return replace(self, evidence=attempt.end(clients, "done", "asked").evidence)
+        return replace(self, evidence=attempt.end(clients, "done", "asked").evidence, name=journaled.name)
 
 
 def record_answer(
-    request: RunRequest, clients: Clients, answer: Answer, step: StepName = StepName.APPROVAL
+    request: RunRequest, clients: Clients, answer: Answer, step: StepName = StepName.APPROVAL, *, to: str | None = None
 ) -> StepRecord:
     """Journal the answer to a run's newest question in the register, where the claim reads it; evidence gets a copy.
 
+    :param to: the name of the question that was answered, or the id of the task instance that asked it. The answer is
+        then about the facts of that question. ``None``: it names these facts itself
     :raises StepFailed: it does not count: it is not an approver's, it is too late, it names other facts, or another
         answer was given before. Or the register did not take it. The evidence keeps it all the same
     """
-    return keep_answer(_attempt(request, clients, step), clients, lambda: journal_now(request, clients), answer, step)
+    attempt = _attempt(request, clients, step)
+    return keep_answer(attempt, clients, lambda: journal_now(request, clients), answer, step, to=to)
 
 
 def journal_now(request: RunRequest, clients: Clients) -> ApprovalJournal:
@@ -135,10 +153,13 @@ def keep_answer(
     journal: Callable[[], ApprovalJournal],
     answer: Answer,
     step: StepName = StepName.APPROVAL,
+    *,
+    to: str | None = None,
 ) -> StepRecord:
     """Journal an answer, and end the attempt with a copy of it.
 
     :param journal: returns where the run's questions and answers are
+    :param to: see :func:`record_answer`
     :raises StepFailed: see :func:`record_answer`
     """
     if clients.evidence.secrets.inside(answer.reason):
@@ -148,10 +169,13 @@ def keep_answer(
     def work() -> tuple[StepOutcome, str]:
         found = journal()
         question = found.asked(step)
-        attempt.checks = _counts(answer, question, found)
+        bound = _bound(answer, question, to)
+        attempt.checks = _counts(bound, question, found)
+        if to is not None and question is not None:
+            attempt.checks = (_answers_this(bound, question, to), *attempt.checks)
         if wrong := [check.detail for check in attempt.checks if not check.passes]:
             return "refused", wrong[0]
-        given = found.answer(_named(answer, _needed(question)), _needed(question), step)
+        given = found.answer(_named(bound, _needed(question)), _needed(question), step)
         attempt.facts = {"answer": given.to_json(), "register": found.register}
         return "done", _said(given)
 
@@ -159,6 +183,21 @@ def keep_answer(
     if not answer.approved:
         seal_run(clients, attempt.group, attempt.run)
     return record
+
+
+def _bound(answer: Answer, question: AskedQuestion | None, to: str | None) -> Answer:
+    """Return an answer with the digest of the facts that its question was filed with; of none if it is another one."""
+    if to is None:
+        return answer
+    return replace(answer, digest=question.facts_digest if question is not None and question.is_called(to) else "")
+
+
+def _answers_this(answer: Answer, question: AskedQuestion, to: str) -> Check:
+    """Return whether an answer is to the newest question: a rejection of an older one is not about this one, either."""
+    said = "the answer is to the newest question of the run"
+    if not (this := question.is_called(to)):
+        said = f"{_said(answer)}, to another question than the newest one of this run: trigger a new run"
+    return Check.that("answers_this_question", this, said)
 
 
 def _counts(answer: Answer, question: AskedQuestion | None, journal: ApprovalJournal) -> tuple[Check, ...]:

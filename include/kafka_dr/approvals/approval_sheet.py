@@ -6,9 +6,10 @@ comes last, in a block of its own that it cannot leave.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Any
 
@@ -19,10 +20,14 @@ from kafka_dr.verb_words import verb_words
 #: Outcomes by how much a person has to know of them; a word that is not known comes first.
 _WORST_FIRST = ("failed", "unknown", "overridden", "excused", "warning", "ok")
 #: More consumer groups than this do not fit in a sentence.
-_FEW_GROUPS = 3
+_FEW_GROUPS = 1
 _MOST_DETAILS = 100
 #: As much of a digest as a telephone shows in a line. The form holds all of it.
 _DIGEST_SHOWN = 16
+#: More checks than this do not fit in Airflow's dialog.
+_MOST_IN_DIALOG = 3
+_QUESTION = "Question "
+_NAMED = re.compile(rf"^{_QUESTION}`([0-9a-f]+)`$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +45,9 @@ class Sheet:
     :param seen_at: when the checks were made, ISO 8601
     :param details: further paragraphs
     :param words: what people wrote, as it is, each under a title that this program sets
+    :param consequence: what approving does, as it continues "Approve …"
+    :param destroys: what is deleted, as a sentence; empty if nothing is
+    :param excluded: approvers who may not answer, each with the reason as it continues their name
     """
 
     subject: str
@@ -53,13 +61,44 @@ class Sheet:
     seen_at: str = ""
     details: tuple[str, ...] = ()
     words: tuple[tuple[str, str], ...] = ()
+    consequence: str = "lets the run do exactly this"
+    destroys: str = ""
+    excluded: tuple[tuple[str, str], ...] = ()
 
-    def body(self, *, expires_at: datetime, digest: str, page: str = "") -> str:
-        """Return everything but what people wrote, as Markdown that a telephone can show: no tables.
+    @property
+    def checks_not_ok(self) -> list[Mapping[str, Any]]:
+        """The checks that a person has to look at, worst first."""
+        return sorted((row for row in self.checks if row["outcome"] != "ok"), key=lambda row: _rank(row["outcome"]))
 
-        :param digest: of the facts that are decided on
-        :param page: where the evidence is shown
+    def to_json(self) -> dict[str, Any]:
+        """Return the sheet as the evidence keeps it, for the page that shows it."""
+        shown = [{name: row[name] for name in ("name", "outcome", "detail")} for row in self.checks_not_ok]
+        said = {each.name: getattr(self, each.name) for each in fields(self)}
+        return {**said, "checks": shown, "checks_ok": len(self.checks) - len(shown)}
+
+    def dialog(self, *, expires_at: datetime, approvers: Sequence[str], page: str, name: str) -> str:
+        """Return the answers and what is not ok, as Airflow's dialog shows it, then what people wrote.
+
+        :param page: where all of it is shown
+        :param name: of the question; :func:`named_in` finds it
         """
+        bad = self.checks_not_ok
+        more = f"\n* and {len(bad) - _MOST_IN_DIALOG} more" if len(bad) > _MOST_IN_DIALOG else ""
+        shown = f"{listed('Not ok', bad[:_MOST_IN_DIALOG])}{more}" if bad else ""
+        who = " or ".join(map(code, approvers))
+        parts = (
+            self._answers(expires_at),
+            *(f"⚠ {warning}" for warning in self.warnings),
+            shown,
+            f"[Read all of it, and answer]({page})",
+            f"*Approve* {self.consequence}. *Reject* ends the run, and nothing is changed. Only {who} may answer, "
+            "once; others get *Access Denied*.",
+            f"{_QUESTION}{code(name)}",
+            self.written(),
+        )
+        return "\n\n".join(filter(None, parts))
+
+    def _answers(self, expires_at: datetime) -> str:
         answers = {
             "What moves": self.moves,
             "What is lost": self.lost,
@@ -68,10 +107,18 @@ class Sheet:
             "Until when": f"the approval counts until {expires_at:%Y-%m-%d %H:%M:%S} UTC",
             "If it fails": self.on_failure,
         }
+        return "\n".join(f"* **{name}**: {_with_full_stop(said)}" for name, said in answers.items())
+
+    def body(self, *, expires_at: datetime, digest: str, page: str = "") -> str:
+        """Return everything but what people wrote, as Markdown that a telephone can show: no tables.
+
+        :param digest: of the facts that are decided on
+        :param page: where the evidence is shown
+        """
         tied = f"Digest of the facts: {code(digest[:_DIGEST_SHOWN])}"
         return "\n\n".join(
             (
-                "\n".join(f"* **{name}**: {_with_full_stop(said)}" for name, said in answers.items()),
+                self._answers(expires_at),
                 *(f"⚠ {warning}" for warning in self.warnings),
                 *_checks(self.checks, self.seen_at),
                 *self.details,
@@ -82,6 +129,12 @@ class Sheet:
     def written(self) -> str:
         """Return what people wrote, as Markdown, fenced; to be shown after everything else."""
         return "\n\n".join(f"**{title}**\n\n{fenced(text)}" for title, text in self.words if text)
+
+
+def named_in(dialog: str) -> str:
+    """Return the name of the question that a dialog shows; empty if it shows none. What people wrote comes after it."""
+    found = _NAMED.search(dialog)
+    return found[1] if found else ""
 
 
 def listed(title: str, rows: Iterable[Mapping[str, Any]]) -> str:

@@ -9,12 +9,12 @@ that decides before the claim. Runs that never claim keep them: they are small, 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, TypeVar
 
 from kafka_dr.causes import cause
-from kafka_dr.codec import NotDecoded, StoredDocument
+from kafka_dr.codec import NotDecoded, StoredDocument, stored
 from kafka_dr.errors import NeedsPerson, Refused
 from kafka_dr.evidence import digest
 from kafka_dr.people import Person
@@ -30,6 +30,8 @@ BY_NOBODY = "nobody (break glass)"
 #: The facts, by approval; each name gets a number.
 QUESTIONS = {StepName.APPROVAL: "question", StepName.SECOND_APPROVAL: "second_question"}
 ANSWERS = {StepName.APPROVAL: "answer", StepName.SECOND_APPROVAL: "second_answer"}
+#: As much of a question's digest as people see. Nobody finds another question with the same 128 bits.
+_NAME = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +43,7 @@ class AskedQuestion(StoredDocument):
     :param facts_digest: of the decision facts that were shown
     :param approvers: the only people whose answer counts
     :param requester: the name of the person who triggered the run; empty where no person did
+    :param asked_by: the id of the task instance that asks; empty without Airflow
     """
 
     verb: str
@@ -51,6 +54,16 @@ class AskedQuestion(StoredDocument):
     expires_at: datetime
     approvers: tuple[Person, ...]
     requester: str = ""
+    asked_by: str = field(default="", metadata=stored(omitted=True))
+
+    @property
+    def name(self) -> str:
+        """What the question is called where people see it."""
+        return question_name(self.digest)
+
+    def is_called(self, reference: str) -> bool:
+        """Return whether this is the question with a name, or the one that a task instance asks."""
+        return bool(reference) and reference in (self.asked_by, self.name)
 
     def approver(self, person: str) -> Person | None:
         """Return the approver with an id; ``None`` if nobody with that id may answer."""
@@ -167,6 +180,14 @@ class ApprovalJournal:
         prefix = f"{QUESTIONS[step]}."
         numbers = [name.removeprefix(prefix) for name in self.read() if name.startswith(prefix)]
         return max((int(number) for number in numbers if number.isdigit()), default=0)
+
+
+def question_name(digest: str) -> str:
+    """Return what a question is called where people see it.
+
+    :param digest: of the question
+    """
+    return digest[:_NAME]
 
 
 def journal_of(run: Run) -> ApprovalJournal:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from kafka_dr import parallel
 from kafka_dr.approvals.approval import record_answer
 from kafka_dr.approvals.journaled import QUESTIONS, ApprovalJournal, AskedQuestion, journal_of
+from kafka_dr.approvals.kept_question import asked_somebody, kept_question
 from kafka_dr.approvals.signed import REVIEWED, approver_of, key_people, unreviewed
 from kafka_dr.clock import SystemClock
 from kafka_dr.command_line.answering import agrees, show_question, sign_answer
@@ -28,7 +28,6 @@ from kafka_dr.command_line.opened import (
 )
 from kafka_dr.command_line.step_page import StepPage
 from kafka_dr.errors import KafkaDrError, Refused
-from kafka_dr.evidence import digest
 from kafka_dr.people import Person
 from kafka_dr.register import Verb
 from kafka_dr.runs.background import BackgroundCall
@@ -158,12 +157,9 @@ def _shown(run: Run, step: StepName, asked: AskedQuestion) -> dict[str, str]:
     :raises Refused: the evidence has another text, or none
     """
     kept = list(run.clients.evidence.attempts(run.group.name, run.request.run, step.value))
-    texts = [text for each in kept if (text := _question_of(each.get("facts", {})))]
-    until = asked.expires_at.isoformat()
-    for text in texts:
-        if digest({**text, "expires_at": until}) == asked.digest:
-            return {name: str(text[name]) for name in ("subject", "body", "digest")}
-    if texts:
+    if (found := kept_question(kept, asked.digest)) is not None:
+        return {name: str(found["facts"]["asked"][name]) for name in ("subject", "body", "digest")}
+    if any(map(asked_somebody, kept)):
         raise Refused(
             f"the evidence shows another question of run {run.request.run} than the register knows: do not "
             "approve it. Find out who changed it, and begin a new run"
@@ -172,13 +168,6 @@ def _shown(run: Run, step: StepName, asked: AskedQuestion) -> dict[str, str]:
         f"the evidence that this command reads has no question of run {run.request.run}: give --evidence with the "
         "folder that the run writes to"
     )
-
-
-def _question_of(facts: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return what the digest of a question covers, but for its time; ``None`` if an attempt asked nobody."""
-    if (shown := facts.get("asked")) is None:
-        return None
-    return {**{name: shown.get(name) for name in ("subject", "body", "digest")}, "approvers": facts.get("approvers")}
 
 
 @with_exit_codes

@@ -18,11 +18,13 @@ from kafka_dr.evidence.page import (
     render_group,
     render_notice,
     render_observation,
+    render_question,
     render_result,
     render_status,
     render_trigger,
     with_way_back,
 )
+from kafka_dr.evidence.question_view import AnswerForm, build_question_view
 from kafka_dr.evidence.readiness_view import verb_lines
 from kafka_dr.evidence.result_view import build_result_view
 from kafka_dr.evidence.seal import EvidenceChanged, FileDigest, Seal, Verification
@@ -40,7 +42,10 @@ from kafka_dr.evidence.trigger_view import FORMS, TriggerView, trigger_fields
 from kafka_dr.evidence.view_model import StepView
 
 __all__ = [
+    "AnswerForm",
     "FORMS",
+    "build_question_view",
+    "render_question",
     "TriggerView",
     "trigger_fields",
     "render_trigger",

@@ -74,7 +74,7 @@ def most_urgent(judged: Sequence[Judgement], links: StatusLinks, *, may_answer: 
 def href_of(action: Action, judgement: Judgement, links: StatusLinks) -> str:
     """Return the address that a button opens."""
     if action.opens == "question" and judgement.dag_id:
-        return links.question(judgement.dag_id, judgement.run)
+        return links.question(judgement.dag_id, judgement.group, judgement.run)
     if action.opens == "form":
         return links.start(action.target, judgement.group)
     if action.opens == "dag":

@@ -12,8 +12,10 @@ from jinja2 import Environment, FunctionLoader, StrictUndefined, Template
 from kafka_dr.evidence.audit_view import AuditView
 from kafka_dr.evidence.group_view import GroupView
 from kafka_dr.evidence.observation_view import ObservationView
+from kafka_dr.evidence.question_view import QuestionView
 from kafka_dr.evidence.result_view import ResultView
 from kafka_dr.evidence.seal import FileDigest
+from kafka_dr.evidence.shown_markdown import shown_line, shown_markdown
 from kafka_dr.evidence.status_colour import colour_of
 from kafka_dr.evidence.status_view import StatusView
 from kafka_dr.evidence.trigger_view import TriggerView
@@ -36,6 +38,8 @@ def _template(name: str) -> Template:
     environment.filters["colour"] = colour_of
     environment.filters["clock"] = _clock
     environment.filters["seconds"] = _seconds
+    environment.filters["markdown"] = shown_markdown
+    environment.filters["markdown_line"] = shown_line
     return environment.get_template(name)
 
 
@@ -92,6 +96,14 @@ def render_trigger(view: TriggerView, nonce: str) -> str:
     :param nonce: of its script, as the header names it
     """
     return _template("trigger.html.j2").render(view=view, nonce=nonce)
+
+
+def render_question(view: QuestionView, nonce: str) -> str:
+    """Return the page that shows a question, and takes the answer.
+
+    :param nonce: of its script, as the header names it
+    """
+    return _template("question.html.j2").render(view=view, how=view.how, nonce=nonce)
 
 
 def with_way_back(page: str, links: Iterable[tuple[str, str]]) -> str:

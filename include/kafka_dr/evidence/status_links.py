@@ -16,7 +16,7 @@ class StatusLinks:
     :param evidence: the evidence page of a protection group and a run
     :param group: the page of everything that is kept of a protection group
     :param result: the newest result of a watch for a group
-    :param question: where a run of a DAG is answered
+    :param question: where a run of a DAG is answered about a protection group
     :param start: a DAG's form that is filled in for a protection group
     """
 
@@ -26,5 +26,5 @@ class StatusLinks:
     evidence: Callable[[str, str], str]
     group: Callable[[str], str]
     result: Callable[[str, str], str]
-    question: Callable[[str, str], str]
+    question: Callable[[str, str, str], str]
     start: Callable[[str, str], str]

@@ -254,7 +254,7 @@ def open_runs(
     for found, steps in opened.runs:
         if is_over(found.run, found.asked_at, endings.get(found.group, ())):
             continue
-        asked, shown = links.question(found.dag_id, found.run), links.evidence(found.group, found.run)
+        asked, shown = links.question(found.dag_id, found.group, found.run), links.evidence(found.group, found.run)
         step = running.get((found.group, found.run))
         yield open_run_line(found, steps, now, run_href=asked, evidence_href=shown, running=step, reader=reader)
     known = {(found.group, found.run) for found, _ in opened.runs}

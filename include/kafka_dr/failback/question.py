@@ -34,12 +34,12 @@ def sheet(run: Run, seen: Mapping[str, Any]) -> Sheet:
         moves=f"no application: **{group}** stays active on **{active}**. **{old}**, the old cluster of an unplanned "
         "failover, becomes its copy again",
         lost=f"{stranded}. {_deleted(run, decided, measured) if rebuild else 'Nothing is deleted'}",
-        writes_stop=f"not at all: applications write to {active} all the time",
-        read_again=f"nothing: consumers read on {active} all the time"
+        writes_stop="not at all",
+        read_again=f"nothing: consumers stay on {active}"
         + (". The records that are published again arrive there as new ones" if republish else ""),
-        on_failure="clear the failed task to try it again, or abandon the run with dr_resume; applications are not "
-        "affected",
+        on_failure="clear the failed task, or abandon the run with dr_resume. Applications are not affected",
         warnings=(f"**A rebuild deletes data on {old}.** Two different people have to approve it.",) if rebuild else (),
+        destroys=f"{_deleted(run, decided, measured)}." if rebuild else "",
         checks=seen["checks"],
         seen_at=str(seen.get("finished_at", "")),
         details=(_what_is_deleted(measured),) if rebuild else (_quarantined(old, decided["quarantine"]),),

@@ -20,12 +20,13 @@ from kafka_dr.verbs.table import VERB_PARTS
 
 
 def ask_approval(
-    request: RunRequest, clients: Clients, step: StepName = StepName.APPROVAL, *, page: str = ""
+    request: RunRequest, clients: Clients, step: StepName = StepName.APPROVAL, *, page: str = "", asked_by: str = ""
 ) -> ApprovalQuestion:
     """Make the question from the evidence of the verb's first step, and keep it as evidence before it is shown.
 
     :param step: which of the verb's approvals; the person who gave the first one may not give the second
     :param page: address of the page that shows the evidence of the run
+    :param asked_by: the id of the task instance that asks; empty without Airflow
     :raises Refused: the run has no such evidence, or its first step did not succeed; or the first approval is missing
     """
     run = Run(request, clients)
@@ -54,7 +55,8 @@ def ask_approval(
         expires_at=expires_at,
         expires_after_seconds=seconds,
     )
-    return question.kept(attempt, clients, journal_of(run), step, requester=request.requester)
+    who = {"requester": request.requester, "asked_by": asked_by}
+    return question.kept(attempt, clients, journal_of(run), step, **who)
 
 
 def _with_requester(run: Run, sheet: Sheet) -> Sheet:
@@ -62,7 +64,10 @@ def _with_requester(run: Run, sheet: Sheet) -> Sheet:
     if not run.request.requester:
         return sheet
     may = "may approve it, too" if run.group.requester_may_approve else "may not approve it"
-    return replace(sheet, details=(*sheet.details, f"{code(run.request.requester)} triggered this run and {may}."))
+    sheet = replace(sheet, details=(*sheet.details, f"{code(run.request.requester)} triggered this run and {may}."))
+    if run.group.requester_may_approve:
+        return sheet
+    return replace(sheet, excluded=(*sheet.excluded, (run.request.requester, "triggered this run")))
 
 
 def _after_the_first(run: Run, step: StepName, sheet: Sheet) -> Sheet:
@@ -77,5 +82,6 @@ def _after_the_first(run: Run, step: StepName, sheet: Sheet) -> Sheet:
         sheet,
         subject=f"{sheet.subject} (second approval)",
         warnings=(*sheet.warnings, said),
+        excluded=(*sheet.excluded, (first.responder, "gave the first approval")),
         words=(*sheet.words, ("Remark of the first approver", first.reason)),
     )

@@ -37,12 +37,15 @@ _QUESTION = "question"
 _MOST_ROWS = 100
 
 
-def ask_config(group: str, clients: Clients, run_id: str, *, page: str = "") -> ApprovalQuestion | str:
+def ask_config(
+    group: str, clients: Clients, run_id: str, *, page: str = "", asked_by: str = ""
+) -> ApprovalQuestion | str:
     """Return the question about the changes of this run's newest plan that need an approval.
 
     While one run asks about a plan, no other run asks about the same plan. A rejected plan is not asked about again.
 
     :param page: the address that shows the evidence of the run
+    :param asked_by: the id of the task instance that asks; empty without Airflow
     :returns: the question, or why nobody is asked
     """
     run = ConfigSyncRun(group, clients, run_id)
@@ -69,16 +72,19 @@ def ask_config(group: str, clients: Clients, run_id: str, *, page: str = "") -> 
         expires_at=expires_at,
         expires_after_seconds=seconds,
     )
-    return shown.kept(_attempt(run), clients, approval_journal(run, state.active))
+    return shown.kept(_attempt(run), clients, approval_journal(run, state.active), asked_by=asked_by)
 
 
-def record_config_answer(group: str, clients: Clients, run_id: str, answer: Answer) -> StepRecord:
+def record_config_answer(
+    group: str, clients: Clients, run_id: str, answer: Answer, *, to: str | None = None
+) -> StepRecord:
     """Journal the answer to a run's question in the active cluster's register; evidence gets a copy.
 
+    :param to: which question was answered, as in :func:`~kafka_dr.approvals.approval.record_answer`
     :raises StepFailed: it does not count, or the register did not take it
     """
     run = ConfigSyncRun(group, clients, run_id)
-    return keep_answer(_attempt(run), clients, lambda: config_journal(group, clients, run_id), answer)
+    return keep_answer(_attempt(run), clients, lambda: config_journal(group, clients, run_id), answer, to=to)
 
 
 def config_journal(group: str, clients: Clients, run_id: str) -> ApprovalJournal:
@@ -137,6 +143,7 @@ def _sheet(run: ConfigSyncRun, state: RegisterState, kept: Mapping[str, Any]) ->
         writes_stop="not at all",
         read_again="nothing",
         on_failure="changes that were already made stay, and the next run plans the rest",
+        consequence="makes exactly these changes, if both clusters are still as shown",
         details=(f"**What would change on {standby}**\n\n{shown}{more}",),
     )
 

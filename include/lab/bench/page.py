@@ -25,7 +25,7 @@ _LINKS = StatusLinks(
     evidence="/kafka-dr/evidence/{}/{}".format,
     group="/kafka-dr/groups/{}".format,
     result="/kafka-dr/results/{}/{}".format,
-    question="/dags/{}/runs/{}/required_actions".format,
+    question="/kafka-dr/question/{}/{}/{}".format,
     start="/kafka-dr/start/{}/{}".format,
 )
 

@@ -10,16 +10,12 @@ from kafka_dr_airflow.sensors.manual_approval import ManualApprovalSensor
 class TakeOverApprovalSensor(ManualApprovalSensor):
     """Asks whether existing replication is replaced, with the faults that its copy has."""
 
-    consequence = "stops the existing replication, and adopts the group with the faults that its copy has"
-
     def __init__(self, *, number: int, **kwargs: Any) -> None:
         super().__init__(number=number, verb="take_over", **kwargs)
 
 
 class ReleaseApprovalSensor(ManualApprovalSensor):
     """Asks whether a group is released."""
-
-    consequence = "lifts every DENY that this project added, and ends the protection of the group"
 
     def __init__(self, *, number: int, **kwargs: Any) -> None:
         super().__init__(number=number, verb="un_adopt", **kwargs)

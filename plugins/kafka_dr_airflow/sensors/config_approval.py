@@ -27,7 +27,6 @@ class ConfigApprovalSensor(ManualApprovalSensor):
     :param row: what the round said of the group whose standby is changed
     """
 
-    consequence = "makes exactly these changes, if both clusters are still as shown"
     template_fields = (*ManualApprovalSensor.template_fields, "row")
 
     def __init__(self, *, row: RedGroup, **kwargs: Any) -> None:
@@ -52,11 +51,11 @@ class ConfigApprovalSensor(ManualApprovalSensor):
 
         return config_journal(self.protection_group, clients, request.run)
 
-    def keep(self, request: RunRequest, clients: Clients, answer: Answer) -> StepRecord:
+    def keep(self, request: RunRequest, clients: Clients, answer: Answer, to: str) -> StepRecord:
         """Journal an answer in the active cluster's register, and keep a copy in evidence."""
         from kafka_dr.watch.ask_config_approval import record_config_answer
 
-        return record_config_answer(self.protection_group, clients, request.run, answer)
+        return record_config_answer(self.protection_group, clients, request.run, answer, to=to)
 
     def asks(self, context: Any) -> bool:
         """Return that somebody is asked; skip if nobody has to be."""
@@ -71,7 +70,8 @@ class ConfigApprovalSensor(ManualApprovalSensor):
         from kafka_dr_airflow.task_clients import open_clients
 
         with plain_errors(), open_clients() as clients:
-            question = ask_config(self.protection_group, clients, context["run_id"], page=self.page(context))
+            who = {"page": self.page(context), "asked_by": str(context["ti"].id)}
+            question = ask_config(self.protection_group, clients, context["run_id"], **who)
         if isinstance(question, str):
             self.evidence_kept = False
             raise AirflowSkipException(question)

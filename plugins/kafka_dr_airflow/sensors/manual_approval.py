@@ -11,13 +11,14 @@ from airflow.sdk.definitions.param import ParamsDict
 from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException, TaskAwaitingInput
 
 from kafka_dr.durations import duration
-from kafka_dr.quoting import code, line
-from kafka_dr_airflow.links import EvidenceLink, evidence_url, run_url, trigger_url
+from kafka_dr.quoting import inline, line
+from kafka_dr_airflow.links import EvidenceLink, QuestionLink, evidence_url, question_url, trigger_url
 from kafka_dr_airflow.operators.failover_step import URGENT, numbered
 from kafka_dr_airflow.operators.open_runs import run_waits, run_was_answered
 from kafka_dr_airflow.operators.outgoing import keep_news
 from kafka_dr_airflow.operators.plain_failure import fails_plainly, final, plain_errors
 from kafka_dr_airflow.operators.receipt import Receipt, perform, run_request
+from kafka_dr_airflow.run_note import leave_note
 from kafka_dr_airflow.sensors.kept_answer import kept_answer
 
 if TYPE_CHECKING:
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T")
 
-DIGEST = "digest"
 REASON = "reason"
 #: A later try takes the answer that the first one got before Airflow had noticed that it waits. Airflow may fail the
 #: second one, too: by then it has started the first one once more, and does not run the same task twice.
@@ -52,7 +52,8 @@ class ManualApprovalSensor(ApprovalOperator):
       one the run ends, and nothing is changed.
     * *Approvers* are read from the topology when the task runs. Without approvers there is no question; Airflow would
       let everybody answer. The name in the answer is checked when it comes, and again by the step ``claim``.
-    * *The answer carries the digest* of the facts that were shown. Airflow accepts an answer without its fields.
+    * *An answer is about the facts of its question*: the register has their digest, filed for this task instance
+      before it parks. What Airflow keeps from an earlier try names its question in its text.
     * *The question expires* after the time that the topology sets and the text names. ``execution_timeout`` is never
       set, because Airflow would use it as the expiry.
 
@@ -65,9 +66,7 @@ class ManualApprovalSensor(ApprovalOperator):
     """
 
     ui_color = "#f4dbe4"
-    #: What approving does; the question says it after *Approve*.
-    consequence = "starts the switch"
-    operator_extra_links = (EvidenceLink(),)
+    operator_extra_links = (QuestionLink(), EvidenceLink())
 
     def __init__(self, *, number: int, verb: Verb = "planned_failover", step: str = "approval", **kwargs: Any) -> None:
         for name in _TAKEN & kwargs.keys():
@@ -92,10 +91,10 @@ class ManualApprovalSensor(ApprovalOperator):
                 return None
             again = context["ti"].try_number > 1 or self._journaled(context, lambda journal, step: journal.asked(step))
         if again:
-            return self._take(context, self._given_before(context))
+            return self._take(context, *self._given_before(context))
         with final():
             question = self.question(context)
-        self._prepare(question)
+        self._prepare(question, page=self.answered_at(context))
         self._ask_once(context)
         self._notify(context, question)
         run_waits(
@@ -106,6 +105,7 @@ class ManualApprovalSensor(ApprovalOperator):
             people=[person.name for person in question.approvers],
             seconds=question.expires_after_seconds,
         )
+        self._note(context, question)
         # Not Airflow's own execute: it stores the question once more, and removes an answer that came meanwhile.
         raise TaskAwaitingInput(method_name="execute_complete", timeout=self.response_timeout)
 
@@ -118,6 +118,11 @@ class ManualApprovalSensor(ApprovalOperator):
         request = self.request(context)
         return evidence_url(request.protection_group, request.run)
 
+    def answered_at(self, context: Any) -> str:
+        """Return the address of the page that shows the question and takes the answer."""
+        ti = context["ti"]
+        return question_url(ti.dag_id, self.request(context).protection_group, ti.run_id)
+
     def asks(self, context: Any) -> bool:
         """Return whether somebody has to be asked."""
         return True
@@ -129,7 +134,8 @@ class ManualApprovalSensor(ApprovalOperator):
         from kafka_dr_airflow.task_clients import open_clients
 
         with plain_errors(), open_clients() as clients:
-            return ask_approval(self.request(context), clients, StepName(self.step), page=self.page(context))
+            who = {"page": self.page(context), "asked_by": str(context["ti"].id)}
+            return ask_approval(self.request(context), clients, StepName(self.step), **who)
 
     def journal(self, request: RunRequest, clients: Clients) -> ApprovalJournal:
         """Return where the register keeps the questions and answers of the run."""
@@ -137,54 +143,61 @@ class ManualApprovalSensor(ApprovalOperator):
 
         return journal_now(request, clients)
 
-    def keep(self, request: RunRequest, clients: Clients, answer: Answer) -> StepRecord:
+    def keep(self, request: RunRequest, clients: Clients, answer: Answer, to: str) -> StepRecord:
         """Journal an answer in the register, where alone it counts, and keep a copy in evidence.
 
+        :param to: the name of the question, or the id of the task instance that asked it
         :raises StepFailed: the answer does not count
         """
         from kafka_dr.approvals.approval import record_answer
         from kafka_dr.runs.request import StepName
 
-        return record_answer(request, clients, answer, StepName(self.step))
+        return record_answer(request, clients, answer, StepName(self.step), to=to)
 
     @fails_plainly
     def execute_complete(self, context: Any, event: dict[str, Any]) -> Receipt:
         """Keep the answer in evidence, and skip all later tasks unless it is a valid approval."""
         if "error" in event:
             self._not_answered(context, event)
-        return self._take(context, given_answer(event, approve=self.APPROVE))
+        return self._take(context, given_answer(event, approve=self.APPROVE), str(context["ti"].id))
 
-    def _take(self, context: Any, answer: Answer) -> Receipt:
-        """Journal an answer if it counts, and let the run continue if it is an approval."""
+    def _take(self, context: Any, answer: Answer, to: str) -> Receipt:
+        """Journal an answer if it counts, and let the run continue if it is an approval.
+
+        :param to: which question it answers, as :meth:`keep` takes it
+        """
         request = self.request(context)
         try:
-            receipt = perform(self.log, lambda clients: self.keep(request, clients, answer))
+            receipt = perform(self.log, lambda clients: self.keep(request, clients, answer, to))
         except AirflowFailException as refused:
             self._end(context, f"The answer does not count ({refused})")
         # After the answer is in the register: a page may be late, an answer not.
         run_was_answered(self.log, context, request.protection_group, answer.responder)
-        if answer.approved and not answer.digest:
-            self._end(context, f"{answer.responder} approved without the digest of the facts (field {DIGEST!r})")
         # The typed fields are in evidence by now. Airflow would compare them with a form that is not in this process.
         said = {"chosen_options": [self.APPROVE if answer.approved else self.REJECT], "params_input": {}}
         by = {"responded_at": answer.responded_at, "responded_by_user": None}
         super().execute_complete(context, {**said, **by})
         return receipt
 
-    def _given_before(self, context: Any) -> Answer:
-        """Return the answer to the question of the first try: as the register has it, else as Airflow keeps it.
+    def _given_before(self, context: Any) -> tuple[Answer, str]:
+        """Return the answer to the question of the first try, with the name of that question.
+
+        It is the one that the register has, else the one that Airflow keeps.
 
         If there is none, the run ends.
         """
+        from kafka_dr.approvals.approval_sheet import named_in
+        from kafka_dr.approvals.journaled import question_name
+
         journaled = self._journaled(context, lambda journal, step: journal.answered(step))
         if journaled is not None:
             self.log.info("The register has the answer to the question of an earlier try.")
-            return journaled
+            return journaled, question_name(journaled.question)
         kept = kept_answer(context["ti"])
         if isinstance(kept, str):
             self._without_answer(context, f"only the first try of an approval asks, and {kept}")
         self.log.info("Airflow has the answer to the question of an earlier try.")
-        return given_answer(kept, approve=self.APPROVE)
+        return given_answer(kept, approve=self.APPROVE), named_in(str(kept.get("body") or ""))
 
     def _journaled(self, context: Any, read: Callable[[ApprovalJournal, StepName], _T]) -> _T:
         """Return what the register has of this approval."""
@@ -212,27 +225,26 @@ class ManualApprovalSensor(ApprovalOperator):
         people = ", ".join(person.name for person in question.approvers)
         details = (f"{people} may answer, within {duration(question.expires_after_seconds)}.",)
         at, group = datetime.now(UTC), self.request(context).protection_group
-        link = run_url(context["ti"].dag_id, context["ti"].run_id)
+        link = self.answered_at(context)
         keep_news(self.log, (Notification(group, "approval_waiting", at, question.subject, details, link),))
 
-    def _prepare(self, question: ApprovalQuestion) -> None:
+    def _note(self, context: Any, question: ApprovalQuestion) -> None:
+        """Say on the run where it is answered."""
+        names = " or ".join(inline(person.name) for person in question.approvers)
+        until = f"{question.expires_at:%H:%M} UTC"
+        asked = f"[{inline(question.subject)}]({self.answered_at(context)})"
+        leave_note(self.log, context, f"WAITS FOR AN ANSWER: {asked} {names} may answer until {until}.")
+
+    def _prepare(self, question: ApprovalQuestion, *, page: str) -> None:
         if not question.approvers:
             raise AirflowFailException(
                 "the protection group has no approvers: add at least one to approvers in the topology"
             )
         self.subject = question.subject
-        self.body = "\n\n".join(filter(None, (question.body.rstrip(), self._instructions(question), question.written)))
+        self.body = question.dialog(page)
         self.response_timeout = timedelta(seconds=question.expires_after_seconds)
         self.assigned_users = [{"id": person.id, "name": person.name} for person in question.approvers]
-        self.params = ParamsDict(_form(question.digest))
-
-    def _instructions(self, question: ApprovalQuestion) -> str:
-        names = ", ".join(code(person.name) for person in question.approvers)
-        return (
-            f"Only {names} may answer, and only once: Airflow shows the buttons to everybody, and answers others with "
-            f"*Access Denied*. *Approve* {self.consequence}. *Reject* ends the run, and nothing "
-            "is changed. If nobody answers in time, the run ends in the same way."
-        )
+        self.params = ParamsDict(_form())
 
     def _ask_once(self, context: Any) -> None:
         """Store the question in Airflow, and end the run if Airflow already has another one for this task.
@@ -275,7 +287,7 @@ class ManualApprovalSensor(ApprovalOperator):
 
 
 def given_answer(event: dict[str, Any], *, approve: str) -> Answer:
-    """Read an answer as Airflow passes it. A missing field stays empty and never counts as an approval.
+    """Read an answer as Airflow passes it. Which facts it is about, its question says.
 
     :param approve: the option that approves
     """
@@ -287,21 +299,14 @@ def given_answer(event: dict[str, Any], *, approve: str) -> Answer:
         responder=user.get("name") or user.get("id") or "nobody named",
         responder_id=user.get("id") or "",
         responded_at=event["responded_at"],
-        digest=str(typed.get(DIGEST) or ""),
+        digest="",
         reason=str(typed.get(REASON) or ""),
     )
 
 
-def _form(digest: str) -> dict[str, Param]:
-    """Return the fields above the two buttons. Airflow drops fields that are not marked as the task's own."""
+def _form() -> dict[str, Param]:
+    """Return the field above the two buttons. Airflow drops fields that are not marked as the task's own."""
     return {
-        DIGEST: Param(
-            digest,
-            type="string",
-            title="Digest of the facts",
-            description="Filled in already; do not change it. It ties the answer to the facts above.",
-            source="task",
-        ),
         REASON: Param(
             None,
             type=["null", "string"],

@@ -29,8 +29,6 @@ class TwoPeopleSensor(ManualApprovalSensor):
 class UnplannedApprovalSensor(TwoPeopleSensor):
     """Asks for the approvals of an unplanned failover: as many as ``disaster.approvers_needed`` of the topology."""
 
-    consequence = "moves the group without the records that have not been replicated"
-
     def __init__(self, *, step: str, number: int, **kwargs: Any) -> None:
         super().__init__(step=step, number=number, verb="unplanned_failover", **kwargs)
 
@@ -38,7 +36,6 @@ class UnplannedApprovalSensor(TwoPeopleSensor):
 class FailbackApprovalSensor(TwoPeopleSensor):
     """Asks for the approvals of a failback: two if data is deleted, never from the same person."""
 
-    consequence = "lets the run do exactly this"
     one_is_enough = "Nothing is deleted, so one approval is enough: nobody else is asked."
 
     def __init__(self, *, step: str, number: int, **kwargs: Any) -> None:

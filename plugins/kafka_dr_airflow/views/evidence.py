@@ -40,7 +40,7 @@ from kafka_dr.watch_results import (
 from kafka_dr_airflow.links import airflow_path, group_url, login_url
 from kafka_dr_airflow.people.auth_managers import directory_of, find
 from kafka_dr_airflow.topology_file import read_topology
-from kafka_dr_airflow.views import kept_pages, metrics, trigger
+from kafka_dr_airflow.views import kept_pages, metrics, question, trigger
 from kafka_dr_airflow.views.kept_pages import LINKED_HEADERS, NAME, links, opened, reader, root, seen_now, shown
 
 # Airflow's login does not cover a plugin's pages by itself.
@@ -49,8 +49,11 @@ app = FastAPI(title="Evidence of disaster recovery", dependencies=[_MAY_SEE_RUNS
 app.include_router(metrics.router)
 app.include_router(kept_pages.router)
 app.include_router(trigger.router)
+app.include_router(question.router)
 
 
+#: How often the page of a run that continues loads again.
+_RUN_SECONDS = 5
 #: The titles of the pages that show an error.
 _TITLES = {
     status.HTTP_400_BAD_REQUEST: "There is no such page",
@@ -96,11 +99,15 @@ def status_page(who: Annotated[str, Depends(reader)], *, reload: bool = True) ->
 
 
 @app.get("/evidence/{group}/{run}")
-def page(group: str, run: str, who: Annotated[str, Depends(reader)]) -> HTMLResponse:
-    """Show the evidence of a run."""
+def run_page(group: str, run: str, who: Annotated[str, Depends(reader)], *, reload: bool = True) -> HTMLResponse:
+    """Show the evidence of a run.
+
+    :param reload: whether the page loads again by itself while the run continues
+    """
     kept, now = root(), datetime.now(UTC)
+    open_now = _open_now(kept, group, run, now, who)
     try:
-        found = EvidenceStore(kept).page(group, run, **_open_now(kept, group, run, now, who))
+        found = EvidenceStore(kept).page(group, run, **open_now)
     except EvidenceExpired as error:
         raise HTTPException(status.HTTP_410_GONE, str(error)) from error
     except Refused as error:
@@ -110,7 +117,10 @@ def page(group: str, run: str, who: Annotated[str, Depends(reader)]) -> HTMLResp
     except KafkaDrError as error:
         raise HTTPException(status.HTTP_503_SERVICE_UNAVAILABLE, str(error)) from error
     if found is not None:
-        return shown(found, group)
+        page = shown(found, group)
+        if open_now["running"] is not None and reload:
+            page.headers["Refresh"] = str(_RUN_SECONDS)
+        return page
     said = f"Run {run} of {group} has no evidence yet."
     listed = read_endings([group], RunEndings(kept))[group]
     ended = () if isinstance(listed, Exception) else [each for each in listed if each.run == run]
@@ -123,7 +133,7 @@ def page(group: str, run: str, who: Annotated[str, Depends(reader)]) -> HTMLResp
 def _open_now(kept: Any, group: str, run: str, now: datetime, who: str) -> dict[str, Any]:
     """Return what the page of a run that is open shows, as the status page says it."""
     if not NAME.fullmatch(group):
-        return {}
+        return {"running": None}
     (watched,) = read_status([group], WatchResultStore(kept), now)
     known, lines, running = seen_now(kept, watched, now, who)
     return {

@@ -64,7 +64,7 @@ def start_page(dag_id: str, group: str) -> HTMLResponse:
     page = with_way_back(
         render_trigger(view, nonce), [("DR status", status_url()), (f"Everything of {group}", group_url(group))]
     )
-    return HTMLResponse(page, headers=_headers(nonce))
+    return HTMLResponse(page, headers=form_headers(nonce))
 
 
 def _needed(spec: ProtectionGroup, watched: WatchedGroup, now: datetime) -> dict[str, str]:
@@ -116,7 +116,7 @@ def _known(dag_id: str, known: GroupNow) -> tuple[str, Any]:
     return (f"{line.question} {line.word}", line.colour) if line else ("", "unknown")
 
 
-def _headers(nonce: str) -> dict[str, str]:
+def form_headers(nonce: str) -> dict[str, str]:
     """Return the headers of a form: its own script alone runs, it speaks to Airflow alone, and no page frames it."""
     policy = (
         f"default-src 'none'; style-src 'unsafe-inline'; script-src 'nonce-{nonce}'; connect-src 'self'; "

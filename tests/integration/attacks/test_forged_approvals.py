@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from kafka_dr.approvals.approval import record_answer
+from kafka_dr.approvals.approval import journal_now, record_answer
 from kafka_dr.approvals.journaled import Answer
 from kafka_dr.errors import Refused
 from kafka_dr.runs.record import StepFailed, StepRecord
@@ -56,6 +56,44 @@ def test_only_an_answer_in_the_register_lets_a_run_claim_and_only_once(own_group
     again = _refused(own_group, request)
     assert "answer_not_used" in [check.name for check in again.checks if check.outcome == "failed"]
     assert "has claimed the group with its answers before" in again.detail
+
+
+def test_an_answer_is_about_the_facts_of_its_question_whatever_was_found_since(own_group: SwitchedGroup) -> None:
+    request = own_group.request()
+    yes = Answer(True, "alice", datetime.now(UTC), "")
+    with own_group.protection.clients() as clients:
+        run_step(StepName.PREFLIGHT, request, clients)
+        question = ask_approval(request, clients, asked_by="instance-1")
+        # The facts change, and the evidence has the new ones before the old question is answered.
+        for cluster in ("east", "west"):
+            with own_group.protection.cluster(cluster, "admin") as admin:
+                admin.topics.create(f"{own_group.name}.added", partitions=1, replication_factor=1, config={})
+        seen = run_step(StepName.PREFLIGHT, request, clients)
+        assert seen.facts["digest"] != question.digest
+        record_answer(request, clients, yes, to="instance-1")
+    refused = _refused(own_group, request)
+    assert "the approval is superseded; trigger a new run" in refused.detail
+
+
+@pytest.mark.parametrize("approved", [True, False])
+def test_an_answer_to_an_older_question_of_a_run_says_nothing_about_the_newer_one(
+    own_group: SwitchedGroup, approved: bool
+) -> None:
+    request = own_group.request()
+    answer = Answer(approved, "alice", datetime.now(UTC), "")
+    with own_group.protection.clients() as clients:
+        run_step(StepName.PREFLIGHT, request, clients)
+        older = ask_approval(request, clients, asked_by="instance-1")
+        newer = ask_approval(request, clients, asked_by="instance-2")
+        assert older.digest == newer.digest, "the same facts, asked twice"
+        for to in ("instance-1", older.name, "", "instance-3"):
+            with pytest.raises(StepFailed, match="to another question than the newest one of this run"):
+                record_answer(request, clients, answer, to=to)
+        assert journal_now(request, clients).answered(StepName.APPROVAL) is None
+        record_answer(request, clients, answer, to=newer.name)
+        found = journal_now(request, clients).answered(StepName.APPROVAL)
+    assert found is not None
+    assert (found.approved, found.digest, found.attempt) == (approved, newer.digest, 2)
 
 
 def test_a_question_is_not_made_from_facts_that_were_changed(own_group: SwitchedGroup) -> None:

@@ -12,15 +12,16 @@ import pytest
 from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
 from kafka_dr.approvals.approval import ApprovalQuestion
+from kafka_dr.approvals.approval_sheet import Sheet
 from kafka_dr.evidence.signing import SigningKey
 from kafka_dr.people import Person
 from kafka_dr_airflow.sensors.kept_answer import kept_answer
-from kafka_dr_airflow.sensors.manual_approval import DIGEST, REASON, ManualApprovalSensor, given_answer
+from kafka_dr_airflow.sensors.manual_approval import REASON, ManualApprovalSensor, given_answer
 
 AT = datetime(2026, 11, 20, 3, 5, tzinfo=UTC)
 YES: dict[str, Any] = {
     "chosen_options": ["Approve"],
-    "params_input": {DIGEST: "4f2a", REASON: "go"},
+    "params_input": {REASON: "go"},
     "responded_at": AT,
     "responded_by_user": {"id": "alice", "name": "Alice"},
 }
@@ -49,6 +50,7 @@ def question(**changes: Any) -> ApprovalQuestion:
         "expires_at": AT,
         "expires_after_seconds": 900.0,
         "evidence": "runs/orders/r1/02-approval.1.json",
+        "sheet": Sheet("Move orders?", "orders", "nothing", "no", "nothing", "nothing", words=(("Reason", "routine"),)),
     }
     return ApprovalQuestion(**{**fields, **changes})
 
@@ -70,28 +72,28 @@ def test_an_expiry_does_not_come_in_by_default_args(name: str) -> None:
 
 
 def test_it_asks_the_approvers_for_the_time_that_the_topology_gives(approval: Any) -> None:
-    approval._prepare(question())
+    approval._prepare(question(), page="/question")
     assert approval.assigned_users == [{"id": "1", "name": "alice"}, {"id": "7", "name": "bob"}]
     assert approval.response_timeout.total_seconds() == 900
     assert approval.defaults is None
-    assert approval.body.startswith("facts")
-    assert "Only `alice`, `bob` may answer" in approval.body
+    assert approval.body.startswith("* **What moves**: orders.")
+    assert "[Read all of it, and answer](/question)" in approval.body
+    assert "Only `alice` or `bob` may answer" in approval.body
 
 
 def test_what_people_wrote_comes_after_everything_else(approval: Any) -> None:
-    approval._prepare(question(written="**Reason**\n\n```text\nroutine\n```"))
-    assert approval.body.endswith("the run ends in the same way.\n\n**Reason**\n\n```text\nroutine\n```")
+    approval._prepare(question(name="4f2a"), page="/question")
+    assert approval.body.endswith("Question `4f2a`\n\n**Reason**\n\n```text\nroutine\n```")
 
 
-def test_the_form_carries_the_digest_of_what_is_shown(approval: Any) -> None:
-    approval._prepare(question())
-    assert approval.serialized_params[DIGEST]["value"] == "4f2a"
-    assert approval.serialized_params[REASON]["value"] is None
+def test_the_form_has_no_field_but_the_remark(approval: Any) -> None:
+    approval._prepare(question(), page="/question")
+    assert {name: each["value"] for name, each in approval.serialized_params.items()} == {REASON: None}
 
 
 def test_without_approvers_nobody_is_asked(approval: Any) -> None:
     with pytest.raises(AirflowFailException, match="no approvers"):
-        approval._prepare(question(approvers=()))
+        approval._prepare(question(approvers=()), page="/question")
 
 
 def test_no_answer_in_time_ends_the_run_says_where_to_start_a_new_one_and_is_kept(
@@ -122,7 +124,7 @@ def test_another_error_of_the_wait_is_a_failure(approval: Any, context: Any) -> 
 def test_an_answer_is_read_with_who_gave_it_and_to_what() -> None:
     answer = given_answer(YES, approve="Approve")
     assert (answer.approved, answer.responder, answer.person, answer.responded_at) == (True, "Alice", "alice", AT)
-    assert (answer.digest, answer.reason) == ("4f2a", "go")
+    assert answer.reason == "go"
 
 
 @pytest.mark.parametrize("chosen", [[], ["Reject"], ["Approve", "Reject"], ["approve"]])
@@ -130,9 +132,8 @@ def test_only_a_plain_yes_is_a_yes(chosen: list[str]) -> None:
     assert given_answer({**YES, "chosen_options": chosen}, approve="Approve").approved is False
 
 
-@pytest.mark.parametrize("typed", [None, {}, {DIGEST: None}, {DIGEST: ""}])
-def test_a_digest_that_is_missing_stays_missing(typed: Any) -> None:
-    assert given_answer({**YES, "params_input": typed}, approve="Approve").digest == ""
+def test_no_answer_says_itself_which_facts_it_is_about() -> None:
+    assert given_answer({**YES, "params_input": {"digest": "4f2a"}}, approve="Approve").digest == ""
 
 
 def test_an_answer_that_names_nobody_is_nobodys() -> None:

@@ -41,7 +41,7 @@ LINKS = GroupLinks(
         evidence=lambda group, run: f"/evidence/{group}/{run}",
         group=lambda group: f"/groups/{group}",
         result=lambda group, watch: f"/results/{group}/{watch}",
-        question=lambda dag_id, run: f"/dags/{dag_id}/runs/{run}/required_actions",
+        question=lambda dag_id, group, run: f"/kafka-dr/question/{dag_id}/{group}/{run}",
         start=lambda dag_id, group: f"/kafka-dr/start/{dag_id}/{group}",
     ),
     report=lambda group, audit, direction, run: f"/audits/{group}/{audit}/{direction}/{run}",

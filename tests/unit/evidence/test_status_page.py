@@ -266,7 +266,7 @@ def test_a_run_that_waits_is_the_first_thing_on_the_page_with_a_link_to_its_ques
     ]
     page = render_status(shown)
     assert page.index("WAITS FOR YOU") < page.index("What a person can start")
-    assert 'href="/dags/dr_planned_failover/runs/m9/required_actions"' in page
+    assert 'href="/kafka-dr/question/dr_planned_failover/orders/m9"' in page
     assert 'href="/kafka-dr/evidence/orders/m9"' in page
 
 

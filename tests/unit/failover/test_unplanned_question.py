@@ -77,7 +77,7 @@ def test_the_form_shows_what_was_seen_and_what_could_not_be(sentence: str) -> No
 
 def test_an_override_and_a_run_that_is_taken_over_are_warnings() -> None:
     told = shown("overridden", override="one vantage is all we have", taken_from="run-7")
-    assert "⚠ **A rule that forbids this is overridden**" in told
+    assert "⚠ **A rule that forbids this is overridden.**" in told
     assert "* **overridden** `source_is_down`: seen by this installation, office." in told
     assert told.endswith("```text\nthe hall is dark\n```")
     assert "```text\none vantage is all we have\n```" in told

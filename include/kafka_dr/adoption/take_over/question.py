@@ -49,6 +49,7 @@ def sheet(run: Run, seen: Mapping[str, Any]) -> Sheet:
         on_failure="until `settle` everything is given back: DENYs are lifted, and the existing replication runs as "
         "before. After `settle` the group is adopted",
         warnings=_cannot(measured["abilities"]),
+        consequence="stops the existing replication, and adopts the group with the faults that its copy has",
         checks=seen["checks"],
         seen_at=str(seen.get("finished_at", "")),
         details=(*_examples(measured), f"The existing replication: {markdown(measured['existing'])}."),

@@ -34,6 +34,7 @@ def sheet(run: Run, seen: Mapping[str, Any]) -> Sheet:
         read_again=_twice(measured),
         on_failure="until `hand_back` begins, `abandon` keeps the group adopted; after it the run can only be finished",
         warnings=("**Nobody can fail over this group afterwards.** Adopt it again to protect it.",),
+        consequence="lifts every DENY that this project added, and ends the protection of the group",
         checks=seen["checks"],
         seen_at=str(seen.get("finished_at", "")),
         words=(("Reason, as the requester wrote it", run.request.reason),),

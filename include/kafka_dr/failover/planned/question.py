@@ -26,11 +26,11 @@ def sheet(run: Run, seen: Mapping[str, Any]) -> Sheet:
             run.request.verb, f"move {run.group.name} from {run.source} to {run.target}?", dry_run=run.request.dry_run
         ),
         moves=f"**{group}** goes from **{source}** to **{target}**, with {partitions_said(decision)}",
-        lost=f"nothing: {target} is opened only when every record of {source} is found there. "
-        f"{_waiting(measured, seen)}",
+        lost=f"nothing: {target} opens only when it has every record of {source}. {_waiting(measured, seen)}",
         writes_stop=_outage(measured),
         read_again=again,
-        on_failure="until `open_target` every failure is rolled back; after it the run can only be finished",
+        on_failure="it is rolled back before `open_target`, and only finished after it",
+        consequence="starts the switch",
         checks=seen["checks"],
         seen_at=str(seen.get("finished_at", "")),
         details=(*each, *_more_details(measured)),
@@ -58,9 +58,16 @@ def _waiting(measured: Mapping[str, Any], seen: Mapping[str, Any]) -> str:
 
 
 def _outage(measured: Mapping[str, Any]) -> str:
-    """Say how long writes stop, by earlier failovers of the group."""
+    """Say how long writes stop, by earlier failovers of the group, and then on what grounds."""
     predicted = measured.get("predicted_write_outage")
-    return markdown(predicted["sentence"]) if isinstance(predicted, Mapping) else "not known"
+    if not isinstance(predicted, Mapping):
+        return "not known"
+    grounds = markdown(predicted["sentence"])
+    if (seconds := predicted.get("median_seconds")) is None:
+        return grounds
+    least, runs = "at least " if predicted["lower_bound"] else "", predicted["runs"]
+    said = f"{least}{seconds:.1f} s, as in {'the last failover' if runs == 1 else f'the last {runs} failovers'}"
+    return f"{markdown(said)}. **Measured**: {grounds}"
 
 
 def _more_details(measured: Mapping[str, Any]) -> tuple[str, ...]:

@@ -33,10 +33,11 @@ def sheet(run: Run, seen: Mapping[str, Any]) -> Sheet:
         writes_stop=f"from the time {source} went down until this run has opened {target}. The run waits neither for "
         f"{source} nor for the flow",
         read_again=again,
-        on_failure="until `open_target` every failure is rolled back; after it the run can only be finished. If it "
+        on_failure="it is rolled back before `open_target`, and only finished after it. If it "
         f"cannot be proven that {source} refuses writes, the group ends *unfenced*: as soon as {source} answers again, "
         "it is fenced, and what it accepted until then is counted. These records have to be rescued by a failback",
         warnings=(*_warnings(decision, seen), *map(markdown, measured["more_than_offsets"])),
+        consequence="moves the group without what was not copied",
         checks=seen["checks"],
         seen_at=str(seen.get("finished_at", "")),
         details=(
@@ -76,7 +77,7 @@ def loss_sentence(loss: Mapping[str, Any]) -> str:
 def _warnings(decision: Mapping[str, Any], seen: Mapping[str, Any]) -> list[str]:
     found = []
     if any(row["outcome"] == "overridden" for row in seen["checks"]):
-        found.append("**A rule that forbids this is overridden**: see the checks.")
+        found.append("**A rule that forbids this is overridden.**")
     elif decision["override"]:
         found.append("The requester has overridden the rule, although it holds at the moment.")
     if decision["taken_from"]:

@@ -1,0 +1,200 @@
+"""The page of a question: what an approver needs, in few words, and nothing that acts."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, replace
+from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+
+from kafka_dr.approvals.approval_sheet import Sheet
+from kafka_dr.evidence import AnswerForm, build_question_view, render_question, with_way_back
+from kafka_dr.evidence.question_view import QuestionView
+from kafka_dr.evidence.shown_markdown import shown_markdown
+from kafka_dr.failback import question as failback
+from kafka_dr.failback.decision import OLD_TOPICS
+from kafka_dr.failover.planned import question as planned
+from kafka_dr.failover.unplanned import question as unplanned
+from kafka_dr.named_rows import rows_of
+from kafka_dr.quoting import code, markdown
+from support.visible_text import visible_words
+
+NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
+FORM = AnswerForm("/api", "/task", "instance", "/run", "/dialog", "alice", True)
+PARTITIONS = [{"topic": f"orders.{name}", "partitions": 6} for name in ("payments", "invoices", "refunds")]
+#: As the lab's clusters answer, and as a person writes.
+CHECKS: list[dict[str, Any]] = [
+    {"name": name, "outcome": outcome, "detail": why}
+    for name, outcome, why in (
+        ("checksum_audit", "excused", "no checksum audit of orders east→west has ever ended: run dr_checksum_audit"),
+        ("lag_audit", "excused", "no lag audit of orders east→west has ever ended: run dr_lag_audit"),
+        ("source_is_down", "overridden", "this installation alone saw it, and the rule wants two vantages"),
+        ("standby_space", "warning", "little space is free on west"),
+        ("brokers", "ok", "all of them answer"),
+    )
+]
+
+
+def run(verb: str, *, source: str = "east", target: str = "west", **request: Any) -> Any:
+    asked = {"reason": "the hall of east is dark since 11:40", "override": "", "dry_run": False, "verb": verb}
+    group = SimpleNamespace(name="orders")
+    return SimpleNamespace(group=group, source=source, target=target, request=SimpleNamespace(**{**asked, **request}))
+
+
+def seen(decision: dict[str, Any], measured: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "facts": {"decision": decision, "measurements": measured},
+        "checks": [row for row in CHECKS if row["outcome"] != "overridden" or "override" in decision],
+        "finished_at": NOON.isoformat(),
+    }
+
+
+def of_planned() -> Sheet:
+    found = "2.3 s, the median of earlier failovers: 1.9 to 2.8 s in the newest 5 that count; none took longer"
+    groups = [{"group": f"orders-{n}", "class": "bounded", "redelivered_at_most": 12} for n in range(3)]
+    measured = {
+        "records_not_yet_copied_at_most": 41,
+        "predicted_write_outage": {"sentence": found, "median_seconds": 2.3, "lower_bound": False, "runs": 5},
+        "groups": groups,
+        "objective_write_outage_seconds": 5.0,
+    }
+    return planned.sheet(run("planned_failover"), seen({"partitions": PARTITIONS, "offset_classes": []}, measured))
+
+
+def of_unplanned() -> Sheet:
+    decision = {"partitions": PARTITIONS, "override": "one vantage is all we have", "taken_from": ""}
+    loss = {"at_least_records": 30, "as_of": "2026-11-20T11:39:00+00:00", "reason": "seen"}
+    measured = {
+        "predicted_loss": {**loss, "not_counted": "records of 2 open transactions"},
+        "groups": [{"group": f"orders-{n}", "class": "bounded", "redelivered_at_most": None} for n in range(3)],
+        "probes": [{"name": "metadata", "outcome": "failed", "detail": "east does not answer"}],
+        "more_than_offsets": ["orders-shared is a share group"],
+        "could_not_be_checked": ["open transactions", "the newest offsets"],
+    }
+    override = {"override": "one vantage is all we have"}
+    return unplanned.sheet(run("unplanned_failover", **override), seen(decision, measured))
+
+
+def of_failback(mode: str = "quarantine") -> Sheet:
+    decided = {
+        "mode": mode,
+        "rescue": "keep",
+        "stranded": {"records": 7},
+        "deletes": [{"topic": "orders.payments", "topic_id": "id"}],
+        "quarantine": ["orders.payments-0 10 to 16"],
+    }
+    held = {"orders.payments": {"records": 50, "bytes": 5000, "stranded": 7}}
+    found = {**seen(decided, {"old_side": rows_of(held, **OLD_TOPICS)}), "checks": CHECKS[3:]}
+    return failback.sheet(run("failback", source="west", target="east", reason="east is back"), found)
+
+
+def view(sheet: Sheet, *, at: datetime = NOON, requester: str = "carol", **form: Any) -> QuestionView:
+    asked = {
+        "subject": sheet.subject,
+        "expires_at": (NOON + timedelta(minutes=15)).isoformat(),
+        "sheet": sheet.to_json(),
+    }
+    people = [{"name": "alice", "id": "1"}, {"name": "bob", "id": "7"}]
+    facts = {"asked": asked, "approvers": people, "requested_by": requester}
+    kept = {"facts": facts, "started_at": NOON.isoformat()}
+    return build_question_view("orders", kept, replace(FORM, **form), at)
+
+
+def page(sheet: Sheet, **changes: Any) -> str:
+    return render_question(view(sheet, **changes), "nonce")
+
+
+@pytest.mark.parametrize(
+    ("sheet", "most"), [(of_planned(), 120), (of_unplanned(), 180), (of_failback(), 100), (of_failback("rebuild"), 180)]
+)
+def test_what_is_decided_on_is_read_in_a_minute(sheet: Sheet, most: int) -> None:
+    words = visible_words(with_way_back(page(sheet), [("DR status", "/"), ("Everything of orders", "/")]))
+    assert len(words) <= most, " ".join(words)
+
+
+@pytest.mark.parametrize("sheet", [of_planned(), of_unplanned(), of_failback()])
+def test_it_answers_in_the_order_in_which_a_person_decides(sheet: Sheet) -> None:
+    shown = " ".join(visible_words(page(sheet)))
+    order = ["carol asks", "Moves", "Lost", "Writes stop", "Read again", "Until", "If it fails", "Remark", "Approve"]
+    places = [shown.index(each) for each in order]
+    assert places == sorted(places), shown
+    assert "12:15 UTC · 15 min left" in shown
+    assert sheet.words[-1][1] in shown
+
+
+def test_the_worst_check_is_first_and_read_without_a_click() -> None:
+    found = view(of_unplanned())
+    assert [each.outcome for each in found.checks] == ["overridden", "excused", "excused"]
+    assert [each.open for each in found.checks] == [True, False, False]
+    assert [each.name for each in found.folded] == ["standby_space"]
+    assert found.checks_ok == 1
+
+
+@pytest.mark.parametrize(("mode", "typed"), [("rebuild", True), ("quarantine", False)])
+def test_the_name_of_the_group_is_typed_only_where_something_is_deleted(mode: str, typed: bool) -> None:
+    shown = page(of_failback(mode))
+    assert ("To approve, type orders" in shown) is typed
+    assert ("are deleted on east" in " ".join(visible_words(shown))) is typed
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        (
+            {"reader": "dora"},
+            "You are dora and were not asked, so you may not answer. alice or bob can, until 12:15 UTC",
+        ),
+        ({"reader": "carol"}, "You are carol and triggered this run, so you may not answer. alice or bob can"),
+        ({"reader": "bob"}, "You are bob, and your role in Airflow may not answer questions"),
+    ],
+)
+def test_who_may_not_answer_reads_why_and_who_can_and_gets_no_button(changes: dict[str, str], said: str) -> None:
+    sheet = replace(of_planned(), excluded=(("carol", "triggered this run"),))
+    shown = page(sheet, allowed=False, **changes)
+    assert said in shown
+    assert "<button" not in shown
+    assert "<script" not in shown
+
+
+def test_an_answered_question_and_an_expired_one_take_no_answer() -> None:
+    answered = page(of_planned(), answered="bob has approved this")
+    late = page(of_planned(), at=NOON + timedelta(minutes=16))
+    assert "bob has approved this" in answered
+    assert "Nobody answered in time" in late
+    assert "<button" not in answered + late
+
+
+@given(st.text(alphabet="`*_[]()<>!&#|\\-+=:@/w.\n a\u202e", max_size=40), st.sampled_from([markdown, code]))
+def test_what_is_quoted_is_shown_as_it_is_and_does_nothing(text: str, quoted: Any) -> None:
+    shown = str(shown_markdown(f"**x**: {quoted(text)} y"))
+    as_others_do = MarkdownIt().render(f"**x**: {quoted(text)} y")
+    parts = ("<p>", "</p>", "<b>", "</b>", "<code>", "</code>")
+    rest = shown
+    for part in parts:
+        rest = rest.replace(part, "")
+    assert "<" not in rest
+    plain = as_others_do.replace("<strong>", "<b>").replace("</strong>", "</b>").strip()
+    assert " ".join(_text(shown).split()) == " ".join(_text(plain).split())
+
+
+def _text(html: str) -> str:
+    return " ".join(visible_words(html))
+
+
+def test_nothing_that_a_person_wrote_acts_on_the_page() -> None:
+    hostile = "</script><script>x</script>\n\n# Dry run \u202e"
+    shown = page(replace(of_planned(), words=(("Reason", hostile),)), reader=hostile, requester=hostile)
+    assert shown.count("<script") == 1
+    assert "\u202e" not in shown
+
+
+def test_a_sheet_is_kept_without_what_no_page_shows() -> None:
+    sheet = of_planned()
+    kept = sheet.to_json()
+    assert kept.keys() == {*asdict(sheet), "checks_ok"}
+    assert [row.keys() for row in kept["checks"]] == [{"name", "outcome", "detail"}] * 3
