@@ -8,6 +8,7 @@ from kafka_dr.evidence.ending import NOTHING, UNFINISHED, Ending, ending
 from kafka_dr.evidence.expired_run import EvidenceExpired
 from kafka_dr.evidence.group_view import GroupLinks, KeptDrill, KeptNames, build_group_view
 from kafka_dr.evidence.known_secrets import KnownSecrets, SecretInEvidence
+from kafka_dr.evidence.loss_line import loss_line
 from kafka_dr.evidence.objectives import MeasuredObjective, objective_results
 from kafka_dr.evidence.observation_view import build_observation_view
 from kafka_dr.evidence.open_run_view import OpenedRuns, OpenRunLine
@@ -45,6 +46,7 @@ __all__ = [
     "AnswerForm",
     "FORMS",
     "build_question_view",
+    "loss_line",
     "render_question",
     "TriggerView",
     "trigger_fields",

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from kafka_dr.evidence.loss_line import loss_line
 from kafka_dr.evidence.objectives import objective_results
 from kafka_dr.evidence.status_colour import StatusColour
 from kafka_dr.evidence.view_model import DecisionView, StepView, text_of
@@ -133,9 +134,7 @@ def _recovery(found: object) -> Iterable[str]:
 
 def _loss(loss: object) -> Iterable[str]:
     if isinstance(loss, dict):
-        least, as_of = loss.get("at_least_records"), loss.get("as_of")
-        known = f"at least {least} records" + (f" as of {as_of}, later loss is not known" if as_of else "")
-        yield f"Loss: {'not known' if least is None else known} ({text_of(loss.get('reason'))})."
+        yield f"Loss: {loss_line(loss)}."
 
 
 def _old_cluster(facts: Mapping[str, Any]) -> Iterable[str]:

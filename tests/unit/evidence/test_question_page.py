@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, replace
 from datetime import UTC, datetime, timedelta
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
 from types import SimpleNamespace
 from typing import Any
 
@@ -22,6 +26,7 @@ from kafka_dr.failover.planned import question as planned
 from kafka_dr.failover.unplanned import question as unplanned
 from kafka_dr.named_rows import rows_of
 from kafka_dr.quoting import code, markdown
+from support.browser import Page, button, chromium
 from support.visible_text import visible_words
 
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
@@ -167,6 +172,51 @@ def test_an_answered_question_and_an_expired_one_take_no_answer() -> None:
     assert "bob has approved this" in answered
     assert "Nobody answered in time" in late
     assert "<button" not in answered + late
+
+
+@pytest.fixture
+def in_chromium(tmp_path: Path) -> Iterator[Callable[[str], Page]]:
+    """Open a page in a real browser, at an address where nothing else is."""
+    shown: list[str] = []
+
+    class Address(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200 if self.path == "/" else 404)
+            self.send_header("Content-Type", "text/html; charset=utf-8")
+            self.end_headers()
+            self.wfile.write(shown[-1].encode() if self.path == "/" else b"{}")
+
+        def log_message(self, format: str, *args: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Address) as server, chromium(tmp_path) as browser:
+        Thread(target=server.serve_forever, daemon=True).start()
+
+        def opened(html: str) -> Page:
+            shown.append(html)
+            browser.go(f"http://127.0.0.1:{server.server_port}/")
+            browser.wait("document.readyState === 'complete' && document.querySelector('.answer')")
+            return browser
+
+        yield opened
+        server.shutdown()
+
+
+def test_what_deletes_is_not_approved_before_its_group_is_typed(in_chromium: Callable[[str], Page]) -> None:
+    shown = in_chromium(page(of_failback("rebuild")))
+    says = "document.getElementById('said').innerText"
+    for typed in ("", "order"):
+        shown.type("#typed", typed)
+        shown.click(button("Approve"))
+        shown.wait(f"{says} === 'Nothing was sent: type orders first.'")
+        assert shown.ask("document.activeElement.id") == "typed"
+    shown.press("Enter")
+    assert shown.ask(says) == "Nothing was sent: type orders first."
+    shown.type("#typed", "s")
+    shown.click(button("Approve"))
+    # It asks Airflow from here on, and no Airflow is there.
+    shown.wait(f"{says}.includes('Airflow does not have this question any more')")
+    assert shown.ask("document.documentElement.scrollWidth <= innerWidth")
 
 
 @given(st.text(alphabet="`*_[]()<>!&#|\\-+=:@/w.\n a\u202e", max_size=40), st.sampled_from([markdown, code]))

@@ -47,7 +47,9 @@ def test_a_lower_bound_names_the_partitions_that_it_leaves_out(tmp_path: Path) -
 def test_what_was_counted_is_known_to_be_none(tmp_path: Path) -> None:
     found = lost(tmp_path, replace(BLIND, uncounted=frozenset()), {P: 2000, Q: 10})
     assert found["at_least_records"] == 0
-    assert loss_sentence(found).endswith("unknown after")
+    assert loss_sentence(found) == "nothing until 03:00:00 UTC; since then not known"
+    later = "2026-11-20T03:10:00+00:00"
+    assert loss_sentence(found, at=later) == "nothing until 03:00:00 UTC; since then (10 min) not known"
 
 
 def test_what_an_open_transaction_held_back_is_part_of_the_loss_and_is_said_with_its_holder(tmp_path: Path) -> None:

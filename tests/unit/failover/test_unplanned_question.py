@@ -44,7 +44,7 @@ def shown(outcome: str = "ok", **decision: Any) -> str:
 
 
 def test_loss_is_a_lower_bound_with_its_time() -> None:
-    assert "**What is lost**: at least 30 records, as of 2026-11-20T02:59:00 UTC; unknown after." in shown()
+    assert "**What is lost**: 30 records until 02:59:00 UTC; since then (60 s) not known." in shown()
 
 
 def test_a_group_that_no_offset_moves_is_named() -> None:

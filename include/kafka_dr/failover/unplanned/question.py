@@ -7,6 +7,7 @@ from typing import Any
 
 from kafka_dr.approvals.approval_sheet import Sheet, listed, read_again, subject
 from kafka_dr.approvals.decision import partitions_said
+from kafka_dr.evidence import loss_line
 from kafka_dr.group_offsets import group_costs
 from kafka_dr.quoting import code, markdown
 from kafka_dr.runs.run import Run
@@ -29,7 +30,7 @@ def sheet(run: Run, seen: Mapping[str, Any]) -> Sheet:
         ),
         moves=f"**{group}** goes from **{source}**, which is given up, to **{target}**, with "
         f"{partitions_said(decision)}",
-        lost=markdown(loss_sentence(measured["predicted_loss"])),
+        lost=markdown(loss_sentence(measured["predicted_loss"], at=str(seen.get("finished_at", "")))),
         writes_stop=f"from the time {source} went down until this run has opened {target}. The run waits neither for "
         f"{source} nor for the flow",
         read_again=again,
@@ -63,12 +64,12 @@ def costs(run: Run, facts: Mapping[str, Any]) -> Iterable[str]:
     yield f"Consumer groups: {group_costs.in_short(measured['groups'])}"
 
 
-def loss_sentence(loss: Mapping[str, Any]) -> str:
-    """Say what is known of the loss."""
-    if loss["at_least_records"] is None:
-        return f"not known: {loss['reason']}"
-    least = f"at least {loss['at_least_records']} records, as of {loss['as_of'][:19]} UTC; unknown after"
-    said = f"{least}, and {loss['not_counted']}" if "not_counted" in loss else least
+def loss_sentence(loss: Mapping[str, Any], *, at: str = "") -> str:
+    """Say what is known of the loss, with what an open transaction held back.
+
+    :param at: when that was said, ISO 8601; empty if it does not matter
+    """
+    said = loss_line(loss, at=at)
     if held := loss.get("held_back"):
         return f"{said}. Of what was there then, {held}; the first number does not count what may still be aborted"
     return said
