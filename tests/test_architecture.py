@@ -115,8 +115,8 @@ SPEAKS_OF_CONNECT = {
     "spark/jobs/lag/reading.py": "says whose clock stamped an offset sync",
     "spark/kafka_dr_spark/offset_syncs.py": "says whose clock stamped an offset sync",
 }
-#: Comes with Airflow or Spark, in a version that only they choose.
-COMES_WITH = {"sqlalchemy", "fastapi", "starlette", "pydantic-core", "py4j", "universal-pathlib"}
+#: Comes with Airflow, Spark or Jinja, in a version that only they choose.
+COMES_WITH = {"sqlalchemy", "fastapi", "starlette", "pydantic-core", "py4j", "universal-pathlib", "markupsafe"}
 #: Is named for its version alone.
 NEEDED_BY_OTHERS = {"pandas"}
 PILES = {"utils", "util", "helpers", "helper", "common", "manager", "base", "misc", "tools"}
