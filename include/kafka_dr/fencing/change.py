@@ -21,7 +21,7 @@ from kafka_dr.clock import Clock
 from kafka_dr.clusters import Acl
 from kafka_dr.durations import duration
 from kafka_dr.errors import KafkaDrError, NeedsPerson, Refused, TryAgain
-from kafka_dr.fencing.closure import closing, found_in, held, lacking
+from kafka_dr.fencing.closure import found_in, held, lacking, whole
 from kafka_dr.register.added_acls import AddedAcls
 from kafka_dr.register.kept_acls import KeptAcls
 from kafka_dr.register.state import RegisterState
@@ -115,11 +115,11 @@ class AclChanges:
 
         :raises Refused: see :meth:`add`
         """
-        whole = frozenset(map(closing, listed))
-        present = whole & self._rules.list()
-        self._add([whole - present], present)
+        covering = whole(listed)
+        present = covering & self._rules.list()
+        self._add([covering - present], present)
         ours = self.kept.read().current
-        covered = held(frozenset(listed) & ours, whole & ours & self._rules.list())
+        covered = held(frozenset(listed) & ours, covering & ours & self._rules.list())
         if covered:
             self._send(self._rules.remove, [covered], lifting=True)
             self._record(lambda found, epoch: found.lifting(covered, epoch=epoch))

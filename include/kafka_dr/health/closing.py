@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.fencing import plan
-from kafka_dr.fencing.closure import closing
+from kafka_dr.fencing.closure import closing, whole
 from kafka_dr.health.registers import RegisterAnswers, guard_by_answering
 from kafka_dr.outcomes import Check
 from kafka_dr.register import Phase, RegisterState
@@ -49,11 +49,9 @@ def close_standby(
 
 
 def _may_close(context: GroupContext, state: RegisterState, registers: RegisterAnswers) -> bool:
-    rules = context.clients.topology.cluster(state.standby).access_rules
     is_copy = state.phase is Phase.STABLE and state.roles.of(state.standby) is Role.COPY
     agree = all(registers.states.get(name) == state for name in context.declared.clusters)
-    # Only brokers that are changed directly are known to apply an addition before the removal that follows it.
-    return context.declared.fence_operations == "all" and is_copy and agree and rules.is_direct and rules.acls_decide
+    return context.may_deny_all(state.standby) and is_copy and agree
 
 
 def _is_whole(proofs: Sequence[Check]) -> bool:
@@ -78,7 +76,7 @@ def _close(context: GroupContext, state: RegisterState, registers: RegisterAnswe
     changes = context.acl_changes(state.standby, guard_by_answering(context, registers, Unchanged(state)))
     listed = plan.application_denies(context.group) | plan.change_fence(context.group)
     left = listed & changes.kept.known().current
-    chosen = frozenset(sorted(frozenset(map(closing, left)))[:MOST_IN_A_LOOK])
+    chosen = frozenset(sorted(whole(left))[:MOST_IN_A_LOOK])
     replaced = changes.close([deny for deny in left if closing(deny) in chosen]) if chosen else ()
     if not replaced:
         return ()

@@ -166,6 +166,12 @@ class GroupContext:
         """Return whether ACLs decide who may do what on a cluster."""
         return self.clients.topology.cluster(cluster).access_rules.acls_decide
 
+    def may_deny_all(self, cluster: str) -> bool:
+        """Return whether the topology permits DENYs of every operation on a cluster; the record has to say it, too."""
+        rules = self.clients.topology.cluster(cluster).access_rules
+        # Only brokers that are changed directly are known to apply an addition before the removal that follows it.
+        return self.declared.fence_operations == "all" and rules.is_direct and rules.acls_decide
+
     def rules_need_seconds(self, cluster: str) -> float:
         """Return how long one change of a cluster's access rules may take; zero if its brokers are changed directly."""
         spec = self.clients.topology.cluster(cluster).access_rules

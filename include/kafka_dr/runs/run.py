@@ -9,8 +9,10 @@ from typing import Any
 
 from kafka_dr.audit.recorded_input import RecordedInput, inputs_of
 from kafka_dr.causes import cause
+from kafka_dr.clusters import Acl
 from kafka_dr.errors import NeedsPerson, Refused
 from kafka_dr.fencing.change import AclChanges
+from kafka_dr.fencing.closure import whole
 from kafka_dr.outcomes import Check, Probe
 from kafka_dr.register import Phase, RegisterState, Verb, arbiter
 from kafka_dr.register.flow_seed import FlowSeed, journaled_seeds
@@ -168,6 +170,19 @@ class Run(GroupContext):
         """
         keeps = self.source_policy.keeps_journal(source=self.source, target=self.target)
         return self.acl_changes(self.source, guard, kept_by=keeps)
+
+    @property
+    def closes_source(self) -> bool:
+        """Whether the source is closed by DENYs of every operation, as soon as applications need nothing of it."""
+        state = self.register_state
+        return state is not None and state.denies_all and self.may_deny_all(self.source)
+
+    def closed(self, denies: frozenset[Acl]) -> frozenset[Acl]:
+        """Return what is added to the source for DENYs that stay until it is opened: themselves, or what covers them.
+
+        :param denies: all that is denied on these resources from here on
+        """
+        return whole(denies) if self.closes_source else denies
 
     def write_fact(self, fact: str, payload: Mapping[str, Any], *, needed_on: Collection[str] | None = None) -> None:
         """Journal a fact on source and target, first in the register that decides.

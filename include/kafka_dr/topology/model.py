@@ -229,8 +229,9 @@ class ProtectionGroup(Section):
     )
     fence_operations: Literal["listed", "all"] = Field(
         default="listed",
-        description="what the fence of a standby denies: listed operations, or all of them, also DESCRIBE, in a sixth "
-        "of the DENYs; all only when every installation that shares the registers has a version that knows it",
+        description="what the fence of a standby, and of a drained source, denies: listed operations, or all of them, "
+        "also DESCRIBE, in a sixth of the DENYs; all only when every installation that shares the registers has a "
+        "version that knows it",
     )
     probe_principal: Principal = Field(description="the principal of the probe connections, such as User:probe")
     replicator_principal: Principal = Field(description="the principal that replication writes as")

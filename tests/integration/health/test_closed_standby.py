@@ -7,11 +7,11 @@ from collections.abc import Iterator
 import pytest
 from integration.health.conftest import look, said
 
-from kafka_dr.clusters import Acl, NotAuthorized
+from kafka_dr.clusters import NotAuthorized
 from kafka_dr.fencing import plan
-from kafka_dr.fencing.closure import closing
 from lab.api import Lab
 from support import outside_view
+from support.closed_standby import close, fewer
 from support.protection import Protection
 from support.switched_group import SwitchedGroup
 
@@ -27,21 +27,6 @@ def closed(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Switc
         yield switching
     finally:
         protection.delete_flows()
-
-
-def fewer(protection: Protection) -> frozenset[Acl]:
-    group = protection.group
-    listed = plan.application_denies(group) | plan.change_fence(group)
-    return frozenset(map(closing, listed)) | plan.probe_fence(group) | plan.probe_freeze(group)
-
-
-def close(group: SwitchedGroup) -> None:
-    """Let dr_health look until it has nothing more to replace."""
-    for _ in range(3):
-        watched = look(group.protection)
-        assert watched.outcome in ("ok", "excused"), said(watched)
-    assert watched.outcome == "ok", said(watched)
-    assert outside_view.denies(group.protection, group.standby) == fewer(group.protection)
 
 
 def test_a_standby_is_closed_in_two_looks_and_shows_applications_nothing(closed: SwitchedGroup) -> None:

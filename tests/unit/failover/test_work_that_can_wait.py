@@ -16,6 +16,7 @@ from kafka_dr.errors import TryAgain
 from kafka_dr.failover.planned import drain, open_target, stop_flow
 from kafka_dr.failover.unplanned import reachable_source
 from kafka_dr.fencing import plan
+from kafka_dr.fencing.closure import lacking, whole
 from kafka_dr.group_offsets import other_topics
 from kafka_dr.outcomes import Check
 from kafka_dr.register import Phase
@@ -64,6 +65,7 @@ def run(changes: Changes) -> Any:
         changes_at_source=lambda _: changes,
         rules_need_seconds=lambda _: 0.0,
         look_for_topics=lambda *_: frozenset(),
+        closes_source=False,
     )
 
 
@@ -74,17 +76,20 @@ def answered(layout: dict[str, Any]) -> BackgroundCall[GroupLayout]:
 def layout_journaled(
     monkeypatch: pytest.MonkeyPatch,
     run: Any,
-    looking: BackgroundCall[GroupLayout],
+    looking: BackgroundCall[GroupLayout] | None,
     *,
     freezing: Callable[[], object] = lambda: None,
+    seconds: float = 5.0,
+    deny_reads: Callable[[Any], None] = lambda _: None,
 ) -> Any:
     """Journal what is frozen, and return what that says about the topics."""
     written: dict[str, Any] = {}
     run.write_fact = lambda fact, payload: written.update({fact: payload})
     run.group = SimpleNamespace(owns_topic=lambda _: True, groups_policy=SimpleNamespace(left_behind=()))
-    monkeypatch.setattr(drain, "_freeze", lambda _: freezing() or {})
+    monkeypatch.setattr(drain, "_deny_reads", deny_reads)
+    monkeypatch.setattr(drain, "_frozen_offsets", lambda _: freezing() or {})
     monkeypatch.setattr(other_topics, "of_frozen", lambda *_: ())
-    drain.journal_frozen(run, {}, looking)
+    drain.journal_frozen(run, {}, looking, layout_seconds=seconds)
     return written["drained"]["layout"]
 
 
@@ -112,6 +117,35 @@ def test_a_source_whose_topics_cannot_be_read_is_drained_all_the_same(
     assert_sentence(said.detail)
 
 
+def test_a_freeze_that_denies_every_operation_is_added_before_the_look_at_the_topics_and_without_their_change_fence(
+    monkeypatch: pytest.MonkeyPatch, run: Any, changes: Changes
+) -> None:
+    run.closes_source = True
+    looking = drain._deny_changes_and_look(run)
+    assert (looking, changes.added) == (None, [])
+    order: list[str] = []
+    group, deny_reads = run.group, drain._deny_reads
+
+    def closed(denies: frozenset[Acl]) -> frozenset[Acl]:
+        order.append("denied")
+        return whole(denies)
+
+    run.closed = closed
+
+    def seen(*_: object) -> Any:
+        order.append("looked")
+        return SimpleNamespace(to_json=lambda: {"topics": []})
+
+    monkeypatch.setattr(GroupLayout, "seen", seen)
+    frozen = SimpleNamespace(**vars(run))
+    layout = layout_journaled(monkeypatch, run, looking, deny_reads=lambda _: deny_reads(cast("Any", frozen)))
+    assert layout == {"topics": []}
+    assert order == ["denied", "looked"]
+    added, probe = changes.added
+    assert lacking(plan.group_freeze(group) | plan.change_fence(group), added) == frozenset()
+    assert probe == plan.probe_freeze(group)
+
+
 def test_groups_are_frozen_while_the_source_still_says_which_topics_it_has(
     monkeypatch: pytest.MonkeyPatch, run: Any
 ) -> None:
@@ -128,10 +162,9 @@ def test_groups_are_frozen_while_the_source_still_says_which_topics_it_has(
 def test_what_the_source_says_of_its_topics_too_late_is_not_waited_for(
     monkeypatch: pytest.MonkeyPatch, run: Any
 ) -> None:
-    monkeypatch.setattr(drain, "_LAYOUT_SECONDS", 0.05)
     late = Event()
     looking: BackgroundCall[Any] = BackgroundCall("east", lambda: late.wait(10))
-    assert layout_journaled(monkeypatch, run, looking) is None
+    assert layout_journaled(monkeypatch, run, looking, seconds=0.05) is None
     late.set()
 
 

@@ -36,18 +36,25 @@ from kafka_dr.waiting import SHORT_PAUSE_SECONDS, wait_until
 
 #: A group whose offset has not moved for this long is not waited for: applications commit a few times a second.
 _IDLE_SECONDS = 0.3
-#: How long the source may take to say which topics it has.
-_LAYOUT_SECONDS = 10.0
 
 
 def intent(run: Run) -> Sequence[str]:
     """Say what acting means."""
+    copied = f"wait until {run.flow} has passed the last data record of each partition, and compare the tail by content"
+    reach_end = f"give consumer groups up to {duration(run.group.timing.drain_seconds)} to reach the end"
+    principals = ", ".join(run.group.principals)
+    seen = "journal which topics and partitions exist and where each log begins"
+    if run.closes_source:
+        return (
+            copied,
+            f"{reach_end}, then deny {principals} every operation on the topics and groups on {run.source}, {seen}, "
+            "and journal the groups' offsets",
+        )
     return (
-        f"wait until {run.flow} has passed the last data record of every partition, and compare the tail by content",
-        f"deny {', '.join(run.group.principals)} on {run.source} CREATE, DELETE, ALTER and ALTER_CONFIGS on the topics "
-        "and DELETE on the groups, and journal which topics and partitions exist and where each log begins",
-        f"give consumer groups up to {duration(run.group.timing.drain_seconds)} to reach the end, then deny them READ "
-        f"on {run.source} and journal their offsets",
+        copied,
+        f"deny {principals} on {run.source} CREATE, DELETE, ALTER and ALTER_CONFIGS on the topics "
+        f"and DELETE on the groups, and {seen}",
+        f"{reach_end}, then deny them READ on {run.source} and journal their offsets",
     )
 
 
@@ -89,12 +96,18 @@ class FrozenGroups:
     elsewhere: tuple[Elsewhere, ...]
 
 
-def _deny_changes_and_look(run: Run) -> BackgroundCall[GroupLayout]:
-    """Add the change fence, and begin to look which topics there are after it.
+def _deny_changes_and_look(run: Run) -> BackgroundCall[GroupLayout] | None:
+    """Add the change fence, and begin to look which topics there are after it; ``None``: the freeze brings both.
 
     The layout is compared only in the report: no run is undone for it while applications wait.
     """
+    if run.closes_source:
+        return None
     deny_changes(run)
+    return _looking(run)
+
+
+def _looking(run: Run) -> BackgroundCall[GroupLayout]:
     return BackgroundCall(run.source, lambda: GroupLayout.seen(run, run.source))
 
 
@@ -108,15 +121,22 @@ def journal_frozen(
     ends: Mapping[TopicPartition, int],
     looking: BackgroundCall[GroupLayout] | None,
     seen: Sequence[Elsewhere] = (),
+    *,
+    layout_seconds: float = 10.0,
 ) -> FrozenGroups:
     """Freeze the groups and journal their offsets, with the log ends up to which all was compared.
 
     :param ends: these log ends of the source, by partition
-    :param looking: the look at the topics of the source; ``None`` if that, or its change fence, is not complete
+    :param looking: the look at the topics of the source; ``None`` if that, or its change fence, is not complete, or
+        if the freeze denies changes, too: then that is when it begins
     :param seen: what the groups' members read outside the protection group right before
+    :param layout_seconds: how long the source may take to say which topics it has
     :raises Refused: a group has begun to read outside, and the policy does not permit that
     """
-    committed = _freeze(run)
+    _deny_reads(run)
+    if run.closes_source:
+        looking = _looking(run)
+    committed = _frozen_offsets(run)
     outside = other_topics.of_frozen(run, committed, seen)
     _refuse_outside_topics(run, outside)
     owns = run.group.owns_topic
@@ -131,18 +151,18 @@ def journal_frozen(
             "elsewhere": [row.to_json() for row in outside],
             **left_to_do.journaled_starts(run, run.source),
             # The first look counts: a later one would hide what was changed in between.
-            "layout": run.journal.get("drained", {}).get("layout") or _layout(looking),
+            "layout": run.journal.get("drained", {}).get("layout") or _layout(looking, layout_seconds),
         },
     )
     return frozen
 
 
-def _layout(looking: BackgroundCall[GroupLayout] | None) -> dict[str, Any] | None:
+def _layout(looking: BackgroundCall[GroupLayout] | None, seconds: float) -> dict[str, Any] | None:
     """Return which topics the source has, as it is journaled; ``None`` if it did not say that in time."""
     if looking is None:
         return None
     try:
-        return looking.within(_LAYOUT_SECONDS).to_json()
+        return looking.within(seconds).to_json()
     except KafkaDrError:
         return None
 
@@ -281,9 +301,12 @@ def will_reach_end(before: int, left: int, *, passed: float, remaining: float) -
     return left * passed <= (before - left) * remaining
 
 
-def _freeze(run: Run) -> dict[str, dict[TopicPartition, int]]:
+def _deny_reads(run: Run) -> None:
     changes = run.changes_at_source(run.guard(Phase.SWITCHING))
-    changes.add(plan.group_freeze(run.group), plan.probe_freeze(run.group))
+    changes.add(run.closed(plan.group_freeze(run.group)), plan.probe_freeze(run.group))
+
+
+def _frozen_offsets(run: Run) -> dict[str, dict[TopicPartition, int]]:
     refused = run.reads_refused(run.source, run.consumer_groups(run.source))
     if refused.outcome != "ok":
         raise TryAgain(f"the groups could not be frozen on {run.source}: {refused.detail}. Run the step again")

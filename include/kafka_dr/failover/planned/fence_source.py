@@ -90,7 +90,7 @@ def _end_transactions(run: Run, topics: Collection[str], changes: AclChanges, gu
     source, owns = run.operator(run.source), run.group.owns_transactional_id
     grace = run.group.timing.transaction_grace_seconds
     open_transactions.wait_until_ended(source, topics, owns=owns, clock=run.clock, grace_seconds=grace)
-    changes.add(plan.transaction_fence(run.group))
+    changes.add(run.closed(plan.transaction_fence(run.group)))
     ids = [transaction.transactional_id for transaction in open_transactions.touching(source, topics, owns=owns)]
     if ids:
         guard.require()

@@ -30,7 +30,7 @@ PULSE_SECONDS = 1.5
 FENCE_SECONDS = 5.0
 #: How long the rest may take to be copied, in seconds. ``drain_seconds`` of the topology, for the groups, is added.
 COPY_SECONDS = 5.0
-#: How long the change fence is waited for, counted from its beginning, in seconds.
+#: How long the change fence and the look at the topics after it are waited for from their beginning, in seconds.
 _CHANGES_SECONDS = 2.0
 _LATE = "old_cluster_refuses"
 
@@ -101,6 +101,9 @@ def fence_and_drain(run: Run) -> SourceState:
     except KafkaDrError as error:
         missing = str(error)
     drained = f"was not drained: {missing}" if missing else "was drained"
+    if missing and run.closes_source:
+        # The freeze would have denied changes, too.
+        BackgroundCall(run.source, lambda: drain.deny_changes(run))
     if passing:
         # Declared principals write no more. Of the others nobody knows.
         return SourceState(fenced=False, drained=False, detail=f"{run.source} {drained}; but {passing}")
@@ -249,12 +252,12 @@ def _drain(run: Run) -> str:
     """Drain as a planned failover does, but without asking the flow to stop; return what is missing, or nothing."""
     ends = drain.source_ends(run)
     # Tens of thousands of DENYs take longer than a drain may: they are added at the same time, and not waited for.
-    denying = BackgroundCall(run.source, lambda: _layout_after_change_fence(run))
+    denying = None if run.closes_source else BackgroundCall(run.source, lambda: _layout_after_change_fence(run))
     verified = drain.wait_for_copy(run, ends, seconds=drain_seconds(run))
     tail = verification.matched(verified, ends, where=run.target)
     if tail.outcome != "ok":
         return tail.detail
-    drain.journal_frozen(run, ends, _in_time(denying))
+    drain.journal_frozen(run, ends, denying and _in_time(denying), layout_seconds=_CHANGES_SECONDS)
     return ""
 
 
