@@ -266,7 +266,7 @@ class PartitionAudit:
         indexes = slice(*np.searchsorted(offsets, [start, end]).tolist())
         records = indexes.stop - indexes.start
         expired = self.unread.between(start, end)
-        gone = _within(self.gone.source, indexes)
+        gone = int(((self.gone.source >= indexes.start) & (self.gone.source < indexes.stop)).sum())
         in_flight = sum(d.count for d in differences if d.kind is FindingKind.IN_FLIGHT)
         differing = sum(
             d.count for d in differences if d.kind not in REPEATED | {FindingKind.IN_FLIGHT, FindingKind.FOREIGN}
@@ -390,7 +390,3 @@ def _only_on_source(difference: Difference) -> bool:
 def _source_first(difference: Difference) -> tuple[int, int]:
     source, target = difference.source_offset, difference.target_offset
     return -1 if source is None else source, -1 if target is None else target
-
-
-def _within(indexes: Longs, wanted: slice) -> int:
-    return int(((indexes >= wanted.start) & (indexes < wanted.stop)).sum())

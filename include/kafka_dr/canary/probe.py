@@ -10,7 +10,7 @@ from typing import TypeVar
 from kafka_dr.canary.record import ORIGIN_DC, Canary, CanaryFlow, SeenCanary, SentCanary, next_canary
 from kafka_dr.canary.verdict import CanaryVerdict, judge
 from kafka_dr.clock import Clock
-from kafka_dr.clusters import KafkaCluster, OffsetRange, Record, TopicPartition
+from kafka_dr.clusters import KafkaCluster, OffsetRange, TopicPartition
 from kafka_dr.clusters.renamed import FlowCluster
 from kafka_dr.clusters.writing import NewRecord
 from kafka_dr.durations import duration
@@ -136,7 +136,7 @@ def round_trip(cluster: KafkaCluster, topic: str, *, origin: str, clock: Clock) 
 
 def _publish(publisher: KafkaCluster, canaries: Mapping[TopicPartition, Canary]) -> list[SentCanary]:
     offsets = publisher.writing.append(
-        NewRecord(p, canary.key, canary.value, tuple(canary.headers), _milliseconds(canary.at))
+        NewRecord(p, canary.key, canary.value, tuple(canary.headers), round(canary.at.timestamp() * 1000))
         for p, canary in canaries.items()
     )
     return [
@@ -172,7 +172,7 @@ def _on(cluster: FlowCluster, partitions: Collection[TopicPartition], kind: type
         p: OffsetRange(max(held.start, held.end - _LOOK_BACK), held.end)
         for p, held in _ends(cluster, partitions).items()
     }
-    parsed = ((record, _parse(record)) for record in cluster.log.read(ranges))
+    parsed = ((record, Canary.parse(record.value, record.headers)) for record in cluster.log.read(ranges))
     return [kind(record.partition, record.offset, canary) for record, canary in parsed if canary is not None]
 
 
@@ -182,10 +182,6 @@ def _ends(cluster: FlowCluster, partitions: Iterable[TopicPartition]) -> dict[To
     return {p: OffsetRange(starts[p], max(starts[p], ends[p])) for p in wanted}
 
 
-def _parse(record: Record) -> Canary | None:
-    return Canary.parse(record.value, record.headers)
-
-
 def _stamped(
     seen: SeenCanary, topic: str, fresh: Mapping[TopicPartition, Canary], arrivals: Mapping[TopicPartition, datetime]
 ) -> SeenCanary:
@@ -193,7 +189,3 @@ def _stamped(
     partition = TopicPartition(topic, seen.partition)
     at = arrivals.get(partition) if fresh.get(partition) == seen.canary else None
     return SeenCanary(seen.partition, seen.offset, seen.canary, at)
-
-
-def _milliseconds(at: datetime) -> int:
-    return round(at.timestamp() * 1000)

@@ -10,7 +10,7 @@ import typer
 
 from kafka_dr import parallel
 from kafka_dr.approvals.approval import record_answer
-from kafka_dr.approvals.journaled import QUESTIONS, ApprovalJournal, AskedQuestion, journal_of
+from kafka_dr.approvals.journaled import QUESTIONS, AskedQuestion, journal_of
 from kafka_dr.approvals.kept_question import asked_somebody, kept_question
 from kafka_dr.approvals.signed import REVIEWED, approver_of, key_people, unreviewed
 from kafka_dr.clock import SystemClock
@@ -95,7 +95,7 @@ def _question(group: str, run: str, clients: Clients) -> tuple[Run, StepName, As
             asking = Run(RunRequest(group, run, verb=verb), clients)
             journal = journal_of(asking)
             for step in (StepName.SECOND_APPROVAL, StepName.APPROVAL):
-                if (asked := _open(journal, step)) is not None:
+                if journal.answered(step) is None and (asked := journal.asked(step)) is not None:
                     return asking, step, asked
         except KafkaDrError as error:
             silent = f" ({error})"
@@ -137,10 +137,6 @@ def _answer(call: BackgroundCall[set[str]]) -> set[str] | None:
         return call.within(0)
     except KafkaDrError:
         return None
-
-
-def _open(journal: ApprovalJournal, step: StepName) -> AskedQuestion | None:
-    return None if journal.answered(step) is not None else journal.asked(step)
 
 
 def _require_open(asked: AskedQuestion, run: Run) -> None:

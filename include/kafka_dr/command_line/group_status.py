@@ -168,7 +168,7 @@ def _questions(context: GroupContext, state: RegisterState | None) -> Mapping[st
     asked["journal"] = lambda: _journal(context, state)
     asked[_RUNNING] = lambda: _running(context, state)
     if state is not None:
-        asked[HALF_MOVED] = lambda: _half_moved(context, state)
+        asked[HALF_MOVED] = lambda: half_moved_group(context, state) or Check(HALF_MOVED, "ok", "")
     return asked
 
 
@@ -212,10 +212,6 @@ def _by_register(state: RegisterState, journals: Sequence[Mapping[str, Any]]) ->
         yield RunningStep(
             state.group, state.run, state.verb, beat["step"], began, seen, by, holds=True, attempt=attempt
         )
-
-
-def _half_moved(context: GroupContext, state: RegisterState) -> Check:
-    return half_moved_group(context, state) or Check(HALF_MOVED, "ok", "")
 
 
 def _asked(questions: Mapping[str, Callable[[], Check]]) -> dict[str, Check]:

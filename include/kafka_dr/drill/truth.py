@@ -86,7 +86,7 @@ def of_leg(
     lost = [each for each in before if each.number not in holds]
     return LegTruth(
         rto_seconds=_recovered(log, there, target, _last(before) if since_fault else decided_at),
-        write_outage_seconds=_between(_last(before), _first(there)),
+        write_outage_seconds=_between(_last(before), min((each.at for each in there), default=None)),
         rpo_seconds=_age(lost, before),
         acknowledged=len(before),
         lost=len(lost),
@@ -154,10 +154,6 @@ def unread(log: ApplicationLog, held: Held) -> int:
 def read_again(log: ApplicationLog) -> int:
     """Count how often a record was read that had been read before."""
     return len(log.read) - len({each.number for each in log.read})
-
-
-def _first(acknowledged: Sequence[Acknowledged]) -> datetime | None:
-    return min((each.at for each in acknowledged), default=None)
 
 
 def _last(acknowledged: Sequence[Acknowledged]) -> datetime | None:

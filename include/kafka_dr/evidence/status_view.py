@@ -97,11 +97,6 @@ class GroupCard:
     half_moved_href: str = ""
 
     @property
-    def verdict(self) -> str:
-        """The state and what is the matter, in one line."""
-        return self.now.verdict
-
-    @property
     def colour(self) -> StatusColour:
         """The colour of the state."""
         return self.now.colour

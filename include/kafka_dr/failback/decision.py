@@ -34,7 +34,7 @@ def _of_the_list(context: FailbackContext) -> dict[str, Any]:
     try:
         found = context.stranded
         source, target = context.run.topics(context.run.source), context.run.topics(context.run.target)
-        erased = _erased(context)
+        erased = {"erased": context.erased_records} if context.erasures else {}
     except KafkaDrError:
         # A check says what is wrong, and nothing is approved without a list.
         return {"stranded": None, "partitions": [], "deletes": []}
@@ -45,11 +45,6 @@ def _of_the_list(context: FailbackContext) -> dict[str, Any]:
         "partitions": rows_of({name: len(topic.leaders) for name, topic in source.items()}, **PARTITIONS),
         "deletes": rows_of(ids, **ID_OF_A_TOPIC) if context.mode == "rebuild" else [],
     }
-
-
-def _erased(context: FailbackContext) -> dict[str, int]:
-    # Only where something was erased: most approvals have no word of it.
-    return {"erased": context.erased_records} if context.erasures else {}
 
 
 def measured(context: FailbackContext) -> dict[str, Any]:

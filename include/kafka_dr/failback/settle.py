@@ -19,7 +19,7 @@ from kafka_dr.runs.settle import registers_agree, settle, settled_facts
 
 def check(run: Run) -> Sequence[Check]:
     """The audit of this copy is green and later than ``catch_up``; near the head of the log all is equal."""
-    if run.request.dry_run or _is_settled(run):
+    if run.request.dry_run or (run.register_state is not None and run.register_state.phase is Phase.STABLE):
         return ()
     return (_audit(run), live_verification.tail(run))
 
@@ -60,7 +60,3 @@ def _audit(run: Run) -> Check:
         )
         return Check("checksum_audit", "failed", early)
     return green(found)
-
-
-def _is_settled(run: Run) -> bool:
-    return run.register_state is not None and run.register_state.phase is Phase.STABLE

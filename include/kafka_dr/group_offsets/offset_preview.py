@@ -119,7 +119,7 @@ def look(run: Run) -> Look:
     """Look at every consumer group of a run's protection group, as it is now on its source."""
     committed, unread = read_positions(run)
     basis, policy = keeping_basis_of(run), run.group.groups_policy
-    gathered = gather(basis, _partitions(run, committed))
+    gathered = gather(basis, {*run.partitions(run.source), *(p for offsets in committed.values() for p in offsets)})
     translated = _translated(basis, committed, gathered)
     strategies = {group: policy.start_for(group) for group in committed}
     times = _times(basis, gathered, translated, policy)
@@ -247,10 +247,6 @@ def _translated(
 ) -> dict[PartitionOffset, WithCheckpoint]:
     found = by_facts_first(basis, offsets_of(committed), gathered.partitions)
     return {at: with_checkpoint(at[1], gathered.partitions[at[0]], answer) for at, answer in found.items()}
-
-
-def _partitions(run: Run, committed: Committed) -> set[TopicPartition]:
-    return {*run.partitions(run.source), *(p for offsets in committed.values() for p in offsets)}
 
 
 def _never_committed(committed: Committed, gathered: GatheredFacts) -> list[dict[str, Any]]:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from kafka_dr.clusters import OffsetRange, TopicPartition
 from kafka_dr.codec import decode
 from kafka_dr.errors import Unanswered
 from kafka_dr.offsets.translate.taken_over_copy import DisplacedRange, TakenOverCopy
-from kafka_dr.positions import CountedRange, SeedPoint
+from kafka_dr.positions import SeedPoint
 from kafka_dr.register.flow_seed import FLOW_SEED, FlowSeed
 from kafka_dr.register.taken_over import BEGINS, COPY, SECOND_COPIES, TAIL_SEEN, CopyMade, Ranges
 from kafka_dr.runs.run import Run
@@ -49,15 +49,10 @@ def _parts(seed: FlowSeed, copy: CopyMade, facts: Mapping[str, Any]) -> dict[Top
             until,
             _pairs(p, copy),
             tuple(displaced.get(p, ())),
-            (*_second_copies(p, copy), *(each for found in in_tail for each in found.get(p, ()))),
+            (*copy.second_copies.get(p, ()), *(each for found in in_tail for each in found.get(p, ()))),
         )
         for p, until in seed.points.items()
     }
-
-
-def _second_copies(partition: TopicPartition, copy: CopyMade) -> Sequence[CountedRange]:
-    """Return where the audit found second copies."""
-    return copy.second_copies.get(partition, ())
 
 
 def _pairs(partition: TopicPartition, copy: CopyMade) -> tuple[SeedPoint, ...]:

@@ -44,12 +44,6 @@ class PartitionComparison:
             found[counted_as(each)] += each.count
         return found
 
-    @property
-    def not_on_target(self) -> int:
-        """How many records that were read on the source a failover would lose now."""
-        counts = self.counts
-        return counts["lost"] + counts["late"] + counts["in_flight"]
-
 
 def compare(partition: TopicPartition, source: ReadLog, target: ReadLog, known: Circumstances) -> PartitionComparison:
     """Compare what was read of a partition."""

@@ -11,7 +11,7 @@ from kafka_dr.clusters.group_kinds import ListedGroup
 from kafka_dr.clusters.model import GroupState
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.readers.instructions import SINK_MOVE, SINK_OWN_OFFSETS, reset_application, restart_share_group
-from kafka_dr.readers.recognition import StreamsApplication, found_on, sink_of
+from kafka_dr.readers.recognition import found_on, sink_of
 
 #: ``other``: a group whose members use another protocol than that of consumers.
 ReaderKind = Literal["share", "streams", "connect_sink", "other"]
@@ -107,7 +107,7 @@ def covered_readers(cluster: KafkaCluster, groups: Sequence[ListedGroup], *, tar
         problems.append(f"which groups are Kafka Streams applications was not looked at: {error}")
         applications = ()
     for each in applications:
-        found[each.group] = _application(each, target=target)
+        found[each.group] = _streams(each.group, each.said, target=target, internal=each.internal)
         if each.unread:
             said = f"which topics the Kafka Streams application {each.group} has was not looked at"
             problems.append(f"{said}: {each.unread}")
@@ -122,10 +122,6 @@ def _states(cluster: KafkaCluster, groups: Iterable[str]) -> tuple[dict[str, Gro
         else:
             found[group] = answer
     return found, problems
-
-
-def _application(found: StreamsApplication, *, target: str) -> CoveredReader:
-    return _streams(found.group, found.said, target=target, internal=found.internal)
 
 
 def _streams(group: str, said: str, *, target: str, internal: tuple[str, ...] = ()) -> CoveredReader:

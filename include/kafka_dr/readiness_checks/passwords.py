@@ -38,7 +38,7 @@ def judge_passwords(declared: Mapping[str, PasswordEnd | None], now: datetime) -
     if not declared:
         return Check(name, "ok", "no connection logs in with a password")
     silent = sorted(who for who, end in declared.items() if end is None)
-    ends = sorted((_begin(end), who) for who, end in declared.items() if isinstance(end, date))
+    ends = sorted((datetime.combine(end, time(), UTC), who) for who, end in declared.items() if isinstance(end, date))
     if ends and ends[0][0] <= now:
         gone = [who for at, who in ends if at <= now]
         detail = f"the password of {_listed(gone)} has ended, as passwords_end says: replace it, and correct the date"
@@ -51,10 +51,6 @@ def judge_passwords(declared: Mapping[str, PasswordEnd | None], now: datetime) -
         return Check(name, "warning", f"{detail}. Set passwords_end of the cluster to a day, or to never")
     first = f"; the first, of {ends[0][1]}, on {ends[0][0]:%Y-%m-%d}" if ends else ""
     return Check(name, "ok", f"none of {len(declared)} passwords ends within {_DAYS} days{first}")
-
-
-def _begin(end: date) -> datetime:
-    return datetime.combine(end, time(), UTC)
 
 
 def _listed(names: Iterable[str]) -> str:

@@ -7,7 +7,7 @@ transaction, so that a flow that was not seeded for its epoch is recognised.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from kafka_dr.clock import Clock
@@ -253,10 +253,6 @@ def flow_status(found: ConnectorStatus) -> FlowStatus:
 
 
 def _differences(wanted: Mapping[TopicPartition, int], found: Mapping[TopicPartition, int]) -> str:
-    differing = _sorted(p for p in wanted.keys() | found.keys() if wanted.get(p) != found.get(p))
+    differing = sorted(p for p in wanted.keys() | found.keys() if wanted.get(p) != found.get(p))
     shown = [f"{p} ({found.get(p)} instead of {wanted.get(p)})" for p in differing[:3]]
     return ", ".join(shown) + (f" and {len(differing) - 3} more" if len(differing) > 3 else "")
-
-
-def _sorted(partitions: Iterable[TopicPartition]) -> list[TopicPartition]:
-    return sorted(partitions)

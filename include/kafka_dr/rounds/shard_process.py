@@ -88,14 +88,11 @@ class SideBySide:
                 self._give_up(now, group_seconds=group_seconds, end=end)
                 if now >= end:
                     break
-                while waiting and self._busy(now) < _AT_ONCE:
+                while waiting and sum(now - begun < _MOMENT_SECONDS for begun in self._begun.values()) < _AT_ONCE:
                     self._begin(waiting.pop(0))
                 self._changed.wait(0.05)
         for group in waiting:
             self._say(unknown(group, f"nobody looked at it: the {duration(seconds)} of this round were over before"))
-
-    def _busy(self, now: float) -> int:
-        return sum(now - begun < _MOMENT_SECONDS for begun in self._begun.values())
 
     def _begin(self, group: str) -> None:
         self._begun[group] = time.monotonic()

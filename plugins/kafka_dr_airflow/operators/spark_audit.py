@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kafka_dr_airflow.links import AuditLink
 from kafka_dr_airflow.operators.flow_audit import (
@@ -19,10 +19,6 @@ from kafka_dr_airflow.operators.kept_results import LookResult, kept_result
 from kafka_dr_airflow.operators.plain_failure import fails_plainly, plain_errors
 from kafka_dr_airflow.operators.spark_job import SparkJobOperator
 from kafka_dr_airflow.topology_file import TOPOLOGY
-
-if TYPE_CHECKING:
-    from kafka_dr.runs.clients import Clients
-    from kafka_dr.topology import AuditedFlow
 
 
 class SparkAuditOperator(SparkJobOperator):
@@ -56,7 +52,7 @@ class SparkAuditOperator(SparkJobOperator):
 
         params = context["params"]
         with plain_errors(), open_clients() as clients:
-            flow = self._flow(params.get("flow"), clients)
+            flow = chosen_flow(self.protection_group, params.get("flow"), clients)
             one = FlowAudit.of(flow, self.audit, context)
             self.report_path = one.report_path
             one.drop_unrecorded(clients, self.log)
@@ -74,9 +70,6 @@ class SparkAuditOperator(SparkJobOperator):
     def arguments(self, params: Mapping[str, Any]) -> list[str]:
         """Return what the parameters of the run add to the command line of the job."""
         return part_arguments(params)
-
-    def _flow(self, wanted: str | None, clients: Clients) -> AuditedFlow:
-        return chosen_flow(self.protection_group, wanted, clients)
 
     def _submitted(self, context: Any, one: FlowAudit) -> str | None:
         """Run the job; if this task is ended meanwhile, the next audit continues from what the job has kept."""

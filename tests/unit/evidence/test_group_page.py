@@ -91,7 +91,7 @@ def test_a_group_that_is_half_moved_says_so_first_as_the_status_page_does() -> N
     (card,) = build_status_view([status], NOON, LINKS.status, {}, OpenedRuns(running=((step, ()),))).cards
     shown = render_group(view)
     assert (
-        (card.verdict, card.half_moved)
+        (card.now.verdict, card.half_moved)
         == (known.verdict, known.half_moved)
         == (
             "HALF MOVED: The planned failover stopped before its hand-over",

@@ -37,7 +37,7 @@ def view(*groups: Any) -> StatusView:
 
 def test_a_good_group_reads_like_a_sentence() -> None:
     (card,) = view(found("orders")).cards
-    assert card.verdict == "WELL: east serves, west could take over"
+    assert card.now.verdict == "WELL: east serves, west could take over"
     assert_sentence(card.state)
     assert (card.rows[0].word, card.rows[0].age, card.rows[0].is_open) == ("OK", "40 s ago", False)
     assert view(found("orders")).verdict == "WELL: 1 protection group: orders is well"
@@ -168,7 +168,7 @@ def test_a_run_that_was_not_rolled_back_is_red_and_comes_first_until_health_has_
 def test_a_list_of_runs_that_cannot_be_read_says_so() -> None:
     (card,) = build_status_view([found("orders")], NOON, LINKS, {"orders": ValueError("it is damaged")}).cards
     assert card.runs_note == "UNKNOWN: the list of the last runs cannot be read: it is damaged"
-    assert card.verdict == "WELL: east serves, west could take over"
+    assert card.now.verdict == "WELL: east serves, west could take over"
 
 
 def with_readiness(*verbs: VerbReadiness) -> Any:

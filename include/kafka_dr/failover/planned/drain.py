@@ -259,7 +259,7 @@ def _wait_for_groups(run: Run, ends: Mapping[TopicPartition, int]) -> dict[str, 
     groups = run.operator(run.source).groups
     names = run.moved_groups(run.source)
     fact = run.fact("source_ends")
-    first = _first_left(fact, ends)
+    first = by_name(fact["groups_left"], **GROUPS_LEFT)
     observed = max(0.0, (run.clock.now() - datetime.fromisoformat(fact["groups_seen_at"])).total_seconds())
     began = run.clock.monotonic()
     seen: dict[str, tuple[int, float]] = {name: (records, -observed) for name, records in first.items()}
@@ -283,11 +283,6 @@ def _wait_for_groups(run: Run, ends: Mapping[TopicPartition, int]) -> dict[str, 
         seconds=run.group.timing.drain_seconds,
         pause_seconds=SHORT_PAUSE_SECONDS,
     )
-
-
-def _first_left(fact: Mapping[str, Any], ends: Mapping[TopicPartition, int]) -> dict[str, int]:
-    """Return how many records each group had left at the fence."""
-    return by_name(fact["groups_left"], **GROUPS_LEFT)
 
 
 def will_reach_end(before: int, left: int, *, passed: float, remaining: float) -> bool:

@@ -31,7 +31,7 @@ def check(run: Run) -> Sequence[Check]:
     The ends that ``drain`` journaled count, not those of the fence: a repeated fence could have journaled ends that are
     past records that were never compared.
     """
-    if run.request.dry_run or _is_handed_over(run):
+    if run.request.dry_run or (run.register_state is not None and run.register_state.phase is Phase.HANDED_OVER):
         return ()
     run.probe(run.source).write_permission.connect_ahead()
     run.fact("translations")
@@ -168,7 +168,3 @@ def _or_unknown(name: str, ask: Callable[[], Check]) -> Check:
         return ask().named(name)
     except KafkaDrError as error:
         return Check(name, "unknown", str(error))
-
-
-def _is_handed_over(run: Run) -> bool:
-    return run.register_state is not None and run.register_state.phase is Phase.HANDED_OVER

@@ -99,7 +99,7 @@ class MirrorMakerOnConnect:
             found.append(f"none of {', '.join(self._names)} copies records: name the one that does")
         known = tuple(topics)
         for name, config in copying.items():
-            found += self._unfit(name, config, known)
+            found += unfit_settings(name, config, known, owns=self._owns, copied=(p.topic for p in self._stored(name)))
         return tuple(found)
 
     def stop(self, deadline_seconds: float) -> ExistingStatus:
@@ -197,9 +197,6 @@ class MirrorMakerOnConnect:
         """Return the settings of the connectors that copy records."""
         found = ((name, self._connect.config(name)) for name in self._names)
         return {n: config for n, config in found if config and config.get("connector.class") == CONNECTOR_CLASS}
-
-    def _unfit(self, name: str, config: Mapping[str, str], topics: Sequence[str]) -> list[str]:
-        return unfit_settings(name, config, topics, owns=self._owns, copied=(p.topic for p in self._stored(name)))
 
     def _stored(self, name: str) -> dict[TopicPartition, int]:
         found: dict[TopicPartition, int] = {}

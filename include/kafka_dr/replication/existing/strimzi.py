@@ -137,7 +137,7 @@ class StrimziMirrorMaker:
         if not (name := mirror.config_map("listOffsets")):
             return None
         self._ask_for_offsets(mirror, "list")
-        found = self._api.read(self._config_map(name))
+        found = self._api.read(f"{self._config_maps}/{quote(name)}")
         if found is None:
             raise TryAgain(f"the operator has listed no offsets into the ConfigMap {name}: try again")
         return {p: at for p, at in declared.positions_in(found, mirror).items() if self._owns(p.topic)}
@@ -282,9 +282,6 @@ class StrimziMirrorMaker:
     @property
     def _config_maps(self) -> str:
         return f"/api/v1/namespaces/{quote(self._namespace)}/configmaps"
-
-    def _config_map(self, name: str) -> str:
-        return f"{self._config_maps}/{quote(name)}"
 
 
 def _status(resource: Document, mirror: DeclaredMirror) -> ExistingStatus:
