@@ -22,7 +22,6 @@ from typing import (
     TypeAlias,
     TypeVar,
     Union,
-    cast,
     get_args,
     get_origin,
     get_type_hints,
@@ -45,26 +44,39 @@ _Write: TypeAlias = Callable[[Any], Any]
 class Rows(NamedTuple):
     """Stores a mapping by name as rows in the order of the names, because a name is data and never a key.
 
-    :param named: the field of the name, ``topic`` for instance
-    :param holding: the field of what the mapping holds
+    ``named`` is the field of the name, ``topic`` for instance, ``holding`` that of what the mapping holds.
     """
 
     named: str
     holding: str
 
 
-#: Times that are stored without parts of a second, and with each of them.
-WholeSeconds: TypeAlias = Annotated[datetime, "seconds"]
-Microseconds: TypeAlias = Annotated[datetime, "microseconds"]
+class InForm(NamedTuple):
+    """Stores a value as another one, of the type ``of``, that ``write`` returns and ``read`` takes."""
+
+    of: Any
+    write: Callable[[Any], Any]
+    read: Callable[[Any], Any]
+
+
+#: Times that are stored without parts of a second, with each of them, and as they are in what is sealed.
+WholeSeconds: TypeAlias = Annotated[datetime, "seconds", "+00:00"]
+Microseconds: TypeAlias = Annotated[datetime, "microseconds", "+00:00"]
+ZuluTime: TypeAlias = Annotated[datetime, "microseconds", "Z"]
 #: Of topics, their ids.
 TopicIds: TypeAlias = Annotated[Mapping[str, str], Rows("topic", "topic_id")]
 GroupPositions: TypeAlias = Annotated[Committed, Rows("group", "positions")]
 #: Offsets that are read when they are first looked at.
-LaterPositions: TypeAlias = Annotated[Mapping[TopicPartition, int], "later"]
+LaterPositions: TypeAlias = Annotated[
+    Mapping[TopicPartition, int],
+    InForm(Any, positions_to_json, lambda rows: JournaledPositions(_checked(rows, list, tuple))),
+]
 #: Figures in their own order; the fields of a stored object are sorted.
-InOrder: TypeAlias = Annotated[Mapping[str, float], "in order"]
+InOrder: TypeAlias = Annotated[Mapping[str, float], InForm(tuple[tuple[str, float], ...], lambda of: of.items(), dict)]
 #: Of the partitions of one topic, an offset.
-ByNumber: TypeAlias = Annotated[Mapping[int, int], "in order of its keys"]
+ByNumber: TypeAlias = Annotated[
+    Mapping[int, int], InForm(tuple[tuple[int, int], ...], lambda of: sorted(of.items()), dict)
+]
 
 
 class NotDecoded(ValueError):
@@ -82,7 +94,7 @@ class StoredDocument:
 
     def to_json(self) -> dict[str, Any]:
         """Return what is stored."""
-        return cast("dict[str, Any]", encode(self))
+        return encode(self)  # type: ignore[no-any-return]
 
     @classmethod
     def from_json(cls, found: Any) -> Self:
@@ -218,19 +230,6 @@ def _writes_class(cls: type[Any], converter: Converter) -> _Write:
     return lambda value: {**{name: encode(getattr(value, name)) for name in derived}, **write(value)}
 
 
-def _later(found: Any, _: Any) -> JournaledPositions:
-    return JournaledPositions(_checked(found, list, tuple))
-
-
-def _only(kind: type[Any]) -> _Read:
-    def structure(found: Any, _: Any) -> Any:
-        if type(found) is kind:
-            return found
-        raise _unexpected(found, _WORDS[kind])
-
-    return structure
-
-
 def _number(found: Any, _: Any) -> float:
     if abs(_checked(found, float, int)) <= sys.float_info.max:
         return float(found)
@@ -245,6 +244,11 @@ def _time(found: Any, _: Any) -> datetime:
     if at.tzinfo is None:
         raise _unexpected(found, "a time with a time zone")
     return at.astimezone(UTC)
+
+
+def _writes_time(kind: Any, _: Converter) -> _Write:
+    parts, zone = kind.__metadata__
+    return lambda at: at.astimezone(UTC).isoformat(timespec=parts).replace("+00:00", zone)
 
 
 def _reads_choice(kind: Any, _: Converter) -> _Read:
@@ -372,18 +376,20 @@ def _writes_rows(kind: Any, converter: Converter) -> _Write:
     return lambda value: [{named: name, holding: write(value[name])} for name in sorted(value)]
 
 
-def _reads_pairs(kind: Any, _: Converter) -> _Read:
-    pairs: Any = tuple.__class_getitem__((tuple.__class_getitem__(get_args(get_args(kind)[0])), ...))
-    return lambda found, _: dict(decode(pairs, found))
+def _reads_form(kind: Any, converter: Converter) -> _Read:
+    form = kind.__metadata__[0]
+    read = converter.get_structure_hook(form.of)
+    return lambda found, _: form.read(read(found, form.of))
 
 
-def _writes_pairs(kind: Any, _: Converter) -> _Write:
-    order = sorted if kind == ByNumber else list
-    return lambda value: list(map(list, order(value.items())))
+def _writes_form(kind: Any, converter: Converter) -> _Write:
+    form = kind.__metadata__[0]
+    write = converter.get_unstructure_hook(form.of)
+    return lambda value: write(form.write(value))
 
 
-def _is_rows(kind: Any) -> bool:
-    return get_origin(kind) is Annotated and isinstance(kind.__metadata__[0], Rows)
+def _is_annotated(by: type[Any]) -> Callable[[Any], bool]:
+    return lambda kind: get_origin(kind) is Annotated and isinstance(kind.__metadata__[0], by)
 
 
 def _is_by_partition(kind: Any) -> bool:
@@ -413,15 +419,10 @@ _FORMS: tuple[tuple[Callable[[Any], bool], Any, Any], ...] = (
     (_is_list, _reads_list, None),
     (lambda kind: is_namedtuple(kind) or _is_plain_tuple(kind) or _is_row(kind), _reads_parts, _writes_parts),
     (_is_by_partition, _reads_partitions, _writes_partitions),
-    (_is_rows, _reads_rows, _writes_rows),
+    (_is_annotated(Rows), _reads_rows, _writes_rows),
+    (_is_annotated(InForm), _reads_form, _writes_form),
     (lambda kind: get_origin(kind) is Literal, _reads_choice, None),
-    (
-        lambda kind: kind in (WholeSeconds, Microseconds),
-        lambda kind, _: _time,
-        lambda kind, _: lambda at: at.astimezone(UTC).isoformat(timespec=kind.__metadata__[0]),
-    ),
-    (lambda kind: kind == LaterPositions, lambda *_: _later, lambda kind, _: positions_to_json),
-    (lambda kind: kind in (InOrder, ByNumber), _reads_pairs, _writes_pairs),
+    (lambda kind: kind in (WholeSeconds, Microseconds, ZuluTime), lambda *_: _time, _writes_time),
 )
 _WORDS = {str: "a text", int: "a whole number", float: "a number", bool: "true or false", list: "a list"}
 _WORDS[dict] = "an object"
@@ -430,7 +431,7 @@ _WORDS[dict] = "an object"
 def _converter() -> Converter:
     made = Converter(unstruct_collection_overrides={tuple: list, Sequence: list, frozenset: sorted, Set: sorted})
     for kind in (str, int, bool):
-        made.register_structure_hook(kind, _only(kind))
+        made.register_structure_hook(kind, _checked)
     made.register_structure_hook(float, _number)
     made.register_structure_hook(datetime, _time)
     made.register_unstructure_hook(datetime, lambda at: at.astimezone(UTC).isoformat())

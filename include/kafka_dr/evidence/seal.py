@@ -6,13 +6,12 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from datetime import datetime
-from typing import NamedTuple
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
-from kafka_dr.causes import cause
+from kafka_dr.codec import ZuluTime, decode, encode, stored
 from kafka_dr.errors import NeedsPerson
-from kafka_dr.evidence.canonical import digest, plain
+from kafka_dr.evidence.canonical import digest
 
 SCHEMA_VERSION = 2
 #: That of an incomplete seal: who checks seals by the manifest alone must not take it for a complete one.
@@ -61,57 +60,33 @@ class Manifest:
 
     group: str
     run: str
-    sealed_at: datetime
+    sealed_at: ZuluTime
     files: tuple[FileDigest, ...]
     previous: PreviousSeal | None = None
     signer: str | None = None
-    version: int = SCHEMA_VERSION
-    incomplete: tuple[str, ...] = ()
+    version: int = field(default=SCHEMA_VERSION, metadata=stored("schema_version"))
+    incomplete: tuple[str, ...] = field(default=(), metadata=stored(omitted=True))
 
     @property
     def digest(self) -> str:
         """The digest of the manifest itself. A copy of it, kept elsewhere, shows whether the manifest was replaced."""
-        return digest(self._facts())
+        return digest(encode(self))
 
-    def _facts(self) -> dict[str, object]:
-        facts: dict[str, object] = {
-            "schema_version": self.version,
-            "group": self.group,
-            "run": self.run,
-            "sealed_at": self.sealed_at,
-            "files": self.files,
-            "previous": self.previous,
-            "signer": self.signer,
-        }
-        return {**facts, "incomplete": self.incomplete} if self.version == INCOMPLETE_VERSION else facts
-
-    def to_json(self) -> dict[str, object]:
+    def to_json(self) -> dict[str, Any]:
         """Return the JSON of the manifest."""
-        return {**self._facts(), "digest": self.digest}
+        return {**encode(self), "digest": self.digest}
 
     @classmethod
-    def from_json(cls, stored: object) -> Manifest:
+    def from_json(cls, found: object) -> Manifest:
         """Read a stored manifest.
 
         :raises ValueError: it is not exactly what :meth:`to_json` returned, its own digest included
         """
         known = (SCHEMA_VERSION, INCOMPLETE_VERSION)
-        if not isinstance(stored, dict) or stored.get("schema_version") not in known:
+        if not isinstance(found, dict) or found.get("schema_version") not in known:
             raise ValueError(f"expected an object with the schema_version {SCHEMA_VERSION} or {INCOMPLETE_VERSION}")
-        try:
-            manifest = cls(
-                group=str(stored["group"]),
-                run=str(stored["run"]),
-                sealed_at=datetime.fromisoformat(str(stored["sealed_at"])),
-                files=tuple(FileDigest(str(f["name"]), str(f["sha256"]), int(f["size"])) for f in stored["files"]),
-                previous=PreviousSeal(**stored["previous"]) if stored.get("previous") else None,
-                signer=str(stored["signer"]) if stored.get("signer") else None,
-                version=int(stored["schema_version"]),
-                incomplete=tuple(map(str, stored.get("incomplete", ()))),
-            )
-        except (KeyError, TypeError) as error:
-            raise ValueError(cause(error)) from error
-        if plain(manifest.to_json()) != stored:
+        manifest = decode(cls, {name: value for name, value in found.items() if name != "digest"})
+        if manifest.to_json() != found:
             raise ValueError("its digest is not that of its content")
         return manifest
 

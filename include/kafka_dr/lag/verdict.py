@@ -21,13 +21,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from itertools import pairwise
+from typing import Annotated
+
+from kafka_dr.codec import InForm, StoredRow
 
 #: How many looks a trend needs, and how many are kept.
 ENOUGH = 3
 MOST = 12
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class LagVerdict(StrEnum):
@@ -41,8 +45,16 @@ class LagVerdict(StrEnum):
     OK = "OK"
 
 
+def _milliseconds(at: datetime) -> int:
+    return (at - _EPOCH) // timedelta(milliseconds=1)
+
+
+def _moment(milliseconds: int) -> datetime:
+    return _EPOCH + timedelta(milliseconds=milliseconds)
+
+
 @dataclass(frozen=True, slots=True)
-class Sample:
+class Sample(StoredRow):
     """One look at a reader of one partition.
 
     :param at: when, aware
@@ -53,7 +65,7 @@ class Sample:
     :param active: whether a reader is active; ``None`` if that is not known
     """
 
-    at: datetime
+    at: Annotated[datetime, InForm(int, _milliseconds, _moment)]
     position: int
     end: int
     records: int

@@ -7,17 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
+from kafka_dr.codec import StoredRow
 from kafka_dr.json_documents import DocumentDamaged, JsonFile
 from kafka_dr.lag.verdict import MOST, Sample
 
 _SCHEMA_VERSION = 1
 #: Looks that are further apart say nothing about each other.
 KEPT = timedelta(hours=1)
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MILLISECOND = timedelta(milliseconds=1)
 
 
 class WindowUnreadable(ValueError):
@@ -77,7 +76,7 @@ class WindowStore:
 
     def __init__(self, root: Any, group: str, *, source: str, target: str) -> None:
         path = root.joinpath("audits", group, "lag", f"{source}-to-{target}", "window.json")
-        self._file = JsonFile(path, _SCHEMA_VERSION, _to_json, _from_json)
+        self._file = JsonFile.of(tuple[_Row, ...], path, _SCHEMA_VERSION, under="series")
 
     def read(self) -> Window:
         """Return what was kept; an empty window if there is nothing yet.
@@ -85,43 +84,29 @@ class WindowStore:
         :raises WindowUnreadable: the file is damaged
         """
         try:
-            return self._file.read() or Window()
+            return _window(self._file.read() or ())
         except DocumentDamaged as error:
             raise WindowUnreadable(f"this is not the window of a lag audit: {error}") from error
 
     def write(self, window: Window) -> None:
         """Replace what was kept. A reader sees the old file or the new one, never a part of it."""
-        self._file.write(window)
+        self._file.write(_rows(window))
 
 
-def _to_json(window: Window) -> dict[str, Any]:
-    return {
-        "series": [
-            [series.reader, series.topic, series.partition, window.lives[series], [_flat(s) for s in samples]]
-            for series, samples in sorted(window.samples.items())
-        ],
-    }
+@dataclass(frozen=True, slots=True)
+class _Row(StoredRow):
+    reader: str
+    topic: str
+    number: int
+    life: str
+    looks: tuple[Sample, ...]
 
 
-def _flat(sample: Sample) -> list[Any]:
-    at = (sample.at - _EPOCH) // _MILLISECOND
-    return [at, sample.position, sample.end, sample.records, sample.seconds, sample.active]
+def _rows(window: Window) -> tuple[_Row, ...]:
+    found = sorted(window.samples.items())
+    return tuple(_Row(of.reader, of.topic, of.partition, window.lives[of], looks) for of, looks in found)
 
 
-def _from_json(content: Any) -> Window:
-    samples, lives = {}, {}
-    for reader, topic, partition, life, looks in content["series"]:
-        series = Series(str(reader), str(topic), int(partition))
-        lives[series] = str(life)
-        samples[series] = tuple(
-            Sample(
-                at=_EPOCH + int(at) * _MILLISECOND,
-                position=int(position),
-                end=int(end),
-                records=int(records),
-                seconds=None if seconds is None else float(seconds),
-                active=None if active is None else bool(active),
-            )
-            for at, position, end, records, seconds, active in looks
-        )
-    return Window(samples, lives)
+def _window(rows: tuple[_Row, ...]) -> Window:
+    of = {Series(row.reader, row.topic, row.number): row for row in rows}
+    return Window({series: row.looks for series, row in of.items()}, {series: row.life for series, row in of.items()})

@@ -13,14 +13,14 @@ cluster's own register can be written again. A register that was lost gets its r
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any
+from typing import Annotated, TypeAlias
 
 from kafka_dr.causes import cause
 from kafka_dr.clusters.model import Acl, AclOperation, AclPermission, PatternType, ResourceType
-from kafka_dr.codec import StoredDocument, stored
+from kafka_dr.codec import InForm, StoredDocument, stored
 from kafka_dr.errors import NeedsPerson
 
 UNREADABLE = "the register's record of added ACLs cannot be read"
@@ -47,7 +47,47 @@ class Lasting(StoredDocument):
 
 
 @dataclass(frozen=True, slots=True)
-class AddedAcls:
+class _Entry:
+    """ACLs that are equal but for their names, principals and operations."""
+
+    resource: ResourceType
+    pattern: PatternType
+    permission: AclPermission
+    host: str
+    names: tuple[str, ...]
+    who: tuple[tuple[str, AclOperation], ...]
+
+    def acls(self) -> Iterator[Acl]:
+        """Yield them one by one."""
+        for name in self.names:
+            for principal, operation in self.who:
+                yield Acl(self.resource, name, self.pattern, principal, operation, self.permission, self.host)
+
+
+def _entries(acls: Collection[Acl]) -> tuple[_Entry, ...]:
+    """Return ACLs in a fixed order, with one entry for all names that have equal ACLs.
+
+    A fence denies the same operations to the same principals on many names: 27,000 DENYs fit into one record of a few
+    kilobytes, which is written before each change of a fence.
+    """
+    by_resource: dict[tuple[str, ...], list[tuple[str, str]]] = {}
+    for acl in sorted(acls):
+        resource_key: tuple[str, ...] = (acl.resource, acl.pattern, acl.permission, acl.host, acl.name)
+        by_resource.setdefault(resource_key, []).append((acl.principal, acl.operation))
+    equal: dict[tuple[tuple[str, ...], tuple[tuple[str, str], ...]], list[str]] = {}
+    for resource_key, who in by_resource.items():
+        equal.setdefault((resource_key[:-1], tuple(who)), []).append(resource_key[-1])
+    return tuple(_Entry(*of, tuple(names), who) for (of, who), names in equal.items())
+
+
+_Acls: TypeAlias = Annotated[
+    frozenset[Acl],
+    InForm(tuple[_Entry, ...], _entries, lambda found: frozenset(acl for each in found for acl in each.acls())),
+]
+
+
+@dataclass(frozen=True, slots=True)
+class AddedAcls(StoredDocument):
     """What this project added to one cluster for one group.
 
     :param current: added, or about to be added
@@ -58,12 +98,12 @@ class AddedAcls:
     :param revision: how often the cluster's own register has changed it; of a copy: which one that is
     """
 
-    current: frozenset[Acl] = frozenset()
-    lifted: frozenset[Acl] = frozenset()
-    epoch: int = 0
-    lasting: Lasting = field(default_factory=Lasting)
-    ahead: frozenset[Acl] = frozenset()
-    revision: int = field(default=0, compare=False)
+    current: _Acls = field(default=frozenset(), metadata=stored("fences"))
+    lifted: _Acls = field(default=frozenset(), metadata=stored(omitted=True))
+    epoch: int = field(default=0, metadata=stored(omitted=True))
+    lasting: Lasting = field(default_factory=Lasting, metadata=stored(omitted=True))
+    ahead: _Acls = field(default=frozenset(), metadata=stored(omitted=True))
+    revision: int = field(default=0, compare=False, metadata=stored(omitted=True))
 
     def adding(self, acls: Collection[Acl], *, epoch: int, at: datetime | None = None) -> AddedAcls:
         """Return the record before ACLs are added; lifted ones that are asked for again count as added.
@@ -137,76 +177,17 @@ class AddedAcls:
         """Return what was lifted and still counts as this project's; from the next epoch on another owner added it."""
         return self.lifted if epoch <= self.epoch else frozenset()
 
-    def to_json(self) -> bytes:
+    def value(self) -> bytes:
         """Return the record's value."""
-        value: dict[str, Any] = {"fences": _entries(self.current)}
-        if self.lifted:
-            value["lifted"] = _entries(self.lifted)
-        if self.epoch:
-            value["epoch"] = self.epoch
-        if self.lasting != Lasting():
-            value["lasting"] = self.lasting.to_json()
-        if self.ahead:
-            value["ahead"] = _entries(self.ahead)
-        if self.revision:
-            value["revision"] = self.revision
-        return json.dumps(value, separators=(",", ":")).encode()
+        return json.dumps(self.to_json(), separators=(",", ":")).encode()
 
     @classmethod
-    def from_json(cls, value: bytes) -> AddedAcls:
-        """Read what :meth:`to_json` wrote.
+    def of_value(cls, value: bytes) -> AddedAcls:
+        """Read what :meth:`value` returned.
 
         :raises NeedsPerson: it cannot be read
         """
         try:
-            stored = json.loads(value)
-            return cls(
-                _read(stored["fences"]),
-                _read(stored.get("lifted", ())),
-                int(stored.get("epoch", 0)),
-                Lasting.from_json(stored.get("lasting", {})),
-                _read(stored.get("ahead", ())),
-                int(stored.get("revision", 0)),
-            )
-        except (KeyError, ValueError, TypeError, AttributeError) as error:
+            return cls.from_part(json.loads(value))
+        except ValueError as error:
             raise NeedsPerson(f"{UNREADABLE}: {cause(error)}") from error
-
-
-def _entries(acls: Collection[Acl]) -> list[dict[str, Any]]:
-    """Return ACLs in a fixed order, with one entry for all names that have equal ACLs.
-
-    A fence denies the same operations to the same principals on many names: 27,000 DENYs fit into one record of a few
-    kilobytes, which is written before each change of a fence.
-    """
-    by_resource: dict[tuple[str, ...], list[tuple[str, str]]] = {}
-    for acl in sorted(acls):
-        resource_key: tuple[str, ...] = (acl.resource, acl.pattern, acl.permission, acl.host, acl.name)
-        by_resource.setdefault(resource_key, []).append((acl.principal, acl.operation))
-    equal: dict[tuple[tuple[str, ...], tuple[tuple[str, str], ...]], list[str]] = {}
-    for resource_key, who in by_resource.items():
-        equal.setdefault((resource_key[:-1], tuple(who)), []).append(resource_key[-1])
-    return [
-        {"resource": resource, "pattern": pattern, "permission": permission, "host": host, "names": names, "who": who}
-        for ((resource, pattern, permission, host), who), names in equal.items()
-    ]
-
-
-def _read(entries: Collection[Mapping[str, Any]]) -> frozenset[Acl]:
-    return frozenset(
-        _acl(entry, name, principal, operation)
-        for entry in entries
-        for name in entry["names"]
-        for principal, operation in entry["who"]
-    )
-
-
-def _acl(entry: Mapping[str, str], name: str, principal: str, operation: str) -> Acl:
-    return Acl(
-        resource=ResourceType(entry["resource"]),
-        name=name,
-        pattern=PatternType(entry["pattern"]),
-        principal=principal,
-        operation=AclOperation(operation),
-        permission=AclPermission(entry["permission"]),
-        host=entry["host"],
-    )

@@ -70,7 +70,7 @@ def fact_records(
 
 def fence_records(group: str, cluster: str, added: AddedAcls) -> list[tuple[bytes, bytes]]:
     """Return the records that hold added ACLs: one record, or the parts and then how many they are."""
-    return _in_parts(fence_key(group, cluster), added.to_json())
+    return _in_parts(fence_key(group, cluster), added.value())
 
 
 def added_acls_of(records: Mapping[bytes, bytes], group: str, cluster: str) -> AddedAcls:
@@ -89,7 +89,7 @@ def added_acls_of(records: Mapping[bytes, bytes], group: str, cluster: str) -> A
             value = b"".join(records[_part(key, number)] for number in range(int(value)))
         except KeyError as error:
             raise NeedsPerson(f"{UNREADABLE}: {cause(error)}") from error
-    return AddedAcls.from_json(value)
+    return AddedAcls.of_value(value)
 
 
 def _in_parts(key: bytes, value: bytes) -> list[tuple[bytes, bytes]]:

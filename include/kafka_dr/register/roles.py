@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
+from typing import Annotated, TypeAlias
 
+from kafka_dr.codec import InForm
 from kafka_dr.errors import NeedsPerson, Refused
 
 
@@ -105,20 +106,14 @@ class Roles:
         """
         return _only(self.standbys, "standby", self)
 
-    def to_json(self) -> dict[str, str]:
-        """Return them as the record holds them."""
-        return {name: role.value for name, role in self.each}
-
-    @classmethod
-    def from_json(cls, stored: Mapping[str, Any]) -> Roles:
-        """Read what :meth:`to_json` returned.
-
-        :raises ValueError: it is no such mapping
-        """
-        return cls(tuple((name, Role(role)) for name, role in stored.items()))
-
     def __str__(self) -> str:
         return ", ".join(f"{name} {role}" for name, role in self.each)
+
+
+#: As a record holds them: the role of each cluster by its name.
+StoredRoles: TypeAlias = Annotated[
+    Roles, InForm(Mapping[str, Role], lambda roles: dict(roles.each), lambda found: Roles(tuple(found.items())))
+]
 
 
 def _only(found: Sequence[str], what: str, roles: Roles) -> str:

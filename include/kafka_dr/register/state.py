@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
-from datetime import UTC, datetime
+from dataclasses import dataclass, field, fields, replace
+from datetime import datetime
 from enum import StrEnum
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 from kafka_dr.causes import cause
+from kafka_dr.codec import decode, encode, stored
 from kafka_dr.errors import KafkaDrError, NeedsPerson
-from kafka_dr.register.roles import Role, Roles
+from kafka_dr.register.roles import Role, Roles, StoredRoles
 
 SCHEMA_VERSION = 3
 #: What a record is of that needs nothing of the newest schema: a version of this project that knows no other reads it.
@@ -24,10 +25,6 @@ _USUAL_SCHEMA = 2
 Verb = Literal[
     "adopt", "planned_failover", "unplanned_failover", "failback", "drill", "roll_back", "take_over", "un_adopt"
 ]
-
-
-_NUMBERS = ("epoch", "revision", "attempt")
-_TEXTS = ("group", "run", "evidence_sha256", "approved_by", "executor")
 
 
 class UnknownSchema(NeedsPerson):
@@ -92,7 +89,7 @@ class RegisterState:
     epoch: int
     revision: int
     phase: Phase
-    roles: Roles
+    roles: StoredRoles
     verb: Verb
     run: str
     at: datetime
@@ -102,7 +99,7 @@ class RegisterState:
     attempt: int = 0
     executor: str = ""
     attempt_at: datetime | None = None
-    denies_all: bool = False
+    denies_all: bool = field(default=False, metadata=stored(omitted=True))
 
     @property
     def active(self) -> str:
@@ -136,13 +133,8 @@ class RegisterState:
 
     def to_json(self) -> bytes:
         """Return the record's value; equal states give equal bytes."""
-        values = {each.name: getattr(self, each.name) for each in fields(self)}
-        values |= {"schema_version": SCHEMA_VERSION, "roles": self.roles.to_json()}
-        if not self.denies_all:
-            del values["denies_all"]
-            values["schema_version"] = _USUAL_SCHEMA
-        values |= {"at": _as_text(self.at), "attempt_at": self.attempt_at and _as_text(self.attempt_at)}
-        return json.dumps(values, sort_keys=True, separators=(",", ":")).encode()
+        version = SCHEMA_VERSION if self.denies_all else _USUAL_SCHEMA
+        return json.dumps({"schema_version": version, **encode(self)}, sort_keys=True, separators=(",", ":")).encode()
 
     @classmethod
     def from_json(cls, value: bytes) -> RegisterState:
@@ -160,20 +152,16 @@ class RegisterState:
                 )
             if type(version) is not int or version < 1:
                 raise ValueError("the schema is none of this project's")
-            phase = values["phase"] = Phase(values["phase"])
             if version == 1:
-                ends = {name: _text(values, name) for name in ("active", "standby")}
-                values["roles"] = roles_in(phase, **ends)
-            else:
-                values["roles"] = _roles_of_pair(values["roles"], phase)
+                ends = (decode(str, values[name]) for name in ("active", "standby"))
+                pair = roles_in(Phase(values["phase"]), **dict(zip(("active", "standby"), ends, strict=True)))
+                values["roles"] = encode(pair, StoredRoles)
             values["denies_all"] = version > _USUAL_SCHEMA and values["denies_all"]
-            values = {each.name: values[each.name] for each in fields(cls)}
-            values["at"] = datetime.fromisoformat(values["at"])
-            if values["attempt_at"] is not None:
-                values["attempt_at"] = datetime.fromisoformat(values["attempt_at"])
-            values["quarantine"] = tuple(values["quarantine"])
-            _require_plausible(values)
-            return cls(**values)
+            state = decode(cls, {each.name: values[each.name] for each in fields(cls)})
+            _require_pair(state)
+            if min(state.epoch, state.revision, state.attempt) < 0:
+                raise ValueError("epoch, revision and attempt are never negative")
+            return state
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise NeedsPerson(
                 f"the register holds a record that cannot be read ({cause(error)}): {value[:80]!r}; look at the topic "
@@ -181,41 +169,16 @@ class RegisterState:
             ) from error
 
 
-def _as_text(moment: datetime) -> str:
-    return moment.astimezone(UTC).isoformat()
-
-
-def _roles_of_pair(stored: Mapping[str, Any], phase: Phase) -> Roles:
-    """Read the roles of a record. The verbs move a pair; a group of another shape is none of theirs to touch."""
-    roles = Roles.from_json(stored)
+def _require_pair(state: RegisterState) -> None:
+    """Refuse other roles than those of a pair: a group of another shape is none that the verbs may touch."""
+    roles = state.roles
     if len(roles.each) != 2 or len(roles.standbys) != 1:
         raise UnknownSchema(
             f"the register holds a record of a group whose clusters are {roles}, and this program moves groups that "
             "have one active cluster and one standby: use the version of this project that wrote it"
         )
-    if roles != roles_in(phase, active=roles.active, standby=roles.standby):
-        raise ValueError(f"its roles are {roles}, which contradicts its phase {phase}")
-    return roles
-
-
-def _text(values: Mapping[str, Any], name: str) -> str:
-    if not isinstance(values[name], str):
-        raise ValueError(f"{name} is not text")
-    return str(values[name])
-
-
-def _require_plausible(values: Mapping[str, Any]) -> None:
-    """Raise an error if a field has a value that this project never writes."""
-    if values["at"].tzinfo is None or not all(type(values[name]) is int for name in _NUMBERS):
-        raise ValueError("epoch, revision and attempt must be whole numbers, and at needs a time zone")
-    if type(values["denies_all"]) is not bool:
-        raise ValueError("denies_all is neither true nor false")
-    if min(values[name] for name in _NUMBERS) < 0:
-        raise ValueError("epoch, revision and attempt are never negative")
-    for name in _TEXTS:
-        _text(values, name)
-    if values["verb"] not in get_args(Verb):
-        raise ValueError("the verb is none of this project's")
+    if roles != roles_in(state.phase, active=roles.active, standby=roles.standby):
+        raise ValueError(f"its roles are {roles}, which contradicts its phase {state.phase}")
 
 
 def arbiter(state: RegisterState) -> str:

@@ -12,8 +12,17 @@ from pathlib import Path
 from kafka_dr.causes import cause
 from kafka_dr.clock import Clock, SystemClock
 from kafka_dr.durations import duration
+from kafka_dr.json_documents import parsed
 from kafka_dr.locked_file import FileLocked, FolderNotSynced, LockedFile
-from kafka_dr.routing.route import Route, RouteBusy, RouteUncertain, RouteUnreadable, RouteUnwritable, must_replace
+from kafka_dr.routing.route import (
+    SCHEMA_VERSION,
+    Route,
+    RouteBusy,
+    RouteUncertain,
+    RouteUnreadable,
+    RouteUnwritable,
+    must_replace,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,13 +41,13 @@ class FileRouter:
     def read(self) -> Route | None:
         """Return the stored route, or None if there is no file."""
         try:
-            content = self.path.read_text(encoding="utf-8")
+            content = self.path.read_bytes()
         except FileNotFoundError:
             return None
-        except (OSError, UnicodeDecodeError) as error:
+        except OSError as error:
             raise self._unreadable(error) from error
         try:
-            return Route.from_json(json.loads(content))
+            return parsed(content, Route.from_part, schema=SCHEMA_VERSION)
         except ValueError as error:
             raise self._unreadable(error) from error
 

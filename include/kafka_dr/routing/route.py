@@ -6,11 +6,10 @@ with an outdated epoch cannot send traffic back.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from typing import Protocol
+from typing import ClassVar, Protocol
 
+from kafka_dr.codec import StoredDocument, ZuluTime
 from kafka_dr.errors import NeedsPerson, OutcomeUnknown, Refused, TryAgain
 
 SCHEMA_VERSION = 1
@@ -37,7 +36,7 @@ class RouteUncertain(OutcomeUnknown):
 
 
 @dataclass(frozen=True, slots=True)
-class Route:
+class Route(StoredDocument):
     """Which cluster applications of a protection group use.
 
     :param group: the protection group
@@ -47,56 +46,22 @@ class Route:
     :param at: when it was decided, aware
     """
 
+    derived = ("schema_version",)
+    schema_version: ClassVar[int] = SCHEMA_VERSION
+
     group: str
     active: str
     bootstrap_servers: str
     epoch: int
-    at: datetime
+    at: ZuluTime
 
     def __post_init__(self) -> None:
         if self.at.tzinfo is None:
             raise ValueError(f"The route of {self.group} is stamped {self.at}, without time zone: pass an aware time.")
+        if not (self.group and self.active and self.bootstrap_servers):
+            raise ValueError(f"The route of {self.group!r} to {self.active!r} lacks a name or an address.")
         if self.epoch < 1:
             raise ValueError(f"The route of {self.group} has epoch {self.epoch}: epochs of the register begin at 1.")
-
-    def to_json(self) -> dict[str, object]:
-        """Return what is stored, as plain values."""
-        return {
-            "schema_version": SCHEMA_VERSION,
-            "group": self.group,
-            "active": self.active,
-            "bootstrap_servers": self.bootstrap_servers,
-            "epoch": self.epoch,
-            "at": self.at.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z"),
-        }
-
-    @classmethod
-    def from_json(cls, stored: object) -> Route:
-        """Return the route that was stored.
-
-        :raises ValueError: when this is not exactly what :meth:`to_json` returns
-        """
-        if not isinstance(stored, Mapping):
-            raise ValueError(f"a route is a JSON object, this is {type(stored).__name__}")
-        if stored.get("schema_version") != SCHEMA_VERSION:
-            raise ValueError(f"schema_version is {stored.get('schema_version')!r}, this version reads {SCHEMA_VERSION}")
-        epoch = stored.get("epoch")
-        if not isinstance(epoch, int) or isinstance(epoch, bool):
-            raise ValueError(f"epoch is {epoch!r}, expected a whole number")
-        return cls(
-            group=_text(stored, "group"),
-            active=_text(stored, "active"),
-            bootstrap_servers=_text(stored, "bootstrap_servers"),
-            epoch=epoch,
-            at=datetime.fromisoformat(_text(stored, "at")),
-        )
-
-
-def _text(stored: Mapping[str, object], key: str) -> str:
-    value = stored.get(key)
-    if not isinstance(value, str) or not value:
-        raise ValueError(f"{key} is {value!r}, expected text")
-    return value
 
 
 class Router(Protocol):

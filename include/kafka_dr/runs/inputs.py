@@ -21,9 +21,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, TypeAlias
 
 from kafka_dr import parallel
+from kafka_dr.codec import InForm, StoredDocument, StoredRow
 from kafka_dr.errors import NeedsPerson
 from kafka_dr.storage import DeadlinePath, StorageAccess
 from kafka_dr.storage.access import Operation
@@ -37,8 +38,21 @@ _AT_ONCE = 8
 _LOG = logging.getLogger(__name__)
 
 
+def _packed(content: Mapping[str, bytes]) -> str:
+    plain = json.dumps({path: base64.b64encode(data).decode() for path, data in content.items()})
+    return base64.b64encode(zlib.compress(plain.encode())).decode()
+
+
+def _unpacked(packed: str) -> dict[str, bytes]:
+    plain = json.loads(zlib.decompress(base64.b64decode(packed)))
+    return {path: base64.b64decode(data) for path, data in plain.items()}
+
+
+_Packed: TypeAlias = Annotated[Mapping[str, bytes], InForm(str, _packed, _unpacked)]
+
+
 @dataclass(frozen=True, slots=True)
-class InputFile:
+class InputFile(StoredRow):
     """A file that the run relies on.
 
     :param path: below the evidence root, with slashes
@@ -51,7 +65,7 @@ class InputFile:
 
 
 @dataclass(frozen=True, slots=True)
-class Inputs:
+class Inputs(StoredDocument):
     """The files that a run relies on.
 
     :param folders: where they are; what is in these folders and not among the files did not exist at the claim
@@ -60,7 +74,7 @@ class Inputs:
 
     folders: tuple[str, ...]
     files: tuple[InputFile, ...]
-    content: Mapping[str, bytes] | None
+    content: _Packed | None
 
     def without(self, is_left_out: Callable[[str], bool]) -> Inputs:
         """Return these without some files, as if they did not exist."""
@@ -68,24 +82,17 @@ class Inputs:
         content = self.content and {each.path: self.content[each.path] for each in files}
         return Inputs(self.folders, files, content)
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the fact."""
-        rows = [[each.path, each.sha256, each.size] for each in self.files]
-        packed = None if self.content is None else _packed(self.content)
-        return {"folders": list(self.folders), "files": rows, "content": packed}
-
     @classmethod
-    def from_json(cls, fact: Mapping[str, Any]) -> Inputs:
+    def of_fact(cls, fact: Mapping[str, Any]) -> Inputs:
         """Read the fact.
 
         :raises NeedsPerson: a file is not what its digest says
         """
-        files = tuple(InputFile(str(path), str(sha256), int(size)) for path, sha256, size in fact["files"])
-        content = None if fact["content"] is None else _unpacked(str(fact["content"]))
-        if content is not None:
-            for each in files:
-                _verified(each, content[each.path], "the journal")
-        return cls(tuple(map(str, fact["folders"])), files, content)
+        found = cls.from_part(fact)
+        if found.content is not None:
+            for each in found.files:
+                _verified(each, found.content[each.path], "the journal")
+        return found
 
 
 def folders_of(group: str, clusters: Iterable[str]) -> tuple[str, ...]:
@@ -204,7 +211,7 @@ def with_inputs(root: DeadlinePath, fact: Mapping[str, Any], *, copy: Path) -> D
 
     :param fact: what the claim journaled
     """
-    access = InputsAccess(str(root), root.access, Inputs.from_json(fact), copy)
+    access = InputsAccess(str(root), root.access, Inputs.of_fact(fact), copy)
     return DeadlinePath(root.path, access)
 
 
@@ -254,13 +261,3 @@ def _verified(file: InputFile, data: bytes, where: str) -> bytes:
             f"{file.sha256}): restore that file from a copy, then run the step again"
         )
     return data
-
-
-def _packed(content: Mapping[str, bytes]) -> str:
-    plain = json.dumps({path: base64.b64encode(data).decode() for path, data in content.items()})
-    return base64.b64encode(zlib.compress(plain.encode())).decode()
-
-
-def _unpacked(packed: str) -> dict[str, bytes]:
-    plain = json.loads(zlib.decompress(base64.b64decode(packed)))
-    return {path: base64.b64decode(data) for path, data in plain.items()}

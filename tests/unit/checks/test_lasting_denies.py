@@ -81,8 +81,8 @@ def test_what_is_remembered_is_read_back_and_a_former_version_wrote_none_of_it()
     assert added.lasting == Lasting(since=ago(minutes=9))
     added = added.found_outlived(ago(minutes=5)).found_removed(ago(minutes=2)).found_slow(1.23456)
     assert added.lasting == Lasting(ago(minutes=9), None, (ago(minutes=2),), 1.235), "a removal ends what was seen"
-    assert AddedAcls.from_json(added.to_json()) == added
-    assert AddedAcls.from_json(b'{"fences": []}').lasting == Lasting()
+    assert AddedAcls.of_value(added.value()) == added
+    assert AddedAcls.of_value(b'{"fences": []}').lasting == Lasting()
     assert b"lasting" not in AddedAcls().adding({DENY}, epoch=1).to_json()
 
 

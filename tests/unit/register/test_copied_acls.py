@@ -74,5 +74,5 @@ def test_a_copy_reads_back_as_it_was(
     current: frozenset[Acl], lifted: frozenset[Acl], ahead: frozenset[Acl], revision: int
 ) -> None:
     copy = AddedAcls(current, lifted, 3 if lifted else 0, ahead=ahead & current, revision=revision)
-    read = AddedAcls.from_json(copy.to_json())
+    read = AddedAcls.of_value(copy.value())
     assert (read, read.revision) == (copy, revision)

@@ -121,7 +121,7 @@ ACLS = st.builds(
 @settings(deadline=None)
 def test_added_acls_read_back_as_they_were(current: frozenset[Acl], lifted: frozenset[Acl]) -> None:
     added = AddedAcls(current).lifting(lifted, epoch=7 if lifted else 0)
-    assert AddedAcls.from_json(added.to_json()) == added
+    assert AddedAcls.of_value(added.value()) == added
 
 
 def test_lifted_acls_are_remembered_until_a_later_epoch_changes_the_record() -> None:
@@ -187,4 +187,4 @@ def test_added_acls_that_no_record_holds_are_kept_in_parts() -> None:
 @pytest.mark.parametrize("broken", [b"{}", b"[]", b"x", json.dumps({"acls": [{"resource": "moon"}]}).encode()])
 def test_a_record_of_added_acls_that_cannot_be_read_needs_a_person(broken: bytes) -> None:
     with pytest.raises(NeedsPerson, match="added ACLs cannot be read"):
-        AddedAcls.from_json(broken)
+        AddedAcls.of_value(broken)

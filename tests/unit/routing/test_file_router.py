@@ -94,14 +94,15 @@ GOOD = json.dumps(EAST.to_json())
     [
         ("", "it is not JSON"),
         (GOOD[:-1], "it is not JSON"),
-        ("[]", "a route is a JSON object, this is list"),
-        ("{}", "schema_version is None"),
-        (GOOD.replace('"schema_version": 1', '"schema_version": 2'), "schema_version is 2, this version reads 1"),
-        (GOOD.replace('"epoch": 1', '"epoch": true'), "epoch is True, expected a whole number"),
+        ("[]", "its schema is None"),
+        ("{}", "its schema is None"),
+        (GOOD.replace('"schema_version": 1', '"schema_version": 2'), "its schema is 2, this program knows 1"),
+        (GOOD.replace('"epoch": 1', '"epoch": true'), "epoch is True, and a whole number was expected"),
         (GOOD.replace('"epoch": 1', '"epoch": 0'), "epochs of the register begin at 1"),
-        (GOOD.replace('"east"', "null"), "active is None, expected text"),
-        (GOOD.replace(".000000Z", ""), "without time zone"),
-        (GOOD.replace("2026-11-20T03:00:00.000000Z", "yesterday"), "'yesterday' is not a time"),
+        (GOOD.replace('"east"', '""'), "lacks a name or an address"),
+        (GOOD.replace('"east"', "null"), "active is None, and a text was expected"),
+        (GOOD.replace(".000000Z", ""), "a time with a time zone was expected"),
+        (GOOD.replace("2026-11-20T03:00:00.000000Z", "yesterday"), "'yesterday', and a time was expected"),
     ],
 )
 def test_a_garbled_route_is_never_taken_for_none_and_never_replaced(

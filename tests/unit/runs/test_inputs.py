@@ -118,4 +118,4 @@ def test_what_is_too_large_for_the_journal_is_copied_here_and_compared_wherever_
 def test_a_journal_that_contradicts_itself_is_not_believed() -> None:
     fact = Inputs(("a",), (InputFile("a/b", "0" * 64, 1),), {"a/b": b"1"}).to_json()
     with pytest.raises(NeedsPerson, match="the journal holds another a/b"):
-        Inputs.from_json(fact)
+        Inputs.of_fact(fact)
