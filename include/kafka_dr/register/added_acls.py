@@ -64,19 +64,22 @@ class _Entry:
                 yield Acl(self.resource, name, self.pattern, principal, operation, self.permission, self.host)
 
 
+_Of: TypeAlias = tuple[ResourceType, PatternType, AclPermission, str]
+
+
 def _entries(acls: Collection[Acl]) -> tuple[_Entry, ...]:
     """Return ACLs in a fixed order, with one entry for all names that have equal ACLs.
 
     A fence denies the same operations to the same principals on many names: 27,000 DENYs fit into one record of a few
     kilobytes, which is written before each change of a fence.
     """
-    by_resource: dict[tuple[str, ...], list[tuple[str, str]]] = {}
+    by_resource: dict[tuple[_Of, str], list[tuple[str, AclOperation]]] = {}
     for acl in sorted(acls):
-        resource_key: tuple[str, ...] = (acl.resource, acl.pattern, acl.permission, acl.host, acl.name)
-        by_resource.setdefault(resource_key, []).append((acl.principal, acl.operation))
-    equal: dict[tuple[tuple[str, ...], tuple[tuple[str, str], ...]], list[str]] = {}
-    for resource_key, who in by_resource.items():
-        equal.setdefault((resource_key[:-1], tuple(who)), []).append(resource_key[-1])
+        of = (acl.resource, acl.pattern, acl.permission, acl.host)
+        by_resource.setdefault((of, acl.name), []).append((acl.principal, acl.operation))
+    equal: dict[tuple[_Of, tuple[tuple[str, AclOperation], ...]], list[str]] = {}
+    for (of, name), who in by_resource.items():
+        equal.setdefault((of, tuple(who)), []).append(name)
     return tuple(_Entry(*of, tuple(names), who) for (of, who), names in equal.items())
 
 
