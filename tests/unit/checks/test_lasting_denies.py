@@ -10,7 +10,7 @@ import pytest
 from kafka_dr.checks.lasting_denies import has_outlived, judge, removed_twice
 from kafka_dr.clusters import Acl, AclOperation, AclPermission, PatternType, ResourceType
 from kafka_dr.register.added_acls import AddedAcls, Lasting
-from kafka_dr.topology import AccessRulesSpec
+from kafka_dr.topology.access_rules import AccessRulesSpec
 from support.sentences import assert_sentence
 
 NOW = datetime(2026, 11, 25, 3, tzinfo=UTC)
@@ -83,7 +83,7 @@ def test_what_is_remembered_is_read_back_and_a_former_version_wrote_none_of_it()
     assert added.lasting == Lasting(ago(minutes=9), None, (ago(minutes=2),), 1.235), "a removal ends what was seen"
     assert AddedAcls.of_value(added.value()) == added
     assert AddedAcls.of_value(b'{"fences": []}').lasting == Lasting()
-    assert b"lasting" not in AddedAcls().adding({DENY}, epoch=1).to_json()
+    assert b"lasting" not in AddedAcls().adding({DENY}, epoch=1).value()
 
 
 def test_only_the_newest_removals_are_remembered() -> None:
