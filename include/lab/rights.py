@@ -15,8 +15,8 @@ from itertools import product
 
 from kafka_dr.clusters.model import PatternType
 from kafka_dr.rights import needed_on
-from kafka_dr.topology import Topology
 from kafka_dr.topology.loading import load
+from kafka_dr.topology.model import Topology
 from lab.clusters import WEST, Cluster
 from lab.layout import PROJECT, Flows
 

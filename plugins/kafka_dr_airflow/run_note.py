@@ -65,7 +65,7 @@ def next_step(log: Any, groups: Iterable[str]) -> str:
 
     :param log: the task's logger
     """
-    from kafka_dr.situations import read_now
+    from kafka_dr.situations.reading import read_now
 
     try:
         found = read_now(evidence_root(read_topology(os.environ).evidence), groups, datetime.now(UTC))

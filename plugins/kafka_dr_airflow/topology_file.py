@@ -9,8 +9,10 @@ from typing import Any
 from airflow.sdk import ObjectStoragePath
 
 from kafka_dr.errors import Refused
-from kafka_dr.storage import DeadlinePath, with_deadline
-from kafka_dr.topology import EvidenceSpec, Topology, load
+from kafka_dr.storage.deadline_path import DeadlinePath, with_deadline
+from kafka_dr.topology.evidence import EvidenceSpec
+from kafka_dr.topology.loading import load
+from kafka_dr.topology.model import Topology
 
 #: The environment variable that names the topology file.
 TOPOLOGY = "KAFKA_DR_TOPOLOGY"

@@ -152,7 +152,7 @@ def declared() -> Declared:
     except KafkaDrError:
         return Declared()
     from kafka_dr.disaster.disaster_rule import vantages_missing
-    from kafka_dr.topology import audited_flows
+    from kafka_dr.topology.audited import audited_flows
 
     return Declared(
         tuple(sorted(topology.protection_groups)),

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from jobs.flows import flow_of
-from kafka_dr.audit import AuditKind, ResultStore, ResultUnreadable
 from kafka_dr.audit.proof import proof_digest
+from kafka_dr.audit.result import AuditKind, ResultStore, ResultUnreadable
 from kafka_dr.causes import cause
-from kafka_dr.topology import AuditedFlow
+from kafka_dr.topology.audited import AuditedFlow
 
 
 def how_to_record(root: Any, kind: AuditKind, declared: AuditedFlow) -> str:

@@ -11,8 +11,12 @@ from kafka_dr.clusters import KafkaCluster
 from kafka_dr.clusters.renamed import FlowCluster, RenamedCluster
 from kafka_dr.errors import Refused
 from kafka_dr.register import REGISTER_TOPIC
-from kafka_dr.replication import Flow, WatchedFlow, watch_flow
-from kafka_dr.topology import AuditedEnd, AuditedFlow, ClusterSpec, Topology
+from kafka_dr.replication.flow import Flow
+from kafka_dr.replication.replicator import WatchedFlow
+from kafka_dr.replication.watched_flow import watch_flow
+from kafka_dr.topology.audited import AuditedEnd, AuditedFlow
+from kafka_dr.topology.cluster import ClusterSpec
+from kafka_dr.topology.model import Topology
 
 
 @dataclass(frozen=True, slots=True)

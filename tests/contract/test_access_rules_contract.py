@@ -23,7 +23,7 @@ from kafka_dr.clusters.acls import Acls
 from kafka_dr.errors import Refused
 from kafka_dr.http_endpoint import HttpEndpoint
 from kafka_dr.locked_file import LockedFile
-from kafka_dr.topology import AccessRulesSpec
+from kafka_dr.topology.access_rules import AccessRulesSpec
 from lab.api import Lab
 from support.kept_elsewhere import RulesPipeline, RulesProgram, rights_as_rules, scope_of
 from support.kubernetes_api import TOKEN, UsersApi, pipeline_of, users_of

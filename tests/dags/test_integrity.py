@@ -183,7 +183,7 @@ def test_a_form_refuses_what_cannot_be_before_a_task_starts(bag: Any, dag_id: st
 
 
 def test_the_forms_of_the_status_page_have_the_parameters_and_choices_of_their_dags(bag: Any) -> None:
-    from kafka_dr.evidence import FORMS, trigger_fields
+    from kafka_dr.evidence.trigger_view import FORMS, trigger_fields
 
     for dag_id in FORMS:
         params = bag.dags[dag_id].params

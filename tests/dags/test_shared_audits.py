@@ -17,7 +17,7 @@ import pytest
 from airflow.sdk import AssetAlias
 from airflow.sdk.exceptions import AirflowTaskTimeout
 
-from kafka_dr.topology import audited_flow
+from kafka_dr.topology.audited import audited_flow
 from kafka_dr.watch_results import KeptResult, WatchResultStore
 from kafka_dr_airflow.operators.audit_shares import (
     GROUPS_OF_AN_APPLICATION,

@@ -75,7 +75,7 @@ def test_time_is_part_of_it_unless_the_target_stamps_records_itself(spark: Spark
 
 def test_frontier_and_audit_call_the_same_records_copies(spark: SparkSession) -> None:
     """Each pair of random records, stamped or not by either broker, with or without a time: both rules agree."""
-    from kafka_dr.audit import Entry, is_copy, times_count
+    from kafka_dr.audit.copies import Entry, is_copy, times_count
     from kafka_dr_spark.fingerprints import Special, fingerprints
 
     random = Random(6)  # noqa: S311 - the same records each time

@@ -16,7 +16,7 @@ from urllib.parse import unquote
 
 from kafka_dr.clock import SystemClock
 from kafka_dr.http_endpoint import HttpEndpoint
-from kafka_dr.replication import ConnectClient
+from kafka_dr.replication.connect import ConnectClient
 
 #: What a task fails with: what it was doing, and the cause of it.
 TRACE = "a.ConnectException: Failed to send\n\tat b\nCaused by: c.RecordTooLargeException: 18 MB\n\tat d"

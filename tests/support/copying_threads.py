@@ -21,11 +21,12 @@ from kafka_dr.clusters import Acl, AclOperation, AclPermission, PatternType, Res
 from kafka_dr.clusters.writing import NewRecord, produce
 from kafka_dr.errors import KafkaDrError, Refused, TryAgain
 from kafka_dr.positions import CommittedOffset, metadata_of
-from kafka_dr.replication import (
-    CopySettings,
-    Flow,
+from kafka_dr.replication.copy_settings import CopySettings, read_limits
+from kafka_dr.replication.existing.port import ExistingReplication
+from kafka_dr.replication.flow import Flow, FlowNotFound
+from kafka_dr.replication.replicator import (
+    Ensured,
     FlowClients,
-    FlowNotFound,
     FlowsByHand,
     FlowSetup,
     FlowState,
@@ -33,11 +34,8 @@ from kafka_dr.replication import (
     Positions,
     PositionsTopic,
     Replicator,
-    read_limits,
 )
-from kafka_dr.replication.existing import ExistingReplication
-from kafka_dr.replication.replicator import Ensured
-from kafka_dr.topology import ProtectionGroup
+from kafka_dr.topology.model import ProtectionGroup
 from lab import rights
 from support.protection import Protection
 

@@ -19,7 +19,7 @@ from kafka_dr.approvals.journaled import Answer
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.group_offsets.last_look import look
 from kafka_dr.group_offsets.sync_archive import archive_syncs
-from kafka_dr.offsets import sync_topic
+from kafka_dr.offsets.syncs.archive import sync_topic
 from kafka_dr.register import RegisterState
 from kafka_dr.runs.record import StepRecord
 from kafka_dr.runs.request import UNPLANNED_FAILOVER, RunRequest, StepName

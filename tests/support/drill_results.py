@@ -7,9 +7,10 @@ from typing import Any
 
 from kafka_dr.drill import conduct
 from kafka_dr.drill.result import DrillLeg, DrillResult
-from kafka_dr.topology import DrillSpec, Objectives
+from kafka_dr.topology.drill import DrillSpec
 from kafka_dr.topology.drill_group import id_at
 from kafka_dr.topology.drill_rules import NOBODY
+from kafka_dr.topology.objectives import Objectives
 
 TUESDAY = datetime(2026, 11, 24, 10, 30, tzinfo=UTC)
 SPEC = DrillSpec(principal="User:d", connections={"east": "a", "west": "b"}, approval="automatic", every_days=30)

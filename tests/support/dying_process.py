@@ -21,8 +21,9 @@ from kafka_dr.clusters.transactions import Transactions
 from kafka_dr.clusters.writing import TransactionalWriter, Writing
 from kafka_dr.errors import TryAgain
 from kafka_dr.register import KafkaRegister
-from kafka_dr.replication import ConnectClient, Mm2Replicator
-from kafka_dr.replication.existing import MirrorMakerOnConnect
+from kafka_dr.replication.connect import ConnectClient
+from kafka_dr.replication.existing.mirrormaker_connect import MirrorMakerOnConnect
+from kafka_dr.replication.mirrormaker import Mm2Replicator
 from kafka_dr.routing import FileRouter
 from kafka_dr.runs.background import BackgroundCall
 from kafka_dr.runs.record import StepFailed

@@ -15,7 +15,8 @@ from kafka_dr.clock import SystemClock
 from kafka_dr.clusters import Acl, AclOperation, AclPermission, PatternType, ResourceType, TopicPartition
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.http_endpoint import HttpEndpoint
-from kafka_dr.replication import ConnectClient, MirrorMakerFlows, SourceOffset
+from kafka_dr.replication.connect import ConnectClient, SourceOffset
+from kafka_dr.replication.mirrormaker_flows import MirrorMakerFlows
 from kafka_dr.runs.group_context import GroupContext
 from lab import jars, java, rights
 from lab.api import Lab
@@ -127,7 +128,7 @@ class ExistingFlow:
 
     def declared(self) -> dict[str, object]:
         """Return what the topology says of it."""
-        from kafka_dr.topology import ExistingReplicationSpec
+        from kafka_dr.topology.existing import ExistingReplicationSpec
 
         spec = ExistingReplicationSpec(
             replicator="mirrormaker_connect",

@@ -10,9 +10,10 @@ from kafka_dr.clock import ManualClock
 from kafka_dr.errors import TryAgain
 from kafka_dr.register.memory_register import MemoryRegister
 from kafka_dr.runs.clients import Clients
-from kafka_dr.storage import ChildAccess, DeadlinePath, StorageSilent
-from kafka_dr.storage.access import AccessDeadline, Operation
-from kafka_dr.topology import load
+from kafka_dr.storage.access import AccessDeadline, Operation, StorageSilent
+from kafka_dr.storage.child_access import ChildAccess
+from kafka_dr.storage.deadline_path import DeadlinePath
+from kafka_dr.topology.loading import load
 from support.no_connections import NO_CONNECTIONS
 
 TOPOLOGY = Path(__file__).parents[2] / "include" / "topology.yaml"

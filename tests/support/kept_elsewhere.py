@@ -16,7 +16,7 @@ from unittest import mock
 
 from kafka_dr.clusters import Acl
 from kafka_dr.clusters.acls import Acls
-from kafka_dr.topology import AccessRulesSpec
+from kafka_dr.topology.access_rules import AccessRulesSpec
 from support.acl_reconciler import Pipeline, Rule, compare
 from support.protection import Protection
 

@@ -7,9 +7,9 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
-from kafka_dr.readiness import ReadinessCheck, VerbReadiness
 from kafka_dr.readiness.judge import facts_of
-from kafka_dr.topology import Topology
+from kafka_dr.readiness.model import ReadinessCheck, VerbReadiness
+from kafka_dr.topology.model import Topology
 from kafka_dr.watch_results import WATCHES, KeptResult, WatchName, WatchResultStore
 
 NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)

@@ -9,14 +9,15 @@ from typing import Any, cast
 
 from kafka_dr.audit.stranded import StrandedStore
 from kafka_dr.clock import ManualClock
-from kafka_dr.evidence import EvidenceStore
 from kafka_dr.evidence.signing import SigningKey
+from kafka_dr.evidence.store import EvidenceStore
 from kafka_dr.register import Phase
 from kafka_dr.rescue.erasing import Wanted
 from kafka_dr.retention.erasing import Confirmation, Eraser, ErasureRequest
 from kafka_dr.runs.clients import Clients
-from kafka_dr.storage import DeadlinePath, StorageAccess, with_deadline
-from kafka_dr.topology import EvidenceSpec, RetentionSpec
+from kafka_dr.storage.access import StorageAccess
+from kafka_dr.storage.deadline_path import DeadlinePath, with_deadline
+from kafka_dr.topology.evidence import EvidenceSpec, RetentionSpec
 from support.fake_registers import FakeRegisters
 from support.kept_list import RUN, kept_list
 from support.register_states import a_state

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from kafka_dr.replication import ConnectClient, Flow, MirrorMakerFlows, Mm2Replicator
+from kafka_dr.replication.connect import ConnectClient
+from kafka_dr.replication.flow import Flow
+from kafka_dr.replication.mirrormaker import Mm2Replicator
+from kafka_dr.replication.mirrormaker_flows import MirrorMakerFlows
 from kafka_dr.runs.clients import Clients
 
 

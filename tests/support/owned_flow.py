@@ -15,7 +15,7 @@ from pathlib import Path
 
 from kafka_dr.clusters import Acl, AclOperation, AclPermission, PatternType, ResourceType, TopicPartition
 from kafka_dr.clusters.writing import NewRecord
-from kafka_dr.topology import ExistingReplicationSpec
+from kafka_dr.topology.existing import ExistingReplicationSpec
 from lab import jars, java, rights
 from lab.bootstrap import cache_folder
 from lab.credentials import write_private

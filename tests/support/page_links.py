@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kafka_dr.evidence import StatusLinks
+from kafka_dr.evidence.status_links import StatusLinks
 
 LINKS = StatusLinks(
     "/",

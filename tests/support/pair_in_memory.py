@@ -15,8 +15,8 @@ from kafka_dr.register.transitions import claimed, handed_over, rolled_back, set
 from kafka_dr.runs.executor import Executor
 from kafka_dr.runs.group_context import GroupContext
 from kafka_dr.runs.register_guard import Unchanged
-from kafka_dr.topology import ProtectionGroup
 from kafka_dr.topology.access_rules import AccessRulesSpec
+from kafka_dr.topology.model import ProtectionGroup
 from support.late_rules import LateRules
 from support.pattern_group import pattern_group
 from support.register_states import AT, a_state

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from kafka_dr.topology import ProtectionGroup, load
+from kafka_dr.topology.loading import load
+from kafka_dr.topology.model import ProtectionGroup
 from lab.layout import PROJECT
 
 _ENVIRON = {"KAFKA_DR_LAB_HOME": "/lab", "KAFKA_DR_LAB_EAST": "localhost:1", "KAFKA_DR_LAB_WEST": "localhost:2"}

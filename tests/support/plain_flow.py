@@ -13,9 +13,12 @@ from confluent_kafka.admin import AdminClient
 
 from kafka_dr.clusters import KafkaCluster, OffsetRange, TopicPartition
 from kafka_dr.clusters.writing import NewRecord
-from kafka_dr.offsets import SyncLookup
+from kafka_dr.offsets.syncs.archive import SyncLookup
 from kafka_dr.positions import SeedPoint
-from kafka_dr.replication import Flow, Mm2Replicator, Replicator, data_ends
+from kafka_dr.replication.flow import Flow
+from kafka_dr.replication.mirrormaker import Mm2Replicator
+from kafka_dr.replication.moving import data_ends
+from kafka_dr.replication.replicator import Replicator
 from kafka_dr.runs.clients import Clients
 from lab import rights
 from support import mirrormaker

@@ -31,11 +31,17 @@ from kafka_dr.connections.connection import Connection
 from kafka_dr.connections.port import Connections
 from kafka_dr.http_endpoint import HttpEndpoint
 from kafka_dr.register import RegisterState
-from kafka_dr.replication import ConnectClient, Flow, FlowClients, MirrorMakerFlows, Replication
+from kafka_dr.replication.connect import ConnectClient
+from kafka_dr.replication.flow import Flow
+from kafka_dr.replication.mirrormaker_flows import MirrorMakerFlows
+from kafka_dr.replication.replicator import FlowClients, Replication
 from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.record import StepRecord
 from kafka_dr.runs.request import RunRequest, StepName
-from kafka_dr.topology import AccessRulesSpec, ProtectionGroup, RetentionSpec, Topology, load
+from kafka_dr.topology.access_rules import AccessRulesSpec
+from kafka_dr.topology.evidence import RetentionSpec
+from kafka_dr.topology.loading import load
+from kafka_dr.topology.model import ProtectionGroup, Topology
 from kafka_dr.verbs.ask_approval import ask_approval
 from kafka_dr.verbs.runner import run_step
 from lab import rights

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from hypothesis import strategies as st
 
-from kafka_dr.audit import Entry
+from kafka_dr.audit.copies import Entry
 from kafka_dr.offsets.translate.answers import Translation
 from kafka_dr.offsets.translate.by_content import finish
 from kafka_dr.offsets.translate.matching import Anchor

@@ -24,7 +24,7 @@ from cryptography.hazmat.primitives.serialization import pkcs12
 from kafka_dr.clock import SystemClock
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.http_endpoint import HttpEndpoint
-from kafka_dr.replication import ConnectClient
+from kafka_dr.replication.connect import ConnectClient
 from kafka_dr.tls_files import TlsFiles
 from lab import jars, java
 from lab.api import Lab

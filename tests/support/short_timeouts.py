@@ -7,7 +7,7 @@ from collections.abc import Callable
 from kafka_dr.clusters import KafkaCluster
 from kafka_dr.http_endpoint import HttpEndpoint
 from kafka_dr.register import KafkaRegister
-from kafka_dr.replication import ConnectClient
+from kafka_dr.replication.connect import ConnectClient
 from kafka_dr.replication.replicator import Service
 from kafka_dr.runs.clients import Clients, Role
 

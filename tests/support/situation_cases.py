@@ -7,8 +7,8 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from kafka_dr.readiness import ReadinessCheck, VerbReadiness
 from kafka_dr.readiness.judge import facts_of
+from kafka_dr.readiness.model import ReadinessCheck, VerbReadiness
 from kafka_dr.watch_results import WATCHES, KeptResult, OpenRun, RunEnding, RunningStep, WatchName
 from kafka_dr.watch_results.running_steps import DEAD_AFTER
 from support.kept_metrics import NOON, REGISTER, all_kept, kept

@@ -10,7 +10,7 @@ from typing import Any
 from kafka_dr.clusters import OffsetRange, TopicPartition
 from kafka_dr.failover.unplanned import translate_without_source
 from kafka_dr.failover.unplanned.last_known import KnownOffsets
-from kafka_dr.offsets import to_commit
+from kafka_dr.offsets.translate.answers import to_commit
 from kafka_dr.register.flow_seed import FlowSeed
 from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.run import Run

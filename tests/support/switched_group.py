@@ -15,7 +15,7 @@ from kafka_dr.errors import KafkaDrError
 from kafka_dr.outcomes import worst
 from kafka_dr.parallel import ask_all
 from kafka_dr.register import Phase
-from kafka_dr.replication import Flow
+from kafka_dr.replication.flow import Flow
 from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.record import StepFailed, StepRecord
 from kafka_dr.runs.request import RunRequest, StepName

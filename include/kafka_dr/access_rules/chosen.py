@@ -14,7 +14,8 @@ from kafka_dr.access_rules.rules_file import RulesFile
 from kafka_dr.clock import Clock
 from kafka_dr.clusters import KafkaCluster
 from kafka_dr.kubernetes import KubernetesApi
-from kafka_dr.topology import AccessRulesSpec, ProtectionGroup
+from kafka_dr.topology.access_rules import AccessRulesSpec
+from kafka_dr.topology.model import ProtectionGroup
 
 
 def access_rules_of(

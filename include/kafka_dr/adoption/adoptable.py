@@ -20,7 +20,7 @@ from kafka_dr.group_offsets.live_verification import ARRIVAL_SECONDS, still_miss
 from kafka_dr.outcomes import Check
 from kafka_dr.register import RegisterState
 from kafka_dr.register.flow_seed import FLOW_SEED, SeedMode
-from kafka_dr.replication import Flow
+from kafka_dr.replication.flow import Flow
 from kafka_dr.runs.group_context import GroupContext
 
 

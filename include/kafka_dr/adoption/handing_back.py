@@ -15,7 +15,7 @@ from kafka_dr.codec import StoredDocument
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.fencing import plan
 from kafka_dr.outcomes import Check
-from kafka_dr.replication.existing import ExistingReplication, ExistingStatus
+from kafka_dr.replication.existing.port import ExistingReplication, ExistingStatus
 from kafka_dr.runs.group_context import PROOF_SECONDS
 from kafka_dr.runs.register_guard import RegisterGuard
 from kafka_dr.runs.run import Run

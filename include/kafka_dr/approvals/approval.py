@@ -11,7 +11,7 @@ from kafka_dr.approvals.journaled import BY_NOBODY, Answer, ApprovalJournal, Ask
 from kafka_dr.approvals.who_may_answer import declared, four_eyes
 from kafka_dr.durations import duration
 from kafka_dr.errors import NeedsPerson, Refused
-from kafka_dr.evidence import digest
+from kafka_dr.evidence.canonical import digest
 from kafka_dr.outcomes import Check
 from kafka_dr.people import Person
 from kafka_dr.runs.attempt import Attempt

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from kafka_dr.evidence import digest
+from kafka_dr.evidence.canonical import digest
 from kafka_dr.group_offsets import group_costs, other_topics
 from kafka_dr.named_rows import ID_OF_A_TOPIC, by_name, rows_of
 from kafka_dr.outcomes import PASSING, Check

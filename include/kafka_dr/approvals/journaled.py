@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 from kafka_dr.causes import cause
 from kafka_dr.codec import NotDecoded, StoredDocument, stored
 from kafka_dr.errors import NeedsPerson, Refused
-from kafka_dr.evidence import digest
+from kafka_dr.evidence.canonical import digest
 from kafka_dr.people import Person
 from kafka_dr.runs.request import StepName
 from kafka_dr.runs.run import Run

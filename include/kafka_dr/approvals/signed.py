@@ -13,11 +13,11 @@ from datetime import datetime
 from typing import Any
 
 from kafka_dr.approvals.journaled import BY_KEY, BY_NOBODY, Answer, AskedQuestion
-from kafka_dr.evidence import canonical
+from kafka_dr.evidence.canonical import canonical
 from kafka_dr.evidence.signing import SigningKey, fingerprint, is_signed
 from kafka_dr.outcomes import Check
 from kafka_dr.people import Person
-from kafka_dr.topology import ProtectionGroup
+from kafka_dr.topology.model import ProtectionGroup
 
 #: How the facts begin that say what was erased of the stranded records that a run left.
 _ERASED = "erased-"

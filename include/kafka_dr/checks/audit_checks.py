@@ -7,17 +7,19 @@ from dataclasses import replace
 from datetime import UTC, timedelta
 from typing import Any
 
-from kafka_dr.audit import AuditKind, GateAnswer, GateVerdict, gate
+from kafka_dr.audit import gate
+from kafka_dr.audit.gate import GateAnswer, GateVerdict
+from kafka_dr.audit.result import AuditKind
 from kafka_dr.checks.recorded_audits import unless_changed
 from kafka_dr.outcomes import Check, CheckOutcome
 from kafka_dr.register import RegisterState
 from kafka_dr.register.flow_seed import newest_seed
-from kafka_dr.replication import Flow
+from kafka_dr.replication.flow import Flow
 from kafka_dr.runs.at_rest import WatchResult, at_rest
 from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.group_context import GroupContext
 from kafka_dr.runs.run import Run
-from kafka_dr.topology import AuditsSpec
+from kafka_dr.topology.model import AuditsSpec
 from kafka_dr.watch_results import WatchName, WatchResultStore, read_watch_status
 
 _OUTCOMES: dict[GateAnswer, CheckOutcome] = {

@@ -20,7 +20,7 @@ from kafka_dr.runs.group_context import GroupContext
 from kafka_dr.runs.read_cache import ReadCache
 from kafka_dr.runs.record import first_few
 from kafka_dr.runs.run import Run
-from kafka_dr.topology import ProtectionGroup
+from kafka_dr.topology.model import ProtectionGroup
 
 NAME = "changers_declared"
 _CLUSTER = "kafka-cluster"

@@ -14,7 +14,7 @@ from kafka_dr.config_sync.reading import ComparedCluster, read_clusters
 from kafka_dr.errors import KafkaDrError, Refused
 from kafka_dr.outcomes import Check
 from kafka_dr.register import RegisterState
-from kafka_dr.replication import Flow
+from kafka_dr.replication.flow import Flow
 from kafka_dr.runs.clients import wrong_cluster_id
 from kafka_dr.runs.group_context import GroupContext
 from kafka_dr.runs.run import Run

@@ -18,7 +18,7 @@ from kafka_dr.fencing.change import AclChanges
 from kafka_dr.outcomes import Check
 from kafka_dr.register.added_acls import AddedAcls, Lasting
 from kafka_dr.runs.group_context import GroupContext
-from kafka_dr.topology import AccessRulesSpec
+from kafka_dr.topology.access_rules import AccessRulesSpec
 from kafka_dr.waiting import PAUSE_SECONDS, wait_until
 
 NAME = "denies_last"

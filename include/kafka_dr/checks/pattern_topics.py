@@ -18,7 +18,8 @@ from kafka_dr.runs.known_topics import Contested, contested
 from kafka_dr.runs.read_cache import ReadCache
 from kafka_dr.runs.record import first_few
 from kafka_dr.runs.topics_of_patterns import first_seen, others_of, seen_on
-from kafka_dr.topology import ProtectionGroup, fixed_beginning, matched
+from kafka_dr.topology.model import ProtectionGroup
+from kafka_dr.topology.patterns import fixed_beginning, matched
 
 NAME = "topics_of_patterns"
 _ANY = "*"

@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 from kafka_dr.clusters import NotFound
 from kafka_dr.outcomes import Check
-from kafka_dr.replication import CopySettings, read_limits
+from kafka_dr.replication.copy_settings import CopySettings, read_limits
 from kafka_dr.runs.group_context import GroupContext
 
 NAME = "records_fit"

@@ -10,10 +10,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from kafka_dr import parallel
-from kafka_dr.audit import AuditKind, AuditResult, GateAnswer, GateVerdict, ResultStore
+from kafka_dr.audit.gate import GateAnswer, GateVerdict
 from kafka_dr.audit.recorded_input import RecordedInput, inputs_of
+from kafka_dr.audit.result import AuditKind, AuditResult, ResultStore
 from kafka_dr.errors import KafkaDrError
-from kafka_dr.replication import Flow
+from kafka_dr.replication.flow import Flow
 from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.recorded_inputs import (
     AUDITS,

@@ -19,7 +19,7 @@ from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.record import StepRecord
 from kafka_dr.runs.request import RunRequest, StepName
 from kafka_dr.runs.run import Run
-from kafka_dr.topology import ProtectionGroup, Topology
+from kafka_dr.topology.model import ProtectionGroup, Topology
 from kafka_dr.waiting import wait_until
 
 _POLL_SECONDS = 1.0

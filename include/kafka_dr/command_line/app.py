@@ -28,7 +28,8 @@ from kafka_dr.command_line.verify import CheckReport
 from kafka_dr.command_line.verify_stranded import StrandedReport, check_list, is_list
 from kafka_dr.errors import Refused
 from kafka_dr.evidence.sealed_run_check import check_sealed_run
-from kafka_dr.topology import Topology, TopologyError
+from kafka_dr.topology.mistakes import TopologyError
+from kafka_dr.topology.model import Topology
 from kafka_dr.version import VERSION
 
 app = typer.Typer(

@@ -28,6 +28,7 @@ from kafka_dr.command_line.opened import (
 )
 from kafka_dr.command_line.step_page import StepPage
 from kafka_dr.errors import KafkaDrError, Refused
+from kafka_dr.evidence.canonical import digest
 from kafka_dr.people import Person
 from kafka_dr.register import Verb
 from kafka_dr.runs.background import BackgroundCall
@@ -36,7 +37,7 @@ from kafka_dr.runs.record import StepFailed
 from kafka_dr.runs.register_read import NEEDED_SECONDS
 from kafka_dr.runs.request import VERBS, RunRequest, StepName
 from kafka_dr.runs.run import Run
-from kafka_dr.topology import Topology
+from kafka_dr.topology.model import Topology
 from kafka_dr.waiting import wait_until
 
 #: Looks cost nothing, and a person waits.

@@ -12,15 +12,15 @@ from kafka_dr.errors import KafkaDrError, NeedsPerson
 from kafka_dr.fencing import plan
 from kafka_dr.fencing.closure import found_in, of_either_kind
 from kafka_dr.health.registers import read_registers
-from kafka_dr.offsets import to_commit, translations_from_json
+from kafka_dr.offsets.translate.answers import to_commit, translations_from_json
 from kafka_dr.register import RegisterState
 from kafka_dr.register.added_acls import AddedAcls
-from kafka_dr.replication import FlowsByHand
+from kafka_dr.replication.replicator import FlowsByHand
 from kafka_dr.routing import Router
 from kafka_dr.runs import background
 from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.group_context import GroupContext
-from kafka_dr.topology import ProtectionGroup
+from kafka_dr.topology.model import ProtectionGroup
 
 _SECONDS = 20.0
 #: Kafka's default for ``max.message.bytes``.

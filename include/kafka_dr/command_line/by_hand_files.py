@@ -12,7 +12,7 @@ from kafka_dr.causes import cause
 from kafka_dr.clusters.tool_access import ToolAccess
 from kafka_dr.errors import Refused
 from kafka_dr.runs.clients import Clients
-from kafka_dr.topology import ProtectionGroup
+from kafka_dr.topology.model import ProtectionGroup
 
 #: The roles whose client settings the commands read.
 ToolRole = Literal["operator", "probe"]

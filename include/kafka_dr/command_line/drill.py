@@ -30,7 +30,7 @@ from kafka_dr.json_documents import DocumentDamaged
 from kafka_dr.people import UNKNOWN_PERSON
 from kafka_dr.quoting import line
 from kafka_dr.runs.clients import Clients
-from kafka_dr.topology import DrillKind
+from kafka_dr.topology.drill import DrillKind
 from kafka_dr.topology.drill_group import id_at
 
 Kind = Annotated[DrillKind, typer.Option("--kind", help="which failover is practised")]

@@ -29,7 +29,7 @@ from kafka_dr.quoting import line
 from kafka_dr.rescue.erasing import Wanted
 from kafka_dr.retention.erasing import Confirmation, ErasedList, Eraser, ErasureRequest
 from kafka_dr.retention.expiry import Expired, Expiry
-from kafka_dr.topology import ProtectionGroup
+from kafka_dr.topology.model import ProtectionGroup
 
 _SHOWN = 10
 

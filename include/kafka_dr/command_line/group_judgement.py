@@ -9,7 +9,9 @@ from typing import Any
 
 from kafka_dr.command_line.group_status import GroupStatus
 from kafka_dr.errors import KafkaDrError
-from kafka_dr.situations import Finding, GroupFacts, Judgement, judge, read_now
+from kafka_dr.situations.group_facts import Finding, GroupFacts
+from kafka_dr.situations.judgement import Judgement, judge
+from kafka_dr.situations.reading import read_now
 from kafka_dr.watch_results import WatchOutcome
 
 

@@ -18,7 +18,7 @@ from kafka_dr.health.report_only import check_route
 from kafka_dr.health.stalled_runs import half_moved_group
 from kafka_dr.outcomes import Check, Outcome, worst
 from kafka_dr.register import Phase, RegisterState
-from kafka_dr.replication import Flow
+from kafka_dr.replication.flow import Flow
 from kafka_dr.runs import background
 from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.group_context import GroupContext

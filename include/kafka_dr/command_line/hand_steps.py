@@ -19,7 +19,7 @@ from kafka_dr.positions import metadata_of
 from kafka_dr.register import RegisterState
 from kafka_dr.register.added_acls import AddedAcls
 from kafka_dr.register.records import fence_records, group_key, run_prefix
-from kafka_dr.replication import Flow
+from kafka_dr.replication.flow import Flow
 from kafka_dr.routing import Route
 
 #: How far before now a consumer group resumes whose offsets nobody knows; a person changes it.

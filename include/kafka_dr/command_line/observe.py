@@ -29,9 +29,11 @@ from kafka_dr.command_line.status_page import plain
 from kafka_dr.connections.port import Connections
 from kafka_dr.connections.sources import ConnectionSource
 from kafka_dr.errors import KafkaDrError
-from kafka_dr.evidence import build_observation_view, render_observation
+from kafka_dr.evidence.observation_view import build_observation_view
+from kafka_dr.evidence.page import render_observation
 from kafka_dr.observation import FlowObservation, KeptAudits, kept_audits, look_at
-from kafka_dr.topology import ObservedFlowSpec, Topology
+from kafka_dr.topology.model import Topology
+from kafka_dr.topology.observed import ObservedFlowSpec
 
 _CODES = {"ok": ExitCode.GOOD, "warning": ExitCode.GOOD, "failed": ExitCode.BAD, "unknown": ExitCode.UNKNOWN}
 _STYLES = {"ok": "green", "warning": "yellow", "failed": "bold red", "unknown": "bold yellow"}

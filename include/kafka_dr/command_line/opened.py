@@ -21,7 +21,10 @@ from kafka_dr.errors import KafkaDrError, Refused
 from kafka_dr.people import Person
 from kafka_dr.quoting import block
 from kafka_dr.runs.clients import Clients
-from kafka_dr.topology import Topology, TopologyError, UnknownName, load
+from kafka_dr.topology.declared import UnknownName
+from kafka_dr.topology.loading import load
+from kafka_dr.topology.mistakes import TopologyError
+from kafka_dr.topology.model import Topology
 
 #: The environment variable that names the topology file, here and in Airflow.
 TOPOLOGY_SETTING = "KAFKA_DR_TOPOLOGY"

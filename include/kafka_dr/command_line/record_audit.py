@@ -8,8 +8,8 @@ from typing import Annotated, Any
 
 import typer
 
-from kafka_dr.audit import AuditKind, AuditResult, AuditVerdict, ResultStore, ResultUnreadable
 from kafka_dr.audit.proof import proof_digest, report_bytes, report_path
+from kafka_dr.audit.result import AuditKind, AuditResult, AuditVerdict, ResultStore, ResultUnreadable
 from kafka_dr.causes import cause
 from kafka_dr.checks import recorded_audits
 from kafka_dr.command_line.exit_codes import ExitCode, with_exit_codes
@@ -17,10 +17,10 @@ from kafka_dr.command_line.opened import CommandFiles, ConnectionsFile, Evidence
 from kafka_dr.errors import NeedsPerson, Refused, TryAgain
 from kafka_dr.metrics.audit_figures import facts_of, sentences_of
 from kafka_dr.quoting import line
-from kafka_dr.replication import Flow
+from kafka_dr.replication.flow import Flow
 from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.group_context import GroupContext
-from kafka_dr.topology import audited_flow
+from kafka_dr.topology.audited import audited_flow
 from kafka_dr.watch_results import KeptResult, WatchOutcome, WatchResultStore
 
 _OUTCOMES: dict[AuditVerdict, WatchOutcome] = {

@@ -14,7 +14,7 @@ from kafka_dr.command_line.exit_codes import with_exit_codes
 from kafka_dr.command_line.opened import CommandFiles, TopologyFile, plain_errors
 from kafka_dr.errors import Refused
 from kafka_dr.rights import NeededRight, needed_on, without_patterns
-from kafka_dr.topology import ClusterSpec
+from kafka_dr.topology.cluster import ClusterSpec
 
 
 class RightsFormat(StrEnum):

@@ -12,7 +12,7 @@ from kafka_dr.clusters.model import Acl, ResourceType
 from kafka_dr.clusters.tool_access import ToolAccess
 from kafka_dr.command_line.kafka_tools import add_allows
 from kafka_dr.rights import NeededRight
-from kafka_dr.topology import ClusterSpec
+from kafka_dr.topology.cluster import ClusterSpec
 
 #: The file with the settings of a client that may change ACLs, as the commands name it.
 ADMIN_FILE = "admin.properties"

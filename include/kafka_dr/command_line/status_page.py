@@ -16,7 +16,7 @@ from kafka_dr.evidence.open_run_view import running_step
 from kafka_dr.evidence.status_colour import StatusColour
 from kafka_dr.outcomes import Check
 from kafka_dr.quoting import line
-from kafka_dr.situations import Judgement
+from kafka_dr.situations.judgement import Judgement
 from kafka_dr.verb_words import verb_words
 from kafka_dr.watch_results import RunningStep
 

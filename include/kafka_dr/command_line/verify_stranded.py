@@ -13,12 +13,13 @@ from kafka_dr.approvals.signed import erasure_is_signed
 from kafka_dr.audit.erasure import Erasure
 from kafka_dr.audit.stranded import StrandedList, StrandedStore, StrandedUnreadable
 from kafka_dr.codec import NotDecoded
-from kafka_dr.evidence import EvidenceStore, digest
+from kafka_dr.evidence.canonical import digest
 from kafka_dr.evidence.sealed_run_check import SealVerdict, check_sealed_run
+from kafka_dr.evidence.store import EvidenceStore
 from kafka_dr.json_documents import DocumentDamaged
 from kafka_dr.rescue.kept import missing_from
 from kafka_dr.retention.erasing import ERASE_STEP, erasure_file
-from kafka_dr.topology import Topology
+from kafka_dr.topology.model import Topology
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,11 +19,11 @@ from kafka_dr.config_sync.scope import Scope
 from kafka_dr.config_sync.simulation import Access, compare_access
 from kafka_dr.config_sync.snapshot import ACLS, GROUPS, NAMES, TOPICS, Snapshot
 from kafka_dr.config_sync.topics import TopicRules, compare_topics
-from kafka_dr.evidence import digest
+from kafka_dr.evidence.canonical import digest
 from kafka_dr.fencing import plan as fences
 from kafka_dr.fencing.authorizer import Authorizer
 from kafka_dr.fencing.closure import of_either_kind
-from kafka_dr.topology import ProtectionGroup
+from kafka_dr.topology.model import ProtectionGroup
 
 
 @dataclass(frozen=True, slots=True)

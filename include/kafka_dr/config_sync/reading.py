@@ -30,7 +30,7 @@ from kafka_dr.errors import KafkaDrError, Unanswered
 from kafka_dr.fencing.register_writers import OWN_TOPICS
 from kafka_dr.parallel import ask_all, ask_each, at_once
 from kafka_dr.register import REGISTER_TOPIC
-from kafka_dr.topology import ProtectionGroup
+from kafka_dr.topology.model import ProtectionGroup
 
 T = TypeVar("T")
 

@@ -9,7 +9,7 @@ from kafka_dr.config_sync.items import Item, ItemKind, ItemVerdict
 from kafka_dr.config_sync.snapshot import ACLS, Snapshot
 from kafka_dr.fencing.authorizer import EVERYONE, Authorizer
 from kafka_dr.fencing.register_writers import OWN_TOPICS, Guarded, Intruder, guarded, intruders
-from kafka_dr.topology import ProtectionGroup
+from kafka_dr.topology.model import ProtectionGroup
 
 #: What these rows are about, in addition to the ACL: the same ACL may differ between the clusters as well.
 REGISTER_RIGHT = "reaches the register"

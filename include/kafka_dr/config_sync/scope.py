@@ -8,7 +8,9 @@ from enum import Enum
 
 from kafka_dr.clusters.configuration import QuotaEntity
 from kafka_dr.clusters.model import Acl, PatternType, ResourceType
-from kafka_dr.topology import ProtectionGroup, fixed_beginning, is_internal_topic, matched
+from kafka_dr.topology.model import ProtectionGroup
+from kafka_dr.topology.names import is_internal_topic
+from kafka_dr.topology.patterns import fixed_beginning, matched
 
 EVERYTHING = "*"
 _USER = "User:"

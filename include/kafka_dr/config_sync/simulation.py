@@ -13,7 +13,7 @@ from typing import Literal
 
 from kafka_dr.clusters.model import Acl, AclOperation, PatternType, ResourceType
 from kafka_dr.fencing.authorizer import EVERYONE, Authorizer
-from kafka_dr.topology import ProtectionGroup
+from kafka_dr.topology.model import ProtectionGroup
 
 Deed = Literal["produce to", "consume", "commit for", "write transactions as"]
 

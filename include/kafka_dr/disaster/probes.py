@@ -10,7 +10,7 @@ from collections.abc import Callable
 from datetime import datetime
 from functools import partial
 
-from kafka_dr.audit import AuditKind, AuditResult, AuditVerdict, ResultStore, ResultUnreadable
+from kafka_dr.audit.result import AuditKind, AuditResult, AuditVerdict, ResultStore, ResultUnreadable
 from kafka_dr.causes import cause
 from kafka_dr.clusters import KafkaCluster, OffsetRange, TopicPartition
 from kafka_dr.disaster.disaster_rule import REGISTER, VANTAGE
@@ -19,10 +19,10 @@ from kafka_dr.durations import duration
 from kafka_dr.errors import ConnectionMistake, TryAgain
 from kafka_dr.fencing import proof
 from kafka_dr.outcomes import Outcome, Probe, worst
-from kafka_dr.replication import Flow
+from kafka_dr.replication.flow import Flow
 from kafka_dr.runs import background
 from kafka_dr.runs.clients import Clients, OtherCluster, wrong_cluster_id
-from kafka_dr.topology import ProtectionGroup
+from kafka_dr.topology.model import ProtectionGroup
 
 #: How many offsets at the end of each log are read: the canaries of the last minutes are among them.
 _OFFSETS_READ = 50

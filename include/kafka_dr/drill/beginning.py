@@ -15,8 +15,9 @@ from kafka_dr.evidence.signing import SigningKey
 from kafka_dr.register import Phase, RegisterState
 from kafka_dr.runs.clients import Clients, wrong_cluster_id
 from kafka_dr.runs.group_context import GroupContext
-from kafka_dr.topology import DrillKind, ProtectionGroup
+from kafka_dr.topology.drill import DrillKind
 from kafka_dr.topology.drill_group import Drill, declared, drill_of
+from kafka_dr.topology.model import ProtectionGroup
 
 
 def drill_now(group: str, kind: DrillKind, drill_id: str, clients: Clients) -> Drill:

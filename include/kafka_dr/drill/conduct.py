@@ -20,12 +20,13 @@ from kafka_dr.drill.result import DrillLeg, DrillResult, DrillResults
 from kafka_dr.drill.teardown import tear_down
 from kafka_dr.drill.windows import due
 from kafka_dr.errors import KafkaDrError, Refused
-from kafka_dr.evidence import MeasuredObjective
+from kafka_dr.evidence.objectives import MeasuredObjective
 from kafka_dr.evidence.signing import SigningKey
 from kafka_dr.quoting import line
 from kafka_dr.runs.clients import Clients
-from kafka_dr.topology import DrillKind, Objectives
+from kafka_dr.topology.drill import DrillKind
 from kafka_dr.topology.drill_group import declared
+from kafka_dr.topology.objectives import Objectives
 
 Say = Callable[[str], None]
 #: So many past results say what is due.

@@ -6,12 +6,12 @@ from collections.abc import Callable
 from datetime import UTC
 from typing import Protocol
 
-from kafka_dr.audit import AuditKind, ResultUnreadable
 from kafka_dr.audit.report_folders import report_folder
+from kafka_dr.audit.result import AuditKind, ResultUnreadable
 from kafka_dr.causes import cause
 from kafka_dr.checks.recorded_audits import filed, record_audit, record_inputs
 from kafka_dr.errors import TryAgain
-from kafka_dr.replication import Flow
+from kafka_dr.replication.flow import Flow
 from kafka_dr.runs.clients import Clients
 
 

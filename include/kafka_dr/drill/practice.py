@@ -20,7 +20,7 @@ from kafka_dr.drill.result import DrillLeg
 from kafka_dr.drill.way_back import fence_on_return, go_back
 from kafka_dr.durations import duration
 from kafka_dr.errors import Refused, TryAgain
-from kafka_dr.replication import Flow
+from kafka_dr.replication.flow import Flow
 from kafka_dr.runs.clients import Clients
 from kafka_dr.waiting import wait_until
 from kafka_dr.watch.canary_check import watch_canary

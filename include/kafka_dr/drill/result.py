@@ -8,10 +8,10 @@ from datetime import datetime
 from typing import Any, Literal
 
 from kafka_dr.codec import StoredDocument
-from kafka_dr.evidence import MeasuredObjective
+from kafka_dr.evidence.objectives import MeasuredObjective
 from kafka_dr.evidence.storage_path import StoragePath, file_names
 from kafka_dr.json_documents import JsonFile
-from kafka_dr.topology import DrillKind
+from kafka_dr.topology.drill import DrillKind
 from kafka_dr.topology.drill_group import DRILLS_FOLDER
 
 _RESULT = "result.json"

@@ -15,7 +15,7 @@ from kafka_dr.clusters import GroupNotEmpty, KafkaCluster, NotAuthorized
 from kafka_dr.drill.rights import of_drill, to_tear_down
 from kafka_dr.durations import duration
 from kafka_dr.errors import KafkaDrError, TryAgain
-from kafka_dr.replication import Flow
+from kafka_dr.replication.flow import Flow
 from kafka_dr.routing import Router
 from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.group_context import GroupContext

@@ -11,7 +11,7 @@ from kafka_dr.health.health_check import check_health
 from kafka_dr.named_rows import positions_from_json
 from kafka_dr.positions import TopicPartition
 from kafka_dr.register import Phase, RegisterState
-from kafka_dr.replication import Flow
+from kafka_dr.replication.flow import Flow
 from kafka_dr.runs.group_context import GroupContext
 from kafka_dr.runs.request import StepName
 from kafka_dr.waiting import wait_until

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 
 from kafka_dr.drill.result import DrillResult
-from kafka_dr.topology import DrillKind, DrillSpec
+from kafka_dr.topology.drill import DrillKind, DrillSpec
 
 _DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 

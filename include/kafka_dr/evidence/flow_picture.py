@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from kafka_dr.evidence.status_colour import StatusColour
-from kafka_dr.situations import GroupRecord
+from kafka_dr.situations.group_record import GroupRecord
 from kafka_dr.watch_results import CALM, WatchedGroup, WatchOutcome, WatchStatus
 
 _COLOURS: dict[WatchOutcome, StatusColour] = {

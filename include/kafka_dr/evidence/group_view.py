@@ -23,7 +23,7 @@ from kafka_dr.evidence.status_view import RunRow, run_row
 from kafka_dr.evidence.timeline import BarChart, Timeline, bar_chart, in_words, shown_time, timeline
 from kafka_dr.evidence.watch_row import OUTCOME_WORDS
 from kafka_dr.readiness.judge import ASKED
-from kafka_dr.situations import GroupNow
+from kafka_dr.situations.group_now import GroupNow
 from kafka_dr.watch_results import RunEnding, WatchedGroup, WatchStatus
 
 #: How many names of runs and reports a page shows of each kind.

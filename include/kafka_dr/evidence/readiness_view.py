@@ -9,8 +9,8 @@ from typing import Any
 
 from kafka_dr.evidence.status_colour import StatusColour
 from kafka_dr.outcomes import CheckOutcome
-from kafka_dr.readiness import Answer, GroupReadiness, ReadinessCheck, ReadyVerb, VerbReadiness
-from kafka_dr.readiness.model import worst_first
+from kafka_dr.readiness.judge import GroupReadiness
+from kafka_dr.readiness.model import Answer, ReadinessCheck, ReadyVerb, VerbReadiness, worst_first
 
 _ANSWERS: dict[Answer, tuple[str, StatusColour]] = {
     "ready": ("YES", "good"),

@@ -11,7 +11,7 @@ from kafka_dr.evidence.readiness_view import ReadinessFindings, readiness_findin
 from kafka_dr.evidence.status_colour import StatusColour
 from kafka_dr.evidence.timeline import Timeline, in_words, shown_time, timeline
 from kafka_dr.evidence.watch_row import OUTCOME_WORDS, clock_of, period_in_words
-from kafka_dr.situations import GroupNow
+from kafka_dr.situations.group_now import GroupNow
 from kafka_dr.watch_results import WatchStatus
 
 

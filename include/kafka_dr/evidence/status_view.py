@@ -20,9 +20,8 @@ from kafka_dr.evidence.status_links import StatusLinks
 from kafka_dr.evidence.trigger_view import FORMS
 from kafka_dr.evidence.watch_row import OUTCOME_WORDS, WatchRow, watch_row
 from kafka_dr.quoting import unescaped
-from kafka_dr.readiness import GroupReadiness
-from kafka_dr.readiness.judge import ASKED
-from kafka_dr.situations import GroupNow, group_now
+from kafka_dr.readiness.judge import ASKED, GroupReadiness
+from kafka_dr.situations.group_now import GroupNow, group_now
 from kafka_dr.watch_results import OpenRun, RunEnding, RunningStep, WatchedGroup, is_over
 
 #: The words in capitals that a note begins with.

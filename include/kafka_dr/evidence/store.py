@@ -27,7 +27,7 @@ from kafka_dr.evidence.signing import SigningKey
 from kafka_dr.evidence.step_files import StepFile, attempts_of, newest_of, usable
 from kafka_dr.evidence.storage_path import StoragePath, create_file, file_names, read_folder
 from kafka_dr.evidence.view_model import RunView
-from kafka_dr.storage import StorageSilent
+from kafka_dr.storage.access import StorageSilent
 from kafka_dr.watch_results import RunningStep
 
 _MOST_ATTEMPTS = 10_000

@@ -12,7 +12,7 @@ from kafka_dr.durations import duration
 from kafka_dr.errors import TryAgain
 from kafka_dr.named_rows import positions_from_json, positions_to_json
 from kafka_dr.outcomes import Check
-from kafka_dr.replication import data_ends
+from kafka_dr.replication.moving import data_ends
 from kafka_dr.runs.run import Run
 from kafka_dr.waiting import wait_until
 

@@ -12,7 +12,8 @@ from kafka_dr.failback.quarantine import ranges_of, reasons_against
 from kafka_dr.fencing import plan
 from kafka_dr.group_offsets import committed_positions, undeclared_readers
 from kafka_dr.group_offsets.translation_basis import keeping_basis_of
-from kafka_dr.offsets import TranslatedOffset, translate_committed
+from kafka_dr.offsets.translate.answers import TranslatedOffset
+from kafka_dr.offsets.translate.pipeline import translate_committed
 from kafka_dr.outcomes import Check, asked, worst
 from kafka_dr.register import Phase
 from kafka_dr.runs.sealing import evidence_can_be_signed

@@ -12,7 +12,7 @@ from kafka_dr.audit.stranded import StrandedList, StrandedStore, StrandedUnreada
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.codec import NotDecoded
 from kafka_dr.errors import KafkaDrError, NeedsPerson, Refused
-from kafka_dr.evidence import digest
+from kafka_dr.evidence.canonical import digest
 from kafka_dr.register import Phase
 from kafka_dr.register.abandonment import Abandonment, abandonment, failback_changed_it_since
 from kafka_dr.rescue.content import content_opener

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kafka_dr.approvals.decision import digest_of
-from kafka_dr.evidence import build_stranded_view, render_audit
+from kafka_dr.evidence.audit_view import build_stranded_view
+from kafka_dr.evidence.page import render_audit
 from kafka_dr.failback import decision
 from kafka_dr.failback.checks import failback_checks
 from kafka_dr.failback.context import FailbackContext

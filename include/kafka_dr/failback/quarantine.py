@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from kafka_dr.audit.stranded import StrandedList, StrandedPartition
 from kafka_dr.clusters import TopicPartition
-from kafka_dr.offsets import TranslatedOffset
+from kafka_dr.offsets.translate.answers import TranslatedOffset
 from kafka_dr.register.quarantine import QuarantinedRange, by_partition
 
 

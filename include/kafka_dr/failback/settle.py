@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from kafka_dr.audit import GateAnswer
+from kafka_dr.audit.gate import GateAnswer
 from kafka_dr.checks.audit_checks import green, newest_checksum_audit
 from kafka_dr.group_offsets import live_verification
 from kafka_dr.outcomes import Check

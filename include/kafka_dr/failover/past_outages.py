@@ -15,7 +15,7 @@ from typing import Any
 from kafka_dr.causes import cause
 from kafka_dr.durations import duration
 from kafka_dr.errors import KafkaDrError
-from kafka_dr.evidence import EvidenceStore
+from kafka_dr.evidence.store import EvidenceStore
 from kafka_dr.failover import rule_waits
 from kafka_dr.failover.rule_waits import RuleWait
 from kafka_dr.runs.request import StepName

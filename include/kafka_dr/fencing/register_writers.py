@@ -9,7 +9,7 @@ from kafka_dr.clusters import Acl, AclOperation, AclPermission, PatternType, Res
 from kafka_dr.fencing.authorizer import EVERYONE, Authorizer
 from kafka_dr.register import REGISTER_TOPIC
 from kafka_dr.register.digests import DIGESTS_TOPIC
-from kafka_dr.topology import ProtectionGroup
+from kafka_dr.topology.model import ProtectionGroup
 
 OWN_TOPICS = "_kafka_dr."
 #: Each audit writes known faults to it, and nothing is decided from it.

@@ -17,7 +17,7 @@ from kafka_dr.clusters.model import Acl
 from kafka_dr.fencing import plan
 from kafka_dr.register.roles import Role
 from kafka_dr.register.state import Phase, RegisterState
-from kafka_dr.topology import ProtectionGroup
+from kafka_dr.topology.model import ProtectionGroup
 
 #: In these phases the steps of a run decide.
 _MOVING = frozenset({Phase.SWITCHING, Phase.ADOPTING, Phase.RELEASING})

@@ -8,8 +8,8 @@ from typing import Any
 
 from kafka_dr.clusters import KafkaCluster, OffsetRange, TopicPartition
 from kafka_dr.errors import KafkaDrError
-from kafka_dr.offsets import TranslatedOffset
 from kafka_dr.offsets.commit_metadata import USUAL_LIMIT, carried, other_distances
+from kafka_dr.offsets.translate.answers import TranslatedOffset
 from kafka_dr.positions import Committed, metadata_of
 from kafka_dr.readers.commit_metadata import depends_on_what_follows
 from kafka_dr.runs.run import Run

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.errors import KafkaDrError
-from kafka_dr.offsets import TranslatedOffset, Translation
+from kafka_dr.offsets.translate.answers import TranslatedOffset, Translation
 from kafka_dr.offsets.translate.read_logs import held_by
 from kafka_dr.positions import Committed
 from kafka_dr.runs.group_context import GroupContext

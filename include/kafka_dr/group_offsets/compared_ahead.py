@@ -6,7 +6,7 @@ is found is a reason not to begin.
 
 from __future__ import annotations
 
-from kafka_dr.audit import FindingKind
+from kafka_dr.audit.finding import FindingKind
 from kafka_dr.causes import cause
 from kafka_dr.errors import KafkaDrError, Refused
 from kafka_dr.group_offsets import commit_metadata, verification

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from kafka_dr.audit import Verified
+from kafka_dr.audit.finding import Verified
 from kafka_dr.clusters import OffsetRange, Record, TopicPartition
 from kafka_dr.clusters.held_back import END_IT, HeldBackLook
 from kafka_dr.durations import duration

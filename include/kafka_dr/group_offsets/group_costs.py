@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from kafka_dr.named_rows import by_name
-from kafka_dr.offsets import badness
+from kafka_dr.offsets.translate.answers import badness
 from kafka_dr.outcomes import Check
 
 Rows = Sequence[Mapping[str, Any]]

@@ -22,7 +22,7 @@ from kafka_dr.group_offsets.other_topics import Elsewhere, ReadElsewhere
 from kafka_dr.json_documents import DocumentDamaged, JsonFile, Recorder, not_recorded
 from kafka_dr.positions import Committed
 from kafka_dr.readers.recognition import StreamsApplication
-from kafka_dr.replication import Flow
+from kafka_dr.replication.flow import Flow
 from kafka_dr.runs.group_context import GroupContext
 from kafka_dr.runs.recorded_files import recorder
 from kafka_dr.runs.run import Run

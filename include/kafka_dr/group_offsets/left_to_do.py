@@ -22,8 +22,9 @@ from kafka_dr.group_offsets.reset_commands import (
 from kafka_dr.group_offsets.translation_basis import basis_of
 from kafka_dr.group_offsets.unmovable_groups import SpecialReaders
 from kafka_dr.named_rows import groups_from_json, groups_to_json
-from kafka_dr.offsets import TranslatedOffset, translate_committed
+from kafka_dr.offsets.translate.answers import TranslatedOffset
 from kafka_dr.offsets.translate.by_time import record_times
+from kafka_dr.offsets.translate.pipeline import translate_committed
 from kafka_dr.offsets.translate.read_logs import held_by
 from kafka_dr.positions import Committed, OffsetRange
 from kafka_dr.readers.recognition import StreamsApplication

@@ -6,13 +6,15 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
-from kafka_dr.audit import STAMPING, FindingKind, Frontier, Verified, may_still_come, stamped_topics, times_lost
+from kafka_dr.audit.circumstances import may_still_come
+from kafka_dr.audit.copies import STAMPING, stamped_topics, times_lost
+from kafka_dr.audit.finding import FindingKind, Frontier, Verified
 from kafka_dr.clock import Clock
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.clusters.held_back import HeldBackLook
 from kafka_dr.group_offsets import verification
 from kafka_dr.outcomes import Check
-from kafka_dr.replication import FlowNotFound
+from kafka_dr.replication.flow import FlowNotFound
 from kafka_dr.runs.run import Run
 from kafka_dr.waiting import SHORT_PAUSE_SECONDS, wait_until
 

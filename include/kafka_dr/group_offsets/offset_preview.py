@@ -24,12 +24,6 @@ from kafka_dr.group_offsets.translation_basis import keeping_basis_of
 from kafka_dr.group_offsets.unmovable_groups import SpecialReaders
 from kafka_dr.group_offsets.verification import checked_locally
 from kafka_dr.json_documents import write_whole
-from kafka_dr.offsets import (
-    GatheredFacts,
-    TranslationBasis,
-    gather,
-    offsets_of,
-)
 from kafka_dr.offsets.maps import export
 from kafka_dr.offsets.preview import (
     PositionRow,
@@ -39,17 +33,18 @@ from kafka_dr.offsets.preview import (
     position_rows,
     total,
 )
+from kafka_dr.offsets.translate.basis import TranslationBasis
 from kafka_dr.offsets.translate.by_time import RecordTimes, record_times, times_of_unread
 from kafka_dr.offsets.translate.choice import Strategy, WithCheckpoint, with_checkpoint
-from kafka_dr.offsets.translate.facts import never_committed
-from kafka_dr.offsets.translate.pipeline import by_facts_first
+from kafka_dr.offsets.translate.facts import GatheredFacts, gather, never_committed
+from kafka_dr.offsets.translate.pipeline import by_facts_first, offsets_of
 from kafka_dr.outcomes import Check
 from kafka_dr.positions import Committed, PartitionOffset, SeedPoint
 from kafka_dr.runs.at_rest import WatchResult, at_rest
 from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.request import RunRequest
 from kafka_dr.runs.run import Run
-from kafka_dr.topology import GroupsPolicy
+from kafka_dr.topology.readers import GroupsPolicy
 from kafka_dr.watch_results import FLOW
 
 #: Offsets whose time is looked up. For more only counts are given, because each time needs a read.

@@ -8,7 +8,8 @@ from contextlib import contextmanager, nullcontext, suppress
 from datetime import datetime, timedelta
 
 from kafka_dr import parallel
-from kafka_dr.audit import FileFrontierStore, Frontier, KeptFrontier, Verified
+from kafka_dr.audit.finding import Frontier, Verified
+from kafka_dr.audit.kept_frontier import FileFrontierStore, KeptFrontier
 from kafka_dr.audit.recorded_input import InputKind, RecordedInput
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.errors import KafkaDrError

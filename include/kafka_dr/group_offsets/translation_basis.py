@@ -8,10 +8,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from kafka_dr.audit import FileFrontierStore
+from kafka_dr.audit.kept_frontier import FileFrontierStore
 from kafka_dr.clusters import OffsetRange, TopicPartition
 from kafka_dr.group_offsets.taken_over_copies import taken_over_copies
-from kafka_dr.offsets import AnchorCache, Ignored, MapStore, SyncLookup, TranslationBasis
+from kafka_dr.offsets.maps import MapStore
+from kafka_dr.offsets.syncs.archive import SyncLookup
+from kafka_dr.offsets.translate.anchor_cache import AnchorCache
+from kafka_dr.offsets.translate.basis import TranslationBasis
+from kafka_dr.offsets.translate.read_logs import Ignored
 from kafka_dr.positions import SeedPoint
 from kafka_dr.register.flow_seed import FlowSeed
 from kafka_dr.register.quarantine import QUARANTINE, by_partition, quarantined

@@ -7,13 +7,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from kafka_dr import parallel
-from kafka_dr.audit import Verified
+from kafka_dr.audit.finding import Verified
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.group_offsets.committed_positions import read_positions
 from kafka_dr.group_offsets.recorded_frontier import RecordedFrontier, recorded_store
 from kafka_dr.group_offsets.translation_basis import ignored_ranges, keeping_basis_of, valid_seeds
-from kafka_dr.offsets import Kind, PlainFrontier, TranslationBasis, badness, translate_committed
+from kafka_dr.offsets.plain_frontier import PlainFrontier
+from kafka_dr.offsets.translate.answers import Kind, badness
+from kafka_dr.offsets.translate.basis import TranslationBasis
 from kafka_dr.offsets.translate.local_check import TranslatedPoint, check_locally_on
+from kafka_dr.offsets.translate.pipeline import translate_committed
 from kafka_dr.outcomes import Check
 from kafka_dr.positions import Committed, SeedPoint
 from kafka_dr.register.flow_seed import newest

@@ -14,7 +14,7 @@ from kafka_dr.errors import KafkaDrError
 from kafka_dr.runs import background
 from kafka_dr.runs.at_rest import WatchResult
 from kafka_dr.runs.clients import Clients
-from kafka_dr.topology import Topology
+from kafka_dr.topology.model import Topology
 from kafka_dr.waiting import wait_until
 
 #: Up to this second of the minute clusters are asked whether they still answer. A look that follows has to end before

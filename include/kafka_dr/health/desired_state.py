@@ -12,7 +12,7 @@ from dataclasses import replace
 from kafka_dr.fencing.required import is_closed
 from kafka_dr.register import Phase, RegisterState
 from kafka_dr.register.roles import Role
-from kafka_dr.replication import Flow
+from kafka_dr.replication.flow import Flow
 
 #: No run moves the group: whatever does not match the record is wrong.
 SETTLED = frozenset({Phase.STABLE, Phase.UNFENCED, Phase.DIVERGED})

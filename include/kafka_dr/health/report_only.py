@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from kafka_dr.audit import AuditKind, AuditResult, ResultStore, ResultUnreadable
+from kafka_dr.audit.result import AuditKind, AuditResult, ResultStore, ResultUnreadable
 from kafka_dr.causes import cause
 from kafka_dr.checks.cluster_checks import writers_declared
 from kafka_dr.durations import duration

@@ -19,7 +19,7 @@ from kafka_dr.register.roles import Role
 from kafka_dr.runs.end_transactions import end_transactions
 from kafka_dr.runs.group_context import PROOF_SECONDS, GroupContext
 from kafka_dr.runs.register_guard import RegisterGuard
-from kafka_dr.topology import ProtectionGroup
+from kafka_dr.topology.model import ProtectionGroup
 
 
 @dataclass(frozen=True, slots=True)

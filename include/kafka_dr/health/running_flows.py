@@ -10,7 +10,8 @@ from kafka_dr.health.desired_state import may_run, must_run
 from kafka_dr.health.registers import RegisterAnswers, guard_by_answering
 from kafka_dr.outcomes import Check
 from kafka_dr.register import RegisterState
-from kafka_dr.replication import Flow, FlowStatus, Replicator, not_running
+from kafka_dr.replication.flow import Flow
+from kafka_dr.replication.replicator import FlowStatus, Replicator, not_running
 from kafka_dr.runs import background
 from kafka_dr.runs.group_context import GroupContext
 from kafka_dr.runs.register_guard import AsksFor, RegisterGuard

@@ -10,7 +10,7 @@ from typing import Any
 from kafka_dr.causes import cause
 from kafka_dr.durations import duration
 from kafka_dr.errors import KafkaDrError
-from kafka_dr.evidence import EvidenceUnwritable
+from kafka_dr.evidence.store import EvidenceUnwritable
 from kafka_dr.health.half_moved import HALF_MOVED, claimed_unseen, half_moved, ways_out
 from kafka_dr.health.refused_writes import check_refused_writes, longest_outage
 from kafka_dr.json_documents import DocumentDamaged

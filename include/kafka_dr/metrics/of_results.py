@@ -10,8 +10,8 @@ from typing import Any
 from kafka_dr.json_documents import is_number
 from kafka_dr.metrics import table
 from kafka_dr.metrics.samples import NEVER, NOT_KNOWN, MetricSample, number, states, texts
-from kafka_dr.readiness import ReadinessUnreadable, VerbReadiness, readiness_now
-from kafka_dr.readiness.judge import verbs_in
+from kafka_dr.readiness.judge import readiness_now, verbs_in
+from kafka_dr.readiness.model import ReadinessUnreadable, VerbReadiness
 from kafka_dr.watch_results import KeptResult, WatchedGroup, WatchName, WatchStatus
 
 #: A damaged result may name any number of checks.

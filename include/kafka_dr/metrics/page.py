@@ -11,7 +11,7 @@ from kafka_dr.metrics.of_results import DeclaredGroup, of_group
 from kafka_dr.metrics.of_runs import of_runs
 from kafka_dr.metrics.openmetrics import rendered
 from kafka_dr.metrics.samples import MetricSample
-from kafka_dr.topology import Topology
+from kafka_dr.topology.model import Topology
 from kafka_dr.watch_results import WATCHES, RunEndings, WatchResultStore, read_endings, read_status
 from kafka_dr.watch_results.watches import believed_for
 

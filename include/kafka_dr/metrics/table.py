@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from kafka_dr.audit import FindingKind
-from kafka_dr.readiness import Answer, ReadyVerb
+from kafka_dr.audit.finding import FindingKind
+from kafka_dr.readiness.model import Answer, ReadyVerb
 from kafka_dr.watch_results import WatchOutcome
 
 #: What every name begins with.

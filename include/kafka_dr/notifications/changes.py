@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from kafka_dr.notifications.notification import Notification
-from kafka_dr.topology import SAYS_MORE, Occasion
+from kafka_dr.topology.notifiers import SAYS_MORE, Occasion
 from kafka_dr.verb_words import verb_words
 from kafka_dr.watch_results import ALL_WATCHES, CALM, KeptResult, WatchOutcome
 

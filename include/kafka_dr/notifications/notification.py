@@ -11,8 +11,8 @@ from typing import Any
 
 from kafka_dr.codec import Microseconds, StoredDocument
 from kafka_dr.quoting import line
-from kafka_dr.situations import Judgement
-from kafka_dr.topology import Occasion
+from kafka_dr.situations.judgement import Judgement
+from kafka_dr.topology.notifiers import Occasion
 
 #: So many sentences of a check are sent; the page has all of them.
 _SHOWN = 3

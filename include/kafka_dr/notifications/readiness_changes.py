@@ -9,8 +9,9 @@ from typing import Any, Literal
 
 from kafka_dr.json_documents import JsonFile
 from kafka_dr.notifications.notification import Notification
-from kafka_dr.readiness import GroupReadiness, VerbReadiness
-from kafka_dr.topology import Occasion
+from kafka_dr.readiness.judge import GroupReadiness
+from kafka_dr.readiness.model import VerbReadiness
+from kafka_dr.topology.notifiers import Occasion
 
 _SCHEMA = 1
 _MOST_DETAILS = 10

@@ -12,7 +12,7 @@ from kafka_dr.audit.settled import SettledFlow, read_settled
 from kafka_dr.causes import cause
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.json_documents import DocumentDamaged
-from kafka_dr.topology import ObservedFlowSpec
+from kafka_dr.topology.observed import ObservedFlowSpec
 from kafka_dr.watch_results import CALM, KeptResult, WatchName, WatchResultStore
 
 _QUESTIONS: Mapping[WatchName, str] = {

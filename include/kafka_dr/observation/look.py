@@ -25,7 +25,7 @@ from kafka_dr.observation.result import FlowObservation
 from kafka_dr.parallel import at_once
 from kafka_dr.positions import Committed, OffsetRange, TopicPartition
 from kafka_dr.readers.covered import CoveredReader, covered_readers
-from kafka_dr.topology import ObservedFlowSpec
+from kafka_dr.topology.observed import ObservedFlowSpec
 
 #: How many topics a sentence names.
 _SHOWN = 3

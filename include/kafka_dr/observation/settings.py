@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from kafka_dr.audit import CLEANUP, compacts
+from kafka_dr.audit.compaction import CLEANUP, compacts
 from kafka_dr.clusters import NotAuthorized
 from kafka_dr.clusters.configs import Described, Overview
 from kafka_dr.clusters.configuration import ConfigValue

@@ -14,19 +14,12 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
 
-from kafka_dr.audit import (
-    CLEANUP,
-    CompactedWalk,
-    Entry,
-    FileFrontierStore,
-    FindingKind,
-    FrontierPoint,
-    KeptFrontier,
-    PartitionWalk,
-    Verified,
-    Walk,
-    compacted_topics,
-)
+from kafka_dr.audit.compacted_walk import CompactedWalk
+from kafka_dr.audit.compaction import CLEANUP, compacted_topics
+from kafka_dr.audit.copies import Entry
+from kafka_dr.audit.finding import FindingKind, Verified
+from kafka_dr.audit.kept_frontier import FileFrontierStore, FrontierPoint, KeptFrontier
+from kafka_dr.audit.walk import PartitionWalk, Walk
 from kafka_dr.clusters import KafkaCluster, Record, Topic
 from kafka_dr.offsets.translate.answers import Translation
 from kafka_dr.offsets.translate.local_check import AROUND, check_locally

@@ -7,8 +7,8 @@ from typing import get_args
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.json_documents import DocumentDamaged
 from kafka_dr.outcomes import Check
-from kafka_dr.readiness import Answer, ReadyVerb, VerbReadiness, judged
-from kafka_dr.readiness.judge import facts_of
+from kafka_dr.readiness.judge import facts_of, judged
+from kafka_dr.readiness.model import Answer, ReadyVerb, VerbReadiness
 from kafka_dr.readiness_checks.drill_facts import drill_facts
 from kafka_dr.readiness_checks.verbs import ask, not_adopted, with_checks
 from kafka_dr.runs.at_rest import WatchResult

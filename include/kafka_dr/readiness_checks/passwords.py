@@ -8,7 +8,7 @@ from datetime import UTC, date, datetime, time, timedelta
 from kafka_dr.outcomes import Check
 from kafka_dr.runs.clients import Role
 from kafka_dr.runs.run import Run
-from kafka_dr.topology import PasswordEnd
+from kafka_dr.topology.cluster import PasswordEnd
 
 #: A password that ends sooner is named: a person needs time to replace it.
 _DAYS = 30

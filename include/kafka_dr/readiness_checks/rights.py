@@ -14,7 +14,7 @@ from kafka_dr.outcomes import Check
 from kafka_dr.register import REGISTER_TOPIC
 from kafka_dr.register.digests import DIGESTS_TOPIC
 from kafka_dr.runs.run import Run
-from kafka_dr.topology import ProtectionGroup
+from kafka_dr.topology.model import ProtectionGroup
 
 NAME = "rights_granted"
 _CLUSTER = "kafka-cluster"

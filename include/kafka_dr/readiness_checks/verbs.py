@@ -16,8 +16,7 @@ from kafka_dr.failover.planned import preflight
 from kafka_dr.failover.unplanned import gather_evidence
 from kafka_dr.failover.unplanned.checks import target_checks
 from kafka_dr.outcomes import Check
-from kafka_dr.readiness import ReadinessCheck, ReadyVerb, VerbReadiness
-from kafka_dr.readiness.model import NOT_NEEDED, worst_first
+from kafka_dr.readiness.model import NOT_NEEDED, ReadinessCheck, ReadyVerb, VerbReadiness, worst_first
 from kafka_dr.readiness_checks import standby, surroundings
 from kafka_dr.register import Phase
 from kafka_dr.runs.clients import Clients

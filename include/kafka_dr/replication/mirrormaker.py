@@ -21,7 +21,8 @@ from kafka_dr.replication.copy_settings import CopySettings
 from kafka_dr.replication.flow import Flow
 from kafka_dr.replication.replicator import Ensured, FlowSetup, FlowState, FlowStatus, Positions, PositionsTopic
 from kafka_dr.replication.settings import FOLLOWING_TOPICS, OFF, SYNCS, as_config, as_pattern, flow_settings
-from kafka_dr.topology import ClusterSpec, ProtectionGroup
+from kafka_dr.topology.cluster import ClusterSpec
+from kafka_dr.topology.model import ProtectionGroup
 
 #: The position of this "topic" is the epoch of the seed. It is reserved, so no flow ever reads such a topic.
 SEED_TOPIC = "_kafka_dr.seed"

@@ -11,7 +11,7 @@ from kafka_dr.replication.existing.port import ExistingReplication
 from kafka_dr.replication.flow import Flow
 from kafka_dr.replication.mirrormaker import Mm2Replicator
 from kafka_dr.replication.replicator import FlowClients
-from kafka_dr.topology import ProtectionGroup
+from kafka_dr.topology.model import ProtectionGroup
 
 
 class MirrorMakerFlows:

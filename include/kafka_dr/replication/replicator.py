@@ -21,7 +21,7 @@ from kafka_dr.kubernetes import KubernetesApi
 from kafka_dr.replication.copy_settings import CopySettings
 from kafka_dr.replication.existing.port import ExistingReplication
 from kafka_dr.replication.flow import Flow
-from kafka_dr.topology import ProtectionGroup, Topology
+from kafka_dr.topology.model import ProtectionGroup, Topology
 
 FlowState = Literal["absent", "stopped", "running", "failed", "paused", "unassigned", "unknown"]
 Ensured = Literal["created", "updated", "unchanged"]

@@ -15,7 +15,8 @@ from kafka_dr.clusters.settings import java_access
 from kafka_dr.errors import Refused
 from kafka_dr.replication.copy_settings import CODEC, REQUEST, CopySettings
 from kafka_dr.replication.flow import Flow
-from kafka_dr.topology import ClusterSpec, ProtectionGroup
+from kafka_dr.topology.cluster import ClusterSpec
+from kafka_dr.topology.model import ProtectionGroup
 
 CONNECTOR_CLASS = "org.apache.kafka.connect.mirror.MirrorSourceConnector"
 IDENTITY = "org.apache.kafka.connect.mirror.IdentityReplicationPolicy"

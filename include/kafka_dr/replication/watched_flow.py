@@ -19,7 +19,7 @@ from kafka_dr.replication.connector_status import ConnectorStatus, TaskStatus, f
 from kafka_dr.replication.flow import Flow
 from kafka_dr.replication.mirrormaker import SEED_TOPIC, flow_status
 from kafka_dr.replication.replicator import FlowStatus, Positions, WatchedFlow
-from kafka_dr.topology import ClusterSpec
+from kafka_dr.topology.cluster import ClusterSpec
 
 _SEED = TopicPartition(SEED_TOPIC, 0)
 #: How long a topic may give no record while there are more of them.

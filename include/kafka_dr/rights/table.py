@@ -9,8 +9,9 @@ from typing import Literal
 from kafka_dr.clusters.model import Acl, AclOperation, AclPermission, PatternType, ResourceType
 from kafka_dr.fencing.register_writers import OWN_TOPICS, SELF_TEST_TOPIC
 from kafka_dr.rescue.ledger import LEDGER_TOPIC
-from kafka_dr.topology import ClusterSpec, ProtectionGroup
+from kafka_dr.topology.cluster import ClusterSpec
 from kafka_dr.topology.declared import NotLookedUp
+from kafka_dr.topology.model import ProtectionGroup
 from kafka_dr.topology.names import covers
 
 CLUSTER_NAME = "kafka-cluster"

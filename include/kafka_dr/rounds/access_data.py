@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from kafka_dr.connections.connection import Connection
 from kafka_dr.errors import Refused
-from kafka_dr.topology import Topology
+from kafka_dr.topology.model import Topology
 
 #: A connection that cannot be read, as a sentence.
 Unreadable = str

@@ -10,8 +10,8 @@ from threading import Lock
 from typing import Any
 
 from kafka_dr.causes import cause
-from kafka_dr.storage import DeadlinePath, StorageSilent
-from kafka_dr.storage.access import Operation
+from kafka_dr.storage.access import Operation, StorageSilent
+from kafka_dr.storage.deadline_path import DeadlinePath
 
 #: What is sent, and the bytes after it.
 Message = tuple[dict[str, Any], bytes]

@@ -11,7 +11,7 @@ from kafka_dr.health.own_speed import OwnSpeed
 from kafka_dr.rounds.access_data import AccessData
 from kafka_dr.runs.at_rest import WatchResult
 from kafka_dr.runs.clients import Clients
-from kafka_dr.topology import Topology
+from kafka_dr.topology.model import Topology
 
 
 @dataclass(frozen=True, slots=True)

@@ -97,7 +97,7 @@ def offsets(group: str, tools: LookTools) -> WatchResult:
     from kafka_dr.audit.report_folders import prune, report_folder
     from kafka_dr.checks.audit_checks import flow_to_audit
     from kafka_dr.group_offsets.offset_preview import Preview, preview_offsets
-    from kafka_dr.replication import Flow
+    from kafka_dr.replication.flow import Flow
 
     clients, now = tools.clients, tools.clients.clock.now()
     flow = flow_to_audit(group, clients)

@@ -14,8 +14,9 @@ from kafka_dr.rounds.look import ShardRequest, unknown
 from kafka_dr.rounds.shard import PeopleOf, Shard
 from kafka_dr.rounds.shares import GROUPS_OF_A_PROCESS, divided, shares
 from kafka_dr.runs.at_rest import WatchResult
-from kafka_dr.storage import DeadlinePath
-from kafka_dr.topology import Topology, clusters_of
+from kafka_dr.storage.deadline_path import DeadlinePath
+from kafka_dr.topology.audited import clusters_of
+from kafka_dr.topology.model import Topology
 
 #: With less time than this, groups whose process ended are not looked at again.
 _LEAST_SECONDS = 5.0

@@ -21,8 +21,8 @@ from kafka_dr.people import Person
 from kafka_dr.rounds import forwarded_storage
 from kafka_dr.rounds.look import ShardRequest
 from kafka_dr.runs.at_rest import WatchResult
-from kafka_dr.storage import DeadlinePath
 from kafka_dr.storage.child_process import receive, send
+from kafka_dr.storage.deadline_path import DeadlinePath
 
 #: How long a killed process may take to end, in seconds; one that waits for a disk is left alone.
 _KILLED_SECONDS = 5.0

@@ -30,8 +30,8 @@ from kafka_dr.rounds.forwarded_storage import ForwardedAccess
 from kafka_dr.rounds.look import LookTools, ShardRequest, look_named, unknown
 from kafka_dr.runs.at_rest import WatchResult
 from kafka_dr.runs.clients import Clients
-from kafka_dr.storage import DeadlinePath
 from kafka_dr.storage.child_process import receive, send
+from kafka_dr.storage.deadline_path import DeadlinePath
 
 #: How many looks begin at the same time. One that waits for a cluster for longer than a moment does not count.
 _AT_ONCE, _MOMENT_SECONDS = 8, 1.0

@@ -9,7 +9,9 @@ from typing import Any, Literal
 
 from kafka_dr.causes import mistake
 from kafka_dr.errors import ConnectionMistake, KafkaDrError, NeedsPerson, OutcomeUnknown, Refused, TryAgain
-from kafka_dr.evidence import EvidenceUnwritable, NotCanonical, SecretInEvidence
+from kafka_dr.evidence.canonical import NotCanonical
+from kafka_dr.evidence.known_secrets import SecretInEvidence
+from kafka_dr.evidence.store import EvidenceUnwritable
 from kafka_dr.outcomes import Check
 from kafka_dr.runs import unfiled
 from kafka_dr.runs.clients import Clients

@@ -16,8 +16,8 @@ from kafka_dr.clusters import KafkaCluster
 from kafka_dr.clusters.session import REQUEST_SECONDS
 from kafka_dr.connections.port import Connections
 from kafka_dr.errors import ConnectionMistake, KafkaDrError
-from kafka_dr.evidence import EvidenceStore
 from kafka_dr.evidence.signing import SigningKey
+from kafka_dr.evidence.store import EvidenceStore
 from kafka_dr.http_endpoint import HttpEndpoint
 from kafka_dr.kubernetes import KubernetesApi
 from kafka_dr.offsets.following import FollowingOffsets
@@ -26,15 +26,18 @@ from kafka_dr.people import Person
 from kafka_dr.register import KafkaRegister
 from kafka_dr.register.digests import KafkaDigests
 from kafka_dr.register.kafka_register import DEADLINE_SECONDS
-from kafka_dr.replication import Flow, FlowClients, MirrorMakerFlows, Replication, Replicator
-from kafka_dr.replication.replicator import Closed, Service
+from kafka_dr.replication.flow import Flow
+from kafka_dr.replication.mirrormaker_flows import MirrorMakerFlows
+from kafka_dr.replication.replicator import Closed, FlowClients, Replication, Replicator, Service
 from kafka_dr.routing import Router, router_of
 from kafka_dr.runs.executor import Executor
 from kafka_dr.runs.known_topics import KnownTopics
 from kafka_dr.runs.shown_steps import ShownSteps
 from kafka_dr.runs.silent_clusters import SilentClusters
-from kafka_dr.storage import with_deadline
-from kafka_dr.topology import ClusterSpec, ProtectionGroup, Topology, texts_of
+from kafka_dr.storage.deadline_path import with_deadline
+from kafka_dr.topology.cluster import ClusterSpec
+from kafka_dr.topology.declared import texts_of
+from kafka_dr.topology.model import ProtectionGroup, Topology
 
 Role = Literal["operator", "probe", "audit", "replicator"]
 

@@ -18,9 +18,9 @@ from kafka_dr.fencing import plan
 from kafka_dr.fencing.closure import lacking
 from kafka_dr.register import RegisterState
 from kafka_dr.register.flow_seed import newest_seed
-from kafka_dr.replication import Flow
+from kafka_dr.replication.flow import Flow
 from kafka_dr.runs.group_context import GroupContext
-from kafka_dr.topology import ProtectionGroup
+from kafka_dr.topology.model import ProtectionGroup
 
 
 @dataclass(frozen=True, slots=True)

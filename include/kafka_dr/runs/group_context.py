@@ -27,7 +27,7 @@ from kafka_dr.runs.read_cache import ReadCache
 from kafka_dr.runs.register_guard import Condition, RegisterGuard
 from kafka_dr.runs.request import StepName
 from kafka_dr.runs.sealing import sealed_since
-from kafka_dr.topology import ProtectionGroup
+from kafka_dr.topology.model import ProtectionGroup
 
 #: How long brokers get to act on an ACL that they have acknowledged.
 PROOF_SECONDS = 5.0

@@ -26,8 +26,8 @@ from typing import Annotated, Any, TypeAlias
 from kafka_dr import parallel
 from kafka_dr.codec import InForm, StoredDocument, StoredRow
 from kafka_dr.errors import NeedsPerson
-from kafka_dr.storage import DeadlinePath, StorageAccess
-from kafka_dr.storage.access import Operation
+from kafka_dr.storage.access import Operation, StorageAccess
+from kafka_dr.storage.deadline_path import DeadlinePath
 
 #: The name of the fact.
 INPUTS = "inputs"

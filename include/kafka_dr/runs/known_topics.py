@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from threading import Lock
 
 from kafka_dr.clusters import Acl, PatternType, ResourceType
-from kafka_dr.topology import ProtectionGroup
+from kafka_dr.topology.model import ProtectionGroup
 
 
 @dataclass(frozen=True, slots=True)

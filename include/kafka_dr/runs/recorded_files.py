@@ -22,8 +22,8 @@ from kafka_dr import parallel
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.register.digests import RecordedDigest, recorded
 from kafka_dr.runs.clients import Clients
-from kafka_dr.storage import DeadlinePath, StorageAccess
-from kafka_dr.storage.access import Operation
+from kafka_dr.storage.access import Operation, StorageAccess
+from kafka_dr.storage.deadline_path import DeadlinePath
 
 #: Folders below the evidence root whose every file needs a digest.
 FOLDERS = ("last_looks", "offset_pairs", "offset_syncs")

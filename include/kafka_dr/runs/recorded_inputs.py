@@ -19,8 +19,8 @@ from kafka_dr import parallel
 from kafka_dr.audit.recorded_input import RecordedInput
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.register import Register
-from kafka_dr.storage import DeadlinePath, StorageAccess
-from kafka_dr.storage.access import Operation
+from kafka_dr.storage.access import Operation, StorageAccess
+from kafka_dr.storage.deadline_path import DeadlinePath
 
 #: The digests are journaled under this name instead of a run's.
 AUDITS = "audits"

@@ -19,7 +19,7 @@ from kafka_dr.register.flow_seed import FlowSeed, journaled_seeds
 from kafka_dr.register.holding import Author, HeldBy
 from kafka_dr.register.roles import Roles
 from kafka_dr.register.transitions import way_out
-from kafka_dr.replication import Flow
+from kafka_dr.replication.flow import Flow
 from kafka_dr.runs import inputs
 from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.group_context import GroupContext
@@ -35,7 +35,7 @@ from kafka_dr.runs.register_guard import RegisterGuard
 from kafka_dr.runs.register_read import OTHERS_SECONDS, Waiting
 from kafka_dr.runs.request import STAY, RunRequest
 from kafka_dr.runs.source_policy import policy_of
-from kafka_dr.storage import DeadlinePath
+from kafka_dr.storage.deadline_path import DeadlinePath
 
 
 class Run(GroupContext):

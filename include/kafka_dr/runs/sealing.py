@@ -13,9 +13,9 @@ from functools import partial
 from typing import Any
 
 from kafka_dr.errors import KafkaDrError, Refused
-from kafka_dr.evidence import EvidenceUnwritable, Seal
-from kafka_dr.evidence.seal import PreviousSeal
+from kafka_dr.evidence.seal import PreviousSeal, Seal
 from kafka_dr.evidence.signing import SigningKey, fingerprint
+from kafka_dr.evidence.store import EvidenceUnwritable
 from kafka_dr.outcomes import Check
 from kafka_dr.runs import background, unfiled
 from kafka_dr.runs.clients import Clients

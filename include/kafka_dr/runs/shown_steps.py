@@ -17,8 +17,9 @@ from typing import Any
 from kafka_dr.causes import cause, mistake
 from kafka_dr.json_documents import DocumentDamaged
 from kafka_dr.quoting import line
-from kafka_dr.storage import ChildAccess, DeadlinePath
 from kafka_dr.storage.access import AccessDeadline
+from kafka_dr.storage.child_access import ChildAccess
+from kafka_dr.storage.deadline_path import DeadlinePath
 from kafka_dr.watch_results import RunningStep, RunningSteps
 from kafka_dr.watch_results.running_steps import BEAT_SECONDS
 

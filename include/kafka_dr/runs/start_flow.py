@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.fencing import plan
 from kafka_dr.register.flow_seed import FlowSeed
-from kafka_dr.replication import Flow
+from kafka_dr.replication.flow import Flow
 from kafka_dr.runs.fenced_topics import topics_to_copy
 from kafka_dr.runs.register_guard import RegisterGuard
 from kafka_dr.runs.run import Run

@@ -13,7 +13,7 @@ from kafka_dr.register.port import RegisterUnusable
 from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.known_topics import SeenTopics
 from kafka_dr.runs.silent_clusters import FULL_SECONDS
-from kafka_dr.topology import ProtectionGroup
+from kafka_dr.topology.model import ProtectionGroup
 from kafka_dr.watch_results import WatchResultStore
 
 

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from kafka_dr.clusters import KafkaCluster, OffsetRange, TopicPartition
 from kafka_dr.clusters.model import Record
 from kafka_dr.errors import KafkaDrError
-from kafka_dr.replication import Flow, FlowStatus
+from kafka_dr.replication.flow import Flow
+from kafka_dr.replication.replicator import FlowStatus
 from kafka_dr.runs.group_context import GroupContext
 
 #: As many offsets may be in the batch that the flow could not copy: a flow reads no more at once.

@@ -17,7 +17,7 @@ from typing import Any
 
 from kafka_dr.durations import duration
 from kafka_dr.errors import KafkaDrError, OutcomeUnknown
-from kafka_dr.evidence import EvidenceUnwritable
+from kafka_dr.evidence.store import EvidenceUnwritable
 from kafka_dr.runs.background import BackgroundCall
 from kafka_dr.runs.clients import Clients
 

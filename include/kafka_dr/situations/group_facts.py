@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal
 
-from kafka_dr.readiness import Answer, ReadyVerb
 from kafka_dr.readiness.judge import ASKED
+from kafka_dr.readiness.model import Answer, ReadyVerb
 from kafka_dr.watch_results import OpenRun, RunningStep, WatchName, WatchOutcome
 
 DrillState = Literal["", "running", "overdue"]

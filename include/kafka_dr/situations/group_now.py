@@ -9,8 +9,7 @@ from statistics import median
 from typing import Any
 
 from kafka_dr.quoting import unescaped
-from kafka_dr.readiness import GroupReadiness, readiness_now
-from kafka_dr.readiness.judge import ASKED
+from kafka_dr.readiness.judge import ASKED, GroupReadiness, readiness_now
 from kafka_dr.situations.group_facts import DrillState, Finding, GroupFacts
 from kafka_dr.situations.group_record import GroupRecord, group_record
 from kafka_dr.situations.judgement import Judgement, judge

@@ -21,7 +21,7 @@ from kafka_dr.fencing import plan
 from kafka_dr.outcomes import Check
 from kafka_dr.register import Phase, RegisterState
 from kafka_dr.register.transitions import rolled_back
-from kafka_dr.replication import Flow
+from kafka_dr.replication.flow import Flow
 from kafka_dr.runs import background
 from kafka_dr.runs.attempt import Attempt
 from kafka_dr.runs.clients import Clients

@@ -12,7 +12,8 @@ from kafka_dr.approvals.run_ids import is_new
 from kafka_dr.approvals.who_may_answer import enough
 from kafka_dr.causes import cause
 from kafka_dr.errors import KafkaDrError
-from kafka_dr.evidence import EvidenceUnwritable, objective_results
+from kafka_dr.evidence.objectives import objective_results
+from kafka_dr.evidence.store import EvidenceUnwritable
 from kafka_dr.failover.planned.open_target import MAY_BE_UNKNOWN
 from kafka_dr.outcomes import Check
 from kafka_dr.rare_collection import garbage_collected_rarely

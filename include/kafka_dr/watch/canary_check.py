@@ -12,7 +12,8 @@ from kafka_dr.errors import KafkaDrError
 from kafka_dr.group_offsets import last_look
 from kafka_dr.group_offsets.last_look import LastLook
 from kafka_dr.register import RegisterState
-from kafka_dr.replication import Flow, not_running
+from kafka_dr.replication.flow import Flow
+from kafka_dr.replication.replicator import not_running
 from kafka_dr.runs.at_rest import WatchResult, at_rest
 from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.group_context import GroupContext

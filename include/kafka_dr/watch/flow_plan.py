@@ -12,7 +12,8 @@ from enum import StrEnum
 
 from kafka_dr.register import RegisterState
 from kafka_dr.register.flow_seed import FlowSeed
-from kafka_dr.replication import Flow, FlowStatus
+from kafka_dr.replication.flow import Flow
+from kafka_dr.replication.replicator import FlowStatus
 
 
 @dataclass(frozen=True, slots=True)

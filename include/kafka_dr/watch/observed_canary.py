@@ -13,7 +13,7 @@ from kafka_dr.clusters.renamed import RenamedCluster
 from kafka_dr.errors import Refused
 from kafka_dr.runs.at_rest import WatchResult
 from kafka_dr.runs.clients import Clients
-from kafka_dr.topology import ObservedFlowSpec
+from kafka_dr.topology.observed import ObservedFlowSpec
 from kafka_dr.watch.canary_check import canary_result
 
 #: An observed flow has no register, and so no epoch.

@@ -13,7 +13,8 @@ from kafka_dr.fencing import plan
 from kafka_dr.fencing.closure import lacking
 from kafka_dr.register import RegisterState
 from kafka_dr.register.flow_seed import FlowSeed, newest_seed
-from kafka_dr.replication import Flow, Moving, data_ends, flow_moves_in_turns
+from kafka_dr.replication.flow import Flow
+from kafka_dr.replication.moving import Moving, data_ends, flow_moves_in_turns
 from kafka_dr.runs.at_rest import WatchResult, at_rest
 from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.fenced_topics import TopicsToCopy, topics_to_copy

@@ -16,7 +16,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from kafka_dr.clock import SystemClock
 from kafka_dr.clusters import ClientSettings, KafkaCluster, TopicPartition
 from kafka_dr.errors import TryAgain
-from kafka_dr.topology import Topology
+from kafka_dr.topology.model import Topology
 from kafka_dr.waiting import wait_until
 from lab.api import Lab
 from lab.clusters import PROTECTION_GROUP

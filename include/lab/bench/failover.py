@@ -25,7 +25,8 @@ from kafka_dr.approvals.approval import record_answer
 from kafka_dr.approvals.journaled import Answer
 from kafka_dr.approvals.who_may_answer import needs_second
 from kafka_dr.register import Verb
-from kafka_dr.replication import Flow, watch_flow
+from kafka_dr.replication.flow import Flow
+from kafka_dr.replication.watched_flow import watch_flow
 from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.group_context import GroupContext
 from kafka_dr.runs.request import VERBS, RunRequest, StepName, first_step

@@ -20,7 +20,7 @@ from kafka_dr.clusters import (
     ResourceType,
 )
 from kafka_dr.runs.clients import Clients
-from kafka_dr.topology import Topology
+from kafka_dr.topology.model import Topology
 from lab import rights
 from lab.api import Lab
 from lab.clusters import PROTECTION_GROUP

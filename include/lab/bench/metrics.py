@@ -16,11 +16,10 @@ from typing import Any, cast
 from rich.console import Console
 
 from kafka_dr.metrics.page import metrics_page
-from kafka_dr.readiness import ReadinessCheck, VerbReadiness
 from kafka_dr.readiness.judge import facts_of
-from kafka_dr.readiness.model import NOT_NEEDED
-from kafka_dr.storage import with_deadline
-from kafka_dr.topology import Topology
+from kafka_dr.readiness.model import NOT_NEEDED, ReadinessCheck, VerbReadiness
+from kafka_dr.storage.deadline_path import with_deadline
+from kafka_dr.topology.model import Topology
 from kafka_dr.watch_results import WATCHES, KeptResult, RunEnding, RunEndings, WatchResultStore
 
 _TRIES = 7

@@ -20,22 +20,19 @@ from kafka_dr.clock import SystemClock
 from kafka_dr.clusters import ClientSettings, KafkaCluster, OffsetRange, TopicPartition
 from kafka_dr.connections.port import Connections
 from kafka_dr.group_offsets.sync_archive import archive_syncs
-from kafka_dr.offsets import (
-    AnchorCache,
-    GatheredFacts,
-    MapStore,
-    SyncLookup,
-    TranslationBasis,
-    gather,
-    not_read_back,
-    offsets_of,
-    translate_by_content,
-    translate_offsets,
-)
+from kafka_dr.offsets.maps import MapStore
+from kafka_dr.offsets.syncs.archive import SyncLookup
+from kafka_dr.offsets.translate.anchor_cache import AnchorCache
+from kafka_dr.offsets.translate.basis import TranslationBasis
+from kafka_dr.offsets.translate.by_content import translate_by_content
 from kafka_dr.offsets.translate.choice import WithCheckpoint, with_checkpoint
-from kafka_dr.replication import Flow
+from kafka_dr.offsets.translate.facts import GatheredFacts, gather
+from kafka_dr.offsets.translate.pipeline import offsets_of, translate_offsets
+from kafka_dr.offsets.verify import not_read_back
+from kafka_dr.replication.flow import Flow
 from kafka_dr.runs.clients import Clients
-from kafka_dr.topology import Topology, load
+from kafka_dr.topology.loading import load
+from kafka_dr.topology.model import Topology
 from lab import credentials
 from lab.api import Lab
 from lab.errors import LabError

@@ -13,8 +13,11 @@ from typing import Any
 
 from rich.console import Console
 
-from kafka_dr.evidence import OpenedRuns, StatusLinks, build_status_view, render_status
-from kafka_dr.storage import with_deadline
+from kafka_dr.evidence.open_run_view import OpenedRuns
+from kafka_dr.evidence.page import render_status
+from kafka_dr.evidence.status_links import StatusLinks
+from kafka_dr.evidence.status_view import build_status_view
+from kafka_dr.storage.deadline_path import with_deadline
 from kafka_dr.watch_results import OpenRuns, RunEndings, WatchResultStore, read_endings, read_status
 from lab.bench.metrics import keep_results, median_seconds
 

@@ -24,8 +24,9 @@ from rich.console import Console
 from kafka_dr.clock import SystemClock
 from kafka_dr.fencing import plan
 from kafka_dr.health import between_looks
-from kafka_dr.rounds import AccessData, Round, RoundLimits, look_at_groups
+from kafka_dr.rounds.access_data import AccessData
 from kafka_dr.rounds.looks import BETWEEN, CHANGED, HEALTH
+from kafka_dr.rounds.round import Round, RoundLimits, look_at_groups
 from kafka_dr.runs.at_rest import WatchResult
 from kafka_dr.runs.clients import Clients
 from lab.api import Lab

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from kafka_dr.audit.stranded import StrandedList
     from kafka_dr.register import RegisterState
     from kafka_dr.runs.clients import Clients
-    from kafka_dr.topology import AuditedFlow
+    from kafka_dr.topology.audited import AuditedFlow
 
 #: Large groups take long to read; this only ends a job that hangs.
 _LONGEST = timedelta(hours=6)
@@ -106,7 +106,7 @@ class FailbackAuditOperator(SparkAuditOperator):
         return ["--full"]
 
     def _flow(self, wanted: str | None, clients: Clients) -> AuditedFlow:
-        from kafka_dr.topology import audited_flow
+        from kafka_dr.topology.audited import audited_flow
 
         with plain_errors():
             state, _ = state_and_failover(self.protection_group)

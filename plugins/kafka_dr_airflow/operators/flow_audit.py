@@ -21,9 +21,10 @@ from kafka_dr_airflow.operators.plain_failure import plain_errors
 from kafka_dr_airflow.topology_file import evidence_root, read_topology
 
 if TYPE_CHECKING:
-    from kafka_dr.replication import Flow
+    from kafka_dr.replication.flow import Flow
     from kafka_dr.runs.clients import Clients
-    from kafka_dr.topology import AuditedFlow, Topology
+    from kafka_dr.topology.audited import AuditedFlow
+    from kafka_dr.topology.model import Topology
     from kafka_dr.watch_results import WatchName
     from kafka_dr_airflow.operators.kept_results import LookResult
 
@@ -62,7 +63,7 @@ class FlowAudit:
     @property
     def flow(self) -> Flow:
         """The flow under the names by which its results are kept."""
-        from kafka_dr.replication import Flow
+        from kafka_dr.replication.flow import Flow
 
         return Flow(self.declared.subject, self.declared.source.name, self.declared.target.name)
 
@@ -96,8 +97,8 @@ class FlowAudit:
 
         :raises OSError: the storage refuses
         """
-        from kafka_dr.audit import AuditKind
         from kafka_dr.audit.recorded_input import InputKind, RecordedInput
+        from kafka_dr.audit.result import AuditKind
 
         if self.audit != AuditKind.CHECKSUM:
             return False
@@ -115,7 +116,7 @@ class FlowAudit:
 
     def drop_unrecorded(self, clients: Clients, logger: Any) -> None:
         """Remove what others wrote of what the job would continue from: then it begins again."""
-        from kafka_dr.audit import AuditKind
+        from kafka_dr.audit.result import AuditKind
         from kafka_dr.checks.recorded_audits import drop_unrecorded
 
         if self.audit != AuditKind.CHECKSUM or self.declared.observed:
@@ -133,7 +134,7 @@ class FlowAudit:
 
         An observed flow has no register: its results gate nothing.
         """
-        from kafka_dr.audit import AuditKind, ResultUnreadable
+        from kafka_dr.audit.result import AuditKind, ResultUnreadable
         from kafka_dr.checks.recorded_audits import filed, record_audit, record_inputs
 
         if self.declared.observed:
@@ -198,8 +199,8 @@ def chosen_flow(subject: str, wanted: str | None, clients: Clients) -> AuditedFl
     :raises AirflowSkipException: the group has none, or the run asks for another one
     """
     from kafka_dr.checks.audit_checks import flow_to_audit
-    from kafka_dr.replication import Flow
-    from kafka_dr.topology import audited_flow, audited_flows
+    from kafka_dr.replication.flow import Flow
+    from kafka_dr.topology.audited import audited_flow, audited_flows
 
     if wanted:
         found = audited_flows(clients.topology).get(wanted)
@@ -233,7 +234,7 @@ def is_present(flow: AuditedFlow, clients: Clients) -> bool:
 
 def observed_now(topology: Topology, name: str) -> AuditedFlow | None:
     """Return an observed flow of that name that has audits."""
-    from kafka_dr.topology import observed_audits
+    from kafka_dr.topology.audited import observed_audits
 
     spec = topology.observed_flows.get(name)
     return None if spec is None else observed_audits(spec)
@@ -244,7 +245,7 @@ def subject_of(wanted: str, topology: Topology) -> str:
 
     :raises AirflowFailException: the topology has no such flow
     """
-    from kafka_dr.topology import audited_flow
+    from kafka_dr.topology.audited import audited_flow
 
     with plain_errors():
         return audited_flow(topology, wanted).subject

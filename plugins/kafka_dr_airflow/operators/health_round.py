@@ -17,7 +17,7 @@ from kafka_dr_airflow.operators.run_types import is_scheduled
 
 if TYPE_CHECKING:
     from kafka_dr.runs.at_rest import WatchResult
-    from kafka_dr.topology import Topology
+    from kafka_dr.topology.model import Topology
     from kafka_dr.watch_results import KeptResult
 
 #: Facts that people have to hear of when they change.

@@ -20,9 +20,9 @@ from kafka_dr_airflow.sent_metrics import send_looks
 from kafka_dr_airflow.topology_file import evidence_root, read_topology
 
 if TYPE_CHECKING:
-    from kafka_dr.evidence import Ending
+    from kafka_dr.evidence.ending import Ending
     from kafka_dr.runs.at_rest import WatchResult
-    from kafka_dr.topology import Topology
+    from kafka_dr.topology.model import Topology
     from kafka_dr.watch_results import KeptResult, Pace, WatchName, WatchOutcome
 
 
@@ -87,7 +87,7 @@ def keep_round(
     :param looked_at: when the look at a group ended, if not just now; these results were kept, one by one, when they
         were found, so neither notifications nor metrics are sent again
     """
-    from kafka_dr.evidence import EvidenceStore
+    from kafka_dr.evidence.store import EvidenceStore
     from kafka_dr.notifications.changes import changes_between
     from kafka_dr.watch_results import WATCHES, KeptResult, WatchResultStore
 
@@ -170,7 +170,7 @@ def _root() -> Any:
 
 
 def _keep(logger: Any, context: Any, group: str, watch: WatchName, result: LookResult) -> None:
-    from kafka_dr.evidence import EvidenceStore
+    from kafka_dr.evidence.store import EvidenceStore
     from kafka_dr.notifications.changes import changes_between
     from kafka_dr.watch_results import KeptResult, WatchResultStore
 

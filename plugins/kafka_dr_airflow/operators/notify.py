@@ -20,8 +20,8 @@ from kafka_dr_airflow.topology_file import evidence_root, read_topology
 if TYPE_CHECKING:
     from kafka_dr.notifications.notification import Notification
     from kafka_dr.notifications.outbox import NotificationOutbox
-    from kafka_dr.situations import Judgement
-    from kafka_dr.topology import NotifierSpec
+    from kafka_dr.situations.judgement import Judgement
+    from kafka_dr.topology.notifiers import NotifierSpec
 
 #: A notifier that hangs is ended then; the next run tries again. Two runs a minute fit with that, so that the news of
 #: the others waits for less than half a minute.
@@ -100,7 +100,7 @@ class NotifyOperator(BaseOperator):
 
 def _situations(logger: Any, root: Any, groups: Collection[str]) -> dict[str, Judgement]:
     """Return the situation of each group now, where it is known; what happened is sent anyway."""
-    from kafka_dr.situations import read_now
+    from kafka_dr.situations.reading import read_now
 
     try:
         found = read_now(root, groups, datetime.now(UTC))

@@ -116,7 +116,9 @@ class ObserveOperator(BaseOperator):
 
         :raises AirflowException: the storage does not take it
         """
-        from kafka_dr.evidence import EvidenceStore, build_observation_view, render_observation
+        from kafka_dr.evidence.observation_view import build_observation_view
+        from kafka_dr.evidence.page import render_observation
+        from kafka_dr.evidence.store import EvidenceStore
 
         root, now = evidence_root(read_topology(os.environ).evidence), datetime.now(UTC)
         reports = f"audits/{self.flow}/observation/{report['source']['name']}-to-{report['target']['name']}"

@@ -27,7 +27,7 @@ def run_waits(logger: Any, context: Any, group: str, question: str, *, people: S
     :param question: what they were asked, in one line
     :param seconds: for how long an answer counts
     """
-    from kafka_dr.evidence import EvidenceStore
+    from kafka_dr.evidence.store import EvidenceStore
     from kafka_dr.watch_results import OpenRun
 
     ti, now = context["ti"], datetime.now(UTC)

@@ -24,7 +24,7 @@ from kafka_dr_airflow.topology_file import read_topology
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from kafka_dr.evidence import Ending
+    from kafka_dr.evidence.ending import Ending
 
 _FAILED = ("failed", "upstream_failed")
 #: The tasks that undo a run.
@@ -80,7 +80,7 @@ class OutcomeOperator(BaseOperator):
         return (context["params"]["protection_group"],)
 
     def _endings(self, context: Any) -> list[tuple[str, Ending]]:
-        from kafka_dr.evidence import Ending, ending
+        from kafka_dr.evidence.ending import Ending, ending
         from kafka_dr_airflow.task_clients import open_clients
 
         found = []
@@ -104,7 +104,7 @@ class OutcomeOperator(BaseOperator):
 
     def _judged(self, endings: list[tuple[str, Ending]], failed: Sequence[str]) -> Ending:
         """Judge the run by its evidence and by the states of its tasks; the worse of the two counts."""
-        from kafka_dr.evidence import NOTHING, UNFINISHED, Ending
+        from kafka_dr.evidence.ending import NOTHING, UNFINISHED, Ending
         from kafka_dr.watch_results import NOT_BACK
 
         several = len(endings) > 1

@@ -19,7 +19,7 @@ def keep_news(logger: Any, notifications: Iterable[Notification]) -> None:
 
     :param logger: of the task
     """
-    from kafka_dr.evidence import EvidenceStore
+    from kafka_dr.evidence.store import EvidenceStore
     from kafka_dr.notifications.outbox import NotificationOutbox
 
     try:

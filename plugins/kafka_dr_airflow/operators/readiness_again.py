@@ -15,8 +15,8 @@ from kafka_dr_airflow.operators.outgoing import keep_news
 from kafka_dr_airflow.topology_file import evidence_root, read_topology
 
 if TYPE_CHECKING:
-    from kafka_dr.readiness import GroupReadiness
-    from kafka_dr.topology import Topology
+    from kafka_dr.readiness.judge import GroupReadiness
+    from kafka_dr.topology.model import Topology
 
 
 def judge_readiness_again(logger: Any) -> tuple[str, ...]:
@@ -83,7 +83,7 @@ def _drilled_since(root: Any, topology: Topology, ready: GroupReadiness) -> bool
 
 
 def _judged(root: Any, groups: Sequence[str], now: datetime) -> list[GroupReadiness]:
-    from kafka_dr.readiness import readiness_now
+    from kafka_dr.readiness.judge import readiness_now
     from kafka_dr.watch_results import WatchResultStore, read_status
 
     return [readiness_now(each) for each in read_status(groups, WatchResultStore(root), now)]

@@ -23,9 +23,9 @@ from kafka_dr_airflow.run_note import leave_note, next_step
 from kafka_dr_airflow.topology_file import read_topology
 
 if TYPE_CHECKING:
-    from kafka_dr.rounds import Round
+    from kafka_dr.rounds.round import Round
     from kafka_dr.runs.at_rest import WatchResult
-    from kafka_dr.topology import Topology
+    from kafka_dr.topology.model import Topology
 
 #: Updated when a look of health has ended and readiness was judged again: what changed is sent then.
 HEALTH_LOOKED = Asset(name="kafka-dr health looked", uri="kafka-dr://health/looked")
@@ -149,7 +149,8 @@ class RoundOperator(FirstTask):
         :param seconds: how long it may take
         :param settings: what the look needs to know, if not what it always does
         """
-        from kafka_dr.rounds import AccessData, Round, RoundLimits
+        from kafka_dr.rounds.access_data import AccessData
+        from kafka_dr.rounds.round import Round, RoundLimits
         from kafka_dr_airflow.hooks.connections import from_airflow
         from kafka_dr_airflow.people.asking import people_of
         from kafka_dr_airflow.topology_file import evidence_root
@@ -174,7 +175,7 @@ class RoundOperator(FirstTask):
         :param heard: called with each result as soon as it is known
         """
         from kafka_dr.clock import SystemClock
-        from kafka_dr.rounds import look_at_groups
+        from kafka_dr.rounds.round import look_at_groups
 
         with plain_errors():
             return look_at_groups(wanted, groups, clock=SystemClock(), heard=heard)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from kafka_dr.adoption.way import AdoptionWay
     from kafka_dr.outcomes import Check
-    from kafka_dr.topology import AuditedFlow
+    from kafka_dr.topology.audited import AuditedFlow
 
 #: Large groups take long to read; this only ends a job that hangs.
 _LONGEST = timedelta(hours=24)
@@ -115,7 +115,7 @@ class CopyAuditOperator(SparkJobOperator):
 
     def _flow(self, context: Any) -> AuditedFlow:
         from kafka_dr.runs.run import Run
-        from kafka_dr.topology import audited_flow
+        from kafka_dr.topology.audited import audited_flow
         from kafka_dr_airflow.task_clients import open_clients
 
         with plain_errors(), open_clients() as clients:

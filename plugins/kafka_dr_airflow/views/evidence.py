@@ -16,18 +16,12 @@ from starlette.exceptions import HTTPException as AnyHttpException
 
 from kafka_dr.causes import cause
 from kafka_dr.errors import KafkaDrError, NeedsPerson, Refused
-from kafka_dr.evidence import (
-    EvidenceExpired,
-    EvidenceStore,
-    build_audit_view,
-    build_observation_view,
-    build_status_view,
-    build_stranded_view,
-    render_audit,
-    render_notice,
-    render_observation,
-    render_status,
-)
+from kafka_dr.evidence.audit_view import build_audit_view, build_stranded_view
+from kafka_dr.evidence.expired_run import EvidenceExpired
+from kafka_dr.evidence.observation_view import build_observation_view
+from kafka_dr.evidence.page import render_audit, render_notice, render_observation, render_status
+from kafka_dr.evidence.status_view import build_status_view
+from kafka_dr.evidence.store import EvidenceStore
 from kafka_dr.quoting import unescaped
 from kafka_dr.watch_results import (
     OBSERVATION,

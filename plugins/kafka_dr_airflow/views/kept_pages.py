@@ -20,28 +20,19 @@ from kafka_dr.audit.report_folders import is_report_folder
 from kafka_dr.causes import cause
 from kafka_dr.drill.result import DrillResults
 from kafka_dr.errors import KafkaDrError
-from kafka_dr.evidence import (
-    SHOWN_FIGURES,
-    EvidenceStore,
-    FigureLine,
-    GroupLinks,
-    KeptDrill,
-    KeptNames,
-    OpenedRuns,
-    OpenRunLine,
-    StatusLinks,
-    StepView,
-    build_group_view,
-    build_result_view,
-    figure_line,
-    open_runs,
-    render_group,
-    render_result,
-    with_way_back,
-)
+from kafka_dr.evidence.group_view import GroupLinks, KeptDrill, KeptNames, build_group_view
+from kafka_dr.evidence.open_run_view import OpenedRuns, OpenRunLine
+from kafka_dr.evidence.over_time import SHOWN as SHOWN_FIGURES
+from kafka_dr.evidence.over_time import FigureLine, figure_line
+from kafka_dr.evidence.page import render_group, render_result, with_way_back
+from kafka_dr.evidence.result_view import build_result_view
+from kafka_dr.evidence.status_links import StatusLinks
+from kafka_dr.evidence.status_view import open_runs
+from kafka_dr.evidence.store import EvidenceStore
+from kafka_dr.evidence.view_model import StepView
 from kafka_dr.json_documents import DocumentDamaged
 from kafka_dr.readiness.judge import ASKED
-from kafka_dr.situations import GroupNow, group_now
+from kafka_dr.situations.group_now import GroupNow, group_now
 from kafka_dr.watch_results import (
     ALL_WATCHES,
     MEASURED,

@@ -14,10 +14,12 @@ from fastapi.responses import HTMLResponse
 from kafka_dr.disaster.disaster_rule import vantages_missing
 from kafka_dr.durations import duration
 from kafka_dr.errors import KafkaDrError
-from kafka_dr.evidence import FORMS, TriggerView, render_trigger, trigger_fields, verb_lines, with_way_back
+from kafka_dr.evidence.page import render_trigger, with_way_back
+from kafka_dr.evidence.readiness_view import verb_lines
+from kafka_dr.evidence.trigger_view import FORMS, TriggerView, trigger_fields
 from kafka_dr.runs.request import MOVES
-from kafka_dr.situations import GroupNow
-from kafka_dr.topology import ProtectionGroup
+from kafka_dr.situations.group_now import GroupNow
+from kafka_dr.topology.model import ProtectionGroup
 from kafka_dr.watch_results import OpenRun, RunningStep, WatchedGroup, WatchResultStore, read_status
 from kafka_dr_airflow.links import airflow_path, group_url, run_url, status_url
 from kafka_dr_airflow.topology_file import read_topology

@@ -18,18 +18,11 @@ from jobs.checksum.report import ChecksumReport
 from jobs.checksum.state import AuditState, StateStore
 from jobs.fingerprint_log import FingerprintLog
 from jobs.storage import path_of
-from kafka_dr.audit import (
-    AuditKind,
-    AuditResult,
-    AuditVerdict,
-    FileFrontierStore,
-    FrontierPoint,
-    KeptFrontier,
-    ResultStore,
-)
+from kafka_dr.audit.kept_frontier import FileFrontierStore, FrontierPoint, KeptFrontier
 from kafka_dr.audit.kept_map import KeptMap, Runs, merged
+from kafka_dr.audit.result import AuditKind, AuditResult, AuditVerdict, ResultStore
 from kafka_dr.clusters import TopicPartition
-from kafka_dr.replication import Flow
+from kafka_dr.replication.flow import Flow
 
 #: Parts of the offset map with fewer runs than this are joined.
 _MOST_JOINED = 20_000

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from copy_audit.partitions import PartitionOutcome
 from kafka_dr.clock import Clock
 from kafka_dr.clusters import TopicPartition
-from kafka_dr.replication import WatchedFlow
+from kafka_dr.replication.replicator import WatchedFlow
 from kafka_dr.waiting import wait_until
 
 #: A flow in one of these states reads nothing, so there is no reason to wait.

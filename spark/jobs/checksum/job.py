@@ -17,14 +17,15 @@ from jobs.connections import JobConnections
 from jobs.flows import ReachedFlow, flow_of, group_named, reached
 from jobs.session import UNKNOWN, Sessions, exit_code, spark_session
 from jobs.storage import local, path_of, rename_old_report
-from kafka_dr.audit import AuditKind
+from kafka_dr.audit.result import AuditKind
 from kafka_dr.causes import cause
 from kafka_dr.clock import Clock, Stopwatch, SystemClock
 from kafka_dr.clusters import KafkaCluster
 from kafka_dr.register import KafkaRegister
 from kafka_dr.register.port import History
-from kafka_dr.topology import audited_flow, load
+from kafka_dr.topology.audited import audited_flow
 from kafka_dr.topology.drill_group import topology_for
+from kafka_dr.topology.loading import load
 
 FINDINGS = 1
 

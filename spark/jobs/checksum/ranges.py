@@ -13,13 +13,14 @@ from datetime import datetime
 from jobs.checksum.state import Kind
 from jobs.flows import ReachedFlow
 from jobs.seen_settings import NOT_GRANTED, SeenSettings, seen_settings
-from kafka_dr.audit import compacted_topics, stamped_topics, times_count, times_lost, times_missing
+from kafka_dr.audit.compaction import compacted_topics
+from kafka_dr.audit.copies import stamped_topics, times_count, times_lost, times_missing
 from kafka_dr.clock import Clock
 from kafka_dr.clusters import KafkaCluster, OffsetRange, Topic, TopicPartition
 from kafka_dr.clusters.flow_ends import hidden
 from kafka_dr.clusters.renamed import FlowCluster
 from kafka_dr.errors import Refused
-from kafka_dr.replication import WatchedFlow
+from kafka_dr.replication.replicator import WatchedFlow
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,7 +38,7 @@ from kafka_dr.parallel import at_once
 from kafka_dr.positions import SeedPoint
 from kafka_dr.register.flow_seed import journaled_seeds, newest
 from kafka_dr.register.port import History
-from kafka_dr.topology import AuditedFlow
+from kafka_dr.topology.audited import AuditedFlow
 from kafka_dr_spark.fingerprints import Special
 
 #: No record is younger than this.

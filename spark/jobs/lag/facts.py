@@ -16,7 +16,8 @@ from kafka_dr.clusters.renamed import FlowCluster
 from kafka_dr.lag.assessment import GroupSeen, HeldRecords, PartitionSeen
 from kafka_dr.lag.report import UnjudgedGroup
 from kafka_dr.lag.retention import Retention
-from kafka_dr.replication import Flow, FlowState, WatchedFlow
+from kafka_dr.replication.flow import Flow
+from kafka_dr.replication.replicator import FlowState, WatchedFlow
 
 #: The partition of MirrorMaker's topic of offset syncs; it has no other.
 SYNCS = 0

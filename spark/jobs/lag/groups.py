@@ -11,7 +11,7 @@ from kafka_dr.errors import KafkaDrError
 from kafka_dr.lag.assessment import GroupSeen
 from kafka_dr.lag.report import UnjudgedGroup
 from kafka_dr.readers.covered import CoveredReader, reader_of
-from kafka_dr.topology import AuditedFlow
+from kafka_dr.topology.audited import AuditedFlow
 
 #: A group whose state is not known is not called stopped.
 _UNKNOWN = "UNKNOWN"

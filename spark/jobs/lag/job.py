@@ -20,7 +20,7 @@ from jobs.lag.observed import LIFE, ask_observed, placed
 from jobs.lag.reading import LagReading, read
 from jobs.session import UNKNOWN, Sessions, exit_code, spark_session
 from jobs.storage import local, path_of, rename_old_report
-from kafka_dr.audit import AuditKind, AuditResult, AuditVerdict, ResultStore
+from kafka_dr.audit.result import AuditKind, AuditResult, AuditVerdict, ResultStore
 from kafka_dr.clock import Clock, SystemClock
 from kafka_dr.errors import NeedsPerson
 from kafka_dr.json_documents import write_whole
@@ -28,8 +28,10 @@ from kafka_dr.lag.assessment import Assessment, LagLook, assess
 from kafka_dr.lag.findings import LagFinding, LagLimits, find
 from kafka_dr.lag.report import Subject, behind_seconds, report
 from kafka_dr.lag.window import Window, WindowStore, WindowUnreadable
-from kafka_dr.replication import Flow
-from kafka_dr.topology import AuditedFlow, Thresholds, audited_flow, load
+from kafka_dr.replication.flow import Flow
+from kafka_dr.topology.audited import AuditedFlow, audited_flow
+from kafka_dr.topology.loading import load
+from kafka_dr.topology.model import Thresholds
 
 FINDINGS = 1
 

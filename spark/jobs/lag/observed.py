@@ -17,8 +17,7 @@ from jobs.flows import ReachedFlow
 from jobs.lag.facts import LagFacts, cautions_about, partitions_seen
 from jobs.lag.groups import SeenGroups, seen_groups
 from jobs.seen_settings import NOT_GRANTED, SeenSettings, seen_settings
-from kafka_dr.audit import stamped_topics
-from kafka_dr.audit.copies import NO_TIMESTAMP
+from kafka_dr.audit.copies import NO_TIMESTAMP, stamped_topics
 from kafka_dr.clock import Clock
 from kafka_dr.clusters import ClientSettings, KafkaCluster, OffsetRange, TopicPartition
 from kafka_dr.clusters.flow_ends import held, hidden
@@ -26,7 +25,7 @@ from kafka_dr.clusters.renamed import FlowCluster
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.lag.assessment import PartitionSeen
 from kafka_dr.lag.window import Series, Window
-from kafka_dr.topology import AuditedFlow
+from kafka_dr.topology.audited import AuditedFlow
 from kafka_dr_spark.fingerprints import Special, fingerprints
 from kafka_dr_spark.kafka_ranges import read_ranges
 from kafka_dr_spark.newest_copies import ANCHORED, newest_copies

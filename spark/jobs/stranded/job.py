@@ -23,9 +23,11 @@ from kafka_dr.errors import KafkaDrError, NeedsPerson, Refused, TryAgain
 from kafka_dr.register import KafkaRegister
 from kafka_dr.register.abandonment import failback_changed_it_since
 from kafka_dr.register.port import History
-from kafka_dr.replication import Flow, watch_flow
-from kafka_dr.topology import Topology, load
+from kafka_dr.replication.flow import Flow
+from kafka_dr.replication.watched_flow import watch_flow
 from kafka_dr.topology.drill_group import topology_for
+from kafka_dr.topology.loading import load
+from kafka_dr.topology.model import Topology
 
 FINDINGS = 1
 

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from kafka_dr.audit import FileFrontierStore, compacted_topics, stamped_topics
+from kafka_dr.audit.compaction import compacted_topics
+from kafka_dr.audit.copies import stamped_topics
+from kafka_dr.audit.kept_frontier import FileFrontierStore
 from kafka_dr.audit.stranded import StrandedList, StrandedPartition
 from kafka_dr.clusters import KafkaCluster, OffsetRange, Topic, TopicPartition
 from kafka_dr.errors import Refused, TryAgain
@@ -16,7 +18,7 @@ from kafka_dr.register import KafkaRegister, Phase, highest
 from kafka_dr.register.abandonment import Abandonment, abandonment
 from kafka_dr.register.flow_seed import journaled_seeds, newest
 from kafka_dr.register.port import History
-from kafka_dr.topology import ProtectionGroup
+from kafka_dr.topology.model import ProtectionGroup
 
 
 @dataclass(frozen=True, slots=True)

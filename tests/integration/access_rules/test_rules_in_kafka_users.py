@@ -15,7 +15,7 @@ from kafka_dr.fencing import plan
 from kafka_dr.health.health_check import check_health
 from kafka_dr.http_endpoint import HttpEndpoint
 from kafka_dr.runs.request import StepName
-from kafka_dr.topology import AccessRulesSpec
+from kafka_dr.topology.access_rules import AccessRulesSpec
 from lab.api import Lab
 from support import outside_view
 from support.kept_elsewhere import nobody_here_changes_acls, rights_as_rules, scope_of

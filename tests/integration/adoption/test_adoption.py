@@ -22,7 +22,7 @@ from kafka_dr.clusters.acls import Acls
 from kafka_dr.fencing.change import AclChanges
 from kafka_dr.group_offsets.other_topics import NAME as READ_ONLY_OWNED
 from kafka_dr.register import KafkaRegister
-from kafka_dr.replication import Mm2Replicator
+from kafka_dr.replication.mirrormaker import Mm2Replicator
 from kafka_dr.routing import Route
 from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.record import StepFailed, StepRecord

@@ -9,8 +9,7 @@ import pytest
 
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.errors import Refused
-from kafka_dr.replication.existing import ExistingReplication
-from kafka_dr.replication.existing.port import stored_status
+from kafka_dr.replication.existing.port import ExistingReplication, stored_status
 from support.existing_flow import ExistingFlow
 from support.owned_flow import OwnedFlow, dedicated, own_copier, owned
 from support.protection import Protection

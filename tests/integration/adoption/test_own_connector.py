@@ -12,11 +12,12 @@ from kafka_dr.adoption.take_over.give_back import give_back
 from kafka_dr.clock import SystemClock
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.register import Phase
-from kafka_dr.replication import ConnectClient, MirrorMakerFlows
+from kafka_dr.replication.connect import ConnectClient
+from kafka_dr.replication.mirrormaker_flows import MirrorMakerFlows
 from kafka_dr.runs.group_context import GroupContext
 from kafka_dr.runs.record import StepFailed
 from kafka_dr.runs.request import StepName
-from kafka_dr.topology import ExistingReplicationSpec
+from kafka_dr.topology.existing import ExistingReplicationSpec
 from kafka_dr.verbs.runner import run_step
 from support import outside_view
 from support.protection import Protection

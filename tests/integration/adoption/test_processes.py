@@ -15,7 +15,7 @@ import pytest
 
 from kafka_dr.register import Phase
 from kafka_dr.runs.request import StepName
-from kafka_dr.topology import ExistingReplicationSpec
+from kafka_dr.topology.existing import ExistingReplicationSpec
 from kafka_dr.verbs.roll_back import roll_back
 from kafka_dr.verbs.runner import run_step
 from kafka_dr.verbs.switch import SwitchStopped, switch

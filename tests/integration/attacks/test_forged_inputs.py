@@ -10,17 +10,16 @@ from typing import Any
 
 import pytest
 
-from kafka_dr.audit import FileFrontierStore
-from kafka_dr.audit.kept_frontier import FrontierPoint, KeptFrontier
+from kafka_dr.audit.kept_frontier import FileFrontierStore, FrontierPoint, KeptFrontier
 from kafka_dr.audit.recorded_input import InputKind, RecordedInput
 from kafka_dr.checks.input_checks import inputs_recorded
 from kafka_dr.checks.recorded_audits import drop_unrecorded, record_inputs
 from kafka_dr.failover.unplanned import last_known
 from kafka_dr.group_offsets import last_look
 from kafka_dr.group_offsets.sync_archive import archive_of, archive_syncs
-from kafka_dr.offsets import AnchorCache, CachedPairs
 from kafka_dr.offsets.syncs.files import SyncRow
 from kafka_dr.offsets.syncs.history import ArchivedSync
+from kafka_dr.offsets.translate.anchor_cache import AnchorCache, CachedPairs
 from kafka_dr.positions import OffsetPair
 from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.request import RunRequest, StepName

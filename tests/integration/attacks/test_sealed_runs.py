@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from kafka_dr.evidence import EvidenceStore
 from kafka_dr.evidence.sealed_run_check import check_sealed_run
 from kafka_dr.evidence.signing import SigningKey
+from kafka_dr.evidence.store import EvidenceStore
 from kafka_dr.runs.request import StepName
 from kafka_dr.runs.sealing import SEALED, seal_run
 from support.protection import Protection

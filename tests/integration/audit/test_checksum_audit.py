@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from jobs.fingerprint_log import FingerprintLog
-from kafka_dr.audit import AuditKind, AuditResult, AuditVerdict, FileFrontierStore, ResultStore
 from kafka_dr.audit.finding import FindingKind
+from kafka_dr.audit.kept_frontier import FileFrontierStore
+from kafka_dr.audit.result import AuditKind, AuditResult, AuditVerdict, ResultStore
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.clusters.writing import NewRecord
 from lab import rights

@@ -17,14 +17,18 @@ from confluent_kafka import TopicPartition as Deleted
 from confluent_kafka.admin import AdminClient
 
 from jobs.checksum.payloads import payloads_of
-from kafka_dr.audit import AuditKind, AuditVerdict, ResultStore
 from kafka_dr.audit.corruption import Parts, Unseen
 from kafka_dr.audit.difference import Suspects, UnmatchedRecord
 from kafka_dr.audit.finding import FindingKind
+from kafka_dr.audit.result import AuditKind, AuditVerdict, ResultStore
 from kafka_dr.clusters import OffsetRange, TopicPartition
 from kafka_dr.clusters.writing import NewRecord
 from kafka_dr.errors import KafkaDrError
-from kafka_dr.offsets import AnchorCache, MapStore, Translation, TranslationBasis, translate_by_content
+from kafka_dr.offsets.maps import MapStore
+from kafka_dr.offsets.translate.anchor_cache import AnchorCache
+from kafka_dr.offsets.translate.answers import Translation
+from kafka_dr.offsets.translate.basis import TranslationBasis
+from kafka_dr.offsets.translate.by_content import translate_by_content
 from lab import rights
 from support.auditing import topology_file
 from support.checksum import Auditor, ChecksumAuditRun, write_copy

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from kafka_dr.audit import AuditKind, AuditVerdict, ResultStore
 from kafka_dr.audit.finding import FindingKind
+from kafka_dr.audit.result import AuditKind, AuditVerdict, ResultStore
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.clusters.writing import NewRecord
 from support.checksum import Auditor, minutes_ago

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from kafka_dr.audit import AuditKind, AuditVerdict, ResultStore
 from kafka_dr.audit.difference import REPEATED
 from kafka_dr.audit.finding import FindingKind
+from kafka_dr.audit.result import AuditKind, AuditVerdict, ResultStore
 from support.checksum import minutes_ago
 from support.faulty_copy import KINDS, FaultyCopy, Known, Written
 from support.observed_audits import ObservedAudits

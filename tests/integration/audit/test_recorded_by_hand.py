@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from kafka_dr.audit import AuditKind
 from kafka_dr.audit.report_folders import report_folder
+from kafka_dr.audit.result import AuditKind
 from kafka_dr.checks.audit_checks import newest_checksum_audit
 from kafka_dr.runs.run import Run
 from kafka_dr.watch_results import WatchResultStore, read_watch_status

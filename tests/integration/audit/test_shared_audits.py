@@ -20,7 +20,7 @@ import pytest
 import yaml
 
 from kafka_dr.adoption.adopt import adopt
-from kafka_dr.audit import AuditKind, ResultStore
+from kafka_dr.audit.result import AuditKind, ResultStore
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.clusters.writing import NewRecord
 from kafka_dr.runs.recorded_inputs import AUDITS

@@ -20,10 +20,12 @@ from kafka_dr.clusters import (
     TopicPartition,
 )
 from kafka_dr.connections.connection import Connection
-from kafka_dr.rounds import AccessData, Round, RoundLimits, look_at_groups
+from kafka_dr.rounds.access_data import AccessData
+from kafka_dr.rounds.round import Round, RoundLimits, look_at_groups
 from kafka_dr.runs.at_rest import WatchResult
-from kafka_dr.storage import with_deadline
-from kafka_dr.topology import Topology, load
+from kafka_dr.storage.deadline_path import with_deadline
+from kafka_dr.topology.loading import load
+from kafka_dr.topology.model import Topology
 from lab import rights
 from support.observed_audits import OBSERVER
 from support.others_copy import OthersCopy

@@ -20,7 +20,7 @@ from kafka_dr.clusters import Acl, AclOperation, AclPermission, ResourceType
 from kafka_dr.config_sync.items import ItemKind
 from kafka_dr.config_sync.lock import FACTS
 from kafka_dr.register.state import roles_in
-from kafka_dr.replication import Flow
+from kafka_dr.replication.flow import Flow
 from kafka_dr.runs.record import StepFailed
 from kafka_dr.runs.run import Run
 from kafka_dr.watch.apply_config import apply_config

@@ -21,7 +21,7 @@ from kafka_dr.health.health_check import check_health
 from kafka_dr.readiness_checks.surroundings import drilled_lately
 from kafka_dr.runs.request import RunRequest, StepName
 from kafka_dr.runs.run import Run
-from kafka_dr.topology import DrillKind, DrillSpec
+from kafka_dr.topology.drill import DrillKind, DrillSpec
 from kafka_dr.topology.drill_rules import NOBODY
 from lab import rights
 from support.command_line import CommandLine

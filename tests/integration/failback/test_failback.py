@@ -27,7 +27,7 @@ from kafka_dr.rescue import compared, kept, ledger
 from kafka_dr.retention.expiry import Expired, Expiry
 from kafka_dr.runs.record import StepFailed
 from kafka_dr.runs.request import ResumeRequest, StepName
-from kafka_dr.topology import RetentionSpec
+from kafka_dr.topology.evidence import RetentionSpec
 from kafka_dr.verbs.resume import resume
 from lab.credentials import SIGNING_KEY, passwords_of
 from support import damaged_files, outside_view

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kafka_dr.audit import AuditKind, AuditResult, AuditVerdict, ResultStore
+from kafka_dr.audit.result import AuditKind, AuditResult, AuditVerdict, ResultStore
 from kafka_dr.checks.recorded_audits import filed, record_audit
 from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.record import StepRecord

@@ -14,12 +14,12 @@ from unittest import mock
 
 import pytest
 
-from kafka_dr.evidence import EvidenceUnwritable
+from kafka_dr.evidence.store import EvidenceUnwritable
 from kafka_dr.health.stalled_runs import check_evidence
 from kafka_dr.runs.group_context import GroupContext
 from kafka_dr.runs.request import StepName
-from kafka_dr.storage import ChildAccess
 from kafka_dr.storage.access import AccessDeadline
+from kafka_dr.storage.child_access import ChildAccess
 from kafka_dr.verbs.runner import run_step
 from lab import jars, java
 from lab.bootstrap import cache_folder

@@ -22,7 +22,7 @@ from kafka_dr.errors import TryAgain
 from kafka_dr.health.refused_writes import check_refused_writes
 from kafka_dr.register import Phase
 from kafka_dr.register.kafka_register import KafkaRegister
-from kafka_dr.replication import Mm2Replicator
+from kafka_dr.replication.mirrormaker import Mm2Replicator
 from kafka_dr.runs.group_context import GroupContext
 from kafka_dr.runs.record import StepFailed, StepRecord
 from kafka_dr.runs.request import ResumeRequest, StepName, switch_steps

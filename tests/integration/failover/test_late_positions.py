@@ -6,7 +6,7 @@ import pytest
 from confluent_kafka import TopicPartition as ClientPartition
 from confluent_kafka.admin import AdminClient
 
-from kafka_dr.offsets import TranslatedOffset, translations_to_json
+from kafka_dr.offsets.translate.answers import TranslatedOffset, translations_to_json
 from kafka_dr.runs.request import StepName
 from kafka_dr.runs.run import Run
 from kafka_dr.verbs.runner import run_step

@@ -14,14 +14,15 @@ import httpx
 import pytest
 from confluent_kafka import Consumer
 
-from kafka_dr.audit import AuditKind, AuditResult, AuditVerdict, ResultStore
+from kafka_dr.audit.result import AuditKind, AuditResult, AuditVerdict, ResultStore
 from kafka_dr.checks import authorizers
 from kafka_dr.clock import SystemClock
 from kafka_dr.clusters import Acl, AclOperation, AclPermission, PatternType, ResourceType
 from kafka_dr.fencing import plan
 from kafka_dr.http_endpoint import HttpEndpoint
 from kafka_dr.outcomes import Check
-from kafka_dr.replication import ConnectClient, Flow
+from kafka_dr.replication.connect import ConnectClient
+from kafka_dr.replication.flow import Flow
 from kafka_dr.runs.record import StepRecord
 from kafka_dr.runs.request import StepName
 from support import mirrormaker

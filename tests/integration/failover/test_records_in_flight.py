@@ -13,14 +13,14 @@ from unittest import mock
 import pytest
 from confluent_kafka import Producer
 
-from kafka_dr.audit import FileFrontierStore
+from kafka_dr.audit.kept_frontier import FileFrontierStore
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.clusters.writing import NewRecord
 from kafka_dr.failover.planned import fence_source
 from kafka_dr.failover.planned.drain import source_ends
 from kafka_dr.group_offsets import compared_ahead, copy_age, live_verification
 from kafka_dr.group_offsets.translation_basis import basis_of
-from kafka_dr.offsets import PlainFrontier
+from kafka_dr.offsets.plain_frontier import PlainFrontier
 from kafka_dr.offsets.translate.by_content import proven_before, translate_by_content
 from kafka_dr.offsets.translate.pipeline import offsets_of
 from kafka_dr.outcomes import Check

@@ -16,7 +16,7 @@ from kafka_dr.clusters import AclPermission
 from kafka_dr.clusters.acls import Acls
 from kafka_dr.errors import KafkaDrError, TryAgain
 from kafka_dr.register import KafkaRegister, Phase
-from kafka_dr.replication import Mm2Replicator
+from kafka_dr.replication.mirrormaker import Mm2Replicator
 from kafka_dr.runs.record import StepFailed
 from kafka_dr.runs.request import ResumeRequest, RunRequest, StepName
 from kafka_dr.runs.run import Run

@@ -17,7 +17,7 @@ from kafka_dr.health.registers import guard_by_answering, newest_now, read_regis
 from kafka_dr.register import Phase
 from kafka_dr.register.digests import DIGESTS_TOPIC
 from kafka_dr.register.transitions import adopted, claimed
-from kafka_dr.replication import Flow
+from kafka_dr.replication.flow import Flow
 from kafka_dr.runs.register_guard import AsksFor
 from kafka_dr.runs.request import RunRequest
 from kafka_dr.runs.run import Run

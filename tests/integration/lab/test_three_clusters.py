@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Consumer, Producer
 
-from kafka_dr.replication import Flow
+from kafka_dr.replication.flow import Flow
 from lab.api import Lab
 from lab.demo.stray_producer import StrayProducer
 from lab.invariants.check import check_invariants

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from kafka_dr.audit import AuditKind, GateAnswer
-from kafka_dr.audit.gate import ask
+from kafka_dr.audit.gate import GateAnswer, ask
+from kafka_dr.audit.result import AuditKind
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.clusters.writing import NewRecord
 from lab import rights

@@ -9,15 +9,12 @@ from pathlib import Path
 import pytest
 
 from kafka_dr.clusters.writing import NewRecord
-from kafka_dr.offsets import (
-    AnchorCache,
-    CachedPairs,
-    MapStore,
-    SyncLookup,
-    Translation,
-    TranslationBasis,
-    translate_by_content,
-)
+from kafka_dr.offsets.maps import MapStore
+from kafka_dr.offsets.syncs.archive import SyncLookup
+from kafka_dr.offsets.translate.anchor_cache import AnchorCache, CachedPairs
+from kafka_dr.offsets.translate.answers import Translation
+from kafka_dr.offsets.translate.basis import TranslationBasis
+from kafka_dr.offsets.translate.by_content import translate_by_content
 from kafka_dr.positions import OffsetPair, TopicPartition
 from support.cleaner import a_quick_cleaner
 from support.plain_flow import PlainFlow

@@ -8,8 +8,8 @@ from kafka_dr.clusters import OffsetRange, TopicPartition
 from kafka_dr.failover.unplanned import last_known, translate_without_source
 from kafka_dr.group_offsets.last_look import look as look_last
 from kafka_dr.group_offsets.offset_preview import look
-from kafka_dr.offsets import to_commit
 from kafka_dr.offsets.following import FollowingOffsets
+from kafka_dr.offsets.translate.answers import to_commit
 from kafka_dr.positions import CommittedOffset, metadata_of
 from kafka_dr.runs.request import StepName
 from kafka_dr.runs.run import Run

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from kafka_dr.audit import FileFrontierStore, FindingKind
+from kafka_dr.audit.finding import FindingKind
+from kafka_dr.audit.kept_frontier import FileFrontierStore
 from kafka_dr.clusters.writing import NewRecord
-from kafka_dr.offsets import PlainFrontier
+from kafka_dr.offsets.plain_frontier import PlainFrontier
 from support.plain_flow import PlainFlow
 
 pytestmark = pytest.mark.kafka

@@ -13,7 +13,7 @@ from kafka_dr.clusters.writing import NewRecord
 from kafka_dr.health.health_check import check_health
 from kafka_dr.register.flow_seed import FLOW_SEED
 from kafka_dr.runs.at_rest import WatchResult
-from kafka_dr.topology import ExistingReplicationSpec
+from kafka_dr.topology.existing import ExistingReplicationSpec
 from kafka_dr.watch.reconcile_flows import reconcile_flows
 from lab import rights
 from support.patterned_group import PatternedGroup

@@ -11,7 +11,7 @@ from kafka_dr.audit.offset_runs import OffsetRun
 from kafka_dr.clusters import OffsetRange, TopicPartition
 from kafka_dr.group_offsets.offset_preview import preview_offsets
 from kafka_dr.runs.request import StepName
-from kafka_dr.topology import GroupsPolicy
+from kafka_dr.topology.readers import GroupsPolicy
 from support.kept_map import keep_map
 from support.protection import Protection
 from support.switched_group import SwitchedGroup

@@ -15,7 +15,7 @@ from kafka_dr.group_offsets.last_look import look as look_at_source
 from kafka_dr.group_offsets.reset_commands import CLIENT_FILE
 from kafka_dr.runs.request import StepName
 from kafka_dr.runs.run import Run
-from kafka_dr.topology import GroupsPolicy
+from kafka_dr.topology.readers import GroupsPolicy
 from support import outside_view
 from support.kafka_tools import run_as_printed, tools_in
 from support.protection import Protection

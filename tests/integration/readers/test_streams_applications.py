@@ -13,7 +13,7 @@ from kafka_dr.clusters import ResourceType
 from kafka_dr.group_offsets import left_to_do, unmovable_groups
 from kafka_dr.runs.request import StepName
 from kafka_dr.runs.run import Run
-from kafka_dr.topology import GroupsPolicy
+from kafka_dr.topology.readers import GroupsPolicy
 from support.protection import Protection
 from support.switched_group import SwitchedGroup
 from support.word_count import INPUT, OUTPUT, counting, counts, write_words

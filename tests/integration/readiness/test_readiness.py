@@ -11,8 +11,8 @@ from kafka_dr.adoption.adopt import adopt
 from kafka_dr.clusters import ResourceType
 from kafka_dr.clusters.configuration import QuotaEntity
 from kafka_dr.fencing import plan
-from kafka_dr.readiness import ReadyVerb, VerbReadiness
 from kafka_dr.readiness.judge import verbs_in
+from kafka_dr.readiness.model import ReadyVerb, VerbReadiness
 from kafka_dr.readiness_checks.look import look_at_readiness
 from kafka_dr.runs.at_rest import WatchResult
 from kafka_dr.runs.request import StepName

@@ -12,7 +12,8 @@ from kafka_dr.connections.connection import Connection
 from kafka_dr.connections.meaning import connect_endpoint
 from kafka_dr.errors import ConnectionMistake
 from kafka_dr.http_endpoint import HttpEndpoint
-from kafka_dr.replication import ConnectClient, ConnectorStatus
+from kafka_dr.replication.connect import ConnectClient
+from kafka_dr.replication.connector_status import ConnectorStatus
 from kafka_dr.tls_files import TlsFiles
 from support import mirrormaker
 from support.plain_flow import PlainFlow

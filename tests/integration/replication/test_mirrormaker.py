@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from kafka_dr.errors import Refused
-from kafka_dr.replication import ConnectorNotFound, ConnectRefused, SourceOffset, data_ends, flow_moves
+from kafka_dr.replication.connect import ConnectorNotFound, ConnectRefused, SourceOffset
+from kafka_dr.replication.moving import data_ends, flow_moves
 from support.plain_flow import PlainFlow
 
 pytestmark = pytest.mark.kafka

@@ -12,7 +12,8 @@ import pytest
 
 from kafka_dr.clusters import OffsetRange, TopicPartition
 from kafka_dr.errors import Refused
-from kafka_dr.replication import FlowNotFound, Positions
+from kafka_dr.replication.flow import FlowNotFound
+from kafka_dr.replication.replicator import Positions
 from lab.api import Lab
 from support.copying_threads import CopyingThreads
 from support.plain_flow import PlainFlow

@@ -10,9 +10,13 @@ import pytest
 from confluent_kafka import Producer
 
 from kafka_dr.clusters import KafkaCluster, NotAuthorized, NotFound, TopicPartition
-from kafka_dr.replication import Flow, MirrorMakerFlows, WatchedFlow, remembered_positions, watch_flow
+from kafka_dr.replication import remembered_positions
 from kafka_dr.replication.connect_positions import CommittedPositions
 from kafka_dr.replication.connect_topic import ConnectTopic
+from kafka_dr.replication.flow import Flow
+from kafka_dr.replication.mirrormaker_flows import MirrorMakerFlows
+from kafka_dr.replication.replicator import WatchedFlow
+from kafka_dr.replication.watched_flow import watch_flow
 from lab import rights
 from support.plain_flow import PlainFlow
 

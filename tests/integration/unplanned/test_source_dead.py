@@ -6,7 +6,7 @@ import pytest
 
 from kafka_dr.register import Phase
 from kafka_dr.runs.request import StepName
-from kafka_dr.topology import GroupsPolicy
+from kafka_dr.topology.readers import GroupsPolicy
 from support.command_line import CommandLine, read_until
 from support.disaster import Disaster
 from support.held_back import held_back

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from kafka_dr.readiness import VerbReadiness
 from kafka_dr.readiness.judge import verbs_in
+from kafka_dr.readiness.model import VerbReadiness
 from kafka_dr.readiness_checks.look import look_at_readiness
 from support.protection import Protection
 from support.register_faults import FAULTS, RegisterFault

@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 
 from kafka_dr.adoption.take_over.audited_copy import MOST_JOURNALED, audited_copy
-from kafka_dr.audit import AuditKind, AuditResult, AuditVerdict, ResultStore
 from kafka_dr.audit.report_folders import is_report_folder, report_folder
+from kafka_dr.audit.result import AuditKind, AuditResult, AuditVerdict, ResultStore
 from kafka_dr.errors import NeedsPerson, Refused
 from kafka_dr.positions import CountedRange, SeedPoint, TopicPartition
 from kafka_dr.register.taken_over import CopyMade, Displaced
-from kafka_dr.replication import Flow
+from kafka_dr.replication.flow import Flow
 
 FLOW = Flow("orders", "east", "west")
 AT = datetime(2026, 3, 1, 12, tzinfo=UTC)

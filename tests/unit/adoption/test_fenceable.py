@@ -24,7 +24,10 @@ from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.request import RunRequest
 from kafka_dr.runs.run import Run
 from kafka_dr.runs.silent_clusters import SilentClusters
-from kafka_dr.topology import AccessRulesSpec, ExistingReplicationSpec, Topology, load
+from kafka_dr.topology.access_rules import AccessRulesSpec
+from kafka_dr.topology.existing import ExistingReplicationSpec
+from kafka_dr.topology.loading import load
+from kafka_dr.topology.model import Topology
 from support.sentences import assert_sentence
 
 LAB = {"KAFKA_DR_LAB_HOME": "/lab", "KAFKA_DR_LAB_EAST": "127.0.0.1:1", "KAFKA_DR_LAB_WEST": "127.0.0.1:2"}

@@ -13,7 +13,9 @@ from kafka_dr.adoption.handing_back import POSITIONS_GIVEN, denies_lifted, hand_
 from kafka_dr.clock import ManualClock, SystemClock
 from kafka_dr.clusters import Acl, AclOperation, AclPermission, PatternType, ResourceType, TopicPartition
 from kafka_dr.errors import Refused
-from kafka_dr.replication.existing import ExistingStatus, MirrorMakerOnConnect, OwnedProcess, OwnersCommands, PartStatus
+from kafka_dr.replication.existing.mirrormaker_connect import MirrorMakerOnConnect
+from kafka_dr.replication.existing.owned_process import OwnedProcess, OwnersCommands
+from kafka_dr.replication.existing.port import ExistingStatus, PartStatus
 from kafka_dr.replication.settings import CONNECTOR_CLASS, IDENTITY
 from support.connect_api import ConnectApi, reached_connect
 from support.fake_registers import FakeRegisters

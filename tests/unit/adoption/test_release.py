@@ -12,7 +12,7 @@ from kafka_dr.adoption.un_adopt.checks import all_topics_are_copied
 from kafka_dr.adoption.un_adopt.context import ReleaseContext
 from kafka_dr.clock import SystemClock
 from kafka_dr.clusters import TopicPartition
-from kafka_dr.replication.existing import MirrorMakerOnConnect
+from kafka_dr.replication.existing.mirrormaker_connect import MirrorMakerOnConnect
 from kafka_dr.replication.settings import CONNECTOR_CLASS, IDENTITY
 from support.connect_api import ConnectApi, reached_connect
 

@@ -22,8 +22,8 @@ from kafka_dr.connections.sources import ConnectionSource
 from kafka_dr.errors import Refused
 from kafka_dr.evidence.known_secrets import KnownSecrets
 from kafka_dr.evidence.signing import SigningKey
-from kafka_dr.rounds import AccessData
-from kafka_dr.topology import Topology
+from kafka_dr.rounds.access_data import AccessData
+from kafka_dr.topology.model import Topology
 from kafka_dr_airflow.hooks.connections import CONNECTIONS, from_airflow
 
 ID = "east_7"

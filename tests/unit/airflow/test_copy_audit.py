@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from kafka_dr.topology import AuditedFlow, audited_flow
+from kafka_dr.topology.audited import AuditedFlow, audited_flow
 from kafka_dr.watch_results import WatchResultStore
 from kafka_dr_airflow.operators.take_over import CopyAuditOperator
 from kafka_dr_airflow.topology_file import read_topology

@@ -11,7 +11,7 @@ import pytest
 from airflow.sdk.exceptions import AirflowRuntimeError, ErrorType
 from airflow.sdk.execution_time.comms import ErrorResponse
 
-from kafka_dr.evidence import EvidenceStore
+from kafka_dr.evidence.store import EvidenceStore
 from kafka_dr.watch_results import RunEndings
 from kafka_dr_airflow.operators import outcome as outcome_module
 from kafka_dr_airflow.operators.outcome import OutcomeOperator

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 from airflow.sdk.api.datamodels._generated import DagRunType
 
-from kafka_dr.topology import Topology, load
+from kafka_dr.topology.loading import load
+from kafka_dr.topology.model import Topology
 from kafka_dr.watch_results import KeptResult
 from kafka_dr_airflow.operators import rounds
 from kafka_dr_airflow.operators.health_round import HealthRound

@@ -12,8 +12,7 @@ from hypothesis import given
 
 from kafka_dr.approvals import decision
 from kafka_dr.clusters import TopicPartition
-from kafka_dr.evidence import KnownSecrets
-from kafka_dr.evidence.known_secrets import refuse_secrets
+from kafka_dr.evidence.known_secrets import KnownSecrets, refuse_secrets
 from kafka_dr.failback.decision import OLD_TOPICS
 from kafka_dr.failback.prepare_old_cluster import approved_deletes
 from kafka_dr.named_rows import by_name, groups_from_json, groups_to_json, rows_of

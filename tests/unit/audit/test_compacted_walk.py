@@ -13,7 +13,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kafka_dr.audit import CompactedWalk, Entry, FindingKind, FrontierPoint, KeyedEntry, Verified, compacted_walk
+from kafka_dr.audit import compacted_walk
+from kafka_dr.audit.compacted_walk import CompactedWalk, KeyedEntry
+from kafka_dr.audit.copies import Entry
+from kafka_dr.audit.finding import FindingKind, Verified
+from kafka_dr.audit.kept_frontier import FrontierPoint
 from kafka_dr.positions import OffsetRange, SeedPoint, TopicPartition
 
 PARTITION = TopicPartition("state", 0)

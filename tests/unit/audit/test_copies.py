@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kafka_dr.audit import Entry, Walk, comparable, is_copy, stamped_topics, times_count, times_lost
+from kafka_dr.audit.copies import Entry, comparable, is_copy, stamped_topics, times_count, times_lost
+from kafka_dr.audit.walk import Walk
 from kafka_dr.positions import OffsetRange, TopicPartition
 
 PARTITION = TopicPartition("t", 0)

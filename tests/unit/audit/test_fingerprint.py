@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_dr.audit import fingerprint
+from kafka_dr.audit.copies import fingerprint
 
 texts = st.one_of(st.none(), st.binary(max_size=4))
 headers = st.lists(st.tuples(st.text(max_size=2), texts), max_size=3)

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from kafka_dr.audit import AuditKind, AuditResult, AuditVerdict, GateAnswer, GateVerdict, ResultStore, ResultUnreadable
-from kafka_dr.audit.gate import ask
+from kafka_dr.audit.gate import GateAnswer, GateVerdict, ask
+from kafka_dr.audit.result import AuditKind, AuditResult, AuditVerdict, ResultStore, ResultUnreadable
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 GREEN = AuditResult(

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from kafka_dr.audit import FileFrontierStore, FrontierPoint, KeptFrontier
+from kafka_dr.audit.kept_frontier import FileFrontierStore, FrontierPoint, KeptFrontier
 
 REMEMBERED = KeptFrontier(
     identity=("east-id", "west-id", 3),

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from kafka_dr.audit.report_folders import is_report_folder, prune, report_folder
-from kafka_dr.storage import with_deadline
+from kafka_dr.storage.deadline_path import with_deadline
 
 NOW = datetime(2026, 3, 8, 12, tzinfo=UTC)
 WEEK = timedelta(days=7)

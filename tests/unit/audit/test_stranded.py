@@ -17,7 +17,7 @@ from kafka_dr.audit.stranded import (
     StrandedUnreadable,
     knows_less,
 )
-from kafka_dr.evidence import digest
+from kafka_dr.evidence.canonical import digest
 
 PARTITION = StrandedPartition("orders.payments", 0, 90, 100, 120, 105, 20, ((100, 120),), 3, 2_000, 1, 2)
 LIST = StrandedList(

@@ -7,7 +7,10 @@ from collections.abc import Sequence
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kafka_dr.audit import Entry, FindingKind, FrontierPoint, Verified, Walk
+from kafka_dr.audit.copies import Entry
+from kafka_dr.audit.finding import FindingKind, Verified
+from kafka_dr.audit.kept_frontier import FrontierPoint
+from kafka_dr.audit.walk import Walk
 from kafka_dr.positions import OffsetRange, SeedPoint, TopicPartition
 
 PARTITION = TopicPartition("t", 0)

@@ -10,12 +10,13 @@ from typing import Any
 import pytest
 
 from kafka_dr.approvals.approval_sheet import listed
-from kafka_dr.audit import AuditKind, AuditResult, AuditVerdict, GateAnswer, GateVerdict, ResultStore
+from kafka_dr.audit.gate import GateAnswer, GateVerdict
+from kafka_dr.audit.result import AuditKind, AuditResult, AuditVerdict, ResultStore
 from kafka_dr.checks.audit_checks import audit_check, by_policy, flow_began
 from kafka_dr.evidence.status_colour import colour_of
 from kafka_dr.outcomes import Check, worst
-from kafka_dr.replication import Flow
-from kafka_dr.topology import AuditsSpec
+from kafka_dr.replication.flow import Flow
+from kafka_dr.topology.model import AuditsSpec
 from kafka_dr.watch_results import KeptResult, WatchOutcome, WatchResultStore
 from support.register_states import a_state
 from support.sentences import assert_sentence

@@ -10,7 +10,8 @@ from kafka_dr.checks.change_rights import ChangeRights, change_rights
 from kafka_dr.clusters import Acl, AclOperation, AclPermission, PatternType, ResourceType
 from kafka_dr.fencing import plan
 from kafka_dr.fencing.authorizer import Authorizer
-from kafka_dr.topology import ProtectionGroup, load
+from kafka_dr.topology.loading import load
+from kafka_dr.topology.model import ProtectionGroup
 from lab.layout import PROJECT
 from support.sentences import assert_sentence
 

@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
-from kafka_dr.audit import AuditKind, AuditResult, AuditVerdict, GateAnswer, GateVerdict, ResultStore
+from kafka_dr.audit.gate import GateAnswer, GateVerdict
+from kafka_dr.audit.result import AuditKind, AuditResult, AuditVerdict, ResultStore
 from kafka_dr.checks.recorded_audits import filed, unless_changed
-from kafka_dr.replication import Flow
+from kafka_dr.replication.flow import Flow
 from kafka_dr.runs.recorded_inputs import AUDITS
 from support.sentences import assert_sentence
 

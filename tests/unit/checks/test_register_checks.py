@@ -10,7 +10,7 @@ from kafka_dr.fencing.authorizer import Authorizer
 from kafka_dr.fencing.register_writers import Guarded, guarded, intruders
 from kafka_dr.register.digests import DIGESTS_TOPIC
 from kafka_dr.register.topic_settings import settings
-from kafka_dr.topology import load
+from kafka_dr.topology.loading import load
 from lab.layout import PROJECT
 from support.sentences import assert_sentence
 

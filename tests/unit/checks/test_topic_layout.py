@@ -9,8 +9,7 @@ import pytest
 
 from kafka_dr.checks.topic_layout import GroupLayout, LayoutChanges, compare, judged
 from kafka_dr.clusters import TopicPartition
-from kafka_dr.evidence import KnownSecrets
-from kafka_dr.evidence.known_secrets import refuse_secrets
+from kafka_dr.evidence.known_secrets import KnownSecrets, refuse_secrets
 from support.sentences import assert_sentence
 
 AT = datetime(2026, 11, 22, 3, 0, tzinfo=UTC)

@@ -19,7 +19,7 @@ from kafka_dr.register import Phase, RegisterState
 from kafka_dr.register.added_acls import AddedAcls
 from kafka_dr.replication.by_hand import ConnectByHand
 from kafka_dr.routing import FileRouter
-from kafka_dr.topology import load
+from kafka_dr.topology.loading import load
 from support.memory_router import MemoryRouter
 from support.register_states import a_state
 

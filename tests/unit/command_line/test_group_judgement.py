@@ -14,7 +14,7 @@ from kafka_dr.command_line.group_status import GroupStatus, RegisterStatus
 from kafka_dr.outcomes import Check
 from kafka_dr.register import Phase, RegisterState
 from kafka_dr.register.roles import Roles
-from kafka_dr.situations import Judgement
+from kafka_dr.situations.judgement import Judgement
 from kafka_dr.watch_results import WATCHES, WatchResultStore
 from support.kept_metrics import NOON, kept
 

@@ -16,8 +16,8 @@ from kafka_dr.command_line.app import app
 from kafka_dr.fencing.authorizer import Authorizer
 from kafka_dr.readiness_checks import rights as readiness
 from kafka_dr.rights import needed_on
-from kafka_dr.topology import ProtectionGroup, Topology
 from kafka_dr.topology.loading import load
+from kafka_dr.topology.model import ProtectionGroup, Topology
 from lab.layout import PROJECT
 
 ENVIRON = {"KAFKA_DR_LAB_HOME": "/lab", "KAFKA_DR_LAB_EAST": "east:9092", "KAFKA_DR_LAB_WEST": "west:9092"}

@@ -14,8 +14,8 @@ from typer.testing import CliRunner
 
 from kafka_dr.clock import ManualClock
 from kafka_dr.command_line.app import app
-from kafka_dr.evidence import EvidenceStore
 from kafka_dr.evidence.signing import SigningKey, fingerprint
+from kafka_dr.evidence.store import EvidenceStore
 
 KEY = SigningKey.generate()
 INCLUDE = Path(__file__).parents[3] / "include"

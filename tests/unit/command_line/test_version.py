@@ -9,8 +9,10 @@ from pathlib import Path
 from typer.testing import CliRunner
 
 from kafka_dr.command_line.app import app
-from kafka_dr.evidence import StatusLinks, build_status_view, render_status
+from kafka_dr.evidence.page import render_status
 from kafka_dr.evidence.sealed_run import SealedRun
+from kafka_dr.evidence.status_links import StatusLinks
+from kafka_dr.evidence.status_view import build_status_view
 from lab.layout import PROJECT
 
 DECLARED = tomllib.loads((PROJECT / "pyproject.toml").read_text())["project"]["version"]

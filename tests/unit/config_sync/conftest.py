@@ -11,7 +11,8 @@ import pytest
 
 from kafka_dr.config_sync.plan import Plan, make_plan
 from kafka_dr.config_sync.snapshot import Snapshot, TopicConfig
-from kafka_dr.topology import ProtectionGroup, load
+from kafka_dr.topology.loading import load
+from kafka_dr.topology.model import ProtectionGroup
 from support.config_snapshots import side
 
 LAB = {"KAFKA_DR_LAB_HOME": "/lab", "KAFKA_DR_LAB_EAST": "127.0.0.1:1", "KAFKA_DR_LAB_WEST": "127.0.0.1:2"}

@@ -10,8 +10,8 @@ from kafka_dr.config_sync import gate
 from kafka_dr.config_sync.items import ItemVerdict
 from kafka_dr.config_sync.plan import compare_flow, make_plan, unknown_flow
 from kafka_dr.config_sync.text import lines, table
-from kafka_dr.evidence import canonical
-from kafka_dr.topology import ProtectionGroup
+from kafka_dr.evidence.canonical import canonical
+from kafka_dr.topology.model import ProtectionGroup
 from support.config_snapshots import acl, side, topic
 from support.sentences import assert_sentence
 

@@ -10,7 +10,7 @@ from kafka_dr.clusters import Acl, AclOperation, AclPermission, PatternType, Res
 from kafka_dr.config_sync.items import AddAcl, ItemVerdict
 from kafka_dr.config_sync.plan import Plan, make_plan
 from kafka_dr.config_sync.register_rights import REGISTER_RIGHT
-from kafka_dr.topology import ProtectionGroup
+from kafka_dr.topology.model import ProtectionGroup
 from support.config_snapshots import APP, STRANGER, acl, side, topic
 
 LITERAL, PREFIXED = PatternType.LITERAL, PatternType.PREFIXED

@@ -16,7 +16,7 @@ from kafka_dr.config_sync.register_rights import REGISTER_RIGHT
 from kafka_dr.fencing import plan as fences
 from kafka_dr.fencing.authorizer import Authorizer
 from kafka_dr.fencing.closure import of_either_kind
-from kafka_dr.topology import ProtectionGroup
+from kafka_dr.topology.model import ProtectionGroup
 from support.config_snapshots import APP, OTHER_APP, STRANGER, acl, side, topic
 
 DENY, LITERAL = AclPermission.DENY, PatternType.LITERAL

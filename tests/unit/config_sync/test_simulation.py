@@ -11,7 +11,7 @@ from kafka_dr.clusters import Acl, AclOperation, AclPermission, PatternType, Res
 from kafka_dr.config_sync import gate
 from kafka_dr.config_sync.simulation import compare_access
 from kafka_dr.fencing.authorizer import Authorizer
-from kafka_dr.topology import ProtectionGroup
+from kafka_dr.topology.model import ProtectionGroup
 from support.config_snapshots import APP, OTHER_APP, STRANGER, acl, side, topic
 
 

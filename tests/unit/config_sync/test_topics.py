@@ -12,7 +12,7 @@ from kafka_dr.config_sync.items import AddPartitions, CreateTopic, ItemKind, Ite
 from kafka_dr.config_sync.plan import Plan, make_plan
 from kafka_dr.config_sync.policy import KeyClass, Policy
 from kafka_dr.config_sync.snapshot import NAMES, TOPICS
-from kafka_dr.topology import ProtectionGroup
+from kafka_dr.topology.model import ProtectionGroup
 from support.config_snapshots import APP, DEFAULTS, acl, side, topic
 
 INHERITED = ConfigValue("5", Origin.STATIC)

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from kafka_dr.audit import AuditKind, AuditResult, AuditVerdict
+from kafka_dr.audit.result import AuditKind, AuditResult, AuditVerdict
 from kafka_dr.disaster.probes import lag_probe
 from support.sentences import assert_sentence
 

@@ -16,7 +16,8 @@ from kafka_dr.disaster.disaster_rule import judge
 from kafka_dr.disaster.probes import take_probes
 from kafka_dr.http_endpoint import HttpEndpoint
 from kafka_dr.runs.clients import Clients
-from kafka_dr.topology import Topology, load
+from kafka_dr.topology.loading import load
+from kafka_dr.topology.model import Topology
 from support.no_connections import NO_CONNECTIONS
 
 LAB = {"KAFKA_DR_LAB_HOME": "/lab", "KAFKA_DR_LAB_EAST": "127.0.0.1:1", "KAFKA_DR_LAB_WEST": "127.0.0.1:2"}

@@ -12,7 +12,8 @@ from kafka_dr.connections.port import Connections
 from kafka_dr.connections.sources import ConnectionSource
 from kafka_dr.disaster.probes import ask_vantages
 from kafka_dr.runs.clients import Clients
-from kafka_dr.topology import Topology, load
+from kafka_dr.topology.loading import load
+from kafka_dr.topology.model import Topology
 from support.vantage import vantage
 
 LAB = {"KAFKA_DR_LAB_HOME": "/lab", "KAFKA_DR_LAB_EAST": "127.0.0.1:1", "KAFKA_DR_LAB_WEST": "127.0.0.1:2"}

@@ -17,9 +17,10 @@ from kafka_dr.http_endpoint import HttpEndpoint
 from kafka_dr.people import Person
 from kafka_dr.register import KafkaRegister
 from kafka_dr.runs.clients import Clients
-from kafka_dr.topology import UnknownName, load
+from kafka_dr.topology.declared import UnknownName
 from kafka_dr.topology.drill_group import Drill
 from kafka_dr.topology.drill_rules import NOBODY
+from kafka_dr.topology.loading import load
 from support.no_connections import NO_CONNECTIONS
 
 TOPOLOGY = Path(__file__).parents[3] / "include" / "topology.yaml"

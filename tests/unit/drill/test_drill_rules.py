@@ -26,9 +26,12 @@ from kafka_dr.fencing import plan
 from kafka_dr.json_documents import DocumentDamaged
 from kafka_dr.people import UNKNOWN_PERSON, Person
 from kafka_dr.runs.request import RunRequest
-from kafka_dr.topology import Topology, UnknownName, audited_flow, load
+from kafka_dr.topology.audited import audited_flow
+from kafka_dr.topology.declared import UnknownName
 from kafka_dr.topology.drill_group import Drill, declared, drill_of, topology_for, topology_of
 from kafka_dr.topology.drill_rules import NOBODY
+from kafka_dr.topology.loading import load
+from kafka_dr.topology.model import Topology
 from support.drill_results import OBJECTIVES, SPEC, TUESDAY, leg, result
 
 TOPOLOGY = Path(__file__).parents[3] / "include" / "topology.yaml"

@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from kafka_dr.evidence import build_audit_view, render_audit
+from kafka_dr.evidence.audit_view import build_audit_view
+from kafka_dr.evidence.page import render_audit
 
 REPORT: dict[str, Any] = {
     "schema_version": 1,

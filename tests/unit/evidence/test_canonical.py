@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kafka_dr.evidence import NotCanonical, canonical, digest
+from kafka_dr.evidence.canonical import NotCanonical, canonical, digest
 
 #: A busy machine is no reason to fail.
 patient = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])

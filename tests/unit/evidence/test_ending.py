@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from kafka_dr.evidence import Ending, ending, objective_results
-from kafka_dr.evidence.ending import MOST
+from kafka_dr.evidence.ending import MOST, Ending, ending
+from kafka_dr.evidence.objectives import objective_results
 from kafka_dr.evidence.run_verdict import notes_of
 from kafka_dr.evidence.run_view import build_run_view
 from support.sentences import assert_sentence

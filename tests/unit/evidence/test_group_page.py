@@ -10,23 +10,15 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_dr.evidence import (
-    GroupLinks,
-    KeptDrill,
-    KeptNames,
-    MeasuredObjective,
-    OpenedRuns,
-    StatusLinks,
-    build_group_view,
-    build_result_view,
-    build_status_view,
-    open_runs,
-    render_group,
-    render_result,
-    with_way_back,
-)
+from kafka_dr.evidence.group_view import GroupLinks, KeptDrill, KeptNames, build_group_view
+from kafka_dr.evidence.objectives import MeasuredObjective
+from kafka_dr.evidence.open_run_view import OpenedRuns
+from kafka_dr.evidence.page import render_group, render_result, with_way_back
+from kafka_dr.evidence.result_view import build_result_view
+from kafka_dr.evidence.status_links import StatusLinks
+from kafka_dr.evidence.status_view import build_status_view, open_runs
 from kafka_dr.evidence.timeline import WIDTH, bar_chart, in_words, shown_time, timeline
-from kafka_dr.situations import group_now
+from kafka_dr.situations.group_now import group_now
 from kafka_dr.watch_results import WATCHES, KeptResult, Period, RunEnding, RunningStep
 from kafka_dr.watch_results.status import watched_group
 

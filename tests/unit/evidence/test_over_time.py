@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from kafka_dr.evidence import GroupLinks, KeptNames, StatusLinks, build_group_view, figure_line, render_group
+from kafka_dr.evidence.group_view import GroupLinks, KeptNames, build_group_view
+from kafka_dr.evidence.over_time import figure_line
+from kafka_dr.evidence.page import render_group
+from kafka_dr.evidence.status_links import StatusLinks
 from kafka_dr.watch_results import FigurePoint
 from kafka_dr.watch_results.status import watched_group
 

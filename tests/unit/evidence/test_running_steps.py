@@ -7,14 +7,11 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from kafka_dr.evidence import (
-    EvidenceStore,
-    OpenedRuns,
-    StatusView,
-    build_status_view,
-    render_status,
-)
+from kafka_dr.evidence.open_run_view import OpenedRuns
+from kafka_dr.evidence.page import render_status
 from kafka_dr.evidence.run_view import build_run_view, with_running
+from kafka_dr.evidence.status_view import StatusView, build_status_view
+from kafka_dr.evidence.store import EvidenceStore
 from kafka_dr.watch_results import WATCHES, KeptResult, OpenRun, RunEnding, RunningStep, WatchName
 from kafka_dr.watch_results.status import watched_group
 from support.kept_metrics import REGISTER

@@ -8,8 +8,7 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given
 
-from kafka_dr.evidence import KnownSecrets, SecretInEvidence
-from kafka_dr.evidence.known_secrets import refuse_secrets
+from kafka_dr.evidence.known_secrets import KnownSecrets, SecretInEvidence, refuse_secrets
 
 NOTHING = KnownSecrets()
 #: What is known of the connections in use.

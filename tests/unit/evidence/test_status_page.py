@@ -6,10 +6,12 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from kafka_dr.evidence import OpenedRuns, StatusView, StepView, build_status_view, render_status
-from kafka_dr.evidence.status_view import RunRow
-from kafka_dr.readiness import ReadinessCheck, ReadyVerb, VerbReadiness
+from kafka_dr.evidence.open_run_view import OpenedRuns
+from kafka_dr.evidence.page import render_status
+from kafka_dr.evidence.status_view import RunRow, StatusView, build_status_view
+from kafka_dr.evidence.view_model import StepView
 from kafka_dr.readiness.judge import facts_of
+from kafka_dr.readiness.model import ReadinessCheck, ReadyVerb, VerbReadiness
 from kafka_dr.watch_results import WATCHES, KeptResult, OpenRun, RunEnding, WatchName, WatchOutcome
 from kafka_dr.watch_results.status import watched_group
 from support.kept_metrics import FACTS, REGISTER

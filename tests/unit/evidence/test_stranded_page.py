@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from kafka_dr.evidence import build_stranded_view, render_audit
+from kafka_dr.evidence.audit_view import build_stranded_view
+from kafka_dr.evidence.page import render_audit
 
 SUMMARY = {
     "group": "orders",

@@ -15,9 +15,9 @@ from kafka_dr.clock import SystemClock
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.errors import Refused
 from kafka_dr.http_endpoint import HttpEndpoint
-from kafka_dr.replication import ConnectClient
-from kafka_dr.replication.existing import ConfluentReplicator, ExistingStatus, PartStatus
-from kafka_dr.replication.existing.confluent_replicator import CONNECTOR_CLASS, copies_topic
+from kafka_dr.replication.connect import ConnectClient
+from kafka_dr.replication.existing.confluent_replicator import CONNECTOR_CLASS, ConfluentReplicator, copies_topic
+from kafka_dr.replication.existing.port import ExistingStatus, PartStatus
 
 P, Q = TopicPartition("orders.payments", 0), TopicPartition("stock.items", 0)
 CONFIG = {"connector.class": CONNECTOR_CLASS, "topic.regex": r"orders\..*", "src.consumer.group.id": "copier"}

@@ -3,9 +3,8 @@ from __future__ import annotations
 import pytest
 
 from kafka_dr.errors import NeedsPerson
-from kafka_dr.replication.existing import ExistingStatus, PartStatus
 from kafka_dr.replication.existing.mirrormaker_connect import copies_topic
-from kafka_dr.replication.existing.port import stored_status
+from kafka_dr.replication.existing.port import ExistingStatus, PartStatus, stored_status
 
 
 def status(*states: str) -> ExistingStatus:

@@ -10,7 +10,8 @@ import pytest
 from kafka_dr.clock import SystemClock
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.errors import Refused
-from kafka_dr.replication.existing import ExistingStatus, MirrorMakerOnConnect, PartStatus
+from kafka_dr.replication.existing.mirrormaker_connect import MirrorMakerOnConnect
+from kafka_dr.replication.existing.port import ExistingStatus, PartStatus
 from kafka_dr.replication.settings import CONNECTOR_CLASS, IDENTITY
 from support.connect_api import ConnectApi, reached_connect
 

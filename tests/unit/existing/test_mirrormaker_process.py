@@ -7,7 +7,8 @@ import json
 import pytest
 
 from kafka_dr.clusters import Record, TopicPartition
-from kafka_dr.replication.existing import MirrorMakerProcess, OwnersCommands
+from kafka_dr.replication.existing.mirrormaker_process import MirrorMakerProcess
+from kafka_dr.replication.existing.owned_process import OwnersCommands
 from support.memory_cluster import MemoryCluster
 
 TOPIC = "mm2-offsets.east.internal"

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from kafka_dr.errors import Refused, TryAgain
-from kafka_dr.replication.existing import OwnedProcess, OwnersCommands
+from kafka_dr.replication.existing.owned_process import OwnedProcess, OwnersCommands
 from kafka_dr.replication.existing.owners_command import run_command
 
 LONG = 60.0

@@ -17,7 +17,8 @@ from kafka_dr.clusters import TopicPartition
 from kafka_dr.errors import ConnectionMistake, NeedsPerson, Refused, TryAgain
 from kafka_dr.http_endpoint import HttpEndpoint
 from kafka_dr.kubernetes import KubernetesApi
-from kafka_dr.replication.existing import ExistingStatus, PartStatus, StrimziMirrorMaker
+from kafka_dr.replication.existing.port import ExistingStatus, PartStatus
+from kafka_dr.replication.existing.strimzi import StrimziMirrorMaker
 from kafka_dr.replication.settings import IDENTITY
 from support.strimzi_api import TOKEN, StrimziApi, served
 

@@ -11,7 +11,7 @@ from kafka_dr.audit.stranded import StrandedList, StrandedPartition
 from kafka_dr.clusters import OffsetRange, TopicPartition
 from kafka_dr.errors import Refused
 from kafka_dr.failback.quarantine import ranges_of, reasons_against
-from kafka_dr.offsets import TranslatedOffset
+from kafka_dr.offsets.translate.answers import TranslatedOffset
 from kafka_dr.offsets.translate.pipeline import past_ignored
 from kafka_dr.register import Phase, RegisterState
 from kafka_dr.register.quarantine import QuarantinedRange

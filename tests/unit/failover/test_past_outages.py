@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from kafka_dr.evidence import EvidenceChanged, EvidenceStore
+from kafka_dr.evidence.seal import EvidenceChanged
+from kafka_dr.evidence.store import EvidenceStore
 from kafka_dr.failover.past_outages import PastOutage, PredictedOutage, newest_failovers, outage_of
 
 PROMISED = 5.0

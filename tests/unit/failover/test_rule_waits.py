@@ -10,7 +10,7 @@ from kafka_dr.failover.past_outages import PastOutage, PredictedOutage
 from kafka_dr.failover.rule_waits import RuleWait, rule_waits, sentence
 from kafka_dr.register.added_acls import AddedAcls, Lasting
 from kafka_dr.runs.run import Run
-from kafka_dr.topology import AccessRulesSpec
+from kafka_dr.topology.access_rules import AccessRulesSpec
 
 FILE = AccessRulesSpec(kept_by="file", path="/srv/rules/west.json", reconciles_every_seconds=300)
 WAIT = RuleWait("west", "/srv/rules/west.json", 2, 12.0, 60)

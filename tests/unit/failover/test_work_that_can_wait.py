@@ -22,7 +22,7 @@ from kafka_dr.outcomes import Check
 from kafka_dr.register import Phase
 from kafka_dr.runs.background import BackgroundCall
 from kafka_dr.runs.executor import Executor
-from kafka_dr.topology import load
+from kafka_dr.topology.loading import load
 from lab.layout import PROJECT
 from support.sentences import assert_sentence
 

@@ -35,7 +35,7 @@ from kafka_dr.register.transitions import (
 )
 from kafka_dr.runs.group_context import GroupContext
 from kafka_dr.runs.register_guard import Unchanged
-from kafka_dr.topology import ExistingReplicationSpec
+from kafka_dr.topology.existing import ExistingReplicationSpec
 from support.pair_in_memory import GroupInMemory
 from support.pattern_group import pattern_group
 from support.register_states import AT

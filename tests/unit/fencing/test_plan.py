@@ -9,7 +9,9 @@ import pytest
 from kafka_dr.clusters import AclOperation, AclPermission, PatternType, ResourceType
 from kafka_dr.fencing import plan
 from kafka_dr.fencing.authorizer import EVERYONE
-from kafka_dr.topology import ExistingReplicationSpec, ProtectionGroup, load
+from kafka_dr.topology.existing import ExistingReplicationSpec
+from kafka_dr.topology.loading import load
+from kafka_dr.topology.model import ProtectionGroup
 
 TOPOLOGY = Path(__file__).resolve().parents[3] / "include" / "topology.yaml"
 ENVIRON = {**os.environ, "KAFKA_DR_LAB_HOME": "/srv/lab", "KAFKA_DR_LAB_EAST": "e:1", "KAFKA_DR_LAB_WEST": "w:1"}

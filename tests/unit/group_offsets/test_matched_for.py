@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from kafka_dr.audit import FindingKind, FirstDifference, Verified
+from kafka_dr.audit.finding import FindingKind, FirstDifference, Verified
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.group_offsets.verification import matched_for
 

@@ -9,7 +9,7 @@ from kafka_dr.clusters.model import GroupState
 from kafka_dr.group_offsets.left_to_do import _time
 from kafka_dr.group_offsets.streams_applications import judge
 from kafka_dr.group_offsets.unmovable_groups import ShareGroup, SpecialReaders, judged
-from kafka_dr.offsets import Translation
+from kafka_dr.offsets.translate.answers import Translation
 from kafka_dr.positions import OffsetRange, TopicPartition
 from kafka_dr.readers.recognition import StreamsApplication, sink_of
 from kafka_dr.topology.readers import GroupsPolicy

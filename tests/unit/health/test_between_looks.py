@@ -20,7 +20,7 @@ from kafka_dr.runs.background import BackgroundCall
 from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.group_context import GroupContext
 from kafka_dr.runs.silent_clusters import AGAIN_SECONDS
-from kafka_dr.topology import load
+from kafka_dr.topology.loading import load
 from support.no_connections import NO_CONNECTIONS
 
 TOPOLOGY = Path(__file__).parents[3] / "include" / "topology.yaml"

@@ -12,8 +12,10 @@ from kafka_dr.fencing import plan
 from kafka_dr.fencing.required import denies_of, required_now
 from kafka_dr.health.desired_state import may_run, must_run, stale_registers
 from kafka_dr.register import Phase, RegisterState
-from kafka_dr.replication import Flow
-from kafka_dr.topology import ExistingReplicationSpec, ProtectionGroup, load
+from kafka_dr.replication.flow import Flow
+from kafka_dr.topology.existing import ExistingReplicationSpec
+from kafka_dr.topology.loading import load
+from kafka_dr.topology.model import ProtectionGroup
 from lab.layout import PROJECT
 from support.register_states import a_state
 

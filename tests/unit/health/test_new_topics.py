@@ -6,7 +6,7 @@ from kafka_dr.clusters import Acl
 from kafka_dr.fencing import plan
 from kafka_dr.fencing.required import denies_of
 from kafka_dr.health.restore_fence import new_topics
-from kafka_dr.topology import ExistingReplicationSpec
+from kafka_dr.topology.existing import ExistingReplicationSpec
 from support.pattern_group import pattern_group
 from support.register_states import a_state
 

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from kafka_dr.audit import AuditKind, AuditResult, AuditVerdict
+from kafka_dr.audit.result import AuditKind, AuditResult, AuditVerdict
 from kafka_dr.health.report_only import judge_lag, judge_route
 from kafka_dr.register import Phase
 from kafka_dr.routing import Route

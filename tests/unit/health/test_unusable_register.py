@@ -17,7 +17,7 @@ from kafka_dr.health.restore_fence import FenceRepair, doubt_without_its_registe
 from kafka_dr.health.silence import without_record
 from kafka_dr.register import Phase
 from kafka_dr.register.port import RegisterUnusable
-from kafka_dr.topology import load
+from kafka_dr.topology.loading import load
 from support.register_states import a_state
 
 LAB = {"KAFKA_DR_LAB_HOME": "/lab", "KAFKA_DR_LAB_EAST": "127.0.0.1:1", "KAFKA_DR_LAB_WEST": "127.0.0.1:2"}

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from kafka_dr.topology import load
+from kafka_dr.topology.loading import load
 from lab import topology_file
 from lab.api import Lab
 from lab.clusters import EAST, clusters_of

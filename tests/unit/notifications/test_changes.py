@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from kafka_dr.notifications.changes import changes_between
 from kafka_dr.notifications.notification import Notification
-from kafka_dr.topology import Occasion
+from kafka_dr.topology.notifiers import Occasion
 from kafka_dr.watch_results import KeptResult, WatchName, WatchOutcome
 
 NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from kafka_dr.notifications.notification import Notification
 from kafka_dr.notifications.outbox import NotificationOutbox
-from kafka_dr.storage import with_deadline
+from kafka_dr.storage.deadline_path import with_deadline
 
 NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 HOUR = timedelta(hours=1)

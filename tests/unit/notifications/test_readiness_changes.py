@@ -12,7 +12,7 @@ import pytest
 from kafka_dr.json_documents import DocumentDamaged
 from kafka_dr.notifications.notification import Notification
 from kafka_dr.notifications.readiness_changes import KnownReadiness, ToldReadiness, readiness_changes
-from kafka_dr.readiness import readiness_now
+from kafka_dr.readiness.judge import readiness_now
 from kafka_dr.watch_results.status import watched_group
 from support.kept_metrics import NOON, REGISTER, all_kept, kept
 

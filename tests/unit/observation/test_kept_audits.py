@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
-from kafka_dr.audit import AuditKind, AuditResult, AuditVerdict, ResultStore
-from kafka_dr.evidence import build_observation_view, render_observation
+from kafka_dr.audit.result import AuditKind, AuditResult, AuditVerdict, ResultStore
+from kafka_dr.evidence.observation_view import build_observation_view
+from kafka_dr.evidence.page import render_observation
 from kafka_dr.observation import KeptAudits, kept_audits
-from kafka_dr.topology import ObservedFlowSpec
+from kafka_dr.topology.observed import ObservedFlowSpec
 from kafka_dr.watch_results import KeptResult, WatchResultStore
 
 AT = datetime(2026, 3, 1, 12, tzinfo=UTC)

@@ -7,7 +7,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from kafka_dr.evidence import build_observation_view, render_observation
+from kafka_dr.evidence.observation_view import build_observation_view
+from kafka_dr.evidence.page import render_observation
 from kafka_dr.observation import FlowObservation
 from kafka_dr.observation.comparison import PartitionComparison
 from kafka_dr.observation.groups import GroupPosition, PositionCost

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from kafka_dr.offsets import AnchorCache, CachedPairs
+from kafka_dr.offsets.translate.anchor_cache import AnchorCache, CachedPairs
 from kafka_dr.positions import OffsetPair
 
 IDS = {"orders.payments": ("a", "b"), "orders.invoices": ("c", "d")}

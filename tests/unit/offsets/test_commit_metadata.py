@@ -10,8 +10,15 @@ import pytest
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.group_offsets import commit_metadata, group_costs
 from kafka_dr.named_rows import groups_from_json, groups_to_json
-from kafka_dr.offsets import Kind, Translation, not_read_back, to_commit, translations_from_json, translations_to_json
 from kafka_dr.offsets.commit_metadata import carried, other_distances
+from kafka_dr.offsets.translate.answers import (
+    Kind,
+    Translation,
+    to_commit,
+    translations_from_json,
+    translations_to_json,
+)
+from kafka_dr.offsets.verify import not_read_back
 from kafka_dr.positions import Committed, CommittedOffset, metadata_of
 from kafka_dr.readers.commit_metadata import depends_on_what_follows
 from support.sentences import assert_sentence

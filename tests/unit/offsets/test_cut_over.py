@@ -2,17 +2,9 @@ from __future__ import annotations
 
 import json
 
-from kafka_dr.offsets import (
-    before_start,
-    decreased,
-    for_groups,
-    not_read_back,
-    offsets_of,
-    past_end,
-    translations_from_json,
-    translations_to_json,
-)
-from kafka_dr.offsets.translate.answers import Translation
+from kafka_dr.offsets.translate.answers import Translation, translations_from_json, translations_to_json
+from kafka_dr.offsets.translate.pipeline import for_groups, offsets_of
+from kafka_dr.offsets.verify import before_start, decreased, not_read_back, past_end
 from kafka_dr.positions import TopicPartition
 
 ONE, TWO = TopicPartition("t", 0), TopicPartition("t", 1)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from kafka_dr.audit import Entry
+from kafka_dr.audit.copies import Entry
 from kafka_dr.offsets.translate.local_check import LocalCheck, check_locally
 
 

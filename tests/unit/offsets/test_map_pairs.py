@@ -10,7 +10,7 @@ import pytest
 from kafka_dr.audit.kept_map import MapKey, to_lines
 from kafka_dr.audit.offset_runs import OffsetRun
 from kafka_dr.clusters import TopicPartition
-from kafka_dr.offsets import MapStore
+from kafka_dr.offsets.maps import MapStore
 from kafka_dr.positions import OffsetPair
 
 P = TopicPartition("orders", 0)

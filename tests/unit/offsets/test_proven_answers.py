@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 
 from kafka_dr.clusters import NotFound
-from kafka_dr.offsets import Translation, TranslationBasis
+from kafka_dr.offsets.translate.answers import Translation
+from kafka_dr.offsets.translate.basis import TranslationBasis
 from kafka_dr.offsets.translate.by_content import proven_before
 from kafka_dr.offsets.translate.proven_answers import ProvenAnswers
 from kafka_dr.offsets.translate.search import RangePair

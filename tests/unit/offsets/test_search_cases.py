@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from kafka_dr.audit import Entry
+from kafka_dr.audit.copies import Entry
 from kafka_dr.offsets.translate import matching
 from kafka_dr.offsets.translate.search import RangePair
 from kafka_dr.positions import OffsetPair, OffsetRange, SeedPoint

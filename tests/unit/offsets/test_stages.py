@@ -19,7 +19,7 @@ from kafka_dr.offsets.translate.basis import TranslationBasis
 from kafka_dr.offsets.translate.facts import FactsOnDemand, GatheredFacts, PartitionFacts
 from kafka_dr.offsets.translate.taken_over_copy import TakenOverCopy
 from kafka_dr.positions import CountedRange, OffsetRange, PartitionOffset, SeedPoint, TopicPartition
-from kafka_dr.topology import GroupsPolicy
+from kafka_dr.topology.readers import GroupsPolicy
 
 PARTITIONS = tuple(TopicPartition("orders", number) for number in range(4))
 #: The target has deleted its first record, so facts alone translate nothing. A group at 50 has read everything.

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from kafka_dr.offsets import Undecodable, decode_sync, sync_topic
+from kafka_dr.offsets.syncs.archive import Undecodable, decode_sync, sync_topic
 from kafka_dr.positions import OffsetPair, TopicPartition
 
 SYNC_KEY = bytes.fromhex("00066f726465727300000003")

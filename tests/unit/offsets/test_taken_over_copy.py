@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kafka_dr.audit import Entry
 from kafka_dr.audit.alignment import aligned
+from kafka_dr.audit.copies import Entry
 from kafka_dr.audit.counted_ranges import gathered
 from kafka_dr.audit.difference import REPEATED
 from kafka_dr.audit.finding import FindingKind

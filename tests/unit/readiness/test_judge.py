@@ -12,9 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_dr.outcomes import CheckOutcome
-from kafka_dr.readiness import Answer, ReadinessCheck, ReadyVerb, VerbReadiness, judged, readiness_now
-from kafka_dr.readiness.judge import facts_of, verbs_in
-from kafka_dr.readiness.model import NOT_NEEDED
+from kafka_dr.readiness.judge import facts_of, judged, readiness_now, verbs_in
+from kafka_dr.readiness.model import NOT_NEEDED, Answer, ReadinessCheck, ReadyVerb, VerbReadiness
 from kafka_dr.watch_results import WATCHES, KeptResult, WatchName, WatchOutcome
 from kafka_dr.watch_results.status import watched_group
 from support.sentences import assert_sentence

@@ -8,7 +8,7 @@ import pytest
 
 from kafka_dr.outcomes import CheckOutcome
 from kafka_dr.readiness_checks.passwords import judge_passwords
-from kafka_dr.topology import PasswordEnd
+from kafka_dr.topology.cluster import PasswordEnd
 from support.sentences import assert_sentence
 
 NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)

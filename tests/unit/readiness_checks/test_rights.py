@@ -12,7 +12,8 @@ from kafka_dr.fencing import plan
 from kafka_dr.fencing.authorizer import Authorizer
 from kafka_dr.fencing.closure import closing
 from kafka_dr.readiness_checks.rights import judge_rights, needed_rights, without_fences
-from kafka_dr.topology import ProtectionGroup, load
+from kafka_dr.topology.loading import load
+from kafka_dr.topology.model import ProtectionGroup
 from lab.clusters import EAST
 from lab.rights import allowed_on
 from support.sentences import assert_sentence

@@ -13,16 +13,8 @@ import pytest
 from kafka_dr.clock import SystemClock
 from kafka_dr.errors import ConnectionMistake, KafkaDrError, OutcomeUnknown, Refused, TryAgain
 from kafka_dr.http_endpoint import HttpEndpoint
-from kafka_dr.replication import (
-    ConnectClient,
-    ConnectorNotFound,
-    ConnectorStatus,
-    ConnectRefused,
-    ConnectUnreachable,
-    TaskStatus,
-)
-from kafka_dr.replication.connect import answered
-from kafka_dr.replication.connector_status import ConnectorState
+from kafka_dr.replication.connect import ConnectClient, ConnectorNotFound, ConnectRefused, ConnectUnreachable, answered
+from kafka_dr.replication.connector_status import ConnectorState, ConnectorStatus, TaskStatus
 
 
 @contextmanager

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from kafka_dr.errors import Refused
-from kafka_dr.replication import Flow
+from kafka_dr.replication.flow import Flow
 
 
 def test_a_flow_is_named_by_group_and_direction() -> None:

@@ -4,7 +4,7 @@ import pytest
 
 from kafka_dr.clock import ManualClock
 from kafka_dr.clusters import TopicPartition
-from kafka_dr.replication import flow_moves, flow_moves_in_turns
+from kafka_dr.replication.moving import flow_moves, flow_moves_in_turns
 from support.sentences import assert_sentence
 
 ONE, TWO = TopicPartition("t", 0), TopicPartition("t", 1)

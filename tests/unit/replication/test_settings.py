@@ -10,9 +10,13 @@ from kafka_dr.clock import SystemClock
 from kafka_dr.clusters import KafkaCluster
 from kafka_dr.errors import Refused
 from kafka_dr.http_endpoint import HttpEndpoint
-from kafka_dr.replication import ConnectClient, CopySettings, Flow, Mm2Replicator
+from kafka_dr.replication.connect import ConnectClient
+from kafka_dr.replication.copy_settings import CopySettings
+from kafka_dr.replication.flow import Flow
+from kafka_dr.replication.mirrormaker import Mm2Replicator
 from kafka_dr.replication.settings import FIXED, flow_settings
-from kafka_dr.topology import ProtectionGroup, Topology, load
+from kafka_dr.topology.loading import load
+from kafka_dr.topology.model import ProtectionGroup, Topology
 from support.connect_api import ConnectApi, reached_connect
 from support.pattern_group import pattern_group
 

@@ -16,7 +16,7 @@ from kafka_dr.audit.stranded import StrandedList, StrandedStore
 from kafka_dr.errors import NeedsPerson
 from kafka_dr.rescue.erasing import KeptList, Wanted
 from kafka_dr.rescue.kept import KeptRecord, erased_records, missing_from, read_partition
-from kafka_dr.storage import with_deadline
+from kafka_dr.storage.deadline_path import with_deadline
 from support.kept_list import CONTENT_KEYS, RUN, TOPIC, kept_list
 
 OTHER = ContentKeys("2026-03", {"2026-03": b"k" * 32})

@@ -15,7 +15,7 @@ from kafka_dr.codec import NotDecoded
 from kafka_dr.errors import NeedsPerson
 from kafka_dr.rescue.erasing import KeptList, Wanted
 from kafka_dr.rescue.kept import erased_records, missing_from, read_partition
-from kafka_dr.storage import DeadlinePath, with_deadline
+from kafka_dr.storage.deadline_path import DeadlinePath, with_deadline
 from support.kept_list import RUN, TOPIC, kept_list
 
 

@@ -12,7 +12,7 @@ from kafka_dr.approvals.journaled import BY_KEY, BY_NOBODY
 from kafka_dr.approvals.signed import REVIEWED, erasure_is_signed, public_line, unreviewed
 from kafka_dr.audit.erasure import erasures_in
 from kafka_dr.errors import Refused
-from kafka_dr.evidence import SecretInEvidence
+from kafka_dr.evidence.known_secrets import SecretInEvidence
 from kafka_dr.evidence.sealed_run_check import check_sealed_run
 from kafka_dr.evidence.signing import SigningKey
 from kafka_dr.register import Phase

@@ -12,7 +12,7 @@ import pytest
 from kafka_dr.approvals.journaled import BY_NOBODY
 from kafka_dr.audit.erasure import erasures_in
 from kafka_dr.errors import Refused
-from kafka_dr.evidence import EvidenceExpired
+from kafka_dr.evidence.expired_run import EvidenceExpired
 from kafka_dr.evidence.sealed_run_check import check_sealed_run
 from kafka_dr.evidence.signing import SigningKey
 from kafka_dr.register import Phase

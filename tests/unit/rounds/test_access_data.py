@@ -8,8 +8,9 @@ import pytest
 
 from kafka_dr.connections.connection import Connection
 from kafka_dr.errors import Refused
-from kafka_dr.rounds import AccessData
-from kafka_dr.topology import AccessRulesSpec, load
+from kafka_dr.rounds.access_data import AccessData
+from kafka_dr.topology.access_rules import AccessRulesSpec
+from kafka_dr.topology.loading import load
 
 LAB = {"KAFKA_DR_LAB_HOME": "/lab", "KAFKA_DR_LAB_EAST": "127.0.0.1:1", "KAFKA_DR_LAB_WEST": "127.0.0.1:2"}
 

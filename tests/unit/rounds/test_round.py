@@ -16,11 +16,13 @@ import pytest
 
 from kafka_dr.clock import SystemClock
 from kafka_dr.people import Person
-from kafka_dr.rounds import AccessData, Round, RoundLimits, look_at_groups
+from kafka_dr.rounds.access_data import AccessData
+from kafka_dr.rounds.round import Round, RoundLimits, look_at_groups
 from kafka_dr.rounds.shard import Shard
 from kafka_dr.runs.at_rest import WatchResult
-from kafka_dr.storage import with_deadline
-from kafka_dr.topology import Topology, load
+from kafka_dr.storage.deadline_path import with_deadline
+from kafka_dr.topology.loading import load
+from kafka_dr.topology.model import Topology
 from support.round_looks import BY_NAME, WAITS
 
 ROOT = Path(__file__).parents[3]

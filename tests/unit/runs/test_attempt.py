@@ -17,7 +17,8 @@ from kafka_dr.runs.attempt import Attempt
 from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.record import EVIDENCE_IS_WHOLE, StepFailed, StepOutcome
 from kafka_dr.runs.request import VERBS, RunRequest
-from kafka_dr.topology import UnknownName, load
+from kafka_dr.topology.declared import UnknownName
+from kafka_dr.topology.loading import load
 from support import mirrormaker
 from support.no_connections import NO_CONNECTIONS
 

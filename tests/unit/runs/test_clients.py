@@ -14,7 +14,7 @@ from kafka_dr.errors import TryAgain
 from kafka_dr.http_endpoint import HttpEndpoint
 from kafka_dr.register.kafka_register import DEADLINE_SECONDS
 from kafka_dr.runs.clients import Clients, ClientsClosed
-from kafka_dr.topology import load
+from kafka_dr.topology.loading import load
 from support import mirrormaker
 from support.no_connections import NO_CONNECTIONS
 

@@ -15,10 +15,14 @@ from kafka_dr.fencing.closure import closing
 from kafka_dr.health.restore_fence import new_topics
 from kafka_dr.outcomes import Check
 from kafka_dr.register.flow_seed import FLOW_SEED, FlowSeed
-from kafka_dr.replication import CopySettings, Flow, Positions
+from kafka_dr.replication.copy_settings import CopySettings
+from kafka_dr.replication.flow import Flow
+from kafka_dr.replication.replicator import Positions
 from kafka_dr.replication.settings import flow_settings
 from kafka_dr.runs.fenced_topics import TopicsToCopy, fenced, topics_to_copy
-from kafka_dr.topology import ExistingReplicationSpec, NotLookedUp, load
+from kafka_dr.topology.declared import NotLookedUp
+from kafka_dr.topology.existing import ExistingReplicationSpec
+from kafka_dr.topology.loading import load
 from lab.layout import PROJECT
 from support.pattern_group import _ENVIRON, pattern_group
 from support.register_states import a_state

@@ -7,15 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from kafka_dr.audit import FileFrontierStore
-from kafka_dr.audit.kept_frontier import FrontierPoint, KeptFrontier
+from kafka_dr.audit.kept_frontier import FileFrontierStore, FrontierPoint, KeptFrontier
 from kafka_dr.errors import NeedsPerson
 from kafka_dr.offsets.syncs.files import SyncArchive
 from kafka_dr.offsets.translate.anchor_cache import AnchorCache, CachedPairs
 from kafka_dr.positions import OffsetPair
 from kafka_dr.runs import inputs
 from kafka_dr.runs.inputs import InputFile, Inputs, folders_of, read_inputs, with_inputs
-from kafka_dr.storage import DeadlinePath
+from kafka_dr.storage.deadline_path import DeadlinePath
 from support.failing_storage import FailingStorage
 
 FORWARD = "east-to-west"

@@ -11,7 +11,7 @@ import pytest
 from kafka_dr.json_documents import write_whole
 from kafka_dr.register.digests import RecordedDigest, recorded
 from kafka_dr.runs.recorded_files import KnownFiles, UnrecordedFile, said, unrecorded_files, with_recorded_only
-from kafka_dr.storage import DeadlinePath
+from kafka_dr.storage.deadline_path import DeadlinePath
 from support.failing_storage import FailingStorage
 
 LOOK = "last_looks/orders/east-to-west.json"

@@ -12,8 +12,7 @@ from unittest.mock import Mock
 
 import pytest
 
-from kafka_dr.audit import FileFrontierStore
-from kafka_dr.audit.kept_frontier import FrontierPoint, KeptFrontier
+from kafka_dr.audit.kept_frontier import FileFrontierStore, FrontierPoint, KeptFrontier
 from kafka_dr.audit.recorded_input import InputKind, RecordedInput, inputs_of
 from kafka_dr.clock import SystemClock
 from kafka_dr.clusters import ClusterUnreachable
@@ -29,7 +28,7 @@ from kafka_dr.runs.recorded_inputs import (
     without,
 )
 from kafka_dr.runs.run import Run
-from kafka_dr.storage import DeadlinePath
+from kafka_dr.storage.deadline_path import DeadlinePath
 from support.failing_storage import FailingStorage
 
 FORWARD = "east-to-west"

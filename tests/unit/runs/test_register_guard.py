@@ -18,7 +18,8 @@ from kafka_dr.failback.context import FailbackContext
 from kafka_dr.health.registers import RegisterAnswers, guard_by_answering
 from kafka_dr.register import Phase, RegisterState
 from kafka_dr.register.holding import HeldBy
-from kafka_dr.replication import Flow, FlowStatus
+from kafka_dr.replication.flow import Flow
+from kafka_dr.replication.replicator import FlowStatus
 from kafka_dr.runs.group_context import GroupContext
 from kafka_dr.runs.register_guard import AsksFor, Condition, LastingPermission, RegisterGuard, Unchanged
 from kafka_dr.runs.request import RunRequest

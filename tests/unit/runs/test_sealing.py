@@ -14,7 +14,7 @@ from kafka_dr.evidence.seal import PreviousSeal
 from kafka_dr.evidence.signing import SigningKey
 from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.sealing import evidence_can_be_signed, newest_seal, sequence
-from kafka_dr.topology import load
+from kafka_dr.topology.loading import load
 from support.no_connections import NO_CONNECTIONS
 
 TOPOLOGY = Path(__file__).parents[3] / "include" / "topology.yaml"

@@ -13,8 +13,9 @@ from typing import Any, Literal
 import pytest
 
 from kafka_dr.clock import ManualClock
-from kafka_dr.evidence import EvidenceUnwritable, SecretInEvidence
+from kafka_dr.evidence.known_secrets import SecretInEvidence
 from kafka_dr.evidence.sealed_run_check import check_sealed_run
+from kafka_dr.evidence.store import EvidenceUnwritable
 from kafka_dr.health.stalled_runs import check_evidence, check_run
 from kafka_dr.register import Phase, Verb
 from kafka_dr.runs import unfiled

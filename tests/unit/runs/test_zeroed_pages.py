@@ -23,7 +23,7 @@ from kafka_dr.register import MemoryRegister
 from kafka_dr.register.digests import RecordedDigest
 from kafka_dr.runs.recorded_files import KnownFiles, unrecorded_files, with_recorded_only
 from kafka_dr.runs.recorded_inputs import newest_records, record_input, unrecorded, without
-from kafka_dr.storage import DeadlinePath
+from kafka_dr.storage.deadline_path import DeadlinePath
 from support import damaged_files
 from support.failing_storage import FailingStorage
 

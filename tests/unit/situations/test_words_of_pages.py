@@ -8,22 +8,17 @@ from typing import Any
 
 import pytest
 
-from kafka_dr.evidence import (
-    OpenedRuns,
-    StatusView,
-    build_result_view,
-    build_status_view,
-    render_result,
-    render_status,
-)
-from kafka_dr.evidence.page import render_page
+from kafka_dr.evidence.open_run_view import OpenedRuns
+from kafka_dr.evidence.page import render_page, render_result, render_status
+from kafka_dr.evidence.result_view import build_result_view
 from kafka_dr.evidence.run_view import build_run_view
-from kafka_dr.readiness import ReadinessCheck, VerbReadiness
+from kafka_dr.evidence.status_view import StatusView, build_status_view
 from kafka_dr.readiness.judge import facts_of
+from kafka_dr.readiness.model import ReadinessCheck, VerbReadiness
 from kafka_dr.register import Verb
 from kafka_dr.runs.request import VERBS
-from kafka_dr.situations import group_now
 from kafka_dr.situations.group_facts import FAILOVERS
+from kafka_dr.situations.group_now import group_now
 from kafka_dr.watch_results.status import watched_group
 from support.kept_metrics import NOON, kept
 from support.page_links import LINKS

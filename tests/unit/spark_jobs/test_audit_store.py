@@ -17,7 +17,7 @@ from kafka_dr.audit.coverage import Coverage
 from kafka_dr.audit.kept_map import KeptMap, MapKey
 from kafka_dr.audit.offset_runs import OffsetRun
 from kafka_dr.clusters import TopicPartition
-from kafka_dr.replication import Flow
+from kafka_dr.replication.flow import Flow
 
 NOW = datetime(2026, 3, 10, 12, tzinfo=UTC)
 DAY = timedelta(days=1)

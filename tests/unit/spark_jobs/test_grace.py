@@ -14,8 +14,7 @@ from kafka_dr.audit.difference import Difference
 from kafka_dr.audit.finding import FindingKind
 from kafka_dr.clock import ManualClock
 from kafka_dr.clusters import TopicPartition
-from kafka_dr.replication import FlowStatus, WatchedFlow
-from kafka_dr.replication.replicator import FlowState
+from kafka_dr.replication.replicator import FlowState, FlowStatus, WatchedFlow
 
 P, Q = TopicPartition("orders", 0), TopicPartition("orders", 1)
 

@@ -15,8 +15,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from kafka_dr.evidence.storage_path import create_file
-from kafka_dr.storage import ChildAccess, DeadlinePath, StorageSilent, ThreadAccess, with_deadline
-from kafka_dr.storage.access import AccessDeadline
+from kafka_dr.storage.access import AccessDeadline, StorageSilent
+from kafka_dr.storage.child_access import ChildAccess
+from kafka_dr.storage.deadline_path import DeadlinePath, with_deadline
+from kafka_dr.storage.thread_access import ThreadAccess
 
 
 @pytest.fixture

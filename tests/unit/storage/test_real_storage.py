@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from kafka_dr.evidence import EvidenceStore, EvidenceUnwritable
-from kafka_dr.storage import ChildAccess, DeadlinePath, StorageSilent
-from kafka_dr.storage.access import AccessDeadline
+from kafka_dr.evidence.store import EvidenceStore, EvidenceUnwritable
+from kafka_dr.storage.access import AccessDeadline, StorageSilent
+from kafka_dr.storage.child_access import ChildAccess
+from kafka_dr.storage.deadline_path import DeadlinePath
 from support.storage_mounts import full, hanging
 
 

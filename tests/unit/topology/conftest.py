@@ -5,7 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from kafka_dr.topology import Topology, TopologyError, load
+from kafka_dr.topology.loading import load
+from kafka_dr.topology.mistakes import TopologyError
+from kafka_dr.topology.model import Topology
 
 SOUND = """\
 evidence:

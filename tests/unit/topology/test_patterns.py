@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from kafka_dr.topology import NotLookedUp, Topology
+from kafka_dr.topology.declared import NotLookedUp
+from kafka_dr.topology.model import Topology
 from kafka_dr.topology.patterns import fixed_beginning, is_name, is_prefix, matched, problem
 
 Edit = Callable[..., str]

@@ -7,7 +7,8 @@ from collections.abc import Callable
 
 import pytest
 
-from kafka_dr.topology import AccessRulesSpec, Topology
+from kafka_dr.topology.access_rules import AccessRulesSpec
+from kafka_dr.topology.model import Topology
 
 Edit = Callable[..., str]
 Load = Callable[[str], Topology]

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from kafka_dr.topology import Topology
+from kafka_dr.topology.model import Topology
 
 Edit = Callable[..., str]
 Load = Callable[[str], Topology]

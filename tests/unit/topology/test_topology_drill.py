@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from kafka_dr.topology import Topology
+from kafka_dr.topology.model import Topology
 
 DRILL = """\
     drill:

@@ -9,7 +9,8 @@ import pytest
 import yaml
 from pydantic import BaseModel
 
-from kafka_dr.topology import Topology, load
+from kafka_dr.topology.loading import load
+from kafka_dr.topology.model import Topology
 
 INCLUDE = Path(__file__).parents[3] / "include"
 EXAMPLE = INCLUDE / "topology.example.yaml"

@@ -7,7 +7,9 @@ from collections.abc import Callable
 import pytest
 
 from kafka_dr.errors import Refused
-from kafka_dr.topology import OnlyObserved, Topology, UnknownName, audited_flow, audited_flows
+from kafka_dr.topology.audited import audited_flow, audited_flows
+from kafka_dr.topology.declared import OnlyObserved, UnknownName
+from kafka_dr.topology.model import Topology
 
 Load = Callable[[str], Topology]
 Complain = Callable[[str], tuple[str, ...]]

@@ -5,7 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from kafka_dr.topology import Topology, TopologyError, UnknownName, load
+from kafka_dr.topology.declared import UnknownName
+from kafka_dr.topology.loading import load
+from kafka_dr.topology.mistakes import TopologyError
+from kafka_dr.topology.model import Topology
 from support.sentences import assert_sentence
 
 Edit = Callable[..., str]

@@ -9,7 +9,8 @@ import pytest
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.register import RegisterState
 from kafka_dr.register.flow_seed import FlowSeed, newest_seed
-from kafka_dr.replication import Flow, FlowStatus
+from kafka_dr.replication.flow import Flow
+from kafka_dr.replication.replicator import FlowStatus
 from kafka_dr.watch.flow_plan import FlowAction, ObservedFlow, plan_flows
 from support.register_states import a_state
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from kafka_dr.json_documents import DocumentDamaged
-from kafka_dr.storage import with_deadline
+from kafka_dr.storage.deadline_path import with_deadline
 from kafka_dr.watch_results import FigurePoint, FiguresOverTime, KeptResult, WatchResultStore
 
 NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from kafka_dr.storage import with_deadline
+from kafka_dr.storage.deadline_path import with_deadline
 from kafka_dr.watch_results import OpenRun, OpenRuns
 
 NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)

@@ -15,16 +15,16 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from kafka_dr.audit import AuditKind, ResultStore, ResultUnreadable
 from kafka_dr.audit.counted_ranges import MOST_RANGES, gathered
 from kafka_dr.audit.finding import FindingKind
 from kafka_dr.audit.proof import report_path
+from kafka_dr.audit.result import AuditKind, ResultStore, ResultUnreadable
 from kafka_dr.causes import cause
 from kafka_dr.codec import decode
 from kafka_dr.errors import NeedsPerson, Refused
 from kafka_dr.positions import CountedRange, SeedPoint, TopicPartition
 from kafka_dr.register.taken_over import SECOND_COPIES, CopyMade, Displaced
-from kafka_dr.replication import Flow
+from kafka_dr.replication.flow import Flow
 
 #: What is on its way to the target, which is no fault of the copy.
 _ON_ITS_WAY = (FindingKind.IN_FLIGHT, FindingKind.LATE)

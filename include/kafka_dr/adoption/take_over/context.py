@@ -8,9 +8,9 @@ from kafka_dr.adoption.take_over.audited_copy import AuditedCopy, audited_copy
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.errors import Refused
 from kafka_dr.register.taken_over import COPY, CopyMade
-from kafka_dr.replication.existing import ExistingReplication, declared
+from kafka_dr.replication.existing.port import ExistingReplication, declared
 from kafka_dr.runs.run import Run
-from kafka_dr.topology import ExistingReplicationSpec
+from kafka_dr.topology.existing import ExistingReplicationSpec
 
 
 class TakeOverContext:

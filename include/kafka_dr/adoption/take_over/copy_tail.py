@@ -14,8 +14,7 @@ from kafka_dr.adoption.take_over.tail import (
     up_to_last_copy,
 )
 from kafka_dr.adoption.take_over.tail_parts import GROWTH, MOST_OFFSETS, HeldTail, TailPart, batch_of, part_from
-from kafka_dr.audit import CLEANUP, compacts
-from kafka_dr.audit.compaction import Side
+from kafka_dr.audit.compaction import CLEANUP, Side, compacts
 from kafka_dr.audit.corruption import Parts
 from kafka_dr.clusters import KafkaCluster
 from kafka_dr.clusters.flow_ends import held

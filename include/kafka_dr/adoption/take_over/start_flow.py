@@ -12,7 +12,7 @@ from kafka_dr.outcomes import Check
 from kafka_dr.register import Phase
 from kafka_dr.register.flow_seed import FLOW_SEED, FlowSeed
 from kafka_dr.register.taken_over import BEGINS
-from kafka_dr.replication import data_ends, flow_moves
+from kafka_dr.replication.moving import data_ends, flow_moves
 from kafka_dr.runs.run import Run
 from kafka_dr.runs.start_flow import begin, seed_of
 from kafka_dr.waiting import wait_until

@@ -21,7 +21,7 @@ from kafka_dr.named_rows import positions_from_json, positions_to_json
 from kafka_dr.outcomes import Check
 from kafka_dr.register import Phase
 from kafka_dr.register.taken_over import EXISTING
-from kafka_dr.replication.existing import ExistingReplication, ExistingStatus
+from kafka_dr.replication.existing.port import ExistingReplication, ExistingStatus
 from kafka_dr.runs.end_transactions import end_transactions
 from kafka_dr.runs.run import Run
 from kafka_dr.waiting import wait_until

@@ -9,8 +9,7 @@ from typing import Any, Literal, cast
 from kafka_dr.errors import Refused
 from kafka_dr.register.flow_seed import FLOW_SEED, FlowSeed
 from kafka_dr.register.taken_over import EXISTING, RELEASE_ENDS
-from kafka_dr.replication.existing import ExistingReplication, ExistingStatus
-from kafka_dr.replication.existing.port import stored_status
+from kafka_dr.replication.existing.port import ExistingReplication, ExistingStatus, stored_status
 from kafka_dr.runs.request import HandBackTo
 from kafka_dr.runs.run import Run
 

@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping
 from functools import partial
 
 from kafka_dr import parallel
-from kafka_dr.audit import AuditKind, Verified
+from kafka_dr.audit.finding import Verified
+from kafka_dr.audit.result import AuditKind
 from kafka_dr.checks import (
     authorizers,
     change_rights,
@@ -41,7 +42,7 @@ from kafka_dr.group_offsets.offset_preview import offsets_check
 from kafka_dr.group_offsets.unmovable_groups import only_offsets_to_move
 from kafka_dr.named_rows import rows_of
 from kafka_dr.outcomes import Check, worst
-from kafka_dr.replication import data_ends, flow_moves
+from kafka_dr.replication.moving import data_ends, flow_moves
 from kafka_dr.runs.run import Run
 from kafka_dr.runs.sealing import evidence_can_be_signed
 from kafka_dr.runs.uncopyable_records import why_it_stops

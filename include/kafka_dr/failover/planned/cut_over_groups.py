@@ -11,19 +11,16 @@ from kafka_dr.errors import Refused, TryAgain
 from kafka_dr.group_offsets import commit_metadata, committed_positions, other_topics
 from kafka_dr.group_offsets.translation_basis import basis_of
 from kafka_dr.named_rows import groups_from_json, positions_from_json
-from kafka_dr.offsets import (
-    CutOverProblem,
-    LocalVerdict,
+from kafka_dr.offsets.translate.answers import (
     TranslatedOffset,
-    before_start,
-    not_read_back,
-    past_end,
     starts_of_empty,
     to_commit,
     translations_from_json,
     translations_to_json,
 )
+from kafka_dr.offsets.translate.local_check import LocalVerdict
 from kafka_dr.offsets.translate.pipeline import translate
+from kafka_dr.offsets.verify import CutOverProblem, before_start, not_read_back, past_end
 from kafka_dr.outcomes import Check
 from kafka_dr.register import Phase
 from kafka_dr.runs.record import first_few

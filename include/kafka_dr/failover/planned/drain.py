@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from kafka_dr import parallel
-from kafka_dr.audit import FindingKind, FirstDifference, Verified
+from kafka_dr.audit.finding import FindingKind, FirstDifference, Verified
 from kafka_dr.checks.change_rights import changes_refused
 from kafka_dr.checks.log_ends import ends_unchanged
 from kafka_dr.checks.topic_layout import GroupLayout

@@ -10,7 +10,7 @@ from kafka_dr.failover.past_outages import predicted
 from kafka_dr.failover.planned.checks import preflight_checks
 from kafka_dr.group_offsets import group_costs
 from kafka_dr.outcomes import Check
-from kafka_dr.replication import data_ends
+from kafka_dr.replication.moving import data_ends
 from kafka_dr.runs.run import Run
 
 

@@ -9,14 +9,15 @@ from typing import Any
 from kafka_dr.checks.topic_layout import old_cluster_unchanged
 from kafka_dr.checks.writes_after_fence import WritesAfterFence
 from kafka_dr.errors import KafkaDrError
-from kafka_dr.evidence import MeasuredObjective
+from kafka_dr.evidence.objectives import MeasuredObjective
 from kafka_dr.failover import recovery, write_outage
 from kafka_dr.failover.planned import open_target
 from kafka_dr.failover.recovery import Recovery
 from kafka_dr.group_offsets import left_to_do, other_topics
 from kafka_dr.group_offsets.translation_basis import basis_of_facts
-from kafka_dr.offsets import TranslatedOffset, gather, translations_from_json
+from kafka_dr.offsets.translate.answers import TranslatedOffset, translations_from_json
 from kafka_dr.offsets.translate.choice import with_checkpoint
+from kafka_dr.offsets.translate.facts import gather
 from kafka_dr.outcomes import Check, CheckOutcome
 from kafka_dr.runs.report import Figures, ReportStep
 from kafka_dr.runs.run import Run

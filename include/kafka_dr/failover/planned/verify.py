@@ -19,7 +19,8 @@ from kafka_dr.errors import KafkaDrError, Refused, Unanswered
 from kafka_dr.failover.planned import open_target
 from kafka_dr.fencing import plan
 from kafka_dr.named_rows import positions_from_json
-from kafka_dr.offsets import decreased, past_end, to_commit, translations_from_json
+from kafka_dr.offsets.translate.answers import to_commit, translations_from_json
+from kafka_dr.offsets.verify import decreased, past_end
 from kafka_dr.outcomes import Check
 from kafka_dr.runs.run import Run
 

@@ -12,7 +12,7 @@ from kafka_dr.failover.unplanned.reachable_source import SourceState
 from kafka_dr.group_offsets import commit_metadata, committed_positions, other_topics
 from kafka_dr.group_offsets.translation_basis import basis_of
 from kafka_dr.named_rows import positions_from_json
-from kafka_dr.offsets import TranslatedOffset, translations_from_json
+from kafka_dr.offsets.translate.answers import TranslatedOffset, translations_from_json
 from kafka_dr.offsets.translate.pipeline import translate
 from kafka_dr.runs import background
 from kafka_dr.runs.run import Run

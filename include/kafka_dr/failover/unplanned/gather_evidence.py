@@ -14,8 +14,8 @@ from kafka_dr.errors import KafkaDrError
 from kafka_dr.failover.unplanned import last_known, translate_without_source
 from kafka_dr.failover.unplanned.checks import decision_facts, refused_at_once, unplanned_checks
 from kafka_dr.group_offsets import commit_metadata, group_costs
-from kafka_dr.offsets import TranslatedOffset, badness
 from kafka_dr.offsets.preview import total
+from kafka_dr.offsets.translate.answers import TranslatedOffset, badness
 from kafka_dr.outcomes import Check, Probe
 from kafka_dr.runs import background
 from kafka_dr.runs.run import Run

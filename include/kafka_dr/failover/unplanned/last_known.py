@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from kafka_dr.audit import FileFrontierStore, KeptFrontier
+from kafka_dr.audit.kept_frontier import FileFrontierStore, KeptFrontier
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.group_offsets import last_look
 from kafka_dr.group_offsets.last_look import LastLook

@@ -14,7 +14,7 @@ from kafka_dr.failover.unplanned.cut_over_groups import left_out
 from kafka_dr.failover.unplanned.old_flow import OldFlow, look_at_old_flow
 from kafka_dr.failover.unplanned.reachable_source import SourceState
 from kafka_dr.named_rows import positions_from_json
-from kafka_dr.offsets import translations_from_json
+from kafka_dr.offsets.translate.answers import translations_from_json
 from kafka_dr.outcomes import Check
 from kafka_dr.runs.report import Figures, ReportStep
 from kafka_dr.runs.run import Run

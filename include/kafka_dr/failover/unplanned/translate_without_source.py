@@ -12,9 +12,10 @@ from kafka_dr.group_offsets import commit_metadata
 from kafka_dr.group_offsets.sync_archive import archive_of
 from kafka_dr.group_offsets.taken_over_copies import taken_over_copies
 from kafka_dr.group_offsets.translation_basis import seeds, valid_seeds
-from kafka_dr.offsets import AnchorCache, TranslatedOffset, translations_from_json
 from kafka_dr.offsets.syncs.archive import archived_and_newer
 from kafka_dr.offsets.syncs.history import since as since_hole
+from kafka_dr.offsets.translate.anchor_cache import AnchorCache
+from kafka_dr.offsets.translate.answers import TranslatedOffset, translations_from_json
 from kafka_dr.offsets.translate.choice import start
 from kafka_dr.offsets.translate.facts import PartitionFacts
 from kafka_dr.offsets.translate.read_logs import held_by

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
-from kafka_dr.audit import STAMPING, stamped_topics
+from kafka_dr.audit.copies import STAMPING, stamped_topics
 from kafka_dr.clusters import KafkaCluster
 from kafka_dr.offsets.translate.basis import TranslationBasis
 from kafka_dr.offsets.translate.facts import Facts

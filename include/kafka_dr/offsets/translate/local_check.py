@@ -11,7 +11,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from kafka_dr.audit import Entry
+from kafka_dr.audit.copies import Entry
 from kafka_dr.clusters import KafkaCluster
 from kafka_dr.offsets.translate.matching import equal_records, is_distinct
 from kafka_dr.offsets.translate.read_logs import held_by, layers, read_both

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal, TypeAlias
 
-from kafka_dr.audit import Entry
+from kafka_dr.audit.copies import Entry
 from kafka_dr.positions import OffsetPair, OffsetRange, SeedPoint
 
 #: Offsets of a log that are read to find a record that occurs once. A longer log is not read for it.

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TypeVar
 
-from kafka_dr.audit import Entry, KeyedEntry, comparable, fingerprint
+from kafka_dr.audit.compacted_walk import KeyedEntry
+from kafka_dr.audit.copies import Entry, comparable, fingerprint
 from kafka_dr.clusters import KafkaCluster, Record, Topic
 from kafka_dr.parallel import ask_all, at_once
 from kafka_dr.positions import OffsetRange, TopicPartition

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from kafka_dr.audit import Entry
+from kafka_dr.audit.copies import Entry
 from kafka_dr.offsets.translate.answers import Translation
 from kafka_dr.offsets.translate.local_check import check_locally
 from kafka_dr.offsets.translate.matching import Alignment, Anchor, UniqueRecords, align

@@ -16,7 +16,8 @@ from kafka_dr.clusters import TopicPartition
 from kafka_dr.codec import NotDecoded, StoredDocument
 from kafka_dr.errors import NeedsPerson, Refused
 from kafka_dr.replication.connector_status import ConnectorState
-from kafka_dr.topology import ExistingReplicationSpec, ProtectionGroup
+from kafka_dr.topology.existing import ExistingReplicationSpec
+from kafka_dr.topology.model import ProtectionGroup
 
 _AT_REST = ("absent", "stopped")
 
