@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
-from kafka_dr.evidence import digest
+from kafka_dr.evidence.canonical import digest
 
 #: What the digest of a question covers of what was asked, with its time and its approvers.
 _COVERED = ("subject", "body", "digest", "sheet")

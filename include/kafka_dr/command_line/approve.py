@@ -28,7 +28,6 @@ from kafka_dr.command_line.opened import (
 )
 from kafka_dr.command_line.step_page import StepPage
 from kafka_dr.errors import KafkaDrError, Refused
-from kafka_dr.evidence.canonical import digest
 from kafka_dr.people import Person
 from kafka_dr.register import Verb
 from kafka_dr.runs.background import BackgroundCall

@@ -22,7 +22,7 @@ from kafka_dr.command_line.rights_formats import ADMIN_FILE
 from kafka_dr.doctor import SetUpFinding, examine
 from kafka_dr.outcomes import Outcome
 from kafka_dr.quoting import block
-from kafka_dr.topology import Topology
+from kafka_dr.topology.model import Topology
 
 _CODES: dict[Outcome, ExitCode] = {"ok": ExitCode.GOOD, "failed": ExitCode.BAD, "unknown": ExitCode.UNKNOWN}
 _WORDS: dict[Outcome, str] = {"failed": "WRONG", "unknown": "UNKNOWN", "ok": "ok"}

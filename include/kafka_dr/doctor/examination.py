@@ -16,11 +16,11 @@ from kafka_dr.fencing.authorizer import Authorizer
 from kafka_dr.json_documents import write_whole
 from kafka_dr.outcomes import Outcome
 from kafka_dr.readiness_checks.rights import without_fences
-from kafka_dr.replication import Flow
+from kafka_dr.replication.flow import Flow
 from kafka_dr.rights import NeededRight, needed_on
 from kafka_dr.runs.clients import Clients, Role, wrong_cluster_id
 from kafka_dr.runs.sealing import evidence_can_be_signed
-from kafka_dr.topology import ProtectionGroup
+from kafka_dr.topology.model import ProtectionGroup
 
 _ROLES: tuple[Role, ...] = get_args(Role)
 _OP = AclOperation

@@ -28,7 +28,9 @@ from kafka_dr.approvals.kept_question import kept_question
 from kafka_dr.causes import cause
 from kafka_dr.durations import moment
 from kafka_dr.errors import KafkaDrError
-from kafka_dr.evidence import AnswerForm, EvidenceStore, build_question_view, render_notice, render_question
+from kafka_dr.evidence.page import render_notice, render_question
+from kafka_dr.evidence.question_view import AnswerForm, build_question_view
+from kafka_dr.evidence.store import EvidenceStore
 from kafka_dr.runs.request import StepName
 from kafka_dr_airflow.links import airflow_path, dialog_url, evidence_url
 from kafka_dr_airflow.views.kept_pages import NAME, root, shown

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from kafka_dr.approvals.approval_sheet import Sheet
-from kafka_dr.evidence import AnswerForm, build_question_view, render_question, with_way_back
-from kafka_dr.evidence.question_view import QuestionView
+from kafka_dr.evidence.page import render_question, with_way_back
+from kafka_dr.evidence.question_view import AnswerForm, QuestionView, build_question_view
 from kafka_dr.evidence.shown_markdown import shown_markdown
 from kafka_dr.failback import question as failback
 from kafka_dr.failback.decision import OLD_TOPICS

@@ -7,7 +7,7 @@ from typing import Any
 
 from kafka_dr.approvals.approval_sheet import Sheet, listed, read_again, subject
 from kafka_dr.approvals.decision import partitions_said
-from kafka_dr.evidence import loss_line
+from kafka_dr.evidence.loss_line import loss_line
 from kafka_dr.group_offsets import group_costs
 from kafka_dr.quoting import code, markdown
 from kafka_dr.runs.run import Run
