@@ -8,38 +8,76 @@ No DENY names ``User:*``: it would also deny the replicator and the operator.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
+from enum import Enum
 
 from kafka_dr.clusters.model import Acl, AclOperation, AclPermission, PatternType, ResourceType
 from kafka_dr.topology.model import ProtectionGroup
 
 #: How the name of the topic of :func:`witness` begins; names like it belong to this project.
 WITNESS_TOPIC = "_kafka_dr.witness"
-#: Operations that change a topic or a group other than by writing and committing. DELETE on a topic also permits
-#: deleting its records, ALTER adding partitions, ALTER_CONFIGS shorter retention; DELETE on a group deleting offsets.
-CHANGES: Mapping[ResourceType, tuple[AclOperation, ...]] = {
-    ResourceType.TOPIC: (
-        AclOperation.CREATE,
-        AclOperation.DELETE,
-        AclOperation.ALTER,
-        AclOperation.ALTER_CONFIGS,
-    ),
-    ResourceType.GROUP: (AclOperation.DELETE,),
+_CHANGES_OF_TOPICS = (AclOperation.CREATE, AclOperation.DELETE, AclOperation.ALTER, AclOperation.ALTER_CONFIGS)
+
+
+class ResourceState(Enum):
+    """What applications may do with the group's resources on a cluster; each state denies more than the one before."""
+
+    OPEN = "open"
+    WRITE_FENCED = "write-fenced"
+    READABLE_COPY = "readable copy"
+    CLOSED = "closed"
+
+
+#: The operations that each state denies, by resource. DELETE on a topic also permits deleting its records, ALTER adding
+#: partitions, ALTER_CONFIGS shorter retention; DELETE on a group deleting offsets. One DENY of every operation covers
+#: those of ``CLOSED``: see :mod:`kafka_dr.fencing.closure`.
+DENIED: Mapping[ResourceState, Mapping[ResourceType, tuple[AclOperation, ...]]] = {
+    ResourceState.OPEN: {},
+    ResourceState.WRITE_FENCED: {
+        ResourceType.TOPIC: (AclOperation.WRITE,),
+        ResourceType.TRANSACTIONAL_ID: (AclOperation.WRITE,),
+    },
+    ResourceState.READABLE_COPY: {
+        ResourceType.TOPIC: (AclOperation.WRITE, *_CHANGES_OF_TOPICS),
+        ResourceType.GROUP: (AclOperation.DELETE,),
+        ResourceType.TRANSACTIONAL_ID: (AclOperation.WRITE,),
+    },
+    ResourceState.CLOSED: {
+        ResourceType.TOPIC: (AclOperation.WRITE, *_CHANGES_OF_TOPICS, AclOperation.READ),
+        ResourceType.GROUP: (AclOperation.DELETE, AclOperation.READ),
+        ResourceType.TRANSACTIONAL_ID: (AclOperation.WRITE,),
+    },
 }
+
+
+def between(before: ResourceState, after: ResourceState) -> Mapping[ResourceType, tuple[AclOperation, ...]]:
+    """Return the operations that a state denies and an earlier one does not, by resource."""
+    denied = DENIED[before]
+    added = {
+        kind: tuple(each for each in operations if each not in denied.get(kind, ()))
+        for kind, operations in DENIED[after].items()
+    }
+    return {kind: operations for kind, operations in added.items() if operations}
+
+
+#: Operations that change a topic or a group other than by writing and committing.
+CHANGES = between(ResourceState.WRITE_FENCED, ResourceState.READABLE_COPY)
+_WRITES = between(ResourceState.OPEN, ResourceState.WRITE_FENCED)
+_READS = between(ResourceState.READABLE_COPY, ResourceState.CLOSED)
 
 
 def write_fence(group: ProtectionGroup) -> frozenset[Acl]:
     """Return the DENYs that stop the applications from writing to the group's topics."""
-    return _denies(group.principals, AclOperation.WRITE, _topics(group))
+    return _denied(group.principals, _WRITES, {ResourceType.TOPIC: _topics(group)})
 
 
 def transaction_fence(group: ProtectionGroup) -> frozenset[Acl]:
     """Return the DENYs that stop the applications from committing transactions; added after the grace time."""
-    return _denies(group.principals, AclOperation.WRITE, _transactional_ids(group))
+    return _denied(group.principals, _WRITES, {ResourceType.TRANSACTIONAL_ID: _transactional_ids(group)})
 
 
 def group_freeze(group: ProtectionGroup) -> frozenset[Acl]:
     """Return the DENYs that stop the applications from reading and from committing offsets."""
-    return _denies(group.principals, AclOperation.READ, [*_groups(group), *_topics(group)])
+    return _denied(group.principals, _READS, _topics_and_groups(group))
 
 
 def probe_fence(group: ProtectionGroup) -> frozenset[Acl]:
@@ -58,14 +96,7 @@ def change_fence(group: ProtectionGroup) -> frozenset[Acl]:
     They do not stop applications from working, and the probe's refusal does not prove them. So they are added last and
     lifted last, and if another owner added such a DENY, the cluster does not count as fenced.
     """
-    resources = {ResourceType.TOPIC: _topics(group), ResourceType.GROUP: _groups(group)}
-    return frozenset().union(
-        *(
-            _denies(group.principals, operation, resources[kind])
-            for kind, operations in CHANGES.items()
-            for operation in operations
-        )
-    )
+    return _denied(group.principals, CHANGES, _topics_and_groups(group))
 
 
 def standby(group: ProtectionGroup) -> frozenset[Acl]:
@@ -112,8 +143,8 @@ def existing_fence(group: ProtectionGroup) -> frozenset[Acl]:
 
 def existing_change_fence(group: ProtectionGroup) -> frozenset[Acl]:
     """Return the DENYs that stop it from changing topics and their settings, and from setting offsets of groups."""
-    changes = [_denies(_existing(group), each, _topics(group)) for each in CHANGES[ResourceType.TOPIC]]
-    return frozenset().union(*changes, _denies(_existing(group), AclOperation.READ, _groups(group)))
+    changes = _denied(_existing(group), CHANGES, {ResourceType.TOPIC: _topics(group)})
+    return changes | _denied(_existing(group), _READS, {ResourceType.GROUP: _groups(group)})
 
 
 def existing_denies(group: ProtectionGroup) -> frozenset[Acl]:
@@ -135,6 +166,24 @@ def _denies(principals: Collection[str], operation: AclOperation, resources: Ite
         for kind, name, pattern in resources
         for principal in principals
     )
+
+
+def _denied(
+    principals: Collection[str],
+    operations: Mapping[ResourceType, Collection[AclOperation]],
+    resources: Mapping[ResourceType, Collection[_Resource]],
+) -> frozenset[Acl]:
+    """Return the DENYs of these operations on these resources."""
+    return frozenset(
+        deny
+        for kind, found in resources.items()
+        for operation in operations[kind]
+        for deny in _denies(principals, operation, found)
+    )
+
+
+def _topics_and_groups(group: ProtectionGroup) -> dict[ResourceType, list[_Resource]]:
+    return {ResourceType.TOPIC: _topics(group), ResourceType.GROUP: _groups(group)}
 
 
 def _topics(group: ProtectionGroup) -> list[_Resource]:

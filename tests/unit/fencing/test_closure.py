@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 
@@ -131,3 +132,15 @@ def test_a_process_that_is_held_up_while_it_closes_a_standby_leaves_what_the_gro
     late = pair.rules.there - plan.flow_fence(GROUP)
     assert dies or not late, "an active cluster has no DENY of a standby"
     assert late <= pair.recorded, "what is late can be lifted"
+
+
+def test_each_state_denies_what_the_one_before_it_denies_and_more_and_a_standby_is_closed() -> None:
+    states = list(plan.ResourceState)
+    for before, after in pairwise(states):
+        denied = plan.DENIED[after]
+        assert all(set(operations) <= set(denied[kind]) for kind, operations in plan.DENIED[before].items())
+        assert plan.between(before, after), f"{after} is {before}"
+    found: dict[ResourceType, set[AclOperation]] = {}
+    for deny in LISTED:
+        found.setdefault(deny.resource, set()).add(deny.operation)
+    assert found == {kind: set(operations) for kind, operations in plan.DENIED[plan.ResourceState.CLOSED].items()}
