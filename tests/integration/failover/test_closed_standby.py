@@ -104,6 +104,23 @@ def test_an_unplanned_failover_may_die_after_each_of_its_changes_while_its_sourc
     close(closed)
 
 
+def test_a_release_may_die_after_each_of_its_changes_and_lifts_everything(protection: Protection) -> None:
+    protection.changes["fence_operations"] = "all"
+    group = SwitchedGroup.adopt(protection, records=60)
+    close(group)
+    given = rights_of_others(protection)
+    request = group.request(verb="un_adopt", hand_back_to="own_flow")
+    _run(group, StepName.PREFLIGHT, request)
+    with protection.clients() as clients:
+        protection.approve(request, clients)
+    for step in (StepName.CLAIM, StepName.STOP_FLOW, StepName.HAND_BACK, StepName.SETTLE, StepName.REPORT):
+        mortal = DyingProcess()
+        assert mortal.until_through(partial(_run, group, step, request)).good
+    for cluster in ("east", "west"):
+        assert not outside_view.denies(protection, cluster)
+    assert rights_of_others(protection) == given
+
+
 def _assert_closed_at_the_freeze(group: SwitchedGroup, source: str) -> None:
     """What had to be added before the freeze is listed still; everything else is one DENY of every operation."""
     declared = group.protection.group
