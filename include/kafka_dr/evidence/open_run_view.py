@@ -64,6 +64,13 @@ class OpenRunLine:
     may_answer: bool = True
     name: str = ""
 
+    @property
+    def link(self) -> str:
+        """What the link to the run says."""
+        if not self.waiting:
+            return "The run in Airflow"
+        return "Read the question and answer it" if self.may_answer else "Read the question"
+
 
 def open_run_line(
     found: OpenRun,

@@ -73,8 +73,11 @@ def with_running(view: RunView, running: RunningStep, now: datetime) -> RunView:
 def with_question(view: RunView, asked: OpenRunLine) -> RunView:
     """Return the view of a run that waits for a person; what it has recorded last is its question."""
     waits = tuple(replace(each, outcome=WAITS) for each in view.steps[-1:])
+    link = (asked.link, asked.run_href)
     said, steps = f"{asked.word}: {asked.said}", (*view.steps[:-1], *waits)
-    return replace(view, verdict="Waits for an answer", colour=asked.colour, notes=(said, *view.notes), steps=steps)
+    return replace(
+        view, verdict="Waits for an answer", colour=asked.colour, notes=(said, *view.notes), steps=steps, question=link
+    )
 
 
 def with_half_moved(view: RunView, said: str) -> RunView:

@@ -111,6 +111,7 @@ class RunView:
     :param verdict: how the run ended, in one line
     :param steps: the newest attempt of each step
     :param earlier: all other attempts
+    :param question: of a run that waits for a person: what the link to its question says, and its address
     :param facts: of all steps; a later step replaces what an earlier one said
     """
 
@@ -131,6 +132,7 @@ class RunView:
     facts: dict[str, Any] = field(default_factory=dict)
     dry: bool = False
     expired: bool = False
+    question: tuple[str, str] = ("", "")
 
 
 def text_of(value: object) -> str:
