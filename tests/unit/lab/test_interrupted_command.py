@@ -34,7 +34,7 @@ def test_however_a_command_is_ended_it_ends_by_itself(tmp_path: Path, end: Calla
         argv = [sys.executable, str(PROJECT / "include" / "lab"), "down", "--home", str(tmp_path)]
         command = OwnTerminal(argv, seconds=SECONDS)
         process = psutil.Process(command.pid)
-        eventually(lambda: process.cmdline()[-1] == str(tmp_path) and waits(process, lock), seconds=SECONDS)
+        eventually(lambda: process.cmdline()[-1:] == [str(tmp_path)] and waits(process, lock), seconds=SECONDS)
         end(command)
         assert command.exit_code() == 130
 
