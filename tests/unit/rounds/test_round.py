@@ -109,8 +109,8 @@ def test_a_child_ends_when_its_parent_was_killed(wanted: NewRound, tmp_path: Pat
         "from dataclasses import replace\n"
         "from pathlib import Path\n"
         "from kafka_dr.clock import SystemClock\n"
-        "from kafka_dr.rounds import look_at_groups\n"
-        "from kafka_dr.storage import with_deadline\n"
+        "from kafka_dr.rounds.round import look_at_groups\n"
+        "from kafka_dr.storage.deadline_path import with_deadline\n"
         "wanted = pickle.loads(Path(sys.argv[1]).read_bytes())\n"
         "look_at_groups(replace(wanted, root=with_deadline(Path(sys.argv[2]))), ['one'], clock=SystemClock())\n"
     )
