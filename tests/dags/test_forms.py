@@ -27,7 +27,7 @@ DEFAULTS: dict[str, dict[str, Any]] = {
 #: Pages that a person walks through by keyboard, and what is on each of them when it is there. While it loads again by
 #: itself, the focus of the status page is lost, so a person stops that first.
 PAGES = {
-    "status?reload=false": "WAITS FOR YOU",
+    "status?reload=false": "may answer until",
     "groups/orders": "everything that is kept",
     "start/dr_planned_failover/orders": "Airflow starts the run",
     "evidence/orders/{run}?reload=false": "Step by step",
