@@ -176,7 +176,7 @@ class KeptList:
             with path.open("rb") as file:
                 parquet = parquet_file(file)
                 known = [each for each in (*columns, ERASED) if each in parquet.schema_arrow.names]
-                for batch in parquet.iter_batches(_BATCH, columns=known):
+                for batch in parquet.iter_batches(_BATCH, columns=known, use_threads=False):
                     yield from batch.to_pylist()
         except (OSError, ValueError) as error:
             raise NeedsPerson(f"{path} cannot be read ({cause(error)}): restore it from a copy") from error
@@ -235,7 +235,7 @@ def _without(path: Any, is_wanted: _IsWanted) -> bytes:
             if ERASED not in schema.names:
                 schema = schema.append(pa.field(ERASED, pa.bool_()))
             with pq.ParquetWriter(sink, schema) as writer:
-                for batch in parquet.iter_batches(_BATCH):
+                for batch in parquet.iter_batches(_BATCH, use_threads=False):
                     rows = [
                         _erased(row) if not row.get(ERASED) and is_wanted(row) else row for row in batch.to_pylist()
                     ]

@@ -100,7 +100,10 @@ def erased_records(found: StrandedList, folder: Any) -> int:
 def _count_erased(parquet: Any) -> int:
     if ERASED not in parquet.schema_arrow.names:
         return 0
-    return sum(sum(map(bool, batch.column(0).to_pylist())) for batch in parquet.iter_batches(_BATCH, columns=[ERASED]))
+    return sum(
+        sum(map(bool, batch.column(0).to_pylist()))
+        for batch in parquet.iter_batches(_BATCH, columns=[ERASED], use_threads=False)
+    )
 
 
 def read_partition(
@@ -121,7 +124,7 @@ def read_partition(
     try:
         for _, path in sorted(_files_of(found, folder, topic, partition)):
             with folder.joinpath(*path.split("/")).open("rb") as file:
-                for batch in parquet_file(file).iter_batches(_BATCH):
+                for batch in parquet_file(file).iter_batches(_BATCH, use_threads=False):
                     yield from (
                         _record(opened(row))
                         for row in batch.to_pylist()
@@ -159,14 +162,16 @@ def sha256_of(path: Any) -> str:
 
 
 def parquet_file(file: Any) -> Any:
-    """Return what reads a Parquet file.
+    """Return what reads a Parquet file. Read it without threads, too.
+
+    Arrow aborts the whole process at its end if one of Arrow's threads is not idle yet (26.0, apache/arrow#34314).
 
     :param file: opened for reading
     """
     # Loaded here: every step of every verb imports this room, and Arrow takes half a second.
     import pyarrow.parquet as pq
 
-    return pq.ParquetFile(file)
+    return pq.ParquetFile(file, pre_buffer=False)
 
 
 def _record(row: Mapping[str, Any]) -> KeptRecord:
