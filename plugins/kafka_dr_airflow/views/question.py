@@ -48,9 +48,11 @@ def question_page(dag_id: str, group: str, run: str, user: GetUserDep, session: 
         raise HTTPException(status.HTTP_400_BAD_REQUEST, "There is no such protection group.")
     asked = select(HITLDetail).join(HITLDetail.task_instance)
     rows = session.scalars(asked.where(TaskInstance.dag_id == dag_id, TaskInstance.run_id == run)).unique().all()
-    if not rows:
-        raise HTTPException(status.HTTP_404_NOT_FOUND, f"Run {run} asks nobody, or has not asked yet.")
     now, dialog = datetime.now(UTC), dialog_url(dag_id, run)
+    if not rows:
+        # The status page learns from health that a run was ended, or deleted, in Airflow.
+        asks_nobody = "Airflow has no question of this run: it was ended or deleted, or it has not asked yet."
+        return shown(render_notice(f"A question about {group}", asks_nobody, back=dialog), group)
     try:
         found = {row: kept for row in rows if (kept := _kept(group, run, row)) is not None}
     except (KafkaDrError, OSError) as error:
