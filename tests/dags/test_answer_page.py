@@ -40,6 +40,9 @@ def _patient(airflow: QuickLab) -> Iterator[None]:
         alice.question(DAG, run)
         assert alice.answer(DAG, run, "Approve", alice.fields(DAG, run)).status_code == 200
         assert alice.ended(DAG, run) == "success", alice.why(DAG, run)
+    # Runs that were ended in Airflow wait no more once health has looked.
+    session = AirflowSession(airflow, "alice")
+    session.ended("dr_health", session.trigger("dr_health"))
 
 
 @pytest.fixture

@@ -44,6 +44,7 @@ class Sheet:
     :param checks: rows with ``name``, ``outcome`` and ``detail``
     :param seen_at: when the checks were made, ISO 8601
     :param details: further paragraphs
+    :param changes: a paragraph of Markdown without which nobody can answer, so Airflow's dialog shows it, too
     :param words: what people wrote, as it is, each under a title that this program sets
     :param consequence: what approving does, as it continues "Approve …"
     :param destroys: what is deleted, as a sentence; empty if nothing is
@@ -60,6 +61,7 @@ class Sheet:
     checks: Sequence[Mapping[str, Any]] = ()
     seen_at: str = ""
     details: tuple[str, ...] = ()
+    changes: str = ""
     words: tuple[tuple[str, str], ...] = ()
     consequence: str = "lets the run do exactly this"
     destroys: str = ""
@@ -90,6 +92,7 @@ class Sheet:
             self._answers(expires_at),
             *(f"⚠ {warning}" for warning in self.warnings),
             shown,
+            self.changes,
             f"[Read all of it, and answer]({page})",
             f"*Approve* {self.consequence}. *Reject* ends the run, and nothing is changed. Only {who} may answer, "
             "once; others get *Access Denied*.",
@@ -121,6 +124,7 @@ class Sheet:
                 self._answers(expires_at),
                 *(f"⚠ {warning}" for warning in self.warnings),
                 *_checks(self.checks, self.seen_at),
+                *filter(None, (self.changes,)),
                 *self.details,
                 f"[All of the evidence]({page}). {tied}" if page else tied,
             )

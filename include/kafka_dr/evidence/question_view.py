@@ -88,6 +88,7 @@ class QuestionView:
     folded: tuple[QuestionCheck, ...]
     checks_ok: int
     details: tuple[str, ...]
+    changes: str
     consequence: str
     destroys: str
     refused: str
@@ -126,6 +127,7 @@ def build_question_view(group: str, kept: Mapping[str, Any], how: AnswerForm, no
         checks[_SHOWN_CHECKS:],
         int(sheet["checks_ok"]),
         tuple(map(str, sheet["details"])),
+        str(sheet["changes"]),
         str(sheet["consequence"]),
         str(sheet["destroys"]),
         _refused(how, people, sheet["excluded"], until, now),

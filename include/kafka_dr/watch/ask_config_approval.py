@@ -144,7 +144,7 @@ def _sheet(run: ConfigSyncRun, state: RegisterState, kept: Mapping[str, Any]) ->
         read_again="nothing",
         on_failure="changes that were already made stay, and the next run plans the rest",
         consequence="makes exactly these changes, if both clusters are still as shown",
-        details=(f"**What would change on {standby}**\n\n{shown}{more}",),
+        changes=f"**What would change on {standby}**\n\n{shown}{more}",
     )
 
 
