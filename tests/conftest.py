@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -126,6 +127,15 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         settings = {"spark.master": "local[2]", "spark.sql.shuffle.partitions": "2"}
         with spark_session("tests", settings=settings) as session:
             yield session
+
+
+@pytest.fixture(autouse=True)
+def _loggers_of_ours_work(request: pytest.FixtureRequest) -> None:
+    """Airflow's logging, which some tests set up in this process, disables every logger that was there before."""
+    if "caplog" in request.fixturenames:
+        for name, logger in logging.root.manager.loggerDict.items():
+            if name.startswith("kafka_dr") and isinstance(logger, logging.Logger):
+                logger.disabled = False
 
 
 @pytest.fixture(scope="session")
