@@ -11,10 +11,12 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
+from kafka_dr.clusters.model import Acl
 from kafka_dr.connections.sources import ConnectionSource
 from kafka_dr.parallel import ask_all
 from lab import airflow_home, class_archives, clients, credentials, jars, java, rights, spark, topology_file
 from lab.airflow_services import Airflow
+from lab.allowed import allowed_on
 from lab.bootstrap import cache_folder, check_space
 from lab.clusters import Cluster, clusters_of
 from lab.context import LabContext
@@ -115,9 +117,9 @@ class Lab:
                 return cluster
         raise LabError(f"the lab has no cluster {name!r}: its clusters are {', '.join(self.settings.names)}")
 
-    def allowed_on(self, cluster: str) -> Iterator[rights.Allowed]:
+    def allowed_on(self, cluster: str) -> Iterator[Acl]:
         """Yield every right that the lab gives on a cluster."""
-        return rights.allowed_on(self.cluster(cluster), self.settings.flows)
+        return allowed_on(self.cluster(cluster), self.settings.flows)
 
     def target_of(self, source: str) -> str:
         """Return where the first flow from a cluster leads.

@@ -8,32 +8,23 @@ from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import (
-    AclBinding,
-    AclOperation,
-    AclPermissionType,
     AdminClient,
     NewTopic,
-    ResourcePatternType,
-    ResourceType,
     ScramCredentialInfo,
     ScramMechanism,
     UserScramCredentialUpsertion,
 )
 
+from kafka_dr.clusters.acls import binding_of
+from lab.allowed import allowed_on
 from lab.clients import broker_user, librdkafka
 from lab.clusters import TOPICS, Cluster
 from lab.context import LabContext
 from lab.credentials import ADMIN
 from lab.errors import LabError
-from lab.rights import PRINCIPALS, Allowed, Resource, Right, allowed_on
+from lab.rights import PRINCIPALS, Right
 
 SECONDS = 15.0
-_RESOURCES = {
-    Resource.CLUSTER: ResourceType.BROKER,  # the client's name for the cluster resource
-    Resource.TOPIC: ResourceType.TOPIC,
-    Resource.GROUP: ResourceType.GROUP,
-    Resource.TRANSACTIONAL_ID: ResourceType.TRANSACTIONAL_ID,
-}
 
 
 def brokers_answer(context: LabContext, cluster: Cluster) -> bool:
@@ -61,7 +52,7 @@ def provision(context: LabContext, cluster: Cluster) -> None:
     """
     _create_users(context, cluster, (ADMIN, *PRINCIPALS))
     with AdminClient(_quiet(librdkafka(context, cluster, ADMIN))) as admin:
-        bindings = [_binding(allowed) for allowed in allowed_on(cluster, context.settings.flows)]
+        bindings = [binding_of(allowed) for allowed in allowed_on(cluster, context.settings.flows)]
         topics = [
             NewTopic(topic.name, num_partitions=topic.partitions, replication_factor=min(context.settings.brokers, 3))
             for topic in TOPICS
@@ -83,7 +74,7 @@ def admit(context: LabContext, cluster: Cluster, rights: Sequence[Right]) -> Non
     """
     _create_users(context, cluster, sorted({right.principal for right in rights}))
     with AdminClient(_quiet(librdkafka(context, cluster, ADMIN))) as admin:
-        bindings = [_binding(allowed) for allowed in allowed_on(cluster, context.settings.flows, rights)]
+        bindings = [binding_of(allowed) for allowed in allowed_on(cluster, context.settings.flows, rights)]
         _await(admin.create_acls(bindings, request_timeout=SECONDS).values(), cluster, "the rights")
 
 
@@ -105,18 +96,6 @@ def _create_group_coordinator(admin: AdminClient, cluster: Cluster) -> None:
         raise LabError(
             f"{cluster.name} does not list its groups ({error}): see `logs {cluster.name}-broker-1`"
         ) from error
-
-
-def _binding(allowed: Allowed) -> AclBinding:
-    return AclBinding(
-        _RESOURCES[allowed.resource],
-        allowed.name,
-        ResourcePatternType.PREFIXED if allowed.prefixed else ResourcePatternType.LITERAL,
-        f"User:{allowed.principal}",
-        "*",
-        AclOperation[allowed.operation.value],
-        AclPermissionType.ALLOW,
-    )
 
 
 def _await(

@@ -48,7 +48,7 @@ from lab import rights
 from lab.api import Lab
 
 #: The principal of the lab for each role.
-_APPLICATION_PATTERNS = {"orders.*": "{name}.*", "orders-*": "{name}-*", "billing-*": "{name}-*"}
+_APPLICATION_PREFIXES = {"orders.": "{name}.", "orders-": "{name}-", "billing-": "{name}-"}
 #: How often a test's flow looks for new topics. When it starts it looks at once.
 _REFRESH_SECONDS = 5
 #: Of a group of the tests, content is kept for ever and as it was written, unless a test declares otherwise.
@@ -345,18 +345,10 @@ class Protection:
                 )
 
     def _acls(self, cluster: str) -> Iterable[Acl]:
-        """Return the lab's table of rights, with this group's names in place of the lab's own."""
-        for allowed in self.lab.allowed_on(cluster):
-            pattern = _APPLICATION_PATTERNS.get(allowed.name + ("*" if allowed.prefixed else ""))
-            if pattern:
-                yield Acl(
-                    resource=ResourceType[allowed.resource.name],
-                    name=pattern.format(name=self.name).removesuffix("*"),
-                    pattern=PatternType.PREFIXED,
-                    principal=f"User:{allowed.principal}",
-                    operation=AclOperation(allowed.operation.value),
-                    permission=AclPermission.ALLOW,
-                )
+        """Return the lab's rights, with this group's names in place of the lab's own."""
+        for acl in self.lab.allowed_on(cluster):
+            if acl.pattern is PatternType.PREFIXED and acl.name in _APPLICATION_PREFIXES:
+                yield replace(acl, name=_APPLICATION_PREFIXES[acl.name].format(name=self.name))
 
 
 def _declared_in(lab: Lab) -> Topology:

@@ -117,7 +117,7 @@ class Acls:
         for start in range(0, len(added), MOST_ACLS):
             if before_each is not None:
                 before_each()
-            bindings = list(map(_binding, added[start : start + MOST_ACLS]))
+            bindings = list(map(binding_of, added[start : start + MOST_ACLS]))
             futures = self._session.admin.create_acls(bindings, request_timeout=self._session.request_seconds)
             self._session.results(futures, "add ACLs")
         if added:
@@ -217,7 +217,8 @@ def _acl(binding: AclBinding) -> Acl:
     )
 
 
-def _binding(acl: Acl) -> AclBinding:
+def binding_of(acl: Acl) -> AclBinding:
+    """Return an ACL as librdkafka's client takes it."""
     return AclBinding(
         _RESOURCES[acl.resource],
         acl.name,

@@ -122,11 +122,15 @@ def needed_on(name: str, spec: ClusterSpec, groups: Iterable[ProtectionGroup]) -
         for role, resource, pattern, operations, reason in _ROWS:
             if principal := principals.get(role):
                 for each in _names(pattern, name, spec, group):
-                    prefixed = each.endswith("*") and each != "*"
-                    kind = PatternType.PREFIXED if prefixed else PatternType.LITERAL
-                    bare = each.removesuffix("*") if prefixed else each
-                    found[NeededRight(principal, resource, bare, kind, operations, reason)] = None
+                    found[NeededRight(principal, resource, *read_pattern(each), operations, reason)] = None
     return tuple(found)
+
+
+def read_pattern(pattern: str) -> tuple[str, PatternType]:
+    """Return the name of an ACL, and how it names: a pattern that ends in ``*`` is a prefix, ``*`` alone every name."""
+    if pattern.endswith("*") and pattern != "*":
+        return pattern.removesuffix("*"), PatternType.PREFIXED
+    return pattern, PatternType.LITERAL
 
 
 def without_patterns(groups: Collection[ProtectionGroup]) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ import resource
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -277,14 +277,11 @@ def _topology(lab: Lab) -> Topology:
     return declared.model_copy(update={"protection_groups": {_GROUP: group}})
 
 
-def _rights(given: Iterable[rights.Allowed]) -> Iterator[Acl]:
-    """Yield what the lab's table gives the project's own principals, on the benchmark's names."""
-    for allowed in given:
-        if allowed.name == "orders." and allowed.principal not in rights.APPLICATIONS:
-            operation = AclOperation(allowed.operation.value)
-            kind = ResourceType[allowed.resource.name]
-            principal = f"User:{allowed.principal}"
-            yield Acl(kind, f"{_GROUP}.", PatternType.PREFIXED, principal, operation, AclPermission.ALLOW)
+def _rights(given: Iterable[Acl]) -> Iterator[Acl]:
+    """Yield what the lab gives the project's own principals, on the benchmark's names."""
+    for acl in given:
+        if acl.name == "orders." and acl.principal.removeprefix("User:") not in rights.APPLICATIONS:
+            yield replace(acl, name=f"{_GROUP}.")
 
 
 def _acl(topic: str, number: int) -> Acl:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import yaml
@@ -12,23 +13,19 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from kafka_dr.adoption.adopt import adopt
 from kafka_dr.clusters import (
     Acl,
-    AclOperation,
-    AclPermission,
     ClientSettings,
     KafkaCluster,
     PatternType,
-    ResourceType,
 )
 from kafka_dr.runs.clients import Clients
 from kafka_dr.topology.model import Topology
-from lab import rights
 from lab.api import Lab
 from lab.clusters import PROTECTION_GROUP
 from lab.credentials import ADMIN
 
 _BEGIN = "bench-"
-#: The lab's own names, and what they are for these groups.
-_PATTERNS = {"orders.*": _BEGIN, "orders-*": _BEGIN, "billing-*": _BEGIN}
+#: The prefixes of the lab's own names.
+_OWN = {"orders.", "orders-", "billing-"}
 _SECONDS = 120.0
 _AT_ONCE = 8
 
@@ -108,16 +105,6 @@ def adopt_all(clients: Clients, groups: Iterable[str]) -> None:
         list(pool.map(lambda name: adopt(name, clients, "bench-adopt"), groups))
 
 
-def _acls(given: Iterable[rights.Allowed]) -> Iterator[Acl]:
-    """Yield the lab's table of rights with the names of these groups in place of the lab's own."""
-    for allowed in given:
-        pattern = _PATTERNS.get(allowed.name + ("*" if allowed.prefixed else ""))
-        if pattern:
-            yield Acl(
-                resource=ResourceType[allowed.resource.name],
-                name=pattern,
-                pattern=PatternType.PREFIXED,
-                principal=f"User:{allowed.principal}",
-                operation=AclOperation(allowed.operation.value),
-                permission=AclPermission.ALLOW,
-            )
+def _acls(given: Iterable[Acl]) -> Iterator[Acl]:
+    """Yield the lab's rights with the names of these groups in place of the lab's own."""
+    return (replace(acl, name=_BEGIN) for acl in given if acl.name in _OWN and acl.pattern is PatternType.PREFIXED)

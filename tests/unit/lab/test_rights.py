@@ -1,50 +1,51 @@
 from __future__ import annotations
 
+from kafka_dr.clusters.model import Acl, AclOperation, ResourceType
+from lab.allowed import allowed_on
 from lab.bootstrap import NEWEST, OLDEST
 from lab.clusters import EAST, WEST, clusters_of
 from lab.layout import PROJECT, Settings
-from lab.rights import (
-    APPLICATIONS,
-    OPERATOR,
-    PRINCIPALS,
-    PROBE,
-    REPLICATOR,
-    Allowed,
-    Operation,
-    Resource,
-    allowed_on,
-)
+from lab.rights import APPLICATIONS, OPERATOR, PRINCIPALS, PROBE, REPLICATOR
 
 FLOWS = (("east", "west"), ("west", "east"))
 ON_EAST = frozenset(allowed_on(EAST, FLOWS))
 
 
-def _of(principal: str) -> set[Allowed]:
-    return {allowed for allowed in ON_EAST if allowed.principal == principal}
+def who(acl: Acl) -> str:
+    return acl.principal.removeprefix("User:")
+
+
+def _of(principal: str) -> set[Acl]:
+    return {allowed for allowed in ON_EAST if who(allowed) == principal}
 
 
 def test_every_principal_has_rights_and_no_one_else_has() -> None:
-    assert {allowed.principal for allowed in ON_EAST} == set(PRINCIPALS)
+    assert {who(allowed) for allowed in ON_EAST} == set(PRINCIPALS)
 
 
 def test_over_everything_of_a_kind_one_may_at_most_look_except_that_the_operator_ends_transactions() -> None:
-    looking = {Operation.DESCRIBE, Operation.DESCRIBE_CONFIGS}
-    more = {(a.principal, a.resource, a.operation) for a in ON_EAST if a.name == "*"} - {
-        (principal, resource, operation) for principal in PRINCIPALS for resource in Resource for operation in looking
+    looking = {AclOperation.DESCRIBE, AclOperation.DESCRIBE_CONFIGS}
+    more = {(who(a), a.resource, a.operation) for a in ON_EAST if a.name == "*"} - {
+        (principal, resource, operation)
+        for principal in PRINCIPALS
+        for resource in ResourceType
+        for operation in looking
     }
-    assert more == {(OPERATOR, Resource.TRANSACTIONAL_ID, Operation.WRITE)}
+    assert more == {(OPERATOR, ResourceType.TRANSACTIONAL_ID, AclOperation.WRITE)}
 
 
 def test_only_the_operator_may_change_who_has_which_rights() -> None:
-    may = {a.principal for a in ON_EAST if a.resource is Resource.CLUSTER and a.operation is Operation.ALTER}
+    may = {who(a) for a in ON_EAST if a.resource is ResourceType.CLUSTER and a.operation is AclOperation.ALTER}
     assert may == {OPERATOR}
 
 
 def test_only_applications_and_the_probe_and_the_flow_may_write_to_the_topics() -> None:
     may = {
-        a.principal
+        who(a)
         for a in ON_EAST
-        if a.resource is Resource.TOPIC and a.name == "orders." and a.operation in (Operation.WRITE, Operation.ALL)
+        if a.resource is ResourceType.TOPIC
+        and a.name == "orders."
+        and a.operation in (AclOperation.WRITE, AclOperation.ALL)
     }
     assert may == {*APPLICATIONS, PROBE, REPLICATOR}
 
@@ -53,20 +54,22 @@ def test_nobody_may_delete_a_topic_of_the_group() -> None:
     may = [
         a
         for a in ON_EAST
-        if a.name == "orders." and a.operation in (Operation.DELETE, Operation.ALL) and a.resource is Resource.TOPIC
+        if a.name == "orders."
+        and a.operation in (AclOperation.DELETE, AclOperation.ALL)
+        and a.resource is ResourceType.TOPIC
     ]
     assert may == []
 
 
 def test_applications_have_the_same_rights_on_both_clusters() -> None:
     for application in APPLICATIONS:
-        assert _of(application) == {a for a in allowed_on(WEST, FLOWS) if a.principal == application}
+        assert _of(application) == {a for a in allowed_on(WEST, FLOWS) if who(a) == application}
 
 
 def test_the_replicator_has_rights_on_the_clusters_own_worker_and_on_the_syncs_of_the_other() -> None:
-    on_west = {(a.resource, a.name) for a in allowed_on(WEST, FLOWS) if a.principal == REPLICATOR}
-    assert (Resource.GROUP, "connect-west") in on_west
-    assert (Resource.TOPIC, "east.") in on_west
+    on_west = {(a.resource, a.name) for a in allowed_on(WEST, FLOWS) if who(a) == REPLICATOR}
+    assert (ResourceType.GROUP, "connect-west") in on_west
+    assert (ResourceType.TOPIC, "east.") in on_west
     assert not [name for _, name in on_west if "{" in name or name.startswith("connect-east")]
 
 

@@ -14,8 +14,8 @@ from kafka_dr.fencing.closure import closing
 from kafka_dr.readiness_checks.rights import judge_rights, needed_rights, without_fences
 from kafka_dr.topology.loading import load
 from kafka_dr.topology.model import ProtectionGroup
+from lab.allowed import allowed_on
 from lab.clusters import EAST
-from lab.rights import allowed_on
 from support.sentences import assert_sentence
 
 TOPOLOGY = Path(__file__).parents[3] / "include" / "topology.yaml"
@@ -30,17 +30,7 @@ def group(tmp_path: Path) -> ProtectionGroup:
 @pytest.fixture
 def granted() -> frozenset[Acl]:
     """Return every ALLOW of the guide's table, as the lab gives it on its first cluster."""
-    return frozenset(
-        Acl(
-            ResourceType[each.resource.name],
-            each.name,
-            PatternType.PREFIXED if each.prefixed else PatternType.LITERAL,
-            f"User:{each.principal}",
-            AclOperation[each.operation.name],
-            AclPermission.ALLOW,
-        )
-        for each in allowed_on(EAST, (("west", "east"),))
-    )
+    return frozenset(allowed_on(EAST, (("west", "east"),)))
 
 
 def lacking(group: ProtectionGroup, acls: Collection[Acl], topics: Collection[str] = ()) -> list[str]:
