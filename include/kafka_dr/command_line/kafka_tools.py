@@ -85,16 +85,16 @@ def _arguments(product: _Product, permission: Literal["deny", "allow"] = "deny")
     return " ".join(
         (
             *(f"--{permission}-principal {shlex.quote(name)}" for name in product.principals),
-            *(f"--operation {_tool_word(operation)}" for operation in product.operations),
+            *(f"--operation {tool_word(operation)}" for operation in product.operations),
             *(f"{option} {shlex.quote(name)}" if option else "--cluster" for name in product.names),
             f"--resource-pattern-type {product.pattern}",
         )
     )
 
 
-def _tool_word(operation: AclOperation) -> str:
-    """Return an operation as the tool writes it: ``AlterConfigs``."""
-    return "".join(word.capitalize() for word in operation.value.split("_"))
+def tool_word(named: AclOperation | ResourceType) -> str:
+    """Return an operation or a kind of resource as the tool writes it: ``AlterConfigs``."""
+    return "".join(word.capitalize() for word in named.value.split("_"))
 
 
 def _products(denies: Collection[Acl]) -> Iterable[_Product]:

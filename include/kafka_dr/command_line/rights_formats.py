@@ -10,7 +10,7 @@ from typing import Any
 from kafka_dr.access_rules.kafka_user import user_name, with_rules
 from kafka_dr.clusters.model import Acl, ResourceType
 from kafka_dr.clusters.tool_access import ToolAccess
-from kafka_dr.command_line.kafka_tools import add_allows
+from kafka_dr.command_line.kafka_tools import add_allows, tool_word
 from kafka_dr.rights import NeededRight
 from kafka_dr.topology.cluster import ClusterSpec
 
@@ -59,11 +59,11 @@ def terraform(name: str, _spec: ClusterSpec, rights: Rights) -> str:
     def resource(acl: Acl) -> dict[str, str]:
         return {
             "resource_name": _literal(acl.name),
-            "resource_type": _camel(acl.resource),
+            "resource_type": tool_word(acl.resource),
             "resource_pattern_type_filter": acl.pattern.value.capitalize(),
             "acl_principal": _literal(acl.principal),
             "acl_host": acl.host,
-            "acl_operation": _camel(acl.operation),
+            "acl_operation": tool_word(acl.operation),
             "acl_permission_type": "Allow",
         }
 
@@ -128,10 +128,6 @@ def _identifier(cluster: str, acl: Acl) -> str:
 def _literal(text: str) -> str:
     """Return a text as Terraform takes it literally: it would fill in what is in ``${…}`` and ``%{…}``."""
     return text.replace("${", "$${").replace("%{", "%%{")
-
-
-def _camel(word: str) -> str:
-    return "".join(part.capitalize() for part in word.split("_"))
 
 
 def _words(resource: ResourceType) -> str:

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
-from typing import get_args
 
 from kafka_dr import parallel
 from kafka_dr.causes import cause
@@ -18,11 +17,10 @@ from kafka_dr.outcomes import Outcome
 from kafka_dr.readiness_checks.rights import without_fences
 from kafka_dr.replication.flow import Flow
 from kafka_dr.rights import NeededRight, needed_on
-from kafka_dr.runs.clients import Clients, Role, wrong_cluster_id
+from kafka_dr.runs.clients import ROLES, Clients, Role, wrong_cluster_id
 from kafka_dr.runs.sealing import evidence_can_be_signed
 from kafka_dr.topology.model import ProtectionGroup
 
-_ROLES: tuple[Role, ...] = get_args(Role)
 _OP = AclOperation
 #: What somebody who may do ALL needs of it, where single operations were granted instead.
 _OF_ALL: dict[ResourceType, tuple[AclOperation, ...]] = {
@@ -88,7 +86,7 @@ def _no_answer(about: str, name: str, error: KafkaDrError) -> SetUpFinding:
 
 def _logins(clients: Clients, name: str) -> list[SetUpFinding]:
     """Return a finding for each role, the operator's first."""
-    answers = parallel.ask_each(lambda role: clients.cluster(name, role).topics.identity(), _ROLES)
+    answers = parallel.ask_each(lambda role: clients.cluster(name, role).topics.identity(), ROLES)
     return [
         _no_answer(name, "login", answer)
         if isinstance(answer, KafkaDrError)

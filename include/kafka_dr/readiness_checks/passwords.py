@@ -6,13 +6,12 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, date, datetime, time, timedelta
 
 from kafka_dr.outcomes import Check
-from kafka_dr.runs.clients import Role
+from kafka_dr.runs.clients import ROLES
 from kafka_dr.runs.run import Run
 from kafka_dr.topology.cluster import PasswordEnd
 
 #: A password that ends sooner is named: a person needs time to replace it.
 _DAYS = 30
-_ROLES: tuple[Role, ...] = ("operator", "probe", "audit", "replicator")
 _SHOWN = 3
 
 
@@ -21,7 +20,7 @@ def passwords_last(run: Run) -> Check:
     declared = {
         f"{role} on {cluster}": run.clients.topology.cluster(cluster).passwords_end.of(role)
         for cluster in run.group.clusters
-        for role in _ROLES
+        for role in ROLES
         if run.clients.cluster(cluster, role).settings.password
     }
     return judge_passwords(declared, run.clock.now())

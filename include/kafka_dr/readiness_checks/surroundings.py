@@ -20,10 +20,9 @@ from kafka_dr.json_documents import DocumentDamaged
 from kafka_dr.outcomes import Check
 from kafka_dr.readiness_checks import rights, verified_rpo
 from kafka_dr.readiness_checks.passwords import passwords_last
-from kafka_dr.runs.clients import Role
+from kafka_dr.runs.clients import ROLES
 from kafka_dr.runs.run import Run
 
-_ROLES: tuple[Role, ...] = ("operator", "probe", "audit", "replicator")
 #: A certificate that ends sooner is named: a person needs time to replace it.
 _CERTIFICATE_DAYS = 30
 #: A transaction this much older than its own timeout is not aborted by its coordinator (KIP-664).
@@ -46,7 +45,7 @@ def logins_work_on_target(run: Run) -> Check:
 
 
 def _logins(run: Run, clusters: tuple[str, ...]) -> Check:
-    asked = [(cluster, role) for cluster in clusters for role in _ROLES]
+    asked = [(cluster, role) for cluster in clusters for role in ROLES]
     answers = parallel.ask_each(lambda each: run.clients.cluster(*each).topics.identity(), asked)
     failed = {f"{role} on {name}": said for (name, role), said in answers.items() if isinstance(said, KafkaDrError)}
     if not failed:
@@ -218,7 +217,7 @@ WITHOUT_SOURCE: Mapping[str, Callable[[Run], Check]] = {
 
 
 def _certificate_files(run: Run, cluster: str) -> list[str]:
-    found = (run.clients.cluster(cluster, role).settings for role in _ROLES)
+    found = (run.clients.cluster(cluster, role).settings for role in ROLES)
     return [path for each in found for path in (each.ca_file, each.certificate_file) if path]
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import cached_property, partial
 from threading import Lock
-from typing import Any, Literal, cast
+from typing import Any, Literal, cast, get_args
 
 from kafka_dr.access_rules import AccessRules, access_rules_of
 from kafka_dr.audit.content_keys import ContentKeys
@@ -40,6 +40,7 @@ from kafka_dr.topology.declared import texts_of
 from kafka_dr.topology.model import ProtectionGroup, Topology
 
 Role = Literal["operator", "probe", "audit", "replicator"]
+ROLES: tuple[Role, ...] = get_args(Role)
 
 
 class OtherCluster(ConnectionMistake):
