@@ -24,7 +24,7 @@ def markdown(_name: str, _spec: ClusterSpec, rights: Rights) -> str:
     """Return a table for people, which says what each right is for."""
     lines = ["| principal | on | may | why |", "| --- | --- | --- | --- |"]
     for each in rights:
-        where = "the cluster" if each.resource is ResourceType.CLUSTER else f"{_words(each.resource)} `{each.shown}`"
+        where = "the cluster" if each.resource is ResourceType.CLUSTER else f"{each.kind} `{each.shown}`"
         may = ", ".join(operation.value for operation in each.operations)
         lines.append(f"| `{each.principal.removeprefix('User:')}` | {where} | {may} | {each.reason} |")
     return "\n".join(lines)
@@ -128,10 +128,6 @@ def _identifier(cluster: str, acl: Acl) -> str:
 def _literal(text: str) -> str:
     """Return a text as Terraform takes it literally: it would fill in what is in ``${…}`` and ``%{…}``."""
     return text.replace("${", "$${").replace("%{", "%%{")
-
-
-def _words(resource: ResourceType) -> str:
-    return resource.value.replace("_", " ").lower()
 
 
 def _shown(document: object) -> str:

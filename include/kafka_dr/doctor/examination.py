@@ -123,7 +123,7 @@ def _rights(clients: Clients, name: str, groups: list[ProtectionGroup]) -> tuple
         for right in needed_on(name, spec, [group]):
             if missing := _missing(right, authorizer):
                 may = " and ".join(sorted(acl.operation for acl in missing))
-                where = "the cluster" if right.resource is ResourceType.CLUSTER else f"{right.resource} {right.shown}"
+                where = "the cluster" if right.resource is ResourceType.CLUSTER else f"{right.kind} {right.shown}"
                 detail = f"{right.principal} lacks {may} on {where}: needed to {right.reason}"
                 found.append(SetUpFinding(name, "right", "failed", detail, missing))
     unique = {(each.detail, each.missing): each for each in found}

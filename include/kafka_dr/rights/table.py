@@ -94,6 +94,11 @@ class NeededRight:
     reason: str
 
     @property
+    def kind(self) -> str:
+        """What kind of resource it is, for people."""
+        return self.resource.value.replace("_", " ")
+
+    @property
     def shown(self) -> str:
         """The name, with a star if it is a prefix."""
         return f"{self.name}*" if self.pattern is PatternType.PREFIXED else self.name
