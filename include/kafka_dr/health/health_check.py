@@ -91,6 +91,7 @@ def check_health(group: str, clients: Clients, *, speed: OwnSpeed | None = None)
 def _checked(group: str, clients: Clients, speed: OwnSpeed) -> WatchResult:
     context, left = GroupContext(group, clients), TimeBudget(clients.clock, CHECK_SECONDS)
     context.rules_seconds = RULES_SECONDS
+    asked_at = clients.clock.now()
     registers = read_registers(context)
     try:
         state = registers.newest
@@ -100,7 +101,7 @@ def _checked(group: str, clients: Clients, speed: OwnSpeed) -> WatchResult:
     if state is None:
         return without_record(group, registers, too_slow=speed.too_slow)
     if state.phase in WITHOUT_FENCES:
-        return without_fences(context, state, registers, too_slow=speed.too_slow)
+        return without_fences(context, state, registers, asked_at=asked_at, too_slow=speed.too_slow)
     if _is_being_adopted(context, state, registers):
         return WatchResult(group, "left_alone", (_ADOPTING,))
     fences = _fences(context, state, registers, left)
@@ -121,8 +122,8 @@ def _checked(group: str, clients: Clients, speed: OwnSpeed) -> WatchResult:
     seen |= heard_from(registers, too_slow=too_slow)
     if moved:
         ignored = "a run began to move it during the check: ignore the result"
-        return WatchResult(group, "left_alone", (*said, ignored), facts_of(state, checks, seen))
-    return WatchResult(group, worst(checks), said, facts_of(state, checks, {**seen, **without_fence(fences)}))
+        return WatchResult(group, "left_alone", (*said, ignored), facts_of(state, asked_at, checks, seen))
+    return WatchResult(group, worst(checks), said, facts_of(state, asked_at, checks, {**seen, **without_fence(fences)}))
 
 
 def said_of(checks: Sequence[Check]) -> tuple[str, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from datetime import UTC
+from datetime import UTC, datetime
 from itertools import chain
 from typing import Any
 
@@ -11,11 +11,15 @@ from kafka_dr.health.half_moved import HALF_MOVED, HALF_MOVED_RUN
 from kafka_dr.health.registers import RegisterAnswers
 from kafka_dr.outcomes import Check, CheckOutcome
 from kafka_dr.register import RegisterState
+from kafka_dr.watch_results.kept import READ_AT
 
 
-def facts_of(state: RegisterState, checks: Sequence[Check], seen: Mapping[str, list[Any]]) -> dict[str, Any]:
+def facts_of(
+    state: RegisterState, asked_at: datetime, checks: Sequence[Check], seen: Mapping[str, list[Any]]
+) -> dict[str, Any]:
     """Return what the register says of a group, which checks are not ok, and what was seen of its clusters.
 
+    :param asked_at: the register was read after this moment, UTC
     :param seen: the results of :func:`matched_by`, :func:`heard_from` and :func:`without_fence`
     """
     found = {check.name for check in checks if check.outcome != "ok"}
@@ -29,6 +33,7 @@ def facts_of(state: RegisterState, checks: Sequence[Check], seen: Mapping[str, l
         "recorded_at": state.at.astimezone(UTC).isoformat(timespec="seconds"),
         "approved_by": state.approved_by,
         "held": state.is_held,
+        READ_AT: asked_at.isoformat(),
         "open_checks": {name: _worst_of(name, checks) for name in sorted(found)},
         **half_moved_facts(checks),
         "denies_added": sum(check.facts.get("denies_added", 0) for check in checks),

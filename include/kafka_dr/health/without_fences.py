@@ -5,6 +5,8 @@ Nothing is touched. A run that holds such a group and makes no progress is named
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from kafka_dr.health.kept_facts import half_moved_facts, heard_from
 from kafka_dr.health.registers import RegisterAnswers
 from kafka_dr.health.stalled_runs import check_run
@@ -12,16 +14,18 @@ from kafka_dr.register import Phase, RegisterState
 from kafka_dr.runs.at_rest import WatchResult
 from kafka_dr.runs.group_context import GroupContext
 from kafka_dr.watch_results import WatchOutcome
+from kafka_dr.watch_results.kept import READ_AT
 
 #: In these phases the record requires no fence.
 WITHOUT_FENCES = frozenset({Phase.ADOPTING, Phase.RELEASING, Phase.RELEASED})
 
 
 def without_fences(
-    context: GroupContext, state: RegisterState, registers: RegisterAnswers, *, too_slow: str
+    context: GroupContext, state: RegisterState, registers: RegisterAnswers, *, asked_at: datetime, too_slow: str
 ) -> WatchResult:
     """Say what is known of such a group, and which run has to be ended.
 
+    :param asked_at: the registers were read after this moment, UTC
     :param too_slow: why this worker could not ask every cluster; empty if it could
     """
     group = context.group.name
@@ -31,6 +35,7 @@ def without_fences(
         "phase": state.phase.value,
         "run": state.run,
         "held": state.is_held,
+        READ_AT: asked_at.isoformat(),
         **half_moved_facts((found,)),
         **heard_from(registers, too_slow=too_slow),
     }

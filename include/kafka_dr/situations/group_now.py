@@ -225,11 +225,11 @@ def _half_moved(
     known = found.facts.get(_HALF_MOVED) if found is not None else None
     if found is not None and isinstance(known, str) and known:
         return str(found.facts.get(_HALF_MOVED_RUN) or found.last_record.get("run") or ""), known
-    looked_at = found.looked_at if found is not None and "phase" in found.facts else None
+    read_at = found.read_at if found is not None and "phase" in found.facts else None
     for step in running:
         unseen = step.seen_at + DEAD_AFTER
-        if step.is_half_moved(now) and not (looked_at and looked_at > unseen):
+        if step.is_half_moved(now) and not (read_at and read_at > unseen):
             return step.run, f"run {step.run} may hold the group, and no process continues it. {step.sentence(now)}"
-    if last is None or not last.is_not_back or (looked_at and looked_at > last.ended_at):
+    if last is None or not last.is_not_back or (read_at and read_at > last.ended_at):
         return "", ""
     return last.run, unescaped(last.note)

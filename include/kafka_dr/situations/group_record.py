@@ -63,7 +63,7 @@ def group_record(
         why = found.sentences[:1] if found and not health.reason else ()
         said = "; ".join(("UNKNOWN: no kept result says which cluster is active", *why))
         return GroupRecord("", "", "standby", "", known=False, said=said)
-    known = not health.reason and found is not None and seen_at >= found.looked_at
+    known = not health.reason and found is not None and found.has_record
     if not known:
         said = f"UNKNOWN now. {age_of(now - seen_at).capitalize()}: {said}"
     elif step := _begun_since(seen_at, running):

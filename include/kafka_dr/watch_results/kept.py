@@ -31,6 +31,8 @@ _LASTING = ("silent", _SILENT_SINCE, "fence_missing", "half_moved", "half_moved_
 _RECORD = ("phase", "active", "epoch", "run", "verb", "held")
 _RECORD_IN_FULL = (*_RECORD, "standby", "recorded_at", "approved_by")
 _LAST_RECORD = "last_record"
+#: After this moment the look read the record, ISO 8601.
+READ_AT = "read_at"
 #: Of what looks at a flow: the one that it has looked at, ``SOURCE-to-TARGET``.
 FLOW = "flow"
 #: What a page can show of one look. The log of its task has everything.
@@ -96,7 +98,7 @@ class KeptResult(StoredDocument):
         """
         before = earlier.facts if earlier is not None else {}
         lasting = {name: before[name] for name in _LASTING if name in before}
-        if self._has_no_record and earlier is not None and (known := earlier.last_record):
+        if not self.has_record and earlier is not None and (known := earlier.last_record):
             lasting[_LAST_RECORD] = known
         facts = {**lasting, **self.facts, **self._first_seen(before), **self._silent_since(before)}
         return replace(self, totals=self._totals(earlier), facts=facts)._dated(earlier)
@@ -117,20 +119,29 @@ class KeptResult(StoredDocument):
         return {_SILENT_SINCE: {name: known.get(name) or now for name in self.facts["silent"]}}
 
     @property
+    def read_at(self) -> datetime:
+        """After which moment this look read what it found, UTC: what a run has done since, it may not have seen."""
+        try:
+            return datetime.fromisoformat(self.facts[READ_AT])
+        except (KeyError, TypeError, ValueError):
+            return self.looked_at
+
+    @property
     def last_record(self) -> Mapping[str, Any]:
         """What was read last of the group's record in a register, by this look or an earlier one; empty if nothing.
 
-        ``seen_at`` says when that look ended.
+        ``seen_at`` says after which moment it was read.
         """
-        if not self._has_no_record:
+        if self.has_record:
             record = {name: self.facts[name] for name in _RECORD_IN_FULL if name in self.facts}
-            return {**record, "seen_at": self.looked_at.isoformat()}
+            return {**record, "seen_at": self.read_at.isoformat()}
         kept = self.facts.get(_LAST_RECORD)
         return kept if isinstance(kept, Mapping) and set(_RECORD) <= kept.keys() else {}
 
     @property
-    def _has_no_record(self) -> bool:
-        return not set(_RECORD) <= self.facts.keys()
+    def has_record(self) -> bool:
+        """Whether this look itself read the group's record."""
+        return set(_RECORD) <= self.facts.keys()
 
     def _totals(self, earlier: KeptResult | None) -> dict[str, int]:
         before = earlier.totals if earlier is not None else {}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 from kafka_dr.errors import TryAgain
 from kafka_dr.health.kept_facts import facts_of, heard_from, without_fence
 from kafka_dr.health.registers import RegisterAnswers
@@ -48,6 +50,7 @@ def test_an_old_cluster_that_is_back_was_expected_to_lack_its_fence() -> None:
 
 
 def test_all_of_it_is_kept_with_what_the_register_says() -> None:
-    found = facts_of(a_state(), [WHOLE, LACKED], without_fence({"west": [LACKED]}))
+    asked_at = datetime(2026, 3, 1, 12, tzinfo=UTC)
+    found = facts_of(a_state(), asked_at, [WHOLE, LACKED], without_fence({"west": [LACKED]}))
     assert (found["open_checks"], found["denies_added"], found["fence_missing"]) == ({"fence": "failed"}, 3, ["west"])
-    assert found["held"] is False
+    assert (found["held"], found["read_at"]) == (False, "2026-03-01T12:00:00+00:00")

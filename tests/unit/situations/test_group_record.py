@@ -12,6 +12,7 @@ from kafka_dr.readiness.model import ReadinessCheck, ReadyVerb, VerbReadiness
 from kafka_dr.situations.group_now import group_now
 from kafka_dr.situations.group_record import GroupRecord, group_record
 from kafka_dr.watch_results import KeptResult, RunEnding, RunningStep
+from kafka_dr.watch_results.endings import NOT_BACK
 from kafka_dr.watch_results.status import watched_group
 from kafka_dr.watch_results.watches import WatchName
 from support.kept_metrics import NOON, kept
@@ -58,6 +59,27 @@ def test_a_run_that_took_the_group_and_ended_after_the_look_makes_its_record_unk
     assert not record(look(held=True, phase="switching"), ending(after, preflight=1.0, claim=1.0)).known
     assert record(look(), ending(before, claim=1.0)).known
     assert record(look(), ending(after, preflight=1.0)).known
+
+
+def test_a_run_that_ended_or_began_a_step_while_the_look_went_on_is_later_than_its_record() -> None:
+    slow = look(NOON, read_at=LOOKED.isoformat())
+    during = LOOKED + timedelta(seconds=5)
+    assert not record(slow, ending(during, claim=1.0)).known
+    assert record(slow, ending(LOOKED - timedelta(seconds=1), claim=1.0)).known
+    watched = watched_group("orders", {"health": slow}, NOON)
+    ended = step(LOOKED - timedelta(seconds=5), ended_at=during, good=True)
+    found = group_now(watched, (), (ended,), NOON).record
+    assert (found.known, found.changed) == (False, ("r8", NOON))
+
+
+def test_a_run_that_was_not_put_back_while_the_look_went_on_stays_half_moved() -> None:
+    def half_moved(at: datetime) -> bool:
+        last = RunEnding("r8", "dr_planned_failover", NOT_BACK, False, at, {"claim": 1.0})
+        slow = look(NOON, read_at=LOOKED.isoformat())
+        return group_now(watched_group("orders", {"health": slow}, NOON), (last,), (), NOON).half_moved_by == "r8"
+
+    assert half_moved(LOOKED + timedelta(seconds=5))
+    assert not half_moved(LOOKED - timedelta(seconds=5))
 
 
 def step(began: datetime, **changed: Any) -> RunningStep:

@@ -89,8 +89,10 @@ class ObservedRehearsal:
                 f"there is a lab in {self._lab.home.root}, and this demo needs a new one: choose another --home, or "
                 "run `down --delete` first"
             )
-        logging.getLogger("kafka_dr").setLevel(logging.ERROR)  # a busy machine is slow, and here that is no news
+        log = logging.getLogger("kafka_dr")
         with ExitStack() as last:
+            last.callback(log.setLevel, log.level)
+            log.setLevel(logging.ERROR)  # a busy machine is slow, and here that is no news
             last.callback(self._stop)
             self._up()
             source, target = (last.enter_context(self._reach(each.name)) for each in (EAST, WEST))
