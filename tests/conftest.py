@@ -34,8 +34,11 @@ hypothesis.settings.load_profile("any machine")
 _PORT_BASES: tuple[int, ...] = (29000, *range(18000, 10000, -1000))
 _TWO_BROKERS_FROM = 400
 _FORMER_BROKERS_FROM = 600
+_NEXT_BROKERS_FROM = 700
+#: The version of the brokers that tests share; unless named, that of the lab.
+_KAFKA = os.environ.get("KAFKA_DR_TEST_KAFKA")
 #: Marks of tests that need a server, and fixtures that start one.
-_SERVERS = {"kafka", "spark", "airflow", "lab", "two_brokers", "two_former_brokers"}
+_SERVERS = {"kafka", "spark", "airflow", "lab", "two_brokers", "two_former_brokers", "two_next_brokers"}
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -103,7 +106,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory, port_base: int) -> Iterator[La
         yield Lab(Path(running))
         return
     # These tests log in thousands of times. Those of tests/e2e and tests/integration/lab do it by SCRAM.
-    started = Lab(tmp_path_factory.mktemp("lab"), port_base=port_base, mechanism="PLAIN")
+    started = Lab(tmp_path_factory.mktemp("lab"), port_base=port_base, mechanism="PLAIN", kafka=_KAFKA)
     try:
         started.up(airflow=False)
         # What belongs to a folder needs the lab to end, and after the very last test fixtures of the session end first.
@@ -141,23 +144,37 @@ def _loggers_of_ours_work(request: pytest.FixtureRequest) -> None:
 @pytest.fixture(scope="session")
 def two_brokers(tmp_path_factory: pytest.TempPathFactory, port_base: int) -> Iterator[TwoBrokers]:
     """One cluster of two brokers, for what each broker decides by itself."""
-    from support.two_brokers import TwoBrokers
-
-    folder = tmp_path_factory.mktemp("two-brokers")
-    yield from _running(TwoBrokers.prepare(folder, port_base=port_base + _TWO_BROKERS_FROM))
+    yield from _two_brokers(tmp_path_factory, port_base + _TWO_BROKERS_FROM, _KAFKA)
 
 
 @pytest.fixture(scope="session")
 def two_former_brokers(tmp_path_factory: pytest.TempPathFactory, port_base: int) -> Iterator[TwoBrokers]:
     """The same of Kafka 3.9."""
-    from lab import jars
+    yield from _two_brokers(tmp_path_factory, port_base + _FORMER_BROKERS_FROM, "3.9.1")
+
+
+@pytest.fixture(scope="session")
+def two_next_brokers(tmp_path_factory: pytest.TempPathFactory, port_base: int) -> Iterator[TwoBrokers]:
+    """The same of Kafka 4.4."""
+    yield from _two_brokers(tmp_path_factory, port_base + _NEXT_BROKERS_FROM, "4.4.0")
+
+
+@pytest.fixture(
+    params=[
+        "two_brokers",
+        *(pytest.param(f"two_{each}_brokers", marks=pytest.mark.long) for each in ("former", "next")),
+    ]
+)
+def brokers(request: pytest.FixtureRequest) -> TwoBrokers:
+    """Two brokers of the lab's Kafka, of 3.9 and of 4.4."""
+    found: TwoBrokers = request.getfixturevalue(request.param)
+    return found
+
+
+def _two_brokers(folders: pytest.TempPathFactory, port_base: int, kafka: str | None) -> Iterator[TwoBrokers]:
     from support.two_brokers import TwoBrokers
 
-    folder = tmp_path_factory.mktemp("former-brokers")
-    yield from _running(TwoBrokers.prepare(folder, port_base=port_base + _FORMER_BROKERS_FROM, lock=jars.FORMER_KAFKA))
-
-
-def _running(cluster: TwoBrokers) -> Iterator[TwoBrokers]:
+    cluster = TwoBrokers.prepare(folders.mktemp("two-brokers"), port_base=port_base, kafka=kafka)
     try:
         cluster.start()
         yield cluster

@@ -61,6 +61,7 @@ class Lab:
     :param clusters: how many; by default as it was made, or two
     :param flows: source and target of each flow; by default as it was made, or from the first cluster to each other
         one, and back
+    :param kafka: the version of the brokers, one of :data:`lab.jars.BROKERS`; by default as it was made, or Connect's
     """
 
     #: How far the audits of its schedules step back from what somebody waits for, as ``nice`` counts.
@@ -79,6 +80,7 @@ class Lab:
         spark_cluster: bool = False,
         clusters: int | None = None,
         flows: Flows | None = None,
+        kafka: str | None = None,
     ) -> None:
         self.home = Home((home or DEFAULT_HOME).expanduser().absolute())
         self.settings = chosen_settings(
@@ -89,6 +91,7 @@ class Lab:
             spark_cluster=spark_cluster,
             clusters=clusters,
             flows=flows,
+            kafka=kafka,
         )
         self.clusters = clusters_of(self.settings)
         self.supervisor = Supervisor(self.home)
@@ -145,20 +148,16 @@ class Lab:
             check_space(self.home.root, NEEDED_BYTES)
             self._refuse_moved_ports()
             check_not_ephemeral(self.settings.ports, ephemeral=ephemeral_ports())
-            cache = cache_folder(self._environ)
             java_home = java.java_home(self._environ)
-            kafka = jars.obtain(jars.KAFKA, cache=cache, environ=self._environ, progress=_jars_progress(report))
-            jvm = Jvm(
-                java_home=java_home,
-                jars=kafka,
-                archives=class_archives.folder_of(cache, java_home=java_home, kafka=kafka),
-                recording=self._recording,
+            jvm, brokers_jvm = (
+                self._jvm(lock, java_home, report) for lock in (jars.KAFKA, jars.BROKERS[self.settings.kafka])
             )
             self.settings.write(self.home)
             topology_file.write(self.home, self.settings)
             startup = Startup(
                 context=self._context(),
                 jvm=jvm,
+                brokers_jvm=brokers_jvm,
                 supervisor=self.supervisor,
                 report=report,
                 connect=connect,
@@ -246,6 +245,12 @@ class Lab:
     def restart(self, name: str) -> None:
         """Start a process again as it was started last, whether it runs or not; it may not answer at once."""
         self.supervisor.restart(name)
+
+    def _jvm(self, lock: Path, java_home: Path, report: Report) -> Jvm:
+        cache = cache_folder(self._environ)
+        kafka = jars.obtain(lock, cache=cache, environ=self._environ, progress=_jars_progress(report))
+        archives = class_archives.folder_of(cache, java_home=java_home, kafka=kafka)
+        return Jvm(java_home, kafka, archives, self._recording)
 
     def _airflow(self, jvm: Jvm) -> Airflow:
         return Airflow(

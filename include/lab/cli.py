@@ -13,12 +13,12 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from lab import gate, rooms, size
+from lab import gate, jars, rooms, size
 from lab.api import Lab
 from lab.bench.command import configure as configure_bench
 from lab.demo.command import configure as configure_demo
 from lab.errors import LabError
-from lab.layout import DEFAULT_HOME, DEFAULT_PORT_BASE, NAMES, PROJECT, Ports
+from lab.layout import DEFAULT_HOME, DEFAULT_PORT_BASE, KAFKA_VERSION, NAMES, PROJECT, Ports
 from lab.processes import INTERRUPTS
 from lab.spark_cluster import MASTER
 from lab.status import LabStatus
@@ -89,6 +89,9 @@ def _parser(of_pytest: Sequence[str]) -> argparse.ArgumentParser:
     up.add_argument(
         "--clusters", type=int, metavar="N", help=f"datacenters, at most {len(NAMES)} (default: 2, or as it was made)"
     )
+    up.add_argument(
+        "--kafka", choices=jars.BROKERS, help=f"version of the brokers (default: {KAFKA_VERSION}, or as it was made)"
+    )
     up.add_argument("--no-airflow", action="store_true", help="only brokers and Connect")
     up.add_argument(
         "--spark-cluster", action="store_true", help="audits run on a Spark cluster of a master and two workers"
@@ -144,6 +147,7 @@ def _lab(options: argparse.Namespace) -> Lab:
         brokers=getattr(options, "brokers", None),
         clusters=getattr(options, "clusters", None),
         spark_cluster=getattr(options, "spark_cluster", False),
+        kafka=getattr(options, "kafka", None),
     )
 
 

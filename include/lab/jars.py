@@ -21,6 +21,9 @@ LOCKS = Path(__file__).resolve().parent / "jar_locks"
 KAFKA = LOCKS / "kafka-4.3.1.lock"
 #: The last line of Kafka before 4, which many clusters run: for tests of what its brokers answer.
 FORMER_KAFKA = LOCKS / "kafka-3.9.1.lock"
+NEXT_KAFKA = LOCKS / "kafka-4.4.0.lock"
+#: The versions that brokers of a lab can have.
+BROKERS: Mapping[str, Path] = {each.stem.removeprefix("kafka-"): each for each in (FORMER_KAFKA, KAFKA, NEXT_KAFKA)}
 #: For a test of a Connect that asks for a login; no worker of the lab runs it.
 CONNECT_BASIC_AUTH = LOCKS / "connect-basic-auth-4.3.1.lock"
 #: For a test of an application of Kafka Streams.

@@ -17,6 +17,8 @@ MECHANISM: Mechanism = "SCRAM-SHA-512"
 PROJECT = Path(__file__).resolve().parents[2]
 DEFAULT_HOME = PROJECT / ".lab"
 DEFAULT_PORT_BASE = 19000
+#: The version of brokers, unless another one is chosen; that of Connect is always this.
+KAFKA_VERSION = "4.3.1"
 _MADE = (
     *("airflow", "clients", "connect", "evidence", "java-for-spark", "kafka", "logs", "route", "run", "spark"),
     *("spark-cluster", "traffic", "mirrormaker", "observed", "credentials.json", "lab.json", "lock", "topology.yaml"),
@@ -200,6 +202,7 @@ class Settings:
     :param spark_cluster: whether audits run on a Spark cluster of the lab, and not in the driver's own process
     :param clusters: how many
     :param chosen_flows: which clusters are replicated to which; ``None`` for the usual :attr:`flows`
+    :param kafka: the version of the brokers
     """
 
     port_base: int
@@ -209,6 +212,7 @@ class Settings:
     spark_cluster: bool = False
     clusters: int = 2
     chosen_flows: Flows | None = None
+    kafka: str = KAFKA_VERSION
 
     def __post_init__(self) -> None:
         """Refuse a number of brokers or clusters that has no ports, and a flow between clusters that are not there."""
@@ -268,6 +272,7 @@ class Settings:
                 chosen_flows=None
                 if (flows := stored.get("flows")) is None
                 else tuple((source, target) for source, target in flows),
+                kafka=str(stored.get("kafka", KAFKA_VERSION)),
             )
         except FileNotFoundError:
             return None
@@ -284,6 +289,7 @@ class Settings:
             "spark_cluster": self.spark_cluster,
             "clusters": self.clusters,
             "flows": self.chosen_flows,
+            "kafka": self.kafka,
         }
         home.settings.write_text(json.dumps(kept) + "\n")
 
@@ -302,6 +308,7 @@ def chosen_settings(
     spark_cluster: bool = False,
     clusters: int | None = None,
     flows: Flows | None = None,
+    kafka: str | None = None,
 ) -> Settings:
     """Join what the command asks for with what the lab was made with.
 
@@ -318,11 +325,13 @@ def chosen_settings(
             spark_cluster=spark_cluster,
             clusters=2 if clusters is None else clusters,
             chosen_flows=flows,
+            kafka=kafka or KAFKA_VERSION,
         )
     for what, asked, made in (
         ("{} broker(s) a cluster", brokers, stored.brokers),
         ("{} clusters", clusters, stored.clusters),
         ("the flows {}", flows and shown(flows), shown(stored.flows)),
+        ("brokers of Kafka {}", kafka, stored.kafka),
     ):
         if asked is not None and asked != made:
             raise LabError(

@@ -41,12 +41,14 @@ class Part(Protocol):
 class Startup:
     """The state of one ``up``.
 
+    :param jvm: of Connect
     :param report: called with what became ready and the seconds since the start.
     :param connect: whether the Connect workers belong to the lab
     """
 
     context: LabContext
     jvm: Jvm
+    brokers_jvm: Jvm
     supervisor: Supervisor
     report: Report
     connect: bool = True
@@ -124,7 +126,7 @@ class Startup:
     def _datacenter(self, cluster: Cluster) -> None:
         nodes = cluster.nodes(self.context.settings)
         for node in nodes:
-            self.start(brokers.prepare(self.context, cluster, node, jvm=self.jvm))
+            self.start(brokers.prepare(self.context, cluster, node, jvm=self.brokers_jvm))
         self.wait(
             [node.name for node in nodes],
             lambda: provisioning.brokers_answer(self.context, cluster),

@@ -15,7 +15,7 @@ from lab.bootstrap import cache_folder
 from lab.clusters import EAST
 from lab.context import LabContext
 from lab.jvm import Jvm
-from lab.layout import Home, Settings
+from lab.layout import KAFKA_VERSION, Home, Settings
 from lab.processes import Supervisor
 from support.waiting import settled
 
@@ -31,20 +31,21 @@ class TwoBrokers:
     jvm: Jvm
 
     @classmethod
-    def prepare(cls, folder: Path, *, port_base: int, lock: Path = jars.KAFKA) -> TwoBrokers:
+    def prepare(cls, folder: Path, *, port_base: int, kafka: str | None = None) -> TwoBrokers:
         """Take a folder and ports; nothing is started.
 
-        :param lock: names the jars, and with them the version of the brokers
+        :param kafka: the version of the brokers; by default that of the lab
         """
         home, environ = Home(folder), dict(os.environ)
         passwords = credentials.obtain(home, clusters=(EAST.name,), principals=rights.PRINCIPALS)
-        kafka = jars.obtain(lock, cache=cache_folder(environ), environ=environ, progress=lambda _done, _of: None)
+        lock = jars.BROKERS[kafka or KAFKA_VERSION]
+        found = jars.obtain(lock, cache=cache_folder(environ), environ=environ, progress=lambda _done, _of: None)
         home_of_java = java.java_home(environ)
-        archives = class_archives.folder_of(cache_folder(environ), java_home=home_of_java, kafka=kafka)
+        archives = class_archives.folder_of(cache_folder(environ), java_home=home_of_java, kafka=found)
         return cls(
             context=LabContext(home=home, settings=Settings(port_base=port_base, brokers=2), credentials=passwords),
             supervisor=Supervisor(home),
-            jvm=Jvm(java_home=home_of_java, jars=kafka, archives=archives),
+            jvm=Jvm(java_home=home_of_java, jars=found, archives=archives),
         )
 
     def start(self) -> None:

@@ -1,6 +1,6 @@
 """What a difference in a configuration key means: four classes, and a fifth for keys that nobody has classed.
 
-The tables name every topic configuration of Kafka 4.3. A key that they do not name is a finding: a new version of
+The tables name every topic configuration of Kafka 4.4. A key that they do not name is a finding: a new version of
 Kafka, or another maker's, brings behaviour along that somebody has to look at.
 """
 
@@ -30,7 +30,9 @@ _MUST_MATCH = (
     PARTITIONS,
     "cleanup.policy",
     "delete.retention.ms",
+    "errors.deadletterqueue.group.enable",
     "max.compaction.lag.ms",
+    "max.decompressed.message.bytes",
     "max.message.bytes",
     "message.timestamp.after.max.ms",
     "message.timestamp.before.max.ms",

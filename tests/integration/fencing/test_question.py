@@ -36,13 +36,6 @@ NEEDS_BOTH = {p for p in PARTITIONS if "copied" in p.topic}
 HAS_ENOUGH = {*PARTITIONS} - NEEDS_BOTH
 
 
-@pytest.fixture(params=["two_brokers", pytest.param("two_former_brokers", marks=pytest.mark.long)])
-def brokers(request: pytest.FixtureRequest) -> TwoBrokers:
-    """Two brokers of Kafka 4.3, and of 3.9."""
-    found: TwoBrokers = request.getfixturevalue(request.param)
-    return found
-
-
 @dataclass(frozen=True, slots=True)
 class LogEnds:
     """Where every log ends: for readers, for readers of what is committed, and on the disks of both brokers."""

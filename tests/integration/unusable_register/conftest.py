@@ -24,7 +24,13 @@ def pairs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
         return
     below = int(os.environ.get("KAFKA_DR_TEST_PORT_BASE", "29000"))
     base = free_ports.port_base(range(below - 1000, 10000, -1000))
-    lab = Lab(tmp_path_factory.mktemp("pairs") / "home", port_base=base, brokers=2, mechanism="PLAIN")
+    lab = Lab(
+        tmp_path_factory.mktemp("pairs") / "home",
+        port_base=base,
+        brokers=2,
+        mechanism="PLAIN",
+        kafka=os.environ.get("KAFKA_DR_TEST_KAFKA"),
+    )
     try:
         lab.up(airflow=False)
         yield lab

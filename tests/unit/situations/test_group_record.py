@@ -61,7 +61,7 @@ def test_a_run_that_took_the_group_and_ended_after_the_look_makes_its_record_unk
     assert record(look(), ending(after, preflight=1.0)).known
 
 
-def test_a_run_that_ended_or_began_a_step_while_the_look_went_on_is_later_than_its_record() -> None:
+def test_a_run_that_ended_or_began_a_step_during_the_look_is_later_than_its_record() -> None:
     slow = look(NOON, read_at=LOOKED.isoformat())
     during = LOOKED + timedelta(seconds=5)
     assert not record(slow, ending(during, claim=1.0)).known
@@ -72,7 +72,7 @@ def test_a_run_that_ended_or_began_a_step_while_the_look_went_on_is_later_than_i
     assert (found.known, found.changed) == (False, ("r8", NOON))
 
 
-def test_a_run_that_was_not_put_back_while_the_look_went_on_stays_half_moved() -> None:
+def test_a_run_that_was_not_put_back_during_the_look_stays_half_moved() -> None:
     def half_moved(at: datetime) -> bool:
         last = RunEnding("r8", "dr_planned_failover", NOT_BACK, False, at, {"claim": 1.0})
         slow = look(NOON, read_at=LOOKED.isoformat())
