@@ -1,6 +1,6 @@
 """What a difference in a configuration key means: four classes, and a fifth for keys that nobody has classed.
 
-The tables name every topic configuration of Kafka 4.4. A key that they do not name is a finding: a new version of
+The tables name every topic configuration of Kafka 3.9 to 4.4. A key that they do not name is a finding: a new version of
 Kafka, or another maker's, brings behaviour along that somebody has to look at.
 """
 
@@ -34,6 +34,7 @@ _MUST_MATCH = (
     "max.compaction.lag.ms",
     "max.decompressed.message.bytes",
     "max.message.bytes",
+    "message.downconversion.enable",
     "message.timestamp.after.max.ms",
     "message.timestamp.before.max.ms",
     "message.timestamp.type",
@@ -51,6 +52,8 @@ _MAY_DIFFER = (
     "flush.messages",
     "flush.ms",
     "index.interval.bytes",
+    # Brokers since 3.0 ignore it.
+    "message.format.version",
     "preallocate",
     "segment.bytes",
     "segment.index.bytes",
