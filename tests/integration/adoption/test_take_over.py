@@ -18,9 +18,11 @@ from kafka_dr.register import Phase
 from kafka_dr.register.taken_over import BEGINS, COPY, CopyMade
 from kafka_dr.runs.clients import Clients
 from support import outside_view
+from support.closed_standby import close
 from support.existing_flow import ExistingFlow
 from support.protection import Protection
 from support.slow_group import SlowGroup
+from support.switched_group import SwitchedGroup
 from support.taking_over import TakingOver
 from support.under_load import assert_nothing_missing_or_twice, writing
 
@@ -50,10 +52,12 @@ def make_faults(existing: ExistingFlow) -> None:
     existing.wait_copied(at(protection, 210, 210))
 
 
+@pytest.mark.parametrize("denied", ["listed", pytest.param("all", marks=pytest.mark.long)])
 def test_a_flow_with_faults_is_taken_over_under_load_and_then_failed_over(
-    existing: ExistingFlow, spark: SparkSession
+    existing: ExistingFlow, spark: SparkSession, denied: str
 ) -> None:
     protection = existing.protection
+    protection.changes["fence_operations"] = denied
     make_faults(existing)
     taking, slow = TakingOver(protection, spark), SlowGroup(protection, at(protection, 17, 33))
     slow.commit()
@@ -76,12 +80,14 @@ def test_a_flow_with_faults_is_taken_over_under_load_and_then_failed_over(
         assert existing.connect.status(existing.name).settled == "stopped"
         assert protection.refuses_writes("west")
         # Its principal stays denied, also if somebody lifts that.
-        denied = existing.right(AclOperation.WRITE, AclPermission.DENY)
+        denied_before = existing.right(AclOperation.WRITE, AclPermission.DENY)
         with protection.cluster("west", "admin") as admin:
-            assert denied in admin.acls.list()
-            admin.acls.remove([denied])
+            assert denied_before in admin.acls.list()
+            admin.acls.remove([denied_before])
             check_health(protection.name, clients)
-            assert denied in admin.acls.list()
+            assert denied_before in admin.acls.list()
+        if denied == "all":
+            close(SwitchedGroup(protection, {"west": frozenset({denied_before})}))
         # The audit that comes next begins at the seed, so what was approved is no finding.
         assert taking.audit() == 0
 

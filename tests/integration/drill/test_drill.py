@@ -24,9 +24,10 @@ from kafka_dr.runs.run import Run
 from kafka_dr.topology.drill import DrillKind, DrillSpec
 from kafka_dr.topology.drill_rules import NOBODY
 from lab import rights
+from support.closed_standby import close
 from support.command_line import CommandLine
 from support.drill_jobs import DrillJobs
-from support.switched_group import Killed
+from support.switched_group import Killed, SwitchedGroup
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -104,9 +105,13 @@ def real(protection: Protection) -> Iterator[RealGroup]:
         yield RealGroup(protection, clients)
 
 
-def test_a_planned_drill_moves_its_own_group_there_and_back_and_leaves_nothing(real: RealGroup) -> None:
+@pytest.mark.parametrize("denied", ["listed", pytest.param("all", marks=pytest.mark.long)])
+def test_a_planned_drill_moves_its_own_group_there_and_back_and_leaves_nothing(real: RealGroup, denied: str) -> None:
+    real.protection.changes["fence_operations"] = denied
     # The first look notes the ids of the topics.
     check_health(real.name, real.clients)
+    if denied == "all":
+        close(SwitchedGroup(real.protection))
     before = real.seen()
     real.drill("20260101000001")
     health = check_health(real.name, real.clients)

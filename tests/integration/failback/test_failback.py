@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime, timedelta
 from itertools import product
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -57,18 +56,6 @@ _QUARANTINE_DIES: dict[StepName, tuple[str, ...]] = {
     ),
     StepName.CATCH_UP: ("write_fact caught_up on west",),
 }
-
-
-@pytest.fixture
-def auditor(left: OldClusterGroup, spark: SparkSession, tmp_path: Path) -> Callable[[], None]:
-    """Return a function that audits the flow to the old cluster and must find nothing."""
-    audit = Auditor(left.protection, spark, tmp_path)
-
-    def green() -> None:
-        found = audit("--full", flow=f"{left.protection.name}.west-to-east")
-        assert found.code == 0, found.report["findings"]
-
-    return green
 
 
 def disaster(left: OldClusterGroup, *, by_the_verb: bool = False, sizes: Mapping[str, int] | None = None) -> None:

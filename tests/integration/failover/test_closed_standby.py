@@ -12,6 +12,7 @@ import pytest
 
 from kafka_dr.fencing import plan
 from kafka_dr.fencing.closure import whole
+from kafka_dr.health.health_check import check_health
 from kafka_dr.runs.record import StepRecord
 from kafka_dr.runs.request import RunRequest, StepName
 from kafka_dr.verbs.roll_back import roll_back
@@ -19,7 +20,7 @@ from kafka_dr.verbs.runner import run_step
 from lab.api import Lab
 from support import outside_view
 from support.closed_standby import assert_nobody_is_let_in_twice, close, fewer, rights_of_others
-from support.disaster import STEPS, Disaster, adopted
+from support.disaster import STEPS, Disaster, adopted, disaster_is_over
 from support.dying_process import DyingProcess
 from support.protection import STEPS_AFTER_APPROVAL, Protection
 from support.switched_group import SwitchedGroup
@@ -102,6 +103,34 @@ def test_an_unplanned_failover_may_die_after_each_of_its_changes_while_its_sourc
         _assert_closed_at_the_freeze(closed, made.active)
     closed.assert_at_rest(made.standby)
     close(closed)
+
+
+@pytest.mark.long
+def test_a_closed_standby_takes_over_from_a_dead_cluster_which_is_closed_when_it_returns(
+    protection: Protection,
+) -> None:
+    protection.changes["fence_operations"] = "all"
+    group = SwitchedGroup.adopt(protection, records=60)
+    given = rights_of_others(protection)
+    close(group)
+    made = Disaster.of(group)
+    made.look()
+    protection.lab.kill(made.broker)
+    try:
+        made.go(StepName.REPORT)
+        assert protection.takes_writes(made.standby)
+        assert outside_view.denies(protection, made.standby) == plan.flow_fence(protection.group)
+    finally:
+        made.back()
+    fence = fewer(protection) | plan.standby(protection.group)
+    for _ in range(3):
+        with protection.clients() as clients:
+            check_health(group.name, clients)
+        assert protection.refuses_writes(made.active)
+        assert_nobody_is_let_in_twice(protection)
+    assert outside_view.denies(protection, made.active) <= fence
+    assert rights_of_others(protection) == given
+    disaster_is_over(made)
 
 
 def test_a_release_may_die_after_each_of_its_changes_and_lifts_everything(protection: Protection) -> None:
