@@ -1,0 +1,60 @@
+"""After a release nothing of this project is on the clusters but what the page about leaving names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kafka_dr.runs.request import StepName
+from kafka_dr.verbs.runner import run_step
+from support import outside_view
+from support.protection import Protection
+from support.switched_group import SwitchedGroup
+
+pytestmark = pytest.mark.kafka
+PAGE = Path(__file__).parents[3] / "include" / "guide" / "leaving.md"
+_ROW = re.compile(r"^\| topic `([^`]+)` \|", re.MULTILINE)
+#: Of Connect itself, and of tests of other groups.
+_OF_THE_LAB = re.compile(r"(?:east|west)-connect-.*|t[0-9a-f]{8}.*")
+
+
+def named(protection: Protection) -> Iterator[str]:
+    """Yield the topics that the page names for a group."""
+    for name in _ROW.findall(PAGE.read_text()):
+        for source in ("east", "west"):
+            yield name.replace("GROUP", protection.name).replace("SOURCE", source)
+
+
+def of_this_project(protection: Protection, cluster: str) -> frozenset[str]:
+    """Return the topics on a cluster that neither an application nor Connect has made."""
+    group = protection.group
+    with protection.cluster(cluster, "admin") as admin:
+        found = admin.topics.names()
+    applications = {name for name in found if group.owns_topic(name) and name != group.canary_topic}
+    mine = {name for name in found if name.startswith(protection.name) or not _OF_THE_LAB.fullmatch(name)}
+    return frozenset(name for name in mine - applications if not name.startswith("__"))
+
+
+def test_a_group_that_was_moved_and_released_leaves_what_the_page_names(protection: Protection) -> None:
+    group = SwitchedGroup.adopt(protection, records=20)
+    group.go(StepName.REPORT)
+    request = group.request(verb="un_adopt", hand_back_to="own_flow")
+    with protection.clients() as clients:
+        run_step(StepName.PREFLIGHT, request, clients)
+        protection.approve(request, clients)
+        for step in (StepName.CLAIM, StepName.STOP_FLOW, StepName.HAND_BACK, StepName.SETTLE, StepName.REPORT):
+            assert run_step(step, request, clients).good, step
+    for cluster in ("east", "west"):
+        found = of_this_project(protection, cluster)
+        assert protection.group.canary_topic in found
+        assert found - {*named(protection)} == set()
+        assert not outside_view.denies(protection, cluster)
+        with protection.cluster(cluster, "admin") as admin:
+            assert [name for name in admin.groups.names() if "kafka-dr" in name or "kafka_dr" in name] == []
+    assert outside_view.connectors(protection).keys() == {
+        f"dr.{group.name}.east-to-west",
+        f"dr.{group.name}.west-to-east",
+    }
