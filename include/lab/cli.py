@@ -8,6 +8,7 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from rich.console import Console
@@ -48,8 +49,16 @@ def main(arguments: Sequence[str]) -> int:
     except KeyboardInterrupt:
         for number in INTERRUPTS:  # it ends as it is: one more would only hide the exit code
             signal.signal(number, signal.SIG_IGN)
-        print("lab: interrupted; what this command had started is stopped again", file=sys.stderr)
+        print(f"lab: interrupted; {_left(options)}", file=sys.stderr)
         return 130
+
+
+def _left(options: argparse.Namespace) -> str:
+    """Say what an interrupted command has left."""
+    with suppress(LabError):
+        if getattr(options, "keep", False) and _lab(options).status().in_use:
+            return "its applications are stopped, and the lab continues because of --keep: end it with `down`"
+    return "what this command had started is stopped again"
 
 
 def _listen() -> None:

@@ -15,10 +15,12 @@ import pytest
 from rich.console import Console
 
 from lab.api import Lab
+from lab.cli import main
 from lab.demo.observed.rehearsal import ObservedRehearsal, ObservedWishes
 from lab.demo.options import DemoOptions
 from lab.demo.rehearsal import Rehearsal
 from lab.layout import PROJECT
+from lab.processes import INTERRUPTS, Command
 from lab.traffic.control import Traffic
 from support.terminal import OwnTerminal
 from support.waiting import eventually
@@ -74,3 +76,38 @@ def test_a_demo_that_is_interrupted_again_and_again_stops_all_that_it_started(
     finally:
         signal.signal(number, before)
     assert stopped == ["applications", "lab"]
+
+
+@pytest.mark.parametrize("observe", [False, True])
+@pytest.mark.parametrize("keep", [False, True])
+@pytest.mark.parametrize("runs", [False, True])
+def test_a_lab_is_not_called_stopped_while_it_runs(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    observe: bool,
+    keep: bool,
+    runs: bool,
+) -> None:
+    left = runs and keep
+    process = Command("east-broker-1", ("/bin/sleep", "600"), folder=tmp_path)
+
+    def up(lab: Lab, **_: object) -> None:
+        if runs:  # else it has ended by itself what it had started
+            lab.supervisor.start(process)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Lab, "up", up)
+    before = {number: signal.getsignal(number) for number in INTERRUPTS}
+    lab = Lab(tmp_path / "lab")
+    try:
+        code = main(["demo", "--home", str(lab.home.root), *["--observe"] * observe, *["--keep"] * keep])
+        assert lab.status().in_use is left
+    finally:
+        lab.down()
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    said = capsys.readouterr().err
+    assert code == 130
+    assert ("the lab continues because of --keep: end it with `down`" in said) is left, said
+    assert ("is stopped again" in said) is not left, said
