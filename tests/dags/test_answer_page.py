@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import closing
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 from typing import TYPE_CHECKING, Any
@@ -117,6 +119,45 @@ def test_reject_by_keyboard_ends_the_run_and_changes_nothing(alice: AirflowSessi
     page.wait(f"location.pathname === '/kafka-dr/evidence/{GROUP}/{waiting}'", seconds=90)
     assert alice.ended(DAG, waiting) == "failed"
     assert str(alice.note(DAG, waiting)).startswith("REJECTED by alice")
+
+
+@pytest.mark.usefixtures("unchanged")
+def test_the_terminal_of_a_demo_names_this_page_and_its_answer_ends_the_wait(
+    airflow: QuickLab, alice: AirflowSession, page: Page
+) -> None:
+    from rich.console import Console
+
+    from lab.demo import terminal_approval
+    from lab.demo.airflow_rest import AirflowApi, PendingApproval
+    from lab.demo.failover_run import FailoverRunner, RunParameters
+
+    base, terminal = str(alice.http.base_url).rstrip("/"), io.StringIO()
+    api = AirflowApi(base, user="alice", password=json.loads(airflow.status().airflow.passwords.read_text())["alice"])
+
+    def answering(question: PendingApproval, where: str, answered: Callable[[], bool]) -> str | None:
+        console = Console(file=terminal, width=80)
+        terminal_approval.show(question, console, page=where)
+        page.log_in(base, alice.token)
+        page.go(next(line for line in terminal.getvalue().splitlines() if line.startswith("http")))
+        page.wait(_SHOWN)
+        page.click(button("Reject"))
+        said(page, "Airflow has taken your answer")
+        return terminal_approval.ask(console, answered_elsewhere=answered, stdin=io.StringIO())
+
+    state = airflow.state("east", GROUP)
+    assert state is not None
+    runner = FailoverRunner(
+        api,
+        [api],
+        evidence=airflow.home.evidence,
+        answering=answering,
+        show_step=lambda _: None,
+        say=lambda _: None,
+    )
+    with closing(api):
+        done = runner.run(RunParameters(state.active, state.standby))
+    assert (done.state, done.approved_by) == ("failed", ("alice",))
+    assert str(alice.note(DAG, done.run)).startswith("REJECTED by alice")
 
 
 @pytest.mark.usefixtures("unchanged")

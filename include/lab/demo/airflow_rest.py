@@ -160,6 +160,10 @@ class AirflowApi:
         """Where a person finds the run."""
         return f"{self._url}/dags/{dag}/runs/{run}"
 
+    def question_page(self, dag: str, group: str, run: str) -> str:
+        """Where a person reads and answers what the run asks."""
+        return f"{self._url}/kafka-dr/question/{dag}/{group}/{run}"
+
     def _call(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> dict[str, Any]:
         try:
             reply = self._client.request(method, path, json=body)

@@ -102,7 +102,7 @@ class FailoverRunner:
     :param operator: the session that triggers and watches
     :param approvers: the sessions that answer, each question of a run another one's
     :param evidence: root of the evidence
-    :param answering: given the question, the run's page and "was it answered elsewhere?", returns the option to choose
+    :param answering: given the question, its page and "was it answered elsewhere?", returns the option to choose
     :param show_step: called with each step as it ends
     :param say: given a sentence for who watches
     """
@@ -229,7 +229,8 @@ class FailoverRunner:
         def answered() -> bool:
             return self._operator.question(dag, run, task).responded_at is not None
 
-        option = self._answering(question, self._operator.page(dag, run), answered)
+        page = self._operator.question_page(dag, PROTECTION_GROUP, run)
+        option = self._answering(question, page, answered)
         if option is not None:
             time.sleep(max(0.0, parked + LEAVING_SECONDS - time.monotonic()))
             self._operator.wait_for_scheduler(rounds=ROUNDS_BEFORE_ANSWER, seconds=ROUNDS_SECONDS)

@@ -11,7 +11,8 @@ from typing import TextIO
 import pytest
 from rich.console import Console
 
-from lab.demo.terminal_approval import APPROVE, REJECT, ask
+from lab.demo.airflow_rest import PendingApproval
+from lab.demo.terminal_approval import APPROVE, REJECT, ask, show
 
 
 @pytest.fixture
@@ -24,6 +25,15 @@ def terminal() -> Iterator[tuple[int, TextIO]]:
 
 def never() -> bool:
     return False
+
+
+def test_the_address_of_the_page_is_whole_on_a_narrow_terminal_next_to_who_may_answer() -> None:
+    shown = io.StringIO()
+    page = "http://127.0.0.1:22200/kafka-dr/question/dr_unplanned_failover/orders/demo-20261127T141735Z-east-to-west"
+    question = PendingApproval("Move?", "", (APPROVE, REJECT), {}, ("carol", "dave"), None, None)
+    show(question, Console(file=shown, width=80), page=page)
+    assert page in shown.getvalue().splitlines()
+    assert "carol or dave can answer" in shown.getvalue()
 
 
 @pytest.mark.parametrize(("typed", "option"), [("y\n", APPROVE), ("NO\n", REJECT), ("perhaps\nyes\n", APPROVE)])
