@@ -306,6 +306,41 @@ def test_one_class_name_has_one_meaning() -> None:
     assert {name: where for name, where in defined.items() if len(where) > 1} == {}
 
 
+def test_a_private_method_is_called_by_its_class_or_by_one_that_it_inherits_from() -> None:
+    """One that replaces a method which was renamed since is called by nobody, and nothing else says so."""
+    trees = {
+        path: ast.parse(path.read_text("utf-8"))
+        for folder in ("include/kafka_dr", "plugins", "dags", "spark")
+        for path in python_files(folder)
+    }
+    classes = {
+        node.name: (path, node)
+        for path, tree in trees.items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ClassDef)
+    }
+    called = {
+        path: {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)} for path, tree in trees.items()
+    }
+
+    def lineage(name: str) -> Iterator[Path]:
+        path, node = classes[name]
+        yield path
+        for base in node.bases:
+            named = base.value if isinstance(base, ast.Subscript) else base
+            if isinstance(named, ast.Name) and named.id in classes:
+                yield from lineage(named.id)
+
+    orphans = [
+        f"{name}.{method.name}"
+        for name, (_, node) in classes.items()
+        for method in node.body
+        if isinstance(method, ast.FunctionDef) and method.name.startswith("_") and not method.name.startswith("__")
+        if not any(method.name in called[path] for path in lineage(name))
+    ]
+    assert orphans == []
+
+
 def test_code_outside_replication_speaks_of_flows_and_not_of_what_runs_them() -> None:
     code = [p for folder in ("include/kafka_dr", "plugins", "dags", "spark") for p in python_files(folder)]
     speaking = {str(p.relative_to(ROOT)) for p in code if REPLICATOR_WORDS.search(p.read_text("utf-8"))}

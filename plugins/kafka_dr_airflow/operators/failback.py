@@ -105,7 +105,8 @@ class FailbackAuditOperator(SparkAuditOperator):
         """Return the option for a full audit: records that were verified before the disaster are compared again."""
         return ["--full"]
 
-    def _flow(self, wanted: str | None, clients: Clients) -> AuditedFlow:
+    def chosen_flow(self, wanted: str | None, clients: Clients) -> AuditedFlow:
+        """Return the flow to the old cluster, which its own run holds."""
         from kafka_dr.topology.audited import audited_flow
 
         with plain_errors():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kafka_dr_airflow.links import AuditLink
 from kafka_dr_airflow.operators.flow_audit import (
@@ -19,6 +19,10 @@ from kafka_dr_airflow.operators.kept_results import LookResult, kept_result
 from kafka_dr_airflow.operators.plain_failure import fails_plainly, plain_errors
 from kafka_dr_airflow.operators.spark_job import SparkJobOperator
 from kafka_dr_airflow.topology_file import TOPOLOGY
+
+if TYPE_CHECKING:
+    from kafka_dr.runs.clients import Clients
+    from kafka_dr.topology.audited import AuditedFlow
 
 
 class SparkAuditOperator(SparkJobOperator):
@@ -52,7 +56,7 @@ class SparkAuditOperator(SparkJobOperator):
 
         params = context["params"]
         with plain_errors(), open_clients() as clients:
-            flow = chosen_flow(self.protection_group, params.get("flow"), clients)
+            flow = self.chosen_flow(params.get("flow"), clients)
             one = FlowAudit.of(flow, self.audit, context)
             self.report_path = one.report_path
             one.drop_unrecorded(clients, self.log)
@@ -70,6 +74,13 @@ class SparkAuditOperator(SparkJobOperator):
     def arguments(self, params: Mapping[str, Any]) -> list[str]:
         """Return what the parameters of the run add to the command line of the job."""
         return part_arguments(params)
+
+    def chosen_flow(self, wanted: str | None, clients: Clients) -> AuditedFlow:
+        """Return the flow to audit; one of a group that a run holds is left alone.
+
+        :param wanted: its name; ``None``: the group's flow from its active cluster
+        """
+        return chosen_flow(self.protection_group, wanted, clients)
 
     def _submitted(self, context: Any, one: FlowAudit) -> str | None:
         """Run the job; if this task is ended meanwhile, the next audit continues from what the job has kept."""
