@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from kafka_dr.checks.config_compare import plan_between
-from kafka_dr.clusters import Acl, AclOperation, AclPermission, NotFound, PatternType, ResourceType
+from kafka_dr.clusters import Acl, AclOperation, AclPermission, NotFound, PatternType, ResourceType, Topic
 from kafka_dr.config_sync.items import CreateTopic
 from kafka_dr.errors import Refused, TryAgain
 from kafka_dr.failback import decision
@@ -83,19 +83,35 @@ def prove(run: Run) -> Sequence[Check]:
         kept = run.clients.register(run.source).facts(run.group.name, run.request.run).get(QUARANTINE)
         named = "names the quarantined ranges" if kept else "has no quarantined ranges of this run: run the step again"
         return (Check.that("ranges_are_journaled", kept is not None, f"the register of {run.source} {named}"),)
-    source, target = run.topics(run.source), run.topics(run.target)
-    old = sorted(name for name, topic in target.items() if topic.topic_id == deletes.get(name))
-    wrong = [f"{name} on {run.target} is still the old topic" for name in old] + [
-        f"{name} on {run.target} has {len(target[name].leaders) if name in target else 'no'} partitions, expected "
-        f"{len(topic.leaders)}"
-        for name, topic in source.items()
-        if name not in target or len(target[name].leaders) != len(topic.leaders)
-    ]
+    source = run.topics(run.source)
+    wrong = wait_until_new(run, source, deletes)
     said = f"{len(source)} topics on {run.target} are new and have as many partitions as on {run.source}"
     return (
         Check.that("topics_are_new", not wrong, "; ".join(wrong[:3]) or said),
         _right_is_gone(run, deletes),
     )
+
+
+def wait_until_new(run: Run, source: Mapping[str, Topic], deletes: Mapping[str, str]) -> Sequence[str]:
+    """Wait until the old cluster shows its new topics, which it may a moment after they were made.
+
+    :param source: the topics of the active cluster, by name
+    :param deletes: the ids of the old topics, by name
+    :returns: what is not as it has to be in the end, a sentence each
+    """
+
+    def wrong() -> Sequence[str]:
+        target = run.topics(run.target)
+        old = sorted(name for name, topic in target.items() if topic.topic_id == deletes.get(name))
+        return [f"{name} on {run.target} is still the old topic" for name in old] + [
+            f"{name} on {run.target} has {len(target[name].leaders) if name in target else 'no'} partitions, expected "
+            f"{len(topic.leaders)}"
+            for name, topic in source.items()
+            if name not in target or len(target[name].leaders) != len(topic.leaders)
+        ]
+
+    seconds = run.group.timing.step_deadline_seconds
+    return wait_until(wrong, lambda found: not found, clock=run.clock, seconds=seconds, retry=NotFound)
 
 
 def _right_is_gone(run: Run, deletes: Collection[str]) -> Check:
