@@ -80,7 +80,7 @@ def _stopped(run: FailoverRun) -> str:
     no = [step for step in run.evidence.steps() if step.facts.get("answer", {}).get("approved") is False]
     bad = no or bad
     why = f"{bad[0].name} {'' if no else f'{bad[0].outcome}: '}{bad[0].detail}" if bad else f"it ended as {run.state}"
-    where = run.target if run.moved or not run.moves else run.source
+    where = run.target if run.moved else run.source
     return f"The run {run.run} did not go through ({why}); {where} is the active cluster."
 
 

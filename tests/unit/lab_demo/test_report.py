@@ -80,6 +80,15 @@ def test_a_run_that_did_not_go_through_is_not_good_although_every_invariant_held
     assert "fence_source failed: somebody writes" in closing(stopped)
 
 
+def test_a_failback_that_stopped_leaves_the_group_where_the_failover_has_moved_it(tmp_path: Path) -> None:
+    outcome = went_through(tmp_path)
+    nothing = RunEvidence(tmp_path, group="orders", run="home")
+    home = replace(outcome.runs[0], run="home", source="west", target="east", state="failed", moves=False)
+    stopped = replace(outcome, runs=(*outcome.runs, replace(home, evidence=nothing)))
+    said = "The run home did not go through (it ended as failed); west is the active cluster."
+    assert closing(stopped).endswith(said)
+
+
 def test_a_broken_invariant_is_named_in_the_last_line(tmp_path: Path) -> None:
     world = healthy()
     without = {part: [each for each in log if each.offset] for part, log in world.logs["west"].items()}
