@@ -110,6 +110,27 @@ def test_while_a_run_waits_no_second_one_can_be_started_and_who_was_not_asked_is
 
 
 @pytest.mark.usefixtures("unchanged")
+def test_a_run_that_was_ended_in_airflow_waits_on_no_page_although_health_has_not_looked(
+    alice: AirflowSession, page: Page
+) -> None:
+    run = alice.trigger(PLANNED, protection_group=GROUP, reason="a test")
+    pages = pages_of(page, alice, run)
+    addresses = (STATUS, f"/kafka-dr/groups/{GROUP}", f"/kafka-dr/evidence/{GROUP}/{run}")
+    try:
+        alice.question(PLANNED, run)
+        for path in addresses:
+            assert "WAITS FOR YOU" in pages.open(path), path
+    finally:
+        alice.fail(PLANNED, run)
+    for path in addresses:
+        shown = pages.open(path)
+        assert "WAITS" not in shown, (path, shown)
+        assert "ENDED IN AIRFLOW while it waited for an answer: nothing was changed" in shown, (path, shown)
+    looked(alice)
+    assert pages.open(STATUS).count("ENDED IN AIRFLOW while it waited for an answer") >= 1
+
+
+@pytest.mark.usefixtures("unchanged")
 def test_airflow_shows_its_buttons_to_whoever_was_not_asked_and_no_click_counts(
     airflow: QuickLab, alice: AirflowSession, page: Page
 ) -> None:

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 from airflow.sdk.log import redact
 
 from kafka_dr.errors import KafkaDrError
-from kafka_dr.quoting import inline, line
+from kafka_dr.quoting import line
 from kafka_dr.verb_words import verb_words
-from kafka_dr_airflow.running_runs import has_ended
+from kafka_dr_airflow.running_runs import ended_in_airflow, has_ended
 from kafka_dr_airflow.topology_file import evidence_root, read_topology
 
 if TYPE_CHECKING:
-    from kafka_dr.watch_results import OpenRun, OpenRuns, RunningStep
+    from kafka_dr.watch_results import OpenRuns
 
 
 def run_waits(logger: Any, context: Any, group: str, question: str, *, people: Sequence[str], seconds: float) -> None:
@@ -80,41 +80,23 @@ def run_ended(logger: Any, context: Any, group: str) -> None:
 
 
 def list_ended_runs(logger: Any) -> None:
-    """List open runs as ended that a person ended in Airflow, which skips the task that does so.
-
-    A run that may hold its group stays as it is: health says what became of it. If this fails, only the log says so.
+    """List open runs as ended that a person ended in Airflow. If this fails, only the log says so.
 
     :param logger: of the task that asks Airflow
     """
-    from kafka_dr.watch_results import RunEnding, RunEndings, RunningSteps
+    from kafka_dr.watch_results import RunEndings, RunningSteps
 
     now = datetime.now(UTC)
 
     def close(runs: OpenRuns) -> None:
-        running = {(each.group, each.run): each for each in RunningSteps(runs.root).read(now)[0]}
-        waiting = {(each.group, each.run): each for each in runs.read(now)[0]}
-        for group, run in {**running, **waiting}:
-            step, asked = running.get((group, run)), waiting.get((group, run))
-            dag_id = asked.dag_id if asked is not None else step.dag_id if step is not None else ""
-            if (step is not None and step.holds) or not dag_id or not has_ended(dag_id, run):
-                continue
-            RunEndings(runs.root).keep(group, RunEnding(run, dag_id, _ended_in_airflow(asked, step), False, now))
+        running = RunningSteps(runs.root)
+        ended = ended_in_airflow(runs.read(now)[0], running.read(now)[0], has_ended, now)
+        for (group, run), ending in ended.items():
+            RunEndings(runs.root).keep(group, ending)
             runs.close(group, run)
-            RunningSteps(runs.root).close(group, run)
+            running.close(group, run)
 
     _kept(logger, close)
-
-
-def _ended_in_airflow(asked: OpenRun | None, step: RunningStep | None) -> str:
-    """Return the note of a run that was ended in Airflow and did not hold its group."""
-    if asked is not None and asked.answered_by:
-        return (
-            f"ENDED IN AIRFLOW after {inline(asked.answered_by)} had answered: the group's phase in the register says "
-            "whether something was changed"
-        )
-    when = f" during {inline(step.title)}" if asked is None and step is not None else ""
-    when = " while it waited for an answer" if asked is not None and not asked.dry_run else when
-    return f"ENDED IN AIRFLOW{when}: nothing was changed, and nothing has to be cleared. A new run begins again"
 
 
 @contextmanager

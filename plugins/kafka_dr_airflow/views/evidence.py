@@ -25,9 +25,7 @@ from kafka_dr.evidence.store import EvidenceStore
 from kafka_dr.quoting import unescaped
 from kafka_dr.watch_results import (
     OBSERVATION,
-    RunEndings,
     WatchResultStore,
-    read_endings,
     read_observed,
     read_status,
 )
@@ -35,7 +33,18 @@ from kafka_dr_airflow.links import airflow_path, group_url, login_url
 from kafka_dr_airflow.people.auth_managers import directory_of, find
 from kafka_dr_airflow.topology_file import read_topology
 from kafka_dr_airflow.views import kept_pages, metrics, question, trigger
-from kafka_dr_airflow.views.kept_pages import LINKED_HEADERS, NAME, links, opened, reader, root, seen_now, shown
+from kafka_dr_airflow.views.kept_pages import (
+    LINKED_HEADERS,
+    NAME,
+    Airflow,
+    SeenGroup,
+    links,
+    opened,
+    reader,
+    root,
+    seen_now,
+    shown,
+)
 
 # Airflow's login does not cover a plugin's pages by itself.
 _MAY_SEE_RUNS = Depends(requires_access_dag("GET", DagAccessEntity.RUN, "dr_planned_failover"))
@@ -72,8 +81,8 @@ async def say_instead(request: Request, error: AnyHttpException) -> Response:
 
 
 @app.get("/status")
-def status_page(who: Annotated[str, Depends(reader)], *, reload: bool = True) -> HTMLResponse:
-    """Show what the watches found of every protection group, from stored results alone.
+def status_page(who: Annotated[str, Depends(reader)], has_ended: Airflow, *, reload: bool = True) -> HTMLResponse:
+    """Show what the watches found of every protection group. No cluster is asked.
 
     :param who: the name of who reads the page
     :param reload: whether the page loads again by itself
@@ -87,19 +96,25 @@ def status_page(who: Annotated[str, Depends(reader)], *, reload: bool = True) ->
     found = read_status(groups, store, now)
     flows = {name: topology.observed_flows[name].watches for name in sorted(topology.observed_flows)}
     observed = read_observed(flows, store, now)
-    endings = read_endings(groups, RunEndings(kept))
-    view = build_status_view(found, now, links(), endings, opened(kept, now), observed, who)
+    open_now, endings = opened(kept, groups, now, has_ended)
+    view = build_status_view(found, now, links(), endings, open_now, observed, who)
     return HTMLResponse(render_status(view, reloads=reload), headers=LINKED_HEADERS)
 
 
 @app.get("/evidence/{group}/{run}")
-def run_page(group: str, run: str, who: Annotated[str, Depends(reader)], *, reload: bool = True) -> HTMLResponse:
+def run_page(
+    group: str, run: str, who: Annotated[str, Depends(reader)], has_ended: Airflow, *, reload: bool = True
+) -> HTMLResponse:
     """Show the evidence of a run.
 
     :param reload: whether the page loads again by itself while the run continues
     """
     kept, now = root(), datetime.now(UTC)
-    open_now = _open_now(kept, group, run, now, who)
+    seen = None
+    if NAME.fullmatch(group):
+        (watched,) = read_status([group], WatchResultStore(kept), now)
+        seen = seen_now(kept, watched, now, has_ended, who)
+    open_now = _open_now(seen, run, now)
     try:
         found = EvidenceStore(kept).page(group, run, **open_now)
     except EvidenceExpired as error:
@@ -116,7 +131,7 @@ def run_page(group: str, run: str, who: Annotated[str, Depends(reader)], *, relo
             page.headers["Refresh"] = str(_RUN_SECONDS)
         return page
     said = f"Run {run} of {group} has no evidence yet."
-    listed = read_endings([group], RunEndings(kept))[group]
+    listed = seen.endings if seen is not None else ()
     ended = () if isinstance(listed, Exception) else [each for each in listed if each.run == run]
     if not ended:
         raise HTTPException(status.HTTP_404_NOT_FOUND, said)
@@ -124,17 +139,18 @@ def run_page(group: str, run: str, who: Annotated[str, Depends(reader)], *, relo
     return shown(render_notice(f"Run {run} of {group}", said, back=group_url(group)), group)
 
 
-def _open_now(kept: Any, group: str, run: str, now: datetime, who: str) -> dict[str, Any]:
-    """Return what the page of a run that is open shows, as the status page says it."""
-    if not NAME.fullmatch(group):
+def _open_now(seen: SeenGroup | None, run: str, now: datetime) -> dict[str, Any]:
+    """Return what the page of a run that is open shows, as the status page says it.
+
+    :param seen: its group; ``None``: there can be none of this name
+    """
+    if seen is None:
         return {"running": None}
-    (watched,) = read_status([group], WatchResultStore(kept), now)
-    known, lines, running = seen_now(kept, watched, now, who)
     return {
-        "running": next((each for each in running if each.run == run), None),
+        "running": next((each for each in seen.running if each.run == run), None),
         "now": now,
-        "half_moved": known.half_moved if known.half_moved_by == run else "",
-        "asked": next((each for each in lines if each.run == run), None),
+        "half_moved": seen.now.half_moved if seen.now.half_moved_by == run else "",
+        "asked": next((each for each in seen.lines if each.run == run), None),
     }
 
 

@@ -1,20 +1,26 @@
 """Everything that is kept of a protection group, and the newest result of each watch, as pages.
 
-Nothing is asked of a cluster: names of folders and small files are read, each access with a deadline.
+Nothing is asked of a cluster: names of folders and small files are read, each access with a deadline, and Airflow's
+database says which open runs have ended.
 """
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any
 
+from airflow.api_fastapi.common.db.common import SessionDep
 from airflow.api_fastapi.core_api.security import GetUserDep
+from airflow.models.dagrun import DagRun
+from airflow.utils.state import State
 from fastapi import APIRouter, Depends, HTTPException, status
 from fastapi.responses import HTMLResponse
+from sqlalchemy import select
+from sqlalchemy.exc import SQLAlchemyError
 
 from kafka_dr.audit.report_folders import is_report_folder
 from kafka_dr.causes import cause
@@ -38,7 +44,9 @@ from kafka_dr.watch_results import (
     MEASURED,
     FigurePoint,
     FiguresOverTime,
+    OpenRun,
     OpenRuns,
+    RunEnding,
     RunEndings,
     RunningStep,
     RunningSteps,
@@ -61,6 +69,7 @@ from kafka_dr_airflow.links import (
     stranded_url,
     trigger_url,
 )
+from kafka_dr_airflow.running_runs import HasEnded, ended_in_airflow
 from kafka_dr_airflow.topology_file import evidence_root, read_topology
 
 #: A part of the path of something that is kept; it cannot name a folder above.
@@ -106,8 +115,46 @@ def root() -> Any:
         raise HTTPException(status.HTTP_503_SERVICE_UNAVAILABLE, str(error)) from error
 
 
-def opened(kept: Any, now: datetime) -> OpenedRuns:
-    """Return the runs that wait for a person or continue, with what their evidence has recorded."""
+def airflow_says(session: SessionDep) -> HasEnded:
+    """Return what says whether a run has ended: Airflow's own database, in which a person may have ended it."""
+
+    def has_ended(dag_id: str, run: str) -> bool:
+        asked = select(DagRun.state).where(DagRun.dag_id == dag_id, DagRun.run_id == run)
+        try:
+            return session.scalar(asked) in State.finished_dr_states
+        except SQLAlchemyError:
+            return False  # what is kept is shown all the same
+
+    return has_ended
+
+
+#: What says whether a run has ended, for the pages.
+Airflow = Annotated[HasEnded, Depends(airflow_says)]
+
+
+def opened(
+    kept: Any, groups: Iterable[str], now: datetime, has_ended: HasEnded
+) -> tuple[OpenedRuns, dict[str, tuple[RunEnding, ...] | Exception]]:
+    """Return the runs that wait for a person or continue, with what their evidence has recorded, and the last endings.
+
+    A run that was ended in Airflow is one of the endings at once; health lists it within a minute.
+    """
+    found, endings = _opened(kept, now), read_endings(groups, RunEndings(kept))
+    ended = ended_in_airflow((each for each, _ in found.runs), (each for each, _ in found.running), has_ended, now)
+    for (group, _), ending in ended.items():
+        if not isinstance(known := endings.get(group, OSError()), Exception):
+            endings[group] = (ending, *known)
+    return (
+        replace(
+            found,
+            runs=tuple(each for each in found.runs if (each[0].group, each[0].run) not in ended),
+            running=tuple(each for each in found.running if (each[0].group, each[0].run) not in ended),
+        ),
+        endings,
+    )
+
+
+def _opened(kept: Any, now: datetime) -> OpenedRuns:
     try:
         runs, damaged = OpenRuns(kept).read(now)
     except (KafkaDrError, OSError) as error:
@@ -138,19 +185,35 @@ def reader(user: GetUserDep) -> str:
     return str(user.get_name())
 
 
-def seen_now(
-    kept: Any, watched: WatchedGroup, now: datetime, who: str = ""
-) -> tuple[GroupNow, tuple[OpenRunLine, ...], tuple[RunningStep, ...]]:
+@dataclass(frozen=True, slots=True)
+class SeenGroup:
+    """A protection group as each page shows it.
+
+    :param lines: its runs that are open, for people
+    :param running: what its runs execute
+    :param asked: its runs that have asked a person
+    :param endings: how its last runs ended, or why that is not known
+    """
+
+    now: GroupNow
+    lines: tuple[OpenRunLine, ...]
+    running: tuple[RunningStep, ...]
+    asked: tuple[OpenRun, ...]
+    endings: tuple[RunEnding, ...] | Exception
+
+
+def seen_now(kept: Any, watched: WatchedGroup, now: datetime, has_ended: HasEnded, who: str = "") -> SeenGroup:
     """Return what is known of a group now, and its runs that are open: each page shows the same.
 
     :param who: the name of who reads the page; empty where that is not known
     """
-    group, found = watched.group, opened(kept, now)
-    endings = read_endings([group], RunEndings(kept))
+    group = watched.group
+    found, endings = opened(kept, [group], now, has_ended)
     running = tuple(each for each, _ in found.running if each.group == group)
     lines = tuple(each for each in open_runs(found, now, links(), endings, who) if each.group == group)
-    asked = [each for each, _ in found.runs]
-    return group_now(watched, endings[group], running, now, asked), lines, running
+    asked = tuple(each for each, _ in found.runs if each.group == group)
+    known = group_now(watched, endings[group], running, now, asked)
+    return SeenGroup(known, lines, running, asked, endings[group])
 
 
 def shown(page: str, group: str = "") -> HTMLResponse:
@@ -165,14 +228,13 @@ def shown(page: str, group: str = "") -> HTMLResponse:
 
 
 @router.get("/groups/{group}")
-def group_page(group: str, who: Annotated[str, Depends(reader)]) -> HTMLResponse:
+def group_page(group: str, who: Annotated[str, Depends(reader)], has_ended: Airflow) -> HTMLResponse:
     """Show everything that is kept of a group: watches, runs, reports, lists of stranded records."""
     kept, now = root(), datetime.now(UTC)
     watched = _watched(_named(group), WatchResultStore(kept), now)
     names = _names(kept, group)
     looked = any(each.result for each in watched.watches)
     _found(group, kept=any((looked, names.runs, names.reports, names.stranded, names.problems)))
-    endings = read_endings([group], RunEndings(kept))[group]
     addresses = GroupLinks(links(), report=_report_address, stranded=stranded_url)
     drills = _drills(kept, group)
     if isinstance(drills, str):
@@ -180,13 +242,15 @@ def group_page(group: str, who: Annotated[str, Depends(reader)]) -> HTMLResponse
     figures, problem = _figures(kept, group, now)
     names = replace(names, problems=(*names.problems, *problem))
     is_protected = any(each.watch.name == ASKED for each in watched.watches)
-    known, lines, _ = seen_now(kept, watched, now, who) if is_protected else (None, (), ())
+    seen = seen_now(kept, watched, now, has_ended, who) if is_protected else None
+    endings = seen.endings if seen else read_endings([group], RunEndings(kept))[group]
+    known, lines = (seen.now, seen.lines) if seen else (None, ())
     view = build_group_view(watched, endings, names, now, addresses, drills, figures, known=known, open_runs=lines)
     return shown(render_group(view))
 
 
 @router.get("/results/{group}/{watch}")
-def result_page(group: str, watch: str) -> HTMLResponse:
+def result_page(group: str, watch: str, has_ended: Airflow) -> HTMLResponse:
     """Show what a watch found of a group when it last looked."""
     found = next((name for name in ALL_WATCHES if name == watch), None)
     if found is None:
@@ -208,7 +272,7 @@ def result_page(group: str, watch: str) -> HTMLResponse:
         now,
         run_href=run_url(dag_id, run) if run else trigger_url(dag_id),
         report=audit_url(report) if report else "",
-        known=seen_now(kept, watched, now)[0] if found == ASKED else None,
+        known=seen_now(kept, watched, now, has_ended).now if found == ASKED else None,
     )
     return shown(render_result(view), group)
 

@@ -23,14 +23,14 @@ from kafka_dr.topology.model import ProtectionGroup
 from kafka_dr.watch_results import OpenRun, RunningStep, WatchedGroup, WatchResultStore, read_status
 from kafka_dr_airflow.links import airflow_path, group_url, run_url, status_url
 from kafka_dr_airflow.topology_file import read_topology
-from kafka_dr_airflow.views.kept_pages import LINKED_HEADERS, opened, root, seen_now
+from kafka_dr_airflow.views.kept_pages import LINKED_HEADERS, Airflow, root, seen_now
 
 #: It has no dependencies of its own: the app that includes it asks who may see it.
 router = APIRouter()
 
 
 @router.get("/start/{dag_id}/{group}")
-def start_page(dag_id: str, group: str) -> HTMLResponse:
+def start_page(dag_id: str, group: str, has_ended: Airflow) -> HTMLResponse:
     """Show the form of a DAG for a group."""
     if dag_id not in FORMS:
         said = f"There is no form of {dag_id} here. The forms are {', '.join(FORMS)}."
@@ -41,9 +41,10 @@ def start_page(dag_id: str, group: str) -> HTMLResponse:
         raise HTTPException(status.HTTP_404_NOT_FOUND, str(error)) from error
     kept, now = root(), datetime.now(UTC)
     (watched,) = read_status([group], WatchResultStore(kept), now)
-    known, lines, running = seen_now(kept, watched, now)
-    still_open = [each for each in running if each.run in {line.run for line in lines}]
-    record = known.record
+    seen = seen_now(kept, watched, now, has_ended)
+    open_now = {line.run for line in seen.lines}
+    asked, running = ([each for each in them if each.run in open_now] for them in (seen.asked, seen.running))
+    known, record = seen.now, seen.now.record
     offered, nonce = FORMS[dag_id], secrets.token_urlsafe(16)
     said, colour = _known(dag_id, known)
     view = TriggerView(
@@ -61,7 +62,7 @@ def start_page(dag_id: str, group: str) -> HTMLResponse:
         ),
         f"{airflow_path()}api/v2/dags/{dag_id}/dagRuns",
         run_url(dag_id, ""),
-        tuple(_refusals(dag_id, [each for each, _ in opened(kept, now).runs if each.group == group], still_open, now)),
+        tuple(_refusals(dag_id, asked, running, now)),
     )
     page = with_way_back(
         render_trigger(view, nonce), [("DR status", status_url()), (f"Everything of {group}", group_url(group))]

@@ -32,8 +32,14 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def pages(root: Path) -> Iterator[TestClient]:
-    """Return who may see the pages; who may is shown in a real Airflow."""
+def ended_runs() -> set[str]:
+    """Return the runs that Airflow says have ended; a test may add some."""
+    return set()
+
+
+@pytest.fixture
+def pages(root: Path, ended_runs: set[str]) -> Iterator[TestClient]:
+    """Return who may see the pages; who may, and what Airflow's database says, is shown in a real Airflow."""
     from fastapi.testclient import TestClient
 
     from kafka_dr_airflow.views import evidence, kept_pages
@@ -41,5 +47,6 @@ def pages(root: Path) -> Iterator[TestClient]:
     allowed = evidence.app.dependency_overrides
     allowed[evidence._MAY_SEE_RUNS.dependency] = lambda: None
     allowed[kept_pages.reader] = lambda: "alice"
+    allowed[kept_pages.airflow_says] = lambda: lambda _dag_id, run: run in ended_runs
     yield TestClient(evidence.app, raise_server_exceptions=True)
     allowed.clear()

@@ -1,4 +1,4 @@
-"""A run that a person ended in Airflow is on the status page as what it is within the minute in which health looks."""
+"""A run that a person ended in Airflow is on every page as what it is, and within a minute everywhere else."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from kafka_dr_airflow.operators import health_round, open_runs
 from kafka_dr_airflow.operators.health_round import HealthRound
 from kafka_dr_airflow.operators.open_runs import list_ended_runs
 from kafka_dr_airflow.operators.rounds import RoundOperator
+from support.kept_metrics import keep
 
 if TYPE_CHECKING:
     from fastapi.testclient import TestClient
@@ -63,6 +64,36 @@ def test_a_question_of_a_run_that_was_ended_waits_for_nobody(root: Path, pages: 
     shown = html.unescape(pages.get("/status").text)
     assert "ENDED IN AIRFLOW</span> while it waited for an answer: nothing was changed" in shown
     assert shown.count("<summary>") > shown.count('<summary><span class="badge bad">WAITS FOR YOU</span>') == 1
+
+
+@pytest.mark.parametrize("address", ["/status", "/groups/orders", "/evidence/orders/gone", f"/start/{DAG}/orders"])
+def test_no_page_waits_for_health_to_say_that_a_run_was_ended(
+    root: Path, pages: TestClient, ended_runs: set[str], address: str
+) -> None:
+    keep(root)
+    OpenRuns(root).ask(asked("gone"))
+    RunningSteps(root).write(step("gone"))
+    waiting = html.unescape(pages.get(address).text)
+    ended_runs.add("gone")
+    shown = html.unescape(pages.get(address).text)
+    open_words = ("WAITS FOR YOU", "alice may answer")
+    assert any(words in waiting for words in open_words)
+    assert [words for words in open_words if words in shown] == []
+    if not address.startswith("/start"):
+        assert "while it waited for an answer: nothing was changed" in shown
+    # A page changes nothing: health lists the run for everybody else.
+    assert (open_names(root), notes(root)) == ({"gone"}, {})
+
+
+def test_on_no_page_a_run_that_may_hold_its_group_is_over_because_it_was_ended(
+    root: Path, pages: TestClient, ended_runs: set[str]
+) -> None:
+    keep(root)
+    RunningSteps(root).write(step("gone", holds=True))
+    ended_runs.add("gone")
+    for address in ("/status", "/groups/orders"):
+        shown = pages.get(address).text
+        assert ("RUNNING" in shown, "ENDED IN AIRFLOW" in shown) == (True, False), address
 
 
 def test_a_first_step_that_was_ended_no_longer_runs(root: Path) -> None:
