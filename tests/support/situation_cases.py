@@ -91,6 +91,11 @@ CASES: dict[str, dict[str, Any]] = {
     "no_disaster_recovery": {"readiness": ready(unplanned_failover="failed")},
     "no_planned_failover": {"readiness": ready(planned_failover="failed")},
     "nothing_known": dict.fromkeys(WATCHES),
+    "drill_died": {
+        "readiness": replace(
+            ready(), facts={**ready().facts, "drill": {**DRILL, "last": {"passed": None, "died": True}}}
+        )
+    },
     "drill_running": {
         "readiness": replace(ready(), facts={**ready().facts, "drill": {**DRILL, "last": {"passed": None}}})
     },

@@ -24,6 +24,7 @@ from kafka_dr.command_line.opened import (
 )
 from kafka_dr.drill import conduct
 from kafka_dr.drill.beginning import remaining
+from kafka_dr.drill.life import has_died, said_of, step_of
 from kafka_dr.drill.result import DrillResult, DrillResults
 from kafka_dr.evidence.signing import SigningKey
 from kafka_dr.json_documents import DocumentDamaged
@@ -118,14 +119,14 @@ def _show(group: str, clients: Clients, *, as_json: bool) -> typer.Exit:
         typer.echo(json.dumps([each.to_json() for each in found], indent=1))
     else:
         for each in found:
-            _print(each)
+            _print(each, died=has_died(each, step_of(clients.evidence_root, each), clients.clock.now()))
         if not found:
             typer.echo(f"{group} was never drilled")
     return typer.Exit(ExitCode.GOOD)
 
 
-def _print(result: DrillResult) -> None:
-    typer.echo(line(result.summary))
+def _print(result: DrillResult, *, died: bool = False) -> None:
+    typer.echo(line(said_of(result, died=died)))
     for leg in result.legs:
         typer.echo(
             line(

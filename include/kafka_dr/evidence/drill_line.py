@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
 from kafka_dr.durations import age_of, duration
 from kafka_dr.evidence.status_colour import CardLine, StatusColour
-from kafka_dr.watch_results import WatchStatus
+from kafka_dr.watch_results import RunningStep, WatchStatus
 
+_STOPPED = "no process executes it any more, and it may have left topics of its own"
 _ENDED: dict[bool | None, tuple[str, StatusColour]] = {
     True: ("PASSED", "good"),
     False: ("DID NOT PASS", "bad"),
@@ -17,9 +18,10 @@ _ENDED: dict[bool | None, tuple[str, StatusColour]] = {
 }
 
 
-def drill_line(readiness: WatchStatus, now: datetime) -> CardLine:
+def drill_line(readiness: WatchStatus, now: datetime, steps: Iterable[RunningStep] = ()) -> CardLine:
     """Return the line from what the last look of readiness kept. What it did not keep is unknown.
 
+    :param steps: what drills of the group execute, or executed last
     :param now: the time from which ages are counted, UTC
     """
     if readiness.result is None:
@@ -29,7 +31,7 @@ def drill_line(readiness: WatchStatus, now: datetime) -> CardLine:
     if kept is None:
         return CardLine("NONE", "unknown", "the topology declares no drills of this group")
     try:
-        line = _line(kept, now)
+        line = _line(kept, now, {each.run: each for each in steps})
     except (KeyError, TypeError, ValueError, AttributeError):
         return CardLine("UNKNOWN", "unknown", "the last drill is not known: dr_readiness has kept nothing of drills")
     if readiness.reason:
@@ -38,7 +40,7 @@ def drill_line(readiness: WatchStatus, now: datetime) -> CardLine:
     return line
 
 
-def _line(kept: Mapping[str, Any], now: datetime) -> CardLine:
+def _line(kept: Mapping[str, Any], now: datetime, steps: Mapping[str, RunningStep]) -> CardLine:
     late = kept["overdue"] is True
     wanted = f"; overdue: one has to pass every {kept['every_days']} days" if late else ""
     if unreadable := kept.get("unreadable"):
@@ -46,6 +48,10 @@ def _line(kept: Mapping[str, Any], now: datetime) -> CardLine:
     last = kept["last"]
     if last is None:
         return CardLine("OVERDUE" if late else "NONE YET", "warn", f"this group was never drilled{wanted}")
+    if last["passed"] is None:
+        step = steps.get(last["id"])
+        if step.is_silent(now) if step is not None else last.get("died") is True:
+            return CardLine("STOPPED", "bad", f"{last['kind']} drill {last['id']}: {_STOPPED}{wanted}")
     word, colour = _ENDED[last["passed"]]
     ended = datetime.fromisoformat(last["ended_at"]).astimezone(UTC)
     why = f": {last['why']}" if last["why"] else ""

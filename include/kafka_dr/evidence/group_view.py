@@ -96,6 +96,7 @@ class KeptDrill:
 
     :param said: its result in one line
     :param passed: ``None``: it has not ended
+    :param died: whether it has not ended, and no process executes it any more
     :param ended_at: UTC
     """
 
@@ -103,6 +104,7 @@ class KeptDrill:
     passed: bool | None
     ended_at: datetime
     objectives: tuple[MeasuredObjective, ...]
+    died: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,7 +241,7 @@ def _watch(
 
 
 def _drill(drill: KeptDrill, now: datetime) -> DrillRow:
-    word, colour = _DRILLS[drill.passed]
+    word, colour = ("STOPPED", "bad") if drill.died else _DRILLS[drill.passed]
     return DrillRow(drill.said, word, colour, age_of(now - drill.ended_at))
 
 

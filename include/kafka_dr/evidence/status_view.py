@@ -293,7 +293,7 @@ def _card(
     looked = f"asked {age_of(now - ready.asked_at)}" if ready.asked_at else "never asked"
     page = links.group(status.group)
     rows = tuple(watch_row(each, now, links) for each in status.watches if each.watch.name != ASKED)
-    drill = drill_line(status.of(ASKED), now)
+    drill = drill_line(status.of(ASKED), now, [each for each in running if each.group == status.group])
     card = GroupCard(
         status.group,
         page,

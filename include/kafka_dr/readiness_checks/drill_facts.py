@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from kafka_dr.causes import cause
+from kafka_dr.drill.life import has_died, step_of
 from kafka_dr.drill.result import DrillResult, DrillResults
 from kafka_dr.drill.windows import overdue
 from kafka_dr.errors import KafkaDrError
@@ -35,11 +36,11 @@ def drill_facts(group: str, clients: Clients, before: Mapping[str, Any] | None) 
     return {
         "overdue": overdue(spec, ended, clients.clock.now()),
         "every_days": spec.every_days,
-        "last": _last(found[0]) if found else None,
+        "last": _last(found[0], clients) if found else None,
     }
 
 
-def _last(drill: DrillResult) -> dict[str, Any]:
+def _last(drill: DrillResult, clients: Clients) -> dict[str, Any]:
     measured = [leg.rto_seconds for leg in drill.legs]
     known = [seconds for seconds in measured if seconds is not None]
     objective = next((each.objective for each in drill.objectives if each.name == "rto_seconds"), None)
@@ -47,6 +48,7 @@ def _last(drill: DrillResult) -> dict[str, Any]:
         "id": drill.id,
         "kind": drill.kind,
         "passed": drill.passed if drill.stage == "ended" else None,
+        "died": has_died(drill, step_of(clients.evidence_root, drill), clients.clock.now()),
         "ended_at": drill.ended_at.isoformat(timespec="seconds"),
         # The slowest way counts, and one that was not measured leaves it unknown.
         "rto_seconds": max(known) if known and len(known) == len(measured) else None,

@@ -11,7 +11,7 @@ from kafka_dr.readiness.judge import ASKED
 from kafka_dr.readiness.model import Answer, ReadyVerb
 from kafka_dr.watch_results import OpenRun, RunningStep, WatchName, WatchOutcome
 
-DrillState = Literal["", "running", "overdue"]
+DrillState = Literal["", "running", "died", "overdue"]
 FAILOVERS: tuple[ReadyVerb, ...] = ("planned_failover", "unplanned_failover")
 #: A step takes longer than usual from this multiple of its usual time on, and by at least so many seconds.
 _SLOW_TIMES, _SLOW_SECONDS = 3.0, 20.0
@@ -47,7 +47,7 @@ class GroupFacts:
     :param silent: the clusters that do not answer, and since when if that is known
     :param down: why the topology's rule calls the active cluster down; empty if it does not
     :param half_moved: why no process continues a run that may hold the group; empty if one does
-    :param moving: what a run of the group executes
+    :param moving: what a run of the group executes; a drill is none of its runs
     :param usual: how long its step took in earlier runs, in seconds; ``None`` if that is not known
     :param ended: when a run ended that no check has looked at since; ``None`` if there is none
     :param waiting: a run that waits for an answer

@@ -21,6 +21,8 @@ from kafka_dr.watch_results.running_steps import DEAD_AFTER
 _HALF_MOVED, _HALF_MOVED_RUN = "half_moved", "half_moved_run"
 #: Checks of health that a person has to decide about before anything else can start.
 _MISTAKES = ("registers", "cluster_id", "register_records")
+#: The verb of what drills execute.
+_DRILL = "drill"
 #: So many earlier runs show how long a step usually takes.
 _EARLIER = 5
 
@@ -83,7 +85,8 @@ def group_now(
         ),
         None,
     )
-    moving = next((each for each in mine if _continues(each, now)), None)
+    drills = [each for each in mine if each.verb == _DRILL]
+    moving = next((each for each in mine if each not in drills and _continues(each, now)), None)
     seen = GroupFacts(
         status.group,
         now,
@@ -97,7 +100,7 @@ def group_now(
         waiting=waiting,
         **_of_health(health),
         canary_lost=_facts(status.of("canary")).get("verdict") == "lost",
-        drill=_drill(status.of(ASKED)),
+        drill=_drill(status.of(ASKED), drills, now),
         findings=tuple(_finding(each, _time(_record(health).get("recorded_at")), now) for each in status.watches),
         answers=ready.answers,
         why_not={each.verb: each.open[0].detail for each in ready.verbs if each.open},
@@ -177,12 +180,22 @@ def _of_health(health: WatchStatus) -> dict[str, Any]:
     }
 
 
-def _drill(readiness: WatchStatus) -> DrillState:
+def _drill(readiness: WatchStatus, steps: Iterable[RunningStep], now: datetime) -> DrillState:
+    """Return what is known of the group's drills.
+
+    :param steps: what they execute, or executed last
+    """
+    shown = list(steps)
+    if any(_continues(each, now) for each in shown):
+        return "running"
     kept = _facts(readiness).get("drill")
+    last = kept.get("last") if isinstance(kept, Mapping) else None
+    has_not_ended = isinstance(last, Mapping) and last.get("passed", False) is None
+    if any(each.is_silent(now) for each in shown) or (has_not_ended and last.get("died") is True):
+        return "died"
     if not isinstance(kept, Mapping):
         return ""
-    last = kept.get("last")
-    if isinstance(last, Mapping) and last.get("passed", False) is None:
+    if has_not_ended:
         return "running"
     return "overdue" if kept.get("overdue") is True else ""
 

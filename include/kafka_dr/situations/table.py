@@ -353,6 +353,15 @@ SITUATIONS: tuple[Situation, ...] = (
         Action("Look at dr_health", "dag", "dr_health", "status --group {group}"),
     ),
     Situation(
+        "drill_died",
+        "warn",
+        "DRILL STOPPED",
+        lambda seen: seen.drill == "died",
+        "A drill of this group stopped, and no process executes it any more",
+        "It may have left topics of its own; nothing of the group is touched. Its task teardown removes them.",
+        Action("Look whether its teardown runs", "dag", "dr_drill", "drill --group {group} --teardown"),
+    ),
+    Situation(
         "drill_running",
         "warn",
         "DRILL",

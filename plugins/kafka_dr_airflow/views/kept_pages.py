@@ -24,6 +24,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from kafka_dr.audit.report_folders import is_report_folder
 from kafka_dr.causes import cause
+from kafka_dr.drill.life import has_died, said_of, step_of
 from kafka_dr.drill.result import DrillResults
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.evidence.group_view import GroupLinks, KeptDrill, KeptNames, build_group_view
@@ -236,7 +237,7 @@ def group_page(group: str, who: Annotated[str, Depends(reader)], has_ended: Airf
     looked = any(each.result for each in watched.watches)
     _found(group, kept=any((looked, names.runs, names.reports, names.stranded, names.problems)))
     addresses = GroupLinks(links(), report=_report_address, stranded=stranded_url)
-    drills = _drills(kept, group)
+    drills = _drills(kept, group, now)
     if isinstance(drills, str):
         names, drills = replace(names, problems=(*names.problems, drills)), ()
     figures, problem = _figures(kept, group, now)
@@ -310,14 +311,21 @@ def _found(group: str, *, kept: bool) -> None:
         raise HTTPException(status.HTTP_404_NOT_FOUND, said + ", ".join(sorted(declared)) + ".")
 
 
-def _drills(kept: Any, group: str) -> tuple[KeptDrill, ...] | str:
+def _drills(kept: Any, group: str, now: datetime) -> tuple[KeptDrill, ...] | str:
     """Return the last drills of a group, or why they are not known."""
     try:
         found = DrillResults(kept, group).newest(_DRILLS)
     except (DocumentDamaged, KafkaDrError, OSError) as error:
         return f"UNKNOWN: the results of drills cannot be read: {cause(error)}"
+    died = {each.id for each in found if each.stage != "ended" and has_died(each, step_of(kept, each), now)}
     return tuple(
-        KeptDrill(each.summary, each.passed if each.stage == "ended" else None, each.ended_at, each.objectives)
+        KeptDrill(
+            said_of(each, died=each.id in died),
+            each.passed if each.stage == "ended" else None,
+            each.ended_at,
+            each.objectives,
+            each.id in died,
+        )
         for each in found
     )
 

@@ -43,6 +43,8 @@ def days_ago(days: int, **values: Any) -> DrillResult:
         ((days_ago(40),), "warning", "the last was 20261015103000: trigger dr_drill, and look why none passed"),
         ((days_ago(20), days_ago(3, passed=False)), "warning", "did not pass: recovery 70 s"),
         ((days_ago(3), days_ago(0, passed=False, stage="begun")), "ok", "passed"),
+        ((days_ago(3), days_ago(1, passed=False, stage="begun")), "warning", "no process executes it any more"),
+        ((days_ago(3), days_ago(1, passed=False, stage="measured")), "warning", "no process executes it any more"),
     ],
 )
 def test_a_drill_that_is_overdue_or_did_not_pass_lowers_readiness(
@@ -88,6 +90,8 @@ def test_the_newest_drill_is_kept_with_its_slowest_recovery_and_whether_the_next
     found = kept(tmp_path, days_ago(20), two)
     assert (found["overdue"], found["last"]["id"], found["last"]["rto_seconds"]) == (False, days_ago(3).id, 9.0)
     assert (found["last"]["passed"], found["last"]["rto_objective"]) == (True, 60.0)
+    died = [kept(tmp_path / f"{n}", days_ago(n, passed=False, stage="begun"))["last"]["died"] for n in (0, 1)]
+    assert died == [False, True]
     unmeasured = replace(two, legs=(leg(rto_seconds=4.0), leg(rto_seconds=None)))
     assert kept(tmp_path / "unmeasured", unmeasured)["last"]["rto_seconds"] is None
     assert kept(tmp_path / "late", days_ago(40))["overdue"] is True

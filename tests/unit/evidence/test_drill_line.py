@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -9,7 +10,7 @@ import pytest
 
 from kafka_dr.evidence.drill_line import drill_line
 from kafka_dr.evidence.status_colour import CardLine
-from kafka_dr.watch_results import KeptResult
+from kafka_dr.watch_results import KeptResult, RunningStep
 from kafka_dr.watch_results.status import watched_group
 
 NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
@@ -22,6 +23,10 @@ LAST = {
     "rto_objective": 60.0,
     "why": "",
 }
+
+OF_30 = {"overdue": False, "every_days": 30}
+NOT_ENDED = {**LAST, "passed": None}
+STEP = RunningStep("orders", str(LAST["id"]), "drill", "planned_drill", NOON, NOON, "worker:1")
 
 
 def line(facts: dict[str, Any], *, age: timedelta = timedelta(0)) -> CardLine:
@@ -44,6 +49,22 @@ def test_a_drill_that_did_not_pass_says_why_first() -> None:
     assert (found.word, found.colour) == ("DID NOT PASS", "bad")
     assert found.said == "planned drill 20260226120000: 1 record was lost, RTO not known, 3 days ago"
     assert of({**LAST, "passed": None}).word == "NOT ENDED"
+
+
+def test_a_drill_whose_process_died_stopped_and_is_none_that_has_only_not_ended() -> None:
+    died = {**LAST, "passed": None, "died": True}
+    assert (of(died).word, of(died).colour) == ("STOPPED", "bad")
+    assert "no process executes it any more" in of(died).said
+    readiness = KeptResult("orders", "readiness", "ok", ("ready",), NOON, facts={"drill": {**OF_30, "last": NOT_ENDED}})
+    status = watched_group("orders", {"readiness": readiness}, NOON).of("readiness")
+    seen = {
+        seconds: drill_line(status, NOON, [replace(STEP, seen_at=NOON - timedelta(seconds=seconds))]).word
+        for seconds in (1, 44, 46)
+    }
+    assert seen == {1: "NOT ENDED", 44: "NOT ENDED", 46: "STOPPED"}
+    assert (
+        drill_line(status, NOON, [replace(STEP, run="another", seen_at=NOON - timedelta(hours=1))]).word == "NOT ENDED"
+    )
 
 
 def test_an_overdue_drill_is_not_good_whatever_the_last_one_found() -> None:

@@ -82,10 +82,10 @@ def test_a_run_that_did_not_go_through_is_not_good_although_every_invariant_held
 
 def test_a_failback_that_stopped_leaves_the_group_where_the_failover_has_moved_it(tmp_path: Path) -> None:
     outcome = went_through(tmp_path)
-    nothing = RunEvidence(tmp_path, group="orders", run="home")
-    home = replace(outcome.runs[0], run="home", source="west", target="east", state="failed", moves=False)
-    stopped = replace(outcome, runs=(*outcome.runs, replace(home, evidence=nothing)))
-    said = "The run home did not go through (it ended as failed); west is the active cluster."
+    nothing = RunEvidence(tmp_path, group="orders", run="back")
+    back = replace(outcome.runs[0], run="back", source="west", target="east", state="failed", moves=False)
+    stopped = replace(outcome, runs=(*outcome.runs, replace(back, evidence=nothing)))
+    said = "The run back did not go through (it ended as failed); west is the active cluster."
     assert closing(stopped).endswith(said)
 
 
