@@ -13,6 +13,7 @@ from support.waiting import eventually
 
 if TYPE_CHECKING:
     from support.airflow_lab import AirflowSession, QuickLab
+    from support.browser import Page
 
 pytestmark = [pytest.mark.airflow, pytest.mark.kafka, pytest.mark.timeout(900)]
 
@@ -86,11 +87,30 @@ def test_a_drill_of_nobody_who_may_approve_it_does_not_begin(airflow: QuickLab) 
     assert left(airflow) == set()
 
 
+def assert_no_page_says_that_it_runs(alice: AirflowSession, page: Page) -> None:
+    """Airflow notices the death of a worker later than a page does, and only then removes what the drill made."""
+    base = str(alice.http.base_url)
+
+    def shown(path: str) -> str:
+        page.go("about:blank")
+        page.go(f"{base}/kafka-dr/{path}")
+        page.wait("document.readyState === 'complete' && document.querySelector('main')")
+        return page.text()
+
+    page.log_in(base, alice.token)
+    eventually(lambda: "STOPPED" in shown(f"groups/{GROUP}"), seconds=90)
+    of_group, status = shown(f"groups/{GROUP}"), shown("status?reload=false")
+    assert "stopped, and no process executes it any more" in of_group, of_group
+    assert "has not ended" not in of_group, of_group
+    assert "NO SIGN OF LIFE" in status, status
+    assert "A drill of this group runs" not in status, status
+
+
 @pytest.mark.long
 @pytest.mark.usefixtures("unchanged")
 @pytest.mark.parametrize("fate", ["its worker is killed", "a person marks the run as failed"])
 def test_a_drill_that_is_ended_in_the_middle_is_removed_and_red(
-    airflow: QuickLab, alice: AirflowSession, fate: str
+    airflow: QuickLab, alice: AirflowSession, page: Page, fate: str
 ) -> None:
     from support import plain_application
 
@@ -100,6 +120,7 @@ def test_a_drill_that_is_ended_in_the_middle_is_removed_and_red(
         task = plain_application.executor(airflow, wait_for_claim(airflow), names(airflow).pop())
         task.kill()
         psutil.wait_procs([task], timeout=60)
+        assert_no_page_says_that_it_runs(alice, page)
     else:
         wait_for_claim(airflow)
         alice.fail(DAG, run)

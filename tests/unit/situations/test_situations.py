@@ -168,6 +168,17 @@ def test_a_dry_run_and_a_run_that_was_refused_before_it_held_the_group_change_no
     assert found(running=(refused,)).name == "well"
 
 
+def test_a_drill_is_live_hides_nothing_and_does_not_look_running_when_its_process_died() -> None:
+    drill = replace(STEP, run="20261127143000", verb="drill", step="planned_drill", holds=False)
+    alive, dead = replace(drill, seen_at=NOON + 39 * SECOND), replace(drill, seen_at=NOON - DEAD_AFTER)
+    assert found(running=(alive,)).name == "drill_running"
+    assert found(running=(dead,)).name == "drill_died"
+    assert found(running=(dead,), **CASES["drill_running"]).name == "drill_died"
+    assert found(running=(alive,), **CASES["drill_died"]).name == "drill_running"
+    for name in ("active_down", "nothing_answers", "check_red"):
+        assert found(running=(alive,), **CASES[name]).name == name
+
+
 def test_a_silence_is_said_with_since_when_and_survives_a_look_that_could_not_hear() -> None:
     first = health("unknown", silent=["east"]).after(health(at=NOON - MINUTE))
     second = health("unknown", at=NOON + MINUTE, silent=["east"]).after(first)
