@@ -23,7 +23,9 @@ DAGS_THAT_ASK = (DAG, "dr_unplanned_failover", "dr_failback")
 _OF_A_DEMO = "demo-"
 #: The tasks that ask, in order, and how each has ended where nothing keeps the run from continuing.
 _APPROVALS, _ANSWERED = ("approval", "second_approval"), ("success", "skipped")
-ASK_SECONDS = 180.0
+#: How long a run that neither asks nor ends may show no sign of life. While it does, its own deadlines count: what
+#: Spark has to read before a question takes minutes on a machine that does ten things at a time.
+SILENT_SECONDS = 180.0
 END_SECONDS = 300.0
 #: Airflow fails a task that is answered before its scheduler has noticed that it waits: the task's process has to be
 #: gone, and the scheduler to have gone round since. A heartbeat may end a round that began before; of two, one whole
@@ -105,6 +107,8 @@ class FailoverRunner:
     :param answering: given the question, its page and "was it answered elsewhere?", returns the option to choose
     :param show_step: called with each step as it ends
     :param say: given a sentence for who watches
+    :param now: a clock that never goes back, in seconds
+    :param sleep: waits for so many seconds
     """
 
     def __init__(
@@ -116,6 +120,8 @@ class FailoverRunner:
         answering: Answering,
         show_step: Callable[[StepEvidence], None],
         say: Callable[[str], None],
+        now: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self._operator = operator
         self._approvers = approvers
@@ -123,6 +129,8 @@ class FailoverRunner:
         self._answering = answering
         self._show_step = show_step
         self._say = say
+        self._now = now
+        self._sleep = sleep
 
     def run(self, order: RunParameters, *, meanwhile: Callable[[RunEvidence], None] | None = None) -> FailoverRun:
         """Run one verb to its end.
@@ -146,7 +154,7 @@ class FailoverRunner:
         try:
             if meanwhile is not None:
                 meanwhile(evidence)
-            answers = self._answer_all(order.dag, run, look)
+            answers = self._answer_all(order.dag, evidence, look)
             state = self._operator.wait_for_end(order.dag, run, seconds=END_SECONDS, look=look)
         except KeyboardInterrupt:
             self._withdraw(order.dag, run)
@@ -195,21 +203,26 @@ class FailoverRunner:
             asked = next(each for each in self._approvers if each.user in question.approvers)
             asked.answer(dag, run, waiting[0], option=REJECT, fields=question.fields)
 
-    def _answer_all(self, dag: str, run: str, look: Callable[[], None]) -> list[PendingApproval]:
+    def _answer_all(self, dag: str, evidence: RunEvidence, look: Callable[[], None]) -> list[PendingApproval]:
         """Answer what the run asks until it has ended; return the questions with their answers."""
         answered: list[str] = []
         answers: list[PendingApproval] = []
         for approver in cycle(self._approvers):
-            asking = self._wait_for_question(dag, run, look, answered)
+            asking = self._wait_for_question(dag, evidence, look, answered)
             if asking is None:
                 break
             answered.append(asking)
-            answers.append(self._answer(dag, run, asking, approver))
+            answers.append(self._answer(dag, evidence.folder.name, asking, approver))
         return answers
 
-    def _wait_for_question(self, dag: str, run: str, look: Callable[[], None], answered: Sequence[str]) -> str | None:
-        """Wait until a task is parked that was not answered yet; ``None`` when the run has ended."""
-        deadline = time.monotonic() + (END_SECONDS if answered else ASK_SECONDS)
+    def _wait_for_question(
+        self, dag: str, evidence: RunEvidence, look: Callable[[], None], answered: Sequence[str]
+    ) -> str | None:
+        """Wait until a task is parked that was not answered yet; ``None`` when the run has ended.
+
+        :raises LabError: the run has shown no sign of life for too long
+        """
+        run, life, deadline = evidence.folder.name, None, 0.0
         while True:
             look()
             states = self._operator.task_states(dag, run)
@@ -218,9 +231,12 @@ class FailoverRunner:
                 return parked[0]
             if self._operator.run_state(dag, run) in ENDED:
                 return None
-            if time.monotonic() > deadline:
-                raise LabError(f"run {run} of {dag} neither asks anything nor ends: see its log")
-            time.sleep(0.5 if answered else 0.2)
+            if (seen := (states, evidence.last_sign())) != life:
+                life, deadline = seen, self._now() + SILENT_SECONDS
+            elif self._now() > deadline:
+                waits = f"neither asks anything nor ends, and showed no sign of life for {SILENT_SECONDS:.0f} s"
+                raise LabError(f"run {run} of {dag} {waits}: see its log")
+            self._sleep(0.5 if answered else 0.2)
 
     def _answer(self, dag: str, run: str, task: str, approver: AirflowApi) -> PendingApproval:
         parked = time.monotonic()

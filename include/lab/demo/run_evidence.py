@@ -79,6 +79,7 @@ class RunEvidence:
 
     def __init__(self, root: Path, *, group: str, run: str) -> None:
         self.folder = root / "runs" / group / run
+        self._running = root / "watches" / ".running"
 
     def steps(self) -> tuple[StepEvidence, ...]:
         """The steps so far, in their order; of each the newest attempt that is whole."""
@@ -97,6 +98,17 @@ class RunEvidence:
         """Whether a step went through."""
         step = self.step(name)
         return step is not None and step.good
+
+    def last_sign(self) -> str:
+        """When a process of the run last wrote that it is there; empty if none is known."""
+        for path in self._running.glob("*.json"):
+            try:
+                found = json.loads(path.read_text())
+                if found["run"] == self.folder.name:
+                    return str(found["seen_at"])
+            except (OSError, ValueError, KeyError, TypeError):
+                continue  # replaced meanwhile, or another's
+        return ""
 
     def objectives(self) -> tuple[ObjectiveResult, ...]:
         """What the run says of each objective of its group; nothing where it did not get so far."""
