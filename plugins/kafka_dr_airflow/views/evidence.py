@@ -36,7 +36,7 @@ from kafka_dr_airflow.views import kept_pages, metrics, question, trigger
 from kafka_dr_airflow.views.kept_pages import (
     LINKED_HEADERS,
     NAME,
-    Airflow,
+    AirflowSays,
     SeenGroup,
     links,
     opened,
@@ -81,7 +81,7 @@ async def say_instead(request: Request, error: AnyHttpException) -> Response:
 
 
 @app.get("/status")
-def status_page(who: Annotated[str, Depends(reader)], has_ended: Airflow, *, reload: bool = True) -> HTMLResponse:
+def status_page(who: Annotated[str, Depends(reader)], has_ended: AirflowSays, *, reload: bool = True) -> HTMLResponse:
     """Show what the watches found of every protection group. No cluster is asked.
 
     :param who: the name of who reads the page
@@ -103,7 +103,7 @@ def status_page(who: Annotated[str, Depends(reader)], has_ended: Airflow, *, rel
 
 @app.get("/evidence/{group}/{run}")
 def run_page(
-    group: str, run: str, who: Annotated[str, Depends(reader)], has_ended: Airflow, *, reload: bool = True
+    group: str, run: str, who: Annotated[str, Depends(reader)], has_ended: AirflowSays, *, reload: bool = True
 ) -> HTMLResponse:
     """Show the evidence of a run.
 

@@ -129,8 +129,8 @@ def airflow_says(session: SessionDep) -> HasEnded:
     return has_ended
 
 
-#: What says whether a run has ended, for the pages.
-Airflow = Annotated[HasEnded, Depends(airflow_says)]
+#: What says whether a run has ended, as a parameter of a page.
+AirflowSays = Annotated[HasEnded, Depends(airflow_says)]
 
 
 def opened(
@@ -143,7 +143,7 @@ def opened(
     found, endings = _opened(kept, now), read_endings(groups, RunEndings(kept))
     ended = ended_in_airflow((each for each, _ in found.runs), (each for each, _ in found.running), has_ended, now)
     for (group, _), ending in ended.items():
-        if not isinstance(known := endings.get(group, OSError()), Exception):
+        if isinstance(known := endings.get(group), tuple):
             endings[group] = (ending, *known)
     return (
         replace(
@@ -229,7 +229,7 @@ def shown(page: str, group: str = "") -> HTMLResponse:
 
 
 @router.get("/groups/{group}")
-def group_page(group: str, who: Annotated[str, Depends(reader)], has_ended: Airflow) -> HTMLResponse:
+def group_page(group: str, who: Annotated[str, Depends(reader)], has_ended: AirflowSays) -> HTMLResponse:
     """Show everything that is kept of a group: watches, runs, reports, lists of stranded records."""
     kept, now = root(), datetime.now(UTC)
     watched = _watched(_named(group), WatchResultStore(kept), now)
@@ -251,7 +251,7 @@ def group_page(group: str, who: Annotated[str, Depends(reader)], has_ended: Airf
 
 
 @router.get("/results/{group}/{watch}")
-def result_page(group: str, watch: str, has_ended: Airflow) -> HTMLResponse:
+def result_page(group: str, watch: str, has_ended: AirflowSays) -> HTMLResponse:
     """Show what a watch found of a group when it last looked."""
     found = next((name for name in ALL_WATCHES if name == watch), None)
     if found is None:

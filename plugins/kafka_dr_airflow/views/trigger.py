@@ -23,14 +23,14 @@ from kafka_dr.topology.model import ProtectionGroup
 from kafka_dr.watch_results import OpenRun, RunningStep, WatchedGroup, WatchResultStore, read_status
 from kafka_dr_airflow.links import airflow_path, group_url, run_url, status_url
 from kafka_dr_airflow.topology_file import read_topology
-from kafka_dr_airflow.views.kept_pages import LINKED_HEADERS, Airflow, root, seen_now
+from kafka_dr_airflow.views.kept_pages import LINKED_HEADERS, AirflowSays, root, seen_now
 
 #: It has no dependencies of its own: the app that includes it asks who may see it.
 router = APIRouter()
 
 
 @router.get("/start/{dag_id}/{group}")
-def start_page(dag_id: str, group: str, has_ended: Airflow) -> HTMLResponse:
+def start_page(dag_id: str, group: str, has_ended: AirflowSays) -> HTMLResponse:
     """Show the form of a DAG for a group."""
     if dag_id not in FORMS:
         said = f"There is no form of {dag_id} here. The forms are {', '.join(FORMS)}."
