@@ -13,7 +13,7 @@ import hypothesis
 import pytest
 
 from support import free_ports
-from support.run_end import pytest_configure, pytest_unconfigure  # noqa: F401 - hooks of this conftest
+from support.run_end import RUNNING_LAB, pytest_configure, pytest_unconfigure  # noqa: F401 - hooks of this conftest
 
 #: Hooks of their own, next to those of this file.
 pytest_plugins = ("support.garbage", "support.schedule", "support.sentences")
@@ -101,7 +101,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory, port_base: int) -> Iterator[La
     """
     from lab.api import Lab
 
-    running = os.environ.get("KAFKA_DR_TEST_LAB")
+    running = os.environ.get(RUNNING_LAB)
     if running:
         yield Lab(Path(running))
         return

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import uuid
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from glob import glob
 from pathlib import Path
@@ -16,7 +16,7 @@ from pathlib import Path
 import psutil
 
 from lab.layout import Home
-from lab.processes import Supervisor, end
+from lab.processes import MARK, Supervisor, end
 
 #: Names the test run that started a process; a run inside another one is ``outer/inner``.
 RUN = "KAFKA_DR_TEST_RUN"
@@ -40,22 +40,25 @@ def noted_folder(note: Path) -> Path | None:
     return Path(note.read_text("utf-8")) if note.exists() else None
 
 
-def end_leftovers(run: str, folder: Path | None = None) -> list[str]:
+def end_leftovers(run: str, folder: Path | None = None, *, labs_of_others: Collection[Path] = ()) -> list[str]:
     """Kill what a test run left.
 
     :param run: the run's name, as :func:`new_run` returned it
     :param folder: the folder of the run's temporary files. Airflow's processes hide their environment, so they are
         found by the records of the labs in that folder.
+    :param labs_of_others: folders of labs that the run used and did not start. A broker of theirs that a test killed
+        and started again stays
     :returns: the command of each process that was killed
     :raises LabError: one cannot be ended
     """
-    psutil.wait_procs(_named(run), timeout=_ENDING_SECONDS)
+    marks = tuple(f"{lab.absolute()}#" for lab in labs_of_others)
+    psutil.wait_procs(_named(run, marks), timeout=_ENDING_SECONDS)
     # Workers first: a living worker would start more.
-    killed = _kill(_named(run))
+    killed = _kill(_named(run, marks))
     for lab in _labs_in(folder) if folder is not None else ():
         supervisor = Supervisor(Home(lab))
         killed += _kill(member for name in supervisor.names() for member in supervisor.members(name))
-    return killed + _kill(_named(run))
+    return killed + _kill(_named(run, marks))
 
 
 def _labs_in(folder: Path) -> Iterator[Path]:
@@ -80,13 +83,16 @@ def _command(process: psutil.Process) -> str:
     return f"process {process.pid}"
 
 
-def _named(run: str) -> list[psutil.Process]:
-    return [process for process, name in _runs() if f"{name}/".startswith(f"{run}/")]
+def _named(run: str, others: tuple[str, ...]) -> list[psutil.Process]:
+    """Return what a run started, without the processes of labs whose marks begin like these."""
+    return [
+        process for process, name, mark in _runs() if f"{name}/".startswith(f"{run}/") and not mark.startswith(others)
+    ]
 
 
-def _runs() -> Iterator[tuple[psutil.Process, str]]:
+def _runs() -> Iterator[tuple[psutil.Process, str, str]]:
     for process in psutil.process_iter():
         with suppress(psutil.Error, OSError):
-            name = process.environ().get(RUN) if process.status() != psutil.STATUS_ZOMBIE else None
-            if name:
-                yield process, name
+            environ = process.environ() if process.status() != psutil.STATUS_ZOMBIE else {}
+            if name := environ.get(RUN):
+                yield process, name, environ.get(MARK, "")

@@ -7,6 +7,8 @@ import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
+from support.run_end import RUNNING_LAB
+
 #: Processes of its own, too: whatever happens to the test, they are gone when it is over.
 _UNSHARE = ("unshare", "--map-root-user", "--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc")
 #: Even what stays on this machine is looked up in its rules first, so that a rule can lose it.
@@ -74,4 +76,4 @@ def _ip(*arguments: str) -> None:
 
 def environ_for_inside() -> dict[str, str]:
     """Return the environment of tests that run inside: a lab that runs outside cannot be reached from there."""
-    return {name: value for name, value in os.environ.items() if name != "KAFKA_DR_TEST_LAB"}
+    return {name: value for name, value in os.environ.items() if name != RUNNING_LAB}

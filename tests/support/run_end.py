@@ -20,6 +20,8 @@ from lab.processes import uninterrupted
 _PR_SET_PDEATHSIG = 1
 #: Of the command of what reaches storage, and of the JVM of a Spark session.
 _END_WITH_THEIR_PARENT = {child_process.__file__, "pyspark-shell"}
+#: Name the folders of running labs that tests use instead of labs of their own; those are left as they are.
+RUNNING_LAB, RUNNING_PAIRS = "KAFKA_DR_TEST_LAB", "KAFKA_DR_TEST_PAIRS"
 _NAME = pytest.StashKey[str]()
 _PARENT = pytest.StashKey[int]()
 
@@ -49,7 +51,8 @@ def pytest_unconfigure(config: pytest.Config) -> None:
     if name:
         with uninterrupted():
             _end_what_ends_with_this_process()
-            left = end_leftovers(name, _folder(config))
+            used = [Path(os.environ[name]) for name in (RUNNING_LAB, RUNNING_PAIRS) if name in os.environ]
+            left = end_leftovers(name, _folder(config), labs_of_others=used)
         if left:
             said = "\n".join((f"{len(left)} processes that the run had left were killed:", *left))
             print(said, file=sys.stderr)  # noqa: T201

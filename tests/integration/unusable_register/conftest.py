@@ -13,13 +13,14 @@ from support import free_ports
 from support.disaster import adopted
 from support.protection import Protection
 from support.register_faults import RegisterFault
+from support.run_end import RUNNING_PAIRS
 from support.switched_group import SwitchedGroup
 
 
 @pytest.fixture(scope="module")
 def pairs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     """Both clusters of two brokers, and Connect. ``KAFKA_DR_TEST_PAIRS`` names the folder of a running one."""
-    if running := os.environ.get("KAFKA_DR_TEST_PAIRS"):
+    if running := os.environ.get(RUNNING_PAIRS):
         yield Lab(Path(running))
         return
     below = int(os.environ.get("KAFKA_DR_TEST_PORT_BASE", "29000"))

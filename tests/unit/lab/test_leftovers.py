@@ -58,6 +58,14 @@ from kafka_dr.storage.deadline_path import with_deadline
 def test_that_looks(tmp_path):
     assert with_deadline(tmp_path).is_dir()
 """
+#: A run that ends well, and has killed and started again a process of a lab that it did not start.
+STARTS_AGAIN = """
+import os, pathlib
+from lab.api import Lab
+
+def test_that_kills():
+    Lab(pathlib.Path(os.environ["KAFKA_DR_TEST_LAB"])).restart("broker")
+"""
 #: ``test`` of the lab's command line, with the arguments of pytest.
 GATE = """
 import pathlib, sys
@@ -158,6 +166,31 @@ def test_a_run_that_reaches_storage_has_left_nothing(project: Path) -> None:
     )  # fmt: skip
     assert run.returncode == 0, run.stdout
     assert "had left" not in run.stderr, run.stderr
+
+
+def test_a_process_of_a_lab_that_was_there_before_lives_on_although_a_test_started_it_again(
+    project: Path, tmp_path: Path
+) -> None:
+    home = Home(tmp_path / "elsewhere")
+    supervisor = Supervisor(home)
+    before = supervisor.start(Command("broker", ("sleep", "300"), tmp_path))
+    (project / "test_hangs.py").write_text(STARTS_AGAIN)
+    try:
+        run = subprocess.run(
+            [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(project)],
+            cwd=project,
+            env={**os.environ, "PYTHONPATH": ":".join(sys.path), "KAFKA_DR_TEST_LAB": str(home.root)},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert run.returncode == 0, run.stdout
+        now = supervisor.find("broker")
+        assert now is not None, run.stderr
+        assert now.pid != before.pid
+        assert "had left" not in run.stderr, run.stderr
+    finally:
+        supervisor.stop("broker")
 
 
 def test_a_process_that_hides_its_environment_is_found_by_the_record_of_its_lab(
