@@ -39,8 +39,8 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.kafka
 
 _OBJECTIVES = ("rto_seconds", "rpo_seconds", "write_outage_seconds")
-#: What the names of all protection groups of tests, and of their consumer groups, contain.
-OF_A_TEST = re.compile(r"\bt[0-9a-f]{8}\b")
+#: What the names of all protection groups and replications of tests contain, and all that is made for them.
+OF_A_TEST = re.compile(r"\b[at][0-9a-f]{8}\b")
 SPEC = DrillSpec(
     principal=f"User:{rights.DRILL}",
     connections={"east": "kafka_east_drill", "west": "kafka_west_drill"},
@@ -67,25 +67,28 @@ class RealGroup:
         self.said.append(sentence)
 
     def seen(self) -> dict[str, object]:
-        """Return everything on both clusters that a drill must leave as it is."""
+        """Return everything on both clusters that a drill must leave as it is; other tests may use them meanwhile."""
         found: dict[str, object] = {}
         for cluster in ("east", "west"):
             register = self.clients.register(cluster)
             found[f"record on {cluster}"] = register.read(self.name)
             found[f"journal on {cluster}"] = register.history(self.name)
             with self.protection.cluster(cluster, "admin") as admin:
-                found[f"ACLs on {cluster}"] = admin.acls.list()
-                found[f"topics on {cluster}"] = {n for n in admin.topics.names() if not n.startswith(("_", "mm2"))}
-                # A group of an earlier test goes when the session of its last member has expired.
-                found[f"groups on {cluster}"] = {
-                    name for name in admin.groups.names() if self.name in name or not OF_A_TEST.search(name)
+                acls, topics, groups = admin.acls.list(), admin.topics.names(), admin.groups.names()
+                found[f"ACLs on {cluster}"] = {acl for acl in acls if self._counts(f"{acl.name} {acl.principal}")}
+                found[f"topics on {cluster}"] = {
+                    name for name in topics if self._counts(name) and not name.startswith(("_", "mm2", "connect-"))
                 }
+                found[f"groups on {cluster}"] = {name for name in groups if self._counts(name)}
                 ends = admin.topics.high_watermarks(
                     admin.topics.describe([self.protection.topic])[self.protection.topic].partitions
                 )
                 found[f"ends on {cluster}"] = ends
         found["route"] = self.clients.router(self.protection.group).read()
         return found
+
+    def _counts(self, name: str) -> bool:
+        return self.name in name or not OF_A_TEST.search(name)
 
     def left(self) -> tuple[str, ...]:
         return remaining(self.protection.group, self.clients)
