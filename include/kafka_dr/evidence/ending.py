@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from kafka_dr.evidence.loss_line import loss_line
 from kafka_dr.evidence.objectives import objective_results
 from kafka_dr.evidence.run_verdict import CONTINUED_UNPROVEN, deciding_roll_back
 from kafka_dr.evidence.view_model import RunView, StepView
@@ -104,7 +105,7 @@ def _finished(view: RunView) -> tuple[str, bool]:
         return f"{'CHANGED' if last.step == 'apply' else 'PLANNED'}: {inline(last.detail)}", True
     if not view.verdict.startswith("Completed"):
         return f"{UNFINISHED}: {inline(view.verdict.removeprefix(_UNFINISHED))}", False
-    return f"{_what_it_did(facts)}{_objectives(facts)}", True
+    return f"{_what_it_did(facts)}{_objectives(facts)}{_lost(facts.get('predicted_loss'))}", True
 
 
 def _what_it_did(facts: dict[str, Any]) -> str:
@@ -118,17 +119,11 @@ def _what_it_did(facts: dict[str, Any]) -> str:
         )
     phase = facts.get("phase")
     left = f", {inline(phase)}" if phase in ("unfenced", "diverged") else ""
-    return f"MOVED to {inline(facts.get('target'))}{left}{_lost(facts.get('predicted_loss'))}"
+    return f"MOVED to {inline(facts.get('target'))}{left}"
 
 
 def _lost(loss: object) -> str:
-    """Return what is known of the loss. A lower bound of 0 does not mean that nothing was lost."""
-    if not isinstance(loss, dict):
-        return ""
-    least = loss.get("at_least_records")
-    if least == 0 and loss.get("as_of") is None:
-        return ", nothing lost"
-    return f", at least {inline(least)} records lost" if least else ", loss not known"
+    return f". Lost: {inline(loss_line(loss))}" if isinstance(loss, dict) else ""
 
 
 def _objectives(facts: dict[str, Any]) -> str:

@@ -16,7 +16,7 @@ _FIGURES = (
     ("rpo_seconds", "Data at risk (RPO)", "s"),
     ("acknowledged", "Records acknowledged", ""),
     ("lost", "Lost", ""),
-    ("lost_at_least", "Lost, at least", ""),
+    ("lost_at_least", "Lost until the last look", ""),
     ("reordered", "Reordered", ""),
     ("redelivered", "Delivered again", ""),
     ("redelivered_at_most", "Delivered again, at most", ""),

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
@@ -31,6 +31,8 @@ from kafka_dr.runs.run import Run
 _MOST_WAITING, _MOST_IN_ALL = 1_000, 50_000
 #: How long groups may take to rebalance; a look is taken every minute, the next one asks again.
 _SETTLE_SECONDS = 1.0
+#: How much time the usual rate is a mean of.
+_USUAL_SECONDS = 3600.0
 _SCHEMA_VERSION = 1
 
 
@@ -52,6 +54,8 @@ class LastLook(StoredDocument):
     :param held_back: ranges of acknowledged records that an open transaction kept from being copied, by partition
     :param undecided: ranges of records of open transactions, by partition: lost only if they are not aborted
     :param held_by: whose transactions those are and since when, in words
+    :param copy_lag_seconds: how long the copy took, as canaries showed it; ``None`` if unknown
+    :param usual_per_second: offsets that are written in a second, over about an hour; ``None`` if unknown
     :param share_starts: where the state of share groups begins, next to read
     :param streams: the group's Kafka Streams applications
     :param more_than_offsets: groups that an offset alone does not move, a sentence each
@@ -73,6 +77,8 @@ class LastLook(StoredDocument):
     held_back: HeldRanges = field(default_factory=dict)
     undecided: HeldRanges = field(default_factory=dict)
     held_by: tuple[str, ...] = ()
+    copy_lag_seconds: float | None = None
+    usual_per_second: float | None = None
 
     def __post_init__(self) -> None:
         if self.at.tzinfo is None:
@@ -143,18 +149,38 @@ class FileLookStore:
         return JsonFile.of(LastLook, self._folder.joinpath(f"{direction}.json"), _SCHEMA_VERSION)
 
 
-def look(context: GroupContext, *, active: str, standby: str, epoch: int) -> LastLook:
+def look(
+    context: GroupContext, *, active: str, standby: str, epoch: int, copy_lag_seconds: float | None = None
+) -> LastLook:
     """Look at the active cluster and keep what was seen.
 
+    :param copy_lag_seconds: how long the copy takes, as canaries show it; ``None`` if unknown
     :raises ClusterUnreachable: a cluster does not answer, or the standby did not take the digest; what was kept before
         stays
     """
-    found = _seen(context, Flow(context.group.name, active, standby), epoch=epoch)
+    found, direction = _seen(context, Flow(context.group.name, active, standby), epoch=epoch), f"{active}-to-{standby}"
     record = recorder(context.clients, needed_on=standby, also_on=(active,))
-    FileLookStore(context.clients.evidence_root, context.group.name, record=record).write(
-        f"{active}-to-{standby}", found
-    )
+    store = FileLookStore(context.clients.evidence_root, context.group.name, record=record)
+    try:
+        before = store.read(direction)
+    except NeedsPerson:
+        before = None  # it is replaced
+    usual = usual_per_second(before, found) if before else None
+    found = replace(found, copy_lag_seconds=copy_lag_seconds, usual_per_second=usual)
+    store.write(direction, found)
     return found
+
+
+def usual_per_second(before: LastLook, seen: LastLook) -> float | None:
+    """Return how many offsets are usually written in a second: a mean in which an hour weighs most."""
+    seconds, usual = (seen.at - before.at).total_seconds(), before.usual_per_second
+    if before.epoch != seen.epoch:
+        return None
+    if seconds <= 0:
+        return usual
+    written = sum(max(0, end - before.ends[p]) for p, end in seen.ends.items() if p in before.ends)
+    share = 1.0 if usual is None else min(1.0, seconds / _USUAL_SECONDS)
+    return round((usual or 0.0) * (1 - share) + written / seconds * share, 3)
 
 
 def kept(run: Run, *, source: str, target: str) -> LastLook | None:

@@ -39,7 +39,9 @@ def watch_canary(group: str, clients: Clients) -> WatchResult:
     if isinstance(state, WatchResult):
         return state
     report = _send(context, state)
-    seen = last_look.look(context, active=state.active, standby=state.standby, epoch=state.epoch)
+    rpo = report.verdict.rpo_seconds
+    lag = None if rpo is None else max(rpo, report.seconds or 0.0)
+    seen = last_look.look(context, active=state.active, standby=state.standby, epoch=state.epoch, copy_lag_seconds=lag)
     if context.read_register_state() != state:
         return WatchResult(
             group, "left_alone", ("a run began to move it after the canary was sent, so the canary is not judged",)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kafka_dr.adoption.adopt import adopt
+from kafka_dr.group_offsets.last_look import FileLookStore
 from kafka_dr.runs.at_rest import WatchResult
 from kafka_dr.runs.request import StepName
 from kafka_dr.watch.canary_check import watch_canary
@@ -72,6 +73,23 @@ def test_canaries_are_replicated_and_judged(protection: Protection, clients: Cli
     watched = watch_canary(protection.name, clients)
     assert watched.outcome == "ok", said(watched)
     assert "1 of 1 canaries arrived" in said(watched)
+
+
+def test_a_look_keeps_how_much_is_usually_written_and_how_long_the_copy_takes(
+    protection: Protection, clients: Clients
+) -> None:
+    reconcile_flows(protection.name, clients)
+    kept = FileLookStore(clients.evidence_root, protection.name)
+    watch_canary(protection.name, clients)
+    first = kept.read(direction := f"{protection.flow.source}-to-{protection.flow.target}")
+    protection.produce("east", 200)
+    watch_canary(protection.name, clients)
+    second = kept.read(direction)
+    assert first is not None
+    assert second is not None
+    assert first.usual_per_second is None
+    assert second.usual_per_second == pytest.approx(200 / (second.at - first.at).total_seconds(), rel=0.2)
+    assert 0 < (second.copy_lag_seconds or 0) < 60
 
 
 def test_a_canary_that_cannot_be_replicated_is_never_good(protection: Protection, clients: Clients) -> None:

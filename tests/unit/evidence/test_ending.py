@@ -69,18 +69,18 @@ def test_a_run_whose_old_cluster_differs_says_so_and_what_is_not_known() -> None
 @pytest.mark.parametrize(
     ("least", "as_of", "words"),
     [
-        (12, "2026-11-20T03:00:00+00:00", "at least 12 records lost"),
-        (0, "2026-11-20T03:00:00+00:00", "loss not known"),
-        (None, None, "loss not known"),
-        (0, None, "nothing lost"),
+        (12, "2026-11-20T03:00:00+00:00", "12 records until 03:00:00 UTC; since then not known"),
+        (0, "2026-11-20T03:00:00+00:00", "nothing until 03:00:00 UTC; since then not known"),
+        (None, None, "not known: east was copied"),
+        (0, None, "nothing (east was copied)"),
     ],
 )
 def test_the_note_of_an_unplanned_failover_says_what_is_known_of_the_loss(
     least: int | None, as_of: str | None, words: str
 ) -> None:
-    loss = {"at_least_records": least, "as_of": as_of, "reason": "seen by the last look"}
+    loss = {"at_least_records": least, "as_of": as_of, "reason": "east was copied"}
     found = said(preflight=step(decision=ENDS), report=step(phase="diverged", predicted_loss=loss))
-    assert found.note == f"MOVED to west, diverged, {words}"
+    assert found.note == f"MOVED to west, diverged. Lost: {words}"
 
 
 def test_a_run_that_continued_without_a_proof_ends_as_its_report_says() -> None:

@@ -376,7 +376,9 @@ def test_a_run_whose_old_cluster_differs_is_complete_and_not_good() -> None:
     assert (view.verdict, view.colour) == ("Completed, unfenced", "warn")
     text = read(render_page(view, files=(), sealed_at=None))
     assert_sentence(text)
-    assert [(each.label, each.value, each.colour) for each in view.figures] == [("Lost, at least", "30", "bad")]
+    assert [(each.label, each.value, each.colour) for each in view.figures] == [
+        ("Lost until the last look", "30", "bad")
+    ]
 
 
 def test_a_lower_bound_of_nothing_is_not_shown_as_good() -> None:

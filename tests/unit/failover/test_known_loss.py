@@ -9,6 +9,8 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
+import pytest
+
 from kafka_dr.failover.unplanned.last_known import loss
 from kafka_dr.failover.unplanned.question import loss_sentence
 from kafka_dr.group_offsets.last_look import FileLookStore, LastLook
@@ -50,6 +52,24 @@ def test_what_was_counted_is_known_to_be_none(tmp_path: Path) -> None:
     assert loss_sentence(found) == "nothing until 03:00:00 UTC; since then not known"
     later = "2026-11-20T03:10:00+00:00"
     assert loss_sentence(found, at=later) == "nothing until 03:00:00 UTC; since then (10 min) not known"
+
+
+@pytest.mark.parametrize(
+    ("rate", "lag", "words"),
+    [
+        (40.4, 0.9, "usual rate about 40/s, the copy lagged by 0.9 s then"),
+        (1234.5, None, "usual rate about 1,234/s"),
+        (0.25, 0.0, "usual rate about 0.2/s, the copy lagged by 0 s then"),
+    ],
+)
+def test_the_loss_that_nobody_counted_can_be_estimated_by_what_the_last_look_saw(
+    tmp_path: Path, rate: float, lag: float | None, words: str
+) -> None:
+    seen = replace(BLIND, uncounted=frozenset(), usual_per_second=rate, copy_lag_seconds=lag)
+    found = lost(tmp_path, seen, {P: 2000, Q: 10})
+    assert loss_sentence(found) == f"nothing until 03:00:00 UTC; since then not known; {words}"
+    beyond = lost(tmp_path, replace(seen, waiting={Q: (9,)}, uncounted=frozenset({P})), {P: 5, Q: 9})
+    assert loss_sentence(beyond).endswith(f"could not count what was not copied; {words}")
 
 
 def test_what_an_open_transaction_held_back_is_part_of_the_loss_and_is_said_with_its_holder(tmp_path: Path) -> None:

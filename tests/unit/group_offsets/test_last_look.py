@@ -1,13 +1,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from kafka_dr.errors import NeedsPerson
-from kafka_dr.group_offsets.last_look import FileLookStore, LastLook, shortened
+from kafka_dr.group_offsets.last_look import FileLookStore, LastLook, shortened, usual_per_second
 from kafka_dr.group_offsets.other_topics import Elsewhere
 from kafka_dr.positions import OffsetRange, TopicPartition
 from kafka_dr.readers.recognition import StreamsApplication
@@ -52,6 +53,24 @@ def test_one_that_cannot_be_read_is_not_taken_for_none(tmp_path: Path, content: 
     (tmp_path / "last_looks" / "orders" / "east-to-west.json").write_bytes(content)
     with pytest.raises(NeedsPerson, match="cannot be read"):
         store.read("east-to-west")
+
+
+@pytest.mark.parametrize(
+    ("before", "seconds", "usual"),
+    [
+        ({}, 60, 0.05),  # P wrote three records; the partitions that nobody saw before do not count
+        ({"usual_per_second": 10.0}, 360, 9.001),  # a tenth of an hour weighs a tenth
+        ({"usual_per_second": 10.0}, 7200, 0.0),
+        ({"usual_per_second": 10.0}, 0, 10.0),
+        ({"usual_per_second": 10.0, "epoch": 3}, 60, None),
+        ({"ends": {P: 99}}, 60, 0.0),  # the topic was created again
+    ],
+)
+def test_the_usual_rate_is_a_mean_in_which_an_hour_weighs_most(
+    before: dict[str, Any], seconds: float, usual: float | None
+) -> None:
+    earlier = replace(LOOK, **{"at": AT - timedelta(seconds=seconds), "ends": {P: 9}, **before})
+    assert usual_per_second(earlier, LOOK) == usual
 
 
 def test_what_was_seen_and_not_copied_is_certainly_lost() -> None:

@@ -136,6 +136,8 @@ def loss(run: Run, copied: Offsets) -> dict[str, Any]:
         "reason": f"{said}, and {unknown}" if unknown else said,
         **({"not_counted": unknown} if unknown else {}),
         **({"held_back": held} if held else {}),
+        "usual_per_second": seen.usual_per_second,
+        "copy_lag_seconds": seen.copy_lag_seconds,
     }
 
 
