@@ -1,7 +1,7 @@
 """What a difference in a configuration key means: four classes, and a fifth for keys that nobody has classed.
 
-The tables name every topic configuration of Kafka 3.9 to 4.4. A key that they do not name is a finding: a new version of
-Kafka, or another maker's, brings behaviour along that somebody has to look at.
+The tables name every topic configuration of Kafka 3.9 to 4.4. A key that they do not name is a finding: a new version
+of Kafka, or another maker's, brings behaviour along that somebody has to look at.
 """
 
 from __future__ import annotations
