@@ -37,6 +37,7 @@ _MUST_MATCH = (
     "message.downconversion.enable",
     "message.timestamp.after.max.ms",
     "message.timestamp.before.max.ms",
+    "message.timestamp.difference.max.ms",
     "message.timestamp.type",
     "min.cleanable.dirty.ratio",
     "min.compaction.lag.ms",
