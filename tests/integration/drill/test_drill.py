@@ -23,11 +23,13 @@ from kafka_dr.runs.request import RunRequest, StepName
 from kafka_dr.runs.run import Run
 from kafka_dr.topology.drill import DrillKind, DrillSpec
 from kafka_dr.topology.drill_rules import NOBODY
+from kafka_dr.watch.reconcile_flows import reconcile_flows
 from lab import rights
 from support.closed_standby import close
 from support.command_line import CommandLine
 from support.drill_jobs import DrillJobs
 from support.switched_group import Killed, SwitchedGroup
+from support.waiting import eventually
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -114,6 +116,8 @@ def test_a_planned_drill_moves_its_own_group_there_and_back_and_leaves_nothing(r
     # The first look notes the ids of the topics.
     check_health(real.name, real.clients)
     if denied == "all":
+        reconcile_flows(real.name, real.clients)
+        eventually(lambda: reconcile_flows(real.name, real.clients).outcome == "ok")
         close(SwitchedGroup(real.protection))
     before = real.seen()
     real.drill("20260101000001")

@@ -122,7 +122,8 @@ def test_a_closed_standby_takes_over_from_a_dead_cluster_which_is_closed_when_it
         assert outside_view.denies(protection, made.standby) == plan.flow_fence(protection.group)
     finally:
         made.back()
-    fence = fewer(protection) | plan.standby(protection.group)
+    declared = protection.group
+    fence = fewer(protection) | plan.standby(declared) | plan.flow_fence(declared)
     for _ in range(3):
         with protection.clients() as clients:
             check_health(group.name, clients)
