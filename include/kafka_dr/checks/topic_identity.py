@@ -3,17 +3,19 @@
 A flow passes over such a change. On the standby it never copies again what was deleted there, and on the active cluster
 its offsets belong to another log. Neither shows in lag or in canaries.
 
-``dr_health`` journals the id of each topic on both clusters when it first sees it, since the newest flow began. The
-seed of the flow knows the ids on its source. From then on each look compares.
+The seed of the flow knows the ids on its source. ``dr_health`` journals the id of each topic on both clusters when it
+first sees that the flow has copied something of it, or was seeded for it. From then on each look compares. Before that
+a topic may be deleted on the standby, as dr_flows asks for if something else has filled it: nothing is lost by that.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
+from kafka_dr.clusters.errors import NotFound
 from kafka_dr.errors import TryAgain
 from kafka_dr.named_rows import ID_OF_A_TOPIC, by_name, rows_of
 from kafka_dr.outcomes import Check
@@ -81,10 +83,20 @@ class TopicIds:
         }
         return {cluster: names for cluster, names in found.items() if names}
 
-    def learning(self, now: Ids, *, at: datetime) -> TopicIds:
-        """Return what is known after a look: new topics with their ids, and since when others have another one."""
+    def unknown(self, now: Ids) -> frozenset[str]:
+        """Return the topics whose id on a cluster is not known."""
+        return frozenset(name for cluster, topics in now.items() for name in topics.keys() - self.ids.get(cluster, {}))
+
+    def learning(self, now: Ids, *, copied: Collection[str], at: datetime) -> TopicIds:
+        """Return what is known after a look: new topics with their ids, and since when others have another one.
+
+        :param copied: the topics of which the flow has copied something, or for which it was seeded
+        """
         seen = at.isoformat(timespec="seconds")
-        ids = {cluster: {**topics, **self.ids.get(cluster, {})} for cluster, topics in now.items()}
+        ids = {
+            cluster: {name: each for name, each in topics.items() if name in copied} | self.ids.get(cluster, {})
+            for cluster, topics in now.items()
+        }
         changed = {
             cluster: {**dict.fromkeys(names, seen), **self.changed.get(cluster, {})}
             for cluster, names in self.others(now).items()
@@ -145,7 +157,7 @@ def _to_do(copied_by: str, target: str) -> str:
 
 
 def learn_topics(context: GroupContext, state: RegisterState, guard: RegisterGuard) -> None:
-    """Journal the topics that are new, and since when others have another id, on both clusters.
+    """Journal the topics that are newly copied, and since when others have another id, on both clusters.
 
     :param guard: asked right before the registers are written
     :raises KafkaDrError: a cluster does not answer, or the active one's register takes no record
@@ -156,7 +168,8 @@ def learn_topics(context: GroupContext, state: RegisterState, guard: RegisterGua
     if seed is None or (seed.source, seed.target) != (state.active, state.standby):
         return
     now = {name: context.topic_ids(name) for name in (seed.source, seed.target)}
-    learned = known.learning(now, at=context.clock.now())
+    copied = _copied(context, seed) if known.unknown(now) else frozenset[str]()
+    learned = known.learning(now, copied=copied, at=context.clock.now())
     fact = learned.fact()
     for cluster in (state.active, state.standby):
         register = context.clients.register(cluster)
@@ -166,6 +179,16 @@ def learn_topics(context: GroupContext, state: RegisterState, guard: RegisterGua
                 raise TryAgain(found)
             guard.require()
             register.write_fact(state.group, JOURNAL, JOURNAL, fact)
+
+
+def _copied(context: GroupContext, seed: FlowSeed) -> frozenset[str]:
+    """Return the topics of which the flow has copied something, or for which it was seeded."""
+    flow = Flow(context.group.name, seed.source, seed.target)
+    try:
+        positions = context.clients.replicator(flow).committed(remembered=True)
+    except NotFound:
+        positions = {}
+    return frozenset(p.topic for p in (*seed.on_source, *positions))
 
 
 def _known(context: GroupContext, state: RegisterState, keeps: str) -> tuple[FlowSeed | None, TopicIds]:

@@ -97,6 +97,8 @@ def test_a_new_topic_that_the_old_replication_has_copied_first_is_named_and_neve
 
     with group.protection.cluster("west", "admin") as admin:
         admin.topics.delete([first])
-    assert look(group, at_flows=True).outcome == "ok"
+    found = look(group, at_flows=True)
+    assert found.outcome == "ok", found.sentences
     group.wait_copied_to("west", first)
-    assert look(group).outcome == "ok"
+    found = look(group)
+    assert found.outcome == "ok", found.sentences

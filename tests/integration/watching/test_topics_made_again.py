@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from kafka_dr.adoption.adopt import adopt
-from kafka_dr.clusters import KafkaCluster
+from kafka_dr.clusters import KafkaCluster, TopicPartition
+from kafka_dr.clusters.writing import NewRecord
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.health.health_check import check_health
 from kafka_dr.runs.at_rest import WatchResult
@@ -84,6 +85,33 @@ def test_what_the_sentence_says_to_do_copies_the_topic_from_its_start(protection
     assert len(held["east"]) >= (30 if cluster == "east" else 90)
     assert sorted(map(str, held["west"])) == sorted(map(str, held["east"]))
     assert "another topic" not in _said(_health(protection))
+
+
+def test_a_topic_of_the_standby_that_nothing_was_copied_to_may_be_deleted_before_it_is_copied(
+    protection: Protection,
+) -> None:
+    protection.adopt()
+    protection.produce("east", 60)
+    protection.wait_copied()
+    new = TopicPartition(f"{protection.name}.new", 0)
+    with protection.cluster("west", "admin") as admin:
+        admin.topics.create(new.topic, partitions=1, replication_factor=1, config={})
+        eventually(lambda: new.topic in admin.topics.names())
+        _health(protection)
+        _delete(admin, [new.topic])
+    with protection.cluster("east", "admin") as admin:
+        admin.topics.create(new.topic, partitions=1, replication_factor=1, config={})
+        admin.writing.append([NewRecord(new, b"k", b"v")])
+
+    with protection.cluster("west", "admin") as admin:
+        eventually(lambda: new.topic in admin.topics.names() and admin.topics.high_watermarks([new])[new] > 0)
+        assert "another topic" not in _said(_health(protection))
+
+        # What was copied since is known, and its loss is named.
+        _delete(admin, [new.topic])
+        admin.topics.create(new.topic, partitions=1, replication_factor=1, config={})
+        eventually(lambda: new.topic in admin.topics.names())
+    assert f"{new.topic} (since" in _said(_health(protection))
 
 
 def _make_again(protection: Protection, cluster: str) -> None:

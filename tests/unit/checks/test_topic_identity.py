@@ -11,13 +11,14 @@ from support.sentences import assert_sentence
 CONNECTOR = "the connector dr.g.east-to-west"
 AT, LATER = datetime(2026, 11, 27, 1, 2, 3, tzinfo=UTC), datetime(2026, 11, 27, 2, tzinfo=UTC)
 SEED = FlowSeed(5, "east", "west", {}, topic_ids={"orders": "e1"})
+COPIED = {"orders", "refunds"}
 BOTH = {"east": {"orders": "e1"}, "west": {"orders": "w1"}}
 
 
 def known_after(*looks: dict[str, dict[str, str]], seed: FlowSeed = SEED) -> TopicIds:
     known = TopicIds.of(seed, None)
     for number, now in enumerate(looks):
-        known = TopicIds.of(seed, known.learning(now, at=LATER if number > 1 else AT).fact())
+        known = TopicIds.of(seed, known.learning(now, copied=COPIED, at=LATER if number > 1 else AT).fact())
     return known
 
 
@@ -43,6 +44,15 @@ def test_a_topic_that_is_new_is_no_other_one() -> None:
     more = {cluster: {**topics, "refunds": f"{cluster}-r"} for cluster, topics in BOTH.items()}
     assert judged(CONNECTOR, known_after(BOTH), SEED, more).outcome == "ok"
     assert judged(CONNECTOR, known_after(BOTH, more), SEED, {**more, "west": {"refunds": "other"}}).outcome == "failed"
+
+
+def test_a_topic_that_the_flow_has_not_copied_may_be_deleted_and_created_again() -> None:
+    filled = {**BOTH, "west": {**BOTH["west"], "filled": "by something else"}}
+    known = known_after(BOTH, filled)
+    assert known.unknown(filled) == {"filled"}
+    assert known.unknown(BOTH) == set()
+    now = {cluster: {**topics, "filled": f"{cluster}-f"} for cluster, topics in BOTH.items()}
+    assert judged(CONNECTOR, known, SEED, now).outcome == "ok"
 
 
 def test_a_flow_that_was_seeded_again_knows_nothing_of_an_earlier_one() -> None:
