@@ -33,6 +33,7 @@ _CHARTS = {
     "rto_seconds": "Recovery time (RTO)",
     "rpo_seconds": "Data at risk (RPO)",
 }
+_STOPPED: tuple[str, StatusColour] = ("STOPPED", "bad")
 _DRILLS: dict[bool | None, tuple[str, StatusColour]] = {
     True: ("PASSED", "good"),
     False: ("DID NOT PASS", "bad"),
@@ -241,7 +242,7 @@ def _watch(
 
 
 def _drill(drill: KeptDrill, now: datetime) -> DrillRow:
-    word, colour = ("STOPPED", "bad") if drill.died else _DRILLS[drill.passed]
+    word, colour = _STOPPED if drill.died else _DRILLS[drill.passed]
     return DrillRow(drill.said, word, colour, age_of(now - drill.ended_at))
 
 

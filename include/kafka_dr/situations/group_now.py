@@ -186,18 +186,16 @@ def _drill(readiness: WatchStatus, steps: Iterable[RunningStep], now: datetime) 
     :param steps: what they execute, or executed last
     """
     shown = list(steps)
-    if any(_continues(each, now) for each in shown):
+    if any(each.ended_at is None and not each.is_silent(now) for each in shown):
         return "running"
     kept = _facts(readiness).get("drill")
     last = kept.get("last") if isinstance(kept, Mapping) else None
-    has_not_ended = isinstance(last, Mapping) and last.get("passed", False) is None
-    if any(each.is_silent(now) for each in shown) or (has_not_ended and last.get("died") is True):
+    unended = last if isinstance(last, Mapping) and last.get("passed", False) is None else None
+    if any(each.is_silent(now) for each in shown) or (unended is not None and unended.get("died") is True):
         return "died"
-    if not isinstance(kept, Mapping):
-        return ""
-    if has_not_ended:
+    if unended is not None:
         return "running"
-    return "overdue" if kept.get("overdue") is True else ""
+    return "overdue" if isinstance(kept, Mapping) and kept.get("overdue") is True else ""
 
 
 def _finding(status: WatchStatus, recorded_at: datetime | None, now: datetime) -> Finding:

@@ -43,7 +43,8 @@ def start_page(dag_id: str, group: str, has_ended: AirflowSays) -> HTMLResponse:
     (watched,) = read_status([group], WatchResultStore(kept), now)
     seen = seen_now(kept, watched, now, has_ended)
     open_now = {line.run for line in seen.lines}
-    asked, running = ([each for each in them if each.run in open_now] for them in (seen.asked, seen.running))
+    asked = [each for each in seen.asked if each.run in open_now]
+    running = [each for each in seen.running if each.run in open_now]
     known, record = seen.now, seen.now.record
     offered, nonce = FORMS[dag_id], secrets.token_urlsafe(16)
     said, colour = _known(dag_id, known)

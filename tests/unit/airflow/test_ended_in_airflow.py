@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import logging
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -89,7 +90,7 @@ def test_on_no_page_a_run_that_may_hold_its_group_is_over_because_it_was_ended(
     root: Path, pages: TestClient, ended_runs: set[str]
 ) -> None:
     keep(root)
-    RunningSteps(root).write(step("gone", holds=True))
+    RunningSteps(root).write(replace(step("gone", holds=True), seen_at=datetime.now(UTC)))
     ended_runs.add("gone")
     for address in ("/status", "/groups/orders"):
         shown = pages.get(address).text

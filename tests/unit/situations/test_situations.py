@@ -173,6 +173,7 @@ def test_a_drill_is_live_hides_nothing_and_does_not_look_running_when_its_proces
     alive, dead = replace(drill, seen_at=NOON + 39 * SECOND), replace(drill, seen_at=NOON - DEAD_AFTER)
     assert found(running=(alive,)).name == "drill_running"
     assert found(running=(dead,)).name == "drill_died"
+    assert found(running=(replace(alive, ended_at=alive.seen_at, good=True),)).name == "well"
     assert found(running=(dead,), **CASES["drill_running"]).name == "drill_died"
     assert found(running=(alive,), **CASES["drill_died"]).name == "drill_running"
     for name in ("active_down", "nothing_answers", "check_red"):
