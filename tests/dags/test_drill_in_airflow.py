@@ -108,7 +108,7 @@ def assert_no_page_says_that_it_runs(alice: AirflowSession, page: Page) -> None:
 
 @pytest.mark.long
 @pytest.mark.usefixtures("unchanged")
-@pytest.mark.parametrize("fate", ["its worker is killed", "a person marks the run as failed"])
+@pytest.mark.parametrize("fate", ["its worker is killed", "its machine dies", "a person marks the run as failed"])
 def test_a_drill_that_is_ended_in_the_middle_is_removed_and_red(
     airflow: QuickLab, alice: AirflowSession, page: Page, fate: str
 ) -> None:
@@ -120,6 +120,12 @@ def test_a_drill_that_is_ended_in_the_middle_is_removed_and_red(
         task = plain_application.executor(airflow, wait_for_claim(airflow), names(airflow).pop())
         task.kill()
         psutil.wait_procs([task], timeout=60)
+    elif fate == "its machine dies":
+        task = plain_application.executor(airflow, wait_for_claim(airflow), names(airflow).pop())
+        supervisor = task.parent()
+        assert supervisor is not None
+        for process in (supervisor, task):
+            process.kill()
         assert_no_page_says_that_it_runs(alice, page)
     else:
         wait_for_claim(airflow)

@@ -127,9 +127,11 @@ def test_a_run_that_was_ended_in_airflow_waits_on_no_page_although_health_has_no
     for path in addresses:
         shown = pages.open(path)
         assert "WAITS" not in shown, (path, shown)
-        assert "while it waited for an answer: nothing was changed" in shown, (path, shown)
+        assert "ENDED IN AIRFLOW while it waited for an answer" in shown, (path, shown)
+        assert "othing was changed, and nothing has to be cleared" in shown, (path, shown)
     looked(alice)
-    assert "while it waited for an answer: nothing was changed" in pages.open(STATUS)
+    for path in addresses:
+        assert "ENDED IN AIRFLOW while it waited for an answer" in pages.open(path), path
 
 
 @pytest.mark.usefixtures("unchanged")

@@ -17,6 +17,7 @@ from kafka_dr.evidence.open_run_view import WAITS, OpenRunLine, running_step
 from kafka_dr.evidence.run_verdict import has_expired, is_dry, notes_of, verdict_of
 from kafka_dr.evidence.step_files import StepFile
 from kafka_dr.evidence.view_model import CheckView, DecisionView, RunView, StepView, pretty, text_of
+from kafka_dr.quoting import unescaped
 from kafka_dr.verb_words import verb_words
 from kafka_dr.watch_results import RunningStep
 
@@ -78,6 +79,17 @@ def with_question(view: RunView, asked: OpenRunLine) -> RunView:
     return replace(
         view, verdict="Waits for an answer", colour=asked.colour, notes=(said, *view.notes), steps=steps, question=link
     )
+
+
+def with_ending(view: RunView, note: str) -> RunView:
+    """Return the view of a run that recorded nothing of its end, as the list of ended runs has it.
+
+    :param note: how it ended
+    """
+    if not view.verdict.startswith("Not finished"):
+        return view
+    word, _, why = unescaped(note).partition(": ")
+    return replace(view, verdict=word, colour="unknown", notes=(f"{why[:1].upper()}{why[1:]}.", *view.notes))
 
 
 def with_half_moved(view: RunView, said: str) -> RunView:

@@ -12,7 +12,7 @@ from kafka_dr.evidence.canonical import readable
 from kafka_dr.evidence.expired_run import EXPIRED, EvidenceExpired, tombstone_in
 from kafka_dr.evidence.open_run_view import OpenRunLine
 from kafka_dr.evidence.page import render_page
-from kafka_dr.evidence.run_view import build_run_view, with_half_moved, with_question, with_running
+from kafka_dr.evidence.run_view import build_run_view, with_ending, with_half_moved, with_question, with_running
 from kafka_dr.evidence.seal import (
     INCOMPLETE_VERSION,
     SCHEMA_VERSION,
@@ -109,6 +109,7 @@ class SealedRun:
         now: datetime | None = None,
         half_moved: str = "",
         asked: OpenRunLine | None = None,
+        ended: str = "",
     ) -> str | None:
         """Return the page of the run; ``None`` if nothing is stored, and nothing of the run is executed.
 
@@ -131,6 +132,8 @@ class SealedRun:
             view = with_question(view, asked)
         elif running is not None and now is not None:
             view = with_running(view, running, now)
+        elif ended:
+            view = with_ending(view, ended)
         if half_moved:
             view = with_half_moved(view, half_moved)
         return render_page(view, files=files, sealed_at=None)

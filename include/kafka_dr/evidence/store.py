@@ -224,6 +224,7 @@ class EvidenceStore:
         now: datetime | None = None,
         half_moved: str = "",
         asked: OpenRunLine | None = None,
+        ended: str = "",
     ) -> str | None:
         """Return the page of a run; ``None`` if it has no evidence. A page that no seal covers says so.
 
@@ -231,9 +232,10 @@ class EvidenceStore:
         :param now: the time for which the page is made, UTC; needed for a run that is executed
         :param half_moved: why no program continues the run, though it holds the group; empty if that is not so
         :param asked: the line of the run, if it has asked a person
+        :param ended: how the run ended, as the list of ended runs has it; empty if it is not in there
         :raises EvidenceChanged: a file that was sealed is not what it was
         """
-        return self._sealed(group, run).page(running, now, half_moved, asked)
+        return self._sealed(group, run).page(running, now, half_moved, asked, ended)
 
     def run_view(self, group: str, run: str) -> RunView:
         """Return what the evidence of a run says so far, sealed or not.

@@ -131,11 +131,9 @@ def run_page(
             page.headers["Refresh"] = str(_RUN_SECONDS)
         return page
     said = f"Run {run} of {group} has no evidence yet."
-    listed = seen.endings if seen is not None else ()
-    ended = () if isinstance(listed, Exception) else [each for each in listed if each.run == run]
-    if not ended:
+    if not (ended := open_now.get("ended")):
         raise HTTPException(status.HTTP_404_NOT_FOUND, said)
-    said = f"It ended before a step kept evidence: {unescaped(ended[0].note)}"
+    said = f"It ended before a step kept evidence: {unescaped(ended)}"
     return shown(render_notice(f"Run {run} of {group}", said, back=group_url(group)), group)
 
 
@@ -146,11 +144,13 @@ def _open_now(seen: SeenGroup | None, run: str, now: datetime) -> dict[str, Any]
     """
     if seen is None:
         return {"running": None}
+    listed = () if isinstance(seen.endings, Exception) else seen.endings
     return {
         "running": next((each for each in seen.running if each.run == run), None),
         "now": now,
         "half_moved": seen.now.half_moved if seen.now.half_moved_by == run else "",
         "asked": next((each for each in seen.lines if each.run == run), None),
+        "ended": next((each.note for each in listed if each.run == run), ""),
     }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import json
 import logging
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -84,6 +85,24 @@ def test_no_page_waits_for_health_to_say_that_a_run_was_ended(
         assert "while it waited for an answer: nothing was changed" in shown
     # A page changes nothing: health lists the run for everybody else.
     assert (open_names(root), notes(root)) == ({"gone"}, {})
+
+
+def test_the_page_of_a_run_with_evidence_says_that_it_was_ended_and_not_that_it_has_not_finished(
+    root: Path, pages: TestClient, ended_runs: set[str]
+) -> None:
+    keep(root)
+    OpenRuns(root).ask(asked("gone"))
+    folder = root / "runs" / "orders" / "gone"
+    folder.mkdir(parents=True)
+    facts = {"verb": "planned_failover", "source": "east", "target": "west"}
+    said = {"group": "orders", "run": "gone", "outcome": "done", "seconds": 1.0, "facts": facts, "proofs": []}
+    times = {"started_at": "2026-11-27T14:00:00Z", "finished_at": "2026-11-27T14:00:01Z"}
+    (folder / "01-preflight.1.json").write_text(json.dumps({**said, **times, "step": "preflight"}))
+    ended_runs.add("gone")
+    shown = html.unescape(pages.get("/evidence/orders/gone").text)
+    assert "ENDED IN AIRFLOW while it waited for an answer" in shown
+    assert "Nothing was changed, and nothing has to be cleared." in shown
+    assert "Not finished" not in shown
 
 
 def test_on_no_page_a_run_that_may_hold_its_group_is_over_because_it_was_ended(
