@@ -25,7 +25,7 @@ FLOORS = """
     audit lag topology clusters readers storage routing watch_results readiness situations notifications metrics
     evidence register replication connections access_rules canary offsets rescue fencing rights config_sync
     observation runs disaster checks group_offsets approvals adoption watch failback failover health retention verbs
-    drill readiness_checks doctor rounds command_line
+    drill readiness_checks set_up doctor rounds command_line
 """
 ROOMS = FLOORS.split()
 #: Third-party libraries of the core, and the rooms that alone may import them. Any other library is refused.
@@ -107,6 +107,7 @@ SPEAKS_OF_CONNECT = {
     "include/kafka_dr/evidence/known_secrets.py": "keeps secrets of its workers out of evidence",
     "include/kafka_dr/adoption/take_over/decision.py": "shows the declared connectors of an existing replication",
     "include/kafka_dr/clusters/": "makes settings for Java clients, and knows its worker groups",
+    "include/kafka_dr/set_up/": "proposes settings of its workers, and names its connections",
     "include/kafka_dr/rights/": "names the topics and groups that its workers need",
     "include/kafka_dr/readers/": "recognises its sinks, which read a group's topics",
     "include/kafka_dr/group_offsets/unmovable_groups.py": "names its sinks",

@@ -16,6 +16,7 @@ from kafka_dr.command_line.ending import abandon, resume
 from kafka_dr.command_line.erase import erase
 from kafka_dr.command_line.exit_codes import ExitCode
 from kafka_dr.command_line.flows import flows
+from kafka_dr.command_line.init import init
 from kafka_dr.command_line.keys import keygen
 from kafka_dr.command_line.observe import observe
 from kafka_dr.command_line.opened import CommandFiles, TopologyFile
@@ -65,6 +66,7 @@ app.command()(keygen)
 app.command()(erase)
 app.command()(drill)
 app.command()(observe)
+app.command()(init)
 app.command()(rights)
 app.command()(flows)
 app.command()(doctor)

@@ -28,7 +28,8 @@ class RightsFormat(StrEnum):
     JSON = "json"
 
 
-_FORMATS: Mapping[RightsFormat, Callable[[str, ClusterSpec, tuple[NeededRight, ...]], str]] = {
+#: How each form is written.
+FORMATS: Mapping[RightsFormat, Callable[[str, ClusterSpec, tuple[NeededRight, ...]], str]] = {
     RightsFormat.MARKDOWN: rights_formats.markdown,
     RightsFormat.KAFKA_ACLS: rights_formats.kafka_acls,
     RightsFormat.STRIMZI: rights_formats.strimzi,
@@ -56,7 +57,7 @@ def rights(
         groups = [group for group in declared.protection_groups.values() if cluster in group.clusters]
         if not groups:
             raise Refused(f"the topology has no protection group on {cluster}: declare one, then ask for its rights")
-    typer.echo(_FORMATS[kept_in](cluster, spec, needed_on(cluster, spec, groups)))
+    typer.echo(FORMATS[kept_in](cluster, spec, needed_on(cluster, spec, groups)))
     for group in without_patterns(groups):
         sys.stderr.write(
             f"{group} has topic_patterns, which ACLs do not know: grant the rights on its topics for each topic that "

@@ -95,8 +95,8 @@ def flow_settings(
         *_of_topics(copies),
         Setting("source.cluster.alias", flow.source, "names the source in positions and offset syncs"),
         Setting("target.cluster.alias", flow.target, "names the target"),
-        *_access("source.cluster.", flow.source, endpoint=source, reader=target),
-        *_access("target.cluster.", flow.target, endpoint=target, reader=target),
+        *access_settings("source.cluster.", flow.source, endpoint=source, reader=target),
+        *access_settings("target.cluster.", flow.target, endpoint=target, reader=target),
         Setting("topics", _patterns(group), "the group's topics and no others"),
         Setting("topics.exclude", ",".join(_EXCLUDED), "internal topics never move"),
         Setting("tasks.max", str(wanted.tasks_max), "topology: flow.tasks_max"),
@@ -139,7 +139,13 @@ def as_config(settings: Iterable[Setting]) -> dict[str, str]:
     return {setting.key: setting.value for setting in settings}
 
 
-def _access(prefix: str, name: str, *, endpoint: ClusterSpec, reader: ClusterSpec) -> tuple[Setting, ...]:
+def access_settings(prefix: str, name: str, *, endpoint: ClusterSpec, reader: ClusterSpec) -> tuple[Setting, ...]:
+    """Return how the workers next to one cluster reach another, or their own, as the replicator.
+
+    :param prefix: put before every key
+    :param name: of the cluster that is reached
+    :param reader: the cluster of the workers, whose file holds the secrets
+    """
     reached = endpoint.replicator
     keystore: dict[str, str | None] = {}
     if reached.keystore_file:

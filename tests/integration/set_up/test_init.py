@@ -1,0 +1,193 @@
+"""``init`` on clusters that are not the lab's: what it writes is used as it is, but for secrets, until all is good."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from kafka_dr.clusters import Acl, AclOperation, AclPermission, PatternType, ResourceType, TopicPartition
+from kafka_dr.evidence.signing import SigningKey
+from kafka_dr.topology.loading import load
+from lab.jvm import Jvm
+from support.command_line import Said
+from support.foreign_clusters import ADMIN, ForeignCluster, foreign_clusters, worker_of
+from support.kafka_tools import run_as_printed, tools_in
+
+pytestmark = pytest.mark.kafka
+_INCLUDE = Path(__file__).resolve().parents[3] / "include"
+_OP = AclOperation
+_ROLES = {"operator": "svc-dr-op", "probe": "svc-dr-probe", "audit": "svc-dr-audit", "replicator": "svc-dr-copy"}
+_PASSWORD = "well kept 3003"
+
+
+@dataclass(frozen=True, slots=True)
+class TwoForeign:
+    """The clusters, and a folder that ``init`` writes."""
+
+    berlin: ForeignCluster
+    oslo: ForeignCluster
+    jvm: Jvm
+    folder: Path
+    port: int
+
+    def rest(self, cluster: ForeignCluster) -> str:
+        """Return where the workers next to a cluster serve."""
+        return f"http://127.0.0.1:{self.port + (8 if cluster is self.berlin else 18)}"
+
+    def init(self, *more: str, folder: Path | None = None) -> Said:
+        """Run the command with what a person knows."""
+        flags = [f"--super-user=User:{ADMIN}", f"--workers-folder={self.folder / 'workers'}", *more]
+        for name, each in (("active", self.berlin), ("standby", self.oslo)):
+            flags += [f"--{name}={each.name}={each.address}", f"--rest={each.name}={self.rest(each)}"]
+            flags.append(f"--client-config={each.name}={each.folder / 'admin.properties'}")
+        flags += [f"--principal={role}=User:{name}" for role, name in _ROLES.items()]
+        return run("init", str(folder or self.folder / "dr"), *flags)
+
+
+def run(*arguments: str) -> Said:
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("AIRFLOW", "KAFKA_DR"))}
+    done = subprocess.run(
+        [sys.executable, "-m", "kafka_dr", *arguments],
+        env={**kept, "PYTHONPATH": str(_INCLUDE)},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=180,
+        check=False,
+    )
+    return Said(done.returncode, done.stdout, done.stderr)
+
+
+def allow(principal: str, operation: AclOperation, resource: ResourceType, name: str, *, prefix: bool = False) -> Acl:
+    pattern = PatternType.PREFIXED if prefix else PatternType.LITERAL
+    return Acl(resource, name, pattern, f"User:{principal}", operation, AclPermission.ALLOW)
+
+
+@pytest.fixture(scope="module")
+def foreign(tmp_path_factory: pytest.TempPathFactory, port_base: int) -> Iterator[TwoForeign]:
+    folder = tmp_path_factory.mktemp("foreign")
+    with foreign_clusters(folder, port_base + 300) as (berlin, oslo, jvm):
+        for each in (berlin, oslo):
+            each.client_file()
+        with berlin.reached() as cluster:
+            for name in ("invoices.raw", "invoices.paid", "ledger"):
+                cluster.topics.create(name, partitions=2, replication_factor=1, config={})
+            cluster.groups.set_offsets({"mailer": {TopicPartition("invoices.paid", 0): 0}})
+            topic, group = ResourceType.TOPIC, ResourceType.GROUP
+            cluster.acls.add(
+                [
+                    *(allow("billing svc", each, topic, "invoices.", prefix=True) for each in (_OP.WRITE, _OP.CREATE)),
+                    allow("mail-out", _OP.READ, topic, "invoices.paid"),
+                    allow("mail-out", _OP.READ, group, "mailer"),
+                    allow("warehouse", _OP.READ, topic, "*"),
+                    allow("bookkeeper", _OP.ALL, topic, "ledger"),
+                    allow("bookkeeper", _OP.WRITE, ResourceType.TRANSACTIONAL_ID, "book-", prefix=True),
+                ]
+            )
+        yield TwoForeign(berlin, oslo, jvm, folder, port_base + 300)
+
+
+def test_what_is_written_loads_is_granted_as_printed_and_satisfies_the_doctor(foreign: TwoForeign) -> None:
+    said = foreign.init()
+    assert said.code == 0, said
+    dr = foreign.folder / "dr"
+    topology = load(dr / "topology.yaml", {})
+    invoices, ledger = topology.group("invoices"), topology.group("ledger")
+    assert invoices.topic_prefixes == ("invoices.",)
+    assert (invoices.topics, invoices.consumer_groups) == ((), ("mailer",))
+    assert set(invoices.principals) == {"User:billing svc", "User:mail-out"}
+    assert (ledger.topics, ledger.transactional_id_prefixes) == (("ledger", "ledger.dr-canary"), ("book-",))
+    assert ledger.principals == ("User:bookkeeper",)
+    assert ledger.readers.principals == invoices.readers.principals == ("User:warehouse",)
+    assert {spec.cluster_id for spec in topology.clusters.values()} == {
+        foreign.berlin.cluster_id,
+        foreign.oslo.cluster_id,
+    }
+    for private in ("connections.json", "connections.env", "connect/oslo-secrets.properties"):
+        assert (dr / private).stat().st_mode & 0o777 == 0o600
+    everything = "".join(path.read_text() for path in dr.rglob("*") if path.is_file())
+    assert foreign.berlin.settings().password not in everything
+
+    for each in (foreign.berlin, foreign.oslo):
+        each.make_logins(dict.fromkeys(_ROLES.values(), _PASSWORD))
+        tools = tools_in(each.folder / "tools")
+        run_as_printed((dr / f"rights/kafka-acls/{each.name}.sh").read_text(), tools, each.folder)
+    _fill_in(foreign, dr)
+    settings = ("--topology", str(dr / "topology.yaml"), "--connections", str(dr / "connections.json"))
+    with ExitStack() as stack:
+        for each in (foreign.berlin, foreign.oslo):
+            properties = dr / "connect" / f"{each.name}.properties"
+            stack.enter_context(worker_of(properties, foreign.rest(each), foreign.jvm, each.folder / "worker"))
+        doctor = run("doctor", "--json", *settings)
+        assert doctor.code == 0, doctor
+    again = foreign.init()
+    assert again.code == 0, again
+    assert {line.split()[0] for line in again.out.splitlines() if str(dr) in line} == {"same", "Read"}
+
+
+def _fill_in(foreign: TwoForeign, dr: Path) -> None:
+    """Write the secrets into the empty values, and do what the check list says of files for the workers."""
+    connections = dr / "connections.json"
+    text = connections.read_text().replace('"sasl.password": ""', f'"sasl.password": "{_PASSWORD}"')
+    key = json.dumps(SigningKey.generate().private_pem)
+    connections.write_text(text.replace('"private_key": ""', f'"private_key": {key}'))
+    workers = foreign.folder / "workers"
+    workers.mkdir()
+    for each in (foreign.berlin, foreign.oslo):
+        secrets = (dr / f"connect/{each.name}-secrets.properties").read_text()
+        (workers / f"{each.name}-secrets.properties").write_text(
+            secrets.replace('password=""', f'password="{_PASSWORD}"')
+        )
+        (workers / f"{each.name}-ca.pem").write_text(foreign.berlin.authority.ca_file.read_text())
+
+
+def test_a_file_that_exists_is_shown_and_not_changed_and_the_others_follow_the_topology(
+    foreign: TwoForeign, tmp_path: Path
+) -> None:
+    assert foreign.init(folder=tmp_path).code == 0
+    topology = tmp_path / "topology.yaml"
+    edited = topology.read_text().replace("mailer", "postman")
+    topology.write_text(edited)
+    rights = tmp_path / "rights/kafka-acls/oslo.sh"
+    before = rights.read_text()
+    (tmp_path / "rights/kafka-acls/berlin.sh").unlink()
+    said = foreign.init(folder=tmp_path)
+    assert said.code == 1, said
+    assert (topology.read_text(), rights.read_text()) == (edited, before)
+    assert '-    consumer_groups: ["postman"]\n+    consumer_groups: ["mailer"]' in said.out
+    assert "postman" in (tmp_path / "rights/kafka-acls/berlin.sh").read_text()
+    assert "written" in next(line for line in said.out.splitlines() if "berlin.sh" in line)
+
+
+def test_a_refused_login_is_named_with_cluster_and_principal_and_nothing_is_written(
+    foreign: TwoForeign, tmp_path: Path
+) -> None:
+    foreign.oslo.client_file(password="another")
+    try:
+        said = foreign.init(folder=tmp_path / "none")
+    finally:
+        foreign.oslo.client_file()
+    assert said.code == 3, said
+    assert "oslo" in said.err
+    assert ADMIN in said.err
+    assert "refuse" in said.err
+    assert not (tmp_path / "none").exists()
+
+
+def test_who_may_not_read_the_acls_is_named(foreign: TwoForeign, tmp_path: Path) -> None:
+    foreign.berlin.make_logins({"guest": _PASSWORD})
+    file = tmp_path / "guest.properties"
+    values = foreign.berlin.settings("guest", _PASSWORD).java()
+    file.write_text("".join(f"{key}={value}\n" for key, value in values.items()))
+    said = foreign.init(f"--client-config=berlin={file}", folder=tmp_path / "none")
+    assert said.code == 3, said
+    assert "berlin as guest" in said.err
+    assert not (tmp_path / "none").exists()
