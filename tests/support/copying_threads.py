@@ -238,6 +238,9 @@ class ThreadReplicator:
         found = self._found
         return FlowStatus(found.state, int(found.thread is not None and found.thread.is_alive()), found.detail)
 
+    def refusals(self) -> tuple[str, ...]:
+        return ()
+
     def setup(self) -> FlowSetup | None:
         if self._flow not in self._threads.flows:
             return None

@@ -129,7 +129,10 @@ def init(
         kept = list(write_missing(folder, [SetUpFile(TOPOLOGY, topology_text(here, there, proposal, answers))]))
         present = (folder / TOPOLOGY).read_text("utf-8")
         declared = load(folder / TOPOLOGY, os.environ)
-        files = (*files_of(declared, present, reached, answers), *_rights(declared))
+        files = (
+            *files_of(declared, present, {name: each.ca_file for name, each in reached.items()}, answers),
+            *_rights(declared),
+        )
         kept += write_missing(folder, files)
     typer.echo(block("\n".join(_page(folder, kept))))
     raise typer.Exit(ExitCode.BAD if any(each.fate == "differs" for each in kept) else ExitCode.GOOD)

@@ -142,8 +142,14 @@ def _missing(right: NeededRight, authorizer: Authorizer) -> frozenset[Acl]:
 
 
 def _flow(clients: Clients, flow: Flow) -> tuple[SetUpFinding, ...]:
-    status = clients.replicator(flow).status()
-    return (SetUpFinding(flow.target, "flow", "ok", f"what runs {flow} answers: it is {status.state}"),)
+    # Which topics match patterns does not matter to whoever runs the flow.
+    replicator = clients.replicator(flow, group=clients.topology.group(flow.group).with_matched(()))
+    status = replicator.status()
+    if refusals := replicator.refusals():
+        return tuple(SetUpFinding(flow.target, "flow", "failed", f"{flow} cannot run: {each}") for each in refusals)
+    return (
+        SetUpFinding(flow.target, "flow", "ok", f"what runs {flow} answers and would run it: it is {status.state}"),
+    )
 
 
 def _evidence(clients: Clients) -> SetUpFinding:

@@ -116,6 +116,16 @@ class ConnectClient:
         connector = found["connector"]
         return ConnectorStatus(name, state_in(connector), tuple(tasks), failure_in(connector), expected)
 
+    def refused_settings(self, kind: str, config: Mapping[str, str]) -> dict[str, str]:
+        """Return what a worker has against a configuration, by setting; empty if it would take it. Nothing is created.
+
+        :param kind: the class of the connector
+        """
+        path = f"/connector-plugins/{quote(kind, safe='')}/config/validate"
+        found = self._ask("PUT", path, f"ask about the configuration of {config['name']}", dict(config))
+        values = (each["value"] for each in found["configs"])
+        return {str(each["name"]): java_cause(str(each["errors"][0])) for each in values if each["errors"]}
+
     def create(self, name: str, config: Mapping[str, str], *, stopped: bool = True) -> None:
         """Create a connector.
 

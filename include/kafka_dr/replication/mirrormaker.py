@@ -13,6 +13,7 @@ from typing import Any
 from kafka_dr.clock import Clock
 from kafka_dr.clusters import KafkaCluster, TopicPartition
 from kafka_dr.errors import KafkaDrError, NeedsPerson, Refused
+from kafka_dr.quoting import line
 from kafka_dr.replication import remembered_positions
 from kafka_dr.replication.connect import ConnectClient, SourceOffset
 from kafka_dr.replication.connect_positions import CommittedPositions
@@ -98,6 +99,12 @@ class Mm2Replicator:
             found.get("exactly.once.support") == "required",
             {key: found.get(key, "not set") for key in SYNCS if found.get(key) != OFF},
         )
+
+    def refusals(self) -> tuple[str, ...]:
+        """Return what the worker has against the connector's configuration, without creating the connector."""
+        wanted = self.config()
+        found = self.connect.refused_settings(wanted["connector.class"], wanted)
+        return tuple(dict.fromkeys(_refusal(key, said) for key, said in found.items()))
 
     def differing(self) -> tuple[str, ...]:
         """Return the keys of the configuration that are not as they are wanted."""
@@ -251,6 +258,14 @@ def flow_status(found: ConnectorStatus) -> FlowStatus:
     """Return what a flow is doing, from the state of its connector."""
     state: FlowState = "unassigned" if found.settled == "restarting" else found.settled
     return FlowStatus(state, len(found.tasks), found.failure)
+
+
+def _refusal(key: str, said: str) -> str:
+    if key == "exactly.once.support":
+        return "exactly-once source support is off: set exactly.once.source.support=enabled in every worker"
+    if ".override." in key:
+        return f"it does not let a flow set {key}: set connector.client.config.override.policy=All in every worker"
+    return f"{key} is refused ({line(said)}): correct the worker"
 
 
 def _differences(wanted: Mapping[TopicPartition, int], found: Mapping[TopicPartition, int]) -> str:

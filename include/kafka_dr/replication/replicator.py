@@ -130,6 +130,10 @@ class Replicator(WatchedFlow, Protocol):
         """Return how the flow is set up now; ``None`` if it does not exist."""
         ...
 
+    def refusals(self) -> tuple[str, ...]:
+        """Return why it would not run with the wanted settings, and what to do, as clauses. Nothing is changed."""
+        ...
+
     def differing(self) -> tuple[str, ...]:
         """Return the names of the settings that are not as they are wanted; all, if it does not exist."""
         ...

@@ -17,6 +17,7 @@ from kafka_dr.replication.settings import access_settings
 from kafka_dr.set_up.airflow_options import SETTINGS
 from kafka_dr.set_up.answers import INIT_ROLES, InitAnswers, InitRole
 from kafka_dr.set_up.topology_text import questions
+from kafka_dr.topology.cluster import ReplicatorEndpoint
 from kafka_dr.topology.model import Topology
 
 _TEMPLATES = Path(__file__).parent / "templates"
@@ -40,27 +41,27 @@ class SetUpFile:
 
 
 def files_of(
-    topology: Topology, topology_text: str, reached: Mapping[str, ClientSettings], answers: InitAnswers
+    topology: Topology, topology_text: str, authorities: Mapping[str, str | None], answers: InitAnswers
 ) -> Iterator[SetUpFile]:
     """Yield the files that a topology needs, without the rights.
 
     :param topology_text: the same topology as it is written, with its questions
-    :param reached: how each cluster was reached
+    :param authorities: by cluster, the file with the authorities that were trusted to reach it
     """
-    connections = _connections(topology, reached, answers)
+    connections = _connections(topology, authorities, answers)
     yield SetUpFile("connections.json", json.dumps(connections, indent=2, ensure_ascii=False) + "\n", private=True)
     written = (f"{PREFIX}{name.upper()}={shlex.quote(json.dumps(each))}\n" for name, each in connections.items())
     yield SetUpFile("connections.env", "".join(written), private=True)
     for name in topology.clusters:
         yield SetUpFile(f"connect/{name}.properties", _worker(topology, name, answers))
-        yield SetUpFile(f"connect/{name}-secrets.properties", _secrets(topology, name, reached), private=True)
+        yield SetUpFile(f"connect/{name}-secrets.properties", _secrets(topology), private=True)
     yield SetUpFile("airflow.env", _airflow(answers))
     yield SetUpFile("fab-roles.sh", _template("fab-roles.sh"))
     yield SetUpFile("CHECK-LIST.md", _check_list(topology, topology_text, answers))
 
 
 def _connections(
-    topology: Topology, reached: Mapping[str, ClientSettings], answers: InitAnswers
+    topology: Topology, authorities: Mapping[str, str | None], answers: InitAnswers
 ) -> dict[str, dict[str, Any]]:
     found: dict[str, dict[str, Any]] = {}
     for name, spec in topology.clusters.items():
@@ -69,7 +70,7 @@ def _connections(
                 "conn_type": "kafka",
                 "description": f"Kafka {name} as the {role}",
                 "port": _NO_PORT,
-                "extra": _kafka(name, role, reached[name], _principal(topology, role)),
+                "extra": _kafka(name, role, spec.replicator, authorities.get(name), _principal(topology, role)),
             }
         scheme, _, place = answers.rest.get(name, "").rpartition("://")
         found[spec.connect] = {
@@ -93,18 +94,20 @@ def _connections(
 
 
 def _principal(topology: Topology, role: InitRole) -> str:
-    group = next(iter(topology.protection_groups.values()))
-    return getattr(group, f"{role}_principal") or f"User:dr-{role}"
+    group = next(iter(topology.protection_groups.values()), None)
+    return getattr(group, f"{role}_principal", None) or f"User:dr-{role}"
 
 
-def _kafka(name: str, role: InitRole, reached: ClientSettings, principal: str) -> dict[str, str]:
+def _kafka(
+    name: str, role: InitRole, reached: ReplicatorEndpoint, ca_file: str | None, principal: str
+) -> dict[str, str]:
     """Return librdkafka's keys for one role; the password is empty."""
     extra = {"bootstrap.servers": reached.bootstrap_servers, "security.protocol": reached.security_protocol}
     if reached.security_protocol.startswith("SASL_"):
         login = {"sasl.username": principal.removeprefix("User:"), "sasl.password": ""}
         extra |= {"sasl.mechanism": reached.sasl_mechanism or "", **login}
-    if reached.security_protocol.endswith("SSL") and reached.ca_file:
-        extra["ssl.ca.location"] = reached.ca_file
+    if reached.security_protocol.endswith("SSL") and ca_file:
+        extra["ssl.ca.location"] = ca_file
     if reached.security_protocol == "SSL":
         file = f"{_CERTIFICATES}/{name}-{role}.pem"
         extra |= {"ssl.certificate.location": file, "ssl.key.location": file, "ssl.key.password": ""}
@@ -131,8 +134,8 @@ def _worker(topology: Topology, name: str, answers: InitAnswers) -> str:
     )
 
 
-def _secrets(topology: Topology, name: str, reached: Mapping[str, ClientSettings]) -> str:
-    """Return what the workers next to a cluster refer to: the login of the replicator on every cluster."""
+def _secrets(topology: Topology) -> str:
+    """Return what all workers refer to: the login of the replicator on every cluster."""
     lines = []
     for other, spec in topology.clusters.items():
         if spec.replicator.sasl_mechanism:

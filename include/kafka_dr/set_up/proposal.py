@@ -143,10 +143,9 @@ class _Sets:
 
     def of(self, name: OwnedName) -> OwnedName:
         """Return the one that represents the set of a name, which begins as a set of its own."""
-        parent = self._parent.setdefault(name, name)
-        while parent != self._parent[parent]:
-            parent = self._parent[parent] = self._parent[self._parent[parent]]
-        return parent
+        while (parent := self._parent.setdefault(name, name)) != name:
+            name = parent
+        return name
 
     def join(self, names: Iterable[OwnedName]) -> None:
         """Put names into one set."""

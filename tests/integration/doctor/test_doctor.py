@@ -9,6 +9,7 @@ import pytest
 
 from kafka_dr.clusters import Acl, AclOperation, AclPermission, PatternType, ResourceType
 from support.command_line import CommandLine, Said
+from support.existing_flow import old_worker
 from support.kafka_tools import run_as_printed, tools_in
 from support.protection import Protection
 from support.waiting import eventually
@@ -69,21 +70,35 @@ def test_each_right_that_is_taken_away_is_named_and_the_printed_commands_give_it
     eventually(lambda: line.run("doctor").code == 0, seconds=30)
 
 
+def test_a_worker_that_would_not_run_the_flow_is_named_with_what_to_set(
+    protection: Protection, tmp_path: Path, port_base: int
+) -> None:
+    line = CommandLine(protection)
+    stored = json.loads(line.connections().read_text())
+    with old_worker(protection.lab, tmp_path / "old", port_base + 380) as worker:
+        stored["connect_west"]["host"] = worker.endpoint.base_url
+        said = run_with(line, stored)
+    found = [detail for about, name, detail in open_findings(said) if (about, name) == ("west", "flow")]
+    assert (said.code, len(found)) == (1, 1), said
+    assert "cannot run: exactly-once source support is off: set exactly.once.source.support=enabled" in found[0]
+
+
+def run_with(line: CommandLine, stored: object) -> Said:
+    """Run the command with other connections."""
+    path = line.connections()
+    path.write_text(json.dumps(stored))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(CommandLine, "connections", lambda _line: path)
+        return line.run("doctor", "--json")
+
+
 def test_a_wrong_password_and_another_principal_are_each_named(protection: Protection) -> None:
     line = CommandLine(protection)
-    real = line.connections
-    stored = json.loads(real().read_text())
+    stored = json.loads(line.connections().read_text())
     stored["kafka_west_probe"]["extra"]["sasl.password"] = "another"
     stored["kafka_east_audit"]["extra"] = stored["kafka_east_operator"]["extra"]
 
-    def wrong() -> Path:
-        path = real()
-        path.write_text(json.dumps(stored))
-        return path
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(CommandLine, "connections", lambda _line: wrong())
-        said = line.run("doctor", "--json")
+    said = run_with(line, stored)
     found = {(about, name): detail for about, name, detail in open_findings(said)}
     assert (said.code, set(found)) == (1, {("west", "login"), ("east", "login")}), said
     assert "refuses the login of probe" in found["west", "login"]

@@ -13,12 +13,15 @@ from pathlib import Path
 
 import pytest
 
+from kafka_dr.clock import SystemClock
 from kafka_dr.clusters import Acl, AclOperation, AclPermission, PatternType, ResourceType, TopicPartition
+from kafka_dr.errors import TryAgain
 from kafka_dr.evidence.signing import SigningKey
 from kafka_dr.topology.loading import load
+from kafka_dr.waiting import wait_until
 from lab.jvm import Jvm
 from support.command_line import Said
-from support.foreign_clusters import ADMIN, ForeignCluster, foreign_clusters, worker_of
+from support.foreign_clusters import ADMIN, PASSWORD, ForeignCluster, foreign_clusters, worker_of
 from support.kafka_tools import run_as_printed, tools_in
 
 pytestmark = pytest.mark.kafka
@@ -80,7 +83,15 @@ def foreign(tmp_path_factory: pytest.TempPathFactory, port_base: int) -> Iterato
         with berlin.reached() as cluster:
             for name in ("invoices.raw", "invoices.paid", "ledger"):
                 cluster.topics.create(name, partitions=2, replication_factor=1, config={})
-            cluster.groups.set_offsets({"mailer": {TopicPartition("invoices.paid", 0): 0}})
+            # The first offset of a cluster waits until the brokers have made the topic for it.
+            wait_until(
+                lambda: cluster.groups.set_offsets({"mailer": {TopicPartition("invoices.paid", 0): 0}}),
+                lambda _: True,
+                clock=SystemClock(),
+                seconds=90,
+                pause_seconds=0.5,
+                retry=TryAgain,
+            )
             topic, group = ResourceType.TOPIC, ResourceType.GROUP
             cluster.acls.add(
                 [
@@ -114,7 +125,7 @@ def test_what_is_written_loads_is_granted_as_printed_and_satisfies_the_doctor(fo
     for private in ("connections.json", "connections.env", "connect/oslo-secrets.properties"):
         assert (dr / private).stat().st_mode & 0o777 == 0o600
     everything = "".join(path.read_text() for path in dr.rglob("*") if path.is_file())
-    assert foreign.berlin.settings().password not in everything
+    assert PASSWORD not in everything
 
     for each in (foreign.berlin, foreign.oslo):
         each.make_logins(dict.fromkeys(_ROLES.values(), _PASSWORD))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -31,7 +31,10 @@ def acl(principal: str, operation: AclOperation, resource: ResourceType, name: s
 
 
 def seen(
-    name: str = "berlin", topics: Iterable[str] = (), acls: Iterable[Acl] = (), **read_by: Iterable[str]
+    name: str = "berlin",
+    topics: Iterable[str] = (),
+    acls: Iterable[Acl] = (),
+    read_by: Mapping[str, Iterable[str]] | None = None,
 ) -> SeenCluster:
     settings = ClientSettings(f"{name}:9093", "SASL_SSL", "SCRAM-SHA-512", "root", "secret", ca_file="/ca.pem")
     return SeenCluster(
@@ -39,8 +42,8 @@ def seen(
         settings,
         f"{name}-0000000000000000",
         frozenset(topics),
-        tuple(ListedGroup(group, "consumer", "consumer") for group in read_by),
-        {group: frozenset(read) for group, read in read_by.items()},
+        tuple(ListedGroup(group, "consumer", "consumer") for group in read_by or ()),
+        {group: frozenset(read) for group, read in (read_by or {}).items()},
         frozenset(acls),
         _SHOWN,
     )
@@ -71,7 +74,7 @@ def test_topics_that_a_group_reads_and_those_of_one_transaction_are_in_one_prote
         acl("User:writer", _OP.WRITE, _T, "d"),
         acl("User:writer", _OP.WRITE, _X, "tx-*"),
     ]
-    topology, _, _ = loaded(tmp_path, seen(topics="abcde", acls=acls, reader=("a", "b")))
+    topology, _, _ = loaded(tmp_path, seen(topics="abcde", acls=acls, read_by={"reader": ("a", "b")}))
     owned = {frozenset(group.topics) - {group.canary_topic} for group in topology.protection_groups.values()}
     assert owned == {frozenset("ab"), frozenset("cd"), frozenset("e")}
     of_c = next(group for group in topology.protection_groups.values() if group.owns_topic("c"))
@@ -137,7 +140,7 @@ def test_an_authorizer_that_is_not_kafkas_is_the_first_question_of_its_cluster(
     assert any(said in each for each in asked), asked
 
 
-_NAMES = st.text(st.characters(exclude_categories=("Cs",)), min_size=1, max_size=12)
+_NAMES = st.text(st.characters(codec="utf-8"), min_size=1, max_size=12)
 _TOPICS = st.text("ab.-_", min_size=1, max_size=6)
 _ACLS = st.builds(
     acl,
@@ -152,7 +155,7 @@ _ACLS = st.builds(
 def test_whatever_names_clusters_have_the_topology_loads_and_no_name_is_taken_for_text_of_ours(
     tmp_path_factory: pytest.TempPathFactory, topics: set[str], acls: list[Acl], read_by: dict[str, set[str]]
 ) -> None:
-    active = seen(topics=topics, acls=acls, **read_by)
+    active = seen(topics=topics, acls=acls, read_by=read_by)
     if not propose(active, seen("oslo"), ANSWERS).groups:
         return
     topology, _, _ = loaded(tmp_path_factory.mktemp("any"), active)
@@ -164,3 +167,16 @@ def test_a_groups_name_is_chosen_so_that_its_canary_is_in_no_other_group(tmp_pat
     acls = [acl("User:app", _OP.WRITE, _T, "shop.*")]
     topology, _, _ = loaded(tmp_path, seen(topics=("shop", "shop.a"), acls=acls))
     assert {group.canary_topic for group in topology.protection_groups.values() if group.topics} == {"shop-2.dr-canary"}
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_a_chain_of_consumer_groups_holds_all_of_its_topics_together(tmp_path: Path, order: int) -> None:
+    topics = [f"t{number}" for number in range(16)]
+    near = [
+        (one, other) for step in (1, 2, 4, 8) for one, other in zip(topics[::step], topics[step::step], strict=False)
+    ]
+    read_by = {f"g{number}": pair for number, pair in enumerate(near[::order])}
+    acls = [acl("User:app", _OP.WRITE, _T, f"{topic}*") for topic in topics]
+    topology, _, _ = loaded(tmp_path, seen(topics=topics, acls=acls, read_by=read_by))
+    (group,) = topology.protection_groups.values()
+    assert all(map(group.owns_topic, topics))
