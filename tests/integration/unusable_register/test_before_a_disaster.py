@@ -20,7 +20,7 @@ def kind(request: pytest.FixtureRequest) -> type[RegisterFault]:
     return found
 
 
-@pytest.mark.parametrize("cluster", ["east", "west"])
+@pytest.mark.parametrize("cluster", ["west", pytest.param("east", marks=pytest.mark.long)])
 def test_readiness_names_it_in_red(group: SwitchedGroup, kind: type[RegisterFault], cluster: str) -> None:
     with kind(group.protection, cluster).present():
         found = _ready(group.protection)
