@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 
 from confluent_kafka.admin import ScramCredentialInfo, ScramMechanism, UserScramCredentialUpsertion
@@ -128,7 +129,7 @@ def foreign_clusters(folder: Path, port: int) -> Iterator[tuple[ForeignCluster, 
     """Run both; the first one has the applications."""
     kafka = jars.obtain(jars.KAFKA, cache=cache_folder(os.environ), environ=os.environ, progress=lambda *_: None)
     jvm = Jvm(java.java_home(os.environ), kafka)
-    authority = Authority.made(folder / "authority")
+    authority = Authority.made(folder / "authority", valid=timedelta(days=90))
     made = []
     for number, (name, cluster_id) in enumerate(
         (("berlin", "Berlin0000000000000000"), ("oslo", "Oslo000000000000000000"))

@@ -50,12 +50,14 @@ class Authority:
     certificate: x509.Certificate
 
     @classmethod
-    def made(cls, folder: Path) -> Authority:
+    def made(cls, folder: Path, *, valid: timedelta = timedelta(hours=6)) -> Authority:
         """Make one."""
         folder.mkdir()
         key = rsa.generate_private_key(65537, 2048)
         name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, folder.name)])
-        certificate = _unsigned(name, name, key).add_extension(x509.BasicConstraints(ca=True, path_length=0), True)
+        certificate = _unsigned(name, name, key, valid).add_extension(
+            x509.BasicConstraints(ca=True, path_length=0), True
+        )
         found = cls(folder, key, certificate.sign(key, hashes.SHA256()))
         found.ca_file.write_bytes(_pem(found.certificate))
         return found

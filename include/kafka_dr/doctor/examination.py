@@ -13,8 +13,9 @@ from kafka_dr.clusters.model import Acl, AclOperation, PatternType, ResourceType
 from kafka_dr.errors import ConnectionMistake, KafkaDrError
 from kafka_dr.fencing.authorizer import Authorizer
 from kafka_dr.json_documents import write_whole
-from kafka_dr.outcomes import Outcome
+from kafka_dr.outcomes import Outcome, worst
 from kafka_dr.readiness_checks.rights import without_fences
+from kafka_dr.readiness_checks.surroundings import certificates_of
 from kafka_dr.replication.flow import Flow
 from kafka_dr.rights import NeededRight, needed_on
 from kafka_dr.runs.clients import ROLES, Clients, Role, wrong_cluster_id
@@ -64,6 +65,7 @@ def examine(clients: Clients) -> tuple[SetUpFinding, ...]:
 def _of_cluster(clients: Clients, name: str) -> Iterator[SetUpFinding]:
     logins = _logins(clients, name)
     yield from logins
+    yield from _asked(name, "certificates", partial(_certificates, clients, name))
     groups = [group for group in clients.topology.protection_groups.values() if name in group.clusters]
     if logins[0].outcome == "ok":
         yield from _asked(name, "rights", partial(_rights, clients, name, groups))
@@ -105,6 +107,12 @@ def _login(clients: Clients, name: str, role: Role, cluster_id: str) -> SetUpFin
             said = f"the {role} logs in as User:{username}, and {group.name} declares {declared}"
             return SetUpFinding(name, "login", "failed", f"{said}: correct {role}_principal, or the connection")
     return SetUpFinding(name, "login", "ok", f"the {role} can log in")
+
+
+def _certificates(clients: Clients, name: str) -> tuple[SetUpFinding, ...]:
+    found = certificates_of(clients, [name])
+    outcome: Outcome = "failed" if found.outcome == "warning" else worst([found])
+    return (SetUpFinding(name, "certificates", outcome, found.detail),)
 
 
 def _rights(clients: Clients, name: str, groups: list[ProtectionGroup]) -> tuple[SetUpFinding, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -21,7 +21,7 @@ from kafka_dr.json_documents import DocumentDamaged
 from kafka_dr.outcomes import Check
 from kafka_dr.readiness_checks import rights, verified_rpo
 from kafka_dr.readiness_checks.passwords import passwords_last
-from kafka_dr.runs.clients import ROLES
+from kafka_dr.runs.clients import ROLES, Clients
 from kafka_dr.runs.run import Run
 
 #: A certificate that ends sooner is named: a person needs time to replace it.
@@ -58,8 +58,13 @@ def _logins(run: Run, clusters: tuple[str, ...]) -> Check:
 
 def certificates_last(run: Run) -> Check:
     """Return whether every client certificate and authority that a connection names is valid for a month from now."""
-    name, now = "certificates_last", run.clock.now()
-    files = sorted({path for cluster in run.group.clusters for path in _certificate_files(run, cluster)})
+    return certificates_of(run.clients, run.group.clusters)
+
+
+def certificates_of(clients: Clients, clusters: Collection[str]) -> Check:
+    """Return the same of some clusters."""
+    name, now = "certificates_last", clients.clock.now()
+    files = sorted({path for cluster in clusters for path in _certificate_files(clients, cluster)})
     if not files:
         return Check(name, "ok", "no connection names a certificate file")
     ends = {path: _ends_at(path) for path in files}
@@ -220,8 +225,8 @@ WITHOUT_SOURCE: Mapping[str, Callable[[Run], Check]] = {
 }
 
 
-def _certificate_files(run: Run, cluster: str) -> list[str]:
-    found = (run.clients.cluster(cluster, role).settings for role in ROLES)
+def _certificate_files(clients: Clients, cluster: str) -> list[str]:
+    found = (clients.cluster(cluster, role).settings for role in ROLES)
     return [path for each in found for path in (each.ca_file, each.certificate_file) if path]
 
 

@@ -28,7 +28,9 @@ def test_a_set_up_that_is_right_has_only_good_answers_before_anything_is_adopted
     said = CommandLine(protection).run("doctor", "--json")
     assert (said.code, open_findings(said)) == (0, []), said
     asked = {(each["about"], each["name"]) for each in said.json["findings"]}
-    each_cluster = {(cluster, name) for cluster in ("east", "west") for name in ("login", "rights", "flow")}
+    each_cluster = {
+        (cluster, name) for cluster in ("east", "west") for name in ("login", "certificates", "rights", "flow")
+    }
     assert asked == each_cluster | {("evidence", "storage"), ("evidence", "signature")}
     assert not list((protection.folder / "evidence").glob("doctor/*"))
 

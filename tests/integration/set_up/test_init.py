@@ -7,8 +7,9 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -17,12 +18,15 @@ from kafka_dr.clock import SystemClock
 from kafka_dr.clusters import Acl, AclOperation, AclPermission, PatternType, ResourceType, TopicPartition
 from kafka_dr.errors import TryAgain
 from kafka_dr.evidence.signing import SigningKey
+from kafka_dr.set_up.seen import look_at
 from kafka_dr.topology.loading import load
 from kafka_dr.waiting import wait_until
 from lab.jvm import Jvm
 from support.command_line import Said
 from support.foreign_clusters import ADMIN, PASSWORD, ForeignCluster, foreign_clusters, worker_of
 from support.kafka_tools import run_as_printed, tools_in
+from support.secured_connect import Authority
+from support.tls_broker import tls_broker
 
 pytestmark = pytest.mark.kafka
 _INCLUDE = Path(__file__).resolve().parents[3] / "include"
@@ -139,9 +143,28 @@ def test_what_is_written_loads_is_granted_as_printed_and_satisfies_the_doctor(fo
             stack.enter_context(worker_of(properties, foreign.rest(each), foreign.jvm, each.folder / "worker"))
         doctor = run("doctor", "--json", *settings)
         assert doctor.code == 0, doctor
+        with _ends_tomorrow(foreign.berlin.authority, dr / "connections.json"):
+            doctor = run("doctor", "--json", *settings)
+    wrong = [each for each in doctor.json["findings"] if each["outcome"] != "ok"]
+    assert [(each["about"], each["name"]) for each in wrong] == [("oslo", "certificates")], doctor
+    assert "tomorrow.pem ends at" in wrong[0]["detail"]
+    assert "in 1 days: replace it" in wrong[0]["detail"]
     again = foreign.init()
     assert again.code == 0, again
     assert {line.split()[0] for line in again.out.splitlines() if str(dr) in line} == {"same", "Read"}
+
+
+@contextmanager
+def _ends_tomorrow(authority: Authority, connections: Path) -> Iterator[None]:
+    """Let the audit on oslo trust one more certificate, which ends tomorrow."""
+    signed = authority.signed("tomorrow", valid=timedelta(days=1, hours=1))
+    signed.write_bytes(signed.read_bytes() + authority.ca_file.read_bytes())
+    before = connections.read_text()
+    stored = json.loads(before)
+    stored["kafka_oslo_audit"]["extra"]["ssl.ca.location"] = str(signed)
+    connections.write_text(json.dumps(stored))
+    yield
+    connections.write_text(before)
 
 
 def _fill_in(foreign: TwoForeign, dr: Path) -> None:
@@ -202,3 +225,10 @@ def test_who_may_not_read_the_acls_is_named(foreign: TwoForeign, tmp_path: Path)
     assert said.code == 3, said
     assert "berlin as guest" in said.err
     assert not (tmp_path / "none").exists()
+
+
+def test_a_cluster_without_an_authorizer_is_read_and_says_so(tmp_path: Path, port_base: int) -> None:
+    with tls_broker(tmp_path, port_base + 340) as broker:
+        seen = look_at("berlin", broker.settings("LOGIN"))
+    assert "authorizer.class.name is not set on broker 1 of berlin" in seen.without_acls
+    assert seen.acls == frozenset()
