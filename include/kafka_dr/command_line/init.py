@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
+import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated
@@ -26,6 +27,7 @@ from kafka_dr.set_up.proposal import propose
 from kafka_dr.set_up.seen import look_at
 from kafka_dr.set_up.topology_text import topology_text
 from kafka_dr.topology.loading import load
+from kafka_dr.topology.mistakes import TopologyError
 from kafka_dr.topology.model import Topology
 
 TOPOLOGY = "topology.yaml"
@@ -101,7 +103,9 @@ def init(
             group=_named_group(group or asked("One protection group for all topics (NAME, or nothing)", "")),
             topics=tuple(topics or ()),
             principals=_principals(principal or ()),
-            super_users=tuple(super_user or asked("The brokers' super.users (User:NAME, with blanks)", "").split()),
+            super_users=tuple(
+                super_user or _listed(asked("The brokers' super.users (as there: User:NAME;User:NAME)", ""))
+            ),
             approvers=tuple(approver or ()),
             evidence=evidence or asked("Where evidence is kept (URI or absolute path, or nothing)", ""),
             rest=_pairs(rest or (), "--rest", bootstrap),
@@ -126,7 +130,10 @@ def init(
         proposal = propose(here, there, answers)
         if not proposal.groups:
             raise Refused(f"{here.name} shows no topic of an application to this client: check its rights, or --topics")
-        kept = list(write_missing(folder, [SetUpFile(TOPOLOGY, topology_text(here, there, proposal, answers))]))
+        proposed = topology_text(here, there, proposal, answers)
+        if not (folder / TOPOLOGY).exists():
+            _require_sound(proposed)
+        kept = list(write_missing(folder, [SetUpFile(TOPOLOGY, proposed)]))
         present = (folder / TOPOLOGY).read_text("utf-8")
         declared = load(folder / TOPOLOGY, os.environ)
         files = (
@@ -136,6 +143,18 @@ def init(
         kept += write_missing(folder, files)
     typer.echo(block("\n".join(_page(folder, kept))))
     raise typer.Exit(ExitCode.BAD if any(each.fate == "differs" for each in kept) else ExitCode.GOOD)
+
+
+def _require_sound(proposed: str) -> None:
+    """Raise an error, before anything is written, if the topology would be refused because of an answer."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder, TOPOLOGY)
+        file.write_text(proposed, "utf-8")
+        try:
+            load(file, os.environ)
+        except TopologyError as error:
+            said = " ".join(f"{each.path}: {each.seen}; {each.expected}." for each in error.mistakes)
+            raise Refused(f"an answer makes no topology, and nothing was written. {said}") from error
 
 
 def _rights(declared: Topology) -> Iterator[SetUpFile]:
@@ -187,7 +206,7 @@ def _pairs(values: Iterable[str], flag: str, clusters: Mapping[str, str] | None)
         if not (name and sign and value):
             raise Refused(f"{each} is no answer to {flag}: write NAME=VALUE")
         if clusters is not None and name not in clusters:
-            raise Refused(f"{flag} {each} names no cluster: write one of {', '.join(clusters)} in front of =")
+            raise Refused(f"{flag} {each} is no answer: write one of {', '.join(clusters)} in front of =")
         found[name] = value
     return found
 
@@ -201,6 +220,11 @@ def _for_each(clusters: Mapping[str, str], values: list[str], flag: str) -> dict
     if missing := [name for name in clusters if name not in found]:
         raise Refused(f"{flag} is missing for {missing[0]}: write {missing[0]}=FILE")
     return found
+
+
+def _listed(super_users: str) -> list[str]:
+    """Return what brokers read of the same text."""
+    return [each.strip() for each in super_users.split(";") if each.strip()]
 
 
 def _named_group(name: str) -> str:

@@ -51,12 +51,12 @@ class TwoForeign:
 
     def init(self, *more: str, folder: Path | None = None) -> Said:
         """Run the command with what a person knows."""
-        flags = [f"--super-user=User:{ADMIN}", f"--workers-folder={self.folder / 'workers'}", *more]
+        flags = [f"--super-user=User:{ADMIN}", f"--workers-folder={self.folder / 'workers'}"]
         for name, each in (("active", self.berlin), ("standby", self.oslo)):
             flags += [f"--{name}={each.name}={each.address}", f"--rest={each.name}={self.rest(each)}"]
             flags.append(f"--client-config={each.name}={each.folder / 'admin.properties'}")
         flags += [f"--principal={role}=User:{name}" for role, name in _ROLES.items()]
-        return run("init", str(folder or self.folder / "dr"), *flags)
+        return run("init", str(folder or self.folder / "dr"), *flags, *more)
 
 
 def run(*arguments: str) -> Said:
@@ -213,6 +213,28 @@ def test_a_refused_login_is_named_with_cluster_and_principal_and_nothing_is_writ
     assert "oslo" in said.err
     assert ADMIN in said.err
     assert "refuse" in said.err
+    assert not (tmp_path / "none").exists()
+
+
+@pytest.mark.parametrize(
+    ("flags", "code", "said"),
+    [
+        (["--evidence=here"], 4, "evidence.root: "),
+        (["--topics=nothing"], 4, "berlin shows no topic of an application"),
+        (["--standby=oslo"], 2, "oslo is no answer to --active and --standby: write NAME=VALUE"),
+        (["--standby=oslo=oslo"], 2, "oslo=oslo is no cluster: write NAME=HOST:PORT"),
+        (["--principal=operator=dr"], 2, "is no principal: write operator=User:NAME"),
+        (["--rest=paris=http://x:1"], 2, "is no answer: write one of berlin, oslo"),
+        (["--group=a b"], 2, "a b is no name of a protection group"),
+    ],
+)
+def test_a_wrong_answer_gets_one_sentence_and_nothing_is_written(
+    foreign: TwoForeign, tmp_path: Path, flags: list[str], code: int, said: str
+) -> None:
+    found = foreign.init(*flags, folder=tmp_path / "none")
+    assert (found.code, found.out) == (code, ""), found
+    assert said in found.err
+    assert len(found.err.splitlines()) == 1, found
     assert not (tmp_path / "none").exists()
 
 
