@@ -31,8 +31,8 @@ _TOPIC, _GROUP, _ID = ResourceType.TOPIC, ResourceType.GROUP, ResourceType.TRANS
 _OP = AclOperation
 _WRITING = (_OP.WRITE, _OP.CREATE, _OP.DELETE, _OP.ALTER, _OP.ALTER_CONFIGS)
 #: No topology can hold others: ``${`` is filled in from the environment there.
-_USABLE = re.compile(r"^[^\s*](?!.*\$\{)(.*[^\s])?$")
-_USABLE_PRINCIPAL = re.compile(r"^User:[^\s*](?!.*\$\{)(.*[^\s])?$")
+_USABLE = re.compile(r"(?!.*\$\{)[^\s*](.*[^\s])?")
+_USABLE_PRINCIPAL = re.compile(r"(?!.*\$\{)User:[^\s*](.*[^\s])?")
 _WORD = re.compile(r"[A-Za-z0-9]+")
 _STORED = ("offsets", "configs", "status")
 #: By kind, the beginnings of names that no application uses.
@@ -172,7 +172,7 @@ def _together(
         sets.of(each)
     elsewhere: dict[str, frozenset[str]] = {}
     for group, read in cluster.read_by.items():
-        if read & topics:
+        if read & topics and not reaches(group, _RESERVED[_GROUP], prefix=False):
             sets.join([OwnedName(_GROUP, group), *(literal[each] for each in sorted(read & topics))])
             elsewhere |= {group: read - topics} if read - topics else {}
     for acl, name in allowed:
@@ -206,7 +206,7 @@ def _allowed(acls: Iterable[Acl], known: Collection[str]) -> list[tuple[Acl, Own
         prefix = acl.pattern is PatternType.PREFIXED
         if acl.permission is not AclPermission.ALLOW or acl.principal in known or reserved is None:
             continue
-        if _USABLE.match(acl.name) and not reaches(acl.name, reserved, prefix=prefix):
+        if _USABLE.fullmatch(acl.name) and not reaches(acl.name, reserved, prefix=prefix):
             found.append((acl, OwnedName(acl.resource, acl.name, prefix)))
     return found
 
@@ -282,7 +282,7 @@ def _group(
     name: str, owned: tuple[OwnedName, ...], active: SeenCluster, standby: SeenCluster, known: frozenset[str]
 ) -> ProposedGroup:
     kept = tuple(each for each in owned if not any(other != each and other.covers(each) for other in owned))
-    usable = tuple(each for each in kept if _USABLE.match(each.name))
+    usable = tuple(each for each in kept if _USABLE.fullmatch(each.name))
     questions = [
         f"{line(each.name)} is a name that no topology can hold: leave it out" for each in set(kept) - set(usable)
     ]
@@ -295,13 +295,13 @@ def _group(
             "everybody (User:*) may read or write these topics: replace that ALLOW by one for each application, "
             "because a fence denies only principals that it knows"
         )
-    if strange := sorted(each for each in principals if not _USABLE_PRINCIPAL.match(each)):
+    if strange := sorted(each for each in principals if not _USABLE_PRINCIPAL.fullmatch(each)):
         questions.append(f"{_few(strange)} cannot be fenced by name: give what uses it a principal of the kind User:")
     return replace(
         found,
         principals=tuple(sorted(principals - set(strange))),
-        readers=tuple(sorted(each for each in here.readers - principals - known if _USABLE_PRINCIPAL.match(each))),
-        copiers=tuple(sorted(each for each in copiers if _USABLE_PRINCIPAL.match(each))),
+        readers=tuple(sorted(each for each in here.readers - principals - known if _USABLE_PRINCIPAL.fullmatch(each))),
+        copiers=tuple(sorted(each for each in copiers if _USABLE_PRINCIPAL.fullmatch(each))),
         questions=tuple(questions),
     )
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafka_dr.clusters import Acl, AclOperation, AclPermission, ClientSettings, PatternType, ResourceType
@@ -104,8 +104,10 @@ def test_what_belongs_to_kafka_to_replication_to_workers_and_to_this_project_is_
     active = replace(active, groups=(ListedGroup("sinks", "other", "classic connect"),))
     roles = [acl("User:dr-operator", _OP.WRITE, _T, "app"), acl("User:root", _OP.WRITE, _T, "app")]
     answers = replace(ANSWERS, super_users=("User:root",))
-    topology, _, _ = loaded(tmp_path, replace(active, acls=frozenset(roles)), answers=answers)
+    active = replace(active, acls=frozenset(roles), read_by={"dr-reader": frozenset({"app"})})
+    topology, _, _ = loaded(tmp_path, active, answers=answers)
     (group,) = topology.protection_groups.values()
+    assert group.consumer_groups == ()
     assert (group.topics, group.principals) == (("app", "app.dr-canary"), ("User:UNKNOWN",))
 
 
@@ -140,7 +142,9 @@ def test_an_authorizer_that_is_not_kafkas_is_the_first_question_of_its_cluster(
     assert any(said in each for each in asked), asked
 
 
-_NAMES = st.text(st.characters(codec="utf-8"), min_size=1, max_size=12)
+_NAMES = st.text(st.characters(codec="utf-8"), min_size=1, max_size=12) | st.sampled_from(
+    ("__x", "dr-x", "kafka-dr-x", "${HOME}", "*", " x", "x\nrequester_may_approve: false")
+)
 _TOPICS = st.text("ab.-_", min_size=1, max_size=6)
 _ACLS = st.builds(
     acl,
@@ -151,6 +155,7 @@ _ACLS = st.builds(
 ) | st.builds(acl, st.just("User:app"), st.sampled_from((_OP.READ, _OP.WRITE)), st.just(_T), _TOPICS.map("{}*".format))
 
 
+@settings(max_examples=300)
 @given(st.sets(_TOPICS, min_size=1, max_size=6), st.lists(_ACLS, max_size=8), st.dictionaries(_NAMES, st.sets(_TOPICS)))
 def test_whatever_names_clusters_have_the_topology_loads_and_no_name_is_taken_for_text_of_ours(
     tmp_path_factory: pytest.TempPathFactory, topics: set[str], acls: list[Acl], read_by: dict[str, set[str]]
