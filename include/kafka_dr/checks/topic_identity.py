@@ -94,7 +94,7 @@ class TopicIds:
         """
         seen = at.isoformat(timespec="seconds")
         ids = {
-            cluster: {name: each for name, each in topics.items() if name in copied} | self.ids.get(cluster, {})
+            cluster: {name: each for name, each in topics.items() if name in copied} | dict(self.ids.get(cluster, {}))
             for cluster, topics in now.items()
         }
         changed = {
