@@ -14,7 +14,7 @@ from confluent_kafka.admin import AclBindingFilter, AclOperation, AclPermissionT
 from lab.clusters import PROTECTION_GROUP
 from lab.demo.options import Sabotage
 from lab.demo.run_evidence import RunEvidence
-from lab.demo.sabotage import CALL_SECONDS, PATIENCE_SECONDS, Saboteur
+from lab.demo.sabotage import CALL_SECONDS, Saboteur
 from lab.errors import LabError
 from lab.invariants.kept_content import row_opener
 from lab.rights import REPLICATOR
@@ -27,6 +27,7 @@ _AFTER = {
     Sabotage.OFFSET_ONE_TOO_FAR: "cut_over_groups",
 }
 COPIED_SECONDS = 20.0
+PATIENCE_SECONDS = 300.0
 
 
 class DisasterSaboteur(Saboteur):

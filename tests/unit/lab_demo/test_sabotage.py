@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from confluent_kafka import TopicPartition
 
+from lab.demo import sabotage
 from lab.demo.options import Sabotage
 from lab.demo.run_evidence import RunEvidence
 from lab.demo.sabotage import GROUP, Saboteur
@@ -61,6 +62,24 @@ def test_a_group_is_moved_past_a_record_that_it_has_not_read(tmp_path: Path, rea
         [moved_to],
         f"moved {GROUP} past one unread record in 1 partitions on west",
     )
+
+
+def test_it_waits_for_its_moment_as_long_as_the_demo_waits_for_the_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sabotage, "PATIENCE_SECONDS", 0.0, raising=False)
+    looks = iter([False] * 5)
+    monkeypatch.setattr(SaboteurInMemory, "_is_its_moment", lambda *_: next(looks, True))
+    assert struck(tmp_path, []) == ([11], f"moved {GROUP} past one unread record in 1 partitions on west")
+
+
+def test_it_leaves_when_the_demo_ends_before_its_moment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(SaboteurInMemory, "_is_its_moment", lambda *_: False)
+    saboteur = SaboteurInMemory(tmp_path)
+    saboteur.watch(RunEvidence(tmp_path, group="orders", run="demo-1"), source="east", target="west")
+    assert saboteur.result().startswith("did not come to offset_plus_one")
+    assert saboteur._thread is not None
+    assert not saboteur._thread.is_alive()
 
 
 def test_a_group_that_has_read_everything_is_not_moved_and_that_is_said(tmp_path: Path) -> None:
