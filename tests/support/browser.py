@@ -24,8 +24,14 @@ from websockets.sync.client import connect
 _START_SECONDS = 60.0
 _ANSWER_SECONDS = 60.0
 _LOOK_SECONDS = 0.1
-#: Keys that do something else than to write need their code.
-_CODES = {"Tab": 9}
+#: Keys that do something else than to write need their code, and Enter writes a line.
+_KEYS: dict[str, dict[str, Any]] = {
+    "Tab": {"windowsVirtualKeyCode": 9},
+    "Escape": {"windowsVirtualKeyCode": 27},
+    "Enter": {"windowsVirtualKeyCode": 13, "text": "\r"},
+}
+#: Leads here and is no secure context, as a server is that is reached by plain http.
+PLAIN = "plain.test"
 _MOST_STOPS = 300
 _FOCUSED = """(() => {
   const at = document.activeElement, style = getComputedStyle(at), box = at.getBoundingClientRect();
@@ -45,6 +51,7 @@ _MIDDLE = """element => {
 _QUIET = (
     *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-dev-shm-usage"),
     *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
+    f"--host-resolver-rules=MAP {PLAIN} 127.0.0.1",
     *("--remote-debugging-port=0", "--remote-allow-origins=*", "--hide-scrollbars"),
 )
 
@@ -242,10 +249,10 @@ class Page:
             self.press("Enter")
 
     def press(self, key: str) -> None:
-        """Press a key that writes nothing."""
-        code = {"windowsVirtualKeyCode": _CODES[key]} if key in _CODES else {}
-        for kind in ("rawKeyDown" if code else "keyDown", "keyUp"):
-            self.call("Input.dispatchKeyEvent", type=kind, key=key, code=key, **code)
+        """Press a key that is no letter."""
+        given = _KEYS.get(key, {})
+        for kind in ("keyDown" if "text" in given or not given else "rawKeyDown", "keyUp"):
+            self.call("Input.dispatchKeyEvent", type=kind, key=key, code=key, **given)
 
     def walk(self) -> list[Stop]:
         """Press Tab until the page is left or begins again, and return where the focus was, in this order.

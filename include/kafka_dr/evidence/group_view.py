@@ -24,6 +24,7 @@ from kafka_dr.evidence.timeline import BarChart, Timeline, bar_chart, in_words, 
 from kafka_dr.evidence.watch_row import OUTCOME_WORDS
 from kafka_dr.readiness.judge import ASKED
 from kafka_dr.situations.group_now import GroupNow
+from kafka_dr.verb_words import verb_words
 from kafka_dr.watch_results import RunEnding, WatchedGroup, WatchStatus
 
 #: How many names of runs and reports a page shows of each kind.
@@ -249,7 +250,7 @@ def _drill(drill: KeptDrill, now: datetime) -> DrillRow:
 def _of_runs(endings: Sequence[RunEnding]) -> Iterable[tuple[str, MeasuredObjective]]:
     """Yield what runs measured, the oldest first, each with the time and the run in words."""
     for ending in sorted(endings, key=lambda each: each.ended_at):
-        said = f"{ending.ended_at.astimezone(UTC):%Y-%m-%d %H:%M} UTC, {ending.run}"
+        said = f"{ending.ended_at.astimezone(UTC):%Y-%m-%d %H:%M} UTC, {verb_words(ending.dag_id.removeprefix('dr_'))}"
         for name, objective in ending.objectives.items():
             yield said, MeasuredObjective(name, ending.measured.get(name), objective)
 

@@ -10,7 +10,7 @@ from kafka_dr.causes import cause
 from kafka_dr.durations import about, age_of
 from kafka_dr.evidence.status_colour import StatusColour
 from kafka_dr.evidence.view_model import StepView
-from kafka_dr.verb_words import verb_words
+from kafka_dr.verb_words import run_name, verb_words
 from kafka_dr.watch_results import OpenRun, RunningStep
 
 #: What a reader is shown of outcomes that are not words.
@@ -47,7 +47,7 @@ class OpenRunLine:
 
     :param word: what it waits for, never a colour alone
     :param run_href: the run in Airflow; empty without Airflow
-    :param name: the run for people: its verb, its group, and when it began; the id is on its own page
+    :param name: the run for people
     :param steps: what is recorded of it, in order, and what runs now
     :param may_answer: whether the reader is one of those who were asked, or is not known
     """
@@ -100,7 +100,7 @@ def open_run_line(
     if waiting and shown and not isinstance(steps, Exception):
         # The question is what is recorded last; that it was asked does not mean that the step is done.
         shown = (*shown[:-1], OpenStep(shown[-1].title, "unknown", WAITS))
-    name = _name(found.dag_id.removeprefix("dr_"), found.group, found.asked_at)
+    name = run_name(found.dag_id, found.asked_at, found.by, now=now)
     if running is not None and not waiting:
         word, colour = (word, colour) if found.dry_run else _executed(running, now)
         shown = (*shown, _now(running, now))
@@ -126,13 +126,8 @@ def running_line(
     verb = verb_words(running.verb)
     said = f"{'A dry run of a ' if running.dry_run else ''}{verb}. {running.sentence(now).rstrip('.')}."
     said = f"{said[:1].upper()}{said[1:]}"
-    shown, name = (*_steps(steps), _now(running, now)), _name(running.verb, running.group, running.began_at)
+    shown, name = (*_steps(steps), _now(running, now)), run_name(running.verb, running.began_at, now=now)
     return OpenRunLine(running.group, word, colour, said, running.run, run_href, evidence_href, False, shown, name=name)
-
-
-def _name(verb: str, group: str, at: datetime) -> str:
-    said = verb_words(verb)
-    return f"{said[:1].upper()}{said[1:]} of {group} · {at.astimezone(UTC):%H:%M} UTC"
 
 
 def running_step(running: RunningStep, now: datetime) -> tuple[str, StatusColour, str]:

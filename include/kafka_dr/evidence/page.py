@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
+from base64 import b64encode
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from functools import cache
+from hashlib import sha256
 from importlib.resources import files as resources
+from typing import Any
 
 from jinja2 import Environment, FunctionLoader, StrictUndefined, Template
 
@@ -21,7 +25,11 @@ from kafka_dr.evidence.status_view import StatusView
 from kafka_dr.evidence.trigger_view import TriggerView
 from kafka_dr.evidence.view_model import RunView
 from kafka_dr.quoting import block
+from kafka_dr.verb_words import without_ids
 from kafka_dr.version import VERSION
+
+#: The parts of a page: first what nobody reads as a sentence, then texts.
+_PARTS = re.compile(r"(<(script|style|pre|code)\b.*?</\2>|<[^>]*>)|[^<]+", re.DOTALL)
 
 
 @cache
@@ -35,6 +43,7 @@ def _template(name: str) -> Template:
         finalize=_harmless,
     )
     environment.globals["version"] = VERSION
+    environment.globals["script_source"] = script_source()
     environment.filters["colour"] = colour_of
     environment.filters["clock"] = _clock
     environment.filters["seconds"] = _seconds
@@ -48,6 +57,19 @@ def _harmless(value: object) -> object:
     return block(value) if type(value) is str else value
 
 
+@cache
+def script_source() -> str:
+    """Return the one script of the pages as a ``Content-Security-Policy`` names it."""
+    source = _text("script.html.j2").partition("<script>")[2].partition("</script>")[0]
+    return f"'sha256-{b64encode(sha256(source.encode()).digest()).decode()}'"
+
+
+def _rendered(name: str, **shown: Any) -> str:
+    """Return a page. Where people read, runs have names; code, stored values and addresses keep their ids."""
+    page = _template(name).render(**shown)
+    return _PARTS.sub(lambda found: found.group() if found[1] else without_ids(found.group()), page)
+
+
 def _text(name: str) -> str:
     return resources("kafka_dr.evidence").joinpath(name).read_text(encoding="utf-8")
 
@@ -59,17 +81,17 @@ def render_page(view: RunView, *, files: Iterable[FileDigest], sealed_at: dateti
     :param sealed_at: the time of the seal, aware; ``None`` for a page that no seal covers
     """
     stamp = sealed_at.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S UTC") if sealed_at else ""
-    return _template("page.html.j2").render(view=view, files=tuple(files), sealed_at=stamp)
+    return _rendered("page.html.j2", view=view, files=tuple(files), sealed_at=stamp)
 
 
 def render_audit(view: AuditView) -> str:
     """Return the page of an audit."""
-    return _template("audit.html.j2").render(view=view)
+    return _rendered("audit.html.j2", view=view)
 
 
 def render_observation(view: ObservationView) -> str:
     """Return the page of an observed flow."""
-    return _template("observation.html.j2").render(view=view)
+    return _rendered("observation.html.j2", view=view)
 
 
 def render_status(view: StatusView, *, reloads: bool = True) -> str:
@@ -77,17 +99,17 @@ def render_status(view: StatusView, *, reloads: bool = True) -> str:
 
     :param reloads: whether it loads again by itself, which takes the focus from where a keyboard has put it
     """
-    return _template("status.html.j2").render(view=view, reloads=reloads)
+    return _rendered("status.html.j2", view=view, reloads=reloads)
 
 
 def render_group(view: GroupView) -> str:
     """Return the page of a protection group."""
-    return _template("group.html.j2").render(view=view)
+    return _rendered("group.html.j2", view=view)
 
 
 def render_result(view: ResultView) -> str:
     """Return the page of a watch's newest result."""
-    return _template("result.html.j2").render(view=view)
+    return _rendered("result.html.j2", view=view)
 
 
 def render_trigger(view: TriggerView, nonce: str) -> str:
@@ -95,7 +117,7 @@ def render_trigger(view: TriggerView, nonce: str) -> str:
 
     :param nonce: of its script, as the header names it
     """
-    return _template("trigger.html.j2").render(view=view, nonce=nonce)
+    return _rendered("trigger.html.j2", view=view, nonce=nonce)
 
 
 def render_question(view: QuestionView, nonce: str) -> str:
@@ -103,7 +125,7 @@ def render_question(view: QuestionView, nonce: str) -> str:
 
     :param nonce: of its script, as the header names it
     """
-    return _template("question.html.j2").render(view=view, how=view.how, nonce=nonce)
+    return _rendered("question.html.j2", view=view, how=view.how, nonce=nonce)
 
 
 def with_way_back(page: str, links: Iterable[tuple[str, str]]) -> str:
@@ -111,7 +133,7 @@ def with_way_back(page: str, links: Iterable[tuple[str, str]]) -> str:
 
     :param links: title and address of each
     """
-    bar = _template("way_back.html.j2").render(links=tuple(links))
+    bar = _rendered("way_back.html.j2", links=tuple(links))
     head, main, rest = page.partition("<main>")
     return f"{head}{bar}{main}{rest}" if main else page
 
@@ -121,7 +143,7 @@ def render_notice(title: str, sentence: str, *, back: str) -> str:
 
     :param back: the address of its link
     """
-    return _template("notice.html.j2").render(title=title, sentence=sentence, back=back)
+    return _rendered("notice.html.j2", title=title, sentence=sentence, back=back)
 
 
 def _clock(stamp: str) -> str:

@@ -18,7 +18,7 @@ from kafka_dr.evidence.run_verdict import has_expired, is_dry, notes_of, verdict
 from kafka_dr.evidence.step_files import StepFile
 from kafka_dr.evidence.view_model import CheckView, DecisionView, RunView, StepView, pretty, text_of
 from kafka_dr.quoting import unescaped
-from kafka_dr.verb_words import verb_words
+from kafka_dr.verb_words import run_name, verb_words
 from kafka_dr.watch_results import RunningStep
 
 
@@ -33,13 +33,14 @@ def build_run_view(group: str, run: str, stored: Mapping[str, bytes]) -> RunView
     facts = _merged(steps)
     decisions = tuple(_decisions(attempts))
     verdict, colour = verdict_of(steps, decisions)
+    started = min((each.started_at for each in attempts if each.started_at), default="")
     return RunView(
         group=group,
         run=run,
         title=_title(group, facts, dry=is_dry(steps)),
         verdict=verdict,
         colour=colour,
-        started_at=min((each.started_at for each in attempts if each.started_at), default=""),
+        started_at=started,
         finished_at=max((each.finished_at for each in attempts if each.finished_at), default=""),
         reason=text_of(facts.get("reason")),
         figures=tuple(figures(facts)),
@@ -51,6 +52,7 @@ def build_run_view(group: str, run: str, stored: Mapping[str, bytes]) -> RunView
         facts=facts,
         dry=is_dry(steps),
         expired=has_expired(steps),
+        name=_name(facts, started),
     )
 
 
@@ -166,6 +168,14 @@ def _title(group: str, facts: Mapping[str, Any], *, dry: bool) -> str:
     verb = f"{verb[:1].upper()}{verb[1:]}"
     source, target = text_of(facts.get("source")), text_of(facts.get("target"))
     return f"{verb} of {group}" + (f", {source} → {target}" if source and target else "")
+
+
+def _name(facts: Mapping[str, Any], started: str) -> str:
+    try:
+        at = datetime.fromisoformat(started)
+    except ValueError:
+        at = None
+    return run_name(text_of(facts.get("verb")) or "run", at, text_of(facts.get("requested_by")))
 
 
 def _decisions(attempts: Iterable[StepView]) -> Iterable[DecisionView]:

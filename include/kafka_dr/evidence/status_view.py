@@ -22,6 +22,7 @@ from kafka_dr.evidence.watch_row import OUTCOME_WORDS, WatchRow, watch_row
 from kafka_dr.quoting import unescaped
 from kafka_dr.readiness.judge import ASKED, GroupReadiness
 from kafka_dr.situations.group_now import GroupNow, group_now
+from kafka_dr.verb_words import run_name
 from kafka_dr.watch_results import OpenRun, RunEnding, RunningStep, WatchedGroup, is_over
 
 #: The words in capitals that a note begins with.
@@ -35,12 +36,13 @@ _SHOWN_GROUPS = 3
 
 @dataclass(frozen=True, slots=True)
 class RunRow:
-    """A run that ended: how, when, and where its evidence is."""
+    """A run that ended: how, when, what people call it, and where its evidence is."""
 
     said: str
     colour: StatusColour
     age: str
     run: str
+    name: str
     href: str
 
     @property
@@ -332,4 +334,5 @@ def run_row(group: str, ending: RunEnding, now: datetime, links: StatusLinks) ->
     """
     said = unescaped(ending.note)
     colour: StatusColour = "good" if ending.good else "bad" if ending.is_not_back else "warn"
-    return RunRow(said, colour, age_of(now - ending.ended_at), ending.run, links.evidence(group, ending.run))
+    name = run_name(ending.dag_id, ending.ended_at, ending.by, now=now)
+    return RunRow(said, colour, age_of(now - ending.ended_at), ending.run, name, links.evidence(group, ending.run))

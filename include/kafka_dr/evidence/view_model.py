@@ -108,6 +108,7 @@ class DecisionView:
 class RunView:
     """Everything that the page of a run shows.
 
+    :param name: what people call the run
     :param verdict: how the run ended, in one line
     :param steps: the newest attempt of each step
     :param earlier: all other attempts
@@ -133,6 +134,7 @@ class RunView:
     dry: bool = False
     expired: bool = False
     question: tuple[str, str] = ("", "")
+    name: str = ""
 
 
 def text_of(value: object) -> str:

@@ -27,6 +27,7 @@ class RunEnding(StoredDocument):
     :param steps: seconds of the last try of each step, in order; none of a dry run
     :param measured: what the run measured, in seconds, by name
     :param objectives: what it was to keep, in seconds, by name
+    :param by: who asked for it; empty where that is not known
     """
 
     run: str
@@ -37,6 +38,7 @@ class RunEnding(StoredDocument):
     steps: InOrder = field(default_factory=dict)
     measured: Mapping[str, float] = field(default_factory=dict)
     objectives: Mapping[str, float] = field(default_factory=dict)
+    by: str = ""
 
     @property
     def is_not_back(self) -> bool:

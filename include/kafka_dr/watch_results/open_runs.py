@@ -31,6 +31,7 @@ class OpenRun(StoredDocument):
     :param expires_at: until when an answer counts, UTC
     :param answered_by: who has answered; empty while it waits
     :param dry_run: whether it changes nothing and asks nobody
+    :param by: who asked for it; empty where that is not known
     """
 
     group: str
@@ -42,15 +43,16 @@ class OpenRun(StoredDocument):
     expires_at: WholeSeconds
     answered_by: str = ""
     dry_run: bool = False
+    by: str = ""
 
     @classmethod
-    def dry(cls, group: str, run: str, dag_id: str, said: str, began_at: datetime) -> OpenRun:
+    def dry(cls, group: str, run: str, dag_id: str, said: str, began_at: datetime, by: str = "") -> OpenRun:
         """Return a dry run.
 
         :param said: what it does, in one line
         :param began_at: UTC
         """
-        return cls(group, run, dag_id, said, (), began_at, began_at + _DRY_RUN_FORGOTTEN, dry_run=True)
+        return cls(group, run, dag_id, said, (), began_at, began_at + _DRY_RUN_FORGOTTEN, dry_run=True, by=by)
 
     def is_waiting(self, now: datetime) -> bool:
         """Return whether an answer would count now."""

@@ -16,6 +16,7 @@ from kafka_dr.errors import KafkaDrError
 from kafka_dr.quoting import line
 from kafka_dr_airflow.links import status_of
 from kafka_dr_airflow.operators.outgoing import keep_news
+from kafka_dr_airflow.operators.receipt import requester_of
 from kafka_dr_airflow.sent_metrics import send_looks
 from kafka_dr_airflow.topology_file import evidence_root, read_topology
 
@@ -158,7 +159,15 @@ def keep_ending(logger: Any, context: Any, *, group: str, ending: Ending) -> Non
     try:
         note, now = str(redact(ending.note)), datetime.now(UTC)
         listed = RunEnding(
-            ti.run_id, ti.dag_id, note, ending.good, now, ending.steps, ending.measured, ending.objectives
+            ti.run_id,
+            ti.dag_id,
+            note,
+            ending.good,
+            now,
+            ending.steps,
+            ending.measured,
+            ending.objectives,
+            requester_of(context),
         )
         RunEndings(_root()).keep(group, listed)
     except (KafkaDrError, OSError) as error:

@@ -13,6 +13,7 @@ from airflow.sdk.log import redact
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.quoting import line
 from kafka_dr.verb_words import verb_words
+from kafka_dr_airflow.operators.receipt import requester_of
 from kafka_dr_airflow.running_runs import ended_in_airflow, has_ended
 from kafka_dr_airflow.topology_file import evidence_root, read_topology
 
@@ -32,7 +33,14 @@ def run_waits(logger: Any, context: Any, group: str, question: str, *, people: S
 
     ti, now = context["ti"], datetime.now(UTC)
     asked = OpenRun(
-        group, ti.run_id, ti.dag_id, line(redact(question)), tuple(people), now, now + timedelta(seconds=seconds)
+        group,
+        ti.run_id,
+        ti.dag_id,
+        line(redact(question)),
+        tuple(people),
+        now,
+        now + timedelta(seconds=seconds),
+        by=requester_of(context),
     )
 
     def keep(runs: OpenRuns) -> None:
@@ -54,7 +62,8 @@ def dry_run_began(logger: Any, context: Any, group: str, verb: str) -> None:
     said = verb_words(verb)
     article = "an" if said[0] in "aeiou" else "a"
     said = f"A dry run of {article} {said}: it changes nothing and asks nobody."
-    _kept(logger, lambda runs: runs.ask(OpenRun.dry(group, ti.run_id, ti.dag_id, said, datetime.now(UTC))))
+    dry = OpenRun.dry(group, ti.run_id, ti.dag_id, said, datetime.now(UTC), requester_of(context))
+    _kept(logger, lambda runs: runs.ask(dry))
 
 
 def run_was_answered(logger: Any, context: Any, group: str, who: str) -> None:

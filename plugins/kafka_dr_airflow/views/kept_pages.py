@@ -31,7 +31,7 @@ from kafka_dr.evidence.group_view import GroupLinks, KeptDrill, KeptNames, build
 from kafka_dr.evidence.open_run_view import OpenedRuns, OpenRunLine
 from kafka_dr.evidence.over_time import SHOWN as SHOWN_FIGURES
 from kafka_dr.evidence.over_time import FigureLine, figure_line
-from kafka_dr.evidence.page import render_group, render_result, with_way_back
+from kafka_dr.evidence.page import render_group, render_result, script_source, with_way_back
 from kafka_dr.evidence.result_view import build_result_view
 from kafka_dr.evidence.status_links import StatusLinks
 from kafka_dr.evidence.status_view import open_runs
@@ -75,9 +75,10 @@ from kafka_dr_airflow.topology_file import evidence_root, read_topology
 
 #: A part of the path of something that is kept; it cannot name a folder above.
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:+@=~-]*")
-#: These pages lead to others and to Airflow. No script runs, nothing is loaded, and no form is sent.
+#: These pages lead to others and to Airflow. Only their own script runs, nothing is loaded, and no form is sent.
 LINKED_HEADERS = {
-    "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; form-action 'none'; base-uri 'none'",
+    "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; "
+    f"script-src {script_source()}; form-action 'none'; base-uri 'none'",
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
 }

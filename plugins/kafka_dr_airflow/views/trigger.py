@@ -14,7 +14,7 @@ from fastapi.responses import HTMLResponse
 from kafka_dr.disaster.disaster_rule import vantages_missing
 from kafka_dr.durations import duration
 from kafka_dr.errors import KafkaDrError
-from kafka_dr.evidence.page import render_trigger, with_way_back
+from kafka_dr.evidence.page import render_trigger, script_source, with_way_back
 from kafka_dr.evidence.readiness_view import verb_lines
 from kafka_dr.evidence.trigger_view import FORMS, TriggerView, trigger_fields
 from kafka_dr.runs.request import MOVES
@@ -121,9 +121,9 @@ def _known(dag_id: str, known: GroupNow) -> tuple[str, Any]:
 
 
 def form_headers(nonce: str) -> dict[str, str]:
-    """Return the headers of a form: its own script alone runs, it speaks to Airflow alone, and no page frames it."""
+    """Return the headers of a form: our scripts alone run, it speaks to Airflow alone, and no page frames it."""
     policy = (
-        f"default-src 'none'; style-src 'unsafe-inline'; script-src 'nonce-{nonce}'; connect-src 'self'; "
-        "form-action 'none'; base-uri 'none'; frame-ancestors 'none'"
+        f"default-src 'none'; style-src 'unsafe-inline'; script-src 'nonce-{nonce}' {script_source()}; "
+        "connect-src 'self'; form-action 'none'; base-uri 'none'; frame-ancestors 'none'"
     )
     return {**LINKED_HEADERS, "Content-Security-Policy": policy, "Cache-Control": "no-store"}

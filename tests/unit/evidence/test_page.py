@@ -142,7 +142,7 @@ def test_a_complete_run_answers_every_question() -> None:
     # It moved, and one invariant was broken: neither hides the other.
     assert (view.verdict, view.colour) == (MISSED, "bad")
     assert "Planned failover of orders, east → west" in text
-    assert "Run run-1 , 2026-11-20 03:00:00.000 to 2026-11-20 03:00:06.000 UTC" in text
+    assert "planned · 2026-11-20 03:00 copy id , until 2026-11-20 03:00:06.000 UTC" in text
     assert "Maintenance of the east <datacenter>" in text
     assert "Write outage 2.5 s objective 5 s, met" in text
     assert "Delivered again, at most 1,234" in text

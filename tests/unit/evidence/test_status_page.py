@@ -93,7 +93,7 @@ def test_facts_of_the_wrong_kind_make_the_state_unknown() -> None:
 def test_nothing_that_a_cluster_said_acts_on_the_page() -> None:
     hostile = found("orders", "failed", sentences=(HOSTILE,), facts={**REGISTER, "active": HOSTILE, "run": HOSTILE})
     page = render_status(view(hostile))
-    assert "<script" not in page
+    assert page.count("<script") == 1, "the page's own"
     assert "\u202e" not in page
     assert "\x1b" not in page
 
@@ -127,7 +127,7 @@ def test_how_a_run_ended_is_one_badge_also_where_it_has_several_words() -> None:
         ("Window: 22:00. REJECTED by bob", "Window:", "22:00. REJECTED by bob"),
         ("", "", ""),
     ):
-        row = RunRow(note, "warn", "0 s ago", "m1", "/")
+        row = RunRow(note, "warn", "0 s ago", "m1", "planned · 12:00", "/")
         assert (row.word, row.rest) == (word, rest)
 
 
@@ -194,7 +194,10 @@ def test_a_card_says_whether_the_group_can_fail_over_and_what_would_be_lost() ->
     (card,) = view(
         with_readiness(
             ready("planned_failover", expected=("A real run would lose no record", "Writes would stop for: 2.2 s")),
-            ready("unplanned_failover", expected=("records lost on west: at least 0 records",)),
+            ready(
+                "unplanned_failover",
+                expected=("records lost on west: nothing until 03:00:00 UTC; since then not known",),
+            ),
             NO_FAILBACK,
         )
     ).cards
@@ -240,7 +243,7 @@ def test_nothing_that_a_check_said_acts_on_the_page() -> None:
     page = render_status(
         view(with_readiness(ready("planned_failover", hostile), ready("unplanned_failover"), NO_FAILBACK))
     )
-    assert "<script" not in page
+    assert page.count("<script") == 1, "the page's own"
     assert "\u202e" not in page
 
 
@@ -304,5 +307,5 @@ def test_open_runs_that_are_not_known_are_named_and_hostile_ones_are_text() -> N
     page = render_status(build_status_view([found("orders")], NOON, LINKS, {}, OpenedRuns(problem="1 file is damaged")))
     assert "1 file is damaged" in page
     hostile = render_status(with_open(replace(ASKED, question=HOSTILE, people=(HOSTILE,), answered_by=HOSTILE)))
-    assert "<script" not in hostile
+    assert hostile.count("<script") == 1, "the page's own"
     assert "\u202e" not in hostile

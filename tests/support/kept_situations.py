@@ -1,0 +1,70 @@
+"""Situations as files below an evidence root, at the time of now: the pages read them as they read those of a run."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Sequence
+from dataclasses import fields, is_dataclass, replace
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from kafka_dr.watch_results import OpenRuns, RunEndings, RunningSteps, WatchResultStore
+from support.kept_metrics import NOON
+from support.situation_cases import CASES, SECOND, results
+
+#: As Airflow makes it; the cases call their run m9.
+RUN = "manual__2026-03-01T11:58:14.123456+00:00_kP3xQ"
+#: When the cases are looked at.
+SEEN = NOON + 40 * SECOND
+
+
+def keep_situation(root: Path, name: str, now: datetime, groups: Sequence[str] = ("orders",)) -> None:
+    """Replace everything below the root by a case.
+
+    :param root: the evidence root
+    :param now: the time that is that of the case
+    :param groups: the first one is in the situation, the others are well
+    """
+    shutil.rmtree(root, ignore_errors=True)
+    case = shifted(CASES[name], now - SEEN)
+    running, asked, endings = (case.pop(each, ()) for each in ("running", "asked", "endings"))
+    found = {each: shifted(results(), now - SEEN) for each in groups} | {
+        "orders": shifted(results(), now - SEEN) | case
+    }
+    for watch in next(iter(found.values())):
+        looks = [replace(kept[watch], group=group) for group, kept in found.items() if kept[watch] is not None]
+        WatchResultStore(root).keep_round(watch, looks, declared=groups)
+    for each in running:
+        RunningSteps(root).write(each)
+    for each in asked:
+        OpenRuns(root).ask(each)
+    for each in reversed(endings):
+        RunEndings(root).keep("orders", each)
+    folder = root / "runs" / "orders" / RUN
+    folder.mkdir(parents=True)
+    facts = {"verb": "planned_failover", "requested_by": "alice", "decision": {"source": "east", "target": "west"}}
+    times = {"started_at": now.isoformat(), "finished_at": now.isoformat(), "seconds": 1.0}
+    step = {"schema_version": 1, "outcome": "ok", "step": "preflight", "facts": facts, "checks": [], "proofs": []}
+    (folder / "01-preflight.1.json").write_text(json.dumps(step | times))
+
+
+def shifted(value: Any, by: timedelta) -> Any:
+    """Return a value in which every time is another one, and the run has an id as Airflow makes it."""
+    if isinstance(value, datetime):
+        return value + by
+    if isinstance(value, str):
+        try:
+            return (datetime.fromisoformat(value) + by).isoformat() if value[:2] == "20" else value.replace("m9", RUN)
+        except ValueError:
+            return value
+    if isinstance(value, dict):
+        return {name: shifted(each, by) for name, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return type(value)(shifted(each, by) for each in value)
+    if is_dataclass(value) and not isinstance(value, type):
+        return replace(
+            value, **{each.name: shifted(getattr(value, each.name), by) for each in fields(value) if each.init}
+        )
+    return value
