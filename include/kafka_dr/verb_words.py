@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from datetime import UTC, datetime
 
 _OTHERWISE = {"un_adopt": "release"}
@@ -34,9 +35,12 @@ def run_name(verb: str, at: datetime | None, by: str = "", *, now: datetime | No
     return " · ".join(filter(None, (_SHORT.get(verb, verb_words(verb)), by, when)))
 
 
-def without_ids(said: str) -> str:
-    """Return a text in which each id that Airflow has made is a name: ``manual · 2026-11-20 22:08``."""
-    return _ID.sub(_named, said)
+def without_ids(said: str, is_read: Callable[[int], bool] = lambda _: True) -> str:
+    """Return a text in which each id that Airflow has made is a name: ``manual · 2026-11-20 22:08``.
+
+    :param is_read: whether people read the text at an index; ids elsewhere stay
+    """
+    return _ID.sub(lambda found: _named(found) if is_read(found.start()) else found.group(), said)
 
 
 def _named(found: re.Match[str]) -> str:

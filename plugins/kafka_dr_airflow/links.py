@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from functools import lru_cache
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
@@ -79,12 +81,21 @@ def status_of(group: str) -> str:
 
 def airflow_path() -> str:
     """Return the path of Airflow's first page. It is not / if Airflow shares its host with others."""
-    return f"{urlsplit(conf.get('api', 'base_url', fallback='') or '').path.rstrip('/')}/"
+    return f"{urlsplit(_base_url()).path.rstrip('/')}/"
 
 
 def _outside(path: str) -> str:
-    base = conf.get("api", "base_url", fallback="") or ""
-    return f"{base.rstrip('/')}{path}"
+    return f"{_base_url().rstrip('/')}{path}"
+
+
+def _base_url() -> str:
+    return _configured(os.environ.get("AIRFLOW__API__BASE_URL"))
+
+
+@lru_cache(maxsize=2)
+def _configured(_environ: str | None) -> str:
+    """Return what Airflow's configuration says; a page has a thousand links, and Airflow reads it slowly."""
+    return conf.get("api", "base_url", fallback="") or ""
 
 
 def _pages() -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,18 @@ def read_topology(environ: Mapping[str, str]) -> Topology:
     """
     if not (path := environ.get(TOPOLOGY)):
         raise Refused(f"{TOPOLOGY} is not set: it names the topology file, for instance include/topology.yaml")
-    return load(Path(path), environ)
+    try:
+        seen = Path(path).stat()
+    except OSError:
+        return load(Path(path), environ)  # says why
+    version = (seen.st_ino, seen.st_mtime_ns, seen.st_size)
+    return _loaded(Path(path), version, tuple(sorted(environ.items())))
+
+
+@lru_cache(maxsize=2)
+def _loaded(path: Path, _version: tuple[int, ...], environ: tuple[tuple[str, str], ...]) -> Topology:
+    """Load a file once for each version of it: with a hundred groups that takes a second."""
+    return load(path, dict(environ))
 
 
 def evidence_root(evidence: EvidenceSpec) -> DeadlinePath:

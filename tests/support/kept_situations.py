@@ -16,6 +16,7 @@ from support.situation_cases import CASES, SECOND, results
 
 #: As Airflow makes it; the cases call their run m9.
 RUN = "manual__2026-03-01T11:58:14.123456+00:00_kP3xQ"
+TOPOLOGY = Path(__file__).parents[2] / "include" / "topology.yaml"
 #: When the cases are looked at.
 SEEN = NOON + 40 * SECOND
 
@@ -48,6 +49,14 @@ def keep_situation(root: Path, name: str, now: datetime, groups: Sequence[str] =
     times = {"started_at": now.isoformat(), "finished_at": now.isoformat(), "seconds": 1.0}
     step = {"schema_version": 1, "outcome": "ok", "step": "preflight", "facts": facts, "checks": [], "proofs": []}
     (folder / "01-preflight.1.json").write_text(json.dumps(step | times))
+
+
+def topology_of(folder: Path, groups: Sequence[str]) -> Path:
+    """Write the lab's topology with these groups, and return the file."""
+    head, _, orders = TOPOLOGY.read_text("utf-8").partition("  orders:\n")
+    body = "".join(f"  {name}:\n{orders.replace('orders', name).replace('billing', f'{name}-bill')}" for name in groups)
+    (path := folder / "topology.yaml").write_text(head + body)
+    return path
 
 
 def shifted(value: Any, by: timedelta) -> Any:

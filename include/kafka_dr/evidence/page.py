@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from base64 import b64encode
 from collections.abc import Iterable
 from datetime import UTC, datetime
@@ -28,8 +27,8 @@ from kafka_dr.quoting import block
 from kafka_dr.verb_words import without_ids
 from kafka_dr.version import VERSION
 
-#: The parts of a page: first what nobody reads as a sentence, then texts.
-_PARTS = re.compile(r"(<(script|style|pre|code)\b.*?</\2>|<[^>]*>)|[^<]+", re.DOTALL)
+#: The tags around what is shown as it is stored.
+_STORED = ("<code", "<pre")
 
 
 @cache
@@ -67,7 +66,12 @@ def script_source() -> str:
 def _rendered(name: str, **shown: Any) -> str:
     """Return a page. Where people read, runs have names; code, stored values and addresses keep their ids."""
     page = _template(name).render(**shown)
-    return _PARTS.sub(lambda found: found.group() if found[1] else without_ids(found.group()), page)
+
+    def is_read(at: int) -> bool:
+        tag = page.rfind("<", 0, at)
+        return tag < page.rfind(">", 0, at) and not page.startswith(_STORED, tag)
+
+    return without_ids(page, is_read)
 
 
 def _text(name: str) -> str:

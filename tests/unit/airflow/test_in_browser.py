@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import sys
+import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,15 +15,18 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kafka_dr.evidence.trigger_view import FORMS
+from kafka_dr.topology.mistakes import TopologyError
 from kafka_dr.watch_results import WATCHES
+from kafka_dr_airflow.topology_file import read_topology
 from support.browser import PLAIN, Page, chromium
-from support.kept_situations import RUN, keep_situation
+from support.kept_situations import RUN, keep_situation, topology_of
 from support.served_pages import served
 from support.situation_cases import CASES
 
 if TYPE_CHECKING:
     from fastapi.testclient import TestClient
 
+GOAL_SECONDS = 0.3
 _COPY = "document.querySelector('button[data-copy]')"
 
 
@@ -77,6 +83,75 @@ def test_where_nothing_can_be_copied_the_id_is_selected(root: Path, base: str, p
         "document.activeElement.value.slice(document.activeElement.selectionStart, document.activeElement.selectionEnd)"
     )
     assert page.ask(chosen) == RUN
+
+
+@pytest.fixture
+def hundred(root: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[str, ...]:
+    """Declare a hundred groups, and return their names."""
+    names = ("orders", *(f"group-{number:03}" for number in range(1, 100)))
+    monkeypatch.setenv("KAFKA_DR_TOPOLOGY", str(topology_of(root.parent, names)))
+    return names
+
+
+SHOWN = """[...document.querySelectorAll('details.group')]
+    .filter(each => each.checkVisibility()).map(each => each.dataset.name)"""
+SAID = "document.getElementById('filtered').innerText"
+
+
+def test_groups_are_filtered_by_typing_and_no_reload_forgets_it(
+    root: Path, base: str, page: Page, hundred: tuple[str, ...]
+) -> None:
+    keep_situation(root, "active_silent", datetime.now(UTC), hundred)
+    opened(page, f"{base}/kafka-dr/status")
+    assert page.ask(SHOWN) == ["orders", "group-001", "group-002"]
+    assert page.ask(SAID) == ""
+    assert page.ask("[...document.querySelectorAll('[for=filter]')].length") == 1
+    while page.ask("document.activeElement.id") != "filter":
+        page.press("Tab")
+    for reload in (False, True):
+        if reload:
+            opened(page, f"{base}/kafka-dr/status")
+        else:
+            page.call("Input.insertText", text="Group-05")
+        assert page.ask(SHOWN) == [f"group-05{number}" for number in range(10)], reload
+        assert page.ask(SAID) == "90 of 100 groups are hidden: orders not well", "none is hidden without a word"
+        assert page.ask("document.activeElement.id") == "filter", reload
+    page.call("Input.insertText", text="7")
+    assert page.ask(SHOWN) == ["group-057"]
+    page.press("Escape")
+    assert page.ask(SHOWN) == ["orders", "group-001", "group-002"]
+    page.call("Input.insertText", text="no answer")
+    assert page.ask(SHOWN) == ["orders"], "by its state as well"
+    assert page.ask(SAID) == "99 of 100 groups are hidden: all well"
+    page.press("Escape")
+
+
+def test_the_status_page_of_a_hundred_groups_is_there_before_a_person_waits(
+    root: Path, pages: TestClient, hundred: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """How long it takes is printed and not asserted: the machine may be busy."""
+    keep_situation(root, "active_silent", datetime.now(UTC), hundred)
+    assert pages.get("/status").text.count('<details class="group"') == 100
+    took = []
+    for _ in range(5):
+        began = time.perf_counter()
+        pages.get("/status")
+        took.append(time.perf_counter() - began)
+    with capsys.disabled():
+        sys.stdout.write(
+            f"\nstatus page, 100 groups: {min(took) * 1000:.0f} ms, {min(took) / GOAL_SECONDS:.2f} of 300\n"
+        )
+
+
+def test_a_topology_that_was_changed_is_read_again(root: Path, hundred: tuple[str, ...]) -> None:
+    assert len(read_topology(os.environ).protection_groups) == 100
+    assert read_topology(os.environ) is read_topology(os.environ), "a page of a hundred groups reads it twice"
+    assert read_topology({**os.environ, "KAFKA_DR_LAB_HOME": "/other"}).evidence.root == "/other/evidence"
+    topology_of(root.parent, hundred[:7])
+    assert len(read_topology(os.environ).protection_groups) == 7
+    Path(os.environ["KAFKA_DR_TOPOLOGY"]).unlink()
+    with pytest.raises(TopologyError, match="cannot be read"):
+        read_topology(os.environ)
 
 
 @pytest.mark.parametrize("name", CASES)
