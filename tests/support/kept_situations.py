@@ -43,12 +43,12 @@ def keep_situation(root: Path, name: str, now: datetime, groups: Sequence[str] =
         OpenRuns(root).ask(each)
     for each in reversed(endings):
         RunEndings(root).keep("orders", each)
-    folder = root / "runs" / "orders" / RUN
-    folder.mkdir(parents=True)
     facts = {"verb": "planned_failover", "requested_by": "alice", "decision": {"source": "east", "target": "west"}}
     times = {"started_at": now.isoformat(), "finished_at": now.isoformat(), "seconds": 1.0}
     step = {"schema_version": 1, "outcome": "ok", "step": "preflight", "facts": facts, "checks": [], "proofs": []}
-    (folder / "01-preflight.1.json").write_text(json.dumps(step | times))
+    for run in (RUN, "manual__1"):
+        (folder := root / "runs" / "orders" / run).mkdir(parents=True)
+        (folder / "01-preflight.1.json").write_text(json.dumps(step | times))
 
 
 def topology_of(folder: Path, groups: Sequence[str]) -> Path:

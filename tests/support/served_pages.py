@@ -30,6 +30,7 @@ def served(pages: FastAPI) -> Iterator[str]:
         return HTMLResponse("<main>Airflow</main>")
 
     @app.get("/dags/{dag_id}")
+    @app.get("/dags/{dag_id}/runs/{run}")
     def _dag(dag_id: str) -> HTMLResponse:
         if not (_DAGS / f"{dag_id}.py").is_file():
             raise HTTPException(404)

@@ -87,10 +87,11 @@ def group_now(
     )
     drills = [each for each in mine if each.verb == _DRILL]
     moving = next((each for each in mine if each not in drills and _continues(each, now)), None)
+    ended_by = {"run": record.changed[0]} if record.changed else {}
     seen = GroupFacts(
         status.group,
         now,
-        **(_recorded(health) | _of_run(run, mine, listed)),
+        **(_recorded(health) | ended_by | _of_run(run, mine, listed)),
         adopted=health.outcome != "left_alone" or not _is_new(health),
         late=health.result.looked_at if health.result and health.result.is_old(now) else None,
         half_moved=half_moved,

@@ -140,6 +140,7 @@ def _words(seen: GroupFacts, found: Finding | None) -> dict[str, str]:
         "standby": standby,
         "decides": seen.decides or "the cluster that decides",
         "silent": silent,
+        "silents": " and ".join(sorted(seen.silent)),
         "since_silent": _since(seen, silent),
         "since_record": f" since {moment(seen.since, seen.at)}" if seen.since else "",
         "since_health": _since_of(seen, "health"),

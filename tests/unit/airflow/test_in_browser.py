@@ -7,12 +7,15 @@ import os
 import re
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import urljoin
 
+import httpx
 import pytest
+from starlette.routing import Match
 
 from kafka_dr.evidence.trigger_view import FORMS
 from kafka_dr.topology.mistakes import TopologyError
@@ -21,7 +24,7 @@ from kafka_dr_airflow.topology_file import read_topology
 from support.browser import PLAIN, Page, chromium
 from support.kept_situations import RUN, keep_situation, topology_of
 from support.served_pages import served
-from support.situation_cases import CASES
+from support.situation_cases import CASES, NOT_FOR_PEOPLE
 
 if TYPE_CHECKING:
     from fastapi.testclient import TestClient
@@ -171,3 +174,105 @@ def test_no_page_says_the_id_of_a_run(root: Path, pages: TestClient, name: str) 
         assert answer.status_code == (404 if address.endswith("-2") else 200), address
         said = re.sub(r"(?s)<(script|style|pre|code)\b.*?</\1>|<[^>]*>", " ", answer.text)
         assert "manual__" not in said, (address, said[max(0, said.index("manual__") - 200) :][:400])
+
+
+#: Situations that are about no cluster, or whose beginning nobody knows.
+NO_CLUSTER = {"approval_waits", "run_slow", "run_moving", "just_ended", "checks_late", "nothing_known", "drill_running"}
+NO_CLUSTER |= {"mistake", "stopped", "canary_lost", "not_adopted", "check_red", "drill_overdue", "not_proven", "well"}
+NO_TIME = {
+    "stopped",
+    "not_adopted",
+    "no_disaster_recovery",
+    "no_planned_failover",
+    "nothing_known",
+    "take_over_unknown",
+}
+NO_TIME |= {"drill_running", "drill_overdue", "noted", "well"}
+NO_ACTION = {"well"}
+#: What is open to a click and a click would not meet, of everything that a person can click.
+COVERED = """[...document.querySelectorAll('a[href], button, summary, input, select, textarea')]
+    .filter(each => each.checkVisibility() && !each.closest('.skip')).filter(each => {
+        each.scrollIntoView({block: 'center', behavior: 'instant'});
+        const box = each.getClientRects()[0];
+        const met = box && document.elementFromPoint(box.x + box.width / 2, box.y + box.height / 2);
+        return !each.contains(met);
+    }).map(each => each.outerHTML)"""
+LINKS_OF = "[...document.querySelectorAll('a[href]')].map(each => each.getAttribute('href'))"
+BROWSER = httpx.Client(headers={"Accept": "text/html"}, timeout=60)
+#: Links that lead somewhere: whatever the situation is, the same runs and results are kept.
+THERE: set[str] = set()
+WIDTH = "document.documentElement.scrollWidth"
+TIME = re.compile(r"\d\d:\d\d UTC|\bfor [\d.]+ s|[\d.]+ s, usually")
+
+
+@pytest.fixture
+def three(root: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[str, ...]:
+    """Declare three groups, and return their names."""
+    names = ("orders", "invoices", "stock")
+    monkeypatch.setenv("KAFKA_DR_TOPOLOGY", str(topology_of(root.parent, names)))
+    return names
+
+
+def leads_nowhere(base: str, links: Iterable[str]) -> list[str]:
+    """Return the links that lead to no page, without those of other groups and those that were tried before.
+
+    What a run asks is a page of Airflow's database, so its route counts.
+    """
+    from kafka_dr_airflow.views import evidence
+
+    found, mine = [], {each.partition("#")[0] for each in links if not re.search("invoices|stock", each)}
+    for link in sorted(mine - THERE):
+        if link.startswith("/kafka-dr/question/"):
+            question, scope = "/question/{dag_id}/{group}/{run}", {"type": "http", "method": "GET"}
+            (route,) = [each for each in evidence.app.routes if getattr(each, "path", "") == question]
+            is_there = route.matches(scope | {"path": link.removeprefix("/kafka-dr")})[0] is Match.FULL
+        else:
+            answer = BROWSER.get(urljoin(f"{base}/kafka-dr/status", link))
+            is_there = answer.status_code == 200
+        (THERE.add if is_there else found.append)(link)
+    return found
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_situation_is_read_in_seconds_and_every_way_out_of_its_page_leads_somewhere(
+    root: Path, base: str, page: Page, three: tuple[str, ...], name: str
+) -> None:
+    keep_situation(root, name, datetime.now(UTC), three)
+    page.resize(390, 844)
+    opened(page, f"{base}/kafka-dr/status?reload=false")
+    assert page.ask(WIDTH) <= 390
+    page.ask("document.querySelectorAll('.skip, .unseen').forEach(each => { each.style.display = 'none' })")
+    text = page.text()
+    assert len(text.split()) <= (150 if name == "well" else 120), text
+    assert not NOT_FOR_PEOPLE.search(text), text
+    first = str(page.ask("document.querySelector('.headline').innerText"))
+    assert name == "well" or "orders: " in first
+    assert (name in NO_CLUSTER) or re.search("east|west", first), first
+    assert (name in NO_TIME) or TIME.search(first), first
+    has_action = page.ask("Boolean(document.querySelector('.headline a.act'))")
+    assert (name in NO_ACTION) or has_action or re.search(r"Wait |looks until", first), first
+    page.unfold()
+    assert page.ask(WIDTH) <= 390
+    assert page.ask(COVERED) == []
+    links = page.ask(LINKS_OF)
+    opened(page, f"{base}/kafka-dr/groups/orders")
+    page.unfold()
+    assert page.ask(WIDTH) <= 390
+    assert page.ask(COVERED) == []
+    assert leads_nowhere(base, [*links, *page.ask(LINKS_OF)]) == []
+
+
+@pytest.mark.parametrize("name", ["stopped_before_hand_over", "well"])
+def test_no_page_is_wider_than_a_telephone(
+    root: Path, base: str, page: Page, three: tuple[str, ...], name: str
+) -> None:
+    keep_situation(root, name, datetime.now(UTC), three)
+    page.resize(390, 844)
+    addresses = [f"evidence/orders/{RUN}", f"evidence/orders/{RUN}-2", "groups/stock"]
+    addresses += [f"results/orders/{watch}" for watch in WATCHES] + [f"start/{dag_id}/orders" for dag_id in FORMS]
+    for address in addresses:
+        opened(page, f"{base}/kafka-dr/{address}")
+        page.unfold()
+        assert page.ask(WIDTH) <= 390, address
+        assert page.ask(COVERED) == [], address
+        assert leads_nowhere(base, page.ask(LINKS_OF)) == [], address

@@ -18,7 +18,7 @@ from kafka_dr.situations.table import SITUATIONS, Situation
 from kafka_dr.watch_results import WATCHES, OpenRun, RunEnding, RunningStep, WatchName
 from kafka_dr.watch_results.running_steps import DEAD_AFTER
 from kafka_dr.watch_results.status import watched_group
-from support.kept_metrics import NOON
+from support.kept_metrics import NOON, REGISTER
 from support.sentences import assert_sentence
 from support.situation_cases import (
     ASKED,
@@ -62,6 +62,10 @@ def test_each_situation_is_found_by_its_facts_and_says_one_step_in_plain_words(n
     assert sum(len(text.split()) for text in texts) <= 60, texts
     assert judged.action or judged.wait or judged.name == "well"
     assert judged.colour == "good" or judged.name != "well"
+
+
+def test_the_button_after_a_run_leads_to_the_run_that_ended() -> None:
+    assert found(**CASES["just_ended"]).run == ENDED.run != REGISTER["run"]
 
 
 def test_the_guide_has_the_table_of_the_code() -> None:
