@@ -178,7 +178,17 @@ def test_no_page_says_the_id_of_a_run(root: Path, pages: TestClient, name: str) 
 
 #: Situations that are about no cluster, or whose beginning nobody knows.
 NO_CLUSTER = {"approval_waits", "run_slow", "run_moving", "just_ended", "checks_late", "nothing_known", "drill_running"}
-NO_CLUSTER |= {"mistake", "stopped", "canary_lost", "not_adopted", "check_red", "drill_overdue", "not_proven", "well"}
+NO_CLUSTER |= {
+    "drill_died",
+    "mistake",
+    "stopped",
+    "canary_lost",
+    "not_adopted",
+    "check_red",
+    "drill_overdue",
+    "not_proven",
+    "well",
+}
 NO_TIME = {
     "stopped",
     "not_adopted",
