@@ -15,6 +15,7 @@ from kafka_dr.disaster.probes import probe_vantages
 from kafka_dr.drill.life import has_died, said_of, step_of
 from kafka_dr.drill.result import DrillResults
 from kafka_dr.drill.windows import overdue
+from kafka_dr.durations import about, age_of
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.failover.past_outages import newest_failovers
 from kafka_dr.json_documents import DocumentDamaged
@@ -76,7 +77,7 @@ def certificates_of(clients: Clients, clusters: Collection[str]) -> Check:
     if at <= now:
         return Check(name, "failed", f"{said}, which has passed: replace it")
     if at - now < timedelta(days=_CERTIFICATE_DAYS):
-        return Check(name, "warning", f"{said}, in {(at - now).days} days: replace it")
+        return Check(name, "warning", f"{said}, in {about(at - now)}: replace it")
     return Check(name, "ok", f"{len(files)} certificate files are valid; {said}, the first of them")
 
 
@@ -149,9 +150,9 @@ def tried_lately(run: Run) -> Check:
         said = f"{group} has never been moved, and no drill of it passed, so nothing was measured"
         return Check(name, "warning", f"{said}; {wanted}: try a drill" if wanted else said)
     at, what = max(tries)
-    days = (run.clock.now() - at).total_seconds() / 86_400
-    said = f"{what} {days:.0f} days ago"
-    if limit is not None and days > limit:
+    age = run.clock.now() - at
+    said = f"{what} {age_of(age)}"
+    if limit is not None and age > timedelta(days=limit):
         return Check(name, "warning", f"{said}, {wanted}: try a drill, or a planned failover")
     return Check(name, "ok", said)
 

@@ -148,7 +148,7 @@ def test_what_is_written_loads_is_granted_as_printed_and_satisfies_the_doctor(fo
     wrong = [each for each in doctor.json["findings"] if each["outcome"] != "ok"]
     assert [(each["about"], each["name"]) for each in wrong] == [("oslo", "certificates")], doctor
     assert "tomorrow.pem ends at" in wrong[0]["detail"]
-    assert "in 1 days: replace it" in wrong[0]["detail"]
+    assert "in 1 day: replace it" in wrong[0]["detail"]
     again = foreign.init()
     assert again.code == 0, again
     assert {line.split()[0] for line in again.out.splitlines() if str(dr) in line} == {"same", "Read"}
