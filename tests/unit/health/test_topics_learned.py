@@ -22,7 +22,7 @@ SEED = FlowSeed(STATE.epoch, "east", "west", {})
 FULL = "the register of west takes no records"
 
 
-class Register(MemoryRegister):
+class RefusingRegister(MemoryRegister):
     """A register that takes no record for as long as it has a fault."""
 
     fault = ""
@@ -31,11 +31,11 @@ class Register(MemoryRegister):
         return self.fault
 
 
-class World:
+class CopiedTopics:
     """Both registers, the topics of both clusters, and a flow that has copied some of them."""
 
     def __init__(self, **topics: str) -> None:
-        self.registers = {"east": Register(), "west": Register()}
+        self.registers = {"east": RefusingRegister(), "west": RefusingRegister()}
         for register in self.registers.values():
             register.write_fact(STATE.group, STATE.run, FLOW_SEED, SEED.to_json())
         self.topics: dict[str, dict[str, str]] = {"east": {}, "west": topics}
@@ -66,7 +66,7 @@ class World:
 
 
 def test_the_id_of_a_topic_is_learned_when_something_of_it_was_copied() -> None:
-    world = World(orders="w1", filled="by something else")
+    world = CopiedTopics(orders="w1", filled="by something else")
     world.copied = {"orders"}
     assert world.look().outcome == "ok"
     assert world.known("west") == {"orders": "w1"}
@@ -79,14 +79,14 @@ def test_the_id_of_a_topic_is_learned_when_something_of_it_was_copied() -> None:
 
 
 def test_of_a_flow_whose_positions_are_elsewhere_only_seeded_topics_are_learned() -> None:
-    world = World(orders="w1")
+    world = CopiedTopics(orders="w1")
     world.copied = NotFound("Connect keeps its positions elsewhere")
     assert world.look().outcome == "ok"
     assert world.known("west") == {}
 
 
 def test_a_topic_that_is_another_one_is_named_also_while_a_register_takes_no_record() -> None:
-    world = World(orders="w1")
+    world = CopiedTopics(orders="w1")
     world.copied = {"orders"}
     assert world.look().outcome == "ok"
     world.registers["west"].fault = FULL
