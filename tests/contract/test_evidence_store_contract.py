@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from kafka_dr.clock import ManualClock
 from kafka_dr.evidence.canonical import NotCanonical
 from kafka_dr.evidence.known_secrets import SecretInEvidence
 from kafka_dr.evidence.seal import EvidenceChanged, Seal
 from kafka_dr.evidence.step_files import UnusableName
 from kafka_dr.evidence.storage_path import StoragePath
 from kafka_dr.evidence.store import EvidenceStore, EvidenceUnfinished, EvidenceUnwritable
+from support.manual_clock import ManualClock
 
 RUN = "manual__2026-11-20T03:00:00.123456+00:00"
 CLOCK = ManualClock(datetime(2026, 11, 20, 3, tzinfo=UTC))

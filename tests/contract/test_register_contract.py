@@ -31,7 +31,6 @@ from kafka_dr.errors import NeedsPerson, OutcomeUnknown, Refused, TryAgain
 from kafka_dr.register import (
     REGISTER_TOPIC,
     KafkaRegister,
-    MemoryRegister,
     Phase,
     Register,
     RegisterConflict,
@@ -42,6 +41,7 @@ from kafka_dr.register.added_acls import AddedAcls
 from kafka_dr.register.holding import FINAL_AT_HAND_OVER, Author
 from lab.api import Lab
 from lab.rights import OPERATOR
+from support.memory_register import MemoryRegister
 from support.register_states import a_state
 from support.waiting import settled
 

@@ -6,14 +6,14 @@ import errno
 from pathlib import Path
 from typing import Any, Literal
 
-from kafka_dr.clock import ManualClock
 from kafka_dr.errors import TryAgain
-from kafka_dr.register.memory_register import MemoryRegister
 from kafka_dr.runs.clients import Clients
 from kafka_dr.storage.access import AccessDeadline, Operation, StorageSilent
 from kafka_dr.storage.child_access import ChildAccess
 from kafka_dr.storage.deadline_path import DeadlinePath
 from kafka_dr.topology.loading import load
+from support.manual_clock import ManualClock
+from support.memory_register import MemoryRegister
 from support.no_connections import NO_CONNECTIONS
 
 TOPOLOGY = Path(__file__).parents[2] / "include" / "topology.yaml"

@@ -8,10 +8,10 @@ from typing import Any, cast
 from kafka_dr.clock import SystemClock
 from kafka_dr.errors import TryAgain
 from kafka_dr.register import RegisterState
-from kafka_dr.register.memory_register import MemoryRegister
 from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.executor import Executor
 from kafka_dr.runs.silent_clusters import SilentClusters
+from support.memory_register import MemoryRegister
 
 
 class FakeRegisters:

@@ -8,7 +8,6 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 from kafka_dr.audit.stranded import StrandedStore
-from kafka_dr.clock import ManualClock
 from kafka_dr.evidence.signing import SigningKey
 from kafka_dr.evidence.store import EvidenceStore
 from kafka_dr.register import Phase
@@ -20,6 +19,7 @@ from kafka_dr.storage.deadline_path import DeadlinePath, with_deadline
 from kafka_dr.topology.evidence import EvidenceSpec, RetentionSpec
 from support.fake_registers import FakeRegisters
 from support.kept_list import RUN, kept_list
+from support.manual_clock import ManualClock
 from support.register_states import a_state
 
 _CHANGES = {"create", "replace", "remove", "remove_folder", "rename"}

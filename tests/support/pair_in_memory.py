@@ -5,12 +5,11 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any, cast
 
-from kafka_dr.clock import ManualClock
 from kafka_dr.clusters import Acl
 from kafka_dr.fencing import plan
 from kafka_dr.fencing.change import AclChanges
 from kafka_dr.fencing.closure import closing
-from kafka_dr.register import MemoryRegister, RegisterState
+from kafka_dr.register import RegisterState
 from kafka_dr.register.transitions import claimed, handed_over, rolled_back, settled
 from kafka_dr.runs.executor import Executor
 from kafka_dr.runs.group_context import GroupContext
@@ -18,6 +17,8 @@ from kafka_dr.runs.register_guard import Unchanged
 from kafka_dr.topology.access_rules import AccessRulesSpec
 from kafka_dr.topology.model import ProtectionGroup
 from support.late_rules import LateRules
+from support.manual_clock import ManualClock
+from support.memory_register import MemoryRegister
 from support.pattern_group import pattern_group
 from support.register_states import AT, a_state
 

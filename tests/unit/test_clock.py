@@ -4,7 +4,8 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
-from kafka_dr.clock import Clock, ManualClock, SystemClock
+from kafka_dr.clock import Clock, SystemClock
+from support.manual_clock import ManualClock
 
 
 def test_sleeping_moves_both_faces_of_a_manual_clock() -> None:

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from kafka_dr.clock import ManualClock
 from kafka_dr.errors import Refused, TryAgain
 from kafka_dr.waiting import wait_until
+from support.manual_clock import ManualClock
 
 
 def counter(clock: ManualClock, *, takes: float = 0.0) -> Callable[[], int]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from kafka_dr.register.kafka_register import KafkaRegister
-from kafka_dr.register.memory_register import MemoryRegister
 from kafka_dr.register.port import Register, RegisterConflict
 from kafka_dr.register.records import REGISTER_TOPIC
 from kafka_dr.register.state import Phase, RegisterState, Verb, arbiter, highest
@@ -16,7 +15,6 @@ __all__ = [
     "Phase",
     "Verb",
     "KafkaRegister",
-    "MemoryRegister",
     "highest",
     "arbiter",
 ]

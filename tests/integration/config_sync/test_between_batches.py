@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kafka_dr.checks.config_compare import standby_configured
-from kafka_dr.clock import ManualClock, SystemClock
+from kafka_dr.clock import SystemClock
 from kafka_dr.clusters import Acl, AclOperation, AclPermission, ResourceType
 from kafka_dr.config_sync.items import ItemKind
 from kafka_dr.config_sync.lock import FACTS
@@ -26,6 +26,7 @@ from kafka_dr.runs.run import Run
 from kafka_dr.watch.apply_config import apply_config
 from kafka_dr.watch.config_plan import watch_config
 from support import mirrormaker
+from support.manual_clock import ManualClock
 
 if TYPE_CHECKING:
     from kafka_dr.clusters import KafkaCluster

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from kafka_dr.access_rules import BrokerRules
-from kafka_dr.clock import Clock, ManualClock, SystemClock
+from kafka_dr.clock import Clock, SystemClock
 from kafka_dr.clusters import Acl, AclOperation, AclPermission, ClientSettings, KafkaCluster, PatternType, ResourceType
 from kafka_dr.errors import Refused, TryAgain
 from kafka_dr.fencing.change import AclChanges, Permission
@@ -16,6 +16,7 @@ from kafka_dr.register import KafkaRegister
 from kafka_dr.register.kept_acls import KeptByItself
 from lab.api import Lab
 from lab.rights import OPERATOR
+from support.manual_clock import ManualClock
 from support.switched_group import Killed
 
 pytestmark = pytest.mark.kafka

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from kafka_dr.access_rules.command import CommandRules
-from kafka_dr.clock import ManualClock
 from kafka_dr.clusters import Acl, AclOperation, AclPermission, PatternType, ResourceType
 from kafka_dr.errors import NeedsPerson, Refused, TryAgain
+from support.manual_clock import ManualClock
 
 DENY = Acl(ResourceType.TOPIC, "orders.", PatternType.PREFIXED, "User:app", AclOperation.WRITE, AclPermission.DENY)
 #: Keeps what it is asked for in a file, and writes each document that it gets into another one.

@@ -11,9 +11,9 @@ import pytest
 
 from kafka_dr.access_rules.desired import DesiredRules
 from kafka_dr.access_rules.port import BeforeEach
-from kafka_dr.clock import ManualClock
 from kafka_dr.clusters import Acl, AclOperation, AclPermission, ClusterUnreachable, PatternType, ResourceType
 from kafka_dr.errors import Refused, TryAgain
+from support.manual_clock import ManualClock
 
 DENY = Acl(ResourceType.TOPIC, "orders.", PatternType.PREFIXED, "User:app", AclOperation.WRITE, AclPermission.DENY)
 ALLOW = replace(DENY, principal="User:dr-operator", permission=AclPermission.ALLOW)

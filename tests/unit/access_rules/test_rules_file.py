@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 
 from kafka_dr.access_rules.rules_file import RulesFile
-from kafka_dr.clock import ManualClock
 from kafka_dr.clusters import Acl, AclOperation, AclPermission, PatternType, ResourceType
 from kafka_dr.errors import NeedsPerson, Refused, TryAgain
+from support.manual_clock import ManualClock
 
 DENY = Acl(ResourceType.TOPIC, "orders.", PatternType.PREFIXED, "User:app", AclOperation.WRITE, AclPermission.DENY)
 SECOND = replace(DENY, principal="User:probe")

@@ -15,11 +15,9 @@ from kafka_dr.adoption.fenceable import lasting_on
 from kafka_dr.adoption.take_over import checks as asked
 from kafka_dr.adoption.take_over.context import TakeOverContext
 from kafka_dr.adoption.take_over.denies_last import with_lasting_seen
-from kafka_dr.clock import ManualClock
 from kafka_dr.clusters import Acl
 from kafka_dr.errors import TryAgain
 from kafka_dr.outcomes import Check
-from kafka_dr.register.memory_register import MemoryRegister
 from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.request import RunRequest
 from kafka_dr.runs.run import Run
@@ -28,6 +26,8 @@ from kafka_dr.topology.access_rules import AccessRulesSpec
 from kafka_dr.topology.existing import ExistingReplicationSpec
 from kafka_dr.topology.loading import load
 from kafka_dr.topology.model import Topology
+from support.manual_clock import ManualClock
+from support.memory_register import MemoryRegister
 from support.sentences import assert_sentence
 
 LAB = {"KAFKA_DR_LAB_HOME": "/lab", "KAFKA_DR_LAB_EAST": "127.0.0.1:1", "KAFKA_DR_LAB_WEST": "127.0.0.1:2"}

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from kafka_dr.adoption.handing_back import POSITIONS_GIVEN, denies_lifted, hand_over, let_run, lift_all, runs_again
-from kafka_dr.clock import ManualClock, SystemClock
+from kafka_dr.clock import SystemClock
 from kafka_dr.clusters import Acl, AclOperation, AclPermission, PatternType, ResourceType, TopicPartition
 from kafka_dr.errors import Refused
 from kafka_dr.replication.existing.mirrormaker_connect import MirrorMakerOnConnect
@@ -19,6 +19,7 @@ from kafka_dr.replication.existing.port import ExistingStatus, PartStatus
 from kafka_dr.replication.settings import CONNECTOR_CLASS, IDENTITY
 from support.connect_api import ConnectApi, reached_connect
 from support.fake_registers import FakeRegisters
+from support.manual_clock import ManualClock
 from support.sentences import assert_sentence
 
 P = TopicPartition("orders.payments", 0)

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from kafka_dr.adoption.adopt import wait_until_led
-from kafka_dr.clock import ManualClock
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.clusters.errors import StaleMetadata
 from kafka_dr.errors import TryAgain
+from support.manual_clock import ManualClock
 
 P = TopicPartition("orders.payments", 0)
 

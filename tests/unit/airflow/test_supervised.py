@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from kafka_dr.clock import ManualClock
 from kafka_dr.errors import Refused, TryAgain
 from kafka_dr.register import Phase
 from kafka_dr.runs import signs_of_life
@@ -24,6 +23,7 @@ from kafka_dr_airflow.operators import switch as switch_task
 from kafka_dr_airflow.operators.failover_step import FailoverStepOperator
 from kafka_dr_airflow.operators.supervised import ends_with_supervisor
 from support.fake_registers import FakeRegisters
+from support.manual_clock import ManualClock
 from support.register_states import a_state
 
 CLAIMED = a_state(epoch=2, phase=Phase.SWITCHING, verb="planned_failover", run="run-1")

@@ -12,7 +12,6 @@ import pytest
 from kafka_dr.approvals.claim import GROUNDS, ClaimStep
 from kafka_dr.approvals.decision import digest_of
 from kafka_dr.approvals.journaled import BY_NOBODY, Answer, AskedQuestion, journal_of
-from kafka_dr.clock import ManualClock
 from kafka_dr.errors import NeedsPerson, Refused
 from kafka_dr.people import Person
 from kafka_dr.register import Phase, RegisterState
@@ -20,6 +19,7 @@ from kafka_dr.register.transitions import failback_begun
 from kafka_dr.runs.request import FailbackMode, RunRequest, StepName
 from kafka_dr.runs.run import Run
 from support.failing_storage import StoredClients
+from support.manual_clock import ManualClock
 from support.register_states import a_state
 
 FIRST, SECOND = StepName.APPROVAL, StepName.SECOND_APPROVAL

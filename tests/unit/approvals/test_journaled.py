@@ -10,8 +10,9 @@ import pytest
 from kafka_dr.approvals.journaled import Answer, ApprovalJournal, AskedQuestion
 from kafka_dr.errors import NeedsPerson, Refused
 from kafka_dr.people import Person
-from kafka_dr.register import MemoryRegister, Verb
+from kafka_dr.register import Verb
 from kafka_dr.runs.request import StepName
+from support.memory_register import MemoryRegister
 
 AT = datetime(2026, 11, 22, 3, 5, tzinfo=UTC)
 FIRST, SECOND = StepName.APPROVAL, StepName.SECOND_APPROVAL

@@ -11,11 +11,11 @@ import pytest
 from kafka_dr.canary.probe import CanaryReport, run_canary
 from kafka_dr.canary.record import CanaryFlow
 from kafka_dr.canary.verdict import CanaryOutcome
-from kafka_dr.clock import ManualClock
 from kafka_dr.clusters import Record, TopicPartition
 from kafka_dr.clusters.renamed import RenamedCluster
 from kafka_dr.clusters.writing import NewRecord
 from kafka_dr.naming import Naming
+from support.manual_clock import ManualClock
 from support.memory_cluster import MemoryCluster
 from support.observed_twins import NAMINGS, TOPIC
 

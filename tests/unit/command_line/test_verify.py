@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from kafka_dr.clock import ManualClock
 from kafka_dr.command_line.app import app
 from kafka_dr.evidence.signing import SigningKey, fingerprint
 from kafka_dr.evidence.store import EvidenceStore
+from support.manual_clock import ManualClock
 
 KEY = SigningKey.generate()
 INCLUDE = Path(__file__).parents[3] / "include"

@@ -14,12 +14,12 @@ from kafka_dr.approvals.journaled import BY_KEY
 from kafka_dr.approvals.signed import public_line
 from kafka_dr.audit.erasure import Erasure
 from kafka_dr.audit.stranded import StrandedFile, StrandedList, StrandedStore
-from kafka_dr.clock import ManualClock
 from kafka_dr.command_line.app import app
 from kafka_dr.evidence.canonical import digest
 from kafka_dr.evidence.signing import SigningKey
 from kafka_dr.evidence.store import EvidenceStore
 from kafka_dr.retention.erasing import ERASE_STEP, Confirmation, erasure_file
+from support.manual_clock import ManualClock
 from support.sentences import assert_sentence
 
 INCLUDE = Path(__file__).parents[3] / "include"

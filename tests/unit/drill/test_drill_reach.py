@@ -9,7 +9,6 @@ from typing import Any, cast
 
 import pytest
 
-from kafka_dr.clock import ManualClock
 from kafka_dr.clusters import ClientSettings
 from kafka_dr.drill.reach import own_clients, without
 from kafka_dr.errors import Refused
@@ -21,6 +20,7 @@ from kafka_dr.topology.declared import UnknownName
 from kafka_dr.topology.drill_group import Drill
 from kafka_dr.topology.drill_rules import NOBODY
 from kafka_dr.topology.loading import load
+from support.manual_clock import ManualClock
 from support.no_connections import NO_CONNECTIONS
 
 TOPOLOGY = Path(__file__).parents[3] / "include" / "topology.yaml"

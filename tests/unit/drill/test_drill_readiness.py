@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from kafka_dr.clock import ManualClock
 from kafka_dr.drill.result import DrillResult, DrillResults
 from kafka_dr.readiness_checks.drill_facts import drill_facts
 from kafka_dr.readiness_checks.surroundings import drilled_lately, tried_lately
 from support.drill_results import SPEC, TUESDAY, leg, result
+from support.manual_clock import ManualClock
 from support.sentences import assert_sentence
 
 

@@ -14,7 +14,6 @@ import pytest
 from jobs.flows import group_named
 from kafka_dr.approvals.approval import judge
 from kafka_dr.approvals.journaled import Answer
-from kafka_dr.clock import ManualClock
 from kafka_dr.drill import conduct
 from kafka_dr.drill.approving import DrillApprover, approve, approver_of
 from kafka_dr.drill.practice import Practised
@@ -33,6 +32,7 @@ from kafka_dr.topology.drill_rules import NOBODY
 from kafka_dr.topology.loading import load
 from kafka_dr.topology.model import Topology
 from support.drill_results import OBJECTIVES, SPEC, TUESDAY, leg, result
+from support.manual_clock import ManualClock
 
 TOPOLOGY = Path(__file__).parents[3] / "include" / "topology.yaml"
 UNPLANNED = leg(verb="unplanned_failover", lost=2, rpo_seconds=1.0, write_outage_seconds=44.0)

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from kafka_dr.clock import ManualClock
 from kafka_dr.evidence.expired_run import Tombstone, remove_evidence
 from kafka_dr.evidence.seal import PreviousSeal, Seal
 from kafka_dr.evidence.sealed_run_check import SealedRunCheck, check_sealed_run
 from kafka_dr.evidence.signing import SigningKey
 from kafka_dr.evidence.store import EvidenceStore
 from kafka_dr.storage.deadline_path import with_deadline
+from support.manual_clock import ManualClock
 
 KEY, OTHER = SigningKey.generate(), SigningKey.generate()
 AT = datetime(2026, 11, 20, 3, 0, tzinfo=UTC)

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from kafka_dr.clock import ManualClock
 from kafka_dr.evidence.page import render_page
 from kafka_dr.evidence.run_view import build_run_view
 from kafka_dr.evidence.store import EvidenceStore
 from kafka_dr.evidence.view_model import RunView
+from support.manual_clock import ManualClock
 from support.sentences import assert_sentence
 
 SEALED = datetime(2026, 11, 20, 4, tzinfo=UTC)

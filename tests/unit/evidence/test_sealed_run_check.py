@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from kafka_dr.clock import ManualClock
 from kafka_dr.evidence.seal import PreviousSeal, Seal
 from kafka_dr.evidence.sealed_run_check import check_sealed_run
 from kafka_dr.evidence.signing import SigningKey, UnusableKey, fingerprint
 from kafka_dr.evidence.store import EvidenceStore
+from support.manual_clock import ManualClock
 
 KEY, OTHER = SigningKey.generate(), SigningKey.generate()
 

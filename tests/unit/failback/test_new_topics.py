@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from types import SimpleNamespace
 from typing import Any
 
-from kafka_dr.clock import ManualClock
 from kafka_dr.clusters import NotFound, Topic
 from kafka_dr.failback.prepare_old_cluster import wait_until_new
+from support.manual_clock import ManualClock
 
 NAME = "orders.payments"
 OLD, NEW, NARROW = Topic(NAME, "old", (1, 1)), Topic(NAME, "new", (1, 1)), Topic(NAME, "new", (1,))

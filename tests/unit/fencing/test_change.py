@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterable
 import pytest
 
 from kafka_dr.access_rules.port import BeforeEach
-from kafka_dr.clock import ManualClock
 from kafka_dr.clusters import Acl, AclOperation, AclPermission, PatternType, ResourceType
 from kafka_dr.errors import Refused
 from kafka_dr.fencing.change import AclChanges
-from kafka_dr.register import MemoryRegister
 from kafka_dr.register.kept_acls import KeptByItself
+from support.manual_clock import ManualClock
+from support.memory_register import MemoryRegister
 from support.register_states import a_state
 
 DENY = Acl(

@@ -9,13 +9,13 @@ from itertools import pairwise
 
 import pytest
 
-from kafka_dr.clock import ManualClock
 from kafka_dr.clusters import Acl, AclOperation, AclPermission, PatternType, ResourceType
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.fencing import plan
 from kafka_dr.fencing.authorizer import Authorizer
 from kafka_dr.fencing.closure import closing, found_in, held, lacking, of_either_kind
 from kafka_dr.fencing.proof import acls_present
+from support.manual_clock import ManualClock
 from support.pair_in_memory import GROUP, LISTED, PROBE, WHOLE, Pair
 
 ALLOWED = frozenset(

@@ -7,12 +7,12 @@ from typing import Any, cast
 
 import pytest
 
-from kafka_dr.clock import ManualClock
 from kafka_dr.clusters import TopicPartition, WriteAnswer, WriteVerdict
 from kafka_dr.clusters.read_permission import ReadVerdict
 from kafka_dr.errors import KafkaDrError, TryAgain
 from kafka_dr.fencing.principals import Credential, Questions, together
 from kafka_dr.outcomes import Check
+from support.manual_clock import ManualClock
 from support.sentences import assert_sentence
 
 PARTITIONS = (TopicPartition("orders.a", 0), TopicPartition("orders.a", 1))

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from kafka_dr.audit.copies import Entry
 from kafka_dr.audit.finding import FindingKind, Verified
 from kafka_dr.audit.walk import Walk
-from kafka_dr.clock import ManualClock
 from kafka_dr.clusters import OffsetRange, TopicPartition
 from kafka_dr.group_offsets.live_verification import NearHead, Reached, look, still_missing
+from support.manual_clock import ManualClock
 
 PARTITION = TopicPartition("orders", 0)
 

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from kafka_dr.clock import ManualClock
 from kafka_dr.errors import TryAgain
 from kafka_dr.health.half_moved import claimed_unseen, half_moved
 from kafka_dr.health.stalled_runs import check_run, half_moved_group
@@ -19,6 +18,7 @@ from kafka_dr.runs.group_context import GroupContext
 from kafka_dr.runs.signs_of_life import ALIVE
 from kafka_dr.watch_results.running_steps import DEAD_AFTER
 from support.failing_storage import StoredClients
+from support.manual_clock import ManualClock
 from support.register_states import AT, a_state
 from support.sentences import assert_sentence
 

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from kafka_dr.clock import ManualClock
 from kafka_dr.health.refused_writes import check_refused_writes, longest_outage
 from kafka_dr.health.stalled_runs import check_run
 from kafka_dr.outcomes import Check
@@ -18,6 +17,7 @@ from kafka_dr.runs.attempt import Attempt
 from kafka_dr.runs.group_context import GroupContext
 from kafka_dr.runs.signs_of_life import ALIVE
 from support.failing_storage import StoredClients
+from support.manual_clock import ManualClock
 from support.register_states import AT, a_state
 from support.sentences import assert_sentence
 

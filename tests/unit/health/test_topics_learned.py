@@ -14,7 +14,7 @@ from kafka_dr.errors import TryAgain
 from kafka_dr.health.health_check import _same_topics
 from kafka_dr.positions import TopicPartition
 from kafka_dr.register.flow_seed import FLOW_SEED, FlowSeed
-from kafka_dr.register.memory_register import MemoryRegister
+from support.memory_register import MemoryRegister
 from support.register_states import a_state
 
 STATE = a_state()

@@ -17,11 +17,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafka_dr.errors import Refused
-from kafka_dr.register import MemoryRegister, Phase, RegisterState, arbiter, highest, transitions
+from kafka_dr.register import Phase, RegisterState, arbiter, highest, transitions
 from kafka_dr.register.holding import Author, HeldBy
 from kafka_dr.runs.executor import Executor
 from kafka_dr.runs.request import StepName
 from kafka_dr.runs.step_order import turn_of
+from support.memory_register import MemoryRegister
 from support.register_states import AT, a_state
 
 Actor = Generator[None, None, None]

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from kafka_dr.clock import ManualClock
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.replication.moving import flow_moves, flow_moves_in_turns
+from support.manual_clock import ManualClock
 from support.sentences import assert_sentence
 
 ONE, TWO = TopicPartition("t", 0), TopicPartition("t", 1)

@@ -12,8 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from kafka_dr.clock import ManualClock, SystemClock
+from kafka_dr.clock import SystemClock
 from kafka_dr.routing import FileRouter, Route, RouteBusy, RouteConflict, RouteUnreadable, RouteUnwritable
+from support.manual_clock import ManualClock
 
 EAST = Route("orders", "east", "east:9092", 1, datetime(2026, 11, 20, 3, tzinfo=UTC))
 WEST = Route("orders", "west", "west:9092", 2, datetime(2026, 11, 20, 4, tzinfo=UTC))

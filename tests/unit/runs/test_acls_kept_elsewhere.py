@@ -6,15 +6,15 @@ from collections.abc import Callable
 
 import pytest
 
-from kafka_dr.clock import ManualClock
 from kafka_dr.clusters import Acl, AclOperation, AclPermission, PatternType, ResourceType
 from kafka_dr.errors import Refused
 from kafka_dr.fencing.change import AclChanges
-from kafka_dr.register import MemoryRegister
 from kafka_dr.register.added_acls import AddedAcls
 from kafka_dr.register.kept_acls import KeptByItself
 from kafka_dr.register.port import RegisterUnusable
 from kafka_dr.runs.acls_kept_elsewhere import KeptElsewhere
+from support.manual_clock import ManualClock
+from support.memory_register import MemoryRegister
 from support.register_states import a_state
 from support.waiting import eventually
 

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from kafka_dr.clock import ManualClock
 from kafka_dr.clusters import ClientSettings
 from kafka_dr.errors import KafkaDrError, NeedsPerson, OutcomeUnknown, Refused, TryAgain
 from kafka_dr.http_endpoint import HttpEndpoint
@@ -20,6 +19,7 @@ from kafka_dr.runs.request import VERBS, RunRequest
 from kafka_dr.topology.declared import UnknownName
 from kafka_dr.topology.loading import load
 from support import mirrormaker
+from support.manual_clock import ManualClock
 from support.no_connections import NO_CONNECTIONS
 
 TOPOLOGY = Path(__file__).parents[3] / "include" / "topology.yaml"

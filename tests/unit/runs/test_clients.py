@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from kafka_dr.clock import ManualClock
 from kafka_dr.clusters import ClientSettings
 from kafka_dr.errors import TryAgain
 from kafka_dr.http_endpoint import HttpEndpoint
@@ -16,6 +15,7 @@ from kafka_dr.register.kafka_register import DEADLINE_SECONDS
 from kafka_dr.runs.clients import Clients, ClientsClosed
 from kafka_dr.topology.loading import load
 from support import mirrormaker
+from support.manual_clock import ManualClock
 from support.no_connections import NO_CONNECTIONS
 
 TOPOLOGY = Path(__file__).parents[3] / "include" / "topology.yaml"

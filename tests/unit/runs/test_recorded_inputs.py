@@ -18,7 +18,6 @@ from kafka_dr.clock import SystemClock
 from kafka_dr.clusters import ClusterUnreachable
 from kafka_dr.group_offsets.recorded_frontier import RecordedFrontier, RecordedFrontierStore, recorded_store
 from kafka_dr.json_documents import write_whole
-from kafka_dr.register import MemoryRegister
 from kafka_dr.runs.inputs import folders_of, read_inputs
 from kafka_dr.runs.recorded_inputs import (
     UnrecordedInput,
@@ -30,6 +29,7 @@ from kafka_dr.runs.recorded_inputs import (
 from kafka_dr.runs.run import Run
 from kafka_dr.storage.deadline_path import DeadlinePath
 from support.failing_storage import FailingStorage
+from support.memory_register import MemoryRegister
 
 FORWARD = "east-to-west"
 FRONTIER = RecordedInput(InputKind.FRONTIER, "orders", FORWARD)

@@ -10,7 +10,6 @@ from typing import Any, cast
 import pytest
 
 from kafka_dr.adoption.adopt import adoption_guard
-from kafka_dr.clock import ManualClock
 from kafka_dr.config_sync.lock import HeldLock
 from kafka_dr.config_sync.plan import Plan
 from kafka_dr.errors import NeedsPerson, Refused, TryAgain
@@ -29,6 +28,7 @@ from kafka_dr.watch.apply_config import config_guard
 from kafka_dr.watch.config_plan import ConfigSyncRun
 from kafka_dr.watch.reconcile_flows import reconcile_flows
 from support.fake_registers import FakeRegisters
+from support.manual_clock import ManualClock
 from support.register_states import a_state
 
 PLANNED = a_state(epoch=4, phase=Phase.SWITCHING, verb="planned_failover", run="run-1")

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from kafka_dr.clock import ManualClock
 from kafka_dr.errors import Refused
 from kafka_dr.evidence.seal import PreviousSeal
 from kafka_dr.evidence.signing import SigningKey
 from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.sealing import evidence_can_be_signed, newest_seal, sequence
 from kafka_dr.topology.loading import load
+from support.manual_clock import ManualClock
 from support.no_connections import NO_CONNECTIONS
 
 TOPOLOGY = Path(__file__).parents[3] / "include" / "topology.yaml"

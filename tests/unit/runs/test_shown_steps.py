@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from kafka_dr.clock import ManualClock
 from kafka_dr.runs.shown_steps import ShownSteps
 from kafka_dr.watch_results import RunningStep, RunningSteps
 from kafka_dr.watch_results.running_steps import DEAD_AFTER
+from support.manual_clock import ManualClock
 
 NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 

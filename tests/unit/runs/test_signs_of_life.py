@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from kafka_dr.clock import ManualClock, SystemClock
+from kafka_dr.clock import SystemClock
 from kafka_dr.register import Phase, RegisterState
 from kafka_dr.runs.executor import Executor
 from kafka_dr.runs.request import RunRequest
@@ -16,6 +16,7 @@ from kafka_dr.runs.run import Run
 from kafka_dr.runs.signs_of_life import ALIVE, SILENT_AFTER, alive, last_progress, show_end, showing_life
 from kafka_dr.waiting import wait_until
 from support.fake_registers import FakeRegisters
+from support.manual_clock import ManualClock
 from support.register_states import AT, a_state
 
 CLAIMED = a_state(epoch=2, phase=Phase.SWITCHING, verb="planned_failover", run="run-1")

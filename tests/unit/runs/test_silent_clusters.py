@@ -7,9 +7,9 @@ from threading import Event
 
 import pytest
 
-from kafka_dr.clock import ManualClock
 from kafka_dr.errors import KafkaDrError, Refused, TryAgain
 from kafka_dr.runs.silent_clusters import AGAIN_SECONDS, FULL_SECONDS, REMEMBERED_SECONDS, SilentClusters
+from support.manual_clock import ManualClock
 from support.waiting import eventually
 
 FULL = FULL_SECONDS

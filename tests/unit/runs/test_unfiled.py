@@ -12,7 +12,6 @@ from typing import Any, Literal
 
 import pytest
 
-from kafka_dr.clock import ManualClock
 from kafka_dr.evidence.known_secrets import SecretInEvidence
 from kafka_dr.evidence.sealed_run_check import check_sealed_run
 from kafka_dr.evidence.store import EvidenceUnwritable
@@ -27,6 +26,7 @@ from kafka_dr.runs.sealing import seal_or_later, seal_run
 from kafka_dr.verbs import runner
 from kafka_dr.verbs.table import VERB_PARTS
 from support.failing_storage import StoredClients
+from support.manual_clock import ManualClock
 from support.register_states import a_state
 from support.sentences import assert_sentence
 

@@ -19,13 +19,13 @@ from kafka_dr.offsets.maps import MapStore
 from kafka_dr.offsets.syncs.files import SyncArchive, SyncRow
 from kafka_dr.offsets.syncs.history import ArchivedSync
 from kafka_dr.positions import TopicPartition
-from kafka_dr.register import MemoryRegister
 from kafka_dr.register.digests import RecordedDigest
 from kafka_dr.runs.recorded_files import KnownFiles, unrecorded_files, with_recorded_only
 from kafka_dr.runs.recorded_inputs import newest_records, record_input, unrecorded, without
 from kafka_dr.storage.deadline_path import DeadlinePath
 from support import damaged_files
 from support.failing_storage import FailingStorage
+from support.memory_register import MemoryRegister
 
 FORWARD = "east-to-west"
 ONE = TopicPartition("orders.payments", 0)

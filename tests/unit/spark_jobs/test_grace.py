@@ -12,9 +12,9 @@ from jobs.checksum.grace import FlowWait
 from kafka_dr.audit.coverage import Coverage
 from kafka_dr.audit.difference import Difference
 from kafka_dr.audit.finding import FindingKind
-from kafka_dr.clock import ManualClock
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.replication.replicator import FlowState, FlowStatus, WatchedFlow
+from support.manual_clock import ManualClock
 
 P, Q = TopicPartition("orders", 0), TopicPartition("orders", 1)
 

@@ -11,12 +11,12 @@ from jobs.checksum.ranges import resolve
 from jobs.checksum.state import AuditState, PartitionState
 from jobs.flows import flow_of
 from jobs.lag.observed import LIFE, EndOfLogs, ask_observed
-from kafka_dr.clock import ManualClock
 from kafka_dr.clusters import OffsetRange, TopicPartition
 from kafka_dr.lag.retention import Retention
 from kafka_dr.lag.verdict import Sample
 from kafka_dr.lag.window import Series, Window
 from kafka_dr.naming import Naming
+from support.manual_clock import ManualClock
 from support.memory_cluster import MemoryCluster, numbered
 from support.observed_twins import NAMINGS, TOPIC, between, clusters, observed_flow
 from support.sentences import assert_sentence

@@ -9,13 +9,13 @@ from typing import get_args
 
 import pytest
 
-from kafka_dr.clock import ManualClock
 from kafka_dr.errors import ConnectionMistake, KafkaDrError
 from kafka_dr.register import Phase, Verb
 from kafka_dr.runs.record import StepFailed, StepOutcome, StepRecord
 from kafka_dr.runs.request import StepName, definition, switch_steps
 from kafka_dr.verbs.switch import PATIENCE_SECONDS, SwitchCourse, SwitchStopped
 from kafka_dr.verbs.switch_rules import NextMove, RunProgress, StepFailure, after_failure, at_start, run_progress
+from support.manual_clock import ManualClock
 from support.register_states import a_state
 
 AT = datetime(2026, 11, 22, 3, 0, tzinfo=UTC)

@@ -1,4 +1,4 @@
-"""The register in memory, for tests of rules; the same contract tests run against it and the real one."""
+"""The register in memory, for tests of rules; one contract suite holds it to the real one."""
 
 from __future__ import annotations
 
