@@ -19,7 +19,7 @@ from kafka_dr_airflow.trigger_forms import declared, dry_run_param
 # No dagrun_timeout: Airflow would mark the pending tasks skipped, give_back among them.
 with DAG(
     dag_id="dr_adopt",
-    dag_display_name="DR: adopt",
+    dag_display_name="DR 8: adopt",
     description="Puts a protection group under the DR register, and takes over the replication that it has already.",
     doc_md=runbook(__file__),
     schedule=None,

@@ -10,7 +10,7 @@ from kafka_dr_airflow.trigger_forms import declared
 
 with DAG(
     dag_id="dr_canary",
-    dag_display_name="DR: canary",
+    dag_display_name="DR 7: canary",
     description="Sends numbered records through each flow and judges how they arrive.",
     doc_md=runbook(__file__),
     schedule=declared().schedule("canary"),

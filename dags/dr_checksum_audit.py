@@ -14,7 +14,7 @@ from kafka_dr_airflow.trigger_forms import declared
 
 with DAG(
     dag_id="dr_checksum_audit",
-    dag_display_name="DR: checksum audit",
+    dag_display_name="DR 7: checksum audit",
     description="Proves record by record that the copy equals the original, and up to which offset.",
     doc_md=runbook(__file__),
     schedule=declared().schedule("checksum"),

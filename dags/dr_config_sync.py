@@ -14,7 +14,7 @@ from kafka_dr_airflow.trigger_forms import declared
 # changing a standby at the same time is a lock in the DR register.
 with DAG(
     dag_id="dr_config_sync",
-    dag_display_name="DR: config sync",
+    dag_display_name="DR 7: config sync",
     description="Keeps the standby's topics, ACLs, quotas and users equal to the active cluster's, by a plan.",
     doc_md=runbook(__file__),
     schedule=declared().schedule("config_sync"),

@@ -17,7 +17,7 @@ from kafka_dr_airflow.trigger_forms import declared
 # No dagrun_timeout: Airflow would skip the teardown.
 with DAG(
     dag_id="dr_drill",
-    dag_display_name="DR: drill",
+    dag_display_name="DR 6: drill",
     description="Practises a failover on topics of the drill's own, under load, and measures it; then removes them.",
     doc_md=runbook(__file__),
     schedule=declared().drill_schedule(),

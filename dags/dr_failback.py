@@ -20,7 +20,7 @@ FORWARD: dict[str, Any] = {"retries": 3, "retry_delay": timedelta(seconds=10)}
 # No dagrun_timeout: copying everything again takes as long as it takes.
 with DAG(
     dag_id="dr_failback",
-    dag_display_name="DR: failback",
+    dag_display_name="DR 4: failback",
     description="Makes the old cluster a copy again after a disaster; keeps the records that only it holds.",
     doc_md=runbook(__file__),
     schedule=None,

@@ -10,7 +10,7 @@ from kafka_dr_airflow.trigger_forms import declared
 
 with DAG(
     dag_id="dr_flows",
-    dag_display_name="DR: flows",
+    dag_display_name="DR 7: flows",
     description="Keeps the flows as the DR register asks, and checks that replication makes progress.",
     doc_md=runbook(__file__),
     schedule=declared().schedule("flows"),

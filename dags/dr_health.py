@@ -11,7 +11,7 @@ from kafka_dr_airflow.runbook import runbook
 
 with DAG(
     dag_id="dr_health",
-    dag_display_name="DR: health",
+    dag_display_name="DR 7: health",
     description="Checks every minute that each cluster is what the DR register says; fences a cluster that returns.",
     doc_md=runbook(__file__),
     schedule="* * * * *",

@@ -14,7 +14,7 @@ from kafka_dr_airflow.trigger_forms import declared
 
 with DAG(
     dag_id="dr_lag_audit",
-    dag_display_name="DR: lag audit",
+    dag_display_name="DR 7: lag audit",
     description="Measures the lag of each flow and its consumer groups, and whether they make progress.",
     doc_md=runbook(__file__),
     schedule=declared().schedule("lag"),

@@ -10,7 +10,7 @@ from kafka_dr_airflow.runbook import runbook
 
 with DAG(
     dag_id="dr_notifications",
-    dag_display_name="DR: notifications",
+    dag_display_name="DR 7: notifications",
     description="Sends what changed, after each look of health and every minute, once by each declared notifier.",
     doc_md=runbook(__file__),
     # A task of dr_health would hold up its next look. The clock sends what others saw, also while dr_health is paused.

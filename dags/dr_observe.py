@@ -10,7 +10,7 @@ from kafka_dr_airflow.trigger_forms import declared
 
 with DAG(
     dag_id="dr_observe",
-    dag_display_name="DR: observe",
+    dag_display_name="DR 7: observe",
     description="Says of replication that somebody else runs what a failover by it would cost; changes nothing.",
     doc_md=runbook(__file__),
     schedule=declared().observe_schedule(),

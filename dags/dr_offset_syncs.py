@@ -10,7 +10,7 @@ from kafka_dr_airflow.trigger_forms import declared
 
 with DAG(
     dag_id="dr_offset_syncs",
-    dag_display_name="DR: offset syncs",
+    dag_display_name="DR 7: offset syncs",
     description="Archives every offset sync that replication writes, before compaction deletes it.",
     doc_md=runbook(__file__),
     schedule=declared().schedule("offset_syncs"),

@@ -10,7 +10,7 @@ from kafka_dr_airflow.trigger_forms import declared
 
 with DAG(
     dag_id="dr_offsets",
-    dag_display_name="DR: offsets",
+    dag_display_name="DR 7: offsets",
     description="Shows where each consumer group would resume after a switch, and what it would read again.",
     doc_md=runbook(__file__),
     schedule=declared().schedule("offsets"),

@@ -16,7 +16,7 @@ warn_of_settings(logging.getLogger(__name__))
 
 with DAG(
     dag_id="dr_readiness",
-    dag_display_name="DR 1: status",
+    dag_display_name="DR 1: readiness",
     description="Asks every 10 minutes, and after each run, whether each group could fail over now, and at what cost.",
     doc_md=runbook(__file__),
     # A run changes what was asked before it: the group is asked again as soon as health sees that the run has ended.

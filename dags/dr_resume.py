@@ -10,7 +10,7 @@ from kafka_dr_airflow.trigger_forms import declared, reason_param
 
 with DAG(
     dag_id="dr_resume",
-    dag_display_name="DR: resume",
+    dag_display_name="DR 5: resume",
     description="Finishes or abandons a run that died, from the DR register alone.",
     doc_md=runbook(__file__),
     schedule=None,

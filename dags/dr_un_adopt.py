@@ -18,7 +18,7 @@ FORWARD: dict[str, Any] = {"retries": 3, "retry_delay": timedelta(seconds=10)}
 
 with DAG(
     dag_id="dr_un_adopt",
-    dag_display_name="DR: un-adopt",
+    dag_display_name="DR 8: un-adopt",
     description="Ends the protection of a group: lifts its fences, hands its replication back, closes its register.",
     doc_md=runbook(__file__),
     schedule=None,

@@ -208,7 +208,7 @@ def _traffic(options: argparse.Namespace, console: Console) -> int:
         console.print("no application runs")
         return 0
     if not lab.home.route.exists():
-        raise LabError(f"no application knows where to write: {lab.home.route} is missing; trigger DR: adopt first")
+        raise LabError(f"no application knows where to write: {lab.home.route} is missing; trigger DR 8: adopt first")
     Traffic(lab).start()
     console.print(f"applications write and read; their logs: {Traffic(lab).logs}", soft_wrap=True)
     return 0

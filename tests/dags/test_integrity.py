@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -153,10 +154,15 @@ def test_every_parameter_is_named_and_explained(bag: Any, dag_id: str) -> None:
         assert param.description.endswith("."), name
 
 
-def test_the_on_call_sees_status_planned_and_unplanned_first(bag: Any) -> None:
-    first = ["dr_readiness", "dr_planned_failover", "dr_unplanned_failover"]
-    assert sorted(bag.dags, key=lambda dag_id: bag.dags[dag_id].dag_display_name)[:3] == first
-    assert {dag_id for dag_id, dag in bag.dags.items() if "on call" in dag.tags} == set(first)
+def test_the_dags_are_listed_in_the_order_in_which_people_need_them(bag: Any) -> None:
+    """What somebody on call starts, then the checks that run by themselves, then what sets a group up."""
+    first = ["dr_readiness", "dr_planned_failover", "dr_unplanned_failover", "dr_failback", "dr_resume", "dr_drill"]
+    listed = sorted(bag.dags, key=lambda dag_id: bag.dags[dag_id].dag_display_name)
+    assert listed[:6] == first
+    assert listed[-2:] == ["dr_adopt", "dr_un_adopt"]
+    assert {dag_id for dag_id, dag in bag.dags.items() if "on call" in dag.tags} == set(first[:3])
+    named = {f"dr_{re.sub('[- ]', '_', dag.dag_display_name.partition(': ')[2])}" for dag in bag.dags.values()}
+    assert named == set(bag.dags)
 
 
 @pytest.mark.parametrize(

@@ -146,7 +146,7 @@ def _not_begun(run: Run, readers: SpecialReaders) -> Iterator[dict[str, Any]]:
 def _said(readers: SpecialReaders) -> Iterator[tuple[str, str]]:
     yield from ((each.group, each.todo) for each in readers.share)
     yield from ((each.application.group, each.todo) for each in readers.streams)
-    yield from ((name, "map its offsets with the newest offset map of DR: offsets") for name in readers.outside)
+    yield from ((name, "map its offsets with the newest offset map of DR 7: offsets") for name in readers.outside)
 
 
 def _of_reader(reader: str, todo: str, commands: Sequence[str]) -> Iterator[dict[str, Any]]:

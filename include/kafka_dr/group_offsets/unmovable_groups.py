@@ -117,7 +117,7 @@ _NEVER_JOINED = (
 def _outside_sentence(name: str) -> str:
     return (
         f"{name} keeps its offsets outside Kafka, as the topology says: stop it before the failover, and map its "
-        "offsets with the newest offset map of DR: offsets before it starts again"
+        "offsets with the newest offset map of DR 7: offsets before it starts again"
     )
 
 

@@ -177,27 +177,11 @@ def test_no_page_says_the_id_of_a_run(root: Path, pages: TestClient, name: str) 
 
 
 #: Situations that are about no cluster, or whose beginning nobody knows.
-NO_CLUSTER = {"approval_waits", "run_slow", "run_moving", "just_ended", "checks_late", "nothing_known", "drill_running"}
-NO_CLUSTER |= {
-    "drill_died",
-    "mistake",
-    "stopped",
-    "canary_lost",
-    "not_adopted",
-    "check_red",
-    "drill_overdue",
-    "not_proven",
-    "well",
-}
-NO_TIME = {
-    "stopped",
-    "not_adopted",
-    "no_disaster_recovery",
-    "no_planned_failover",
-    "nothing_known",
-    "take_over_unknown",
-}
-NO_TIME |= {"drill_running", "drill_overdue", "noted", "well"}
+NO_CLUSTER = {"approval_waits", "run_slow", "run_moving", "just_ended", "checks_late", "nothing_known", "mistake"}
+NO_CLUSTER |= {"drill_running", "drill_died", "drill_overdue", "stopped", "canary_lost", "not_adopted", "check_red"}
+NO_CLUSTER |= {"not_proven", "well"}
+NO_TIME = {"drill_running", "drill_died", "drill_overdue", "stopped", "not_adopted", "no_disaster_recovery"}
+NO_TIME |= {"no_planned_failover", "nothing_known", "take_over_unknown", "noted", "well"}
 NO_ACTION = {"well"}
 #: What is open to a click and a click would not meet, of everything that a person can click.
 COVERED = """[...document.querySelectorAll('a[href], button, summary, input, select, textarea')]
@@ -230,7 +214,8 @@ def leads_nowhere(base: str, links: Iterable[str]) -> list[str]:
     """
     from kafka_dr_airflow.views import evidence
 
-    found, mine = [], {each.partition("#")[0] for each in links if not re.search("invoices|stock", each)}
+    found: list[str] = []
+    mine = {each.partition("#")[0] for each in links if not re.search("invoices|stock", each)}
     for link in sorted(mine - THERE):
         if link.startswith("/kafka-dr/question/"):
             question, scope = "/question/{dag_id}/{group}/{run}", {"type": "http", "method": "GET"}

@@ -52,8 +52,9 @@ def _delete_existing(run: Run) -> None:
     existing.remove()
     if not found.at_rest:
         raise NeedsPerson(
-            f"{found}: somebody started it again while {run.group.name} was adopted. It is deleted now; what it has "
-            "copied meanwhile may be there twice: trigger DR: checksum audit, which counts it, and run this step again"
+            f"{found}: somebody started it again while {run.group.name} was adopted. It is deleted now; what it "
+            "has copied meanwhile may be there twice: trigger DR 7: checksum audit, which counts it, and run this "
+            "step again"
         )
 
 
