@@ -14,7 +14,7 @@ from typing import Any
 from kafka_dr.causes import cause
 from kafka_dr.clusters import NotFound, OffsetRange, TopicPartition
 from kafka_dr.clusters.held_back import held_back_in_words
-from kafka_dr.codec import GroupPositions, StoredDocument
+from kafka_dr.codec import GroupPositions, StoredDocument, stored
 from kafka_dr.errors import KafkaDrError, NeedsPerson
 from kafka_dr.group_offsets import other_topics, unmovable_groups
 from kafka_dr.group_offsets.left_to_do import read_share_starts
@@ -77,8 +77,8 @@ class LastLook(StoredDocument):
     held_back: HeldRanges = field(default_factory=dict)
     undecided: HeldRanges = field(default_factory=dict)
     held_by: tuple[str, ...] = ()
-    copy_lag_seconds: float | None = None
-    usual_per_second: float | None = None
+    copy_lag_seconds: float | None = field(default=None, metadata=stored(omitted=True))
+    usual_per_second: float | None = field(default=None, metadata=stored(omitted=True))
 
     def __post_init__(self) -> None:
         if self.at.tzinfo is None:

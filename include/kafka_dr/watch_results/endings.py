@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from kafka_dr.codec import InOrder, StoredDocument, WholeSeconds
+from kafka_dr.codec import InOrder, StoredDocument, WholeSeconds, stored
 from kafka_dr.json_documents import DocumentDamaged, JsonFile
 
 _SCHEMA = 1
@@ -38,7 +38,7 @@ class RunEnding(StoredDocument):
     steps: InOrder = field(default_factory=dict)
     measured: Mapping[str, float] = field(default_factory=dict)
     objectives: Mapping[str, float] = field(default_factory=dict)
-    by: str = ""
+    by: str = field(default="", metadata=stored(omitted=True))
 
     @property
     def is_not_back(self) -> bool:

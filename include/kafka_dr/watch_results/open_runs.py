@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from kafka_dr.codec import StoredDocument, WholeSeconds
+from kafka_dr.codec import StoredDocument, WholeSeconds, stored
 from kafka_dr.json_documents import DocumentDamaged, JsonFile
 
 _SCHEMA = 1
@@ -43,7 +43,7 @@ class OpenRun(StoredDocument):
     expires_at: WholeSeconds
     answered_by: str = ""
     dry_run: bool = False
-    by: str = ""
+    by: str = field(default="", metadata=stored(omitted=True))
 
     @classmethod
     def dry(cls, group: str, run: str, dag_id: str, said: str, began_at: datetime, by: str = "") -> OpenRun:
