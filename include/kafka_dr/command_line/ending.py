@@ -74,6 +74,7 @@ def _end(request: ResumeRequest, files: CommandFiles, *, as_json: bool) -> typer
             page.show(failure.record)
             again = f"{_WORDS[request.decision]} --group {page.group} --run {page.run}"
             return page.end(f"run {page.run} is not ended: see the line above; then {again} again")
+        clients.shown.over(request.protection_group, record.run)
         page.run = record.run
         page.show(record)
         return page.end(record.detail)

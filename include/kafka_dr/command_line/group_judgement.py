@@ -37,7 +37,7 @@ def _with_registers(kept: GroupFacts, status: GroupStatus) -> GroupFacts:
     silent = {each.cluster: kept.silent.get(each.cluster) for each in registers if each.answer == "silent"}
     others = [each.detail for each in registers if each.answer == "other_cluster"]
     contradiction = status.next_steps[:1] if status.outcome == "failed" and state is None and not status.flows else ()
-    moving = next((each for each in status.running if not each.dry_run and not each.is_silent(kept.at)), None)
+    moving = next((each for each in status.running if each.continues(kept.at)), None)
     # Nobody who runs no scheduled checks has to read that none of them has looked.
     looked = any(each.outcome not in ("unknown", "left_alone") for each in kept.findings)
     watched = [each for each in kept.findings if looked and each.watch not in ("health", "flows")]

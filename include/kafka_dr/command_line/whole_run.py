@@ -37,6 +37,15 @@ _AGAIN, _PAUSE_SECONDS = 3, 5.0
 
 def carry_out(request: RunRequest, clients: Clients, answering: Answering, page: StepPage) -> typer.Exit:
     """Run every step, and return what ends the command."""
+    try:
+        return _carried_out(request, clients, answering, page)
+    finally:
+        # Also where somebody ends the command at its question.
+        if not clients.shown.holds(request.protection_group, request.run):
+            clients.shown.over(request.protection_group, request.run)
+
+
+def _carried_out(request: RunRequest, clients: Clients, answering: Answering, page: StepPage) -> typer.Exit:
     switched = switch_steps(request.verb)
     for step in VERBS[request.verb].steps:
         if step.name in switched[1:]:
@@ -60,6 +69,7 @@ def carry_out(request: RunRequest, clients: Clients, answering: Answering, page:
         except KafkaDrError as error:
             page.say(str(error), "bold red")
             return _failed(step, request, clients, page, ExitCode.UNKNOWN)
+    clients.shown.over(request.protection_group, request.run)
     return page.end(f"the {verb_words(request.verb)} of {request.protection_group} is done")
 
 
@@ -136,6 +146,7 @@ def _failed(
         return page.end(f"run {page.run} has stopped at {step.name}; continue it with: resume {again}", code)
     failed = f"run {page.run} failed at {step.name}"
     if (back := _rolled_back(request, clients, page, _AGAIN)) is not None:
+        clients.shown.over(request.protection_group, request.run)
         return page.end(f"{failed} and was rolled back: {back.detail}", ExitCode.BAD)
     return page.end(f"{failed} and is not rolled back: abandon {again}, or resume {again}", ExitCode.BAD)
 

@@ -90,6 +90,20 @@ class ShownSteps:
         with self._changed:
             self._changed.wait_for(lambda: not self._unwritten, seconds)
 
+    def over(self, group: str, run: str) -> None:
+        """Show a run no more, because it has ended and holds nothing."""
+        self.last_words()
+        with self._changed:
+            self._shown.pop((group, run), None)
+        if self._root is not None:
+            with suppress(OSError):
+                self._steps.close(group, run)
+
+    def holds(self, group: str, run: str) -> bool:
+        """Return whether the step of a run that was shown last may hold the group."""
+        known = self._shown.get((group, run))
+        return known is not None and known.holds
+
     @contextmanager
     def step(
         self, group: str, run: str, verb: str, step: str, *, holds: bool = False, dry_run: bool = False

@@ -86,7 +86,7 @@ def group_now(
         None,
     )
     drills = [each for each in mine if each.verb == _DRILL]
-    moving = next((each for each in mine if each not in drills and _continues(each, now)), None)
+    moving = next((each for each in mine if each not in drills and each.continues(now)), None)
     ended_by = {"run": record.changed[0]} if record.changed else {}
     seen = GroupFacts(
         status.group,
@@ -107,13 +107,6 @@ def group_now(
         why_not={each.verb: each.open[0].detail for each in ready.verbs if each.open},
     )
     return GroupNow(seen, judge(seen), record, ready, half_moved, run)
-
-
-def _continues(step: RunningStep, now: datetime) -> bool:
-    """Return whether a run continues that may change its group; one that failed before it held the group has ended."""
-    if step.dry_run or step.is_silent(now):
-        return False
-    return step.is_shown(now) and (step.ended_at is None or step.good or step.holds)
 
 
 def _usual(step: RunningStep | None, listed: Iterable[RunEnding]) -> float | None:

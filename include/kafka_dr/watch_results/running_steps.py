@@ -77,6 +77,12 @@ class RunningStep(StoredDocument):
             return now - self.seen_at <= _FORGOTTEN
         return now - self.ended_at <= (_NEXT_WITHIN if self.good else _BAD_END_SHOWN)
 
+    def continues(self, now: datetime) -> bool:
+        """Return whether its run may change the group still; one that failed before it held the group has ended."""
+        if self.dry_run or self.is_silent(now):
+            return False
+        return self.is_shown(now) and (self.ended_at is None or self.good or self.holds)
+
     def is_half_moved(self, now: datetime) -> bool:
         """Return whether a run that may hold its group has no process any more, as far as this file knows."""
         if not self.holds or self.dry_run:

@@ -19,6 +19,7 @@ from kafka_dr.register.abandonment import abandonment
 from kafka_dr.register.state import roles_in
 from kafka_dr.runs.request import ResumeRequest, StepName
 from kafka_dr.verbs.resume import resume
+from kafka_dr.watch_results import RunningSteps
 from lab.credentials import passwords_of
 from support import outside_view
 from support.command_line import CommandLine, Said, read_until
@@ -140,6 +141,7 @@ def test_a_run_that_airflow_began_is_finished_by_the_command_line_alone(group: S
 
     assert said.code == 0, said.err
     assert (said.json["run"], said.json["outcome"]) == (request.run, "done")
+    assert not _shown_runs(group)
     group.assert_at_rest(target)
     assert group.protection.refuses_writes(source)
 
@@ -155,6 +157,7 @@ def test_a_run_that_airflow_began_is_rolled_back_by_the_command_line_alone(group
 
     assert said.code == 0, said.err
     assert f"run {request.run} is abandoned" in said.out
+    assert not _shown_runs(group)
     group.assert_at_rest(source)
 
 
@@ -229,6 +232,7 @@ def test_a_rejected_failover_changes_nothing(group: SwitchedGroup, tmp_path: Pat
         said = line.run(*begin, "--key", str(tmp_path / "bob.pem"), "--json", typed="what?\nreject\n")
     assert (said.code, said.json["exit_code"]) == (4, 4), said.err
     assert "rejected by bob, verified by a key" in said.err
+    assert not _shown_runs(group)
     assert outside_view.look(group.protection) == before
 
 
@@ -238,6 +242,7 @@ def test_a_failover_by_break_glass_is_named_until_somebody_has_reviewed_it(group
     said = line.run(*begin, "--break-glass", "--by", "carol", "--yes")
     assert said.code == 0, said.err
     run = said.json["run"]
+    assert not _shown_runs(group)
     group.assert_at_rest(target)
     claim = next(step for step in said.json["steps"] if step["step"] == "claim")
     outcomes = {check["name"]: check["outcome"] for check in claim["checks"]}
@@ -248,6 +253,13 @@ def test_a_failover_by_break_glass_is_named_until_somebody_has_reviewed_it(group
     assert said.code == 0, said.err
     assert not any("break glass" in each for each in _health(group))
     assert line.run("review", "--group", group.name, "--run", run, "--by", "dave", "--reason", "again").code == 4
+
+
+def _shown_runs(group: SwitchedGroup) -> list[str]:
+    """Return the runs of a group that every page shows as open."""
+    found, damaged = RunningSteps(Path(group.protection.topology.evidence.root)).read(datetime.now(UTC))
+    assert not damaged
+    return [each.run for each in found if each.group == group.name]
 
 
 def _health(group: SwitchedGroup) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from kafka_dr.outcomes import Check
 from kafka_dr.register import Phase, RegisterState
 from kafka_dr.register.roles import Roles
 from kafka_dr.situations.judgement import Judgement
-from kafka_dr.watch_results import WATCHES, WatchResultStore
+from kafka_dr.watch_results import WATCHES, RunningStep, WatchResultStore
 from support.kept_metrics import NOON, kept
 
 STATE = RegisterState(
@@ -69,6 +69,14 @@ def test_a_run_that_died_is_said_from_the_registers_with_the_command_that_ends_i
     assert found.action.command == "abandon --group orders --run m2 --reason WHY"
     doubt = replace(dead, outcome="unknown")
     assert judged(replace(WELL, half_moved=doubt), tmp_path).word != "HALF MOVED"
+
+
+def test_a_run_that_was_refused_before_it_held_the_group_does_not_run_any_more(tmp_path: Path) -> None:
+    keep(tmp_path)
+    runs = RunningStep("orders", "m2", "planned_failover", "preflight", NOON, NOON, "host:1")
+    assert judged(replace(WELL, running=(runs,)), tmp_path).name == "run_moving"
+    refused = replace(runs, ended_at=NOON, ended="refused")
+    assert judged(replace(WELL, running=(refused,)), tmp_path).name == "well"
 
 
 def test_the_panel_says_the_situation_first_and_the_most_urgent_group_comes_first(tmp_path: Path) -> None:

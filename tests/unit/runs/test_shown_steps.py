@@ -137,6 +137,17 @@ def test_a_process_shows_life_as_long_as_its_step_runs(tmp_path: Path, monkeypat
     assert kept(tmp_path).seen_at == ended, "nothing runs, so nothing shows life"
 
 
+def test_a_run_that_is_over_is_shown_no_more(tmp_path: Path) -> None:
+    clock = ManualClock(NOON)
+    for good in (True, False):
+        shown = process(tmp_path, clock)
+        begin(shown, "claim", holds=True)
+        assert shown.holds("orders", "m1")
+        shown.ended("orders", "m1", "done", good=good)
+        shown.over("orders", "m1")
+        assert (shown.holds("orders", "m1"), RunningSteps(tmp_path).read(clock.now())) == (False, ((), 0))
+
+
 def test_a_storage_that_takes_nothing_costs_a_step_no_time_and_no_error(tmp_path: Path) -> None:
     (tmp_path / "watches").write_text("not a folder")
     shown = process(tmp_path, ManualClock(NOON))
