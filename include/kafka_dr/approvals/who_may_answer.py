@@ -39,7 +39,8 @@ def found_for(context: GroupContext, *, requester: str) -> tuple[Person, ...]:
     if not people:
         raise Refused(
             f"nobody can approve for {group.name} now: none of its approvers ({said}) is known to Airflow's auth "
-            "manager. Fix approvers in the topology, or add the people"
+            "manager, or on the command line by a key. Fix approvers or approver_keys in the topology, or add the "
+            "people; the command line also takes --break-glass --by NAME"
         )
     if group.requester_may_approve:
         return people

@@ -65,7 +65,8 @@ def ask(
         again = f"run dr_{kind}_audit again"
         return GateVerdict(GateAnswer.UNKNOWN, f"the newest {kind} audit cannot be read ({cause(error)}): {again}")
     if result is None:
-        sentence = f"no {kind} audit of {group} {source}→{target} has ever ended: run dr_{kind}_audit"
+        way = f"run dr_{kind}_audit, or its job by hand, and record-audit"
+        sentence = f"no {kind} audit of {group} {source}→{target} has ever ended: {way}"
         return GateVerdict(GateAnswer.NEVER, sentence)
     return judge(result, epoch=epoch, now=now, max_age=max_age, unseeded=unseeded)
 

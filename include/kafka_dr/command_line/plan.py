@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict
 from enum import StrEnum
 from typing import Annotated, NoReturn
@@ -13,6 +14,7 @@ from rich.console import Console
 from kafka_dr.adoption.adopt import adopt
 from kafka_dr.adoption.way import way_of, with_canary_topic
 from kafka_dr.command_line import asked
+from kafka_dr.command_line.approved_run import BreakGlass, By, answering_of
 from kafka_dr.command_line.exit_codes import ExitCode, with_exit_codes
 from kafka_dr.command_line.opened import (
     AsJson,
@@ -26,9 +28,11 @@ from kafka_dr.command_line.opened import (
 from kafka_dr.command_line.status_page import plain
 from kafka_dr.command_line.step_page import StepPage
 from kafka_dr.errors import Refused
+from kafka_dr.people import Person
 from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.record import StepFailed
 from kafka_dr.runs.request import ResumeRequest, RunRequest, steps_without_approvals
+from kafka_dr.topology.model import Topology
 from kafka_dr.verbs.resume_plan import ResumePlan, plan_resume
 from kafka_dr.verbs.runner import run_step
 
@@ -59,6 +63,8 @@ def plan(
     hand_back_to: asked.HandBack = "existing",
     create_canary_topic: asked.CreateCanary = False,
     run: asked.Run = None,
+    break_glass: BreakGlass = False,
+    by: By = None,
     topology: TopologyFile = None,
     connections: ConnectionsFile = None,
     evidence: EvidenceFolder = None,
@@ -68,7 +74,13 @@ def plan(
 
     The dry run of a failover, a failback or an adoption is kept with the evidence, like one in Airflow.
     """
-    with opened(CommandFiles(topology, connections, evidence)) as clients:
+    answering = answering_of(None, by, break_glass=break_glass, yes=False)
+
+    def people(declared: Topology, names: Sequence[str], roles: Sequence[str]) -> tuple[Person, ...]:
+        # In Airflow whoever is named may answer as well.
+        return answering.people(declared, names, roles) or tuple(Person(name, name) for name in names)
+
+    with opened(CommandFiles(topology, connections, evidence), people_of=people) as clients:
         if verb is Planned.RESUME:
             _show_resume(plan_resume(ResumeRequest(group, "finish", run, reason), clients), as_json=as_json)
         if verb is Planned.ABANDON:

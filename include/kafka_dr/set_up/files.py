@@ -173,7 +173,10 @@ def _check_list(topology: Topology, topology_text: str, answers: InitAnswers) ->
     asked = questions(topology_text)
     principals = [code(_principal(topology, role)) for role in INIT_ROLES]
     folder = answers.folder.absolute()
-    dry_run = ({"protection_group": group, "dry_run": True} for group in topology.protection_groups)
+    dry_run = (
+        {"protection_group": group, "create_canary_topic": True, "dry_run": True}
+        for group in topology.protection_groups
+    )
     return _template(
         "CHECK-LIST.md",
         clusters=" and ".join(topology.clusters),
@@ -181,7 +184,7 @@ def _check_list(topology: Topology, topology_text: str, answers: InitAnswers) ->
         questions="\n".join(f"- {inline(each)}" for each in asked) or "None is left in `topology.yaml`.",
         principals=", ".join(principals),
         grant="\n    ".join(f"bash rights/kafka-acls/{name}.sh" for name in topology.clusters),
-        workers=answers.workers_folder,
+        workers=" or ".join(sorted({str(Path(spec.replicator_secrets).parent) for spec in topology.clusters.values()})),
         tls=", and the PEM files that `topology.yaml` names"
         if any(spec.replicator.security_protocol.endswith("SSL") for spec in topology.clusters.values())
         else "",
@@ -189,6 +192,10 @@ def _check_list(topology: Topology, topology_text: str, answers: InitAnswers) ->
         connections=shlex.quote(str(folder / "connections.json")),
         adopt="\n".join(
             f"    airflow dags trigger dr_adopt --conf {shlex.quote(json.dumps(each))}" for each in dry_run
+        ),
+        by_hand="\n".join(
+            f"    python -m kafka_dr plan adopt --group {shlex.quote(group)} --create-canary-topic"
+            for group in topology.protection_groups
         ),
     )
 

@@ -58,8 +58,8 @@ def _lines(active: SeenCluster, standby: SeenCluster, proposal: ProposedSetUp, a
     if not answers.evidence:
         yield from _asked(
             "  ",
-            "where is evidence kept? This folder is for a first try. Name a URI (s3a://, gs://) or a path outside both "
-            "datacenters that every worker reaches: include/guide/keep-evidence.md",
+            "where is evidence kept? This folder is for a first try. Name a URI (such as s3a://BUCKET/PATH), or a "
+            "path outside both datacenters that every worker reaches: include/guide/keep-evidence.md",
         )
     yield f"  root: {_value(answers.evidence or str(answers.folder.absolute() / 'evidence'))}"
     yield "  signing_connection: kafka_dr_signing"
@@ -84,7 +84,9 @@ def _cluster(cluster: SeenCluster, answers: InitAnswers) -> Iterator[str]:
     yield from (f"      {role}: kafka_{name}_{role}" for role in INIT_ROLES)
     if name not in answers.rest:
         yield from _asked(
-            "    ", f"where is the REST API of the workers next to {name}? Write it into connection connect_{name}."
+            "    ",
+            f"where is the REST API of the workers next to {name}? Say it with --rest, which fills the connection "
+            f"connect_{name} and the worker's listeners, or write it into both.",
         )
     yield f"    connect: connect_{name}"
     yield f"    connect_group_id: dr-connect-{name}"

@@ -74,6 +74,10 @@ def test_a_plan_says_what_a_run_would_do_and_how_one_that_died_would_end_and_cha
     assert [step["step"] for step in said.json["steps"]] == ["preflight", *map(str, STEPS_AFTER_APPROVAL)]
     assert f"dry run of a planned failover of {group.name}, {source} → {target}: nothing was changed" in said.err
     assert line.run("plan", "adopt", "--group", group.name).code == 0
+    with group.protection.changed(approvers=[], approver_roles=["whoever is on call"]):
+        said = line.run("plan", "planned", "--group", group.name)
+        assert (said.code, "--break-glass --by NAME" in said.out) == (4, True), said.out
+        assert line.run("plan", "planned", "--group", group.name, "--break-glass", "--by", "carol").code == 0
     said = line.run("plan", "resume", "--group", group.name)
     assert (said.code, "no run holds it, so there is nothing to resume" in said.err) == (4, True)
     assert outside_view.look(group.protection) == before
