@@ -118,6 +118,8 @@ def _dry_run(page: StepPage, request: RunRequest, clients: Clients) -> NoReturn:
     except StepFailed as failure:
         page.show(failure.record)
         raise page.end("a real run would end here; nothing was changed") from None
+    finally:
+        clients.shown.over(request.protection_group, request.run)
     raise page.end("a real run may begin; nothing was changed")
 
 

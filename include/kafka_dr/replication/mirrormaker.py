@@ -12,7 +12,7 @@ from typing import Any
 
 from kafka_dr.clock import Clock
 from kafka_dr.clusters import KafkaCluster, TopicPartition
-from kafka_dr.errors import KafkaDrError, NeedsPerson, Refused
+from kafka_dr.errors import KafkaDrError, NeedsPerson, OutcomeUnknown, Refused
 from kafka_dr.quoting import line
 from kafka_dr.replication import remembered_positions
 from kafka_dr.replication.connect import ConnectClient, SourceOffset
@@ -30,6 +30,8 @@ SEED_TOPIC = "_kafka_dr.seed"
 _SEED = TopicPartition(SEED_TOPIC, 0)
 #: How long the topic of positions may give no record while there are more of them.
 _STALL_SECONDS = 5.0
+#: How long a connector may need to get a task, and to lose it.
+_A_TASK_SECONDS = 30.0
 
 
 class Mm2Replicator:
@@ -172,10 +174,23 @@ class Mm2Replicator:
         self.connect.restart_failed(self._flow.name)
 
     def remove(self, *, forget: bool = False) -> None:
-        """Delete the connector. Connect keeps its offsets, unless they are removed first."""
+        """Delete the connector. Connect keeps its offsets unless they are removed; for that it may run for a moment."""
         if forget:
-            self.connect.forget_offsets(self._flow.name)
+            self._forget_offsets()
         self.connect.delete(self._flow.name)
+
+    def _forget_offsets(self) -> None:
+        name = self._flow.name
+        try:
+            self.connect.forget_offsets(name)
+        except OutcomeUnknown:
+            # Of a connector that was placed, and stopped again before it ever had a task, Connect 4.3 cannot change the
+            # offsets: a NullPointerException in doFenceZombieSourceTasks. It can as soon as there was a task.
+            self.resume()
+            self.wait_running(_A_TASK_SECONDS)
+            self.stop()
+            self.wait_stopped(_A_TASK_SECONDS)
+            self.connect.forget_offsets(name)
 
     def committed(self, *, remembered: bool = False) -> Mapping[TopicPartition, int]:
         """Return the positions from the topic in which the Connect cluster stores them.

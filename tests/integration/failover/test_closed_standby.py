@@ -13,6 +13,7 @@ import pytest
 from kafka_dr.fencing import plan
 from kafka_dr.fencing.closure import whole
 from kafka_dr.health.health_check import check_health
+from kafka_dr.register import Phase
 from kafka_dr.runs.record import StepRecord
 from kafka_dr.runs.request import RunRequest, StepName
 from kafka_dr.verbs.roll_back import roll_back
@@ -99,8 +100,12 @@ def test_an_unplanned_failover_may_die_after_each_of_its_changes_while_its_sourc
     made.approve(request)
     for step in STEPS:
         _wherever_it_dies(closed, partial(made.step, step, request))
-    if "drained" in made.journal(request.run):
-        _assert_closed_at_the_freeze(closed, made.active)
+    if "drained" not in made.journal(request.run):
+        # A source that answered too slowly is left as it is, and fenced: on a busy machine that may happen.
+        assert made.state().phase is Phase.DIVERGED
+        assert closed.protection.refuses_writes(made.active)
+        return
+    _assert_closed_at_the_freeze(closed, made.active)
     closed.assert_at_rest(made.standby)
     close(closed)
 

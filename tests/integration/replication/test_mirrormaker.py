@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import pytest
 
-from kafka_dr.errors import Refused
+from kafka_dr.errors import OutcomeUnknown, Refused
 from kafka_dr.replication.connect import ConnectorNotFound, ConnectRefused, SourceOffset
 from kafka_dr.replication.moving import data_ends, flow_moves
 from support.plain_flow import PlainFlow
@@ -50,6 +52,26 @@ def test_a_seed_replaces_every_position_and_carries_its_epoch(flowing: PlainFlow
     assert len(flowing.log("west", one)) == 11 + 4
     assert len(flowing.log("west", two)) == 11 + 11
     assert flowing.replicator.where().seed_epoch == 5
+
+
+def test_a_flow_that_was_stopped_again_before_it_ever_ran_is_removed_with_its_positions(flowing: PlainFlow) -> None:
+    replicator = flowing.connector
+    replicator.ensure(stopped=True)
+    replicator.wait_stopped(30)
+    for _ in range(2):
+        replicator.seed(dict.fromkeys(flowing.partitions, 7), epoch=1)
+        with suppress(OutcomeUnknown):
+            replicator.stop()
+            replicator.wait_stopped(30)
+            replicator.connect.forget_offsets(flowing.flow.name)
+            continue
+        break
+    else:
+        raise AssertionError("Connect can do it now: the way around it can go")
+    replicator.remove(forget=True)
+    assert replicator.status().state == "absent"
+    replicator.ensure(stopped=True)
+    assert replicator.positions() == {}
 
 
 def test_a_running_flow_is_not_placed(flowing: PlainFlow) -> None:
