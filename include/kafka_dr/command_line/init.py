@@ -163,7 +163,9 @@ def _rights(declared: Topology) -> Iterator[SetUpFile]:
             groups = [group for group in declared.protection_groups.values() if name in group.clusters]
             if groups:
                 text = FORMATS[kept_in](name, spec, needed_on(name, spec, groups))
-                yield SetUpFile(f"rights/{kept_in}/{name}.{ending}", f"{text}\n")
+                # A program of commands ends at the first one that fails.
+                first = "set -e\n" if ending == "sh" else ""
+                yield SetUpFile(f"rights/{kept_in}/{name}.{ending}", f"{first}{text}\n")
 
 
 def _page(folder: Path, kept: Iterable[KeptFile]) -> Iterator[str]:
