@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import httpx
 import pytest
+
+from kafka_dr.evidence.page import script_source
 
 if TYPE_CHECKING:
     from support.airflow_lab import AirflowSession, QuickLab
@@ -44,7 +47,8 @@ def test_without_evidence_a_browser_gets_a_page_that_says_so_and_a_program_json(
 
 def test_what_does_not_exist_is_said(alice: AirflowSession) -> None:
     assert alice.http.get("/kafka-dr/groups/nobody-declared-it").status_code == 404
-    assert "script" not in alice.http.get(f"/kafka-dr/groups/{GROUP}").headers["content-security-policy"]
+    policy = alice.http.get(f"/kafka-dr/groups/{GROUP}").headers["content-security-policy"]
+    assert re.findall(r"script-src ([^;]*)", policy) == [script_source()], "one script is allowed, by its digest"
     assert alice.http.get(f"/kafka-dr/results/{GROUP}/horoscope").status_code == 404
     assert alice.http.get("/kafka-dr/groups/..%2F..%2Fetc").status_code in (400, 404)
 

@@ -89,7 +89,9 @@ def test_a_question_leads_to_its_evidence_and_the_status_page_to_the_question(
     page.go(f"{base}{STATUS}?reload=false")
     page.wait("document.readyState === 'complete' && document.querySelector('main')")
     page.unfold()
-    assert "Step by step" in page.click_to(link(f"{waiting}: step by step"), evidence).text()
+    of_the_run = f"[...document.querySelectorAll('a')].find(each => each.pathname === {evidence!r})"
+    assert str(page.ask(f"{of_the_run}.innerText")).endswith(": step by step")
+    assert "Step by step" in page.click_to(of_the_run, evidence).text()
 
 
 def test_a_notification_leads_to_the_run_that_waits(

@@ -17,8 +17,8 @@ from support.switched_group import SwitchedGroup
 pytestmark = pytest.mark.kafka
 PAGE = Path(__file__).parents[3] / "include" / "guide" / "leaving.md"
 _ROW = re.compile(r"^\| topic `([^`]+)` \|", re.MULTILINE)
-#: Of Connect itself, of the lab's own group, and of groups of other tests.
-_OF_THE_LAB = re.compile(r"^connect-|^orders\.|\bt[0-9a-f]{8}")
+#: What flows between the two clusters share, whatever it is used for.
+_SHARED = re.compile(r"_kafka_dr\..*|mm2-[a-z-]+\.(?:east|west)\.internal|(?:east|west)\.checkpoints\.internal")
 
 
 def named(protection: Protection) -> Iterator[str]:
@@ -34,8 +34,7 @@ def of_this_project(protection: Protection, cluster: str) -> frozenset[str]:
     with protection.cluster(cluster, "admin") as admin:
         found = admin.topics.names()
     applications = {name for name in found if group.owns_topic(name) and name != group.canary_topic}
-    mine = {name for name in found if protection.name in name or not _OF_THE_LAB.search(name)}
-    return frozenset(name for name in mine - applications if not name.startswith("__"))
+    return frozenset(name for name in found if protection.name in name or _SHARED.fullmatch(name)) - applications
 
 
 def test_a_group_that_was_moved_and_released_leaves_what_the_page_names(protection: Protection) -> None:
