@@ -238,7 +238,7 @@ def test_evidence_that_somebody_changed_is_not_shown_as_the_question(
     changed["facts"]["asked"]["sheet"]["lost"] = "nothing at all"
     kept.write_text(json.dumps(changed), "utf-8")
     page.go(address(alice, waiting))
-    page.wait("document.body.innerText.includes('is not what Airflow asks')")
+    page.wait("document.body && document.body.innerText.includes('is not what Airflow asks')")
     assert "nothing at all" not in page.text()
     kept.write_text(before, "utf-8")
     assert page.ask("document.querySelectorAll('button').length") == 0

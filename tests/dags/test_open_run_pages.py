@@ -155,7 +155,7 @@ def test_airflow_shows_its_buttons_to_whoever_was_not_asked_and_no_click_counts(
                 page.go(f"{base}/dags/{PLANNED}/runs/{run}/tasks/approval/required_actions")
                 page.wait("document.body && document.body.innerText.includes('others get')")
                 page.click(button(option))
-                page.wait("document.body.innerText.includes('Access Denied\\n')")
+                page.wait("document.body && document.body.innerText.includes('Access Denied\\n')")
             assert alice.question(PLANNED, run)["response_received"] is False
             assert alice.runs(PLANNED)[run] == "running"
         # Who was asked can still answer.

@@ -138,6 +138,6 @@ def test_a_form_of_ours_starts_a_run_and_leads_to_it(alice: AirflowSession, page
     page.wait("location.pathname.includes('/runs/')")
     (run,) = alice.runs(DAG).keys() - before
     assert page.ask("decodeURIComponent(location.pathname)") == f"/dags/{DAG}/runs/{run}"
-    page.wait("document.body.innerText.includes('preflight')")
+    page.wait("document.body && document.body.innerText.includes('preflight')")
     assert alice.ended(DAG, run) == "success", alice.why(DAG, run)
     assert alice.asked_for(DAG, run)["dry_run"] is True

@@ -81,8 +81,10 @@ class Acls:
             ClientOperation.ANY,
             AclPermissionType.ANY,
         )
-        future = self._session.admin.describe_acls(everything, request_timeout=self._session.request_seconds)
-        bindings = self._session.wait([future], "read the ACLs")[0]
+        bindings = self._session.read(
+            lambda: self._session.admin.describe_acls(everything, request_timeout=self._session.request_seconds),
+            "read the ACLs",
+        )
         if not bindings:
             self._require_describe()
         return frozenset(_acl(binding) for binding in bindings if binding.restype in _RESOURCE_OF)

@@ -6,7 +6,8 @@
     ├── Unanswered
     │   ├── TryAgain
     │   │   └── ClusterUnreachable  no answer before the deadline, or an error that passes with time
-    │   │       └── StaleMetadata   the client's leader or leader epoch is not the broker's
+    │   │       ├── StaleMetadata   the client's leader or leader epoch is not the broker's
+    │   │       └── BrokerLetGo     the cluster did not name the broker any more that was asked
     │   └── ConnectionMistake       the cluster does not accept the login or the certificate
     ├── OutcomeUnknown              a commit or a write was sent and not answered
     └── ClusterError                the cluster answered with an error
@@ -52,6 +53,10 @@ class ClusterUnreachable(TryAgain):
 
 class StaleMetadata(ClusterUnreachable):
     """The client's idea of the leader, or of its epoch, is not the broker's."""
+
+
+class BrokerLetGo(ClusterUnreachable):
+    """The client let go of the broker that it had asked, because the cluster did not name it any more."""
 
 
 class NotAuthorized(ClusterError):
@@ -143,6 +148,7 @@ _CLASS_OF_CODE: dict[int, type[KafkaDrError]] = {
     **dict.fromkeys(_NOT_EMPTY, GroupNotEmpty),
     **dict.fromkeys(_UNREACHABLE, ClusterUnreachable),
     **dict.fromkeys(_STALE, StaleMetadata),
+    KafkaError._DESTROY_BROKER: BrokerLetGo,
 }
 
 
@@ -165,6 +171,7 @@ _WORDS: dict[int, str] = {
     KafkaError._INCONSISTENT: "the brokers' answers do not fit together",
     KafkaError._STATE: "the client is not in the state that this needs",
     KafkaError._DESTROY: "the client was closed meanwhile",
+    KafkaError._DESTROY_BROKER: "the cluster does not name the broker that was asked any more",
     KafkaError._PURGE_QUEUE: "it was given up before it was sent",
     KafkaError.UNKNOWN_TOPIC_OR_PART: "there is no such topic or partition",
 }

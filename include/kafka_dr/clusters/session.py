@@ -16,7 +16,7 @@ from confluent_kafka.admin import AdminClient, ClusterMetadata
 from kafka.errors import KafkaError as PythonKafkaError
 
 from kafka_dr.clusters.admin_clients import ADMIN_CLIENTS
-from kafka_dr.clusters.errors import ClusterUnreachable, StaleMetadata, error_class, in_words, translated
+from kafka_dr.clusters.errors import BrokerLetGo, ClusterUnreachable, StaleMetadata, error_class, in_words, translated
 from kafka_dr.clusters.first_contact import FirstContact
 from kafka_dr.clusters.protocol_client import ProtocolClient
 from kafka_dr.clusters.settings import ClientSettings
@@ -42,6 +42,8 @@ REQUEST_SECONDS = 10.0
 _PATIENCE_SECONDS = 2.0
 #: A client whose request has no answer yet looks up the brokers again after so many seconds.
 _LOOK_SECONDS = 0.5
+#: After this time a question is asked again whose broker the client let go of.
+_AGAIN_SECONDS = 0.1
 #: Of the requests made while it connects, kafka-python sends as many as its limit allows. It delays the others until
 #: fewer are unanswered, but counts the delayed ones as unanswered: with twice the limit it waits forever (3.0.12).
 _NEVER_REACHED = 10_000
@@ -332,6 +334,22 @@ class ClusterSession:
                 self.contact.refuse_mistake()
             with suppress(KafkaException):
                 self.admin.list_topics(self.known_topic, timeout=_LOOK_SECONDS)
+
+    def read(self, ask: Callable[[], Future[V]], doing: str) -> V:
+        """Return the answer to a question, which is asked again as long as the client lets go of the broker it asked.
+
+        librdkafka does so when metadata does not name that broker: its controller has fenced it for a moment.
+
+        :raises BrokerLetGo: that did not end within the deadline of one request
+        """
+        began = time.monotonic()
+        while True:
+            try:
+                return self.wait([ask()], doing)[0]
+            except BrokerLetGo:
+                if time.monotonic() - began >= self.request_seconds:
+                    raise
+                time.sleep(_AGAIN_SECONDS)
 
     def wait(self, futures: Iterable[Future[V]], doing: str) -> list[V]:
         """Wait for futures that have no keys."""

@@ -8,6 +8,7 @@ from confluent_kafka import KafkaError, KafkaException
 from kafka import errors as python_errors
 
 from kafka_dr.clusters.errors import (
+    BrokerLetGo,
     ClusterError,
     ClusterUnreachable,
     GroupNotEmpty,
@@ -33,7 +34,7 @@ E = KafkaError
         (E._TIMED_OUT, ClusterUnreachable), (E._ALL_BROKERS_DOWN, ClusterUnreachable),
         (E.NOT_COORDINATOR, ClusterUnreachable), (E.FENCED_LEADER_EPOCH, StaleMetadata),
         (E._NOENT, StaleMetadata), (E.NOT_ENOUGH_REPLICAS, ClusterUnreachable),
-        (E.INVALID_CONFIG, ClusterError),
+        (E.INVALID_CONFIG, ClusterError), (E._DESTROY_BROKER, BrokerLetGo),
     ],
 )  # fmt: skip
 def test_errors_of_librdkafka_become_the_error_that_says_what_to_do(code: int, kind: type[KafkaDrError]) -> None:
