@@ -86,6 +86,8 @@ class ClusterSession:
         self.known_topic = known_topic
         self._admin: AdminClient | None = None
         self._connected: AdminClient | None = None
+        #: Whether the admin client replaced one without an answer, and no look-up was answered since.
+        self._renewed = False
         self._python_admin: ProtocolClient | None = None
         self._appender: Producer | None = None
         #: By isolation level, and whether they are for short ranges.
@@ -133,11 +135,18 @@ class ClusterSession:
         """
         began, topics = time.monotonic(), () if topic is None else (topic,)
         try:
-            return client.list_topics(*topics, timeout=self.patience_seconds)
+            found = client.list_topics(*topics, timeout=self.patience_seconds)
+            self._renewed = False
+            return found
         except KafkaException:
             if time.monotonic() - began < self.patience_seconds / 2:
                 raise
         self.contact.refuse_mistake()
+        if client is self._admin and not self._renewed:
+            # Metadata without any broker, as of a cluster whose brokers are all fenced for a moment, may leave a client
+            # with none to ask, for minutes (2.16.1). One client in its place is enough while a cluster is silent.
+            self._renewed, self._admin = True, None
+            client = self.admin
         return client.list_topics(*topics, timeout=max(0.1, began + self.request_seconds - time.monotonic()))
 
     def connect(self, client: Client, topic: str | None = None) -> None:

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from kafka_dr.clusters import KafkaCluster
-from kafka_dr.errors import TryAgain
 from lab import brokers
 from support.two_brokers import TwoBrokers
 
@@ -49,8 +47,7 @@ def _wait_until_fenced(cluster: KafkaCluster) -> None:
     while not is_fenced:
         assert time.monotonic() < deadline
         time.sleep(0.1)
-        with suppress(TryAgain):  # a broker alone may be let go of as well
-            is_fenced = not cluster.topics.identity().brokers
+        is_fenced = not cluster.topics.identity().brokers
 
 
 def test_a_request_waits_for_the_controller_and_not_for_its_deadline(often_fenced: TwoBrokers) -> None:
