@@ -15,12 +15,14 @@ from confluent_kafka import Consumer, KafkaException, Producer
 from confluent_kafka.admin import AdminClient, ClusterMetadata
 from kafka.errors import KafkaError as PythonKafkaError
 
+from kafka_dr.clock import SystemClock
 from kafka_dr.clusters.admin_clients import ADMIN_CLIENTS
 from kafka_dr.clusters.errors import BrokerLetGo, ClusterUnreachable, StaleMetadata, error_class, in_words, translated
 from kafka_dr.clusters.first_contact import FirstContact
 from kafka_dr.clusters.protocol_client import ProtocolClient
 from kafka_dr.clusters.settings import ClientSettings
 from kafka_dr.errors import ConnectionMistake, KafkaDrError
+from kafka_dr.waiting import SHORT_PAUSE_SECONDS, wait_until
 
 # kafka-python logs every connection, which hides what a step did. Errors are raised anyway.
 logging.getLogger("kafka").setLevel(logging.CRITICAL)
@@ -42,8 +44,6 @@ REQUEST_SECONDS = 10.0
 _PATIENCE_SECONDS = 2.0
 #: A client whose request has no answer yet looks up the brokers again after so many seconds.
 _LOOK_SECONDS = 0.5
-#: After this time a question is asked again whose broker the client let go of.
-_AGAIN_SECONDS = 0.1
 #: Of the requests made while it connects, kafka-python sends as many as its limit allows. It delays the others until
 #: fewer are unanswered, but counts the delayed ones as unanswered: with twice the limit it waits forever (3.0.12).
 _NEVER_REACHED = 10_000
@@ -144,7 +144,7 @@ class ClusterSession:
         self.contact.refuse_mistake()
         if client is self._admin and not self._renewed:
             # Metadata without any broker, as of a cluster whose brokers are all fenced for a moment, may leave a client
-            # with none to ask, for minutes (2.16.1). One client in its place is enough while a cluster is silent.
+            # with none to ask, for minutes (2.16.1). One other client is enough while a cluster is silent.
             self._renewed, self._admin = True, None
             client = self.admin
         return client.list_topics(*topics, timeout=max(0.1, began + self.request_seconds - time.monotonic()))
@@ -351,14 +351,14 @@ class ClusterSession:
 
         :raises BrokerLetGo: that did not end within the deadline of one request
         """
-        began = time.monotonic()
-        while True:
-            try:
-                return self.wait([ask()], doing)[0]
-            except BrokerLetGo:
-                if time.monotonic() - began >= self.request_seconds:
-                    raise
-                time.sleep(_AGAIN_SECONDS)
+        return wait_until(
+            lambda: self.wait([ask()], doing)[0],
+            lambda _: True,
+            clock=SystemClock(),
+            seconds=self.request_seconds,
+            pause_seconds=SHORT_PAUSE_SECONDS,
+            retry=BrokerLetGo,
+        )
 
     def wait(self, futures: Iterable[Future[V]], doing: str) -> list[V]:
         """Wait for futures that have no keys."""
