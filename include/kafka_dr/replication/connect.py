@@ -24,6 +24,9 @@ from kafka_dr.waiting import SHORT_PAUSE_SECONDS, wait_until
 _NOT_YET = "HTTP 404 Not Found"
 #: How a worker's 500 begins that could not read the newest configuration in time, and so has not begun what was asked.
 _NOT_BEGUN = "Failed to read to end of config topic before "
+#: What a worker's 500 names that cannot fence the tasks of a connector, because it never had any (Connect 4.3.1, a
+#: NullPointerException in DistributedHerder.doFenceZombieSourceTasks).
+_NO_TASKS_EVER = "taskConfigGeneration"
 
 
 class ConnectUnreachable(TryAgain):
@@ -36,6 +39,10 @@ class ConnectorNotFound(FlowNotFound):
 
 class ConnectRefused(Refused):
     """Connect understood the request and will not do it."""
+
+
+class ConnectorNeverRan(OutcomeUnknown):
+    """Connect cannot change the offsets of a connector that was stopped again before it ever had a task."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,7 +296,8 @@ def answered(method: str, status: int, message: str, *, doing: str, where: str) 
         case _ if status >= 500 and (method == "GET" or message.startswith(_NOT_BEGUN)):
             return ConnectUnreachable(sentence)
         case _ if status >= 500:
-            return OutcomeUnknown(f"{sentence}: read the connector's state before anything else")
+            kind = ConnectorNeverRan if _NO_TASKS_EVER in message else OutcomeUnknown
+            return kind(f"{sentence}: read the connector's state before anything else")
         case _:
             return ConnectRefused(sentence)
 

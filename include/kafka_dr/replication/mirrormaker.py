@@ -12,10 +12,10 @@ from typing import Any
 
 from kafka_dr.clock import Clock
 from kafka_dr.clusters import KafkaCluster, TopicPartition
-from kafka_dr.errors import KafkaDrError, NeedsPerson, OutcomeUnknown, Refused
+from kafka_dr.errors import KafkaDrError, NeedsPerson, Refused
 from kafka_dr.quoting import line
 from kafka_dr.replication import remembered_positions
-from kafka_dr.replication.connect import ConnectClient, SourceOffset
+from kafka_dr.replication.connect import ConnectClient, ConnectorNeverRan, SourceOffset
 from kafka_dr.replication.connect_positions import CommittedPositions
 from kafka_dr.replication.connector_status import ConnectorStatus
 from kafka_dr.replication.copy_settings import CopySettings
@@ -183,9 +183,8 @@ class Mm2Replicator:
         name = self._flow.name
         try:
             self.connect.forget_offsets(name)
-        except OutcomeUnknown:
-            # Of a connector that was placed, and stopped again before it ever had a task, Connect 4.3 cannot change the
-            # offsets: a NullPointerException in doFenceZombieSourceTasks. It can as soon as there was a task.
+        except ConnectorNeverRan:
+            # It can as soon as there was a task.
             self.resume()
             self.wait_running(_A_TASK_SECONDS)
             self.stop()
