@@ -24,7 +24,7 @@ from kafka_dr.command_line.opened import (
 )
 from kafka_dr.drill import conduct
 from kafka_dr.drill.beginning import remaining
-from kafka_dr.drill.life import has_died, said_of, step_of
+from kafka_dr.drill.life import is_dead, said_of
 from kafka_dr.drill.result import DrillResult, DrillResults
 from kafka_dr.evidence.signing import SigningKey
 from kafka_dr.json_documents import DocumentDamaged
@@ -119,7 +119,7 @@ def _show(group: str, clients: Clients, *, as_json: bool) -> typer.Exit:
         typer.echo(json.dumps([each.to_json() for each in found], indent=1))
     else:
         for each in found:
-            _print(each, died=has_died(each, step_of(clients.evidence_root, each), clients.clock.now()))
+            _print(each, died=is_dead(clients.evidence_root, each, clients.clock.now()))
         if not found:
             typer.echo(f"{group} was never drilled")
     return typer.Exit(ExitCode.GOOD)

@@ -37,6 +37,15 @@ def step_of(root: Any, result: DrillResult) -> RunningStep | None:
         return None
 
 
+def is_dead(root: Any, result: DrillResult, now: datetime) -> bool:
+    """Return whether a drill has died, as :func:`has_died`, by what is kept of its steps. One that ended is not read.
+
+    :param root: the evidence root, a path object
+    :param now: UTC
+    """
+    return result.stage != "ended" and has_died(result, step_of(root, result), now)
+
+
 def said_of(result: DrillResult, *, died: bool) -> str:
     """Return a drill in one line.
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from kafka_dr.causes import cause
-from kafka_dr.drill.life import has_died, step_of
+from kafka_dr.drill.life import is_dead
 from kafka_dr.drill.result import DrillResult, DrillResults
 from kafka_dr.drill.windows import overdue
 from kafka_dr.errors import KafkaDrError
@@ -48,7 +48,7 @@ def _last(drill: DrillResult, clients: Clients) -> dict[str, Any]:
         "id": drill.id,
         "kind": drill.kind,
         "passed": drill.passed if drill.stage == "ended" else None,
-        "died": has_died(drill, step_of(clients.evidence_root, drill), clients.clock.now()),
+        "died": is_dead(clients.evidence_root, drill, clients.clock.now()),
         "ended_at": drill.ended_at.isoformat(timespec="seconds"),
         # The slowest way counts, and one that was not measured leaves it unknown.
         "rto_seconds": max(known) if known and len(known) == len(measured) else None,

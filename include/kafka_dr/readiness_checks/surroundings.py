@@ -12,7 +12,7 @@ from kafka_dr import parallel
 from kafka_dr.causes import cause
 from kafka_dr.checks import record_limits
 from kafka_dr.disaster.probes import probe_vantages
-from kafka_dr.drill.life import has_died, said_of, step_of
+from kafka_dr.drill.life import is_dead, said_of
 from kafka_dr.drill.result import DrillResults
 from kafka_dr.drill.windows import overdue
 from kafka_dr.durations import about, age_of
@@ -177,7 +177,7 @@ def drilled_lately(run: Run) -> Check:
         found = DrillResults(run.clients.evidence_root, run.group.name).newest(_DRILLS)
     except (DocumentDamaged, OSError) as error:
         return Check(name, "warning", f"the results of drills cannot be read: {cause(error)}")
-    dead = [each for each in found[:1] if has_died(each, step_of(run.clients.evidence_root, each), run.clock.now())]
+    dead = [each for each in found[:1] if is_dead(run.clients.evidence_root, each, run.clock.now())]
     if dead:
         return Check(name, "warning", said_of(dead[0], died=True))
     results = [each for each in found if each.stage == "ended"]

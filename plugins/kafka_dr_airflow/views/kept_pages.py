@@ -24,7 +24,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from kafka_dr.audit.report_folders import is_report_folder
 from kafka_dr.causes import cause
-from kafka_dr.drill.life import has_died, said_of, step_of
+from kafka_dr.drill.life import is_dead, said_of
 from kafka_dr.drill.result import DrillResults
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.evidence.group_view import GroupLinks, KeptDrill, KeptNames, build_group_view
@@ -318,7 +318,7 @@ def _drills(kept: Any, group: str, now: datetime) -> tuple[KeptDrill, ...] | str
         found = DrillResults(kept, group).newest(_DRILLS)
     except (DocumentDamaged, KafkaDrError, OSError) as error:
         return f"UNKNOWN: the results of drills cannot be read: {cause(error)}"
-    died = {each.id for each in found if each.stage != "ended" and has_died(each, step_of(kept, each), now)}
+    died = {each.id for each in found if is_dead(kept, each, now)}
     return tuple(
         KeptDrill(
             said_of(each, died=each.id in died),
