@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from kafka_dr.checks.authorizers import ALLOW_EVERYONE, AUTHORIZER, SUPER_USERS, BrokerAnswers, wrong_authorizers
 from kafka_dr.clusters import Acl, ClientSettings, KafkaCluster
@@ -51,14 +51,11 @@ def look_at(name: str, settings: ClientSettings) -> SeenCluster:
         groups = cluster.group_kinds.listed()
         consumers = [each.group for each in groups if each.kind in ("consumer", "streams")]
         offsets = cluster.groups.offsets(consumers, require_stable=False)
-        return SeenCluster(
-            name,
-            settings,
-            identity.cluster_id,
+        return replace(
+            bare,
             topics=cluster.topics.names(),
             groups=groups,
             read_by={group: frozenset(each.topic for each in found) for group, found in offsets.items()},
             # Without an authorizer brokers have none, and refuse the question.
             acls=frozenset() if bare.without_acls else cluster.acls.list(),
-            shown=shown,
         )
