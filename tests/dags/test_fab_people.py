@@ -3,29 +3,19 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from support.installed_apart import installed
+from support.installed_apart import fab_environ
 
 pytestmark = pytest.mark.airflow
-_PROJECT = Path(__file__).resolve().parents[2]
-_MANAGER = "airflow.providers.fab.auth_manager.fab_auth_manager.FabAuthManager"
 
 
 def test_fab_knows_people_by_the_number_with_which_they_log_in(tmp_path: Path) -> None:
-    folders = (installed("fab"), *(_PROJECT / name for name in ("include", "plugins", "tests")))
-    settings = {
-        **os.environ,
-        "PYTHONPATH": os.pathsep.join(map(str, folders)),
-        "AIRFLOW_HOME": str(tmp_path),
-        "AIRFLOW__CORE__AUTH_MANAGER": _MANAGER,
-        "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": f"sqlite:///{tmp_path}/airflow.db",
-    }
+    settings = fab_environ(tmp_path)
     asked = (json.dumps(["alice", "carol", "nobody"]), json.dumps(["dr approvers", "no such role"]))
     done = subprocess.run(
         [sys.executable, "-m", "support.fab_people", *asked],

@@ -3,30 +3,21 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from support.installed_apart import installed
+from support.installed_apart import fab_environ
 
 pytestmark = pytest.mark.airflow
 _PROJECT = Path(__file__).resolve().parents[2]
 _SCRIPT = _PROJECT / "include" / "kafka_dr" / "set_up" / "templates" / "fab-roles.sh"
-_MANAGER = "airflow.providers.fab.auth_manager.fab_auth_manager.FabAuthManager"
 
 
 def test_each_role_may_do_what_it_has_to_and_no_more(tmp_path: Path) -> None:
-    folders = (installed("fab"), *(_PROJECT / name for name in ("include", "plugins", "tests")))
-    settings = {
-        **os.environ,
-        "PYTHONPATH": os.pathsep.join(map(str, folders)),
-        "AIRFLOW_HOME": str(tmp_path),
-        "AIRFLOW__CORE__AUTH_MANAGER": _MANAGER,
-        "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": f"sqlite:///{tmp_path}/airflow.db",
-    }
+    settings = fab_environ(tmp_path)
 
     def run(*command: str) -> str:
         done = subprocess.run(

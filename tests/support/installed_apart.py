@@ -17,6 +17,21 @@ from lab.bootstrap import INCLUDE, cache_folder, installer_settings, locked, pin
 _SECONDS = 240.0
 
 
+def fab_environ(home: Path) -> dict[str, str]:
+    """Return the environment of a process of an Airflow with the FAB auth manager.
+
+    :param home: of that Airflow, with its database
+    """
+    folders = (installed("fab"), *(INCLUDE.parent / each for each in ("include", "plugins", "tests")))
+    return {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join(map(str, folders)),
+        "AIRFLOW_HOME": str(home),
+        "AIRFLOW__CORE__AUTH_MANAGER": "airflow.providers.fab.auth_manager.fab_auth_manager.FabAuthManager",
+        "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": f"sqlite:///{home}/airflow.db",
+    }
+
+
 def requirements(name: str) -> Path:
     """Return the file that pins packages of a name."""
     return INCLUDE / "requirements" / f"requirements-{name}.txt"
