@@ -36,7 +36,9 @@ from kafka_dr.verbs.switch import switch
 from kafka_dr.watch.canary_check import watch_canary
 from kafka_dr.watch.reconcile_flows import reconcile_flows
 from lab.api import Lab
+from lab.bench import fence
 from lab.bench.company import Size, create, wait_copied
+from lab.bench.fence import FenceOperations
 from lab.bench.offsets import lab_clients
 from lab.bench.requests import RequestCounter, StepCounts
 from lab.bench.switch import MeasuredSwitch, adopted, let_work
@@ -80,6 +82,7 @@ def configure(benches: Any, *, options: Sequence[argparse.ArgumentParser]) -> No
     parser.add_argument("--brokers", type=int, default=3, metavar="N", help="in each cluster")
     parser.add_argument("--moves", type=int, default=4, metavar="N", help="planned failovers of each size")
     parser.add_argument("--report", type=Path, required=True, metavar="FILE", help="where the figures go, as JSON")
+    fence.configure(parser)
     parser.set_defaults(run=run)
 
 
@@ -104,24 +107,25 @@ def run(options: argparse.Namespace, console: Console) -> int:
         raise LabError(f"--moves is {options.moves}, expected 1 or more")
     large = Size(options.topics, options.partitions, options.groups, options.committed, options.principals)
     home = options.home.expanduser().absolute()
+    denied = FenceOperations(options.fence_operations)
     found = {
         name: _measure(
-            Lab(home / name, port_base=options.port_base, brokers=options.brokers), size, options.moves, console
+            Lab(home / name, port_base=options.port_base, brokers=options.brokers), size, options.moves, denied, console
         )
         for name, size in zip(_SIZES, (Size(), large), strict=True)
     }
-    report = as_json(found, brokers=options.brokers)
+    report = as_json(found, brokers=options.brokers, fence_operations=denied.denied)
     options.report.parent.mkdir(parents=True, exist_ok=True)
     options.report.write_text(json.dumps(report, indent=1) + "\n")
     _show(report, console)
     return 0 if report["held"] and report["reached"] else 1
 
 
-def _measure(lab: Lab, size: Size, moves: int, console: Console) -> dict[str, Any]:
+def _measure(lab: Lab, size: Size, moves: int, denied: FenceOperations, console: Console) -> dict[str, Any]:
     console.print(f"{size.topics} topics, {size.partitions} partitions, {size.groups} groups: the lab starts")
     lab.up(airflow=False)
     traffic = Traffic(lab)
-    bench = _Bench(lab, traffic, size)
+    bench = _Bench(lab, traffic, size, denied)
     try:
         began = bench.begin()
         planned = [bench.planned() for _ in range(moves)]
@@ -151,13 +155,14 @@ def _measure(lab: Lab, size: Size, moves: int, console: Console) -> dict[str, An
 class _Bench:
     """Moves the lab's protection group of one size."""
 
-    def __init__(self, lab: Lab, traffic: Traffic, size: Size) -> None:
+    def __init__(self, lab: Lab, traffic: Traffic, size: Size, denied: FenceOperations) -> None:
         self._lab = lab
         self._traffic = traffic
         self._size = size
+        self._denied = denied
 
     def _clients(self) -> Clients:
-        return lab_clients(self._lab, self._size.declared)
+        return lab_clients(self._lab, lambda declared: self._denied.declared(self._size.declared(declared)))
 
     def begin(self) -> float:
         """Create what belongs to the size, adopt the group, wait until all is copied, and start the applications."""
@@ -178,6 +183,7 @@ class _Bench:
                 seconds=_COPY_SECONDS,
                 look_after=lambda: reconcile_flows(PROTECTION_GROUP, clients),
             )
+            self._denied.settle(clients)
         began = time.time()
         self._traffic.start()
         return began
@@ -292,7 +298,9 @@ def _records(report: InvariantReport) -> dict[str, int]:
     return {name: getattr(figures, name) for name in names}
 
 
-def as_json(found: Mapping[str, Mapping[str, Any]], *, brokers: int) -> dict[str, Any]:
+def as_json(
+    found: Mapping[str, Mapping[str, Any]], *, brokers: int, fence_operations: str = "listed"
+) -> dict[str, Any]:
     """Return the report: both sizes, and how many times as long the large one takes.
 
     :param found: what was measured, ``demo`` and ``company``
@@ -321,6 +329,7 @@ def as_json(found: Mapping[str, Mapping[str, Any]], *, brokers: int) -> dict[str
         "reached": all(_is_reached(judged[name], goal) for name, goal in _GOALS.items()),
         "held": all(each["held"] for each in found.values()),
         "brokers": brokers,
+        "fence_operations": fence_operations,
         "machine": {"processors": os.cpu_count()},
     }
 

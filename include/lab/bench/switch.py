@@ -34,6 +34,8 @@ from kafka_dr.verbs.runner import run_step
 from kafka_dr.verbs.switch import switch
 from kafka_dr.watch.reconcile_flows import reconcile_flows
 from lab.api import Lab
+from lab.bench import fence
+from lab.bench.fence import FenceOperations
 from lab.bench.offsets import lab_clients
 from lab.clusters import PROTECTION_GROUP
 from lab.credentials import ADMIN
@@ -58,6 +60,7 @@ def configure(benches: Any, *, options: Sequence[argparse.ArgumentParser]) -> No
     parser.add_argument("--switches", type=int, default=3, metavar="N", help="there and back again, N in all")
     parser.add_argument("--demo", type=Path, metavar="FILE", help="a demo's report, for the ratio of the medians")
     parser.add_argument("--report", type=Path, required=True, metavar="FILE", help="where the figures go, as JSON")
+    fence.configure(parser)
     parser.set_defaults(run=run)
 
 
@@ -93,7 +96,8 @@ def run(options: argparse.Namespace, console: Console) -> int:
     lab.up(airflow=False)
     traffic = Traffic(lab)
     try:
-        began, switches = _switches(lab, traffic, options.switches, console)
+        denied = FenceOperations(options.fence_operations)
+        began, switches = _switches(lab, traffic, options.switches, denied, console)
         traffic.stop(drain_seconds=1.0)
         verdict = _judged(lab, traffic, began, switches)
     finally:
@@ -114,16 +118,19 @@ def _times_of(demo: Path) -> SwitchTimes:
         raise LabError(f"--demo {demo} cannot be read: {error}") from error
 
 
-def _switches(lab: Lab, traffic: Traffic, count: int, console: Console) -> tuple[float, tuple[MeasuredSwitch, ...]]:
-    with lab_clients(lab) as clients:
+def _switches(
+    lab: Lab, traffic: Traffic, count: int, denied: FenceOperations, console: Console
+) -> tuple[float, tuple[MeasuredSwitch, ...]]:
+    with lab_clients(lab, denied.declared) as clients:
         refuse_after_disaster(lab, GroupContext(PROTECTION_GROUP, clients).read_register_state())
         adopted(clients)
+        denied.settle(clients)
     began = time.time()
     traffic.start()
     done: list[MeasuredSwitch] = []
     for number in range(count):
         time.sleep(_WARM_UP_SECONDS)
-        with lab_clients(lab) as clients:
+        with lab_clients(lab, denied.declared) as clients:
             done.append(_switch(clients, f"bench-switch-{datetime.now(UTC):%Y%m%dT%H%M%SZ}"))
         let_work(traffic, done[-1])
         console.print(f"switch {number + 1} of {count}: {done[-1].source} → {done[-1].target}")
