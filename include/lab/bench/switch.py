@@ -82,6 +82,19 @@ class MeasuredSwitch:
         """From the recorded answer to the end of the last step."""
         return (self.steps[-1].finished_at - self.approved_at).total_seconds()
 
+    @property
+    def fence_to_route_seconds(self) -> float | None:
+        """From the first DENY to the new route: this project's part of an outage.
+
+        The rest is the applications' own: they learn of the route, connect again, and write to each partition in turn.
+        ``None`` if one of the two steps is not there.
+        """
+        by_name = {step.step: step for step in self.steps}
+        if not {StepName.FENCE_SOURCE, StepName.FLIP_ROUTE} <= by_name.keys():
+            return None
+        fenced, routed = by_name[StepName.FENCE_SOURCE], by_name[StepName.FLIP_ROUTE]
+        return (routed.finished_at - fenced.started_at).total_seconds()
+
 
 def run(options: argparse.Namespace, console: Console) -> int:
     """Bring a lab up, measure, write the report, and leave the lab as it was: up, stopped with its state, or not there.
@@ -217,6 +230,7 @@ def as_json(switches: Sequence[MeasuredSwitch], verdict: InvariantReport, demo: 
     outages = [each.write_outage_seconds for each in verdict.switches]
     verified = [each.approved_to_verified_seconds for each in switches]
     outage, to_verified = spread(outages), spread(verified)
+    fenced = spread([each.fence_to_route_seconds for each in switches])
     names = [step.step for step in switches[0].steps]
     seconds = {
         name: round(
@@ -228,6 +242,7 @@ def as_json(switches: Sequence[MeasuredSwitch], verdict: InvariantReport, demo: 
         "switches": len(switches),
         "write_outage_seconds": outage and outage.median,
         "write_outages": [each if each is None else round(each, 3) for each in outages],
+        "fence_to_route_seconds": fenced and fenced.median,
         "approved_to_verified_seconds": to_verified and to_verified.median,
         "approved_to_verified": [round(each, 3) for each in verified],
         "steps": seconds,
@@ -269,7 +284,8 @@ def _show(report: dict[str, Any], console: Console) -> None:
     for name, seconds in report["steps"].items():
         console.print(f"{name:16} {seconds:6.3f} s")
     console.print(
-        f"write outage {report['write_outage_seconds']} s (each: {report['write_outages']}), approval → verified "
+        f"write outage {report['write_outage_seconds']} s (each: {report['write_outages']}), of which from the first "
+        f"DENY to the route {report['fence_to_route_seconds']} s and the rest of the applications; approval → verified "
         f"{report['approved_to_verified_seconds']} s (each: {report['approved_to_verified']})"
     )
     if report["demo"] is not None:

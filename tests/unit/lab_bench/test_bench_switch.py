@@ -49,6 +49,20 @@ def test_what_broke_an_invariant_is_shown_and_kept() -> None:
         assert words in shown
 
 
+def test_a_projects_part_of_an_outage_is_from_the_first_deny_to_the_route() -> None:
+    def step(name: str, began: float, ended: float) -> Any:
+        return SimpleNamespace(
+            step=name,
+            seconds=ended - began,
+            started_at=AT + timedelta(seconds=began),
+            finished_at=AT + timedelta(seconds=ended),
+        )
+
+    steps = (step("claim", 0, 1), step("fence_source", 1, 1.5), step("flip_route", 1.9, 2), step("verify", 2, 9))
+    assert switch.MeasuredSwitch("east", "west", AT, steps).fence_to_route_seconds == 1.0
+    assert switch.MeasuredSwitch("east", "west", AT, steps[:2]).fence_to_route_seconds is None
+
+
 def test_the_ratios_are_those_of_medians_and_say_which() -> None:
     outages, ends = (1.0, 9.0, 2.0), (3, 30, 4)
     switches = [
