@@ -310,7 +310,7 @@ def not_running(replicator: Replicator, status: FlowStatus) -> str:
     if status.state == "absent":
         return (
             f"{flow.name} does not exist, so nothing of {flow.group} is copied from {flow.source} to {flow.target}. "
-            "dr_flows makes it: trigger dr_flows, or wait for its next run, within 5 minutes if it is not paused. If the "
-            f"flow ran before, and {flow.group} has not moved since then, find out who deleted {replicator.described}"
+            "dr_flows makes it: trigger dr_flows, or wait for its next run, within 5 minutes if it is not paused. If "
+            f"it ran before, and {flow.group} has not moved since then, find out who deleted {replicator.described}"
         )
     return f"{flow.name} has to run, because {flow.source} is active: see dr_flows. It is {status}"
