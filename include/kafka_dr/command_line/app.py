@@ -19,6 +19,7 @@ from kafka_dr.command_line.flows import flows
 from kafka_dr.command_line.init import init
 from kafka_dr.command_line.keys import keygen
 from kafka_dr.command_line.observe import observe
+from kafka_dr.command_line.offsets import offsets
 from kafka_dr.command_line.opened import CommandFiles, TopologyFile
 from kafka_dr.command_line.plan import plan
 from kafka_dr.command_line.record_audit import record_audit
@@ -69,6 +70,7 @@ app.command()(observe)
 app.command()(init)
 app.command()(rights)
 app.command()(flows)
+app.command()(offsets)
 app.command()(doctor)
 app.command()(record_audit)
 
