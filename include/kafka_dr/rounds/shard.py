@@ -9,6 +9,7 @@ import signal
 import socket
 import subprocess
 import sys
+import sysconfig
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -131,4 +132,6 @@ def _result(data: bytes) -> WatchResult:
 def _path() -> str:
     """Return where the child finds this program."""
     here = str(Path(kafka_dr.__file__).parents[1])
-    return os.pathsep.join(filter(None, (here, os.environ.get("PYTHONPATH", ""))))
+    # It finds installed packages by itself: here they would come before Python's own modules.
+    own = "" if here == sysconfig.get_path("purelib") else here
+    return os.pathsep.join(filter(None, (own, os.environ.get("PYTHONPATH", ""))))

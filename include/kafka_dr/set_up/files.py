@@ -160,8 +160,8 @@ _EMPTY = "EMPTY-PASSWORD"
 def _airflow(answers: InitAnswers) -> str:
     own = {"KAFKA_DR_TOPOLOGY": str(answers.folder.absolute() / "topology.yaml")}
     lines = [
-        "# For the environment of every process of Airflow. Add: include/ of this project to PYTHONPATH, and its dags/",
-        "# and plugins/ as AIRFLOW__CORE__DAGS_FOLDER and AIRFLOW__CORE__PLUGINS_FOLDER.",
+        "# For the environment of every process of Airflow. Without the wheel, add: include/ of this project to",
+        "# PYTHONPATH, and its dags/ and plugins/ as AIRFLOW__CORE__DAGS_FOLDER and AIRFLOW__CORE__PLUGINS_FOLDER.",
         *(f"{name}={shlex.quote(value)}" for name, value in own.items()),
     ]
     for each in SETTINGS:

@@ -6,7 +6,6 @@ import os
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
-from pathlib import Path
 from typing import Any
 
 import psutil
@@ -15,9 +14,9 @@ from airflow.sdk.exceptions import AirflowException
 
 from kafka_dr_airflow.operators.plain_failure import plain_errors
 from kafka_dr_airflow.operators.run_types import is_waited_for
+from kafka_dr_airflow.project import PROJECT
 from kafka_dr_airflow.topology_file import read_topology
 
-_JOBS = Path(__file__).resolve().parents[3] / "spark" / "jobs"
 #: The Airflow connection of type ``spark`` that says where Spark runs.
 SPARK_CONNECTION = "kafka_dr_spark"
 #: How the line begins in which a job says what it could not find out.
@@ -136,7 +135,7 @@ def _without_answer(ended: str) -> str:
 
 
 def _application(job: str) -> str:
-    return str(_JOBS / f"{job}.py")
+    return str(PROJECT / "spark" / "jobs" / f"{job}.py")
 
 
 def _below(pid: int) -> list[psutil.Process]:
