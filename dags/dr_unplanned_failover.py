@@ -72,8 +72,9 @@ with DAG(
 
     # Nothing is claimed, let alone changed, before everybody who is needed has approved it.
     chain(gather_evidence, approval, second_approval, switch, verify, settle, report)
-    # Runs when one of these has failed: before them nothing is changed, and after them nothing is undone. After verify,
-    # too: a switch that a person marks as success has switched nothing, and verify finds that out.
-    [switch, verify] >> roll_back
+    # Runs as soon as one of these failed; the register says whether something is undone. After verify, too: a switch
+    # that a person marks as success has switched nothing, and verify finds that out. After report, for Airflow's grid:
+    # it shows the tasks in this order.
+    [switch, verify, report] >> roll_back
     # Whatever became of the others. Airflow judges the run by this one: a run that was rejected is not green.
     [report, roll_back] >> outcome

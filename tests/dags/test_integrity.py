@@ -165,6 +165,24 @@ def test_the_dags_are_listed_in_the_order_in_which_people_need_them(bag: Any) ->
     assert named == set(bag.dags)
 
 
+@pytest.mark.parametrize("dag_id", DAG_IDS)
+def test_the_grid_of_airflow_shows_the_steps_in_the_order_of_the_run_and_what_undoes_it_at_the_end(
+    bag: Any, dag_id: str
+) -> None:
+    """As its server sorts the tasks: it reads them back by name."""
+    from airflow.api_fastapi.core_api.services.ui.task_group import task_group_to_dict_grid
+    from airflow.serialization.serialized_objects import DagSerialization
+
+    dag = bag.dags[dag_id]
+    grid = task_group_to_dict_grid(DagSerialization.from_dict(DagSerialization.to_dict(dag)).task_group)
+    order = [each["id"] for each in grid["children"]]
+    numbers = [re.match(r"\d+", dag.get_task(each).task_display_name) for each in order if dag.has_task(each)]
+    steps = [int(each[0]) for each in numbers if each]
+    assert steps == sorted(steps)
+    last = [each for each in ("roll_back", "give_back", "outcome") if each in order]
+    assert order[len(order) - len(last) :] == last
+
+
 @pytest.mark.parametrize(
     ("dag_id", "name", "value"),
     [

@@ -57,9 +57,9 @@ def test_nothing_is_claimed_before_somebody_has_approved(planned: Any) -> None:
     assert planned.get_task("preflight").downstream_task_ids == {"approval"}
 
 
-def test_roll_back_is_downstream_of_the_switch_and_of_what_finds_a_switch_that_was_only_marked(planned: Any) -> None:
+def test_roll_back_follows_a_failed_switch_what_finds_one_that_was_only_marked_and_the_last_step(planned: Any) -> None:
     roll_back = planned.get_task("roll_back")
-    assert roll_back.upstream_task_ids == {"switch", "verify"}
+    assert roll_back.upstream_task_ids == {"switch", "verify", "report"}
     assert {str(step.name) for step in PLANNED_FAILOVER if step.rolls_back} <= set(IN_SWITCH)
     assert roll_back.trigger_rule == TriggerRule.ONE_FAILED
     assert roll_back.downstream_task_ids == {"outcome"}

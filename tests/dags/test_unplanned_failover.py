@@ -49,9 +49,11 @@ def test_a_step_waits_for_the_success_of_the_one_before_it_and_of_nothing_else(
     assert task.trigger_rule == TriggerRule.ALL_SUCCESS
 
 
-def test_roll_back_is_downstream_of_the_switch_and_of_what_finds_a_switch_that_was_only_marked(unplanned: Any) -> None:
+def test_roll_back_follows_a_failed_switch_what_finds_one_that_was_only_marked_and_the_last_step(
+    unplanned: Any,
+) -> None:
     roll_back = unplanned.get_task("roll_back")
-    assert roll_back.upstream_task_ids == {"switch", "verify"}
+    assert roll_back.upstream_task_ids == {"switch", "verify", "report"}
     assert {str(step.name) for step in UNPLANNED_FAILOVER if step.rolls_back} <= set(IN_SWITCH)
     assert roll_back.trigger_rule == TriggerRule.ONE_FAILED
     assert unplanned.dagrun_timeout is None
