@@ -2,37 +2,39 @@
 
 from __future__ import annotations
 
-import re
-
 from kafka_dr.errors import Refused
 from kafka_dr.evidence.known_secrets import KnownSecrets, refuse_secrets
 
 #: The longest note that Airflow accepts, in characters.
 MOST = 1000
+#: The longest line of ours, without its link: a list of runs shows it whole, and its page has the rest.
+LINE = 160
 #: How a note of this project ends. What does not end like this was written by a person.
 MARK = "(written by this DAG)"
-#: A shorter note would not say enough.
-_LEAST = 200
 _PARAGRAPH = "\n\n"
-_BLANK_LINES = re.compile(r"\n\s*\n")
 
 
-def combined(present: str, note: str, *, link: str) -> str | None:
-    """Return the note for a run: first what a person wrote, then the new note, which replaces an earlier one of ours.
+def combined(present: str, note: str, *, link: str, then: str = "") -> str | None:
+    """Return the note for a run: first what a person wrote, then ours in one line, which replaces an earlier one.
 
     :param present: the note that the run has; empty if it has none
     :param link: Markdown that the new note ends with, and that is never cut
+    :param then: what a person does next, as the end of a sentence; never cut
     :returns: at most 1,000 characters; ``None`` if what a person wrote leaves no room, because it is never cut
     """
     kept = _of_a_person(present)
-    room = MOST - len(kept) - (len(_PARAGRAPH) if kept else 0)
-    ending = f"{link} {MARK}"
-    ours = f"{_BLANK_LINES.sub(chr(10), note.strip())} {ending}"
-    if len(ours) > room:
-        if room < _LEAST:
-            return None
-        ours = f"{ours[: room - len(ending) - 2]}… {ending}"
-    return f"{kept}{_PARAGRAPH}{ours}" if kept else ours
+    ours = f"{_shortened(note, max(LINE - len(then), len(MARK)))}{then} {link} {MARK}"
+    found = f"{kept}{_PARAGRAPH}{ours}" if kept else ours
+    return found if len(found) <= MOST else None
+
+
+def _shortened(note: str, most: int) -> str:
+    """Return the beginning of a note in one line; a word is cut only if it is longer than the line."""
+    told = " ".join(note.split())
+    if len(told) <= most:
+        return told
+    room = told[: most - 1]
+    return f"{room.rpartition(' ')[0] or room}…"
 
 
 def _of_a_person(present: str) -> str:

@@ -26,14 +26,16 @@ from kafka_dr_airflow.note_text import combined, without_secrets
 from kafka_dr_airflow.topology_file import evidence_root, read_topology
 
 
-def leave_note(log: Any, context: Any, note: str) -> bool:
+def leave_note(log: Any, context: Any, note: str, *, then: str = "", link: str = "") -> bool:
     """Write the note on the run of a task, after what a person wrote there. Return whether that worked.
 
     A note that a person writes between the two requests is lost: Airflow's API cannot compare and set.
 
     :param log: the task's logger
     :param context: Airflow's task context
-    :param note: Markdown; what people and clusters wrote has to be escaped in it
+    :param note: Markdown, of which one line is kept; what people and clusters wrote has to be escaped in it
+    :param then: what a person does next, see :func:`next_step`
+    :param link: Markdown at its end; empty for the status page
     """
     ti = context["ti"]
     try:
@@ -41,7 +43,7 @@ def leave_note(log: Any, context: Any, note: str) -> bool:
         run = f"/api/v2/dags/{quote(ti.dag_id, safe='')}/dagRuns/{quote(ti.run_id, safe='')}"
         present = api.ask("GET", run)["note"] or ""
         shown = without_secrets(note, _known_secrets())
-        text = combined(str(present), shown, link=f"[DR status]({status_url()})")
+        text = combined(str(present), shown, link=link or f"[DR status]({status_url()})", then=then)
         if text is None:
             log.warning("This run gets no note: what a person wrote there leaves no room. Its note would be: %s", note)
             return False

@@ -105,7 +105,9 @@ def _finished(view: RunView) -> tuple[str, bool]:
         return f"{'CHANGED' if last.step == 'apply' else 'PLANNED'}: {inline(last.detail)}", True
     if not view.verdict.startswith("Completed"):
         return f"{UNFINISHED}: {inline(view.verdict.removeprefix(_UNFINISHED))}", False
-    return f"{_what_it_did(facts)}{_objectives(facts)}{_lost(facts.get('predicted_loss'))}", True
+    lost, kept = _lost(facts.get("predicted_loss")), _objectives(facts)
+    said = f"{'. ' if lost else ': '}{kept}" if kept else ""
+    return f"{_what_it_did(facts)}{lost}{said}", True
 
 
 def _what_it_did(facts: dict[str, Any]) -> str:
@@ -129,8 +131,7 @@ def _lost(loss: object) -> str:
 def _objectives(facts: dict[str, Any]) -> str:
     found = objective_results(facts)
     order = {"missed": 0, "unknown": 1, "met": 2}
-    said = "; ".join(each.words for each in sorted(found, key=lambda each: order[each.verdict]))
-    return f": {said}" if said else ""
+    return "; ".join(each.words for each in sorted(found, key=lambda each: order[each.verdict]))
 
 
 def _stopped(view: RunView) -> StepView | None:

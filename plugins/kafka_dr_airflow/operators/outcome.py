@@ -67,7 +67,7 @@ class OutcomeOperator(BaseOperator):
             run_ended(self.log, context, context["params"]["protection_group"])
         if len(endings) == 1 and (group := endings[0][0]) and not self.may_be_silent:
             keep_ending(self.log, context, group=group, ending=replace(endings[0][1], note=found.note, good=found.good))
-        leave_note(self.log, context, f"{found.note}{next_step(self.log, self.groups(context))}")
+        leave_note(self.log, context, found.note, then=next_step(self.log, self.groups(context)))
         if not found.good:
             missing = (*(each.note for _, each in endings), *failed)
             known = not any(each.startswith((_NO_EVIDENCE, _NO_STATES)) for each in missing)

@@ -282,7 +282,7 @@ def shown_rows(logger: Any, context: Any, found: Mapping[str, WatchResult]) -> l
     red = [name for name in sorted(found) if found[name].outcome in ("failed", "unknown")]
     logger.info("%s", _summary(found, red))
     if red:
-        leave_note(logger, context, f"{_note(found, red)}{next_step(logger, red)}")
+        leave_note(logger, context, _note(found, red), then=next_step(logger, red))
     return rows(found.values(), red=red)
 
 

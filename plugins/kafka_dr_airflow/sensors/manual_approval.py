@@ -231,9 +231,8 @@ class ManualApprovalSensor(ApprovalOperator):
     def _note(self, context: Any, question: ApprovalQuestion) -> None:
         """Say on the run where it is answered."""
         names = " or ".join(inline(person.name) for person in question.approvers)
-        until = f"{question.expires_at:%H:%M} UTC"
-        asked = f"[{inline(question.subject)}]({self.answered_at(context)})"
-        leave_note(self.log, context, f"WAITS FOR AN ANSWER: {asked} {names} may answer until {until}.")
+        said = f"WAITS FOR {names}, until {question.expires_at:%H:%M} UTC: {inline(question.subject)}"
+        leave_note(self.log, context, said, link=f"[Answer]({self.answered_at(context)})")
 
     def _prepare(self, question: ApprovalQuestion, *, page: str) -> None:
         if not question.approvers:

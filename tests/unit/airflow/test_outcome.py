@@ -142,7 +142,7 @@ def test_the_note_of_a_run_ends_with_the_next_step_only_if_somebody_is_needed_no
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     notes: list[str] = []
-    monkeypatch.setattr(outcome_module, "leave_note", lambda _log, _context, note: notes.append(note))
+    monkeypatch.setattr(outcome_module, "leave_note", lambda _log, _context, note, then: notes.append(note + then))
     stuck: Step = (90, "roll_back", {"outcome": "failed", "detail": "east does not answer"})
     outcome(root, (DRAIN, stuck), {"drain": "failed", "roll_back": "failed"})
     assert notes[-1].startswith("NOT ROLLED BACK")

@@ -81,6 +81,8 @@ def test_the_note_of_an_unplanned_failover_says_what_is_known_of_the_loss(
     loss = {"at_least_records": least, "as_of": as_of, "reason": "east was copied"}
     found = said(preflight=step(decision=ENDS), report=step(phase="diverged", predicted_loss=loss))
     assert found.note == f"MOVED to west, diverged. Lost: {words}"
+    both = said(preflight=step(decision=ENDS), report=step(phase="diverged", predicted_loss=loss, objectives=KEPT))
+    assert both.note.startswith(f"{found.note}. "), "the loss comes first: a note of one line may end before the times"
 
 
 def test_a_run_that_continued_without_a_proof_ends_as_its_report_says() -> None:
