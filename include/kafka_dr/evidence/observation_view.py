@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from kafka_dr.durations import duration
-from kafka_dr.evidence.audit_view import Table, tables_of
 from kafka_dr.evidence.status_colour import StatusColour, colour_of
+from kafka_dr.evidence.tables import Table, tables_of
 
 #: What a person reads for a verdict; every other word is unknown.
 _WORDS = {

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC
 from typing import Any
 
-from kafka_dr.evidence.status_colour import StatusColour
+from kafka_dr.evidence.status_colour import StatusColour, colour_of
+from kafka_dr.evidence.tables import Cell, Table
 from kafka_dr.outcomes import CheckOutcome
 from kafka_dr.readiness.judge import GroupReadiness
 from kafka_dr.readiness.model import Answer, ReadinessCheck, ReadyVerb, VerbReadiness, worst_first
@@ -92,6 +93,26 @@ def readiness_findings(ready: GroupReadiness, register: Mapping[str, Any]) -> Re
         tuple((_question(verb.verb, register), *_ANSWERS[verb.answer]) for verb in needed),
         tuple(_finding(check) for check in checks if check.outcome != "ok"),
         tuple(sorted(check.name for check in checks if check.outcome == "ok")),
+    )
+
+
+def readiness_tables(verbs: Iterable[VerbReadiness], register: Mapping[str, Any]) -> tuple[Table, ...]:
+    """Return every check of each verb that could be needed.
+
+    :param verbs: as the last look kept them; they may be too old to count
+    :param register: what the register said of the group when it was last read; may be empty
+    """
+    return tuple(
+        Table(
+            _question(verb.verb, register),
+            ("Check", "Result", "What was found"),
+            tuple(
+                (Cell(check.name), Cell(_CHECKS[check.outcome], colour=colour_of(check.outcome)), Cell(check.detail))
+                for check in worst_first(verb.checks)
+            ),
+        )
+        for verb in verbs
+        if verb.answer != "not_needed"
     )
 
 

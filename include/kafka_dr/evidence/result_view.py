@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from kafka_dr.durations import age_of
-from kafka_dr.evidence.audit_view import Table, tables_of
-from kafka_dr.evidence.readiness_view import ReadinessFindings, readiness_findings, ready_word
+from kafka_dr.evidence.readiness_view import ReadinessFindings, readiness_findings, readiness_tables, ready_word
+from kafka_dr.evidence.report_tables import MATCHED, RESULTS
 from kafka_dr.evidence.status_colour import StatusColour
+from kafka_dr.evidence.tables import MadeTable, Table, made_tables
 from kafka_dr.evidence.timeline import Timeline, in_words, shown_time, timeline
 from kafka_dr.evidence.watch_row import OUTCOME_WORDS, clock_of, period_in_words
+from kafka_dr.readiness.judge import verbs_in
+from kafka_dr.readiness.model import ReadinessUnreadable
 from kafka_dr.situations.group_now import GroupNow
 from kafka_dr.watch_results import WatchStatus
 
@@ -62,7 +67,12 @@ def build_result_view(
     """
     word, colour = OUTCOME_WORDS[status.outcome] if known is None else ready_word(known.ready)
     found = status.result
-    facts = {key: value for key, value in found.facts.items() if not key.startswith("_")} if found else {}
+    facts, tables = found.facts if found else {}, tuple[Table, ...]()
+    if known is not None and found:
+        tables = _checks(facts, known)
+    elif found:
+        measured = MadeTable("Measured", "", RESULTS.get(status.watch.name, ()))
+        tables = tuple(made_tables((measured, MATCHED), facts))
     shown = shown_time([found] if found else [], now)
     looked = f"{clock_of(found.looked_at)}, {age_of(now - found.looked_at)}" if found else "never"
     return ResultView(
@@ -73,7 +83,7 @@ def build_result_view(
         status.reason,
         looked,
         found.sentences if found else (),
-        tuple(tables_of("Measured", facts)),
+        tables,
         timeline(found, now, shown=shown) if found else None,
         in_words(shown),
         tuple(map(period_in_words, found.history)) if found else (),
@@ -84,5 +94,16 @@ def build_result_view(
     )
 
 
+def _checks(facts: Mapping[str, Any], known: GroupNow) -> tuple[Table, ...]:
+    try:
+        return readiness_tables(verbs_in(facts), _register(known))
+    except ReadinessUnreadable:
+        return ()  # what is not ok says so
+
+
 def _findings(known: GroupNow) -> ReadinessFindings:
-    return readiness_findings(known.ready, {"active": known.record.active, "standby": known.record.standby})
+    return readiness_findings(known.ready, _register(known))
+
+
+def _register(known: GroupNow) -> dict[str, str]:
+    return {"active": known.record.active, "standby": known.record.standby}

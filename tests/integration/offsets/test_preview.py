@@ -30,6 +30,7 @@ from support.kept_map import keep_map
 from support.outside_topics import OutsideTopics, member
 from support.protection import Protection
 from support.share_group import join_share_group
+from support.shown_reports import not_shown
 from support.switched_group import SwitchedGroup, failed
 
 pytestmark = pytest.mark.kafka
@@ -63,6 +64,7 @@ def test_every_group_is_shown_with_mirrormakers_answer_and_nothing_is_changed(gr
         "slow": "exact",
         "idle": "exact",
     }
+    assert not_shown("offsets", found.report) == set()
     assert found.report["redelivered"] == 0
     assert found.report["proof"]["state"] == "ok", found.report["proof"]
     assert found.report["mm2_redelivered"] > 0

@@ -9,8 +9,17 @@ from pathlib import Path
 import pytest
 from fastapi.testclient import TestClient
 
-from kafka_dr.watch_results import FiguresOverTime, OpenRun, OpenRuns
+from kafka_dr.watch_results import (
+    WATCHES,
+    FiguresOverTime,
+    KeptResult,
+    OpenRun,
+    OpenRuns,
+    WatchName,
+    WatchResultStore,
+)
 from support.kept_metrics import FACTS, REGISTER, keep
+from support.visible_text import visible_words
 
 HOSTILE = '"><script>alert(1)</script>\u202e'
 
@@ -48,6 +57,34 @@ def test_every_file_damaged_at_once_and_hostile_names_leave_readable_pages(root:
     for address in ("/status", "/groups/orders", "/results/orders/health"):
         answer = pages.get(address)
         assert (answer.status_code, "UNKNOWN" in answer.text) == (200, True), address
+
+
+@pytest.mark.parametrize("watch", WATCHES)
+def test_the_page_of_a_result_survives_facts_of_any_shape(root: Path, pages: TestClient, watch: WatchName) -> None:
+    facts = {
+        "verbs": 1,
+        "recorded_at": "soon",
+        "matched_topics": [{"topic": 1, "since": 2}],
+        "latency": 3,
+        "silent": {"x": []},
+    }
+    found = KeptResult("orders", watch, "ok", ("all is good",), datetime.now(UTC), facts=facts)
+    WatchResultStore(root).keep_round(watch, [found], declared=["orders"])
+    assert pages.get(f"/results/orders/{watch}").status_code == 200
+
+
+@pytest.mark.parametrize("watch", WATCHES)
+def test_the_page_of_a_result_says_what_was_found_in_a_hundred_words_and_names_no_key(
+    root: Path, pages: TestClient, watch: WatchName
+) -> None:
+    keep(root)
+    page = pages.get(f"/results/orders/{watch}").text
+    assert len(visible_words(page)) <= 100
+    labels = set(re.findall(r"<t[dh][^>]*>([^<]*)", page)) - {"standby_space"}
+    assert not {each for each in labels if "_" in each}, "the names of checks are those of the runbook"
+    keys = {key.replace("_", " ").capitalize() for key in FACTS.get(watch, {}) if "_" in key}
+    assert labels & keys <= {"Approved by", "Consumer groups"}, "these are words of people, too"
+    assert len(FACTS.get(watch, {})) < 3 or "Everything that was measured" in page
 
 
 def test_a_form_is_filled_in_from_what_health_read_and_only_its_own_script_runs(root: Path, pages: TestClient) -> None:

@@ -220,20 +220,21 @@ def test_nothing_that_was_stored_becomes_a_tag() -> None:
 
 
 def test_a_result_shows_what_was_seen_measured_and_what_was_before() -> None:
-    facts = {"verified_rpo_seconds": 2.5, "_private": "x", "topics": [{"topic": "orders.payments", "lag": 3}]}
+    facts = {"seconds": 2.5, "latency": {"p99": 0.2}, "_private": "x", "headroom_seconds": None, "unnamed_key": 1}
     history = (Period("failed", NOON - 3 * HOUR, NOON - 2 * HOUR, "too late"),)
     found = replace(RESULT, facts=facts, history=history)
     status = watched_group("orders", {"lag": found}, NOON).of("lag")
     shown = render_result(build_result_view("orders", status, NOON, run_href="/run", report="/report"))
     for words in (
         "the copy is 0 records short",
-        "Verified rpo seconds",
-        "orders.payments",
+        '<td>The oldest waits</td><td class="number">2.5 s</td>',
+        '<td>99 of 100 arrive within</td><td class="number">0.2 s</td>',
         "FAILED from",
         'href="/report"',
     ):
         assert words in shown, words
     assert "private" not in shown.lower()
+    assert "nnamed" not in shown, "a page has no keys of a document"
 
 
 def test_a_result_that_was_never_kept_says_what_to_do() -> None:

@@ -14,6 +14,7 @@ from kafka_dr.lag.retention import Retention
 from kafka_dr.lag.unread import StretchContent, cut
 from kafka_dr.lag.verdict import LagVerdict
 from kafka_dr.lag.window import Window
+from support.shown_reports import not_shown
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 LIMITS = LagLimits(
@@ -199,6 +200,7 @@ def test_the_report_is_json_and_says_what_was_measured() -> None:
     found = assessed(seen(70, flow=90, latencies=[0.5], retention=Retention(86400.0)), billing(70))
     subject = Subject("orders.east-to-west", 3, "running", NOW, 2.04, 30, "offset syncs")
     made = json.loads(json.dumps(report(subject, found, find(found, LIMITS), LIMITS)))
+    assert not_shown("lag", made) == set()
     assert (made["schema_version"], made["verdict"], made["epoch"]) == (1, "ok", 3)
     assert made["sentence"] == "10 records wait to be copied, the oldest for 5 s, 99 of 100 arrived within 0.5 s."
     assert made["replication"]["partitions"][0]["headroom_seconds"] == 86395.0

@@ -15,6 +15,7 @@ from kafka_dr.audit.difference import Difference
 from kafka_dr.audit.finding import FindingKind
 from kafka_dr.audit.offset_runs import OffsetRun
 from kafka_dr.clusters import TopicPartition
+from support.shown_reports import not_shown
 
 PARTITION = PartitionReport(
     partition=TopicPartition("orders", 0),
@@ -49,6 +50,7 @@ def with_open(report: ChecksumReport, **counts: int) -> ChecksumReport:
 
 def test_what_is_on_its_way_is_listed_and_is_no_finding() -> None:
     content = REPORT.to_json()
+    assert not_shown("checksum", content) == set()
     assert (content["verdict"], content["counts"], content["findings"]) == ("equal", {}, [])
     assert [found["kind"] for found in REPORT.findings()] == ["IN_FLIGHT"]
     assert (content["verified_rpo_records"], content["verified_rpo_seconds"]) == (1, 2.0)
