@@ -6,13 +6,27 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
+from kafka_dr.errors import KafkaDrError
 from kafka_dr.metrics import table
 from kafka_dr.metrics.of_results import DeclaredGroup, of_group
 from kafka_dr.metrics.of_runs import of_runs
 from kafka_dr.metrics.openmetrics import rendered
 from kafka_dr.metrics.samples import MetricSample
+from kafka_dr.situations.group_now import group_now
 from kafka_dr.topology.model import Topology
-from kafka_dr.watch_results import WATCHES, RunEndings, WatchResultStore, read_endings, read_status
+from kafka_dr.watch_results import (
+    WATCHES,
+    OpenRun,
+    OpenRuns,
+    RunEnding,
+    RunEndings,
+    RunningStep,
+    RunningSteps,
+    WatchedGroup,
+    WatchResultStore,
+    read_endings,
+    read_status,
+)
 from kafka_dr.watch_results.watches import believed_for
 
 
@@ -41,7 +55,30 @@ def declared_group(topology: Topology, name: str) -> DeclaredGroup:
 def _samples(topology: Topology, root: Any, now: datetime) -> Iterator[MetricSample]:
     groups = sorted(topology.protection_groups)
     yield MetricSample(table.GROUPS, (), float(len(groups)))
+    endings = read_endings(groups, RunEndings(root))
+    try:
+        opened = RunningSteps(root).read(now)[0], OpenRuns(root).read(now)[0]
+    except (KafkaDrError, OSError):
+        opened = None
     for watched in read_status(groups, WatchResultStore(root), now):
         yield from of_group(watched, declared_group(topology, watched.group), now)
-    for group, endings in read_endings(groups, RunEndings(root)).items():
-        yield from of_runs(group, endings)
+        yield _situation(watched, endings[watched.group], opened, now)
+    for group, found in endings.items():
+        yield from of_runs(group, found)
+
+
+def _situation(
+    watched: WatchedGroup,
+    endings: tuple[RunEnding, ...] | Exception,
+    opened: tuple[tuple[RunningStep, ...], tuple[OpenRun, ...]] | None,
+    now: datetime,
+) -> MetricSample:
+    """Return what is the matter with a group.
+
+    :param opened: the steps that run and the questions that wait; ``None`` if that cannot be read
+    """
+    labels = (table.UNKNOWN, table.UNKNOWN)
+    if opened is not None:
+        found = group_now(watched, endings, opened[0], now, opened[1]).judgement
+        labels = (found.name, found.colour)
+    return MetricSample(table.SITUATION, (watched.group, *labels), 1.0)

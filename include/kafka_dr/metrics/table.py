@@ -80,6 +80,12 @@ def _metric(
 
 
 GROUPS = _metric("groups", "", "How many protection groups the topology declares.", by_tasks=False)
+SITUATION = _metric(
+    "situation",
+    "group situation colour",
+    "1 for what is the matter with the group: a row of What to do first.",
+    by_tasks=False,
+)
 WATCH_OUTCOME = _metric(
     "watch_outcome", "group watch outcome", "1 for what the watch says of the group now. Too old means unknown."
 )

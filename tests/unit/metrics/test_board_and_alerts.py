@@ -13,6 +13,7 @@ import pytest
 import yaml
 
 from kafka_dr.metrics.table import METRICS
+from kafka_dr.situations.table import SITUATIONS
 from support.prometheus import promtool
 
 ROOT = Path(__file__).parents[3]
@@ -49,6 +50,7 @@ SHARED = {
 def queries() -> list[str]:
     """Return every query of the board, as Prometheus gets it."""
     found = [target["expr"] for panel in BOARD["panels"] for target in panel.get("targets", ())]
+    found += [each["expr"] for each in BOARD["annotations"]["list"]]
     return [each.replace("$__rate_interval", "5m").replace("$group", ".*") for each in found]
 
 
@@ -102,9 +104,25 @@ def test_the_board_shows_every_metric_that_people_look_at_and_no_panel_covers_an
         assert apart, (one, other)
     shown = {name for query in queries() for name, _ in ASKED.findall(query)}
     hidden = {"kafka_dr_epoch", "kafka_dr_held", "kafka_dr_canary_verdict", "kafka_dr_readiness_score"}
-    hidden |= {"kafka_dr_run_good", "kafka_dr_run_ended_timestamp_seconds", "kafka_dr_runs_readable"}
+    hidden |= {"kafka_dr_run_good", "kafka_dr_runs_readable"}
     hidden |= {"kafka_dr_watch_looked_timestamp_seconds", "kafka_dr_unverified_offsets"}
     assert shown | hidden == set(NAMED)
+
+
+def test_the_board_says_what_is_the_matter_and_what_helps_as_the_table_of_situations_does() -> None:
+    """Names that the status page fills in are left out."""
+    (panel,) = (each for each in BOARD["panels"] if "kafka_dr_situation" in json.dumps(each))
+    (mapped,) = (
+        each["value"] for each in panel["fieldConfig"]["overrides"][0]["properties"] if each["id"] == "mappings"
+    )
+    shown = {name: each["text"] for name, each in mapped[0]["options"].items()}
+    assert set(shown) == {"unknown", *(each.name for each in SITUATIONS)}
+    for each in SITUATIONS:
+        parts = (each.word, *re.split(r"{\w+}", each.headline), each.action.label if each.action else "")
+        assert all(part.strip(" .,") in shown[each.name] for part in parts), shown[each.name]
+    assert BOARD["panels"].index(panel) == 1, "it is the first panel of the board"
+    marked = " ".join(each["expr"] for each in BOARD["annotations"]["list"])
+    assert 'colour="bad"' in marked, "each plot marks the incident"
 
 
 def test_each_alert_names_a_line_of_its_own_and_the_line_is_there() -> None:

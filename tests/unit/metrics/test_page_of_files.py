@@ -53,6 +53,12 @@ def test_every_group_and_watch_is_on_the_page(root: Path, tmp_path: Path) -> Non
     }
     assert found["kafka_dr_step_seconds"]["payments", "planned_failover", "claim"] == 0.5
     assert found["kafka_dr_readiness"]["orders", "planned_failover", "ready"] == 1
+    assert found["kafka_dr_situation"] == {(group, "well", "good"): 1 for group in ("orders", "payments")}
+
+
+def test_what_is_the_matter_is_unknown_where_it_is_not_known_which_runs_are_open(root: Path) -> None:
+    (root / "watches" / ".running").write_text("no folder")
+    assert page(root)["kafka_dr_situation"] == {(group, "unknown", "unknown"): 1 for group in ("orders", "payments")}
 
 
 @pytest.mark.parametrize(
