@@ -1,40 +1,69 @@
-"""Takes the pictures of the status page for the README, on a lab that runs and is well.
+"""Takes the pictures of the README and the guide, on a lab that runs, is well, and has moved its group.
 
-``PYTHONPATH=include:tests python3 -m support.pictures LAB_HOME``, for example after ``include/lab demo --keep``.
+``PYTHONPATH=include:plugins:tests python3 -m support.pictures LAB_HOME``, for example after ``include/lab demo --yes
+--keep``.
 """
 
 from __future__ import annotations
 
 import sys
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
+from urllib.parse import quote
 
+from kafka_dr_airflow.links import question_url
 from lab.api import Lab
 from lab.layout import PROJECT
 from support.airflow_lab import AirflowSession
-from support.browser import chromium
+from support.browser import Page, chromium
+from support.small_png import small_png
 
 PICTURES = PROJECT / "include" / "screenshots"
+GROUP, MOVE = "orders", "dr_planned_failover"
 #: What has to have looked once before the page can be green; then readiness judges what these found.
 FIRST = ("flows", "canary", "checksum_audit", "lag_audit", "config_sync", "offsets", "offset_syncs", "health")
-#: Name, width and height of each picture, in CSS pixels.
-SIZES = (("status.png", 900, 760), ("phone.png", 390, 760))
-VERDICT = "document.querySelector('.verdict')?.innerText === 'WELL'"
+WELL = "document.querySelector('.verdict')?.innerText === 'WELL'"
+LOADED = "!window.before && document.readyState === 'complete' && document.querySelector('main')"
 
 
 def main(folder: Path) -> None:
-    """Let every watch look, wait until the page says that all is well, and keep what a person sees."""
-    session = AirflowSession(Lab(folder), "admin")
+    """Let every watch look, wait until all is well, ask for a failover, and keep what a person sees."""
+    lab = Lab(folder)
+    admin, alice = AirflowSession(lab, "admin"), AirflowSession(lab, "alice")
     for dag in (f"dr_{name}" for name in (*FIRST, "readiness")):
-        assert session.ended(dag, run := session.trigger(dag)) == "success", session.why(dag, run)
+        assert admin.ended(dag, run := admin.trigger(dag)) == "success", admin.why(dag, run)
+    evidence = lab.home.root / "evidence"
+    moved = max(path.parent.name for path in evidence.glob(f"runs/{GROUP}/*/*-start_reverse_flow.*.json"))
+    audit = max(evidence.glob(f"audits/{GROUP}/checksum/*/*/report.json")).parent.relative_to(evidence)
     with tempfile.TemporaryDirectory() as profile, chromium(Path(profile)) as page:
-        url = str(session.http.base_url)
-        page.log_in(url, session.token)
-        for name, width, height in SIZES:
-            page.resize(width, height)
-            page.go(f"{url}/kafka-dr/status?reload=false")
-            page.wait(VERDICT)
-            page.picture(PICTURES / name)
+        page.log_in(str(alice.http.base_url), alice.token)
+        shown = {"status": "status?reload=false", "phone": "status?reload=false"}
+        _taken(page, alice, shown, wait=WELL)
+        shown = {
+            "run": f"evidence/{GROUP}/{moved}?reload=false",
+            "readiness": f"results/{GROUP}/readiness",
+            "audit": quote(str(audit)),
+        }
+        _taken(page, alice, shown)
+        run = admin.trigger(MOVE, protection_group=GROUP, reason="the racks of the active cluster get new power")
+        admin.question(MOVE, run)
+        _taken(page, alice, {"approval": question_url(MOVE, GROUP, run).partition("/kafka-dr/")[2]})
+        assert alice.answer(MOVE, run, "Reject", {"reason": "these were only pictures"}).is_success
+
+
+def _taken(page: Page, session: AirflowSession, pages: Mapping[str, str], *, wait: str = LOADED) -> None:
+    """Keep a picture of each of these pages, by its name; no higher than the page is."""
+    for name, path in pages.items():
+        width, most = (390, 760) if name == "phone" else (900, 760)
+        page.resize(width, most)
+        page.ask("window.before = true")
+        page.go(f"{session.http.base_url}/kafka-dr/{path}")
+        page.wait(LOADED)
+        page.wait(wait)
+        page.resize(width, min(most, int(page.ask("document.querySelector('main').getBoundingClientRect().bottom"))))
+        page.picture(PICTURES / f"{name}.png")
+        (PICTURES / f"{name}.png").write_bytes(small_png((PICTURES / f"{name}.png").read_bytes()))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The pages on a real server, without an Airflow: of Airflow only the pages of the DAGs that exist are there."""
+"""The pages on a real server, without an Airflow: of what it has, only that the pages of DAGs and questions exist."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def served(pages: FastAPI) -> Iterator[str]:
     :param pages: the app of the plugin
     """
     app = FastAPI()
-    app.mount("/kafka-dr", pages)
+    (question,) = [path for each in pages.routes if (path := getattr(each, "path", "")).startswith("/question/")]
 
     @app.get("/")
     def _home() -> HTMLResponse:
@@ -31,11 +31,13 @@ def served(pages: FastAPI) -> Iterator[str]:
 
     @app.get("/dags/{dag_id}")
     @app.get("/dags/{dag_id}/runs/{run}")
+    @app.get(f"/kafka-dr{question}")
     def _dag(dag_id: str) -> HTMLResponse:
         if not (_DAGS / f"{dag_id}.py").is_file():
             raise HTTPException(404)
         return HTMLResponse(f"<main>{dag_id}</main>")
 
+    app.mount("/kafka-dr", pages)
     server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="warning"))
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
