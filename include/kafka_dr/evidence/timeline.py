@@ -69,12 +69,16 @@ class BarChart:
 
     :param objective: the height of the newest objective
     :param objective_label: in words
+    :param highest: the value of the upper edge
+    :param clocks: the oldest and the newest run
     """
 
     title: str
     bars: tuple[Bar, ...]
     objective: float
     objective_label: str
+    highest: str
+    clocks: tuple[str, ...]
 
 
 def shown_time(found: Iterable[KeptResult], now: datetime) -> timedelta:
@@ -145,7 +149,8 @@ def bar_chart(title: str, runs: Sequence[tuple[str, MeasuredObjective]]) -> BarC
     if not known:
         return None
     newest = runs[-1][1].objective
-    scale = _HIGHEST / max(*known, newest, 1e-9)
+    highest = max(*known, newest, 1e-9)
+    scale = _HIGHEST / highest
     width = min(WIDTH / len(runs), _WIDEST)
     bars = tuple(
         Bar(
@@ -158,7 +163,8 @@ def bar_chart(title: str, runs: Sequence[tuple[str, MeasuredObjective]]) -> BarC
         )
         for number, (run, each) in enumerate(runs)
     )
-    return BarChart(title, bars, round(newest * scale, 1), f"objective {duration(newest)}")
+    clocks = tuple(dict.fromkeys((runs[0][0].partition(",")[0], runs[-1][0].partition(",")[0])))
+    return BarChart(title, bars, round(newest * scale, 1), f"objective {duration(newest)}", duration(highest), clocks)
 
 
 _COLOURS: dict[str, StatusColour] = {"met": "good", "missed": "bad", "unknown": "unknown"}

@@ -30,7 +30,7 @@ from kafka_dr.errors import KafkaDrError
 from kafka_dr.evidence.group_view import GroupLinks, KeptDrill, KeptNames, build_group_view
 from kafka_dr.evidence.open_run_view import OpenedRuns, OpenRunLine
 from kafka_dr.evidence.over_time import SHOWN as SHOWN_FIGURES
-from kafka_dr.evidence.over_time import FigureLine, figure_line
+from kafka_dr.evidence.over_time import FigureLine, figure_line, incidents
 from kafka_dr.evidence.page import render_group, render_result, script_source, with_way_back
 from kafka_dr.evidence.result_view import build_result_view
 from kafka_dr.evidence.status_links import StatusLinks
@@ -47,6 +47,7 @@ from kafka_dr.watch_results import (
     FiguresOverTime,
     OpenRun,
     OpenRuns,
+    Period,
     RunEnding,
     RunEndings,
     RunningStep,
@@ -241,7 +242,7 @@ def group_page(group: str, who: Annotated[str, Depends(reader)], has_ended: Airf
     drills = _drills(kept, group, now)
     if isinstance(drills, str):
         names, drills = replace(names, problems=(*names.problems, drills)), ()
-    figures, problem = _figures(kept, group, now)
+    figures, problem = _figures(kept, group, now, incidents(watched))
     names = replace(names, problems=(*names.problems, *problem))
     is_protected = any(each.watch.name == ASKED for each in watched.watches)
     seen = seen_now(kept, watched, now, has_ended, who) if is_protected else None
@@ -331,8 +332,13 @@ def _drills(kept: Any, group: str, now: datetime) -> tuple[KeptDrill, ...] | str
     )
 
 
-def _figures(kept: Any, group: str, now: datetime) -> tuple[tuple[FigureLine, ...], tuple[str, ...]]:
-    """Return what was measured over the last days, and a sentence for each day that cannot be read."""
+def _figures(
+    kept: Any, group: str, now: datetime, red: Sequence[Period]
+) -> tuple[tuple[FigureLine, ...], tuple[str, ...]]:
+    """Return what was measured over the last days, and a sentence for each day that cannot be read.
+
+    :param red: when the group was red
+    """
     days = [(now - timedelta(days=number)).date() for number in range(_FIGURE_DAYS, -1, -1)]
     objectives = _objectives(group)
     lines, problems = [], []
@@ -344,7 +350,7 @@ def _figures(kept: Any, group: str, now: datetime) -> tuple[tuple[FigureLine, ..
             except (DocumentDamaged, KafkaDrError, OSError) as error:
                 problems.append(f"UNKNOWN: what was measured on {day} cannot be read: {cause(error)}")
         begin = max(now - timedelta(days=_FIGURE_DAYS), points[0].at) if points else now
-        if line := figure_line(figure, points, begin, now, objectives=objectives):
+        if line := figure_line(figure, points, begin, now, objectives=objectives, red=red):
             lines.append(line)
     return tuple(lines), tuple(dict.fromkeys(problems))
 
