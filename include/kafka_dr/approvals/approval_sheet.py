@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Any
@@ -90,7 +90,7 @@ class Sheet:
         who = " or ".join(map(code, approvers))
         parts = (
             self._answers(expires_at),
-            *(f"⚠ {warning}" for warning in self.warnings),
+            *self._warned,
             shown,
             self.changes,
             f"[Read all of it, and answer]({page})",
@@ -100,6 +100,10 @@ class Sheet:
             self.written(),
         )
         return "\n\n".join(filter(None, parts))
+
+    @property
+    def _warned(self) -> Iterator[str]:
+        yield from (f"⚠ {each}" for each in (f"**{self.destroys}**" if self.destroys else "", *self.warnings) if each)
 
     def _answers(self, expires_at: datetime) -> str:
         answers = {
@@ -122,7 +126,7 @@ class Sheet:
         return "\n\n".join(
             (
                 self._answers(expires_at),
-                *(f"⚠ {warning}" for warning in self.warnings),
+                *self._warned,
                 *_checks(self.checks, self.seen_at),
                 *filter(None, (self.changes,)),
                 *self.details,
@@ -161,7 +165,8 @@ def read_again(rows: group_costs.Rows) -> tuple[str, tuple[str, ...]]:
     known, open_ones = sum(number for number in again if number is not None), again.count(None)
     unknown = f"; of {open_ones} groups it is not known" if open_ones else ""
     classes = ", ".join(f"{number} {markdown(kind)}" for kind, number in sorted(kinds.items()))
-    return f"at most {known:,} records, by {len(again)} groups ({classes}){unknown}", (f"**Groups**: {each}",)
+    many = f"at most {known:,} records" if known or open_ones else "nothing"
+    return f"{many}, by {len(again)} groups ({classes}){unknown}", (f"**Groups**: {each}",)
 
 
 def clock(stamp: object) -> str:

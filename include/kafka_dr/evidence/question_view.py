@@ -22,7 +22,7 @@ _ANSWERS = {
 #: So many of the checks that are not ok are shown before a click.
 _SHOWN_CHECKS = 3
 #: Where a sentence of a sheet ends and the next one begins.
-_NEXT_SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z*`])")
+_NEXT_SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z0-9*`])")
 #: The outcomes that a person should not approve without reading why.
 _READ_FIRST = ("failed", "unknown", "overridden")
 

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from kafka_dr.durations import age_of
+from kafka_dr.durations import moment
 from kafka_dr.evidence.readiness_view import ReadinessFindings, readiness_findings, readiness_tables, ready_word
 from kafka_dr.evidence.report_tables import MATCHED, RESULTS
 from kafka_dr.evidence.status_colour import StatusColour
 from kafka_dr.evidence.tables import MadeTable, Table, made_tables
 from kafka_dr.evidence.timeline import Timeline, in_words, shown_time, timeline
-from kafka_dr.evidence.watch_row import OUTCOME_WORDS, clock_of, period_in_words
+from kafka_dr.evidence.watch_row import OUTCOME_WORDS, period_in_words
 from kafka_dr.readiness.judge import verbs_in
 from kafka_dr.readiness.model import ReadinessUnreadable
 from kafka_dr.situations.group_now import GroupNow
@@ -74,7 +74,7 @@ def build_result_view(
         measured = MadeTable("Measured", "", RESULTS.get(status.watch.name, ()))
         tables = tuple(made_tables((measured, MATCHED), facts))
     shown = shown_time([found] if found else [], now)
-    looked = f"{clock_of(found.looked_at)}, {age_of(now - found.looked_at)}" if found else "never"
+    looked = moment(found.looked_at, now) if found else "never"
     return ResultView(
         f"{group}: {status.watch.dag_id}",
         status.watch.question,

@@ -25,7 +25,7 @@ def sheet(run: Run, seen: Mapping[str, Any]) -> Sheet:
     group, active, old = (markdown(name) for name in (run.group.name, run.source, run.target))
     rebuild = decided["mode"] == "rebuild"
     republish = decided["rescue"] == "republish"
-    kept = "published again to the active cluster" if republish else "kept in files"
+    kept = "published again" if republish else "kept in files"
     stranded = f"{decided['stranded']['records']:,} records of {old} were never copied; they are {kept}"
     if erased := decided["stranded"].get("erased"):
         stranded += f", except {erased:,} whose content was erased"
@@ -33,12 +33,12 @@ def sheet(run: Run, seen: Mapping[str, Any]) -> Sheet:
         subject=subject("failback", _question(run, decided), dry_run=run.request.dry_run),
         moves=f"no application: **{group}** stays active on **{active}**. **{old}**, the old cluster of an unplanned "
         "failover, becomes its copy again",
-        lost=f"{stranded}. {_deleted(run, decided, measured) if rebuild else 'Nothing is deleted'}",
+        lost=stranded if rebuild else f"{stranded}. Nothing is deleted",
         writes_stop="not at all",
         read_again=f"nothing: consumers stay on {active}"
         + (". The records that are published again arrive there as new ones" if republish else ""),
         on_failure="clear the failed task, or abandon the run with dr_resume. Applications are not affected",
-        warnings=(f"**A rebuild deletes data on {old}.** Two different people have to approve it.",) if rebuild else (),
+        warnings=("Two different people have to approve this.",) if rebuild else (),
         destroys=f"{_deleted(run, decided, measured)}." if rebuild else "",
         checks=seen["checks"],
         seen_at=str(seen.get("finished_at", "")),

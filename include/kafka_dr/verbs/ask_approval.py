@@ -75,9 +75,7 @@ def _after_the_first(run: Run, step: StepName, sheet: Sheet) -> Sheet:
     first = journal_of(run).answered(StepName.APPROVAL) if step is StepName.SECOND_APPROVAL else None
     if first is None:
         return sheet
-    said = (
-        f"This is the second approval. {code(first.responder)} gave the first one at {first.responded_at:%H:%M:%S} UTC."
-    )
+    said = f"{code(first.responder)} gave the first approval at {first.responded_at:%H:%M:%S} UTC."
     return replace(
         sheet,
         subject=f"{sheet.subject} (second approval)",

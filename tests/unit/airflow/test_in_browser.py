@@ -283,3 +283,38 @@ def test_no_page_is_wider_than_a_telephone(
         assert page.ask(WIDTH) <= 390, address
         assert page.ask(COVERED) == [], address
         assert dead_ends(page, f"{base}/kafka-dr/{address}") == [], address
+
+
+@pytest.mark.parametrize(
+    ("address", "button"),
+    [
+        ("status?reload=false", "Start an unplanned failover"),
+        ("groups/orders", "Start an unplanned failover"),
+        ("start/dr_unplanned_failover/orders", "Start"),
+    ],
+)
+def test_the_button_is_reached_by_the_tab_key_and_the_focus_is_always_seen(
+    root: Path, base: str, page: Page, address: str, button: str
+) -> None:
+    keep_situation(root, "active_silent", datetime.now(UTC))
+    opened(page, f"{base}/kafka-dr/{address}")
+    stops = page.walk()
+    assert [stop.name for stop in stops if not stop.shown] == []
+    assert any(stop.name.endswith(f" {button}") for stop in stops), stops
+
+
+#: What is folded, and a printer leaves out.
+NOT_PRINTED = """[...document.querySelectorAll('details > :not(summary)')]
+    .filter(each => !each.closest('[hidden]') && !each.getClientRects().length).map(each => each.outerHTML)"""
+
+
+@pytest.mark.parametrize("address", ["status?reload=false", "groups/orders", f"evidence/orders/{RUN}"])
+def test_a_printer_gets_what_is_folded_too(root: Path, base: str, page: Page, address: str) -> None:
+    keep_situation(root, "active_silent", datetime.now(UTC))
+    opened(page, f"{base}/kafka-dr/{address}")
+    assert page.ask(NOT_PRINTED) != []
+    page.call("Emulation.setEmulatedMedia", media="print")
+    try:
+        assert page.ask(NOT_PRINTED) == []
+    finally:
+        page.call("Emulation.setEmulatedMedia", media="")
