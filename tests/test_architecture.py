@@ -21,11 +21,12 @@ CORE = ROOT / "include" / "kafka_dr"
 #: The rooms of the core, from the ground up: each may import only rooms before it.
 FLOORS = """
     errors version causes durations clock waiting outcomes parallel rare_collection people quoting verb_words
-    positions named_rows codec json_documents declared_program locked_file naming tls_files http_endpoint kubernetes
-    audit lag topology clusters readers storage routing watch_results readiness situations notifications metrics
+    positions named_rows codec json_documents declared_program locked_file naming tls_files http_endpoint airflow_api
+    kubernetes audit lag topology clusters readers storage routing watch_results readiness situations notifications
+    metrics
     evidence register replication connections access_rules canary offsets rescue fencing rights config_sync
     observation runs disaster checks group_offsets approvals adoption watch failback failover health retention verbs
-    drill readiness_checks set_up doctor rounds command_line
+    drill set_up readiness_checks doctor rounds command_line
 """
 ROOMS = FLOORS.split()
 #: Third-party libraries of the core, and the rooms that alone may import them. Any other library is refused.

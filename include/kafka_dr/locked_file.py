@@ -10,7 +10,7 @@ import fcntl
 import os
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -57,6 +57,19 @@ class LockedFile:
             yield
         finally:
             os.close(handle)
+
+    def try_out(self) -> None:
+        """Find out whether the file could be locked and replaced. Nothing stays of the trial.
+
+        :raises OSError: it could not
+        """
+        # Its folder is made when the file is first locked.
+        folder = next(each for each in self.path.absolute().parents if each.exists())
+        with tempfile.NamedTemporaryFile(prefix=f".{self.path.name}.", dir=folder) as trial:
+            fcntl.flock(trial, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            os.fsync(trial.fileno())
+        with suppress(FileNotFoundError):
+            os.close(os.open(f"{self.path}.lock", os.O_RDWR | os.O_CLOEXEC))
 
     def replace(self, text: str) -> None:
         """Write a temporary file, sync, rename, sync the folder: a power cut leaves the old or the new file.

@@ -8,10 +8,9 @@ from airflow.configuration import conf
 from airflow.sdk.exceptions import AirflowNotFoundException
 
 from kafka_dr.outcomes import Check
-from kafka_dr.set_up.airflow_options import MOST_TASKS, SETTINGS
-from kafka_dr_airflow.airflow_api import CONNECTION, ERRORS, TaskApi, advice
-
-_POOL = "default_pool"
+from kafka_dr.readiness_checks import airflow_checks
+from kafka_dr.set_up.airflow_options import SETTINGS
+from kafka_dr_airflow.task_api import ERRORS, task_api
 
 
 def judged() -> tuple[Check, ...]:
@@ -30,35 +29,10 @@ def warn_of_settings(log: Any) -> None:
 
 
 def judged_with_api() -> tuple[Check, ...]:
-    """Return the same, and whether Airflow's API gives out answers and the size of the pool that all tasks use."""
-    return (*judged(), _quick_answers(), _pool())
-
-
-def _quick_answers() -> Check:
-    """Return whether an approval survives an answer that comes before Airflow has noticed that it waits."""
-    name, lost = "airflow_keeps_quick_answers", "An answer within seconds of its question may end the run unchanged"
+    """Return the same, and what Airflow's API says to the user that tasks have."""
     try:
-        TaskApi.logged_in().ask("GET", "/api/v2/dags/~/dagRuns/~/hitlDetails?limit=1")
+        return (*judged(), *airflow_checks.answers(task_api()))
     except AirflowNotFoundException:
-        said = f"Create the connection {CONNECTION}, with which a task reads an answer that Airflow keeps"
-        return Check(name, "warning", f"{said}. {lost}.")
+        return (*judged(), *airflow_checks.NO_CONNECTION)
     except ERRORS as error:
-        said = f"{lost}, as answers cannot be read. {advice(error)}"
-        return Check(
-            name, "warning", f"{said}. Its user needs the right to see the runs of all DAGs and their answers."
-        )
-    return Check(name, "ok", "a task can read the answers that Airflow keeps")
-
-
-def _pool() -> Check:
-    name = "airflow_pool"
-    try:
-        slots = int(TaskApi.logged_in().ask("GET", f"/api/v2/pools/{_POOL}")["slots"])
-    except AirflowNotFoundException:
-        return Check(name, "excused", f"the size of {_POOL} is not looked at: there is no connection {CONNECTION}")
-    except ERRORS as error:
-        return Check(name, "excused", f"the size of {_POOL} cannot be read. {advice(error)}")
-    if 0 <= slots < MOST_TASKS:
-        said = f"Give {_POOL} at least {MOST_TASKS} slots; it has {slots}. A failover may have to wait for other tasks."
-        return Check(name, "warning", said)
-    return Check(name, "ok", f"{_POOL} has {slots if slots >= 0 else 'any number of'} slots")
+        return (*judged(), *airflow_checks.unanswered(error))

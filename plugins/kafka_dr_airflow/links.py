@@ -12,8 +12,6 @@ from airflow.sdk.configuration import conf
 
 #: Where the plugin serves evidence, below Airflow's own path.
 EVIDENCE_PREFIX = "/kafka-dr"
-#: Where the plugin says who Airflow's auth manager knows.
-PEOPLE = f"{EVIDENCE_PREFIX}/people"
 
 
 def evidence_url(group: str, run: str) -> str:

@@ -16,13 +16,14 @@ from urllib.parse import quote
 
 from airflow.sdk.exceptions import AirflowException, AirflowNotFoundException
 
+from kafka_dr.airflow_api import CONNECTION, advice, did_not_answer
 from kafka_dr.causes import cause
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.evidence.known_secrets import KnownSecrets
 from kafka_dr.quoting import inline
-from kafka_dr_airflow.airflow_api import CONNECTION, ERRORS, TaskApi, advice, did_not_answer
 from kafka_dr_airflow.links import status_url
 from kafka_dr_airflow.note_text import combined, without_secrets
+from kafka_dr_airflow.task_api import ERRORS, task_api
 from kafka_dr_airflow.topology_file import evidence_root, read_topology
 
 
@@ -39,7 +40,7 @@ def leave_note(log: Any, context: Any, note: str, *, then: str = "", link: str =
     """
     ti = context["ti"]
     try:
-        api = TaskApi.logged_in()
+        api = task_api()
         run = f"/api/v2/dags/{quote(ti.dag_id, safe='')}/dagRuns/{quote(ti.run_id, safe='')}"
         present = api.ask("GET", run)["note"] or ""
         shown = without_secrets(note, _known_secrets())

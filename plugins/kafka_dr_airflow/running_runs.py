@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from kafka_dr.quoting import inline
-from kafka_dr_airflow.airflow_api import ERRORS
+from kafka_dr_airflow.task_api import ERRORS
 
 if TYPE_CHECKING:
     from kafka_dr.watch_results import OpenRun, RunEnding, RunningStep

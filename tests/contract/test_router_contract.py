@@ -40,6 +40,16 @@ def test_a_route_is_switched_when_the_expected_epoch_is_stored(router: Router) -
     assert router.read() == WEST
 
 
+def test_a_trial_changes_nothing(router: Router) -> None:
+    router.try_out()
+    assert (router.read(), router.remains()) == (None, ())
+    router.switch(expected_epoch=None, route=EAST)
+
+    router.try_out()
+
+    assert router.read() == EAST
+
+
 @pytest.mark.parametrize("expected", [None, 1, 2, 7])
 def test_storing_the_stored_route_again_succeeds_whatever_was_expected(router: Router, expected: int | None) -> None:
     router.switch(expected_epoch=None, route=EAST)

@@ -26,6 +26,13 @@ class MemoryRouter:
             if must_replace(self.stored, route, expected_epoch=expected_epoch):
                 self.stored = route
 
+    def try_out(self) -> None:
+        """Find nothing that would keep it from being switched."""
+
+    def shown_by(self) -> tuple[str, ...]:
+        """Return no command."""
+        return ()
+
     def by_hand(self, route: Route) -> tuple[str, ...]:
         """Return no command."""
         return ()

@@ -16,7 +16,8 @@ NAME = "positions_topic_compacts"
 _LARGEST_BYTES = 64 * 1024**2
 _LONGEST_MS = 3_600_000
 _SIZE, _AGE = "segment.bytes", "segment.ms"
-_WHAT_TO_DO = "set segment.bytes=1048576 and min.cleanable.dirty.ratio=0.01 on it with kafka-configs.sh"
+#: What to set, as kafka-configs.sh takes it.
+SETTINGS = "segment.bytes=1048576,min.cleanable.dirty.ratio=0.01"
 
 
 def positions_topic_compacts(run: Run) -> Check:
@@ -47,5 +48,5 @@ def judged(topic: str, settings: Mapping[str, str]) -> Check:
         "warning",
         f"{topic} has {said}, expected segments of at most {_LARGEST_BYTES // 1024**2} MiB or one hour: Kafka compacts "
         f"only full segments, and whoever asks for positions reads all that is not compacted. To change that, "
-        f"{_WHAT_TO_DO}",
+        f"set {SETTINGS.replace(',', ' and ')} on it with kafka-configs.sh",
     )

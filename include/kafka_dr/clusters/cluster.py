@@ -12,6 +12,7 @@ from kafka_dr.clusters.batches import Batches
 from kafka_dr.clusters.brokers import BrokerSettings, LogSizes
 from kafka_dr.clusters.capacity import Capacity
 from kafka_dr.clusters.configs import Configs
+from kafka_dr.clusters.controller_clock import ControllerClock
 from kafka_dr.clusters.group_coordinators import GroupCoordinators
 from kafka_dr.clusters.group_kinds import GroupKinds
 from kafka_dr.clusters.group_reading import GroupReading
@@ -78,6 +79,7 @@ class KafkaCluster:
         self.log_sizes = LogSizes(self._session)
         self.batches = Batches(self._session)
         self.capacity = Capacity(self._session)
+        self.controller_clock = ControllerClock(self._session)
 
     def remembering_topics(self) -> KafkaCluster:
         """Return this cluster as one piece of work looks at it several times: see :class:`RememberedTopics`.
@@ -109,6 +111,14 @@ class KafkaCluster:
         :raises ConnectionMistake: they do not: nothing that this principal asks can be answered
         """
         self._session.contact.refuse_mistake()
+
+    def unusable_addresses(self, cluster_id: str) -> dict[str, str]:
+        """Return every address of the connection and of the brokers, each with what keeps this principal from it.
+
+        :param cluster_id: of the cluster that all of them have to lead to
+        :returns: a sentence by ``host:port``; empty for an address that can be used
+        """
+        return self._session.contact.unusable(cluster_id)
 
     def observe(self, observer: Callable[[str], None]) -> None:
         """Call the observer before each request that is waited for."""

@@ -35,6 +35,8 @@ from kafka_dr.tls_files import TlsFiles
 
 #: How many servers are asked: what is wrong with a connection is wrong for all of them.
 _SERVERS = 3
+#: How many are asked where each of them matters.
+_MOST_SERVERS = 64
 #: How long looking for a mistake takes at most, and how long what was found counts, in seconds.
 _SECONDS, _COUNTS_SECONDS = 2.0, 3.0
 _MOST_BYTES = 64 * 1024
@@ -70,11 +72,13 @@ class _Contact:
 
     :param problem: what is wrong with the connection, and what to correct
     :param brokers: the addresses that clients are sent to
+    :param cluster_id: what the server says of itself
     """
 
     answer: _Answer
     problem: str = ""
     brokers: tuple[Server, ...] = ()
+    cluster_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +129,17 @@ class FirstContact:
         """
         self.answering()
 
+    def unusable(self, cluster_id: str) -> dict[str, str]:
+        """Return every address of the connection and of the brokers that clients are sent to, and what is wrong there.
+
+        :param cluster_id: of the cluster that all of them have to lead to
+        :returns: a sentence by ``host:port``; empty for an address that can be used
+        """
+        first = _contacts(self._settings, _servers(self._settings), self._seconds, most=_MOST_SERVERS)
+        sent_to = {broker for each in first.values() for broker in each.brokers} - set(first)
+        found = first | _contacts(self._settings, sorted(sent_to), self._seconds, most=_MOST_SERVERS)
+        return {_shown(server): _unusable(_shown(server), each, cluster_id) for server, each in found.items()}
+
     def answering(self) -> list[str]:
         """Return the servers that accept the connection, ``host:port``; a client that chose a hung one needs them.
 
@@ -152,6 +167,17 @@ def look(settings: ClientSettings, *, seconds: float) -> Found:
     return Found(_mistake(list((last or first).values())), tuple(accepted))
 
 
+def _unusable(where: str, found: _Contact, cluster_id: str) -> str:
+    if found.answer is _Answer.SILENT:
+        return f"{where} does not answer: start its broker, or let this machine through to it"
+    if found.answer is _Answer.ACCEPTED and found.cluster_id != cluster_id:
+        return (
+            f"{where} leads to the cluster {line(found.cluster_id)}, expected {cluster_id}: correct the address in the "
+            "connection, advertised.listeners of the broker, or what the name servers answer"
+        )
+    return found.problem
+
+
 def _mistake(found: Sequence[_Contact]) -> str:
     answers = {each.answer for each in found}
     if _Answer.ACCEPTED in answers:
@@ -168,22 +194,24 @@ def _servers(settings: ClientSettings) -> list[Server]:
     return [(host.strip("[]"), int(port)) for host, _, port in pairs if host and port.isdigit()]
 
 
-def _contacts(settings: ClientSettings, servers: Iterable[Server], seconds: float) -> dict[Server, _Contact]:
+def _contacts(
+    settings: ClientSettings, servers: Iterable[Server], seconds: float, *, most: int = _SERVERS
+) -> dict[Server, _Contact]:
     deadline = monotonic() + seconds
-    return dict(ask_all(lambda server: _contact(settings, server, deadline), list(servers)[:_SERVERS]))
+    return dict(ask_all(lambda server: _contact(settings, server, deadline), list(servers)[:most]))
 
 
 def _contact(settings: ClientSettings, server: Server, deadline: float) -> _Contact:
     try:
-        return _Contact(_Answer.ACCEPTED, brokers=_logged_in(settings, server, deadline))
+        return _logged_in(settings, server, deadline)
     except _Wrong as wrong:
         return _Contact(wrong.answer, str(wrong))
     except (OSError, PythonKafkaError, ValueError):
         return _Contact(_Answer.SILENT)
 
 
-def _logged_in(settings: ClientSettings, server: Server, deadline: float) -> tuple[Server, ...]:
-    """Connect and log in as every client does, and return the brokers' addresses.
+def _logged_in(settings: ClientSettings, server: Server, deadline: float) -> _Contact:
+    """Connect and log in as every client does, and return what the server says of the cluster.
 
     :raises _Wrong: the server does not accept it
     :raises OSError: the server cannot be reached, or does not answer
@@ -196,7 +224,7 @@ def _logged_in(settings: ClientSettings, server: Server, deadline: float) -> tup
             talk.ask(ApiVersionsRequest(version=0))
             offered = talk.ask(SaslHandshakeRequest(mechanism=settings.sasl_mechanism or "PLAIN", version=1))
             _log_in(talk, offered, settings, where)
-            found = talk.ask(MetadataRequest(topics=[], version=1))
+            found = talk.ask(MetadataRequest(topics=[], version=2))
     except ssl.SSLCertVerificationError as error:
         why = _CERTIFICATE.get(error.verify_code, "is not accepted")
         raise _Wrong(
@@ -207,7 +235,8 @@ def _logged_in(settings: ClientSettings, server: Server, deadline: float) -> tup
         if wrong := _refused_handshake(error, settings, server, addresses, deadline):
             raise wrong from error
         raise
-    return tuple((each.host, each.port) for each in found.brokers)
+    brokers = tuple((each.host, each.port) for each in found.brokers)
+    return _Contact(_Answer.ACCEPTED, brokers=brokers, cluster_id=found.cluster_id or "")
 
 
 def _addresses(settings: ClientSettings, server: Server, deadline: float) -> Sequence[Any]:

@@ -5,6 +5,9 @@ from __future__ import annotations
 import shlex
 from dataclasses import dataclass
 
+#: The settings of a client that may change access rules, in the folder in which a person types the commands.
+ADMIN_FILE = "admin.properties"
+
 
 @dataclass(frozen=True, slots=True)
 class ToolAccess:

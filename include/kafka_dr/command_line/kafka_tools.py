@@ -58,6 +58,12 @@ def add_allows(access: ToolAccess, allows: Collection[Acl]) -> tuple[str, ...]:
     return tuple(f"{tool} --add {_arguments(each, 'allow')}" for each in _products(allows))
 
 
+def remove_allows(access: ToolAccess, allows: Collection[Acl]) -> tuple[str, ...]:
+    """Return the commands that remove exactly these ALLOWs, without a question."""
+    tool = access.tool("kafka-acls.sh")
+    return tuple(f"{tool} --remove --force {_arguments(each, 'allow')}" for each in _products(allows))
+
+
 def remove_denies(access: ToolAccess, denies: Collection[Acl]) -> tuple[str, ...]:
     """Return the commands that remove exactly these DENYs, without a question."""
     return tuple(f"{access.tool('kafka-acls.sh')} --remove --force {_arguments(each)}" for each in _products(denies))

@@ -9,13 +9,10 @@ from typing import Any
 
 from kafka_dr.access_rules.kafka_user import user_name, with_rules
 from kafka_dr.clusters.model import Acl, ResourceType
-from kafka_dr.clusters.tool_access import ToolAccess
+from kafka_dr.clusters.tool_access import ADMIN_FILE, ToolAccess
 from kafka_dr.command_line.kafka_tools import add_allows, tool_word
 from kafka_dr.rights import NeededRight
 from kafka_dr.topology.cluster import ClusterSpec
-
-#: The file with the settings of a client that may change ACLs, as the commands name it.
-ADMIN_FILE = "admin.properties"
 
 Rights = tuple[NeededRight, ...]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
-from kafka_dr.doctor.examination import SetUpFinding, examine
+from kafka_dr.doctor.examination import examine
+from kafka_dr.doctor.finding import SetUpFinding
 
 __all__ = ["SetUpFinding", "examine"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from hashlib import sha256
 from typing import get_args
 
 from kafka_dr.errors import KafkaDrError
@@ -23,6 +25,8 @@ WORDS: dict[Answer, str] = {
     "unknown": "unknown",
     "not_needed": "not needed",
 }
+#: The fact that has what this process sees of the files that executors share.
+SEEN = "seen"
 #: From the worst to the best.
 _OUTCOMES: tuple[tuple[Answer, WatchOutcome], ...] = (
     ("not_ready", "failed"),
@@ -46,7 +50,19 @@ def look_at_readiness(group: str, clients: Clients, of_executor: tuple[Check, ..
     if any(check.detail == not_adopted(group) for verb in verbs for check in verb.checks):
         outcome = "left_alone"
     said = tuple(sentence for verb in verbs for sentence in _sentences(verb))
-    return WatchResult(group, outcome, said, {**facts_of(verbs), "drill": drill_facts(group, clients, before)})
+    kept = {"drill": drill_facts(group, clients, before), SEEN: seen_here(group, clients)}
+    return WatchResult(group, outcome, said, {**facts_of(verbs), **kept})
+
+
+def seen_here(group: str, clients: Clients) -> dict[str, str]:
+    """Return what this process sees of the files that every executor has to see alike: compared, and never shown."""
+    declared = json.dumps(clients.topology.model_dump(mode="json"), sort_keys=True)
+    try:
+        route = clients.router(clients.topology.group(group)).read()
+        shown = f"{route.active} {route.epoch}" if route is not None else ""
+    except KafkaDrError as error:
+        shown = str(error)
+    return {"topology": sha256(declared.encode()).hexdigest(), "route": shown}
 
 
 def _facts_before(group: str, clients: Clients) -> dict[str, object] | None:

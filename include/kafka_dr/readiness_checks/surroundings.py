@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
-
-from cryptography import x509
 
 from kafka_dr import parallel
 from kafka_dr.causes import cause
@@ -15,18 +12,17 @@ from kafka_dr.disaster.probes import probe_vantages
 from kafka_dr.drill.life import is_dead, said_of
 from kafka_dr.drill.result import DrillResults
 from kafka_dr.drill.windows import overdue
-from kafka_dr.durations import about, age_of
+from kafka_dr.durations import age_of
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.failover.past_outages import newest_failovers
 from kafka_dr.json_documents import DocumentDamaged
 from kafka_dr.outcomes import Check
 from kafka_dr.readiness_checks import rights, verified_rpo
+from kafka_dr.readiness_checks.certificates import certificates_last
 from kafka_dr.readiness_checks.passwords import passwords_last
-from kafka_dr.runs.clients import ROLES, Clients
+from kafka_dr.runs.clients import ROLES
 from kafka_dr.runs.run import Run
 
-#: A certificate that ends sooner is named: a person needs time to replace it.
-_CERTIFICATE_DAYS = 30
 #: A transaction this much older than its own timeout is not aborted by its coordinator (KIP-664).
 _HANGING = timedelta(minutes=5)
 #: How long each vantage may take to answer, in seconds.
@@ -55,30 +51,6 @@ def _logins(run: Run, clusters: tuple[str, ...]) -> Check:
         return Check("logins_work", "ok", f"every role can log in {where}")
     name, error = next(iter(failed.items()))
     return Check("logins_work", "unknown", f"{', '.join(failed)} cannot log in. {name}: {error}")
-
-
-def certificates_last(run: Run) -> Check:
-    """Return whether every client certificate and authority that a connection names is valid for a month from now."""
-    return certificates_of(run.clients, run.group.clusters)
-
-
-def certificates_of(clients: Clients, clusters: Collection[str]) -> Check:
-    """Return the same of some clusters."""
-    name, now = "certificates_last", clients.clock.now()
-    files = sorted({path for cluster in clusters for path in _certificate_files(clients, cluster)})
-    if not files:
-        return Check(name, "ok", "no connection names a certificate file")
-    ends = {path: _ends_at(path) for path in files}
-    unread = [path for path, at in ends.items() if at is None]
-    if unread:
-        return Check(name, "unknown", f"no certificate can be read in {', '.join(unread[:_SHOWN])}: expected PEM")
-    first, at = min(((path, at) for path, at in ends.items() if at is not None), key=lambda found: found[1])
-    said = f"{first} ends at {at:%Y-%m-%d %H:%M} UTC"
-    if at <= now:
-        return Check(name, "failed", f"{said}, which has passed: replace it")
-    if at - now < timedelta(days=_CERTIFICATE_DAYS):
-        return Check(name, "warning", f"{said}, in {about(at - now)}: replace it")
-    return Check(name, "ok", f"{len(files)} certificate files are valid; {said}, the first of them")
 
 
 def no_hanging_transactions(run: Run) -> Check:
@@ -224,17 +196,3 @@ WITHOUT_SOURCE: Mapping[str, Callable[[Run], Check]] = {
     "tried_lately": tried_lately,
     "drilled_lately": drilled_lately,
 }
-
-
-def _certificate_files(clients: Clients, cluster: str) -> list[str]:
-    found = (clients.cluster(cluster, role).settings for role in ROLES)
-    return [path for each in found for path in (each.ca_file, each.certificate_file) if path]
-
-
-def _ends_at(path: str) -> datetime | None:
-    """Return when the first certificate of a PEM file ends, UTC; ``None`` if it holds none that can be read."""
-    try:
-        found = x509.load_pem_x509_certificates(Path(path).read_bytes())
-    except (OSError, ValueError):
-        return None
-    return min((each.not_valid_after_utc for each in found), default=None)

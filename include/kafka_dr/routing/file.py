@@ -57,6 +57,17 @@ class FileRouter:
             if must_replace(self.read(), route, expected_epoch=expected_epoch):
                 self._replace(route)
 
+    def try_out(self) -> None:
+        """Find out whether the route could be switched now."""
+        try:
+            self._file.try_out()
+        except OSError as error:
+            raise self._unwritable(error) from error
+
+    def shown_by(self) -> tuple[str, ...]:
+        """Return the command that shows the owner and the mode of every folder down to the file."""
+        return (f"namei -l {shlex.quote(str(self.path))}",)
+
     def by_hand(self, route: Route) -> tuple[str, ...]:
         """Return commands that replace the file as a whole, so that nobody reads half a route."""
         path, stored = shlex.quote(str(self.path)), shlex.quote(json.dumps(route.to_json()))

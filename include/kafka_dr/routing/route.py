@@ -87,6 +87,17 @@ class Router(Protocol):
         """
         ...
 
+    def try_out(self) -> None:
+        """Find out whether the route could be switched now; what is stored stays as it is.
+
+        :raises RouteUnwritable: it could not
+        """
+        ...
+
+    def shown_by(self) -> tuple[str, ...]:
+        """Return commands of a shell that show where the route is kept, and who may change it; none if none can."""
+        ...
+
     def by_hand(self, route: Route) -> tuple[str, ...]:
         """Return commands of a shell that store a route where nothing of this project runs; none if none can."""
         ...

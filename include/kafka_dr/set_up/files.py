@@ -11,6 +11,7 @@ from string import Template
 from typing import Any
 
 from kafka_dr.clusters.settings import ClientSettings
+from kafka_dr.clusters.tool_access import ADMIN_FILE, ToolAccess
 from kafka_dr.connections.sources import PREFIX
 from kafka_dr.quoting import code, inline
 from kafka_dr.replication.settings import access_settings
@@ -183,6 +184,7 @@ def _check_list(topology: Topology, topology_text: str, answers: InitAnswers) ->
         command=answers.command,
         questions="\n".join(f"- {inline(each)}" for each in asked) or "None is left in `topology.yaml`.",
         principals=", ".join(principals),
+        logins="\n".join(_logins(topology)),
         grant="\n    ".join(f"bash rights/kafka-acls/{name}.sh" for name in topology.clusters),
         workers=" or ".join(sorted({str(Path(spec.replicator_secrets).parent) for spec in topology.clusters.values()})),
         tls=", and the PEM files that `topology.yaml` names"
@@ -198,6 +200,30 @@ def _check_list(topology: Topology, topology_text: str, answers: InitAnswers) ->
             for group in topology.protection_groups
         ),
     )
+
+
+def _logins(topology: Topology) -> Iterator[str]:
+    """Yield what makes the login of each role on each cluster, as its listener wants it."""
+    for name, spec in topology.clusters.items():
+        reached, roles = spec.replicator, {_principal(topology, role).removeprefix("User:") for role in INIT_ROLES}
+        mechanism = reached.sasl_mechanism or ""
+        if mechanism.startswith("SCRAM"):
+            configs = ToolAccess(name, spec.route_bootstrap_servers, ADMIN_FILE).tool("kafka-configs.sh")
+            for user in sorted(roles):
+                password = shlex.quote(f"{mechanism}=[password=PASSWORD]")
+                named = f"--entity-type users --entity-name {shlex.quote(user)}"
+                yield f"    {configs} --alter {named} --add-config {password}"
+        elif mechanism:
+            jaas = f"listener.name.LISTENER.{mechanism.lower()}.sasl.jaas.config"
+            users = ", ".join(code(f'user_{user}="PASSWORD"') for user in sorted(roles))
+            yield f"- {inline(name)}: add {users} to {code(jaas)} of every broker, and restart it"
+        elif reached.security_protocol == "SSL":
+            rules = code("ssl.principal.mapping.rules")
+            wanted = ", ".join(code(user) for user in sorted(roles))
+            yield (
+                f"- {inline(name)}: let certificates be signed with these subjects: {wanted}. If brokers have {rules}, "
+                "name in `topology.yaml` the principals that they make of the subjects"
+            )
 
 
 def _template(name: str, **values: object) -> str:

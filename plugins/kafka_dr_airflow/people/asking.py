@@ -12,10 +12,10 @@ from urllib.parse import urlencode
 from airflow.configuration import conf
 from airflow.sdk.exceptions import AirflowNotFoundException
 
+from kafka_dr.airflow_api import CONNECTION, PEOPLE, advice
 from kafka_dr.errors import Refused, TryAgain
 from kafka_dr.people import Person
-from kafka_dr_airflow.airflow_api import CONNECTION, ERRORS, TaskApi, advice
-from kafka_dr_airflow.links import PEOPLE
+from kafka_dr_airflow.task_api import ERRORS, task_api
 
 
 def people_of(names: Sequence[str], roles: Sequence[str]) -> tuple[Person, ...]:
@@ -29,7 +29,7 @@ def people_of(names: Sequence[str], roles: Sequence[str]) -> tuple[Person, ...]:
         return _of_the_simple_one(names, roles)
     wanted = urlencode([*(("name", name) for name in names), *(("role", role) for role in roles)])
     try:
-        found = TaskApi.logged_in().ask("GET", f"{PEOPLE}?{wanted}")
+        found = task_api().ask("GET", f"{PEOPLE}?{wanted}")
         return tuple(Person(str(row["name"]), str(row["id"])) for row in found["people"])
     except AirflowNotFoundException as error:
         raise Refused(

@@ -9,9 +9,10 @@ from urllib.parse import quote
 
 from airflow.sdk.exceptions import AirflowNotFoundException
 
+from kafka_dr.airflow_api import CONNECTION, AirflowRestApi, advice
 from kafka_dr.clock import SystemClock
 from kafka_dr.waiting import wait_until
-from kafka_dr_airflow.airflow_api import CONNECTION, ERRORS, TaskApi, advice
+from kafka_dr_airflow.task_api import ERRORS, task_api
 
 #: How long an API that fails is asked again, and the pause before it is.
 _SECONDS, _PAUSE_SECONDS = 30.0, 2.0
@@ -41,7 +42,7 @@ def kept_answer(ti: Any) -> dict[str, Any] | str:
 
 
 def _found(ti: Any) -> dict[str, Any] | None:
-    api = TaskApi.logged_in()
+    api = task_api()
     dag, run, task = (quote(name, safe="") for name in (ti.dag_id, ti.run_id, ti.task_id))
     present = f"/api/v2/dags/{dag}/dagRuns/{run}/taskInstances/{task}/{ti.map_index}/hitlDetails"
     for path in (present, *(f"{present}/tries/{number}" for number in range(ti.try_number - 1, 0, -1))):
@@ -50,7 +51,7 @@ def _found(ti: Any) -> dict[str, Any] | None:
     return None
 
 
-def _asked(api: TaskApi, path: str) -> dict[str, Any]:
+def _asked(api: AirflowRestApi, path: str) -> dict[str, Any]:
     try:
         return api.ask("GET", path)
     except HTTPError as error:

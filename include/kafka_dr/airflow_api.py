@@ -1,4 +1,4 @@
-"""Airflow's own REST API, as a task uses it: with the login of an Airflow connection of type ``http``."""
+"""Airflow's own REST API, with a login: nothing of Airflow is needed where it is asked."""
 
 from __future__ import annotations
 
@@ -10,28 +10,20 @@ from http.client import HTTPException
 from typing import Any
 from urllib.error import HTTPError
 
-from airflow.sdk.exceptions import AirflowException, AirflowRuntimeError
-
 from kafka_dr.causes import cause
 from kafka_dr.durations import duration
 from kafka_dr.errors import KafkaDrError
+from kafka_dr.http_endpoint import HttpEndpoint
 from kafka_dr.quoting import line
 
-#: The connection to Airflow's own REST API.
+#: The connection to it, of type ``http``.
 CONNECTION = "kafka_dr_airflow_api"
+#: Where the plugin says who Airflow's auth manager knows.
+PEOPLE = "/kafka-dr/people"
 #: How long each request may take. No run waits longer for its note, or for the names of its approvers.
 _SECONDS = 5.0
 #: Errors of a connection that cannot be read, of an address where no Airflow answers, and of a refusal.
-ERRORS = (
-    KafkaDrError,
-    AirflowException,
-    AirflowRuntimeError,
-    HTTPException,
-    OSError,
-    ValueError,
-    KeyError,
-    TypeError,
-)
+ERRORS = (KafkaDrError, HTTPException, OSError, ValueError, KeyError, TypeError)
 
 
 def did_not_answer(error: BaseException) -> bool:
@@ -58,7 +50,7 @@ def advice(error: BaseException) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class TaskApi:
+class AirflowRestApi:
     """The API, logged in.
 
     :param base_url: of Airflow, without a slash at the end
@@ -70,16 +62,12 @@ class TaskApi:
     tls: ssl.SSLContext | None = None
 
     @classmethod
-    def logged_in(cls) -> TaskApi:
-        """Log in with the connection.
+    def logged_in(cls, endpoint: HttpEndpoint) -> AirflowRestApi:
+        """Log in.
 
-        :raises AirflowNotFoundException: there is no such connection
+        :param endpoint: what the connection says
         :raises Exception: one of :data:`ERRORS`
         """
-        from kafka_dr.connections.meaning import connect_endpoint
-        from kafka_dr_airflow.hooks.connections import airflow_connection
-
-        endpoint = connect_endpoint(airflow_connection(CONNECTION))
         login = {"username": endpoint.username, "password": endpoint.password}
         tls = endpoint.tls_context()
         token = _ask("POST", f"{endpoint.base_url}/auth/token", login, tls=tls)["access_token"]

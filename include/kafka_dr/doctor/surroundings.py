@@ -1,0 +1,119 @@
+"""What a set-up needs that is no cluster: evidence, routes, vantages, and people who approve."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import PurePath
+
+from kafka_dr.causes import cause
+from kafka_dr.disaster.probes import probe_vantages
+from kafka_dr.doctor.finding import SetUpFinding, of_check
+from kafka_dr.evidence.storage_path import create_file
+from kafka_dr.health.report_only import judge_route
+from kafka_dr.json_documents import write_whole
+from kafka_dr.quoting import address
+from kafka_dr.register import RegisterState
+from kafka_dr.routing import Route, RouteUnreadable, RouteUnwritable
+from kafka_dr.runs.clients import Clients
+from kafka_dr.runs.group_context import GroupContext
+from kafka_dr.runs.sealing import evidence_can_be_signed
+from kafka_dr.topology.model import ProtectionGroup
+
+#: Where a file is written, read and removed, below the evidence root.
+_TRIED = ("doctor", "tried")
+#: How long each vantage may take to answer, in seconds.
+_VANTAGE_SECONDS = 5.0
+
+
+def examine_evidence(clients: Clients) -> Iterator[SetUpFinding]:
+    """Write, read, replace and remove a file of its own, and see whether the key for seals can be used."""
+    yield _storage(clients)
+    yield of_check("evidence", evidence_can_be_signed(clients), name="signature")
+
+
+def _storage(clients: Clients) -> SetUpFinding:
+    root, began = clients.evidence_root, clients.clock.monotonic()
+    file, written = root.joinpath(*_TRIED), clients.executor.name.encode()
+    look = f"ls -ld {shlex.quote(str(root))}" if str(root).startswith("/") else ""
+    again = False
+    try:
+        write_whole(file, written)
+        read = file.read_bytes()
+        try:
+            create_file(file, written)
+            again = True
+        except FileExistsError:
+            pass
+        file.unlink()
+    except OSError as error:
+        said = f"the evidence at {root} cannot be written, read and removed ({cause(error)})"
+        commands = (look,) if look else ()
+        wrong = f"{said}: correct evidence.root or its rights"
+        return SetUpFinding("evidence", "storage", "failed", wrong, commands=commands)
+    seconds = clients.clock.monotonic() - began
+    if read != written:
+        said = f"the evidence at {root} gave back something else than was written"
+        detail = f"{said}: see whether another process examined it just now"
+        return SetUpFinding("evidence", "storage", "unknown", detail)
+    if again:
+        said = f"the evidence at {root} lets a file be created that is there already, so two processes could file"
+        return SetUpFinding("evidence", "storage", "failed", f"{said} the same step: use a storage that refuses it")
+    said = "a file was written, read, refused a second time and removed"
+    return SetUpFinding("evidence", "storage", "ok", f"{said} in {seconds:.1f} s")
+
+
+def examine_group(clients: Clients, group: ProtectionGroup) -> Iterator[SetUpFinding]:
+    """Ask where applications of a group find the active cluster, and who looks at its clusters from elsewhere."""
+    context = GroupContext(group.name, clients)
+    yield _route(context)
+    for cluster in group.clusters if group.disaster.vantages else ():
+        yield from _vantages(clients, group, cluster)
+    if (state := context.read_register_state()) is not None:
+        yield _kept_evidence(context, state)
+
+
+def _route(context: GroupContext) -> SetUpFinding:
+    name, router = context.group.name, context.clients.router(context.group)
+    try:
+        router.try_out()
+        route = router.read()
+    except (RouteUnwritable, RouteUnreadable) as error:
+        return SetUpFinding(name, "route", "failed", str(error), commands=router.shown_by())
+    if (state := context.read_register_state()) is not None:
+        servers = context.clients.topology.cluster(state.active).route_bootstrap_servers
+        wanted = Route(name, state.active, servers, state.epoch, context.clock.now())
+        return of_check(name, judge_route(state, route), *router.by_hand(wanted))
+    seen = f"leads to {route.active}" if route is not None else "is not there yet: the adoption writes it"
+    return SetUpFinding(name, "route", "ok", f"the route can be read and replaced, and {seen}")
+
+
+def _vantages(clients: Clients, group: ProtectionGroup, cluster: str) -> Iterator[SetUpFinding]:
+    for probe in probe_vantages(group, clients, source=cluster, seconds=_VANTAGE_SECONDS):
+        declared = group.disaster.vantages[probe.name.partition(" ")[2]].replace("{cluster}", cluster)
+        ask = f"curl -sS {shlex.quote(address(declared))}"
+        silent = probe.outcome == "unknown"
+        yield SetUpFinding(
+            group.name, "vantage", "failed" if silent else "ok", probe.detail, commands=(ask,) if silent else ()
+        )
+
+
+def _kept_evidence(context: GroupContext, state: RegisterState) -> SetUpFinding:
+    """Compare the evidence with the run that the register names: somebody may have changed where it is kept."""
+    root = context.clients.evidence_root
+    folder = root.joinpath("runs", context.group.name, state.run)
+    kept: list[object] = []
+    with suppress(FileNotFoundError, NotADirectoryError):
+        kept = list(folder.iterdir())
+    if kept:
+        return SetUpFinding("evidence", "kept", "ok", f"the evidence holds run {state.run} of {context.group.name}")
+    copy = f"cp -an OLD-EVIDENCE-ROOT/. {shlex.quote(str(root))}/" if PurePath(str(root)).is_absolute() else ""
+    return SetUpFinding(
+        "evidence",
+        "kept",
+        "failed",
+        f"the evidence at {root} holds nothing of the last run of {context.group.name}, which its register knows: "
+        "evidence.root was changed, or this machine sees another storage. Name the former one, or copy what it holds",
+        commands=(copy,) if copy else (),
+    )
