@@ -108,12 +108,20 @@ def unless_changed(
     recorded = history.get(AUDITS, {}).get(_fact(kind, flow.source, flow.target))
     if recorded is None or (verdict.result is not None and verdict.result.sha256 == recorded["sha256"]):
         return verdict
-    seen = "differs from what was recorded" if verdict.result is not None else "is not the one that was recorded"
-    sentence = (
-        f"the file of the newest {kind} audit of {flow.group} {flow.source}→{flow.target} {seen} in the register (of "
-        f"{recorded['at']}), so it is not believed: run dr_{kind}_audit again. "
-        "An audit by hand is recorded with `record-audit`; if there was none, find out who changed the file"
-    )
+    again = f"run dr_{kind}_audit again"
+    known = f"of the newest {kind} audit of {flow.group} {flow.source}→{flow.target}"
+    if verdict.result is None:
+        sentence = (
+            f"the evidence holds no file {known}, which the register has (of {recorded['at']}): evidence.root was "
+            "changed, this process sees another storage, or somebody removed the file. Name the former root, copy what it "
+            f"holds, or {again}"
+        )
+    else:
+        sentence = (
+            f"the file {known} differs from what was recorded in the register (of {recorded['at']}), so it is not "
+            f"believed: {again}. An audit by hand is recorded with `record-audit`; if there was none, find out who "
+            "changed the file"
+        )
     return GateVerdict(GateAnswer.UNKNOWN, sentence, verdict.result)
 
 

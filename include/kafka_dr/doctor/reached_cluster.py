@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 
 from kafka_dr import parallel
 from kafka_dr.checks import positions_topic, register_checks
-from kafka_dr.clusters.errors import NotAuthorized, NotFound
+from kafka_dr.clusters.errors import NotFound
 from kafka_dr.clusters.model import Acl, AclOperation, AclPermission, PatternType, ResourceType
 from kafka_dr.clusters.tool_access import ADMIN_FILE, ToolAccess
 from kafka_dr.doctor.finding import SetUpFinding, asked, no_answer, of_check
@@ -18,7 +18,7 @@ from kafka_dr.errors import ConnectionMistake, KafkaDrError
 from kafka_dr.fencing.authorizer import EVERYONE, Authorizer
 from kafka_dr.fencing.register_writers import Intruder, guarded, intruders
 from kafka_dr.outcomes import Check
-from kafka_dr.readiness_checks.certificates import certificates_of, principal_of
+from kafka_dr.readiness_checks.certificates import another_principal, certificates_of, principals_of
 from kafka_dr.readiness_checks.rights import without_fences
 from kafka_dr.replication.flow import Flow
 from kafka_dr.rights import NeededRight, needed_on
@@ -36,7 +36,6 @@ _OF_ALL: dict[ResourceType, tuple[AclOperation, ...]] = {
 }
 #: From this on canaries, audits and approvals would be judged by a wrong age; they are accepted up to a minute.
 _CLOCKS_APART = timedelta(seconds=5)
-_MAPPING = "ssl.principal.mapping.rules"
 
 
 def examine_cluster(clients: Clients, name: str) -> Iterator[SetUpFinding]:
@@ -85,55 +84,23 @@ def _login(clients: Clients, name: str, role: Role, cluster_id: str) -> SetUpFin
     if wrong := wrong_cluster_id(clients, name, cluster_id):
         return SetUpFinding(name, "login", "failed", f"{wrong}: correct the connection of {role} or the cluster_id")
     username = clients.cluster(name, role).settings.username
-    if username and (wrong := _another_principal(clients, name, role, f"User:{username}")):
+    if username and (wrong := another_principal(clients, name, role, f"User:{username}")):
         return SetUpFinding(name, "login", "failed", wrong)
     return SetUpFinding(name, "login", "ok", f"the {role} can log in")
 
 
-def _another_principal(clients: Clients, name: str, role: Role, found: str) -> str:
-    for group in clients.topology.protection_groups.values():
-        declared = getattr(group, f"{role}_principal")
-        if declared and name in group.clusters and declared != found:
-            said = f"the {role} logs in as {found}, and {group.name} declares {declared}"
-            return f"{said}, so it has the rights of another: correct {role}_principal, or the connection"
-    return ""
+def _certificates(clients: Clients, name: str) -> Iterator[SetUpFinding]:
+    found = certificates_of(clients, [name])
+    yield of_check(name, found, *map(_show, found.facts.values()), name="certificates")
 
 
 def _principals(clients: Clients, name: str) -> Iterator[SetUpFinding]:
-    """Compare the principal that brokers see in each client certificate with the one of the topology."""
-    files = {role: clients.cluster(name, role).settings for role in ROLES}
-    certificates = {role: each.certificate_file for role, each in files.items() if each.security_protocol == "SSL"}
-    if not certificates:
-        return
-    operator, unless = clients.cluster(name, "operator"), ""
-    try:
-        shown = operator.broker_settings.read(operator.topics.identity().brokers, (_MAPPING,))
-        rules = {found.get(_MAPPING) or "DEFAULT" for found in shown.values()}
-    except NotAuthorized:
-        rules = {"DEFAULT"}
-        unless = f", unless {_MAPPING} of the brokers say otherwise, which the operator may not read"
-    for role, file in certificates.items():
-        principals = {principal_of(file or "", each) for each in rules}
-        if None in principals:
-            said = f"it is not known which principal the brokers see in {file}, the certificate of the {role}"
-            see = f"see that it is PEM, and compare its subject with {_MAPPING}: {'; '.join(sorted(rules))}"
-            yield SetUpFinding(name, "principal", "unknown", f"{said}: {see}")
-            continue
-        wrong = next(filter(None, (_another_principal(clients, name, role, each or "") for each in principals)), "")
-        show = f"openssl x509 -noout -subject -nameopt RFC2253 -in {shlex.quote(file or '')}"
-        yield SetUpFinding(
-            name,
-            "principal",
-            "failed" if wrong else "ok",
-            f"{wrong}{unless}" if wrong else f"the certificate of the {role} has the declared principal",
-            commands=(show,) if wrong else (),
-        )
+    found = principals_of(clients, [name])
+    yield of_check(name, found, *map(_show, found.facts.values()), name="principals")
 
 
-def _certificates(clients: Clients, name: str) -> Iterator[SetUpFinding]:
-    found = certificates_of(clients, [name])
-    show = (f"openssl x509 -noout -subject -enddate -in {shlex.quote(str(each))}" for each in found.facts.values())
-    yield of_check(name, found, *show, name="certificates")
+def _show(file: str) -> str:
+    return f"openssl x509 -noout -subject -nameopt RFC2253 -enddate -in {shlex.quote(file)}"
 
 
 def _addresses(clients: Clients, name: str) -> Iterator[SetUpFinding]:

@@ -9,15 +9,17 @@ from pathlib import Path
 
 from cryptography import x509
 
+from kafka_dr.clusters.errors import NotAuthorized
 from kafka_dr.durations import about
 from kafka_dr.outcomes import Check
-from kafka_dr.runs.clients import ROLES, Clients
+from kafka_dr.runs.clients import ROLES, Clients, Role
 from kafka_dr.runs.run import Run
 
 #: A certificate that ends sooner is named: a person needs time to replace it.
 _CERTIFICATE_DAYS = 30
 _SHOWN = 3
-#: A rule of ``ssl.principal.mapping.rules``: what it matches, what it makes of that, and in which case.
+_MAPPING = "ssl.principal.mapping.rules"
+#: A rule of them: what it matches, what it makes of that, and in which case.
 _RULE = re.compile(r"RULE:((?:\\.|[^\\/])*)/((?:\\.|[^\\/])*)/([LU]?)|DEFAULT")
 
 
@@ -43,6 +45,52 @@ def certificates_of(clients: Clients, clusters: Collection[str]) -> Check:
     if at - now < timedelta(days=_CERTIFICATE_DAYS):
         return Check(name, "warning", f"{said}, in {about(at - now)}: replace it", {"file": first})
     return Check(name, "ok", f"{len(files)} certificate files are valid; {said}, the first of them")
+
+
+def principals_declared(run: Run) -> Check:
+    """Return whether the brokers see the declared principal in each client certificate of a connection."""
+    return principals_of(run.clients, run.group.clusters)
+
+
+def principals_of(clients: Clients, clusters: Collection[str]) -> Check:
+    """Return the same of some clusters. A certificate that was replaced may have another subject than before."""
+    name = "certificates_as_declared"
+    for cluster in clusters:
+        settings = {role: clients.cluster(cluster, role).settings for role in ROLES}
+        files = {role: each.certificate_file for role, each in settings.items() if each.security_protocol == "SSL"}
+        rules, unless = _mapping(clients, cluster) if files else (frozenset[str](), "")
+        for role, rule in ((role, rule) for role in files for rule in sorted(rules)):
+            file = files[role] or ""
+            found = principal_of(file, rule)
+            if found is None:
+                said = f"it is not known which principal the brokers of {cluster} see in {file}: see that it is PEM"
+                return Check(name, "unknown", f"{said}, and compare its subject with {_MAPPING}", {"file": file})
+            if wrong := another_principal(clients, cluster, role, found):
+                return Check(name, "failed", f"on {cluster} {wrong}{unless}", {"file": file})
+    return Check(name, "ok", "each client certificate has the declared principal")
+
+
+def another_principal(clients: Clients, cluster: str, role: Role, found: str) -> str:
+    """Return a sentence if a role logs in as somebody else than a group on the cluster declares; empty if not.
+
+    :param found: the principal that the brokers see
+    """
+    for group in clients.topology.protection_groups.values():
+        declared = getattr(group, f"{role}_principal")
+        if declared and cluster in group.clusters and declared != found:
+            said = f"the {role} logs in as {found}, and {group.name} declares {declared}"
+            return f"{said}, so it has the rights of another: correct {role}_principal, or the connection"
+    return ""
+
+
+def _mapping(clients: Clients, cluster: str) -> tuple[frozenset[str], str]:
+    """Return the rules of all brokers, and what to add if the operator may not read them."""
+    operator = clients.cluster(cluster, "operator")
+    try:
+        shown = operator.broker_settings.read(operator.topics.identity().brokers, (_MAPPING,))
+    except NotAuthorized:
+        return frozenset({"DEFAULT"}), f", unless {_MAPPING} of the brokers say otherwise, which it may not read"
+    return frozenset(found.get(_MAPPING) or "DEFAULT" for found in shown.values()), ""
 
 
 def principal_of(file: str, rules: str) -> str | None:

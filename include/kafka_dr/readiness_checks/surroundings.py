@@ -18,7 +18,7 @@ from kafka_dr.failover.past_outages import newest_failovers
 from kafka_dr.json_documents import DocumentDamaged
 from kafka_dr.outcomes import Check
 from kafka_dr.readiness_checks import rights, verified_rpo
-from kafka_dr.readiness_checks.certificates import certificates_last
+from kafka_dr.readiness_checks.certificates import certificates_last, principals_declared
 from kafka_dr.readiness_checks.passwords import passwords_last
 from kafka_dr.runs.clients import ROLES
 from kafka_dr.runs.run import Run
@@ -176,6 +176,7 @@ QUESTIONS: Mapping[str, Callable[[Run], Check]] = {
     "logins_work": logins_work,
     rights.NAME: rights.rights_granted,
     "certificates_last": certificates_last,
+    "certificates_as_declared": principals_declared,
     "passwords_last": passwords_last,
     "hanging_transactions": no_hanging_transactions,
     "tried_lately": tried_lately,

@@ -32,7 +32,7 @@ def test_a_set_up_that_is_right_has_only_good_answers_before_anything_is_adopted
     said = CommandLine(protection).run(*DOCTOR, "--json")
     assert (said.code, open_findings(said)) == (0, []), said
     asked = {(each["about"], each["name"]) for each in said.json["findings"]}
-    questions = ("login", "certificates", "addresses", "clock", "rights", "register", "flow", NAME)
+    questions = ("login", "certificates", "principals", "addresses", "clock", "rights", "register", "flow", NAME)
     each_cluster = {(cluster, name) for cluster in ("east", "west") for name in questions}
     once = {("evidence", "storage"), ("evidence", "signature"), (protection.name, "route")}
     assert asked == each_cluster | once
