@@ -113,8 +113,8 @@ def unless_changed(
     if verdict.result is None:
         sentence = (
             f"the evidence holds no file {known}, which the register has (of {recorded['at']}): evidence.root was "
-            "changed, this process sees another storage, or somebody removed the file. Name the former root, copy what it "
-            f"holds, or {again}"
+            "changed, this process sees another storage, or somebody removed the file. Name the former root, copy what "
+            f"it holds, or {again}"
         )
     else:
         sentence = (

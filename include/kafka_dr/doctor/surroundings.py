@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator
-from contextlib import suppress
-from pathlib import PurePath
 
 from kafka_dr.causes import cause
 from kafka_dr.disaster.probes import probe_vantages
 from kafka_dr.doctor.finding import SetUpFinding, of_check
-from kafka_dr.evidence.storage_path import create_file
+from kafka_dr.evidence.storage_path import create_file, file_names
 from kafka_dr.health.report_only import judge_route
 from kafka_dr.json_documents import write_whole
 from kafka_dr.quoting import address
@@ -100,20 +98,11 @@ def _vantages(clients: Clients, group: ProtectionGroup, cluster: str) -> Iterato
 
 
 def _kept_evidence(context: GroupContext, state: RegisterState) -> SetUpFinding:
-    """Compare the evidence with the run that the register names: somebody may have changed where it is kept."""
-    root = context.clients.evidence_root
-    folder = root.joinpath("runs", context.group.name, state.run)
-    kept: list[object] = []
-    with suppress(FileNotFoundError, NotADirectoryError):
-        kept = list(folder.iterdir())
-    if kept:
-        return SetUpFinding("evidence", "kept", "ok", f"the evidence holds run {state.run} of {context.group.name}")
-    copy = f"cp -an OLD-EVIDENCE-ROOT/. {shlex.quote(str(root))}/" if PurePath(str(root)).is_absolute() else ""
-    return SetUpFinding(
-        "evidence",
-        "kept",
-        "failed",
-        f"the evidence at {root} holds nothing of the last run of {context.group.name}, which its register knows: "
-        "evidence.root was changed, or this machine sees another storage. Name the former one, or copy what it holds",
-        commands=(copy,) if copy else (),
-    )
+    """Return whether the evidence knows the runs of a group: somebody may have changed where it is kept."""
+    root, group = context.clients.evidence_root, context.group.name
+    if file_names(root.joinpath("runs", group)):
+        return SetUpFinding("evidence", "kept", "ok", f"the evidence holds runs of {group}")
+    copy = f"cp -an FORMER-ROOT/. {shlex.quote(str(root))}/" if str(root).startswith("/") else ""
+    said = f"the evidence at {root} holds nothing of {group}, whose register knows run {state.run}"
+    why = "evidence.root was changed, or this machine sees another storage: name the former root, or copy what it holds"
+    return SetUpFinding("evidence", "kept", "failed", f"{said}: {why}", commands=(copy,) if copy else ())
