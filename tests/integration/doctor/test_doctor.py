@@ -129,15 +129,6 @@ def test_a_name_that_does_not_resolve_is_named_beside_one_that_answers(protectio
     assert "getent hosts broker-two.invalid" in said.out
 
 
-def test_an_address_that_leads_to_another_cluster_is_named(protection: Protection) -> None:
-    line = CommandLine(protection)
-    stored = json.loads(line.connections().read_text())
-    east, west = (stored[f"kafka_{name}_operator"]["extra"] for name in ("east", "west"))
-    east["bootstrap.servers"] = f"{east['bootstrap.servers']},{west['bootstrap.servers']}"
-    found = [detail for about, name, detail in open_findings(run_with(line, stored)) if about == "east"]
-    assert any("leads to the cluster" in detail and "advertised.listeners" in detail for detail in found), found
-
-
 def test_a_right_too_many_on_the_register_is_named_and_the_printed_commands_take_it_away(
     protection: Protection, tmp_path: Path
 ) -> None:
