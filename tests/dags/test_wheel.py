@@ -98,6 +98,12 @@ def test_the_command_line_is_installed(python: WheelPython) -> None:
     assert "`dr-operator`" in python.run("kafka-dr", *rights)
 
 
+def test_the_doctor_finds_its_trial_of_spark(python: WheelPython) -> None:
+    job = python.answer("import json; from kafka_dr.doctor.spark_trial import JOB; print(json.dumps(str(JOB)))")
+    assert Path(job).is_file()
+    assert python.site_packages in Path(job).parents
+
+
 def test_every_module_and_job_starts_from_the_wheel_alone(python: WheelPython) -> None:
     program = """
         import importlib, json, pathlib, sys, sysconfig

@@ -13,7 +13,10 @@ from kafka_dr.doctor.finding import SetUpFinding
 from kafka_dr.quoting import line
 from kafka_dr.runs.clients import Clients
 
-_JOB = Path(__file__).resolve().parents[3] / "spark" / "jobs" / "set_up_trial.py"
+_CORE = Path(__file__).resolve().parents[1]
+#: The project's folder, or the one that a wheel has in its place.
+_PLACES = (_CORE.parents[1], _CORE.parent / "kafka_dr_airflow" / "project")
+JOB = next((path for path in (each / "spark" / "jobs" / "set_up_trial.py" for each in _PLACES) if path.is_file()), None)
 #: To start a session takes most of it, on a machine that does something else.
 _SECONDS = 120.0
 #: How the line begins in which a job says what it could not find out.
@@ -22,14 +25,18 @@ _UNKNOWN = "unknown: "
 
 def examine_spark(_: Clients) -> Iterator[SetUpFinding]:
     """Submit the job with the Spark of this machine."""
-    command = shlex.join(("spark-submit", str(_JOB)))
+    if JOB is None:
+        said = "spark/jobs/set_up_trial.py of this project is not on this machine, so it is not known whether audits"
+        yield SetUpFinding("spark", "trial", "unknown", f"{said} could run: install it, or say --without spark")
+        return
+    command = shlex.join(("spark-submit", str(JOB)))
     submit = shutil.which("spark-submit")
     if submit is None:
         said = "this machine has no spark-submit, so it is not known whether audits could run: run this where Spark is"
         yield SetUpFinding("spark", "trial", "unknown", f"{said}, or say --without spark", commands=(command,))
         return
     try:
-        ended = subprocess.run([submit, str(_JOB)], capture_output=True, text=True, timeout=_SECONDS, check=False)
+        ended = subprocess.run([submit, str(JOB)], capture_output=True, text=True, timeout=_SECONDS, check=False)
     except (OSError, subprocess.TimeoutExpired) as error:
         said = f"Spark's job did not run on this machine ({cause(error)})"
         yield SetUpFinding("spark", "trial", "unknown", f"{said}: run it by hand", commands=(command,))
