@@ -1,4 +1,4 @@
-"""Adopt a protection group: write its first record to the registers, fence its standby and start its first flow.
+"""Adopt a protection group: write its first record to the registers, fence its standbys and let its first flows start.
 
 This is possible only while no register has a record of the group, or the group was released. A rerun completes an
 interrupted adoption. Existing replication is taken over instead: see :mod:`kafka_dr.adoption.take_over`.
@@ -26,7 +26,7 @@ from kafka_dr.fencing.change import AclChanges
 from kafka_dr.fencing.closure import lacking
 from kafka_dr.outcomes import Check
 from kafka_dr.register import Phase, RegisterState
-from kafka_dr.register.flow_seed import FLOW_SEED, FlowSeed
+from kafka_dr.register.flow_seed import FLOW_SEED, FlowSeed, fact_of_further
 from kafka_dr.register.roles import Roles
 from kafka_dr.register.transitions import adopted, way_out
 from kafka_dr.runs.attempt import Attempt
@@ -77,7 +77,7 @@ class _Asked:
 
 def _go(context: GroupContext, asked: _Asked, attempt: Attempt) -> tuple[StepOutcome, str]:
     active = context.group.initial_active
-    standby = Roles.at_first(context.group.clusters, active).standby
+    standbys = Roles.at_first(context.group.clusters, active).standbys
     attempt.checks = (right_clusters(context, context.group.clusters),)
     if forbidden := shortfall(attempt.checks, failed="refused"):
         return forbidden
@@ -93,8 +93,8 @@ def _go(context: GroupContext, asked: _Asked, attempt: Attempt) -> tuple[StepOut
         state = standing
     else:
         name, now = context.group.name, context.clock.now()
-        state = adopted(name, active=active, standby=standby, run=asked.run, at=now, before=standing)
-    canary = canary_topic.missing(context, active=active, standby=standby)
+        state = adopted(name, active=active, standbys=standbys, run=asked.run, at=now, before=standing)
+    canary = canary_topic.missing(context, active=active, standbys=standbys)
     found = canary_topic.judged(canary, name=context.group.canary_topic, create=asked.create_canary_topic)
     attempt.checks += (*adoptable(context, state), found)
     if forbidden := shortfall(attempt.checks, failed="refused"):
@@ -102,7 +102,7 @@ def _go(context: GroupContext, asked: _Asked, attempt: Attempt) -> tuple[StepOut
     if asked.dry_run:
         attempt.intent = tuple(_intent(context, state, canary))
         said = f"dry run of an adoption of {context.group.name}: nothing was changed. A real run would make {active} "
-        return "would_do", f"{said}the active cluster and {standby} its fenced standby"
+        return "would_do", f"{said}the active cluster and {_fenced(standbys)}"
     lasting = parallel.ask_all(lambda cluster: seen_to_last(context, cluster, standing), context.group.clusters)
     attempt.checks += tuple(lasting.values())
     if forbidden := shortfall(attempt.checks, failed="refused"):
@@ -118,8 +118,12 @@ def _adopt(
         wait_until_led(context, state.active)
     attempt.facts = {**_complete(context, state), "canary_topic_created_on": list(created)}
     attempt.proofs = tuple(_proofs(context, state))
-    said = f"{context.group.name} is adopted: active on {state.active}, standby {state.standby}"
+    said = f"{context.group.name} is adopted: active on {state.active}, standby {' and '.join(state.standbys)}"
     return shortfall(attempt.proofs, failed="failed") or ("done", said)
+
+
+def _fenced(standbys: Sequence[str]) -> str:
+    return f"{' and '.join(standbys)} its fenced standby{'s' if len(standbys) > 1 else ''}"
 
 
 def _without_adopting(context: GroupContext, standing: RegisterState | None) -> tuple[StepOutcome, str] | None:
@@ -178,7 +182,7 @@ def wait_until_led(context: GroupContext, cluster: str) -> None:
 def _intent(context: GroupContext, state: RegisterState, canary: CanaryTopic | None) -> Sequence[str]:
     """Say what an adoption does, with the DENYs that are missing now."""
     here = plan.flow_fence(context.group) - context.rules_in_force(state.active)
-    away = lacking(plan.standby(context.group), context.rules_in_force(state.standby))
+    away = {name: lacking(plan.standby(context.group), context.rules_in_force(name)) for name in state.standbys}
     topics = ", ".join(context.group.clusters)
     return (
         *witness_intent(context),
@@ -186,8 +190,11 @@ def _intent(context: GroupContext, state: RegisterState, canary: CanaryTopic | N
         f"create the register on {topics} where it is missing, and write that {state.active} is active "
         f"(epoch {state.epoch})",
         f"deny WRITE on {state.active} to {context.group.replicator_principal} ({len(here)} DENYs are missing)",
-        f"deny the applications' work and changes on {state.standby} ({len(away)} DENYs are missing)",
-        f"journal where the flow {state.active} → {state.standby} begins; dr_flows then starts it",
+        *(
+            f"deny the applications' work and changes on {name} ({len(left)} DENYs are missing)"
+            for name, left in away.items()
+        ),
+        *(f"journal where the flow {state.active} → {name} begins; dr_flows then starts it" for name in state.standbys),
         f"write the route to {state.active} if there is none",
     )
 
@@ -197,14 +204,18 @@ def _is_adoption(state: RegisterState) -> bool:
 
 
 def _complete(context: GroupContext, state: RegisterState) -> Mapping[str, Any]:
-    """Write the record, first on the active cluster; fence the standby; journal the flow's seed; write the route."""
-    for name in (state.active, state.standby):
+    """Write the record, first on the active cluster; fence the standbys; journal the flows' seeds; write the route."""
+    for name in (state.active, *state.standbys):
         context.clients.register(name).copy(state)
     context.acl_changes(state.active, adoption_guard(context, state)).add(plan.flow_fence(context.group))
-    fence = context.acl_changes(state.standby, adoption_guard(context, state))
-    added = fence.add(*plan.standby_in_order(context.group))
-    seed = _seed_flow(context, state, fence)
-    return {"epoch": state.epoch, "denies_added": len(added), "seed": seed, "route": write_first_route(context, state)}
+    fences = {name: context.acl_changes(name, adoption_guard(context, state)) for name in state.standbys}
+    added = [deny for fence in fences.values() for deny in fence.add(*plan.standby_in_order(context.group))]
+    # The seed without a standby in its name says that the adoption is complete: it is the last one.
+    first, *further = state.standbys
+    named = {name: fact_of_further(name) for name in further} | {first: FLOW_SEED}
+    seeds = {name: _seed_flow(context, state, name, fences, fact=fact) for name, fact in named.items()}
+    seeded = {"seed": seeds[first], **({"seeds": seeds} if further else {})}
+    return {"epoch": state.epoch, "denies_added": len(added), **seeded, "route": write_first_route(context, state)}
 
 
 def adoption_guard(context: GroupContext, state: RegisterState) -> RegisterGuard:
@@ -212,41 +223,46 @@ def adoption_guard(context: GroupContext, state: RegisterState) -> RegisterGuard
     return context.guard_by(state.active, Unchanged(state))
 
 
-def _seed_flow(context: GroupContext, state: RegisterState, fence: AclChanges) -> Mapping[str, Any]:
-    """Journal where the flow begins: at the start if the topics are empty; a flow that exists keeps its offsets.
+def _seed_flow(
+    context: GroupContext, state: RegisterState, standby: str, fences: Mapping[str, AclChanges], *, fact: str
+) -> Mapping[str, Any]:
+    """Journal where a flow begins: at the start if the topics are empty; a flow that exists keeps its offsets.
 
     Only after the standby is fenced the answer stays true. If applications began to write to the standby just before,
-    its fence is lifted again.
+    all fences are lifted again.
 
+    :param fences: what changes the ACLs of each standby
+    :param fact: the name under which the seed is journaled
     :raises Refused: the standby has come into use since it was checked
     """
-    seed = context.clients.register(state.active).facts(context.group.name, state.run).get(FLOW_SEED)
+    seed = context.clients.register(state.active).facts(context.group.name, state.run).get(fact)
     if seed is None:
-        first = first_flow(context, state)
+        first = first_flow(context, state, standby)
         if first.problem:
-            fence.lift(plan.standby(context.group))
+            for fence in fences.values():
+                fence.lift(plan.standby(context.group))
             raise Refused(
-                f"A client wrote to {state.standby} before the fence was in place; the fence was removed. "
-                f"{first.problem}"
+                f"A client wrote to {standby} before the fence was in place; the fence was removed. {first.problem}"
             )
-        seed = FlowSeed(state.epoch, state.active, state.standby, on_source={}, mode=first.mode).to_json()
-    for name in (state.active, state.standby):
-        context.clients.register(name).write_fact(context.group.name, state.run, FLOW_SEED, seed)
+        seed = FlowSeed(state.epoch, state.active, standby, on_source={}, mode=first.mode).to_json()
+    for name in (state.active, *state.standbys):
+        context.clients.register(name).write_fact(context.group.name, state.run, fact, seed)
     return dict(seed)
 
 
 def _proofs(context: GroupContext, state: RegisterState) -> Sequence[Check]:
-    records = {name: context.clients.register(name).read(context.group.name) for name in (state.active, state.standby)}
+    clusters = (state.active, *state.standbys)
+    records = {name: context.clients.register(name).read(context.group.name) for name in clusters}
     differing = [name for name, found in records.items() if found != state]
-    said = f"the registers of {state.active} and {state.standby} hold the adopted record"
+    said = f"the registers of {' and '.join(clusters)} hold the adopted record"
     if differing:
         said = (
             f"the register of {', '.join(differing)} holds another record of {context.group.name} than the adopted one "
             f"(epoch {state.epoch}): run dr_adopt again"
         )
-    refused = context.shut(state.standby, plan.standby(context.group))
+    refused = (context.shut(name, plan.standby(context.group)) for name in state.standbys)
     return (
         Check.that("registers_agree", not differing, said),
-        refused.named("standby_refuses"),
+        *(check.named("standby_refuses") for check in refused),
         route_agrees(context, state),
     )

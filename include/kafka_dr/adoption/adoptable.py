@@ -1,7 +1,7 @@
 """Whether a group can be adopted as it is declared: checked before anything is written or fenced.
 
-An adoption fences the standby, and only a failover or a release lifts that fence. So if applications use the standby,
-or the route names it, the declaration is wrong. The adoption then ends before it has changed anything.
+An adoption fences each standby, and only a failover or a release lifts that fence. So if applications use a standby,
+or the route names one, the declaration is wrong. The adoption then ends before it has changed anything.
 """
 
 from __future__ import annotations
@@ -37,40 +37,40 @@ class FirstFlow:
 
 
 def adoptable(context: GroupContext, state: RegisterState) -> Sequence[Check]:
-    """Check that ACLs can fence the clusters, that nobody uses the standby, and that the route names the active one.
+    """Check that ACLs can fence the clusters, that nobody uses a standby, and that the route names the active one.
 
     :param state: the record that the adoption is going to write, or wrote before it was interrupted
     """
-    authorizers = authorizers_as_declared(context, (state.active, state.standby))
+    clusters = (state.active, *state.standbys)
     return (
-        authorizers,
-        denies_can_be_added(context, (state.active, state.standby)),
-        fences_can_be_proven(context, (state.active, state.standby)),
-        register_writers(context, (state.active, state.standby)),
-        register_topic(context, (state.active, state.standby), is_needed=False),
-        *_standby_is_free(context, state),
+        authorizers_as_declared(context, clusters),
+        denies_can_be_added(context, clusters),
+        fences_can_be_proven(context, clusters),
+        register_writers(context, clusters),
+        register_topic(context, clusters, is_needed=False),
+        *(check for standby in state.standbys for check in _standby_is_free(context, state, standby)),
         route_agrees(context, state),
         reads_only_owned_topics(context, state),
-        *topics_of_patterns(context, (state.active, state.standby)),
+        *topics_of_patterns(context, clusters),
     )
 
 
 def seeded(context: GroupContext, state: RegisterState) -> bool:
-    """Return whether this adoption has journaled its flow's seed, which it does after it fenced the standby."""
+    """Return whether this adoption has journaled its flows' seeds, which it does after it fenced the standbys."""
     return FLOW_SEED in context.clients.register(state.active).facts(context.group.name, state.run)
 
 
-def first_flow(context: GroupContext, state: RegisterState) -> FirstFlow:
-    """Look at the flow and the standby's logs: every record there has to be a copy made by that flow."""
-    flow = Flow(context.group.name, state.active, state.standby)
+def first_flow(context: GroupContext, state: RegisterState, standby: str) -> FirstFlow:
+    """Look at the flow and a standby's logs: every record there has to be a copy made by that flow."""
+    flow = Flow(context.group.name, state.active, standby)
     replicator = context.clients.replicator(flow)
     setup = replicator.setup()
     if setup is None:
-        return FirstFlow("start", _unexplained(_holding_records(context, state.standby), flow, "there is no such flow"))
+        return FirstFlow("start", _unexplained(_holding_records(context, standby), flow, "there is no such flow"))
     if not setup.exactly_once:
         problem = (
             f"{replicator.described} exists and is not exactly-once, so it may have copied records twice or left some "
-            f"out. Delete it and empty the topics on {state.standby}, then run dr_adopt again"
+            f"out. Delete it and empty the topics on {standby}, then run dr_adopt again"
         )
         return FirstFlow("continue", problem)
     return FirstFlow("continue", _unexplained(_not_copied(context, flow), flow, "that flow has no offset in them"))
@@ -90,22 +90,22 @@ def _not_copied(context: GroupContext, flow: Flow) -> list[TopicPartition]:
     return still_missing(unexplained, clock=context.clock, seconds=ARRIVAL_SECONDS)
 
 
-def _standby_is_free(context: GroupContext, state: RegisterState) -> tuple[Check, ...]:
+def _standby_is_free(context: GroupContext, state: RegisterState, standby: str) -> tuple[Check, ...]:
     if seeded(context, state):
         return (
             Check(
                 "standby_is_free",
                 "ok",
-                f"{state.standby} is fenced by this adoption, and the seed of its flow is journaled",
+                f"{standby} is fenced by this adoption, and the seed of its flow is journaled",
             ),
         )
-    first = first_flow(context, state)
+    first = first_flow(context, state, standby)
     how = "start at the beginning" if first.mode == "start" else "continue at the offsets that it has"
-    said = f"{state.standby} holds no records that the flow did not copy: the flow can {how}"
+    said = f"{standby} holds no records that the flow did not copy: the flow can {how}"
     return (
         Check.that("standby_holds_nothing_of_its_own", not first.problem, first.problem or said),
-        no_members(context, state.standby),
-        flow_back_is_still(context, state),
+        no_members(context, standby),
+        flow_back_is_still(context, state, standby),
     )
 
 
@@ -153,14 +153,14 @@ def no_members(context: GroupContext, standby: str) -> Check:
     return Check.that("nobody_reads_on_standby", not reading, detail)
 
 
-def flow_back_is_still(context: GroupContext, state: RegisterState) -> Check:
-    """Return whether no flow of this project copies from the standby to the active cluster."""
-    back = Flow(context.group.name, state.standby, state.active)
+def flow_back_is_still(context: GroupContext, state: RegisterState, standby: str) -> Check:
+    """Return whether no flow of this project copies from a standby to the active cluster."""
+    back = Flow(context.group.name, standby, state.active)
     found = context.clients.replicator(back).status()
     detail = f"{back.name} is {found}"
     if not found.at_rest:
         detail += (
-            f", expected stopped: it copies records from {state.standby} to {state.active}. Correct initial_active, or "
+            f", expected stopped: it copies records from {standby} to {state.active}. Correct initial_active, or "
             "stop that flow, then run dr_adopt again"
         )
     return Check.that("flow_back_is_still", found.at_rest, detail)

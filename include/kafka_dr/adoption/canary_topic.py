@@ -1,12 +1,12 @@
 """The canary topic of a group that is being adopted: whether it is missing, and creating it, if a person said so.
 
-Without it no flow is watched, and every failover is refused. It is created on both clusters with the same settings, so
-that the standby's copy differs in nothing. A topic that exists is left as it is.
+Without it no flow is watched, and every failover is refused. It is created on all clusters with the same settings, so
+that no standby's copy differs in nothing. A topic that exists is left as it is.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from kafka_dr import parallel
@@ -42,16 +42,16 @@ class CanaryTopic:
         )
 
 
-def missing(context: GroupContext, *, active: str, standby: str) -> CanaryTopic | None:
+def missing(context: GroupContext, *, active: str, standbys: Collection[str]) -> CanaryTopic | None:
     """Return the canary topic if the active cluster lacks it; on a standby replication creates it if that has one.
 
     :raises KafkaDrError: a cluster does not answer
     """
     name = context.group.canary_topic
-    names = parallel.ask_all(lambda cluster: context.operator(cluster).topics.names(), (active, standby))
+    names = parallel.ask_all(lambda cluster: context.operator(cluster).topics.names(), (active, *standbys))
     if name in names[active]:
         return None
-    lacking = tuple(cluster for cluster in (active, standby) if name not in names[cluster])
+    lacking = tuple(cluster for cluster in (active, *standbys) if name not in names[cluster])
     return CanaryTopic(name, lacking, context.group.flow.tasks_max)
 
 

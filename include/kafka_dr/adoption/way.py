@@ -61,7 +61,7 @@ def with_canary_topic(request: RunRequest, clients: Clients, *, create: bool) ->
     clusters = right_clusters(run, (run.source, run.target))
     if not clusters.passes:
         return clusters
-    wanted = canary_topic.missing(run, active=run.source, standby=run.target)
+    wanted = canary_topic.missing(run, active=run.source, standbys=[run.target])
     found = canary_topic.judged(wanted, name=run.group.canary_topic, create=create)
     if wanted is not None and create and not request.dry_run:
         canary_topic.create(run, wanted)

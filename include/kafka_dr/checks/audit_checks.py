@@ -9,7 +9,7 @@ from typing import Any
 
 from kafka_dr.audit import gate
 from kafka_dr.audit.gate import GateAnswer, GateVerdict
-from kafka_dr.audit.result import AuditKind
+from kafka_dr.audit.result import AuditKind, ResultStore, ResultUnreadable
 from kafka_dr.checks.recorded_audits import unless_changed
 from kafka_dr.outcomes import Check, CheckOutcome
 from kafka_dr.register import RegisterState
@@ -35,13 +35,28 @@ _WATCHES: dict[AuditKind, WatchName] = {AuditKind.LAG: "lag", AuditKind.CHECKSUM
 _EXCUSED = (GateAnswer.TOO_OLD, GateAnswer.NEVER)
 
 
-def flow_to_audit(group: str, clients: Clients) -> Flow | WatchResult:
+def flow_to_audit(group: str, clients: Clients, kind: AuditKind) -> Flow | WatchResult:
     """Return the flow from the active cluster to the standby, or why this group is not audited now.
+
+    Of several standbys it is the one whose newest audit of that kind is the oldest, so all of them have their turn.
 
     :raises NeedsPerson: the registers contradict each other, or the one that decides cannot be read
     """
     state = at_rest(group, GroupContext(group, clients).read_register_state())
-    return state if isinstance(state, WatchResult) else Flow(group, state.active, state.standby)
+    if isinstance(state, WatchResult):
+        return state
+    flows = [Flow(group, state.active, standby) for standby in state.standbys]
+    return flows[0] if len(flows) == 1 else min(flows, key=lambda flow: _audited_at(flow, clients, kind))
+
+
+def _audited_at(flow: Flow, clients: Clients, kind: AuditKind) -> float:
+    """Return when a flow was audited last, in seconds; 0 if never, or if that cannot be read."""
+    store = ResultStore(clients.evidence_root)
+    try:
+        found = store.newest(kind, group=flow.group, source=flow.source, target=flow.target)
+    except (ResultUnreadable, OSError):
+        return 0.0
+    return found.at.timestamp() if found else 0.0
 
 
 def flow_began(history: Mapping[str, Mapping[str, Any]], state: RegisterState | None, flow: Flow) -> tuple[int, bool]:
@@ -51,7 +66,7 @@ def flow_began(history: Mapping[str, Mapping[str, Any]], state: RegisterState | 
     """
     if state is None:
         return 0, False
-    seed = newest_seed(history, state)
+    seed = newest_seed(history, state, flow.target)
     if seed is None or (seed.source, seed.target) != (flow.source, flow.target):
         return state.epoch, False
     return seed.epoch, seed.keeps_offsets

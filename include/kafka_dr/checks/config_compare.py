@@ -20,13 +20,18 @@ from kafka_dr.runs.group_context import GroupContext
 from kafka_dr.runs.run import Run
 
 
-def current_plan(context: GroupContext, state: RegisterState) -> Plan:
-    """Return the plan of this moment, from the active cluster to the standby.
+def current_plan(context: GroupContext, state: RegisterState, standby: str | None = None) -> Plan:
+    """Return the plan of this moment, from the active cluster to a standby.
 
     :param state: the record of a group that no run holds
+    :param standby: ``None``: of several the first one that differs
     :raises Refused: a cluster is not the one that the topology declares
     """
-    return plan_between(context, state.active, state.standby, epoch=state.epoch)
+    plans = (plan_between(context, state.active, name, epoch=state.epoch) for name in state.standbys)
+    if standby is not None:
+        return plan_between(context, state.active, standby, epoch=state.epoch)
+    first = next(plans)
+    return first if first.changes else next((plan for plan in plans if plan.changes), first)
 
 
 def plan_between(

@@ -104,13 +104,15 @@ class TopicIds:
         return replace(self, ids={**self.ids, **ids}, changed={**self.changed, **changed})
 
 
-def same_topics(context: GroupContext, state: RegisterState, *, keeps: str | None = None, ask: str = "both") -> Check:
+def same_topics(
+    context: GroupContext, state: RegisterState, standby: str, *, keeps: str | None = None, ask: str = "both"
+) -> Check:
     """Return whether the topics of the group's flow are the ones that it has copied.
 
     :param keeps: the cluster whose register is asked; the active one where ``None``
     :param ask: the one cluster whose topics are looked at; both of them otherwise
     """
-    seed, known = _known(context, state, keeps or state.active)
+    seed, known = _known(context, state, standby, keeps or state.active)
     if seed is None:
         return Check(NAME, "ok", f"no flow of {state.group} has begun")
     clusters = (seed.source, seed.target) if ask == "both" else (ask,)
@@ -156,7 +158,7 @@ def _to_do(copied_by: str, target: str) -> str:
     )
 
 
-def learn_topics(context: GroupContext, state: RegisterState, guard: RegisterGuard) -> None:
+def learn_topics(context: GroupContext, state: RegisterState, standby: str, guard: RegisterGuard) -> None:
     """Journal the topics that are newly copied, and since when others have another id, on both clusters.
 
     :param guard: asked right before the registers are written
@@ -164,21 +166,21 @@ def learn_topics(context: GroupContext, state: RegisterState, guard: RegisterGua
     """
     if state.phase is not Phase.STABLE:
         return
-    seed, known = _known(context, state, state.active)
-    if seed is None or (seed.source, seed.target) != (state.active, state.standby):
+    seed, known = _known(context, state, standby, state.active)
+    if seed is None or (seed.source, seed.target) != (state.active, standby):
         return
     now = {name: context.topic_ids(name) for name in (seed.source, seed.target)}
     copied = _copied(context, seed) if known.unknown(now) else frozenset[str]()
     learned = known.learning(now, copied=copied, at=context.clock.now())
-    fact = learned.fact()
-    for cluster in (state.active, state.standby):
+    fact, name = learned.fact(), _journaled_as(state, standby)
+    for cluster in (state.active, standby):
         register = context.clients.register(cluster)
-        if register.facts(state.group, JOURNAL).get(JOURNAL) != fact:
+        if register.facts(state.group, JOURNAL).get(name) != fact:
             if found := register.problem():
                 # A record that it does not take would be waited for.
                 raise TryAgain(found)
             guard.require()
-            register.write_fact(state.group, JOURNAL, JOURNAL, fact)
+            register.write_fact(state.group, JOURNAL, name, fact)
 
 
 def _copied(context: GroupContext, seed: FlowSeed) -> frozenset[str]:
@@ -191,9 +193,14 @@ def _copied(context: GroupContext, seed: FlowSeed) -> frozenset[str]:
     return frozenset(p.topic for p in (*seed.on_source, *positions))
 
 
-def _known(context: GroupContext, state: RegisterState, keeps: str) -> tuple[FlowSeed | None, TopicIds]:
+def _journaled_as(state: RegisterState, standby: str) -> str:
+    """Return the name of the fact of a flow; of several standbys each has its own."""
+    return JOURNAL if len(state.standbys) == 1 else f"{JOURNAL}.{standby}"
+
+
+def _known(context: GroupContext, state: RegisterState, standby: str, keeps: str) -> tuple[FlowSeed | None, TopicIds]:
     history = context.clients.register(keeps).history(state.group)
-    seed = newest_seed(history, state)
+    seed = newest_seed(history, state, standby)
     if seed is None:
         return None, TopicIds(0)
-    return seed, TopicIds.of(seed, history.get(JOURNAL, {}).get(JOURNAL))
+    return seed, TopicIds.of(seed, history.get(JOURNAL, {}).get(_journaled_as(state, standby)))

@@ -58,7 +58,7 @@ def _with_registers(kept: GroupFacts, status: GroupStatus) -> GroupFacts:
         found,
         phase=state.phase.value,
         active=state.active,
-        standby=state.standby,
+        standby=state.standbys_in_words,
         run=state.run,
         verb=state.verb,
         held=state.is_held,
@@ -72,9 +72,9 @@ def _half_moved(status: GroupStatus) -> str:
 
 
 def _of_flows(status: GroupStatus) -> Iterable[Finding]:
-    """Yield what the flow from the active cluster to its standby says; the other one does not run."""
+    """Yield what the flows from the active cluster to its standbys say; no other one runs."""
     state = status.state
     for each in status.flows:
-        if state is not None and each.name.endswith(f".{state.active}-to-{state.standby}"):
+        if state is not None and f".{state.active}-to-" in each.name:
             runs: WatchOutcome = "ok" if each.facts.get("state") == "running" else "failed"
             yield Finding("flows", runs if each.outcome == "ok" else "unknown", each.detail)

@@ -270,11 +270,11 @@ def _next_steps(group: str, state: RegisterState | None, answers: RegisterAnswer
         case Phase.HANDED_OVER:
             said.append(f"run {state.run} is past its point of no return; if it is dead, finish it ({finish})")
         case Phase.UNFENCED:
-            said.append(f"{state.standby} may take writes: dr_health fences it as soon as it answers")
+            said.append(f"{state.moved_with} may take writes: dr_health fences it as soon as it answers")
         case Phase.DIVERGED if state.verb == "failback":
             said.append(f"a failback holds it; if it is dead, finish it ({finish}) or end it ({abandon})")
         case Phase.DIVERGED:
-            said.append(f"there is no standby: make {state.standby} a copy again (dr_failback)")
+            said.append(f"there is no standby: make {state.moved_with} a copy again (dr_failback)")
         case _:
             pass
     return tuple(said)

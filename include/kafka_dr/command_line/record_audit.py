@@ -83,7 +83,7 @@ def _printed(root: Any, flow: Flow, audit: AuditKind, sha256: str) -> tuple[Audi
 def _keep(clients: Clients, flow: Flow, result: AuditResult, report: dict[str, Any]) -> None:
     """Show it as the group's newest audit, if it is about what the group replicates now."""
     state = GroupContext(flow.group, clients).read_register_state()
-    if state is None or (state.active, state.standby) != (flow.source, flow.target):
+    if state is None or state.active != flow.source or flow.target not in state.standbys:
         return
     WatchResultStore(clients.evidence_root).keep(
         KeptResult(

@@ -80,7 +80,8 @@ def _headline(status: GroupStatus) -> Text:
     state = status.state
     if state is None:
         return plain("no register that answers has a record", _STYLES[status.outcome])
-    said = f"{state.phase} on {state.active}, standby {state.standby} (epoch {state.epoch}, revision {state.revision})"
+    order = f"(epoch {state.epoch}, revision {state.revision})"
+    said = f"{state.phase} on {state.active}, standby {state.standbys_in_words} {order}"
     return plain(f"{said}, by {state.verb} {state.run} at {state.at:%Y-%m-%d %H:%M:%S} UTC", _STYLES[status.outcome])
 
 

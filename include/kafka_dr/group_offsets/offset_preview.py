@@ -63,13 +63,14 @@ class Preview:
     watched: WatchResult
 
 
-def preview_offsets(group: str, clients: Clients, *, folder: str) -> Preview | WatchResult:
+def preview_offsets(group: str, clients: Clients, *, folder: str, standby: str | None = None) -> Preview | WatchResult:
     """Look at every consumer group of a protection group, and write the report.
 
+    :param standby: the one that the groups would move to; the only one where ``None``
     :param folder: the folder of ``report.json``, below the evidence root
     :raises NeedsPerson: the registers contradict each other, or the one that decides cannot be read
     """
-    run = Run(RunRequest(group, "offsets"), clients)
+    run = Run(RunRequest(group, "offsets", target=standby), clients)
     state = at_rest(group, run.read_register_state())
     if isinstance(state, WatchResult):
         return state

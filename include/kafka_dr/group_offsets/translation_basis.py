@@ -17,7 +17,7 @@ from kafka_dr.offsets.translate.anchor_cache import AnchorCache
 from kafka_dr.offsets.translate.basis import TranslationBasis
 from kafka_dr.offsets.translate.read_logs import Ignored
 from kafka_dr.positions import SeedPoint
-from kafka_dr.register.flow_seed import FlowSeed
+from kafka_dr.register.flow_seed import FlowSeed, all_seeds
 from kafka_dr.register.quarantine import QUARANTINE, by_partition, quarantined
 from kafka_dr.runs.recorded_files import recorder
 from kafka_dr.runs.run import Run
@@ -77,7 +77,7 @@ def valid_seeds(run: Run) -> list[FlowSeed]:
     """Return the seeds between this run's two clusters whose logs are still those that the clusters have."""
     # Where a cluster was copied again, what was known of the topics before does not count.
     rebuilt, clusters = _last_rebuild(run), {run.source, run.target}
-    found = run.seeds.values()
+    found = all_seeds(run.history)
     return [seed for seed in found if {seed.source, seed.target} == clusters and seed.epoch >= rebuilt]
 
 

@@ -31,27 +31,33 @@ Checks: TypeAlias = tuple[Check, ...]
 
 
 def close_standby(
-    context: GroupContext, state: RegisterState, registers: RegisterAnswers, proofs: Sequence[Check], *, seconds: float
+    context: GroupContext,
+    state: RegisterState,
+    standby: str,
+    registers: RegisterAnswers,
+    proofs: Sequence[Check],
+    *,
+    seconds: float,
 ) -> Checks:
     """Do the next part of it, if the topology wants it; nothing to say is an empty answer.
 
     :param proofs: what this look found of the standby's fence
     :param seconds: the timeout
     """
-    if not _may_close(context, state, registers) or not _is_whole(proofs):
+    if not _may_close(context, state, standby, registers) or not _is_whole(proofs):
         return ()
     step = _close if state.denies_all else _announce
-    found = background.answers_within({NAME: lambda: step(context, state, registers)}, seconds=seconds)[NAME]
+    found = background.answers_within({NAME: lambda: step(context, state, standby, registers)}, seconds=seconds)[NAME]
     if isinstance(found, KafkaDrError):
-        said = f"the fence of {state.standby} keeps its DENYs of single operations, and is whole: {found}"
+        said = f"the fence of {standby} keeps its DENYs of single operations, and is whole: {found}"
         return (Check(NAME, "excused", said),)
     return found
 
 
-def _may_close(context: GroupContext, state: RegisterState, registers: RegisterAnswers) -> bool:
-    is_copy = state.phase is Phase.STABLE and state.roles.of(state.standby) is Role.COPY
+def _may_close(context: GroupContext, state: RegisterState, standby: str, registers: RegisterAnswers) -> bool:
+    is_copy = state.phase is Phase.STABLE and state.roles.of(standby) is Role.COPY
     agree = all(registers.states.get(name) == state for name in context.declared.clusters)
-    return context.may_deny_all(state.standby) and is_copy and agree
+    return context.may_deny_all(standby) and is_copy and agree
 
 
 def _is_whole(proofs: Sequence[Check]) -> bool:
@@ -59,26 +65,27 @@ def _is_whole(proofs: Sequence[Check]) -> bool:
     return bool(proofs) and all(check.passes and check.name != "fence" for check in proofs)
 
 
-def _announce(context: GroupContext, state: RegisterState, registers: RegisterAnswers) -> Checks:
+def _announce(context: GroupContext, state: RegisterState, standby: str, registers: RegisterAnswers) -> Checks:
     """Let the record say that such DENYs may be there, in the register that decides first."""
     new = denying_all(state)
     guard_by_answering(context, registers, Unchanged(state)).require()
     context.clients.register(state.active).compare_and_set(state, new)
-    context.clients.register(state.standby).copy(new)
+    for name in state.standbys:
+        context.clients.register(name).copy(new)
     said = (
-        f"from the next look on, one DENY of every operation replaces those of single operations on {state.standby}: "
+        f"from the next look on, one DENY of every operation replaces those of single operations on {standby}: "
         f"only versions of this project that know such DENYs can change {state.group} from here on"
     )
     return (Check(NAME, "excused", said),)
 
 
-def _close(context: GroupContext, state: RegisterState, registers: RegisterAnswers) -> Checks:
-    changes = context.acl_changes(state.standby, guard_by_answering(context, registers, Unchanged(state)))
+def _close(context: GroupContext, state: RegisterState, standby: str, registers: RegisterAnswers) -> Checks:
+    changes = context.acl_changes(standby, guard_by_answering(context, registers, Unchanged(state)))
     listed = plan.application_denies(context.group) | plan.change_fence(context.group)
     left = listed & changes.kept.known().current
     chosen = frozenset(sorted(whole(left))[:MOST_IN_A_LOOK])
     replaced = changes.close([deny for deny in left if closing(deny) in chosen]) if chosen else ()
     if not replaced:
         return ()
-    said = f"on {state.standby} {len(replaced)} DENYs of single operations were replaced by {len(chosen)} of all"
+    said = f"on {standby} {len(replaced)} DENYs of single operations were replaced by {len(chosen)} of all"
     return (Check(NAME, "excused", said, {"denies_replaced": len(replaced)}),)

@@ -26,8 +26,8 @@ def may_run(state: RegisterState, flow: Flow) -> bool:
 
 
 def must_run(state: RegisterState, flow: Flow) -> bool:
-    """Return whether a flow has to run."""
-    return state.phase is Phase.STABLE and may_run(state, flow)
+    """Return whether a flow has to run: ``dr_flows`` starts that of a standby that waits for one."""
+    return state.phase is Phase.STABLE and state.roles.of(flow.target) is Role.COPY and may_run(state, flow)
 
 
 def stale_registers(state: RegisterState, states: Mapping[str, RegisterState | None]) -> tuple[str, ...]:

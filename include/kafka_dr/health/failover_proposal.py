@@ -20,6 +20,7 @@ from kafka_dr.errors import KafkaDrError
 from kafka_dr.failover.unplanned.checks import unplanned_checks
 from kafka_dr.health.registers import read_registers
 from kafka_dr.register import Phase, RegisterState
+from kafka_dr.register.transitions import MOVED_WITHOUT, SeveralStandbys, require_pair
 from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.group_context import GroupContext
 from kafka_dr.runs.record import shortfall
@@ -156,6 +157,10 @@ def consider_proposal(group: str, clients: Clients) -> Proposal:
         else:
             said = f"{group} is {state.phase} by run {state.run}"
         return Proposal(ProposalDecision.NOTHING, f"{said}: no failover is proposed")
+    try:
+        require_pair(state, MOVED_WITHOUT)
+    except SeveralStandbys as refused:
+        return Proposal(ProposalDecision.NOTHING, f"no failover is proposed: {refused}")
     seen = judge(
         state.active,
         take_probes(context.group, clients, source=state.active, target=state.standby),

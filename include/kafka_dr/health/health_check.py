@@ -109,8 +109,9 @@ def _checked(group: str, clients: Clients, speed: OwnSpeed) -> WatchResult:
     moved = _check_the_rest(context, state, registers, left, checks)
     checks += [_foreign_records(context, name) for name in registers.states]
     if not moved and all(check.passes for check in checks if check.name == "register_records"):
-        proofs = fences.get(state.standby, ())
-        checks += close_standby(context, state, registers, proofs, seconds=left.at_most(QUESTION_SECONDS))
+        for standby in state.standbys:
+            proofs = fences.get(standby, ())
+            checks += close_standby(context, state, standby, registers, proofs, seconds=left.at_most(QUESTION_SECONDS))
     too_slow = speed.too_slow
     checks += [silent(state, name, error, too_slow=too_slow) for name, error in registers.silent.items()]
     checks += [_wrong_cluster(context, name, found) for name, found in registers.wrong_ids.items()]
@@ -206,13 +207,13 @@ def _is_unmoved(before: RegisterState, now: RegisterState) -> bool:
 
 def _phase_check(state: RegisterState) -> Check:
     said = f"{state.group} is {state.phase} on {state.active} (epoch {state.epoch}, run {state.run})"
-    if state.phase is Phase.DIVERGED and is_closed(state, state.standby):
-        return Check("register", "failed", f"{said}: make {state.standby} a copy again with dr_failback")
+    if state.phase is Phase.DIVERGED and is_closed(state, state.moved_with):
+        return Check("register", "failed", f"{said}: make {state.moved_with} a copy again with dr_failback")
     if state.phase is Phase.DIVERGED:
-        way = f"that run makes {state.standby} a copy again; if it is dead, finish or abandon it with dr_resume"
+        way = f"that run makes {state.moved_with} a copy again; if it is dead, finish or abandon it with dr_resume"
         return Check("register", "failed", f"{said}: there is no standby. {way}")
     if state.phase is Phase.UNFENCED:
-        return Check("register", "failed", f"{said}: {state.standby} will be fenced as soon as it answers")
+        return Check("register", "failed", f"{said}: {state.moved_with} will be fenced as soon as it answers")
     return Check("register", "ok", said)
 
 
@@ -294,16 +295,16 @@ def _of_new_topics(repair: FenceRepair) -> str:
     )
 
 
-def _same_topics(context: GroupContext, state: RegisterState, guard: RegisterGuard) -> Check:
+def _same_topics(context: GroupContext, state: RegisterState, standby: str, guard: RegisterGuard) -> Check:
     try:
-        topic_identity.learn_topics(context, state, guard)
+        topic_identity.learn_topics(context, state, standby, guard)
     except TryAgain:
-        found = topic_identity.same_topics(context, state)
+        found = topic_identity.same_topics(context, state, standby)
         if found.passes:
             raise
         # What was learned before shows it, whatever can be written now.
         return found
-    return topic_identity.same_topics(context, state)
+    return topic_identity.same_topics(context, state, standby)
 
 
 def _foreign_records(context: GroupContext, cluster: str) -> Check:
@@ -329,22 +330,28 @@ def _other_checks(
     questions: dict[str, Callable[[], tuple[Check, ...]]] = {
         "the flows": lambda: check_flows(context, state, registers),
         "the route": lambda: (report_only.check_route(context, state),),
-        "the lag": lambda: (report_only.check_lag(context, state),),
+        "the lag": lambda: tuple(report_only.check_lag(context, state, name) for name in state.standbys),
         "the run": lambda: (check_run(context, state),),
         "the evidence": lambda: (check_evidence(context, state),),
         "the approvals": lambda: (check_break_glass(context, state, registers),),
     }
-    if state.phase is Phase.STABLE and {state.active, state.standby} <= registers.states.keys():
-        unchanged = guard_by_answering(context, registers, Unchanged(state))
-        questions["the ids of topics"] = lambda: (_same_topics(context, state, unchanged),)
+    unchanged = guard_by_answering(context, registers, Unchanged(state))
+    for standby in state.standbys if state.phase is Phase.STABLE else ():
+        if {state.active, standby} <= registers.states.keys():
+            about = "the ids of topics" + (f" on {standby}" if len(state.standbys) > 1 else "")
+            questions[about] = lambda standby=standby: (  # type: ignore[misc]
+                _same_topics(context, state, standby, unchanged),
+            )
     answering = registers.answering
     questions["who may write the register"] = lambda: (register_writers(context, answering),)
     questions["the topics that patterns match"] = lambda: topics_of_patterns(context, answering)
     questions["the register's topic"] = lambda: (register_topic(context, answering),)
     if state.active in registers.states:
         questions[f"the state on {state.active}"] = lambda: (report_only.check_active(context, state),)
-    if state.standby in answering:
-        questions[f"the state on {state.standby}"] = lambda: (report_only.check_standby(context, state),)
+    for standby in filter(answering.__contains__, state.standbys):
+        questions[f"the state on {standby}"] = lambda standby=standby: (  # type: ignore[misc]
+            report_only.check_standby(context, state, standby),
+        )
     checks: list[Check] = []
     for what, answer in background.answers_within(questions, seconds=seconds).items():
         unknown = Check("followers", "unknown", f"{what} of {state.group} could not be checked: {answer}")

@@ -26,7 +26,7 @@ def facts_of(
     return {
         "phase": state.phase.value,
         "active": state.active,
-        "standby": state.standby,
+        "standby": state.standbys_in_words,
         "epoch": state.epoch,
         "verb": state.verb,
         "run": state.run,

@@ -14,6 +14,7 @@ from kafka_dr.fencing.closure import found_in
 from kafka_dr.health.desired_state import SETTLED
 from kafka_dr.outcomes import Check
 from kafka_dr.register import Phase, RegisterState
+from kafka_dr.register.roles import Role
 from kafka_dr.routing import Route
 from kafka_dr.runs.group_context import GroupContext
 
@@ -64,29 +65,34 @@ def check_active(context: GroupContext, state: RegisterState) -> Check:
     return Check("active", "failed", said)
 
 
-def check_standby(context: GroupContext, state: RegisterState) -> Check:
-    """Check that the replicator may write to the standby while it has to."""
+def check_standby(context: GroupContext, state: RegisterState, standby: str) -> Check:
+    """Check that the replicator may write to a standby while it has to."""
     if state.phase is not Phase.STABLE:
         return Check("standby", "ok", f"{state.group} is {state.phase}: nothing has to be copied")
-    denied = plan.flow_fence(context.group) & context.rules_in_force(state.standby)
+    if state.roles.of(standby) is Role.PENDING:
+        said = f"{standby} waits for a flow from {state.active}, so no failover can go there: see dr_flows"
+        return Check("standby", "warning", said)
+    denied = plan.flow_fence(context.group) & context.rules_in_force(standby)
     if not denied:
-        return Check("standby", "ok", f"{context.group.replicator_principal} may write on {state.standby}")
-    said = f"{context.group.replicator_principal} is denied WRITE on {state.standby}, the standby: see dr_flows"
+        return Check("standby", "ok", f"{context.group.replicator_principal} may write on {standby}")
+    said = f"{context.group.replicator_principal} is denied WRITE on {standby}, the standby: see dr_flows"
     return Check("standby", "failed", said)
 
 
-def check_lag(context: GroupContext, state: RegisterState) -> Check:
-    """Read the newest lag audit of the group's flow and judge it."""
+def check_lag(context: GroupContext, state: RegisterState, standby: str) -> Check:
+    """Read the newest lag audit of the group's flow to a standby and judge it."""
     store = ResultStore(context.clients.evidence_root)
     try:
-        kept = store.newest(AuditKind.LAG, group=state.group, source=state.active, target=state.standby)
+        kept = store.newest(AuditKind.LAG, group=state.group, source=state.active, target=standby)
     except (ResultUnreadable, OSError) as error:
         return Check("lag", "unknown", f"the newest lag audit of {state.group} cannot be read: {cause(error)}")
     oldest = context.clock.now() - timedelta(seconds=context.group.audits.lag_max_age_seconds)
-    return judge_lag(state, kept, oldest=oldest, threshold=context.group.thresholds.max_lag_seconds)
+    return judge_lag(state, standby, kept, oldest=oldest, threshold=context.group.thresholds.max_lag_seconds)
 
 
-def judge_lag(state: RegisterState, kept: AuditResult | None, *, oldest: datetime, threshold: float) -> Check:
+def judge_lag(
+    state: RegisterState, standby: str, kept: AuditResult | None, *, oldest: datetime, threshold: float
+) -> Check:
     """Propose the planned failover if the replication lag is too long: lag alone is no sign that a cluster is down.
 
     A missing or outdated lag audit is not judged by this check.
@@ -96,11 +102,11 @@ def judge_lag(state: RegisterState, kept: AuditResult | None, *, oldest: datetim
     """
     lag = kept.behind_seconds if kept is not None and kept.at >= oldest and state.phase is Phase.STABLE else None
     if kept is None or lag is None or lag <= threshold:
-        above = f"above {duration(threshold)} from {state.active} to {state.standby}"
+        above = f"above {duration(threshold)} from {state.active} to {standby}"
         said = f"no fresh lag audit shows a replication lag {above}"
         return Check("lag", "ok", said)
     said = (
-        f"the replication lag from {state.active} to {state.standby} was {duration(lag)} at {kept.at:%H:%M:%S} UTC, "
+        f"the replication lag from {state.active} to {standby} was {duration(lag)} at {kept.at:%H:%M:%S} UTC, "
         f"{duration(threshold)} are allowed: see dr_flows; dr_planned_failover can move {state.group} as soon as the "
         "copy has caught up"
     )

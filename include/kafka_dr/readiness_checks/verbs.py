@@ -19,6 +19,7 @@ from kafka_dr.outcomes import Check
 from kafka_dr.readiness.model import NOT_NEEDED, ReadinessCheck, ReadyVerb, VerbReadiness, worst_first
 from kafka_dr.readiness_checks import standby, surroundings
 from kafka_dr.register import Phase
+from kafka_dr.register.transitions import SeveralStandbys
 from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.request import VERBS, RunRequest
 from kafka_dr.runs.run import Run
@@ -35,8 +36,22 @@ _ACKNOWLEDGED = "hold_down"
 
 
 def planned(group: str, clients: Clients) -> VerbReadiness:
-    """Ask what the preflight asks, and whether the standby could carry the load."""
-    run = Run(RunRequest(group, _RUN, dry_run=True), clients)
+    """Ask what the preflight asks, and whether the standby could carry the load; of several each."""
+    state = Run(RunRequest(group, _RUN, dry_run=True), clients).register_state
+    standbys = state.standbys if state is not None else ()
+    if len(standbys) < 2:
+        return _planned_to(None, group, clients)
+    asked = {name: _planned_to(name, group, clients) for name in standbys}
+    checks = [
+        replace(each, detail=f"to {name}: {each.detail}") for name, found in asked.items() for each in found.checks
+    ]
+    expected = tuple(f"to {name}: {each}" for name, found in asked.items() for each in found.expected)
+    return VerbReadiness("planned_failover", worst_first(checks), expected)
+
+
+def _planned_to(target: str | None, group: str, clients: Clients) -> VerbReadiness:
+    """Ask what a planned failover to a standby would ask; to the only one where ``None``."""
+    run = Run(RunRequest(group, _RUN, target=target, dry_run=True), clients)
     if (held := _phase(run)).outcome != "ok":
         return _readiness("planned_failover", (held,))
     run.checks = tuple(preflight.check(run))
@@ -81,6 +96,8 @@ def ask(verb: ReadyVerb, group: str, clients: Clients) -> VerbReadiness:
     try:
         return ASK[verb](group, clients)
     except KafkaDrError as error:
+        if isinstance(error, SeveralStandbys):
+            return _readiness(verb, (Check("standbys", "failed", str(error)),))
         run = Run(RunRequest(group, _RUN, dry_run=True, verb=verb), clients)
         return _readiness(verb, (Check("registers", "unknown", str(error)), *_unusable_registers(run)))
 
@@ -115,8 +132,8 @@ def _phase(run: Run) -> Check:
         return Check(name, "failed", f"{said}: wait until that run ends; if it died, use dr_resume")
     if state.phase is Phase.RELEASED:
         return Check(name, "failed", f"{said}: it is not adopted, run dr_adopt")
-    first = f"dr_health has to fence {state.standby} first; then " if state.phase is Phase.UNFENCED else ""
-    return Check(name, "failed", f"{said}: {first}make {state.standby} a copy again with dr_failback")
+    first = f"dr_health has to fence {state.moved_with} first; then " if state.phase is Phase.UNFENCED else ""
+    return Check(name, "failed", f"{said}: {first}make {state.moved_with} a copy again with dr_failback")
 
 
 def _ask(run: Run, questions: Mapping[str, Question]) -> tuple[Check, ...]:

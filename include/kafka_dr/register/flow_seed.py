@@ -17,6 +17,13 @@ from kafka_dr.register.state import RegisterState
 
 #: The name of the fact.
 FLOW_SEED = "flow_seed"
+
+
+def fact_of_further(standby: str) -> str:
+    """Return the name of the fact that a run journals of the flow to a further standby of a group."""
+    return f"{FLOW_SEED}.{standby}"
+
+
 #: Where an adopted flow begins: at the start of every partition, at the offsets of a flow that already exists, or
 #: where the replication ended that was taken over.
 SeedMode = Literal["start", "continue", "take_over"]
@@ -71,14 +78,27 @@ def journaled_seeds(history: History) -> dict[str, FlowSeed]:
     return {run: FlowSeed.from_json(facts[FLOW_SEED]) for run, facts in history.items() if FLOW_SEED in facts}
 
 
+def all_seeds(history: History) -> list[FlowSeed]:
+    """Return every seed that was journaled about a group, also of flows to further standbys.
+
+    :param history: everything journaled about the group, by run and fact
+    """
+    names = (FLOW_SEED, fact_of_further(""))
+    found = ((name, fact) for facts in history.values() for name, fact in facts.items())
+    return [FlowSeed.from_json(fact) for name, fact in found if name == names[0] or name.startswith(names[1])]
+
+
 def newest(seeds: Iterable[FlowSeed]) -> FlowSeed | None:
     """Return the seed of the highest epoch; ``None`` if there is none."""
     return max(seeds, key=lambda seed: seed.epoch, default=None)
 
 
-def newest_seed(history: History, state: RegisterState) -> FlowSeed | None:
-    """Return the newest seed that was journaled up to the register's epoch, whatever its direction.
+def newest_seed(history: History, state: RegisterState, standby: str) -> FlowSeed | None:
+    """Return the newest seed of a flow from or to a standby, journaled up to the register's epoch.
+
+    The flow to a standby whose newest seed is another one may not run: what the standby holds was copied by that one.
 
     :param history: everything journaled about the group, by run and fact
     """
-    return newest(seed for seed in journaled_seeds(history).values() if seed.epoch <= state.epoch)
+    known = (seed for seed in all_seeds(history) if seed.epoch <= state.epoch)
+    return newest(seed for seed in known if standby in (seed.source, seed.target))

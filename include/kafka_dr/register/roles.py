@@ -81,6 +81,13 @@ class Roles:
             raise Refused(f"{active} is none of the group's clusters: choose one of {', '.join(clusters)}")
         return cls(tuple((name, Role.ACTIVE if name == active else Role.PENDING) for name in clusters))
 
+    def changed(self, roles: Mapping[str, Role]) -> Roles:
+        """Return the same roles, but for these clusters.
+
+        :raises ValueError: they contradict each other then
+        """
+        return Roles(tuple({**dict(self.each), **roles}.items()))
+
     def of(self, cluster: str) -> Role | None:
         """Return the role of a cluster; ``None`` if the record does not name it, so that it has to be fenced."""
         return dict(self.each).get(cluster)
@@ -97,6 +104,11 @@ class Roles:
     def standbys(self) -> tuple[str, ...]:
         """Every standby, whatever state it is in."""
         return tuple(name for name, role in self.each if role.is_standby)
+
+    @property
+    def copies(self) -> tuple[str, ...]:
+        """Every standby that holds the copy, so that a failover may go to it."""
+        return tuple(name for name, role in self.each if role is Role.COPY)
 
     @property
     def standby(self) -> str:

@@ -48,7 +48,7 @@ class Phase(StrEnum):
 HOLDING = frozenset({Phase.ADOPTING, Phase.SWITCHING, Phase.HANDED_OVER, Phase.RELEASING})
 #: In these no cluster is fenced by the record, and nobody relies on it: what is not adopted is left alone.
 NOT_ADOPTED = frozenset({Phase.ADOPTING, Phase.RELEASED})
-#: What the standby of a pair is in a phase; a copy in all others.
+#: What the standby that a run concerns is in a phase; a copy in all others.
 _STANDBY_IN = {
     Phase.ADOPTING: Role.PENDING,
     Phase.HANDED_OVER: Role.PENDING,
@@ -81,6 +81,8 @@ class RegisterState:
     :param attempt: how often an executor has taken the run; 0 right after the claim
     :param executor: the process that took the run last; only it may still change the group
     :param attempt_at: when it did so, UTC; ``at`` stays
+    :param partner: of a group with several standbys, the one that its run moves it to, and from the hand-over on the
+        one that it was moved from; empty before the first run, and for a pair
     :param denies_all: whether DENYs of every operation may make a fence of the group. A version that does not know them
         would not lift them, and applications would stay denied: so it cannot read such a record, and changes nothing
     """
@@ -100,6 +102,7 @@ class RegisterState:
     executor: str = ""
     attempt_at: datetime | None = None
     denies_all: bool = field(default=False, metadata=stored(omitted=True))
+    partner: str = field(default="", metadata=stored(omitted=True))
 
     @property
     def active(self) -> str:
@@ -108,8 +111,32 @@ class RegisterState:
 
     @property
     def standby(self) -> str:
-        """The cluster that holds the copy and refuses application writes."""
-        return self.roles.standby
+        """The standby of a pair; of several the one that the run that holds the group concerns.
+
+        :raises NeedsPerson: there are several, and no run holds the group
+        """
+        return self.partner if self.partner and self.is_held else self.roles.standby
+
+    @property
+    def standbys(self) -> tuple[str, ...]:
+        """Every cluster that is not active: it holds a copy, or is to hold one, and refuses application writes."""
+        return self.roles.standbys
+
+    @property
+    def moved_with(self) -> str:
+        """The standby that the group's last run concerns, also after that has ended.
+
+        :raises NeedsPerson: there are several, and no run has concerned one
+        """
+        return self.partner or self.roles.standby
+
+    @property
+    def standbys_in_words(self) -> str:
+        """The standby of a pair, or the one that a run concerns; of several that no run holds all, with their roles."""
+        if len(self.standbys) == 1 or self.is_held:
+            return self.standby
+        roles = {name: self.roles.of(name) for name in self.standbys}
+        return " and ".join(name if role is Role.COPY else f"{name} ({role})" for name, role in roles.items())
 
     @property
     def order(self) -> tuple[int, int]:
@@ -128,8 +155,12 @@ class RegisterState:
         return self.phase not in NOT_ADOPTED
 
     def in_phase(self, phase: Phase, **changes: Any) -> RegisterState:
-        """Return this record in another phase, with the roles that its clusters have then."""
-        return replace(self, phase=phase, roles=roles_in(phase, active=self.active, standby=self.standby), **changes)
+        """Return this record in another phase, with the roles that its clusters have then.
+
+        A run concerns one standby; all others keep the role that they have.
+        """
+        role = _STANDBY_IN.get(phase, Role.COPY)
+        return replace(self, phase=phase, roles=self.roles.changed({self.moved_with: role}), **changes)
 
     def to_json(self) -> bytes:
         """Return the record's value; equal states give equal bytes."""
@@ -157,8 +188,9 @@ class RegisterState:
                 pair = roles_in(Phase(values["phase"]), **dict(zip(("active", "standby"), ends, strict=True)))
                 values["roles"] = encode(pair, StoredRoles)
             values["denies_all"] = version > _USUAL_SCHEMA and values["denies_all"]
+            values.setdefault("partner", "")
             state = decode(cls, {each.name: values[each.name] for each in fields(cls)})
-            _require_pair(state)
+            _require_standbys(state)
             if min(state.epoch, state.revision, state.attempt) < 0:
                 raise ValueError("epoch, revision and attempt are never negative")
             return state
@@ -169,15 +201,21 @@ class RegisterState:
             ) from error
 
 
-def _require_pair(state: RegisterState) -> None:
-    """Refuse other roles than those of a pair: a group of another shape is none that the verbs may touch."""
-    roles = state.roles
-    if len(roles.each) != 2 or len(roles.standbys) != 1:
+def _require_standbys(state: RegisterState) -> None:
+    """Refuse roles that the verbs do not know, and those that contradict the phase."""
+    roles, partner = state.roles, state.partner
+    if not roles.standbys or len(roles.standbys) != len(roles.each) - 1:
         raise UnknownSchema(
             f"the register holds a record of a group whose clusters are {roles}, and this program moves groups that "
-            "have one active cluster and one standby: use the version of this project that wrote it"
+            "have one active cluster and standbys: use the version of this project that wrote it"
         )
-    if roles != roles_in(state.phase, active=roles.active, standby=roles.standby):
+    several = len(roles.standbys) > 1
+    if (partner and not (several and partner in roles.standbys)) or (several and state.is_held and not partner):
+        raise ValueError(
+            f"its roles are {roles}, and {partner or 'none'} is named as the standby that its run concerns"
+        )
+    concerned = ((partner,) if state.is_held else ()) if several else roles.standbys
+    if any(roles.of(name) is not _STANDBY_IN.get(state.phase, Role.COPY) for name in concerned):
         raise ValueError(f"its roles are {roles}, which contradicts its phase {state.phase}")
 
 
@@ -188,6 +226,18 @@ def arbiter(state: RegisterState) -> str:
     """
     leaving = state.phase is Phase.SWITCHING and state.verb == "unplanned_failover"
     return state.standby if leaving else state.active
+
+
+def is_on_majority(state: RegisterState, states: Mapping[str, RegisterState | None]) -> bool:
+    """Return whether more than half of the registers of a group's clusters hold what a run has written in its phase.
+
+    Which process executes the run is known to the register that decides alone.
+
+    :param states: what the registers hold, by cluster
+    """
+    held = [states.get(name) for name, _ in state.roles.each]
+    wanted = (state.run, state.epoch, state.phase)
+    return 2 * sum(each is not None and (each.run, each.epoch, each.phase) == wanted for each in held) > len(held)
 
 
 def require_known(silent: Mapping[str, KafkaDrError]) -> None:

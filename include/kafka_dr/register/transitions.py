@@ -22,32 +22,38 @@ from datetime import datetime
 from typing import Any
 
 from kafka_dr.errors import Refused
-from kafka_dr.register.roles import Role
+from kafka_dr.register.roles import Role, Roles
 from kafka_dr.register.state import Phase, RegisterState, Verb, roles_in
 
 #: Unplanned runs take the next multiple of this as their epoch; planned runs add one.
 UNPLANNED_EPOCHS = 1000
 #: A claim takes the group for a run, and no process has taken the run yet. Two attempts of a claim write one record.
 _NO_ATTEMPT: Mapping[str, Any] = {"attempt": 0, "executor": "", "attempt_at": None}
+#: What cannot be done with a group that has several standbys.
+MOVED_WITHOUT = "moved without its active cluster"
+
+
+class SeveralStandbys(Refused):
+    """A group has several standbys, and what was asked for is known for pairs alone."""
 
 
 def way_out(state: RegisterState) -> str:
     """Return what has to happen before another run may claim a group that is not stable."""
     if state.phase in (Phase.UNFENCED, Phase.DIVERGED):
-        return f"{state.standby} has to become a standby again: run a failback first"
+        return f"{state.moved_with} has to become a standby again: run a failback first"
     if state.phase is Phase.RELEASED:
         return "it is not adopted: run dr_adopt first"
     return "wait until that run ends, or finish or abandon it with dr_resume"
 
 
 def adopted(
-    group: str, *, active: str, standby: str, run: str, at: datetime, before: RegisterState | None = None
+    group: str, *, active: str, standbys: Collection[str], run: str, at: datetime, before: RegisterState | None = None
 ) -> RegisterState:
     """Return the first record of a group: epoch 1, or the next one of a group that was released.
 
     :param before: the record that the registers hold; ``None`` if there is none
     """
-    roles = roles_in(Phase.STABLE, active=active, standby=standby)
+    roles = Roles(((active, Role.ACTIVE), *((name, Role.COPY) for name in standbys)))
     return RegisterState(group, _next_epoch(before, group), 0, Phase.STABLE, roles, "adopt", run, at)
 
 
@@ -100,8 +106,9 @@ def given_back(state: RegisterState, *, run: str, at: datetime, executor: str = 
 def releasing(state: RegisterState, *, run: str, evidence_sha256: str, approved_by: str, at: datetime) -> RegisterState:
     """Return the record with which a run takes a group to release it.
 
-    :raises Refused: a run holds the group, or its standby is not a copy
+    :raises Refused: a run holds the group, its standby is not a copy, or it has several standbys
     """
+    require_pair(state, "released")
     if state.phase is not Phase.STABLE:
         raise Refused(f"{state.group} is {state.phase} by run {state.run} (epoch {state.epoch}): {way_out(state)}")
     return state.in_phase(
@@ -188,8 +195,9 @@ def claimed_unplanned(
     the source, and adds one for each claim, can never reach it.
 
     :param highest_epoch: the highest epoch that any register that answers holds for the group
-    :raises Refused: the group was handed over and is not settled, or is not active on the source
+    :raises Refused: the group was handed over and is not settled, is not active on the source, or has several standbys
     """
+    require_pair(state, MOVED_WITHOUT)
     return replace(
         _taken(state, out_of=(Phase.STABLE, Phase.SWITCHING), source=source, target=target),
         epoch=(max(state.epoch, highest_epoch) // UNPLANNED_EPOCHS + 1) * UNPLANNED_EPOCHS,
@@ -199,6 +207,22 @@ def claimed_unplanned(
         approved_by=approved_by,
         at=at,
     )
+
+
+def require_pair(state: RegisterState, what: str) -> None:
+    """Refuse what is known for pairs alone, if a group has several standbys.
+
+    Without its active cluster such a group is not moved: two runs that do not see each other could open two standbys,
+    each by the register of its own target.
+
+    :param what: as it continues "a group with several standbys cannot be …"
+    :raises SeveralStandbys: the group has them
+    """
+    if len(state.standbys) > 1:
+        named = ", ".join(state.standbys)
+        raise SeveralStandbys(
+            f"{state.group} has the standbys {named}: in this version a group with several standbys cannot be {what}"
+        )
 
 
 def taken(state: RegisterState, *, run: str, executor: str, at: datetime) -> RegisterState:
@@ -217,8 +241,26 @@ def taken(state: RegisterState, *, run: str, executor: str, at: datetime) -> Reg
 def handed_over(state: RegisterState, *, run: str, at: datetime) -> RegisterState:
     """Return the record that is the point of no return: the former standby is now the active cluster."""
     _owned(state, run, Phase.SWITCHING)
-    roles = roles_in(Phase.HANDED_OVER, active=state.standby, standby=state.active)
-    return replace(state, revision=state.revision + 1, phase=Phase.HANDED_OVER, roles=roles, at=at)
+    # What is copied from the former active cluster to other standbys ends there: each needs a flow from the new one.
+    roles = state.roles.changed(
+        {**dict.fromkeys((state.active, *state.standbys), Role.PENDING), state.standby: Role.ACTIVE}
+    )
+    partner = state.active if state.partner else ""
+    return replace(state, revision=state.revision + 1, phase=Phase.HANDED_OVER, roles=roles, partner=partner, at=at)
+
+
+def copied_again(state: RegisterState, standby: str) -> RegisterState:
+    """Return the record which says that a standby is copied from the active cluster, from where its copy ended.
+
+    Nothing else about the group changes: the record is still that of its last run.
+
+    :raises Refused: a run holds the group, or that standby does not wait for a flow
+    """
+    if state.phase is not Phase.STABLE:
+        raise Refused(f"{state.group} is {state.phase} by run {state.run} (epoch {state.epoch}): {way_out(state)}")
+    if state.roles.of(standby) is not Role.PENDING:
+        raise Refused(f"{standby} does not wait for a flow: the clusters of {state.group} are {state.roles}")
+    return replace(state, revision=state.revision + 1, roles=state.roles.changed({standby: Role.COPY}))
 
 
 def denying_all(state: RegisterState) -> RegisterState:
@@ -274,7 +316,7 @@ def failback_begun(
     if state.phase is not Phase.DIVERGED:
         raise Refused(
             f"{state.group} is {state.phase} by run {state.run} (epoch {state.epoch}), not diverged: "
-            f"a failback can begin when {state.standby} is back and fenced"
+            f"a failback can begin when {state.moved_with} is back and fenced"
         )
     if state.verb == "failback" and state.run != run:
         raise Refused(f"failback {state.run} owns {state.group}: finish or abandon that run with dr_resume")
@@ -340,8 +382,10 @@ def _taken(state: RegisterState, *, out_of: Collection[Phase], source: str, targ
     if source == target:
         raise Refused(f"{state.group} is already active on {target}: choose another target")
     if state.roles.of(target) is not Role.COPY:
-        raise Refused(f"{target} holds no copy of {state.group}: choose {state.standby}")
-    return state.in_phase(Phase.SWITCHING, revision=0, **_NO_ATTEMPT)
+        others = ", ".join(state.roles.copies) or "none does"
+        raise Refused(f"{target} holds no copy of {state.group}: choose {others}")
+    partner = target if len(state.standbys) > 1 else ""
+    return replace(state, partner=partner).in_phase(Phase.SWITCHING, revision=0, **_NO_ATTEMPT)
 
 
 def _owned(state: RegisterState, run: str, phase: Phase) -> None:

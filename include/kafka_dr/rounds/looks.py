@@ -95,23 +95,28 @@ def offset_syncs(group: str, tools: LookTools) -> WatchResult:
 def offsets(group: str, tools: LookTools) -> WatchResult:
     """Show where each consumer group would resume if the switch were now, and write the report."""
     from kafka_dr.audit.report_folders import prune, report_folder
-    from kafka_dr.checks.audit_checks import flow_to_audit
     from kafka_dr.group_offsets.offset_preview import Preview, preview_offsets
-    from kafka_dr.replication.flow import Flow
+    from kafka_dr.runs.at_rest import at_rest, of_each_standby
+    from kafka_dr.runs.group_context import GroupContext
 
     clients, now = tools.clients, tools.clients.clock.now()
-    flow = flow_to_audit(group, clients)
-    if not isinstance(flow, Flow):
-        return flow
-    reports = f"audits/{group}/offsets/{flow.source}-to-{flow.target}"
-    folder = f"{reports}/{report_folder(now, tools.run, 1)}"
-    found = preview_offsets(group, clients, folder=folder)
-    keep = timedelta(seconds=clients.topology.group(group).audits.keep_fingerprints_seconds)
-    prune(clients.evidence_root.joinpath(*reports.split("/")), now=now, keep=keep)
-    if not isinstance(found, Preview):
-        return found
-    figures = {name: found.report[name] for name in ("verdict", "redelivered", "mm2_redelivered")}
-    return replace(found.watched, facts={**figures, "report": f"{folder}/report.json"})
+    state = at_rest(group, GroupContext(group, clients).read_register_state())
+    if isinstance(state, WatchResult):
+        return state
+    active = state.active
+
+    def look(standby: str) -> WatchResult:
+        reports = f"audits/{group}/offsets/{active}-to-{standby}"
+        folder = f"{reports}/{report_folder(now, tools.run, 1)}"
+        found = preview_offsets(group, clients, folder=folder, standby=standby)
+        keep = timedelta(seconds=clients.topology.group(group).audits.keep_fingerprints_seconds)
+        prune(clients.evidence_root.joinpath(*reports.split("/")), now=now, keep=keep)
+        if not isinstance(found, Preview):
+            return found
+        figures = {name: found.report[name] for name in ("verdict", "redelivered", "mm2_redelivered")}
+        return replace(found.watched, facts={**figures, "report": f"{folder}/report.json"})
+
+    return of_each_standby(state, look)
 
 
 def config_sync(group: str, tools: LookTools) -> WatchResult:

@@ -76,7 +76,9 @@ def _fresh(context: GroupContext, flow: Flow, state: RegisterState, names: froze
 
     :param names: topics that it does not copy now
     """
-    seed = newest_seed(context.clients.register(state.active).history(flow.group), state) if names else None
+    seed = (
+        newest_seed(context.clients.register(state.active).history(flow.group), state, flow.target) if names else None
+    )
     if seed is None or (seed.source, seed.target) != (flow.source, flow.target):
         # No flow is started without a seed of its direction.
         return names

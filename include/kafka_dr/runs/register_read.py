@@ -11,6 +11,7 @@ from kafka_dr.errors import ConnectionMistake, KafkaDrError, NeedsPerson
 from kafka_dr.register import RegisterState, arbiter, highest
 from kafka_dr.register.port import RegisterUnusable
 from kafka_dr.register.state import require_known
+from kafka_dr.register.transitions import MOVED_WITHOUT, require_pair
 from kafka_dr.runs.background import BackgroundCall
 from kafka_dr.runs.request import VERBS
 from kafka_dr.runs.silent_clusters import FULL_SECONDS, SilentClusters
@@ -57,9 +58,12 @@ def decided_without_source(group: str, answers: Answers, *, target: str | None) 
 
     :param target: as asked for; the standby of the highest record where ``None``
     :raises NeedsPerson: the records contradict each other, or the target's cannot be read
+    :raises SeveralStandbys: the group is no pair
     :raises ConnectionMistake: the target's cannot be read, because what we connect with is wrong
     """
     found, silent = _highest(answers)
+    if found is not None:
+        require_pair(found, MOVED_WITHOUT)
     if silent and (found is None or (target or _goes_to(found)) in silent):
         raise _unreadable(group, silent)
     return found
@@ -109,7 +113,9 @@ def _without_the_others(answers: Answers, target: str | None) -> bool:
     if target is not None:
         return target in states
     # Waiting does not help if records contradict each other: they are returned as they are.
-    return any(found is not None and _goes_to(found) in states for found in states.values())
+    known = [found for found in states.values() if found is not None]
+    # Nothing decides for a group with several standbys: whoever asks is refused.
+    return any(len(found.standbys) > 1 or _goes_to(found) in states for found in known)
 
 
 def _answer(question: BackgroundCall[RegisterState | None]) -> RegisterState | KafkaDrError | None:
@@ -141,6 +147,12 @@ def _highest(answers: Answers) -> tuple[RegisterState | None, dict[str, KafkaDrE
     return highest(states), silent
 
 
+def _could_go(state: RegisterState, silent: Collection[str]) -> bool:
+    """Return whether an unplanned failover could take a group to its standby."""
+    is_pair = len(state.standbys) == 1
+    return is_pair and state.phase in VERBS["unplanned_failover"].takes and state.standby not in silent
+
+
 def _unreadable(
     group: str, silent: Mapping[str, KafkaDrError], found: RegisterState | None = None
 ) -> NeedsPerson | ConnectionMistake:
@@ -157,7 +169,7 @@ def _unreadable(
     way = "Run this again when that cluster answers"
     if any(isinstance(error, RegisterUnusable) for error in silent.values()):
         way = "Run this again when that is done"
-        if found is not None and found.phase in VERBS["unplanned_failover"].takes and found.standby not in silent:
+        if found is not None and _could_go(found, silent):
             way += (
                 f". If {group} has to be moved before, dr_unplanned_failover with an override takes it to "
                 f"{found.standby} without that register"

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
-from functools import cached_property
-from typing import Any
+from functools import cached_property, partial
+from typing import Any, TypeVar
 
+from kafka_dr import parallel
 from kafka_dr.audit.recorded_input import RecordedInput, inputs_of
 from kafka_dr.causes import cause
 from kafka_dr.clusters import Acl
-from kafka_dr.errors import NeedsPerson, Refused
+from kafka_dr.errors import KafkaDrError, NeedsPerson, Refused
 from kafka_dr.fencing.change import AclChanges
 from kafka_dr.fencing.closure import whole
 from kafka_dr.outcomes import Check, Probe
@@ -21,6 +22,7 @@ from kafka_dr.register.roles import Roles
 from kafka_dr.register.transitions import way_out
 from kafka_dr.replication.flow import Flow
 from kafka_dr.runs import inputs
+from kafka_dr.runs.background import BackgroundCall, Silent
 from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.group_context import GroupContext
 from kafka_dr.runs.recorded_files import (
@@ -36,6 +38,8 @@ from kafka_dr.runs.register_read import OTHERS_SECONDS, Waiting
 from kafka_dr.runs.request import STAY, RunRequest
 from kafka_dr.runs.source_policy import policy_of
 from kafka_dr.storage.deadline_path import DeadlinePath
+
+T = TypeVar("T")
 
 
 class Run(GroupContext):
@@ -73,6 +77,29 @@ class Run(GroupContext):
     def register_state(self) -> RegisterState | None:
         """The highest record that the registers held when this step began, then as the step took or advanced it."""
         return self.read_register_state()
+
+    def each_cluster(self, ask: Callable[[str], T]) -> dict[str, T | KafkaDrError]:
+        """Ask every cluster of the group at the same time; an error replaces an answer.
+
+        A further standby, which the run does not concern, gets a short time: applications wait for the run.
+        """
+        ends = {self.request.source, self.request.target}
+        further = [name for name in self.declared.clusters if None not in ends and name not in ends]
+        if not further:
+            return super().each_cluster(ask)
+        silent = self.clients.silent_clusters
+        asked: dict[str, BackgroundCall[T]] = {
+            name: silent.ask(name, f"a question to {name}", partial(ask, name)) for name in further
+        }
+        found = parallel.ask_each(ask, [name for name in self.declared.clusters if name in ends])
+        for name, question in asked.items():
+            try:
+                found[name] = question.within(silent.seconds(name, OTHERS_SECONDS))
+            except KafkaDrError as error:
+                if isinstance(error, Silent):
+                    silent.give_up(name)
+                found[name] = error
+        return found
 
     @property
     def epoch(self) -> int:
@@ -350,10 +377,10 @@ class Run(GroupContext):
         if state is None or not state.is_adopted:
             return self._ends_before_adoption(state)
         if state.run == self.request.run and state.verb != "roll_back":
-            ends = (state.active, state.standby)
+            ends = (state.active, state.moved_with)
             return ends if state.phase is Phase.SWITCHING or state.verb in STAY else (ends[1], ends[0])
         source = self.request.source or state.active
-        return source, self.request.target or (state.standby if source == state.active else state.active)
+        return source, self.request.target or (_only_target(state) if source == state.active else state.active)
 
     def _ends_before_adoption(self, state: RegisterState | None) -> tuple[str, str]:
         """Return where a group that is not adopted is written to, and where its copy is.
@@ -362,9 +389,25 @@ class Run(GroupContext):
         """
         if state is not None and state.run == self.request.run:
             return state.active, state.standby
+        if self.request.verb == "take_over" and len(self.group.clusters) > 2:
+            raise Refused(
+                f"{self.group.name} is declared with several standbys, and existing replication can be taken over only "
+                "for a group of two clusters in this version"
+            )
         if self.request.verb != "take_over":
             if state is None:
                 raise Refused(f"no register has a record of {self.group.name}: adopt it with dr_adopt first")
             raise Refused(f"{self.group.name} is {state.phase} by run {state.run}: {way_out(state)}")
         source = self.request.source or self.group.initial_active
         return source, self.request.target or Roles.at_first(self.group.clusters, source).standby
+
+
+def _only_target(state: RegisterState) -> str:
+    """Return where a run takes a group that was asked for no target: the only standby.
+
+    :raises Refused: there are several
+    """
+    if len(state.standbys) > 1:
+        named = ", ".join(state.roles.copies) or "none now"
+        raise Refused(f"{state.group} has several standbys: name the target, one of those that hold a copy ({named})")
+    return state.standby

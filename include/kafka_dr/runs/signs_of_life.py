@@ -159,7 +159,7 @@ def _show(
         "ended": ended,
     }
     author = Author(state.run, state.epoch, state.attempt, holds=True)
-    for cluster in sorted((state.active, state.standby), key=lambda name: name != arbiter(state)):
+    for cluster in sorted((state.active, state.moved_with), key=lambda name: name != arbiter(state)):
         register = clients.register(cluster)
         with suppress(KafkaDrError):
             found = register.read(state.group)

@@ -115,7 +115,7 @@ def held_run(request: ResumeRequest, clients: Clients) -> RunRequest:
         )
     verb = _verb_before(run, state) if state.verb == "roll_back" else state.verb
     before = state.phase is Phase.SWITCHING or state.verb == "roll_back" or verb in STAY
-    source, target = (state.active, state.standby) if before else (state.standby, state.active)
+    source, target = (state.active, state.moved_with) if before else (state.moved_with, state.active)
     return RunRequest(
         request.protection_group, state.run, source=source, target=target, reason=request.reason, verb=verb
     )

@@ -86,15 +86,15 @@ def _undo(run: Run, state: RegisterState) -> Mapping[str, Any]:
     facts: dict[str, Any] = {"epoch": state.epoch}
     facts |= _open_source(run, state, guard)
     try:
-        target = run.acl_changes(state.standby, guard)
-        run.look_for_topics(state.standby)
+        target = run.acl_changes(state.moved_with, guard)
+        run.look_for_topics(state.moved_with)
         target.add(*plan.standby_in_order(run.group))
-        run.clients.register(state.standby).copy(state)
+        run.clients.register(state.moved_with).copy(state)
         target.lift(plan.flow_fence(run.group))
     except KafkaDrError as error:
         if isinstance(error, Refused):
             raise
-        facts["target"] = f"{state.standby} did not answer, and dr_health fences it when it does: {error}"
+        facts["target"] = f"{state.moved_with} did not answer, and dr_health fences it when it does: {error}"
         return facts
     try:
         _resume_flow(run, state)
@@ -138,11 +138,11 @@ def _tell_source(run: Run, state: RegisterState) -> None:
 
 def decides(run: Run, state: RegisterState) -> str:
     """Return the cluster whose register decided that the run is rolled back."""
-    return run.source_policy.decides(Phase.SWITCHING, source=state.active, target=state.standby)
+    return run.source_policy.decides(Phase.SWITCHING, source=state.active, target=state.moved_with)
 
 
 def _flow(run: Run, state: RegisterState) -> Flow:
-    return Flow(run.group.name, state.active, state.standby)
+    return Flow(run.group.name, state.active, state.moved_with)
 
 
 def roll_back_guard(run: Run, state: RegisterState) -> RegisterGuard:
@@ -160,7 +160,7 @@ def _proofs(run: Run, state: RegisterState) -> tuple[Check, ...]:
         source = background.ask(state.active, lambda: _source_proofs(run, state), seconds=SOURCE_SECONDS)
     except KafkaDrError as error:
         source = (_source_is_silent(run, state, error),)
-    return (*source, run.writes_refused(state.standby).named("target_refuses"))
+    return (*source, run.writes_refused(state.moved_with).named("target_refuses"))
 
 
 def _source_is_silent(run: Run, state: RegisterState, error: KafkaDrError) -> Check:
@@ -186,9 +186,9 @@ def _source_proofs(run: Run, state: RegisterState) -> tuple[Check, ...]:
 def _target_proofs(run: Run, state: RegisterState) -> tuple[Check, ...]:
     """Ask whether the target refuses writes and the flow runs; a dead target is unknown, and applications can work."""
     try:
-        refused = run.writes_refused(state.standby).named("target_refuses")
+        refused = run.writes_refused(state.moved_with).named("target_refuses")
     except KafkaDrError as error:
-        said = f"{state.standby} did not answer, and dr_health fences it when it does: {error}"
+        said = f"{state.moved_with} did not answer, and dr_health fences it when it does: {error}"
         return (Check("target_refuses", "unknown", said),)
     return refused, _flow_runs(run, state)
 

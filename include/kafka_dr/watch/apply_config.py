@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager
 from kafka_dr import parallel
 from kafka_dr.approvals.approval import judge, not_answered
 from kafka_dr.approvals.journaled import ApprovalJournal
-from kafka_dr.checks.config_compare import current_plan, require_cluster
+from kafka_dr.checks.config_compare import require_cluster
 from kafka_dr.config_sync.applying import Applying, Failure
 from kafka_dr.config_sync.items import Item, ItemKind, ItemVerdict
 from kafka_dr.config_sync.lock import HeldLock, held
@@ -37,6 +37,7 @@ from kafka_dr.watch.config_plan import (
     check_cluster_ids,
     keep_plan,
     newest_plan,
+    plan_of,
     start_plan,
 )
 
@@ -86,7 +87,7 @@ def _apply(run: ConfigSyncRun, attempt: Attempt, *, approved: bool) -> tuple[Pla
             raise Refused(" ".join(check.detail for check in attempt.checks if check.outcome != "ok"))
     check_cluster_ids(run, state)
     with _lock(run, state) as lock:
-        plan = current_plan(run, state)
+        plan = plan_of(run, state)
         _require_quiet_mirrormaker(plan)
         if plan.digest != shown:
             raise Refused(
@@ -96,7 +97,7 @@ def _apply(run: ConfigSyncRun, attempt: Attempt, *, approved: bool) -> tuple[Pla
         verdicts = (ItemVerdict.SAFE, ItemVerdict.APPROVAL) if approved else (ItemVerdict.SAFE,)
         wanted = [item for item in plan.changes if item.verdict in verdicts]
         attempt.intent = tuple(str(item) for item in wanted)
-        failures = _applying(run, state, config_guard(run, state, plan, lock)).make(wanted, seen=plan)
+        failures = _applying(run, state, plan.standby, config_guard(run, state, plan, lock)).make(wanted, seen=plan)
         if approved:
             journal.add(_USED, {"digest": shown, "at": run.clock.now().isoformat()})
         left = _read_back(run, state, wanted, failures)
@@ -131,13 +132,13 @@ def _missing(wanted: Collection[Item], failures: Collection[Failure], left: Plan
     )
 
 
-def _applying(run: ConfigSyncRun, state: RegisterState, guard: RegisterGuard) -> Applying:
+def _applying(run: ConfigSyncRun, state: RegisterState, standby: str, guard: RegisterGuard) -> Applying:
     def ensure_fence() -> None:
-        run.acl_changes(state.standby, guard).add(*run.standby_fence_in_order(state, state.standby))
+        run.acl_changes(standby, guard).add(*run.standby_fence_in_order(state, standby))
 
     return Applying(
-        run.operator(state.standby),
-        compare=lambda: current_plan(run, state),
+        run.operator(standby),
+        compare=lambda: plan_of(run, state),
         guard=guard.require,
         ensure_fence=ensure_fence,
         clock=run.clock,
@@ -173,7 +174,7 @@ def _read_back(
     refused = {failure.item.about for failure in failures}
     accepted = {item.about for item in wanted} - refused
     return wait_until(
-        lambda: current_plan(run, state),
+        lambda: plan_of(run, state),
         lambda left: accepted.isdisjoint(item.about for item in left.changes),
         clock=run.clock,
         seconds=PROOF_SECONDS + len(wanted) * _SECONDS_A_CHANGE,

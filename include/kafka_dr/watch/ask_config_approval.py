@@ -10,7 +10,6 @@ from kafka_dr.approvals.approval import ApprovalQuestion, keep_answer
 from kafka_dr.approvals.approval_sheet import Sheet, subject
 from kafka_dr.approvals.journaled import Answer, ApprovalJournal
 from kafka_dr.approvals.who_may_answer import found_for
-from kafka_dr.checks.config_compare import current_plan
 from kafka_dr.config_sync.items import ItemVerdict
 from kafka_dr.config_sync.lock import FACTS
 from kafka_dr.errors import Refused
@@ -28,6 +27,7 @@ from kafka_dr.watch.config_plan import (
     approval_journal,
     keep_plan,
     newest_plan,
+    plan_of,
     start_plan,
 )
 
@@ -109,7 +109,7 @@ def _active(run: ConfigSyncRun) -> str:
 
 def _plan_of_now(run: ConfigSyncRun, state: RegisterState) -> Mapping[str, Any]:
     """Return the facts of this run's plan; an outdated plan is made again, so that nobody approves an outdated one."""
-    kept, plan = newest_plan(run) or {}, current_plan(run, state)
+    kept, plan = newest_plan(run) or {}, plan_of(run, state)
     if kept.get("digest") != plan.digest:
         keep_plan(run, start_plan(run), plan)
     return newest_plan(run) or {}
@@ -132,11 +132,12 @@ def _sheet(run: ConfigSyncRun, state: RegisterState, kept: Mapping[str, Any]) ->
     """Return the question with everything that the approver has to know."""
     rows = [row for row in kept["difference"]["rows"] if row["verdict"] in (ItemVerdict.APPROVAL, ItemVerdict.SAFE)]
     rows.sort(key=lambda row: str(row["verdict"] != ItemVerdict.APPROVAL))
-    group, active, standby = (markdown(name) for name in (run.group.name, state.active, state.standby))
+    target = str(kept["target"])
+    group, active, standby = (markdown(name) for name in (run.group.name, state.active, target))
     shown = "\n".join(_row(row) for row in rows[:_MOST_ROWS])
     more = f"\n\nAnd {len(rows) - _MOST_ROWS} more; the evidence has all of them." if len(rows) > _MOST_ROWS else ""
     return Sheet(
-        subject=subject("config sync", f"make {len(rows)} changes on {state.standby} for {run.group.name}?"),
+        subject=subject("config sync", f"make {len(rows)} changes on {target} for {run.group.name}?"),
         moves=f"no application: {len(rows)} settings on **{standby}**, the standby of **{group}**, become those of "
         f"**{active}**",
         lost=f"nothing: no change of a plan deletes a topic, or lets {standby} delete records sooner",

@@ -1,4 +1,4 @@
-"""Canaries of a group that no run holds: sent to its active cluster, and judged on its standby."""
+"""Canaries of a group that no run holds: sent to its active cluster, and judged on each standby."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kafka_dr.group_offsets.last_look import LastLook
 from kafka_dr.register import RegisterState
 from kafka_dr.replication.flow import Flow
 from kafka_dr.replication.replicator import not_running
-from kafka_dr.runs.at_rest import WatchResult, at_rest
+from kafka_dr.runs.at_rest import WatchResult, at_rest, of_each_standby
 from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.group_context import GroupContext
 from kafka_dr.watch.copied_topics import with_same_topics
@@ -32,24 +32,28 @@ def watch_canary(group: str, clients: Clients) -> WatchResult:
     Also records the last look at the active cluster: an unplanned failover needs it when that cluster is down.
 
     :raises NeedsPerson: the registers contradict each other, or the one that decides cannot be read
-    :raises ClusterUnreachable: one of the two clusters does not answer
+    :raises ClusterUnreachable: one of the clusters of a pair does not answer
     """
     context = GroupContext(group, clients)
     state = at_rest(group, context.read_register_state())
     if isinstance(state, WatchResult):
         return state
-    report = _send(context, state)
+    return of_each_standby(state, lambda standby: _looked(context, state, standby))
+
+
+def _looked(context: GroupContext, state: RegisterState, standby: str) -> WatchResult:
+    group, report = state.group, _send(context, state, standby)
     rpo = report.verdict.rpo_seconds
     lag = None if rpo is None else max(rpo, report.seconds or 0.0)
-    seen = last_look.look(context, active=state.active, standby=state.standby, epoch=state.epoch, copy_lag_seconds=lag)
+    seen = last_look.look(context, active=state.active, standby=standby, epoch=state.epoch, copy_lag_seconds=lag)
     if context.read_register_state() != state:
         return WatchResult(
             group, "left_alone", ("a run began to move it after the canary was sent, so the canary is not judged",)
         )
     found = canary_result(group, report)
-    why = () if found.outcome == "ok" else _of_the_flow(context, Flow(group, state.active, state.standby))
+    why = () if found.outcome == "ok" else _of_the_flow(context, Flow(group, state.active, standby))
     result = WatchResult(group, found.outcome, (*found.sentences, *why, _last_look(seen)), found.facts)
-    return with_same_topics(context, state, result)
+    return with_same_topics(context, state, standby, result)
 
 
 def canary_result(group: str, report: CanaryReport) -> WatchResult:
@@ -78,14 +82,14 @@ def _of_the_flow(context: GroupContext, flow: Flow) -> tuple[str, ...]:
     return () if status.state == "running" else (not_running(replicator, status),)
 
 
-def _send(context: GroupContext, state: RegisterState) -> CanaryReport:
+def _send(context: GroupContext, state: RegisterState, standby: str) -> CanaryReport:
     clients = context.clients
     return run_canary(
-        CanaryFlow(state.group, state.active, state.standby, state.epoch),
+        CanaryFlow(state.group, state.active, standby, state.epoch),
         topic=context.group.canary_topic,
         publisher=clients.cluster(state.active, "probe"),
         source=clients.cluster(state.active, "audit"),
-        target=clients.cluster(state.standby, "audit"),
+        target=clients.cluster(standby, "audit"),
         clock=clients.clock,
         late_after=timedelta(seconds=context.group.thresholds.canary_late_seconds),
     )

@@ -20,7 +20,7 @@ from kafka_dr.config_sync.text import lines, table
 from kafka_dr.errors import Refused
 from kafka_dr.outcomes import Check
 from kafka_dr.register import RegisterState
-from kafka_dr.runs.at_rest import WatchResult, at_rest
+from kafka_dr.runs.at_rest import WatchResult, at_rest, of_each_standby
 from kafka_dr.runs.attempt import Attempt
 from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.group_context import GroupContext
@@ -62,6 +62,8 @@ def plan_config(
 ) -> KeptPlan | WatchResult:
     """Compare the active cluster with its standby, and write the plan to the evidence if anything differs.
 
+    A run changes one standby: of several the first one that differs. The next run plans the others.
+
     :param accept_cluster_ids: a cluster was replaced on purpose: accept the ids that the topology declares now
     :returns: a :class:`WatchResult` that says why nothing was compared, if a run holds the group
     """
@@ -81,13 +83,19 @@ def start_plan(run: ConfigSyncRun) -> Attempt:
 
 
 def watch_config(group: str, clients: Clients) -> WatchResult:
-    """Check whether the standby is configured to become active; what must match and does not, or is unknown, fails."""
+    """Check whether each standby is configured to become active; what must match and does not, or is unknown, fails."""
     context = GroupContext(group, clients)
     state = at_rest(group, context.read_register_state())
     if isinstance(state, WatchResult):
         return state
-    answer, fit = gate.ask(current_plan(context, state)), records_fit(context, state.active)
-    return WatchResult(group, answer.outcome, (answer.sentence, *([] if fit.outcome == "ok" else [fit.detail])))
+    fit = records_fit(context, state.active)
+    too_large = [] if fit.outcome == "ok" else [fit.detail]
+
+    def judged(standby: str) -> WatchResult:
+        answer = gate.ask(current_plan(context, state, standby))
+        return WatchResult(group, answer.outcome, (answer.sentence, *too_large))
+
+    return of_each_standby(state, judged)
 
 
 def keep_plan(run: ConfigSyncRun, attempt: Attempt, plan: Plan) -> KeptPlan:
@@ -119,6 +127,12 @@ def newest_plan(run: ConfigSyncRun) -> Mapping[str, Any] | None:
     return facts if "digest" in facts else None
 
 
+def plan_of(run: ConfigSyncRun, state: RegisterState) -> Plan:
+    """Return the plan of this moment for the standby that this run has planned for."""
+    kept = newest_plan(run)
+    return current_plan(run, state, str(kept["target"]) if kept is not None else None)
+
+
 def approval_journal(run: ConfigSyncRun, active: str) -> ApprovalJournal:
     """Return where the questions and answers of a run are kept: the active cluster's register.
 
@@ -147,9 +161,9 @@ def check_cluster_ids(run: ConfigSyncRun, state: RegisterState, *, replace: bool
     :param replace: accept other ids, and journal them
     :raises Refused: the topology declares another cluster than it did at the first comparison
     """
-    names = (state.active, state.standby)
+    names = (state.active, *state.standbys)
     declared = {name: run.clients.topology.cluster(name).cluster_id for name in names}
-    # Journaled on both clusters: either of them may be active later.
+    # Journaled on all clusters: any of them may be active later.
     kept = {name: run.clients.register(name).facts(run.group.name, FACTS).get(_CLUSTERS, {}) for name in names}
     changed = {name for pins in kept.values() for name in names if pins.get(name, declared[name]) != declared[name]}
     if changed and not replace:

@@ -10,10 +10,10 @@ from kafka_dr.runs.at_rest import WatchResult
 from kafka_dr.runs.group_context import GroupContext
 
 
-def with_same_topics(context: GroupContext, state: RegisterState, found: WatchResult) -> WatchResult:
+def with_same_topics(context: GroupContext, state: RegisterState, standby: str, found: WatchResult) -> WatchResult:
     """Return a look at a flow, which is wrong if a topic was deleted and created again: no lag and no canary shows it.
 
     :raises KafkaDrError: a cluster does not answer
     """
-    check = same_topics(context, state)
+    check = same_topics(context, state, standby)
     return found if check.passes else replace(found, outcome="failed", sentences=(check.detail, *found.sentences))

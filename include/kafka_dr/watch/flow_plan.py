@@ -1,7 +1,7 @@
-"""Plans the changes that lead from the existing flows of a group to the flow that the register requires. Pure.
+"""Plans the changes that lead from the existing flows of a group to those that the register requires. Pure.
 
-Invariants: at most one direction of a protection group runs; the others are stopped before it is started. No flow is
-created or resumed without the seed that was journaled for its direction.
+Invariants: at most one flow runs to a standby, and none from one; the others are stopped before it is started. No flow
+is created or resumed without the seed that was journaled for its direction.
 """
 
 from __future__ import annotations
@@ -70,15 +70,15 @@ class FlowPlan:
         return any(change.action is not FlowAction.LEAVE for change in self.changes)
 
 
-def plan_flows(state: RegisterState, observed: Iterable[ObservedFlow], seed: FlowSeed | None) -> FlowPlan:
-    """Plan the changes that lead from the existing flows to the one that the register requires.
+def plan_flows(state: RegisterState, standby: str, observed: Iterable[ObservedFlow], seed: FlowSeed | None) -> FlowPlan:
+    """Plan the changes that lead from the existing flows to the one that the register requires for a standby.
 
     :param state: the register record of a group that no run holds
-    :param observed: every flow between clusters of the group, in both directions
-    :param seed: the newest journaled seed
+    :param observed: every flow that concerns this standby, as :func:`flows_of` names them
+    :param seed: the newest journaled seed from or to it
     """
     flows = {found.flow: found for found in observed}
-    wanted = Flow(state.group, source=state.active, target=state.standby)
+    wanted = Flow(state.group, source=state.active, target=standby)
     others = [found for flow, found in flows.items() if flow != wanted]
     stops = tuple(_stop(found, wanted) for found in others if not found.status.at_rest)
     if seed is None or (seed.source, seed.target) != (wanted.source, wanted.target):
@@ -91,6 +91,16 @@ def plan_flows(state: RegisterState, observed: Iterable[ObservedFlow], seed: Flo
         return FlowPlan((*stops, FlowChange(wanted, FlowAction.LEAVE, problem)), problem)
     changes, problem = _turn(flows[wanted], seed)
     return FlowPlan((*stops, *changes), problem)
+
+
+def flows_of(state: RegisterState, standby: str) -> tuple[Flow, ...]:
+    """Return the flows that concern a standby: those to it, and the one from it to the active cluster.
+
+    Those of all standbys together are all flows between clusters of the group.
+    """
+    sources = (state.active, *(name for name in state.standbys if name != standby))
+    into = (Flow(state.group, source, standby) for source in sources)
+    return (*into, Flow(state.group, standby, state.active))
 
 
 def _stop(found: ObservedFlow, wanted: Flow) -> FlowChange:

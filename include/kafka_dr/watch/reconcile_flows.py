@@ -1,9 +1,9 @@
-"""Makes a group's flows match the register, and checks that the flow makes progress."""
+"""Makes a group's flows match the register, and checks that each makes progress."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import datetime
-from itertools import permutations
 
 from kafka_dr.checks.record_limits import records_fit
 from kafka_dr.clusters.held_back import END_IT, HeldBackLook
@@ -15,7 +15,7 @@ from kafka_dr.register import RegisterState
 from kafka_dr.register.flow_seed import FlowSeed, newest_seed
 from kafka_dr.replication.flow import Flow
 from kafka_dr.replication.moving import Moving, data_ends, flow_moves_in_turns
-from kafka_dr.runs.at_rest import WatchResult, at_rest
+from kafka_dr.runs.at_rest import WatchResult, at_rest, of_each_standby
 from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.fenced_topics import TopicsToCopy, topics_to_copy
 from kafka_dr.runs.group_context import GroupContext
@@ -24,8 +24,9 @@ from kafka_dr.runs.register_guard import RegisterGuard, Unchanged
 from kafka_dr.runs.uncopyable_records import why_it_stops
 from kafka_dr.waiting import wait_until
 from kafka_dr.watch.copied_topics import with_same_topics
-from kafka_dr.watch.flow_plan import FlowAction, FlowChange, ObservedFlow, plan_flows
-from kafka_dr.watch_results import FLOW, WatchOutcome
+from kafka_dr.watch.flow_plan import FlowAction, FlowChange, ObservedFlow, flows_of, plan_flows
+from kafka_dr.watch.pending_standbys import is_pending, now_a_copy, seed_pending
+from kafka_dr.watch_results import CALM, FLOW, STANDBYS, WatchOutcome
 
 _LOOK_SECONDS = 1.0
 #: How long a flow that was just started may show no progress.
@@ -44,7 +45,7 @@ _OUTCOMES: dict[str, WatchOutcome] = {
 
 
 def reconcile_flows(group: str, clients: Clients) -> WatchResult:
-    """Make the flows of a group that no run holds match the register, and check that its flow makes progress.
+    """Make the flows of a group that no run holds match the register, and check that each makes progress.
 
     :raises NeedsPerson: the registers contradict each other, or the one that decides cannot be read
     :raises TryAgain: a cluster, or what runs a flow, does not answer
@@ -54,38 +55,49 @@ def reconcile_flows(group: str, clients: Clients) -> WatchResult:
     if isinstance(state, WatchResult):
         return state
 
+    seen = state
+    found = of_each_standby(seen, lambda standby: _reconciled(context, seen, standby))
+    for standby in _started(seen, found):
+        state = now_a_copy(context, state, standby)
+    return found
+
+
+def _started(state: RegisterState, found: WatchResult) -> Iterator[str]:
+    """Yield the standbys that waited for a flow, and whose flow runs now."""
+    for row in found.facts.get(STANDBYS, ()):
+        if is_pending(state, row["standby"]) and row["outcome"] in CALM:
+            yield row["standby"]
+
+
+def _reconciled(context: GroupContext, state: RegisterState, standby: str) -> WatchResult:
+    """Make the flow to a standby what it should be, and judge it."""
+    group, wanted_flow = state.group, Flow(state.group, state.active, standby)
     # A smaller list of topics would end the copying of those that are left out.
-    context.look_for_topics(state.active, state.standby)
+    context.look_for_topics(state.active, standby)
+    begun = seed_pending(context, state, standby) if is_pending(state, standby) else ""
     guard = context.guard_by_all(Unchanged(state))
-    seed = newest_seed(clients.register(state.active).history(group), state)
-    observed = [_observe(context, flow, state) for flow in _flows(context)]
-    planned = plan_flows(state, observed, seed)
-    said = [] if planned.problem else _lift_flow_fence(context, state, guard)
+    seed = newest_seed(context.clients.register(state.active).history(group), state, standby)
+    observed = [_observe(context, flow, state) for flow in flows_of(state, standby)]
+    planned = plan_flows(state, standby, observed, seed)
+    said = [begun] if begun else []
+    said += [] if planned.problem else _lift_flow_fence(context, state, standby, guard)
     for change in planned.changes:
         if change.action is not FlowAction.LEAVE:
             guard.require()
             _carry_out(context, change, seed, state)
         said.append(str(change))
-    left_out = _copied(context, _wanted(state), state)
-    said += _sentences(left_out, _wanted(state))
-    wanted = next(found for found in observed if found.flow == _wanted(state))
+    left_out = _copied(context, wanted_flow, state)
+    said += _sentences(left_out, wanted_flow)
+    wanted = next(found for found in observed if found.flow == wanted_flow)
     # First what a person has to do.
     said = [*filter(None, (why_it_stops(context, wanted.flow, wanted.status), _too_large(context, state))), *said]
-    named = {FLOW: f"{state.active}-to-{state.standby}"}
+    named = {FLOW: f"{state.active}-to-{standby}"}
     if planned.problem:
         return WatchResult(group, "failed", tuple(said), named)
-    moving = _progress(context, state, patience=_START_SECONDS if planned.acts else 0.0)
+    moving = _progress(context, wanted_flow, patience=_START_SECONDS if planned.acts else 0.0)
     outcome = "failed" if left_out.filled else _OUTCOMES[moving.verdict]
-    found = WatchResult(group, outcome, (*said, f"{_wanted(state)} {moving.verdict}: {moving.detail}"), named)
-    return with_same_topics(context, state, found)
-
-
-def _wanted(state: RegisterState) -> Flow:
-    return Flow(state.group, state.active, state.standby)
-
-
-def _flows(context: GroupContext) -> list[Flow]:
-    return [Flow(context.group.name, source, target) for source, target in permutations(context.group.clusters, 2)]
+    found = WatchResult(group, outcome, (*said, f"{wanted_flow} {moving.verdict}: {moving.detail}"), named)
+    return with_same_topics(context, state, standby, found)
 
 
 def _observe(context: GroupContext, flow: Flow, state: RegisterState) -> ObservedFlow:
@@ -128,20 +140,18 @@ def _sentences(found: TopicsToCopy, flow: Flow) -> list[str]:
     return said
 
 
-def _lift_flow_fence(context: GroupContext, state: RegisterState, guard: RegisterGuard) -> list[str]:
+def _lift_flow_fence(context: GroupContext, state: RegisterState, standby: str, guard: RegisterGuard) -> list[str]:
     """Lift the replicator's DENY on a standby that did not answer when it became the standby."""
     unwanted = plan.flow_fence(context.group)
-    found = context.rules_in_force(state.standby)
+    found = context.rules_in_force(standby)
     if not unwanted & found:
         return []
-    if missing := lacking(plan.work_denies(context.group) | context.kept_out(state, state.standby), found):
+    if missing := lacking(plan.work_denies(context.group) | context.kept_out(state, standby), found):
         raise Refused(
-            f"{state.standby} lacks {len(missing)} DENYs of a standby, so no flow may write there: dr_health adds them"
+            f"{standby} lacks {len(missing)} DENYs of a standby, so no flow may write there: dr_health adds them"
         )
-    lifted = context.acl_changes(state.standby, guard).lift(unwanted)
-    return (
-        [f"lifted the DENYs of {context.group.replicator_principal} on {state.standby}, the standby"] if lifted else []
-    )
+    lifted = context.acl_changes(standby, guard).lift(unwanted)
+    return [f"lifted the DENYs of {context.group.replicator_principal} on {standby}, the standby"] if lifted else []
 
 
 def _carry_out(context: GroupContext, change: FlowChange, seed: FlowSeed | None, state: RegisterState) -> None:
@@ -181,17 +191,13 @@ def with_held_back(moving: Moving, held: HeldBackLook, now: datetime, *, limit: 
     return Moving("waits", f"{held.sentence}; they are copied when it ends{more}")
 
 
-def _progress(context: GroupContext, state: RegisterState, *, patience: float) -> Moving:
+def _progress(context: GroupContext, flow: Flow, *, patience: float) -> Moving:
     """Judge the flow by its progress between two reads; right after a start, by the first reads that show some."""
-    clock, source, replicator = (
-        context.clock,
-        context.operator(state.active),
-        context.clients.replicator(_wanted(state)),
-    )
+    clock, source, replicator = context.clock, context.operator(flow.source), context.clients.replicator(flow)
 
     def moving() -> Moving:
         before = replicator.positions()
-        held = source.held_back.look(context.partitions(state.active))
+        held = source.held_back.look(context.partitions(flow.source))
         ends = data_ends(source, before, held.stable)
         clock.sleep(_LOOK_SECONDS)
         verdict = flow_moves_in_turns(

@@ -35,6 +35,8 @@ _LAST_RECORD = "last_record"
 READ_AT = "read_at"
 #: Of what looks at a flow: the one that it has looked at, ``SOURCE-to-TARGET``.
 FLOW = "flow"
+#: Of a group with several standbys: what was found of each, a row with its name.
+STANDBYS = "standbys"
 #: What a page can show of one look. The log of its task has everything.
 _MOST_SENTENCES = 40
 _MOST_CHARACTERS = 1000

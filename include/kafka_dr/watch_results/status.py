@@ -12,7 +12,7 @@ from kafka_dr.watch_results.kept import KeptResult, WatchOutcome
 from kafka_dr.watch_results.watches import ALL_WATCHES, WATCHES, Watch, WatchName
 
 #: From the worst to the best. What is not checked is not known.
-_WORST_FIRST: tuple[WatchOutcome, ...] = ("failed", "unknown", "left_alone", "warning", "ok")
+WORST_FIRST: tuple[WatchOutcome, ...] = ("failed", "unknown", "left_alone", "warning", "ok")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ def watched_group(
     active = health.facts.get("active") if isinstance(health, KeptResult) else None
     watches = tuple(watch_status(ALL_WATCHES[name], found.get(name), now, active=active) for name in names)
     outcomes = {each.outcome for each in watches}
-    return WatchedGroup(group, next(each for each in _WORST_FIRST if each in outcomes), watches)
+    return WatchedGroup(group, next(each for each in WORST_FIRST if each in outcomes), watches)
 
 
 def watch_status(

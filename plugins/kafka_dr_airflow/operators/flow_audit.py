@@ -192,12 +192,14 @@ class FlowAudit:
         return Asset(name=f"{flow.group} {flow.source}→{flow.target} {audit}", uri=address)
 
 
-def chosen_flow(subject: str, wanted: str | None, clients: Clients) -> AuditedFlow:
+def chosen_flow(subject: str, wanted: str | None, clients: Clients, *, audit: str) -> AuditedFlow:
     """Return the flow of a protection group that is to be audited now, or an observed flow.
 
     :param wanted: the only flow that the run asks for, of whatever group
+    :param audit: of several standbys the one whose newest audit of that kind is the oldest has its turn
     :raises AirflowSkipException: the group has none, or the run asks for another one
     """
+    from kafka_dr.audit.result import AuditKind
     from kafka_dr.checks.audit_checks import flow_to_audit
     from kafka_dr.replication.flow import Flow
     from kafka_dr.topology.audited import audited_flow, audited_flows
@@ -210,7 +212,7 @@ def chosen_flow(subject: str, wanted: str | None, clients: Clients) -> AuditedFl
     with plain_errors():
         if (observed := observed_now(clients.topology, subject)) is not None:
             return observed
-        flow = flow_to_audit(subject, clients)
+        flow = flow_to_audit(subject, clients, AuditKind(watch_of(audit)))
         if not isinstance(flow, Flow):
             raise AirflowSkipException(flow.summary)
         return audited_flow(clients.topology, f"{flow.group}.{flow.source}-to-{flow.target}")
@@ -229,7 +231,7 @@ def is_present(flow: AuditedFlow, clients: Clients) -> bool:
         state = GroupContext(flow.subject, clients).read_register_state()
     except Exception:  # noqa: BLE001 - whatever hides the register: the result is shown by the task alone
         return False
-    return state is not None and (state.active, state.standby) == (flow.source.name, flow.target.name)
+    return state is not None and state.active == flow.source.name and flow.target.name in state.standbys
 
 
 def observed_now(topology: Topology, name: str) -> AuditedFlow | None:

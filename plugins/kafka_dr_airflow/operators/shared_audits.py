@@ -135,7 +135,7 @@ class SharedAuditsOperator(SparkJobOperator):
 
         try:
             with plain_errors():
-                flow = chosen_flow(group, context["params"].get("flow"), clients)
+                flow = chosen_flow(group, context["params"].get("flow"), clients, audit=self.audit)
                 for end in flow.ends:
                     kafka_entry(end.connection)
                 one = FlowAudit.of(flow, self.audit, context)

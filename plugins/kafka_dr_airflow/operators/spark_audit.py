@@ -80,7 +80,7 @@ class SparkAuditOperator(SparkJobOperator):
 
         :param wanted: its name; ``None``: the group's flow from its active cluster
         """
-        return chosen_flow(self.protection_group, wanted, clients)
+        return chosen_flow(self.protection_group, wanted, clients, audit=self.audit)
 
     def _submitted(self, context: Any, one: FlowAudit) -> str | None:
         """Run the job; if this task is ended meanwhile, the next audit continues from what the job has kept."""

@@ -36,7 +36,7 @@ from kafka_dr.clusters.renamed import FlowCluster
 from kafka_dr.errors import TryAgain
 from kafka_dr.parallel import at_once
 from kafka_dr.positions import SeedPoint
-from kafka_dr.register.flow_seed import journaled_seeds, newest
+from kafka_dr.register.flow_seed import all_seeds, newest
 from kafka_dr.register.port import History
 from kafka_dr.topology.audited import AuditedFlow
 from kafka_dr_spark.fingerprints import Special
@@ -312,7 +312,7 @@ def beginnings(history: History, resolved: ResolvedRanges, source: str, target: 
 
     :param history: the journals of the group
     """
-    seeds = (seed for seed in journaled_seeds(history).values() if (seed.source, seed.target) == (source, target))
+    seeds = (seed for seed in all_seeds(history) if (seed.source, seed.target) == (source, target))
     seed = newest(each for each in seeds if each.epoch == resolved.epoch)
     if seed is None or not seed.takes_over:
         return {}

@@ -57,7 +57,7 @@ def test_a_topic_of_digests_that_expires_is_named_until_an_adoption_sets_it_righ
 
 
 def test_a_group_whose_adoption_is_under_way_is_left_alone(protection: Protection) -> None:
-    state = adopted(protection.name, active="east", standby="west", run="adoption", at=datetime.now(UTC))
+    state = adopted(protection.name, active="east", standbys=["west"], run="adoption", at=datetime.now(UTC))
     with protection.clients() as clients:
         clients.register("east").copy(state)
         watched = check_health(protection.name, clients)

@@ -47,7 +47,7 @@ def context(east: HeldTopics, west: HeldTopics) -> Any:
 def test_only_a_topic_that_the_active_cluster_lacks_is_missing(
     east: HeldTopics, west: HeldTopics, lacking: tuple[str, ...] | None
 ) -> None:
-    found = canary_topic.missing(context(east, west), active="east", standby="west")
+    found = canary_topic.missing(context(east, west), active="east", standbys=["west"])
     assert (found.clusters if found else None) == lacking
 
 
@@ -64,7 +64,7 @@ def test_it_is_refused_until_a_person_says_yes_and_the_sentence_says_how() -> No
 def test_it_is_created_where_it_is_missing_with_the_brokers_own_replicas_and_a_day_of_retention() -> None:
     east, west = HeldTopics(), HeldTopics()
     world = context(east, west)
-    wanted = canary_topic.missing(world, active="east", standby="west")
+    wanted = canary_topic.missing(world, active="east", standbys=["west"])
     assert wanted is not None
     assert canary_topic.create(world, wanted) == ("east", "west")
     config = {"cleanup.policy": "delete", "retention.ms": "86400000"}

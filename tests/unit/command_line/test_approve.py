@@ -39,7 +39,7 @@ class HangingEast(StoredClients):
 def test_the_question_of_an_unplanned_run_is_found_although_its_source_hangs(tmp_path: Path) -> None:
     clients = HangingEast(tmp_path)
     group = next(iter(clients.topology.protection_groups))
-    clients.registers["west"].copy(adopted(group, active="east", standby="west", run="adoption", at=NOW))
+    clients.registers["west"].copy(adopted(group, active="east", standbys=["west"], run="adoption", at=NOW))
     asked = AskedQuestion("unplanned_failover", 1, "d", "f", NOW, NOW + timedelta(hours=1), (Person("alice", "alice"),))
     clients.registers["west"].add_fact(group, "at-night", "question.1", asked.to_json())
     try:

@@ -145,7 +145,7 @@ def is_kept(group: TakenOverGroup) -> None:
 
 
 def is_adopted(group: TakenOverGroup) -> None:
-    group.moves_to(adopted("orders", active="east", standby="west", run="adopt", at=AT, before=group.state))
+    group.moves_to(adopted("orders", active="east", standbys=["west"], run="adopt", at=AT, before=group.state))
     group.unchanged().add(*plan.standby_in_order(GROUP))
     group.seeded("start")
 

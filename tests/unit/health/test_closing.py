@@ -33,7 +33,7 @@ def look(pair: Pair, *proofs: Check, answers: RegisterAnswers | None = None, **c
     state = found.newest
     assert state is not None
     made = pair.context(**{"group": WANTED, **context})
-    return close_standby(made, state, found, proofs or PROVEN, seconds=5.0)
+    return close_standby(made, state, "west", found, proofs or PROVEN, seconds=5.0)
 
 
 def test_the_record_says_it_first_in_both_registers_and_the_next_look_replaces_what_is_listed() -> None:
@@ -99,7 +99,7 @@ def test_nothing_is_replaced_before_the_fence_is_proven_as_it_is(proofs: tuple[C
     look(pair)
     assert look(pair, *proofs) == ()
     agreeing = RegisterAnswers(dict.fromkeys(pair.registers, pair.state), {}, {})
-    assert close_standby(pair.context(WANTED), pair.state, agreeing, (), seconds=1.0) == ()
+    assert close_standby(pair.context(WANTED), pair.state, "west", agreeing, (), seconds=1.0) == ()
     assert pair.rules.there == LISTED | PROBE
 
 

@@ -40,10 +40,10 @@ def test_a_long_replication_lag_proposes_the_planned_failover_and_no_other(
 ) -> None:
     at, oldest = AT - timedelta(seconds=age), AT - timedelta(seconds=900)
     kept = AuditResult(AuditKind.LAG, "orders", "east", "west", 1, AuditVerdict.RED, at, "red", behind_seconds=behind)
-    check = judge_lag(a_state(phase=phase), kept, oldest=oldest, threshold=300)
+    check = judge_lag(a_state(phase=phase), "west", kept, oldest=oldest, threshold=300)
     assert check.outcome == outcome
     assert ("dr_planned_failover can move orders as soon as" in check.detail) is (outcome == "failed")
 
 
 def test_without_a_lag_audit_nothing_is_proposed() -> None:
-    assert judge_lag(a_state(), None, oldest=AT, threshold=300).outcome == "ok"
+    assert judge_lag(a_state(), "west", None, oldest=AT, threshold=300).outcome == "ok"

@@ -49,7 +49,7 @@ class CopiedTopics:
             clients=SimpleNamespace(register=self.registers.__getitem__, replicator=lambda _: self),
         )
         guard: Any = SimpleNamespace(require=lambda: None)
-        return _same_topics(context, STATE, guard)
+        return _same_topics(context, STATE, "west", guard)
 
     #: As messages name what runs the flow.
     described = "the connector"

@@ -57,5 +57,5 @@ def test_the_newest_seed_is_the_one_of_the_highest_epoch_that_the_register_has_r
     assert {name: seed.epoch for name, seed in seeds.items()} == {"a": 2, "b": 4, "c": 3}
     assert newest(seeds.values()) == SEED
     assert newest([]) is None
-    assert newest_seed(history, a_state(epoch=3)) == replace(SEED, epoch=3)
-    assert newest_seed(history, a_state(epoch=1)) is None
+    assert newest_seed(history, a_state(epoch=3), "west") == replace(SEED, epoch=3)
+    assert newest_seed(history, a_state(epoch=1), "west") is None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 from typing import Any
 
@@ -11,9 +12,9 @@ from hypothesis import strategies as st
 
 from kafka_dr.codec import decode, encode
 from kafka_dr.errors import NeedsPerson, Refused
-from kafka_dr.register import Phase, transitions
+from kafka_dr.register import Phase, RegisterState, transitions
 from kafka_dr.register.roles import Role, Roles, StoredRoles
-from kafka_dr.register.state import roles_in
+from kafka_dr.register.state import is_on_majority, roles_in
 from support.register_states import AT, a_state
 
 CLUSTERS = ("east", "north", "south", "west")
@@ -79,7 +80,7 @@ RELEASING = transitions.releasing(STABLE, **APPROVED)
 TO_WEST = {"source": "east", "target": "west", "highest_epoch": 1, **APPROVED}
 #: What each transition makes of east and west.
 MOVES = {
-    "adopt": (transitions.adopted("orders", active="east", standby="west", **RUN), "active", "copy"),
+    "adopt": (transitions.adopted("orders", active="east", standbys=["west"], **RUN), "active", "copy"),
     "take over": (ADOPTING, "active", "pending"),
     "taken over": (transitions.taken_over(ADOPTING, **RUN), "active", "copy"),
     "given back": (transitions.given_back(ADOPTING, **RUN), "active", "pending"),
@@ -117,3 +118,84 @@ def test_a_failover_goes_only_to_a_cluster_whose_own_state_is_a_copy(phase: Phas
 def test_in_every_phase_a_pair_has_one_active_cluster_and_one_standby(phase: Phase) -> None:
     roles = roles_in(phase, active="east", standby="west")
     assert (roles.active, roles.standby, roles.of("west") in STANDBYS) == ("east", "west", True)
+
+
+THREE = transitions.adopted("orders", active="east", standbys=["west", "north"], **RUN)
+OTHER: dict[str, Any] = {"run": "run-2", "at": AT, "evidence_sha256": "d1", "approved_by": "alice"}
+
+
+def switched(state: RegisterState, target: str) -> list[RegisterState]:
+    """Return the records of a planned failover of a group, from its claim to its end."""
+    move: dict[str, Any] = {"source": state.active, "target": target, "highest_epoch": state.epoch}
+    claimed = transitions.claimed(state, verb="planned_failover", **move, **OTHER)
+    handed_over = transitions.handed_over(claimed, run="run-2", at=AT)
+    return [claimed, handed_over, transitions.settled(handed_over, run="run-2", at=AT)]
+
+
+def roles_of(state: RegisterState) -> tuple[Role | None, ...]:
+    return tuple(state.roles.of(name) for name in ("east", "west", "north"))
+
+
+def test_a_run_concerns_one_of_several_standbys_and_the_others_wait_for_a_flow_after_it() -> None:
+    assert roles_of(THREE) == ("active", "copy", "copy")
+    claimed, handed_over, settled = switched(THREE, "west")
+    assert [roles_of(each) for each in (claimed, handed_over, settled)] == [
+        ("active", "copy", "copy"),
+        ("pending", "active", "pending"),
+        ("copy", "active", "pending"),
+    ]
+    assert [each.standby for each in (claimed, handed_over)] == ["west", "east"]
+    assert settled.moved_with == "east"
+    with pytest.raises(NeedsPerson, match="this needs exactly one standby"):
+        _ = settled.standby
+    for state in (THREE, claimed, handed_over, settled):
+        assert RegisterState.from_json(state.to_json()) == state
+    back = transitions.rolled_back(claimed, run="run-2", at=AT)
+    assert (roles_of(back), back.phase) == (("active", "copy", "copy"), Phase.STABLE)
+
+
+def test_a_standby_that_waits_for_a_flow_is_no_target_before_it_is_copied_again() -> None:
+    settled = switched(THREE, "west")[-1]
+    with pytest.raises(Refused, match="north holds no copy of orders: choose east"):
+        switched(settled, "north")
+    again = transitions.copied_again(settled, "north")
+    assert (again.epoch, again.revision, roles_of(again)) == (
+        settled.epoch,
+        settled.revision + 1,
+        ("copy", "active", "copy"),
+    )
+    assert roles_of(switched(again, "north")[-1]) == ("pending", "copy", "active")
+    with pytest.raises(Refused, match="east does not wait for a flow"):
+        transitions.copied_again(again, "east")
+    with pytest.raises(Refused, match="orders is switching by run run-2"):
+        transitions.copied_again(switched(again, "north")[0], "east")
+
+
+def test_what_is_known_for_pairs_alone_is_refused_for_a_group_with_several_standbys() -> None:
+    move: dict[str, Any] = {"source": "east", "target": "west", "highest_epoch": 1}
+    for state in (THREE, switched(THREE, "north")[0]):
+        with pytest.raises(Refused, match=r"standbys north, west: .* cannot be moved without its active cluster"):
+            transitions.claimed_unplanned(state, **move, **OTHER)
+    with pytest.raises(Refused, match="a group with several standbys cannot be released"):
+        transitions.releasing(THREE, **OTHER)
+
+
+@pytest.mark.parametrize("partner", ["east", "south", ""])
+def test_a_record_of_a_run_that_names_no_standby_of_its_group_is_refused(partner: str) -> None:
+    claimed = switched(THREE, "west")[0]
+    with pytest.raises(NeedsPerson, match="cannot be read"):
+        RegisterState.from_json(replace(claimed, partner=partner).to_json())
+
+
+def test_the_record_of_a_pair_names_no_partner() -> None:
+    for state in switched(STABLE, "west"):
+        assert (state.partner, b"partner" in state.to_json()) == ("", False)
+    with pytest.raises(NeedsPerson, match="cannot be read"):
+        RegisterState.from_json(replace(STABLE, partner="west").to_json())
+
+
+def test_a_record_is_on_a_majority_if_more_than_half_of_the_registers_hold_it() -> None:
+    older, new = THREE, switched(THREE, "west")[0]
+    assert is_on_majority(new, {"east": new, "west": new, "north": older})
+    assert not is_on_majority(new, {"east": new, "west": older, "north": None})
+    assert not is_on_majority(STABLE, {"east": STABLE})

@@ -83,7 +83,7 @@ def test_a_take_over_begins_without_a_record_or_after_a_release_and_no_epoch_is_
     again = take_over(a_state(phase=Phase.RELEASED, epoch=7))
     assert (again.epoch, again.revision) == (8, 0)
     plain = transitions.adopted(
-        "orders", active="east", standby="west", run="r", at=AT, before=a_state(phase=Phase.RELEASED, epoch=7)
+        "orders", active="east", standbys=["west"], run="r", at=AT, before=a_state(phase=Phase.RELEASED, epoch=7)
     )
     assert (plain.epoch, plain.phase) == (8, Phase.STABLE)
 
@@ -95,7 +95,7 @@ def test_a_group_that_has_a_record_is_not_taken_over(phase: Phase) -> None:
 
 
 def test_an_adopted_group_begins_with_epoch_one() -> None:
-    state = transitions.adopted("orders", active="east", standby="west", run="adoption", at=AT)
+    state = transitions.adopted("orders", active="east", standbys=["west"], run="adoption", at=AT)
     assert state == a_state()
 
 

@@ -19,31 +19,37 @@ from hypothesis import strategies as st
 from kafka_dr.errors import Refused
 from kafka_dr.register import Phase, RegisterState, arbiter, highest, transitions
 from kafka_dr.register.holding import Author, HeldBy
+from kafka_dr.register.state import is_on_majority
 from kafka_dr.runs.executor import Executor
 from kafka_dr.runs.request import StepName
 from kafka_dr.runs.step_order import turn_of
 from support.memory_register import MemoryRegister
-from support.register_states import AT, a_state
+from support.register_states import AT
 
 Actor = Generator[None, None, None]
+PAIR, THREE = ("east", "west"), ("east", "north", "west")
+GROUPS = pytest.mark.parametrize("clusters", [PAIR, THREE], ids=["a pair", "two standbys"])
+#: Where each run takes a group with several standbys, unless it is there.
+TARGETS = {"a": "west", "b": "north"}
 
 
 @dataclass
 class Datacenters:
-    """Two registers and two fences; the invariants are checked after every change."""
+    """A register and a fence on each cluster; the invariants are checked after every change."""
 
-    registers: dict[str, MemoryRegister] = field(
-        default_factory=lambda: {n: MemoryRegister() for n in ("east", "west")}
-    )
-    fenced: set[str] = field(default_factory=lambda: {"west"})
+    clusters: tuple[str, ...] = PAIR
+    registers: dict[str, MemoryRegister] = field(default_factory=dict)
+    fenced: set[str] = field(default_factory=set)
     seen: dict[tuple[int, int], RegisterState] = field(default_factory=dict)
     before: dict[str, RegisterState] = field(default_factory=dict)
     #: By run: what the source's register held as target_ends when the run was handed over.
     final: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        self.registers = {name: MemoryRegister() for name in self.clusters}
+        self.fenced = set(self.clusters[1:])
         for register in self.registers.values():
-            register.copy(a_state())
+            register.copy(transitions.adopted("orders", active="east", standbys=self.clusters[1:], run="r", at=AT))
         self.check()
 
     def all(self) -> tuple[object, ...]:
@@ -64,7 +70,7 @@ class Datacenters:
         return found
 
     def check(self) -> None:
-        assert self.fenced, "I1: both clusters take writes"
+        assert len(self.fenced) >= len(self.clusters) - 1, "I1: two clusters take writes"
         for name, register in self.registers.items():
             state = register.read("orders")
             assert state is not None
@@ -77,11 +83,13 @@ class Datacenters:
                 assert self.final.setdefault(state.run, found) == found, "target_ends changed after the hand-over"
 
     def read(self) -> Generator[None, None, RegisterState]:
-        """Read both registers, one after the other."""
-        east = self.registers["east"].read("orders")
-        yield
-        west = self.registers["west"].read("orders")
-        found = highest({"east": east, "west": west})
+        """Read all registers, one after the other."""
+        read: dict[str, RegisterState | None] = {}
+        for name, register in self.registers.items():
+            if read:
+                yield
+            read[name] = register.read("orders")
+        found = highest(read)
         assert found is not None
         return found
 
@@ -91,7 +99,8 @@ def forward(world: Datacenters, run: str, process: str = "a process") -> Actor:
     executor = Executor(process)
     state = yield from world.read()
     if turn_of(StepName.CLAIM, run, state).verdict == "its_turn" and state.phase is Phase.STABLE:
-        arbiter, target = state.active, state.standby
+        arbiter, wanted = state.active, TARGETS[run]
+        target = wanted if wanted in state.standbys else state.standbys[0]
         new = transitions.claimed(
             state, run=run, verb="planned_failover", source=arbiter, target=target,
             highest_epoch=state.epoch, evidence_sha256="", approved_by="alice", at=AT,
@@ -114,8 +123,9 @@ def forward(world: Datacenters, run: str, process: str = "a process") -> Actor:
         new = state if state.phase is Phase.STABLE else transitions.settled(state, run=run, at=AT)
         yield
         world.registers[state.active].compare_and_set(state, new)
-        yield
-        world.registers[state.standby].copy(new)
+        for cluster in state.standbys:
+            yield
+            world.registers[cluster].copy(new)
 
 
 def hand_over(world: Datacenters, run: str, state: RegisterState) -> Actor:
@@ -134,15 +144,21 @@ def hand_over(world: Datacenters, run: str, state: RegisterState) -> Actor:
     if turn_of(StepName.OPEN_TARGET, run, state).verdict == "its_turn":
         if world.registers[state.active].copy(state) != state:
             raise Refused("another process continues the run")
+        for name in sorted({*state.standbys} - {state.standby}):
+            yield
+            world.registers[name].copy(state)
         yield
+        held = {name: register.read("orders") for name, register in world.registers.items()}
+        if not is_on_majority(state, held):
+            raise Refused("too few registers hold the hand-over")
         permit(world, state.active, state)
         world.fenced.discard(state.active)
         yield
 
 
 def journal(world: Datacenters, state: RegisterState) -> Actor:
-    """Journal target_ends: where the register decides, then in the other one."""
-    for cluster in (state.active, state.standby):
+    """Journal target_ends: where the register decides, then in the others."""
+    for cluster in (state.active, *state.standbys):
         author = Author(state.run, state.epoch, state.attempt, holds=cluster == state.active)
         world.registers[cluster].write_fact("orders", state.run, "target_ends", {"by": state.executor}, by=author)
         yield
@@ -167,9 +183,9 @@ def back(world: Datacenters, run: str, process: str = "a process") -> Actor:
     world.fenced.discard(state.active)
     yield
     permit(world, state.active, state)
-    world.fenced.add(state.standby)
+    world.fenced.add(state.moved_with)
     yield
-    world.registers[state.standby].copy(state)
+    world.registers[state.moved_with].copy(state)
 
 
 def permit(world: Datacenters, arbiter: str, state: RegisterState) -> None:
@@ -190,14 +206,15 @@ def advance(world: Datacenters, actor: Actor, *, steps: int = 1000) -> bool:
     return False
 
 
-FORWARD = sum(1 for _ in forward(Datacenters(), "a"))
+FORWARD = max(sum(1 for _ in forward(Datacenters(clusters), "a")) for clusters in (PAIR, THREE))
 ACTORS = [(forward, "a"), (forward, "a"), (back, "a"), (back, "a"), (forward, "b"), (back, "b"), (forward, "b")]
 
 
-@given(st.lists(st.integers(0, len(ACTORS) - 1), max_size=120))
+@GROUPS
+@given(turns=st.lists(st.integers(0, len(ACTORS) - 1), max_size=120))
 @settings(max_examples=400, deadline=None)
-def test_no_interleaving_opens_two_clusters_or_lets_an_order_fall(turns: list[int]) -> None:
-    world = Datacenters()
+def test_no_interleaving_opens_two_clusters_or_lets_an_order_fall(clusters: tuple[str, ...], turns: list[int]) -> None:
+    world = Datacenters(clusters)
     names, processes = itertools.count(), [""] * len(ACTORS)
 
     def start(number: int) -> Actor:
@@ -219,10 +236,13 @@ def test_no_interleaving_opens_two_clusters_or_lets_an_order_fall(turns: list[in
         took[world.standing.executor] = world.standing
 
 
+@GROUPS
 @pytest.mark.parametrize("prefix", range(FORWARD + 1))
-def test_a_process_that_stops_anywhere_and_wakes_when_another_has_continued_changes_nothing(prefix: int) -> None:
+def test_a_process_that_stops_anywhere_and_wakes_when_another_has_continued_changes_nothing(
+    clusters: tuple[str, ...], prefix: int
+) -> None:
     for length in itertools.count(1):
-        world = Datacenters()
+        world = Datacenters(clusters)
         sleeper = forward(world, "a", "sleeper")
         advance(world, sleeper, steps=prefix)
         took = world.standing.executor == "sleeper"
@@ -232,37 +252,52 @@ def test_a_process_that_stops_anywhere_and_wakes_when_another_has_continued_chan
         advance(world, sleeper)
         assert world.all() == before or not (took and taken), "a zombie changed something"
         advance(world, forward(world, "a", "a third"))
-        assert (world.standing.phase, world.standing.active, world.fenced) == (Phase.STABLE, "west", {"east"})
+        assert (world.standing.phase, world.standing.active, world.fenced) == (
+            Phase.STABLE,
+            "west",
+            {*clusters} - {"west"},
+        )
         if done:
             return
 
 
+@GROUPS
 @pytest.mark.parametrize("prefix", range(FORWARD + 1))
-def test_from_every_interrupted_prefix_a_run_is_either_rolled_back_or_finished(prefix: int) -> None:
-    world = Datacenters()
+def test_from_every_interrupted_prefix_a_run_is_either_rolled_back_or_finished(
+    clusters: tuple[str, ...], prefix: int
+) -> None:
+    world = Datacenters(clusters)
     zombie = forward(world, "a")
     advance(world, zombie, steps=prefix)
     claimed = world.standing.run == "a"
     advance(world, back(world, "a"))
     undone = world.standing.verb == "roll_back"
     if undone or not claimed:
-        assert (world.standing.phase, world.standing.active, world.fenced) == (Phase.STABLE, "east", {"west"})
+        assert (world.standing.phase, world.standing.active, world.fenced) == (
+            Phase.STABLE,
+            "east",
+            {*clusters} - {"east"},
+        )
     if undone:
         standing = world.standing
         advance(world, zombie)
-        assert (world.standing, world.fenced) == (standing, {"west"}), "a zombie changed something"
+        assert (world.standing, world.fenced) == (standing, {*clusters} - {"east"}), "a zombie changed something"
         advance(world, forward(world, "b"))
     else:
         advance(world, forward(world, "a"))
-    assert (world.standing.phase, world.standing.active, world.fenced) == (Phase.STABLE, "west", {"east"})
+    there = TARGETS[world.standing.run] if clusters == THREE else "west"
+    assert (world.standing.phase, world.standing.active, world.fenced) == (Phase.STABLE, there, {*clusters} - {there})
 
 
+@GROUPS
 @pytest.mark.parametrize("undone", range(8))
 @pytest.mark.parametrize("prefix", range(FORWARD + 1))
-def test_an_interrupted_roll_back_is_run_again_to_the_same_end(prefix: int, undone: int) -> None:
-    world = Datacenters()
+def test_an_interrupted_roll_back_is_run_again_to_the_same_end(
+    clusters: tuple[str, ...], prefix: int, undone: int
+) -> None:
+    world = Datacenters(clusters)
     advance(world, forward(world, "a"), steps=prefix)
     advance(world, back(world, "a"), steps=undone)
     advance(world, back(world, "a"))
     if world.standing.verb == "roll_back":
-        assert (world.standing.active, world.fenced) == ("east", {"west"})
+        assert (world.standing.active, world.fenced) == ("east", {*clusters} - {"east"})

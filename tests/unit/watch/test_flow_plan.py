@@ -31,7 +31,7 @@ def actions(*observed: ObservedFlow, seed: FlowSeed | None = SEED) -> list[tuple
     flows = {FORWARD: seen(FORWARD, "absent"), REVERSE: seen(REVERSE, "absent")} | {
         each.flow: each for each in observed
     }
-    return [(change.action, change.flow) for change in plan_flows(state(), flows.values(), seed).changes]
+    return [(change.action, change.flow) for change in plan_flows(state(), "west", flows.values(), seed).changes]
 
 
 def test_a_flow_that_runs_from_its_seed_is_left_as_it_is() -> None:
@@ -59,7 +59,7 @@ def test_a_stopped_connector_with_old_offsets_is_seeded_before_it_is_resumed(old
 @pytest.mark.parametrize("old", [None, 1, 2])
 @pytest.mark.parametrize("status", ["running", "failed", "paused", "unassigned"])
 def test_a_connector_that_runs_from_old_offsets_is_stopped_and_left_to_a_person(status: str, old: int | None) -> None:
-    plan = plan_flows(state(), [seen(FORWARD, status, seed=old), seen(REVERSE, "absent")], SEED)
+    plan = plan_flows(state(), "west", [seen(FORWARD, status, seed=old), seen(REVERSE, "absent")], SEED)
     assert [change.action for change in plan.changes] == [FlowAction.STOP]
     assert "check what it copied to west" in plan.problem
 
@@ -67,14 +67,17 @@ def test_a_connector_that_runs_from_old_offsets_is_stopped_and_left_to_a_person(
 @pytest.mark.parametrize("seed", [None, FlowSeed(3, "west", "east", {})])
 @pytest.mark.parametrize("status", ["absent", "stopped", "running"])
 def test_without_a_seed_for_its_direction_nothing_is_created_or_resumed(status: str, seed: FlowSeed | None) -> None:
-    plan = plan_flows(state(), [seen(FORWARD, status, seed=3), seen(REVERSE, "absent")], seed)
+    plan = plan_flows(state(), "west", [seen(FORWARD, status, seed=3), seen(REVERSE, "absent")], seed)
     assert {change.action for change in plan.changes} == {FlowAction.LEAVE}
     assert "neither created nor resumed" in plan.problem
 
 
 def test_settings_that_differ_are_named_and_updated() -> None:
     plan = plan_flows(
-        state(), [seen(FORWARD, "running", seed=3, differing=("tasks.max", "topics")), seen(REVERSE, "absent")], SEED
+        state(),
+        "west",
+        [seen(FORWARD, "running", seed=3, differing=("tasks.max", "topics")), seen(REVERSE, "absent")],
+        SEED,
     )
     assert [change.action for change in plan.changes] == [FlowAction.UPDATE]
     assert "tasks.max, topics" in str(plan.changes[0])
@@ -96,7 +99,10 @@ def test_an_adopted_connector_keeps_its_offsets() -> None:
 
 def test_an_adopted_connector_that_is_gone_is_not_started_from_zero() -> None:
     plan = plan_flows(
-        state(), [seen(FORWARD, "absent"), seen(REVERSE, "absent")], FlowSeed(1, "east", "west", {}, mode="continue")
+        state(),
+        "west",
+        [seen(FORWARD, "absent"), seen(REVERSE, "absent")],
+        FlowSeed(1, "east", "west", {}, mode="continue"),
     )
     assert [change.action for change in plan.changes] == [FlowAction.LEAVE]
     assert "does not exist any more" in plan.problem
@@ -110,15 +116,15 @@ def journaled(epoch: int, source: str, target: str, **more: Any) -> dict[str, An
 
 def test_the_newest_seed_counts_whatever_its_direction() -> None:
     history = {"r1": journaled(1, "east", "west"), "r2": journaled(2, "west", "east"), "r3": {"claim": {}}}
-    seed = newest_seed(history, state(epoch=2))
+    seed = newest_seed(history, state(epoch=2), "west")
     assert seed == FlowSeed(2, "west", "east", {TopicPartition("orders.payments", 0): 20})
 
 
 def test_a_roll_back_keeps_the_seed_of_the_flow() -> None:
-    seed = newest_seed({"r1": journaled(1, "east", "west", mode="continue")}, state(epoch=5, verb="roll_back"))
+    seed = newest_seed({"r1": journaled(1, "east", "west", mode="continue")}, state(epoch=5, verb="roll_back"), "west")
     assert seed is not None
     assert (seed.epoch, seed.keeps_offsets) == (1, True)
 
 
 def test_a_seed_of_an_epoch_that_the_register_has_not_reached_does_not_count() -> None:
-    assert newest_seed({"r2": journaled(4, "west", "east")}, state(epoch=3)) is None
+    assert newest_seed({"r2": journaled(4, "west", "east")}, state(epoch=3), "west") is None

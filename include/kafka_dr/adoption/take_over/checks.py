@@ -257,7 +257,7 @@ _QUESTIONS: tuple[tuple[str, Question], ...] = (
     ("existing_can_be_kept_still", _can_be_kept_still),
     ("topics_correspond", _topics_correspond),
     ("own_flow_is_still", _own_flow_is_still),
-    ("flow_back_is_still", lambda c: flow_back_is_still(c.run, as_adopted(c.run))),
+    ("flow_back_is_still", lambda c: flow_back_is_still(c.run, as_adopted(c.run), c.run.target)),
     ("nobody_reads_on_standby", lambda c: no_members(c.run, c.run.target)),
     ("route_agrees", lambda c: route_agrees(c.run, as_adopted(c.run))),
     ("groups_read_only_owned_topics", lambda c: reads_only_owned_topics(c.run, as_adopted(c.run))),

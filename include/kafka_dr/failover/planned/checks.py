@@ -242,7 +242,7 @@ _QUESTIONS: tuple[tuple[str, Question], ...] = (
         lambda run: pattern_topics.topics_of_patterns(run, (run.source, run.target), seen=run.read_cache, dated=True),
     ),
     ("topics_have_leaders", _topics_have_leaders),
-    (topic_identity.NAME, lambda run: topic_identity.same_topics(run, run.record())),
+    (topic_identity.NAME, lambda run: topic_identity.same_topics(run, run.record(), run.target)),
     ("writers_declared", _writers_declared),
     (undeclared_readers.NAME, lambda run: undeclared_readers.readers_declared(run, (run.source, run.target))),
     (

@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from kafka_dr import parallel
 from kafka_dr.checks.log_ends import ends_unchanged
-from kafka_dr.errors import KafkaDrError, NeedsPerson, Refused
+from kafka_dr.errors import KafkaDrError, NeedsPerson, Refused, TryAgain
 from kafka_dr.failover.planned.cut_over_groups import unread_is_held
 from kafka_dr.failover.planned.stop_flow import replicator_refused, target_is_shut
 from kafka_dr.fencing import plan
 from kafka_dr.named_rows import positions_from_json
 from kafka_dr.outcomes import Check
-from kafka_dr.register import Phase
+from kafka_dr.register import Phase, RegisterState
+from kafka_dr.register.state import is_on_majority
 from kafka_dr.register.transitions import handed_over
+from kafka_dr.runs.background import BackgroundCall
 from kafka_dr.runs.fence_proofs import Led
 from kafka_dr.runs.record import standing_facts
+from kafka_dr.runs.register_read import OTHERS_SECONDS
 from kafka_dr.runs.run import Run
 
 #: Proofs that may be unknown: while they are waited for nobody can write on either cluster. The report asks again.
@@ -82,7 +87,37 @@ def act(run: Run) -> Mapping[str, Any]:
             f"expected epoch {state.epoch} revision {state.revision} of run {state.run}: {run.target} was not opened. "
             "Compare the registers of both clusters"
         )
+    _tell_further_standbys(run, state)
     return {**standing_facts(state), "handed_over_at": state.at, "opened_at": lift_fence(run)}
+
+
+def _tell_further_standbys(run: Run, state: RegisterState) -> None:
+    """Copy the hand-over to the registers of further standbys, and see that most registers hold it.
+
+    Source and target are most of three. They are waited for only if there are more clusters.
+
+    :raises TryAgain: too few registers hold it, so the target is not opened yet
+    """
+    asked: dict[str, BackgroundCall[RegisterState | None]] = {
+        name: BackgroundCall(f"the register of {name}", partial(run.clients.register(name).copy, state))
+        for name in state.standbys
+        if name != state.standby
+    }
+    if not asked:
+        return
+    source: BackgroundCall[RegisterState | None] = BackgroundCall(
+        f"the register of {run.source}", lambda: run.clients.register(run.source).read(state.group)
+    )
+    held: dict[str, RegisterState | None] = {run.target: state}
+    for name, question in {run.source: source, **asked}.items():
+        if not is_on_majority(state, held):
+            with suppress(KafkaDrError):
+                held[name] = question.within(OTHERS_SECONDS)
+    if not is_on_majority(state, held):
+        raise TryAgain(
+            f"only the registers of {', '.join(sorted(held))} hold the hand-over to {run.target}, and more than half "
+            f"have to: {run.target} is not opened. Bring the others back, then run the step again"
+        )
 
 
 def lift_fence(run: Run) -> datetime:

@@ -17,9 +17,14 @@ from kafka_dr.outcomes import Check
 from kafka_dr.register import Phase, RegisterState
 from kafka_dr.register.flow_seed import FLOW_SEED
 from kafka_dr.register.transitions import settled
+from kafka_dr.replication.flow import Flow
+from kafka_dr.runs import background
 from kafka_dr.runs.run import Run
 from kafka_dr.runs.settle import register_settled, settle, settled_facts
 from kafka_dr.runs.start_flow import begin, seed_of
+
+#: How long the flows to further standbys may take to answer, all at the same time.
+_STOP_SECONDS = 5.0
 
 
 def intent(run: Run) -> Sequence[str]:
@@ -39,6 +44,7 @@ def act(run: Run) -> Mapping[str, Any]:
     seed = seed_of(run, run.flow.reverse, epoch=state.epoch, on_source=new_ends, on_target=old_ends).to_json()
     _look_once_more(run)
     run.write_fact(FLOW_SEED, seed, needed_on=[run.target])
+    _stop_further_flows(run, state)
     pending = _not_stopped(run) or try_reverse_flow(run, state)
     state = settle(run, Phase.HANDED_OVER, lambda held: settled(held, run=run.request.run, at=run.clock.now()))
     try:
@@ -46,6 +52,15 @@ def act(run: Run) -> Mapping[str, Any]:
     except KafkaDrError as error:
         pending = pending or str(error)
     return {**settled_facts(state), "seed": seed, "flow_pending": pending}
+
+
+def _stop_further_flows(run: Run, state: RegisterState) -> None:
+    """Ask the flows from the old cluster to further standbys to stop; ``dr_flows`` proves that, and starts new ones."""
+    names = [name for name in state.standbys if name != run.source]
+    if names:
+        run.guard(state.phase).require()
+        stops = {name: run.clients.replicator(Flow(state.group, run.source, name)).stop for name in names}
+        background.answers_within(stops, seconds=_STOP_SECONDS)
 
 
 def _look_once_more(run: Run) -> None:

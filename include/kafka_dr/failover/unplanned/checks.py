@@ -176,7 +176,7 @@ def _same_topics_on_target(run: Run) -> Check:
 
     A topic that was deleted there and created again lacks records, and the approver has to know.
     """
-    found = topic_identity.same_topics(run, run.record(), keeps=run.target, ask=run.target)
+    found = topic_identity.same_topics(run, run.record(), run.target, keeps=run.target, ask=run.target)
     if found.outcome == "failed" and run.request.override:
         return replace(found, outcome="overridden", facts={"override": run.request.override})
     if found.outcome == "failed":

@@ -1,0 +1,140 @@
+"""Lets standbys that wait for a flow be copied from the cluster that has become active, from where their copy ends.
+
+A failover moves a group from one cluster to another. A third one was copied from the former, and what it lacks is in
+the log of the new one, at other offsets. Its old flow is stopped and fenced first, so its position stays what it is.
+Then content says where that position is on the active cluster. The flow begins there, and only if that is exact.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+
+from kafka_dr import parallel
+from kafka_dr.clusters import TopicPartition
+from kafka_dr.errors import NeedsPerson, Refused, TryAgain
+from kafka_dr.fencing import open_transactions, plan
+from kafka_dr.offsets.translate.flow_start import starts_of_flow
+from kafka_dr.offsets.translate.read_logs import held_by, read_both
+from kafka_dr.offsets.translate.search import RangePair
+from kafka_dr.register import RegisterState
+from kafka_dr.register.flow_seed import FlowSeed, all_seeds, fact_of_further, newest, newest_seed
+from kafka_dr.register.port import History
+from kafka_dr.register.roles import Role
+from kafka_dr.register.transitions import copied_again
+from kafka_dr.replication.flow import Flow
+from kafka_dr.runs.group_context import GroupContext
+from kafka_dr.runs.record import first_few
+from kafka_dr.runs.register_guard import RegisterGuard, Unchanged
+from kafka_dr.watch.flow_plan import flows_of
+
+#: How many partitions a sentence names.
+_MOST_NAMED = 3
+
+
+def is_pending(state: RegisterState, standby: str) -> bool:
+    """Return whether a standby waits for a flow: a failover has ended the one that it had."""
+    return len(state.standbys) > 1 and state.roles.of(standby) is Role.PENDING
+
+
+def seed_pending(context: GroupContext, state: RegisterState, standby: str) -> str:
+    """Journal where the flow to a pending standby begins, and return that in words; empty if that was done before.
+
+    :raises Refused: what the standby holds does not show where
+    :raises KafkaDrError: a cluster, or what runs a flow, does not answer
+    """
+    history = context.clients.register(state.active).history(state.group)
+    last = newest_seed(history, state, standby)
+    if last is not None and (last.source, last.target) == (state.active, standby):
+        return ""
+    if last is None or last.target != standby:
+        raise Refused(f"no seed of a flow to {standby} is journaled, so nobody knows what it holds")
+    guard, old = context.guard_by_all(Unchanged(state)), Flow(state.group, last.source, standby)
+    _end(context, state, old, guard)
+    starts = _starts(context, history, state, last)
+    seed = FlowSeed(state.epoch, state.active, standby, starts, topic_ids=context.topic_ids(state.active)).to_json()
+    guard.require()
+    for cluster in (state.active, standby):
+        context.clients.register(cluster).write_fact(state.group, state.run, fact_of_further(standby), seed)
+    return f"{standby} is copied from {state.active} from now on, from where its copy of {old.source} ends"
+
+
+def now_a_copy(context: GroupContext, state: RegisterState, standby: str) -> RegisterState:
+    """Write to the registers that a standby is a copy, after its flow was started, and return that record."""
+    context.guard_by_all(Unchanged(state)).require()
+    new = copied_again(state, standby)
+    context.clients.register(state.active).compare_and_set(state, new)
+    # One that does not answer gets the record from dr_health.
+    parallel.ask_each(lambda cluster: context.clients.register(cluster).copy(new), state.standbys)
+    return new
+
+
+def _end(context: GroupContext, state: RegisterState, old: Flow, guard: RegisterGuard) -> None:
+    """Stop and fence what copies to a standby: nothing of it may arrive after its position was read."""
+    standby, seconds = old.target, context.group.timing.step_deadline_seconds
+    for flow in flows_of(state, standby):
+        replicator = context.clients.replicator(flow)
+        if flow.target == standby and not replicator.status().at_rest:
+            guard.require()
+            replicator.stop()
+            replicator.wait_stopped(seconds)
+    context.acl_changes(standby, guard).add(plan.flow_fence(context.group))
+    guard.require()
+    operator = context.operator(standby)
+    operator.transactions.take_over(context.clients.replicator(old).transactional_ids())
+    held = open_transactions.wait_until_stable(
+        operator, context.partitions(standby), clock=context.clock, deadline_seconds=seconds
+    ).held_back
+    refused = context.writes_refused(standby, by="replicator")
+    if held or not refused.passes:
+        why = f"open transactions hold back {min(held)} there" if held else refused.detail
+        raise TryAgain(f"what copied to {standby} is not proven to have ended: {why}")
+
+
+def _starts(
+    context: GroupContext, history: History, state: RegisterState, last: FlowSeed
+) -> Mapping[TopicPartition, int]:
+    """Return where the new flow begins on the active cluster, by partition; none of them is before or after that.
+
+    :param last: the seed of the flow that copied to the standby
+    :raises Refused: one is not known
+    """
+    former, standby = last.source, last.target
+    turn = newest(seed for seed in all_seeds(history) if (seed.source, seed.target) == (state.active, former))
+    if turn is None or turn.epoch <= last.epoch:
+        raise Refused(
+            f"{standby} was copied from {former} last, and the group was not moved from there to {state.active}: move "
+            f"it to {former}, where the flow to {standby} continues, and then on"
+        )
+    old = context.clients.replicator(Flow(state.group, former, standby))
+    where = old.where()
+    if not last.keeps_offsets and where.seed_epoch != last.epoch:
+        raise NeedsPerson(f"the positions of {old.described} are not those of its seed: find out who has changed them")
+    partitions = context.partitions(state.active)
+    copied = {p: where.next_to_read[p] for p in partitions if p in where.next_to_read}
+    _require_empty(context, standby, [p for p in context.partitions(standby) if p not in where.next_to_read])
+    compared = [p for p, at in copied.items() if p in turn.points and at != turn.points[p].source]
+    first, second = (context.clients.cluster(name, "audit") for name in (former, state.active))
+    here, there = parallel.at_once(lambda: held_by(first, compared), lambda: held_by(second, compared))
+    held = {p: RangePair(here[p], there[p]) for p in compared}
+    found = starts_of_flow(
+        copied, {p: turn.points[p] for p in turn.points}, held, {}, partial(read_both, first, second)
+    )
+    unsure = [
+        f"{p} at {each.source_offset}: {each.reason}" for p, each in sorted(found.items()) if each.kind != "exact"
+    ]
+    if unsure:
+        raise Refused(
+            f"content does not show where the copy on {standby} ends on {state.active}, so it is not copied: "
+            f"{'; '.join(first_few(unsure, _MOST_NAMED))}. This is tried again at the next look"
+        )
+    return {p: each.target_offset for p, each in found.items() if each.target_offset is not None}
+
+
+def _require_empty(context: GroupContext, standby: str, partitions: list[TopicPartition]) -> None:
+    """Refuse if a standby holds records in partitions of which its flow has copied nothing."""
+    ends = context.operator(standby).topics.high_watermarks(partitions)
+    filled = sorted(str(p) for p, end in ends.items() if end > 0)
+    if filled:
+        named = ", ".join(first_few(filled, _MOST_NAMED))
+        raise Refused(f"{standby} holds records of {named} that its flow has not copied: find out who wrote them")

@@ -1,0 +1,42 @@
+"""A lab of three clusters of this folder's own: each can be copied to each other one."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from itertools import permutations
+from typing import TYPE_CHECKING
+
+import pytest
+
+from support import free_ports
+
+if TYPE_CHECKING:
+    from lab.api import Lab
+    from support.three_clusters import GroupOfThree
+
+CLUSTERS = ("east", "west", "north")
+
+
+@pytest.fixture(scope="module")
+def three(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    """Return the lab, without Airflow."""
+    from lab.api import Lab
+
+    below = int(os.environ.get("KAFKA_DR_TEST_PORT_BASE", "29000"))
+    base = free_ports.port_base(range(below - 1000, 10000, -1000), setting="KAFKA_DR_TEST_STANDBYS_PORT_BASE")
+    flows = tuple(permutations(CLUSTERS, 2))
+    lab = Lab(tmp_path_factory.mktemp("standbys") / "home", port_base=base, clusters=3, flows=flows)
+    try:
+        lab.up(airflow=False)
+        yield lab
+    finally:
+        lab.down(delete=True)
+
+
+@pytest.fixture(scope="module")
+def group(three: Lab, tmp_path_factory: pytest.TempPathFactory) -> GroupOfThree:
+    """Return a group on all three clusters, adopted, with both flows running."""
+    from support.three_clusters import GroupOfThree
+
+    return GroupOfThree.adopt(three, tmp_path_factory.mktemp("group"))

@@ -1,0 +1,82 @@
+"""A group with two standbys: both are copied and watched, each can be the target, and no record is lost or doubled."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafka_dr.clusters import TopicPartition
+from kafka_dr.command_line.group_status import status_of
+from kafka_dr.errors import Refused
+from kafka_dr.health.health_check import check_health
+from kafka_dr.register.transitions import SeveralStandbys
+from kafka_dr.runs.record import StepFailed
+from kafka_dr.runs.request import RunRequest, StepName
+from kafka_dr.verbs.runner import run_step
+from kafka_dr.watch.canary_check import watch_canary
+from support import outside_view
+from support.three_clusters import GroupOfThree
+
+pytestmark = [pytest.mark.kafka, pytest.mark.long]
+
+
+def test_both_standbys_are_copied_and_watched(group: GroupOfThree) -> None:
+    group.protection.produce("east", 100)
+    group.wait_equal()
+    assert group.roles == {"east": "active", "west": "copy", "north": "copy"}
+    for standby in ("west", "north"):
+        assert group.protection.refuses_writes(standby)
+    with group.protection.clients() as clients:
+        canary, health, status = watch_canary(group.name, clients), check_health(group.name, clients), None
+        status = status_of(group.name, clients)
+    assert canary.outcome == "ok", canary.sentences
+    assert {row["standby"]: row["verdict"] for row in canary.facts["standbys"]} == {
+        "west": "on_time",
+        "north": "on_time",
+    }
+    assert health.outcome == "ok", health.sentences
+    running = {check.name for check in status.flows if check.facts.get("state") == "running"}
+    assert running == {f"dr.{group.name}.east-to-west", f"dr.{group.name}.east-to-north"}
+
+
+def test_without_its_active_cluster_it_is_not_moved(group: GroupOfThree) -> None:
+    request = RunRequest(
+        group.name, "unplanned", source="east", target="west", reason="a test", verb="unplanned_failover"
+    )
+    with group.protection.clients() as clients, pytest.raises((SeveralStandbys, StepFailed)) as refused:
+        run_step(StepName.GATHER_EVIDENCE, request, clients)
+    assert "a group with several standbys cannot be moved without its active cluster" in str(refused.value)
+    assert group.roles == {"east": "active", "west": "copy", "north": "copy"}
+
+
+def test_a_run_has_to_name_which_standby_it_moves_to(group: GroupOfThree) -> None:
+    request = RunRequest(group.name, "nowhere", reason="a test")
+    with group.protection.clients() as clients, pytest.raises((Refused, StepFailed), match="name the target"):
+        run_step(StepName.PREFLIGHT, request, clients)
+
+
+def test_it_moves_round_all_clusters_while_a_standby_lags(group: GroupOfThree) -> None:
+    protection, produced = group.protection, 100
+    first, second = (TopicPartition(protection.topic, number) for number in (0, 1))
+    for source, target, lagging in (("east", "west", "north"), ("west", "north", "east"), ("north", "east", "west")):
+        group.stop_flow(source, lagging)
+        produced += protection.produce(source, 150)
+        protection.commit(source, f"{group.name}-slow", {first: 17, second: 33})
+        protection.wait_copied(source=source, target=target)
+        unread = outside_view.next_values(
+            protection, source, outside_view.committed(protection, source)[f"{group.name}-slow"]
+        )
+        group.move(source, target)
+        assert group.roles == {target: "active", source: "copy", lagging: "pending"}
+        assert protection.takes_writes(target)
+        assert protection.refuses_writes(source)
+        assert protection.refuses_writes(lagging)
+        moved = outside_view.committed(protection, target)[f"{group.name}-slow"]
+        assert outside_view.next_values(protection, target, moved) == unread
+        produced += protection.produce(target, 50)
+
+        found = group.flows()
+        assert found.outcome == "ok", found.sentences
+        assert group.roles == {target: "active", source: "copy", lagging: "copy"}
+        log = group.wait_equal()
+        values = [value for p in (first, second) for _, _, value, _ in log[p]]
+        assert len(values) == len(set(values)) == produced

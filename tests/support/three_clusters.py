@@ -1,0 +1,91 @@
+"""A protection group with two standbys, on a lab of three clusters."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from kafka_dr.adoption.adopt import adopt
+from kafka_dr.clusters import TopicPartition
+from kafka_dr.register import RegisterState
+from kafka_dr.replication.flow import Flow
+from kafka_dr.runs.at_rest import WatchResult
+from kafka_dr.runs.record import StepRecord
+from kafka_dr.runs.request import RunRequest, StepName
+from kafka_dr.watch.reconcile_flows import reconcile_flows
+from lab.api import Lab
+from support import outside_view
+from support.protection import Protection
+
+_RUNS = itertools.count(1)
+_SECONDS = 60.0
+
+
+@dataclass(slots=True)
+class GroupOfThree:
+    """The group, and what a test does with it."""
+
+    protection: Protection
+
+    @classmethod
+    def adopt(cls, lab: Lab, folder: Path) -> GroupOfThree:
+        """Create and adopt a group on every cluster of a lab, and start its flows as ``dr_flows`` does."""
+        made = cls(Protection(lab, folder, changes={"clusters": lab.settings.names}))
+        made.protection.create()
+        with made.protection.clients() as clients:
+            adopt(made.name, clients, "adoption")
+        assert made.flows().outcome == "ok"
+        return made
+
+    @property
+    def name(self) -> str:
+        """The group's name."""
+        return self.protection.name
+
+    @property
+    def state(self) -> RegisterState:
+        """The newest record of all registers."""
+        states = filter(None, map(self.protection.state, self.protection.lab.settings.names))
+        return max(states, key=lambda state: state.order)
+
+    @property
+    def roles(self) -> dict[str, str]:
+        """What the record says that each cluster is."""
+        return {name: role.value for name, role in self.state.roles.each}
+
+    def flows(self) -> WatchResult:
+        """Let ``dr_flows`` look once."""
+        with self.protection.clients() as clients:
+            return reconcile_flows(self.name, clients)
+
+    def stop_flow(self, source: str, target: str) -> None:
+        """Stop a flow, as if its standby were cut off."""
+        with self.protection.clients() as clients:
+            replicator = clients.replicator(Flow(self.name, source, target))
+            replicator.stop()
+            replicator.wait_stopped(_SECONDS)
+
+    def move(self, source: str, target: str) -> list[StepRecord]:
+        """Move the group by a planned failover."""
+        request = RunRequest(self.name, f"run-{next(_RUNS)}", source=source, target=target, reason="a test")
+        with self.protection.clients() as clients:
+            return self.protection.run_until(request, StepName.REPORT, clients)
+
+    def contents(self, cluster: str) -> Mapping[TopicPartition, list[outside_view.Content]]:
+        """Return the records of a cluster, by partition, in order."""
+        return outside_view.contents(self.protection, cluster)
+
+    def wait_equal(self, seconds: float = _SECONDS) -> Mapping[TopicPartition, list[outside_view.Content]]:
+        """Wait until every cluster holds the same records in the same order, and return them."""
+        deadline = time.monotonic() + seconds
+        while True:
+            found = {name: self.contents(name) for name in self.protection.lab.settings.names}
+            first = found[self.state.active]
+            if all(each == first for each in found.values()):
+                return first
+            counted = {name: {str(p): len(log) for p, log in each.items()} for name, each in found.items()}
+            assert time.monotonic() < deadline, counted
+            time.sleep(0.3)
