@@ -46,10 +46,18 @@ def basis_of_facts(run: Run) -> TranslationBasis:
         source,
         target,
         syncs=SyncLookup(source, target, root=root, cluster_ids=(source_id, target_id)),
-        maps=MapStore(root, group, source=(run.source, source_id), target=(run.target, target_id)),
+        maps=MapStore(
+            root, group, source=(run.source, source_id), target=(run.target, target_id), others=_further(run)
+        ),
         cache=AnchorCache(root, group),
         proven=run.clients.proven_answers,
     )
+
+
+def _further(run: Run) -> tuple[tuple[str, str], ...]:
+    """Return the clusters of the group that the run does not concern: they hold the same records, or have held them."""
+    further = (name for name in run.declared.clusters if name not in (run.source, run.target))
+    return tuple((name, run.clients.topology.cluster(name).cluster_id) for name in further)
 
 
 def keeping_basis_of(run: Run) -> TranslationBasis:

@@ -12,7 +12,7 @@ import io
 import logging
 from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
 
@@ -85,12 +85,14 @@ class MapStore:
     :param root: the evidence root: ``pathlib.Path``, or an object store's path with the same methods
     :param source: its name and its cluster id
     :param target: its name and its cluster id
+    :param others: further clusters that hold the same records, by name and cluster id
     """
 
     root: Any
     group: str
     source: tuple[str, str]
     target: tuple[str, str]
+    others: tuple[tuple[str, str], ...] = ()
 
     def read(self, topic_ids: Mapping[str, tuple[str, str]]) -> MatchedRecords:
         """Return all that was matched.
@@ -118,7 +120,8 @@ class MapStore:
     ) -> dict[TopicPartition, list[OffsetPair]]:
         """Return, for each offset that the map reaches, the last record below it that both clusters have.
 
-        Only as many parts are read as are needed, the newest first. The pairs prove nothing: content confirms them.
+        Only as many parts are read as are needed, the newest first. Maps by way of another cluster are joined. The pairs
+        prove nothing: content confirms them.
 
         :param positions: next to read on the source
         :param topic_ids: by topic, on the source and on the target; what the map says of others is left out
@@ -142,11 +145,29 @@ class MapStore:
                     break
         for problem in problems:
             _LOG.warning("%s", problem)
+        for other in self.others:
+            composed = self._composed(other, topic_ids)
+            for partition, offsets in positions.items():
+                runs = composed.get(partition, ())
+                reached = (_pair_below(runs, offset) for offset in set(offsets))
+                found.setdefault(partition, []).extend(pair for pair in reached if pair)
         return {partition: pairs for partition, pairs in found.items() if pairs}
+
+    def _composed(
+        self, other: tuple[str, str], topic_ids: Mapping[str, tuple[str, str]]
+    ) -> dict[TopicPartition, list[OffsetRun]]:
+        """Return the map by way of another cluster, by partition; the topics there are not compared by their ids."""
+        here = replace(self, target=other, others=()).read({name: (ids[0], "") for name, ids in topic_ids.items()})
+        there = replace(self, source=other, others=()).read({name: ("", ids[1]) for name, ids in topic_ids.items()})
+        return {p: through(_flat(here.runs[p]), _flat(there.runs[p])) for p in here.runs.keys() & there.runs.keys()}
 
     def _kept(self, forward: bool) -> KeptMap:
         begin, end = (self.source, self.target) if forward else (self.target, self.source)
         return KeptMap(self.root, group=self.group, direction=f"{begin[0]}-to-{end[0]}")
+
+
+def _flat(runs: VerifiedRuns) -> list[OffsetRun]:
+    return [run for stretch in runs.stretches for run in stretch]
 
 
 def _state_of(kept: KeptMap, problems: list[str]) -> MapState | None:
@@ -246,6 +267,30 @@ def composed_runs(by_epoch: Mapping[int, Sequence[OffsetRun]]) -> VerifiedRuns:
 def inverse(runs: Sequence[OffsetRun]) -> list[OffsetRun]:
     """Return a map of the other direction as one of this direction."""
     return sorted(OffsetRun(run.target, run.source, run.length) for run in runs)
+
+
+def through(first: Sequence[OffsetRun], second: Sequence[OffsetRun]) -> list[OffsetRun]:
+    """Return the map from one log to another by way of a third one, whose records both hold.
+
+    So two copies of one original are compared without an audit of both: from one copy to the original, and from there
+    to the other copy.
+
+    :param first: from the one log to the third one, in order
+    :param second: from the third log to the other one, in order
+    """
+    found, number = [], 0
+    for run in first:
+        end = run.target + run.length
+        while number and second[number - 1].source + second[number - 1].length > run.target:
+            number -= 1
+        while number < len(second) and second[number].source < end:
+            other = second[number]
+            begin = max(run.target, other.source)
+            length = min(end, other.source + other.length) - begin
+            if length > 0:
+                found.append(OffsetRun(run.source + begin - run.target, other.target + begin - other.source, length))
+            number += 1
+    return found
 
 
 def _records_below(stretch: Sequence[OffsetRun], offset: int) -> int:
