@@ -120,8 +120,8 @@ class MapStore:
     ) -> dict[TopicPartition, list[OffsetPair]]:
         """Return, for each offset that the map reaches, the last record below it that both clusters have.
 
-        Only as many parts are read as are needed, the newest first. Maps by way of another cluster are joined. The pairs
-        prove nothing: content confirms them.
+        Only as many parts are read as are needed, the newest first. Maps by way of another cluster are joined.
+        The pairs prove nothing: content confirms them.
 
         :param positions: next to read on the source
         :param topic_ids: by topic, on the source and on the target; what the map says of others is left out
@@ -146,11 +146,9 @@ class MapStore:
         for problem in problems:
             _LOG.warning("%s", problem)
         for other in self.others:
-            composed = self._composed(other, topic_ids)
-            for partition, offsets in positions.items():
-                runs = composed.get(partition, ())
-                reached = (_pair_below(runs, offset) for offset in set(offsets))
-                found.setdefault(partition, []).extend(pair for pair in reached if pair)
+            for partition, joined_runs in self._composed(other, topic_ids).items():
+                pairs = (_pair_below(joined_runs, offset) for offset in set(positions.get(partition, ())))
+                found.setdefault(partition, []).extend(pair for pair in pairs if pair)
         return {partition: pairs for partition, pairs in found.items() if pairs}
 
     def _composed(

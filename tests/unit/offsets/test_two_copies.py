@@ -50,7 +50,8 @@ def runs_of(source: Log, target: Log) -> list[OffsetRun]:
 
 
 def below(runs: Sequence[OffsetRun], position: int) -> list[Anchor]:
-    return [OffsetPair(run.source, run.target) for run in runs if run.source < position][-1:]
+    found: list[Anchor] = [OffsetPair(run.source, run.target) for run in runs if run.source < position]
+    return found[-1:]
 
 
 @st.composite
