@@ -19,8 +19,13 @@ SETTLED = frozenset({Phase.STABLE, Phase.UNFENCED, Phase.DIVERGED})
 
 
 def may_run(state: RegisterState, flow: Flow) -> bool:
-    """Return whether the register allows a flow to run; an allowed flow may also be stopped."""
+    """Return whether the register allows a flow to run; an allowed flow may also be stopped.
+
+    A run that has handed over stops the flows from the old cluster to further standbys: until it has, they may run.
+    """
     roles = state.roles
+    if state.phase is Phase.HANDED_OVER and flow.group == state.group and flow.source == state.standby:
+        return flow.target in state.standbys
     to_standby = roles.of(flow.source) is Role.ACTIVE and flow.target in roles.standbys
     return flow.group == state.group and to_standby and not is_closed(state, flow.target)
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from itertools import permutations
 from pathlib import Path
 
 import pytest
@@ -11,13 +13,13 @@ from kafka_dr.clusters import Acl
 from kafka_dr.fencing import plan
 from kafka_dr.fencing.required import denies_of, required_now
 from kafka_dr.health.desired_state import may_run, must_run, stale_registers
-from kafka_dr.register import Phase, RegisterState
+from kafka_dr.register import Phase, RegisterState, transitions
 from kafka_dr.replication.flow import Flow
 from kafka_dr.topology.existing import ExistingReplicationSpec
 from kafka_dr.topology.loading import load
 from kafka_dr.topology.model import ProtectionGroup
 from lab.layout import PROJECT
-from support.register_states import a_state
+from support.register_states import AT, a_state
 
 FORWARD, REVERSE = Flow("orders", "east", "west"), Flow("orders", "west", "east")
 OLD_CLUSTER_CLOSED = [
@@ -121,3 +123,24 @@ def test_a_failback_that_another_process_continues_leaves_no_register_out_of_dat
     newest = replace(FAILING_BACK, revision=2, attempt=2, executor="another", attempt_at=FAILING_BACK.at)
     assert stale_registers(newest, {"west": newest, "east": FAILING_BACK}) == ()
     assert stale_registers(replace(newest, epoch=2), {"west": newest, "east": FAILING_BACK}) == ("east", "west")
+
+
+def test_which_flows_of_several_standbys_may_run_and_which_have_to() -> None:
+    adopted = transitions.adopted("orders", active="east", standbys=["west", "north"], run="adoption", at=AT)
+    signed = {"run": "r", "evidence_sha256": "", "approved_by": "alice", "at": AT}
+    move = {"verb": "planned_failover", "source": "east", "target": "west", "highest_epoch": 1}
+    switching = transitions.claimed(adopted, **move, **signed)  # type: ignore[arg-type]
+    handed_over = transitions.handed_over(switching, run="r", at=AT)
+    settled = transitions.settled(handed_over, run="r", at=AT)
+    again = transitions.copied_again(settled, "north")
+
+    def of(rule: Callable[[RegisterState, Flow], bool], state: RegisterState) -> set[tuple[str, str]]:
+        flows = (Flow("orders", *ends) for ends in permutations(("east", "west", "north"), 2))
+        return {(flow.source, flow.target) for flow in flows if rule(state, flow)}
+
+    from_east, from_west = {("east", "west"), ("east", "north")}, {("west", "east"), ("west", "north")}
+    assert of(may_run, adopted) == of(must_run, adopted) == of(may_run, switching) == from_east
+    # The run has not stopped the old flow to the further standby yet.
+    assert of(may_run, handed_over) == {*from_west, ("east", "north")}
+    assert (of(may_run, settled), of(must_run, settled)) == (from_west, {("west", "east")})
+    assert of(may_run, again) == of(must_run, again) == from_west
