@@ -29,8 +29,17 @@ _SECONDS = 60.0
 def tear_down(drill: Drill, clients: Clients, say: Callable[[str], None]) -> tuple[str, ...]:
     """Remove everything, and return what is left, a sentence each; nothing if all is gone.
 
+    What a killed process had asked for may be made only now, after this has looked for it. So what is left is removed
+    once more.
+
     :param clients: of the drill
     """
+    left = _remove_all(drill, clients) and _remove_all(drill, clients)
+    say("; ".join(left) or f"nothing of {drill.name} is left on {', '.join(drill.group.clusters)}")
+    return left
+
+
+def _remove_all(drill: Drill, clients: Clients) -> tuple[str, ...]:
     context = GroupContext(drill.name, clients)
     problems: list[str] = []
     # Flows first: one would create its topics again.
@@ -42,9 +51,7 @@ def tear_down(drill: Drill, clients: Clients, say: Callable[[str], None]) -> tup
         [(f"the drill on {name}", partial(_clear, context, drill, name)) for name in drill.group.clusters]
     )
     problems += _done([("the route", _router(context).remove)])
-    left = (*problems, *what_is_left(drill, clients))
-    say("; ".join(left) or f"nothing of {drill.name} is left on {', '.join(drill.group.clusters)}")
-    return left
+    return (*problems, *what_is_left(drill, clients))
 
 
 def what_is_left(drill: Drill, clients: Clients) -> tuple[str, ...]:

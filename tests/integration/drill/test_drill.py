@@ -12,13 +12,14 @@ import pytest
 
 from kafka_dr.adoption.adopt import adopt
 from kafka_dr.clusters import Acl, AclOperation, AclPermission, PatternType, ResourceType
-from kafka_dr.drill import conduct
+from kafka_dr.drill import conduct, teardown
 from kafka_dr.drill.beginning import remaining
 from kafka_dr.drill.making import make
 from kafka_dr.drill.result import DrillResults
 from kafka_dr.errors import Refused
 from kafka_dr.health.health_check import check_health
 from kafka_dr.readiness_checks.surroundings import drilled_lately
+from kafka_dr.replication.flow import Flow
 from kafka_dr.runs.request import RunRequest, StepName
 from kafka_dr.runs.run import Run
 from kafka_dr.topology.drill import DrillKind, DrillSpec
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
 
     from kafka_dr.drill.copy_jobs import CopyJobs
     from kafka_dr.runs.clients import Clients
+    from kafka_dr.runs.group_context import GroupContext
+    from kafka_dr.topology.drill_group import Drill
     from support.protection import Protection
 
 pytestmark = pytest.mark.kafka
@@ -223,6 +226,25 @@ def test_what_a_killed_drill_left_is_removed_by_name_and_no_other_begins_before(
         assert result.why == ("its process ended before anything was measured",)
     assert real.left() == ()
     assert real.seen() == before
+
+
+def test_what_a_killed_process_had_asked_for_and_is_made_during_the_removal_is_removed(real: RealGroup) -> None:
+    clear = teardown._clear
+    made: list[str] = []
+
+    def made_late(context: GroupContext, drill: Drill, cluster: str) -> None:
+        clear(context, drill, cluster)
+        if cluster == "east" and not made:  # the flows were looked for already
+            made.append(drill.name)
+            context.clients.replicator(Flow(drill.name, "west", "east")).ensure()
+
+    with mock.patch.object(conduct, "practise", side_effect=Killed), pytest.raises(Killed):
+        real.drill("20260101000006")
+    with mock.patch.object(teardown, "_clear", made_late):
+        conduct.conclude(real.name, "20260101000006", real.clients, real.say)
+    assert made
+    assert real.left() == ()
+    assert "nothing of" in "".join(real.said[-2:])
 
 
 def test_no_drill_begins_while_a_run_holds_the_real_group(real: RealGroup) -> None:
