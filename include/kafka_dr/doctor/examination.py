@@ -16,12 +16,8 @@ from kafka_dr.doctor.surroundings import examine_evidence, examine_group
 from kafka_dr.runs.clients import Clients
 
 Ask = Callable[[], Iterable[SetUpFinding]]
-Part = Literal["airflow", "spark"]
 #: What a company may do without.
-_LEFT_OUT: dict[Part, Callable[[Clients], Iterable[SetUpFinding]]] = {
-    "airflow": examine_airflow,
-    "spark": examine_spark,
-}
+Part = Literal["airflow", "spark"]
 
 
 def examine(clients: Clients, *, without: Collection[Part] = ()) -> tuple[SetUpFinding, ...]:
@@ -36,9 +32,10 @@ def examine(clients: Clients, *, without: Collection[Part] = ()) -> tuple[SetUpF
     for each in groups:
         questions[f"group {each.name}"] = partial(_asked, each.name, partial(examine_group, clients, each))
     questions["evidence"] = partial(_asked, "evidence", partial(examine_evidence, clients))
-    for part, ask in _LEFT_OUT.items():
+    may_be_absent: dict[Part, Ask] = {"airflow": partial(examine_airflow, clients), "spark": examine_spark}
+    for part, ask in may_be_absent.items():
         if part not in without:
-            questions[part] = partial(_asked, part, partial(ask, clients))
+            questions[part] = partial(_asked, part, ask)
     found = parallel.ask_all(lambda name: tuple(questions[name]()), questions)
     return tuple(chain.from_iterable(found.values()))
 

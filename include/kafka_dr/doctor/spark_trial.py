@@ -11,7 +11,6 @@ from pathlib import Path
 from kafka_dr.causes import cause
 from kafka_dr.doctor.finding import SetUpFinding
 from kafka_dr.quoting import line
-from kafka_dr.runs.clients import Clients
 
 _CORE = Path(__file__).resolve().parents[1]
 #: The project's folder, or the one that a wheel has in its place.
@@ -23,7 +22,7 @@ _SECONDS = 120.0
 _UNKNOWN = "unknown: "
 
 
-def examine_spark(_: Clients) -> Iterator[SetUpFinding]:
+def examine_spark() -> Iterator[SetUpFinding]:
     """Submit the job with the Spark of this machine."""
     if JOB is None:
         said = "spark/jobs/set_up_trial.py of this project is not on this machine, so it is not known whether audits"

@@ -117,7 +117,7 @@ def test_a_wrong_password_and_another_principal_are_each_named(protection: Prote
     assert "Unable to bootstrap" not in said.out
 
 
-def test_a_name_that_does_not_resolve_is_named_beside_one_that_answers(protection: Protection) -> None:
+def test_a_name_that_does_not_resolve_is_named_also_if_another_one_answers(protection: Protection) -> None:
     line = CommandLine(protection)
     stored = json.loads(line.connections().read_text())
     extra = stored["kafka_east_operator"]["extra"]

@@ -1,4 +1,4 @@
-"""What Airflow's tasks keep of their settings and files is told apart from what nobody knows."""
+"""What Airflow's tasks keep of their settings and files is good, wrong, or unknown with the command that asks."""
 
 from __future__ import annotations
 

@@ -1,0 +1,48 @@
+"""The doctor's job of a second on a real Spark: with its Kafka source, without it, and where there is no Spark."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kafka_dr.doctor.finding import SetUpFinding
+from kafka_dr.doctor.spark_trial import examine_spark
+from lab.api import Lab
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.fixture(autouse=True)
+def _sparks_of_a_lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in Lab(tmp_path).spark_environ().items():
+        monkeypatch.setenv(name, value)
+
+
+def found() -> SetUpFinding:
+    (trial,) = examine_spark()
+    return trial
+
+
+def test_a_spark_with_its_kafka_source_is_good() -> None:
+    trial = found()
+    assert trial.outcome == "ok", trial
+
+
+def test_without_the_kafka_source_it_is_named_with_the_command_that_shows_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "no jars").mkdir()
+    monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path / "no jars"))
+    trial = found()
+    assert trial.outcome == "failed", trial
+    assert "spark-sql-kafka-0-10, has to be on the class path" in trial.detail
+    assert trial.commands[0].startswith("spark-submit ")
+    assert trial.commands[0].endswith("spark/jobs/set_up_trial.py")
+
+
+def test_a_machine_without_spark_is_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    trial = found()
+    assert trial.outcome == "unknown"
+    assert "--without spark" in trial.detail
