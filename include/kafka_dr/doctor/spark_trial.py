@@ -13,7 +13,7 @@ from kafka_dr.doctor.finding import SetUpFinding
 from kafka_dr.quoting import line
 
 _CORE = Path(__file__).resolve().parents[1]
-#: The project's folder, or the one that a wheel has in its place.
+#: The project's folder, or the one that a wheel has instead.
 _PLACES = (_CORE.parents[1], _CORE.parent / "kafka_dr_airflow" / "project")
 JOB = next((path for path in (each / "spark" / "jobs" / "set_up_trial.py" for each in _PLACES) if path.is_file()), None)
 #: To start a session takes most of it, on a machine that does something else.
