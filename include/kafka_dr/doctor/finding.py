@@ -34,12 +34,13 @@ class SetUpFinding:
 
 
 def of_check(about: str, check: Check, *commands: str, name: str = "") -> SetUpFinding:
-    """Return what a check of readiness found. A warning is wrong here: nobody waits for this set-up yet.
+    """Return what a check of readiness found. A warning is wrong here: nobody waits for this set-up yet. What a run may
+    continue without is unknown here.
 
     :param commands: where the check is not good
     """
-    good = check.outcome in ("ok", "excused", "overridden")
-    outcome: Outcome = "ok" if good else "unknown" if check.outcome == "unknown" else "failed"
+    good, wrong = check.outcome == "ok", check.outcome in ("failed", "warning")
+    outcome: Outcome = "ok" if good else "failed" if wrong else "unknown"
     return SetUpFinding(about, name or check.name, outcome, check.detail, commands=() if good else commands)
 
 

@@ -11,10 +11,10 @@ from typing import get_args
 import pytest
 
 from kafka_dr.doctor.airflow_answers import examine_airflow
-from kafka_dr.doctor.finding import SetUpFinding
+from kafka_dr.doctor.finding import SetUpFinding, of_check
 from kafka_dr.errors import Refused
 from kafka_dr.http_endpoint import HttpEndpoint
-from kafka_dr.outcomes import Check
+from kafka_dr.outcomes import Check, CheckOutcome
 from kafka_dr.readiness.judge import facts_of
 from kafka_dr.readiness.model import ReadinessCheck, ReadyVerb, VerbReadiness
 from kafka_dr.readiness_checks.airflow_checks import VERSIONS
@@ -121,3 +121,12 @@ def test_the_versions_are_those_of_the_requirements() -> None:
     first, below = (".".join(map(str, each)) for each in VERSIONS)
     lines = (Path(__file__).parents[3] / "requirements.txt").read_text().splitlines()
     assert any(line.startswith(f"apache-airflow>={first},<{below} ") for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("outcome", "found"),
+    [("ok", "ok"), ("warning", "failed"), ("failed", "failed"), ("excused", "unknown"), ("unknown", "unknown")],
+)
+def test_what_a_run_may_continue_without_is_not_good_here(outcome: CheckOutcome, found: str) -> None:
+    seen = of_check("east", Check("rights", outcome, "said"), "command")
+    assert (seen.outcome, seen.commands) == (found, () if found == "ok" else ("command",))
