@@ -9,9 +9,14 @@ from __future__ import annotations
 import sys
 import tempfile
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 from urllib.parse import quote
 
+from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, TopicPartition
+from confluent_kafka.admin import AdminClient
+
+from kafka_dr.watch_results import WatchResultStore, read_status
 from kafka_dr_airflow.links import question_url
 from lab.api import Lab
 from lab.layout import PROJECT
@@ -29,16 +34,18 @@ LOADED = "!window.before && document.readyState === 'complete' && document.query
 
 def main(folder: Path) -> None:
     """Let every watch look, wait until all is well, ask for a failover, and keep what a person sees."""
-    lab = Lab(folder)
+    lab, evidence = Lab(folder), Lab(folder).home.root / "evidence"
+    health = read_status([GROUP], WatchResultStore(evidence), datetime.now(UTC))[0].of("health").result
+    assert health is not None
+    read_everything(lab, str(health.facts["active"]))
     admin, alice = AirflowSession(lab, "admin"), AirflowSession(lab, "alice")
     for dag in (f"dr_{name}" for name in (*FIRST, "readiness")):
         assert admin.ended(dag, run := admin.trigger(dag)) == "success", admin.why(dag, run)
-    evidence = lab.home.root / "evidence"
     moved = max(path.parent.name for path in evidence.glob(f"runs/{GROUP}/*/*-start_reverse_flow.*.json"))
     audit = max(evidence.glob(f"audits/{GROUP}/checksum/*/*/report.json")).parent.relative_to(evidence)
     with tempfile.TemporaryDirectory() as profile, chromium(Path(profile)) as page:
         page.log_in(str(alice.http.base_url), alice.token)
-        shown = {"status": "status?reload=false", "phone": "status?reload=false"}
+        shown = {"status": "status", "phone": "status"}
         _taken(page, alice, shown, wait=WELL)
         shown = {
             "run": f"evidence/{GROUP}/{moved}?reload=false",
@@ -50,6 +57,20 @@ def main(folder: Path) -> None:
         admin.question(MOVE, run)
         _taken(page, alice, {"approval": question_url(MOVE, GROUP, run).partition("/kafka-dr/")[2]})
         assert alice.answer(MOVE, run, "Reject", {"reason": "these were only pictures"}).is_success
+
+
+def read_everything(lab: Lab, active: str) -> None:
+    """Put every consumer group at the end of its topics, where a demonstration has left some in the middle."""
+    settings = lab.client_settings(active, "admin")
+    client, ends = AdminClient(settings), Consumer({**settings, "group.id": "pictures"})
+    names = [each.group_id for each in client.list_consumer_groups().result().valid]
+    for name in (each for each in names if each.startswith((GROUP, "billing"))):
+        (asked,) = client.list_consumer_group_offsets([ConsumerGroupTopicPartitions(name)]).values()
+        found = asked.result().topic_partitions
+        at_end = [TopicPartition(each.topic, each.partition, ends.get_watermark_offsets(each)[1]) for each in found]
+        (done,) = client.alter_consumer_group_offsets([ConsumerGroupTopicPartitions(name, at_end)]).values()
+        done.result()
+    ends.close()
 
 
 def _taken(page: Page, session: AirflowSession, pages: Mapping[str, str], *, wait: str = LOADED) -> None:

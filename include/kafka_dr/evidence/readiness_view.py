@@ -25,8 +25,8 @@ _SHORT: dict[ReadyVerb, str] = {
     "unplanned_failover": "If it failed?",
     "failback": "Failback?",
 }
-#: How many checks are named without a click.
-_NAMED = 3
+#: How many checks are named without a click, and how many words of a finding the page of readiness shows.
+_NAMED, _GLANCE = 3, 14
 _CHECKS: dict[CheckOutcome, str] = {
     "ok": "OK",
     "failed": "FAILED",
@@ -91,9 +91,15 @@ def readiness_findings(ready: GroupReadiness, register: Mapping[str, Any]) -> Re
     checks = worst_first(found.values())
     return ReadinessFindings(
         tuple((_question(verb.verb, register), *_ANSWERS[verb.answer]) for verb in needed),
-        tuple(_finding(check) for check in checks if check.outcome != "ok"),
+        tuple(_shortened(_finding(check)) for check in checks if check.outcome != "ok"),
         tuple(sorted(check.name for check in checks if check.outcome == "ok")),
     )
+
+
+def _shortened(finding: str) -> str:
+    """Return as much of a finding as is read at a glance; the table of its verb has all of it."""
+    words = finding.split()
+    return finding if len(words) <= _GLANCE else f"{' '.join(words[:_GLANCE])} …"
 
 
 def readiness_tables(verbs: Iterable[VerbReadiness], register: Mapping[str, Any]) -> tuple[Table, ...]:

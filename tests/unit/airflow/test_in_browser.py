@@ -305,7 +305,7 @@ def test_the_button_is_reached_by_the_tab_key_and_the_focus_is_always_seen(
 
 #: What is folded, and a printer leaves out.
 NOT_PRINTED = """[...document.querySelectorAll('details > :not(summary)')]
-    .filter(each => !each.closest('[hidden]') && !each.getClientRects().length).map(each => each.outerHTML)"""
+    .filter(each => !each.closest('[hidden]') && !each.checkVisibility()).map(each => each.outerHTML)"""
 
 
 @pytest.mark.parametrize("address", ["status?reload=false", "groups/orders", f"evidence/orders/{RUN}"])

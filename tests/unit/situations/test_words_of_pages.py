@@ -115,16 +115,19 @@ def test_the_page_of_a_run_is_short_above_its_evidence(verb: Verb) -> None:
 def test_the_page_of_readiness_says_what_is_not_ok_first_and_what_is_ok_in_one_line() -> None:
     checks = [ReadinessCheck(f"check_{number:02}", "ok", "it was good " * 20, NOON) for number in range(60)]
     bad = ReadinessCheck("standby_space", "failed", "west has 3 GB left, expected 20: add a disk", NOON)
-    more = [ReadinessCheck(f"odd_{number}", "warning", "look at it", NOON) for number in range(9)]
+    long = " ".join(["look at it"] * 20)
+    more = [ReadinessCheck(f"odd_{number}", "warning", long, NOON) for number in range(9)]
     none = VerbReadiness("failback", (ReadinessCheck("not_needed", "ok", "the standby is a copy"),))
     verbs = [VerbReadiness(verb, (*checks, bad, *more)) for verb in FAILOVERS]
     looked = kept("orders", "readiness", sentences=("s " * 30,) * 20, facts=facts_of((*verbs, none)))
     watched = watched_group("orders", results(readiness=looked), NOW)
     known = group_now(watched, (), (), NOW)
     view = build_result_view("orders", watched.of("readiness"), NOW, run_href="/run", report="", known=known)
-    words = visible_words(render_result(view))
+    page = render_result(view)
+    words = visible_words(page)
     text = " ".join(words)
     assert len(words) <= READINESS, text
+    assert page.count(long) == 2 * 9, "all of it is in the folded table of each failover"
     assert text.count("west has 3 GB left, expected 20: add a disk") == 1, "once, although it stops both failovers"
     assert text.index("Can it be moved to west now? NO") < text.index("west has 3 GB") < text.index("checks are ok")
     assert "it was good" not in text
