@@ -42,7 +42,8 @@ def main(folder: Path) -> None:
     for dag in (f"dr_{name}" for name in (*FIRST, "readiness")):
         assert admin.ended(dag, run := admin.trigger(dag)) == "success", admin.why(dag, run)
     moved = max(path.parent.name for path in evidence.glob(f"runs/{GROUP}/*/*-start_reverse_flow.*.json"))
-    audit = max(evidence.glob(f"audits/{GROUP}/checksum/*/*/report.json")).parent.relative_to(evidence)
+    reports = evidence.glob(f"audits/{GROUP}/checksum/*/*/report.json")
+    audit = max((path.parent for path in reports), key=lambda path: path.name).relative_to(evidence)
     with tempfile.TemporaryDirectory() as profile, chromium(Path(profile)) as page:
         page.log_in(str(alice.http.base_url), alice.token)
         shown = {"status": "status", "phone": "status"}
