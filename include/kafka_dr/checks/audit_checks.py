@@ -11,6 +11,7 @@ from kafka_dr.audit import gate
 from kafka_dr.audit.gate import GateAnswer, GateVerdict
 from kafka_dr.audit.result import AuditKind, ResultStore, ResultUnreadable
 from kafka_dr.checks.recorded_audits import unless_changed
+from kafka_dr.errors import KafkaDrError
 from kafka_dr.outcomes import Check, CheckOutcome
 from kafka_dr.register import RegisterState
 from kafka_dr.register.flow_seed import newest_seed
@@ -38,15 +39,21 @@ _EXCUSED = (GateAnswer.TOO_OLD, GateAnswer.NEVER)
 def flow_to_audit(group: str, clients: Clients, kind: AuditKind) -> Flow | WatchResult:
     """Return the flow from the active cluster to the standby, or why this group is not audited now.
 
-    Of several standbys it is the one whose newest audit of that kind is the oldest, so all of them have their turn.
+    Of several standbys that answer it is the one whose newest audit of that kind is the oldest, so all of them have
+    their turn.
 
     :raises NeedsPerson: the registers contradict each other, or the one that decides cannot be read
     """
-    state = at_rest(group, GroupContext(group, clients).read_register_state())
+    context = GroupContext(group, clients)
+    state = at_rest(group, context.read_register_state())
     if isinstance(state, WatchResult):
         return state
     flows = [Flow(group, state.active, standby) for standby in state.standbys]
-    return flows[0] if len(flows) == 1 else min(flows, key=lambda flow: _audited_at(flow, clients, kind))
+    if len(flows) == 1:
+        return flows[0]
+    answers = context.each_cluster(lambda cluster: clients.register(cluster).read(group))
+    answering = [flow for flow in flows if not isinstance(answers[flow.target], KafkaDrError)]
+    return min(answering or flows, key=lambda flow: _audited_at(flow, clients, kind))
 
 
 def _audited_at(flow: Flow, clients: Clients, kind: AuditKind) -> float:

@@ -110,16 +110,16 @@ def _starts(
     where = old.where()
     if not last.keeps_offsets and where.seed_epoch != last.epoch:
         raise NeedsPerson(f"the positions of {old.described} are not those of its seed: find out who has changed them")
+    # The turn is a seed of the flow from the new active cluster back to the former one.
+    turned = {p: point.reversed for p, point in turn.points.items()}
     partitions = context.partitions(state.active)
     copied = {p: where.next_to_read[p] for p in partitions if p in where.next_to_read}
     _require_empty(context, standby, [p for p in context.partitions(standby) if p not in where.next_to_read])
-    compared = [p for p, at in copied.items() if p in turn.points and at != turn.points[p].source]
+    compared = [p for p, at in copied.items() if p in turned and at != turned[p].source]
     first, second = (context.clients.cluster(name, "audit") for name in (former, state.active))
     here, there = parallel.at_once(lambda: held_by(first, compared), lambda: held_by(second, compared))
     held = {p: RangePair(here[p], there[p]) for p in compared}
-    found = starts_of_flow(
-        copied, {p: turn.points[p] for p in turn.points}, held, {}, partial(read_both, first, second)
-    )
+    found = starts_of_flow(copied, turned, held, {}, partial(read_both, first, second))
     unsure = [
         f"{p} at {each.source_offset}: {each.reason}" for p, each in sorted(found.items()) if each.kind != "exact"
     ]

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from kafka_dr import parallel
 from kafka_dr.checks.writes_after_fence import WritesAfterFence, find_writes_after_fence
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.failover.planned.stop_flow import replicator_refused
@@ -44,8 +45,9 @@ def act(run: Run) -> Mapping[str, Any]:
     seed = seed_of(run, run.flow.reverse, epoch=state.epoch, on_source=new_ends, on_target=old_ends).to_json()
     _look_once_more(run)
     run.write_fact(FLOW_SEED, seed, needed_on=[run.target])
-    _stop_further_flows(run, state)
-    pending = _not_stopped(run) or try_reverse_flow(run, state)
+    pending, _ = parallel.at_once(
+        lambda: _not_stopped(run) or try_reverse_flow(run, state), lambda: _stop_further_flows(run, state)
+    )
     state = settle(run, Phase.HANDED_OVER, lambda held: settled(held, run=run.request.run, at=run.clock.now()))
     try:
         run.clients.register(run.source).copy(state)
