@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from kafka_dr.errors import Refused
 from kafka_dr.register import Phase, RegisterState, arbiter, highest, transitions
 from kafka_dr.register.holding import Author, HeldBy
+from kafka_dr.register.roles import Role
 from kafka_dr.register.state import is_on_majority
 from kafka_dr.runs.executor import Executor
 from kafka_dr.runs.request import StepName
@@ -188,6 +189,20 @@ def back(world: Datacenters, run: str, process: str = "a process") -> Actor:
     world.registers[state.moved_with].copy(state)
 
 
+def follow(world: Datacenters, run: str, process: str = "a process") -> Actor:
+    """Say of each standby that waits for a flow that it is a copy, as ``dr_flows`` does when that flow runs."""
+    state = yield from world.read()
+    for standby in state.standbys if state.phase is Phase.STABLE else ():
+        if len(state.standbys) > 1 and state.roles.of(standby) is Role.PENDING:
+            new = transitions.copied_again(state, standby)
+            yield
+            world.registers[state.active].compare_and_set(state, new)
+            for cluster in state.standbys:
+                yield
+                world.registers[cluster].copy(new)
+            state = new
+
+
 def permit(world: Datacenters, arbiter: str, state: RegisterState) -> None:
     found = world.registers[arbiter].read("orders")
     if found is None or not HeldBy(state.run, state.epoch, state.phase, state.attempt).permits(found):
@@ -207,7 +222,10 @@ def advance(world: Datacenters, actor: Actor, *, steps: int = 1000) -> bool:
 
 
 FORWARD = max(sum(1 for _ in forward(Datacenters(clusters), "a")) for clusters in (PAIR, THREE))
-ACTORS = [(forward, "a"), (forward, "a"), (back, "a"), (back, "a"), (forward, "b"), (back, "b"), (forward, "b")]
+ACTORS = [
+    *((forward, "a"), (forward, "a"), (back, "a"), (back, "a"), (forward, "b"), (back, "b"), (forward, "b")),
+    (follow, ""),
+]
 
 
 @GROUPS
@@ -301,3 +319,13 @@ def test_an_interrupted_roll_back_is_run_again_to_the_same_end(
     advance(world, back(world, "a"))
     if world.standing.verb == "roll_back":
         assert (world.standing.active, world.fenced) == ("east", {*clusters} - {"east"})
+
+
+def test_a_further_standby_is_the_next_target_only_after_it_is_copied_from_the_new_active_cluster() -> None:
+    world = Datacenters(THREE)
+    advance(world, forward(world, "a"))
+    advance(world, forward(world, "b"))
+    assert (world.standing.run, world.standing.active) == ("a", "west")
+    advance(world, follow(world, ""))
+    advance(world, forward(world, "b"))
+    assert (world.standing.active, world.fenced) == ("north", {"east", "west"})

@@ -1,0 +1,155 @@
+"""After a failover from east to west, north is copied from west, from where its copy of east ends."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from kafka_dr.clusters import TopicPartition
+from kafka_dr.errors import NeedsPerson, Refused, TryAgain
+from kafka_dr.outcomes import Check
+from kafka_dr.register import transitions
+from kafka_dr.register.flow_seed import FLOW_SEED, FlowSeed, fact_of_further, newest_seed
+from kafka_dr.replication.flow import Flow
+from kafka_dr.replication.replicator import FlowStatus, Positions
+from kafka_dr.watch.pending_standbys import is_pending, now_a_copy, seed_pending
+from support.manual_clock import ManualClock
+from support.memory_register import MemoryRegister
+from support.register_states import AT
+
+FIRST, NEW = TopicPartition("orders.payments", 0), TopicPartition("orders.payments", 1)
+SIGNED: dict[str, Any] = {"run": "run-1", "evidence_sha256": "", "approved_by": "alice", "at": AT}
+
+
+class World:
+    """A group that has just moved from east, where its log ended at 100, to west, where that is 170.
+
+    ``copied`` is how far the flow to north has come in east's log.
+    """
+
+    def __init__(self) -> None:
+        adopted = transitions.adopted("orders", active="east", standbys=["west", "north"], run="adoption", at=AT)
+        move: dict[str, Any] = {"verb": "planned_failover", "source": "east", "target": "west", "highest_epoch": 1}
+        handed_over = transitions.handed_over(transitions.claimed(adopted, **move, **SIGNED), run="run-1", at=AT)
+        self.state = transitions.settled(handed_over, run="run-1", at=AT)
+        self.registers = {name: MemoryRegister() for name in ("east", "west", "north")}
+        self.copied = {FIRST: 100}
+        self.seed_epoch: int | None = 1
+        self.ends = {FIRST: 140, NEW: 0}
+        self.refused = Check("writes_refused", "ok", "refused")
+        self.done: list[str] = []
+        seeds = {
+            ("adoption", fact_of_further("north")): FlowSeed(1, "east", "north", {}),
+            ("run-1", FLOW_SEED): FlowSeed(2, "west", "east", {FIRST: 170}, {FIRST: 100}),
+        }
+        for register in self.registers.values():
+            register.copy(self.state)
+            for (run, fact), seed in seeds.items():
+                register.write_fact("orders", run, fact, seed.to_json())
+
+    def replicator(self, flow: Flow) -> Any:
+        running = FlowStatus("running" if flow == Flow("orders", "east", "north") else "absent", 1, "")
+        return SimpleNamespace(
+            status=lambda: running,
+            stop=lambda: self.done.append(f"stop {flow.source} to {flow.target}"),
+            wait_stopped=lambda _: self.done.append("stopped"),
+            where=self.where,
+            transactional_ids=lambda: ("north-0",),
+            described="the connector",
+        )
+
+    def where(self) -> Positions:
+        self.done.append("positions read")
+        return Positions(self.copied, self.seed_epoch)
+
+    def context(self) -> Any:
+        topics = SimpleNamespace(
+            high_watermarks=lambda wanted: {p: self.ends[p] for p in wanted},
+            last_stable_offsets=lambda wanted: {p: self.ends[p] for p in wanted},
+            log_starts=lambda wanted: dict.fromkeys(wanted, 0),
+        )
+        taken = SimpleNamespace(take_over=lambda ids: self.done.append(f"take over {', '.join(ids)}"))
+        cluster = SimpleNamespace(topics=topics, transactions=taken)
+        clients = SimpleNamespace(
+            register=self.registers.__getitem__, replicator=self.replicator, cluster=lambda *_: cluster
+        )
+        return SimpleNamespace(
+            clients=clients,
+            clock=ManualClock(),
+            group=SimpleNamespace(
+                timing=SimpleNamespace(step_deadline_seconds=1.0), **dict.fromkeys(("name",), "orders")
+            ),
+            guard_by_all=lambda _: SimpleNamespace(require=lambda: None),
+            acl_changes=lambda cluster, _: SimpleNamespace(add=lambda _: self.done.append(f"deny on {cluster}")),
+            operator=lambda _: cluster,
+            partitions=lambda _: (FIRST, NEW),
+            topic_ids=lambda _: {"orders.payments": "w1"},
+            writes_refused=lambda *_, **__: self.refused,
+        )
+
+    def seed(self) -> FlowSeed | None:
+        seed_pending(cast("Any", self.context()), self.state, "north")
+        return newest_seed(self.registers["west"].history("orders"), self.state, "north")
+
+
+@pytest.fixture(autouse=True)
+def _without_acls(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kafka_dr.fencing.plan.flow_fence", lambda _: frozenset())
+
+
+def test_the_flow_begins_where_the_copy_ends_on_the_new_active_cluster() -> None:
+    world = World()
+    assert (is_pending(world.state, "north"), is_pending(world.state, "east")) == (True, False)
+    assert world.seed() == FlowSeed(2, "west", "north", {FIRST: 170}, topic_ids={"orders.payments": "w1"})
+    assert world.registers["north"].history("orders") == world.registers["west"].history("orders")
+
+
+def test_the_old_flow_has_ended_and_is_fenced_before_its_positions_are_read() -> None:
+    world = World()
+    world.seed()
+    assert world.done == ["stop east to north", "stopped", "deny on north", "take over north-0", "positions read"]
+
+
+def test_what_was_journaled_is_not_looked_for_again() -> None:
+    world = World()
+    first, world.done = world.seed(), []
+    world.copied = {FIRST: 3}
+    assert world.seed() == first
+    assert world.done == []
+
+
+def test_without_an_exact_place_nothing_is_journaled() -> None:
+    world = World()
+    before = world.registers["west"].history("orders")
+    world.seed_epoch = 7
+    with pytest.raises(NeedsPerson, match="the positions of the connector are not those"):
+        world.seed()
+    world.seed_epoch, world.ends[NEW] = 1, 4
+    with pytest.raises(Refused, match=r"north holds records of orders.payments-1 that its flow has not copied"):
+        world.seed()
+    world.ends[NEW], world.copied = 0, {FIRST: 100, NEW: 5}
+    with pytest.raises(Refused, match=r"payments-1 at 5: it is not known where both logs ended"):
+        world.seed()
+    world.copied, world.refused = {FIRST: 100}, Check("writes_refused", "failed", "a leader takes its writes")
+    with pytest.raises(TryAgain, match="not proven to have ended: a leader takes its writes"):
+        world.seed()
+    assert world.registers["west"].history("orders") == before
+
+
+def test_a_group_that_has_moved_twice_meanwhile_is_not_guessed_at() -> None:
+    world = World()
+    for register in world.registers.values():
+        register.write_fact("orders", "run-9", fact_of_further("north"), FlowSeed(2, "south", "north", {}).to_json())
+    with pytest.raises(
+        Refused, match="north was copied from south last, and the group was not moved from there to west"
+    ):
+        world.seed()
+
+
+def test_then_the_registers_say_that_it_is_a_copy() -> None:
+    world = World()
+    found = now_a_copy(cast("Any", world.context()), world.state, "north")
+    assert found.roles.copies == ("east", "north")
+    assert {register.read("orders") for register in world.registers.values()} == {found}
