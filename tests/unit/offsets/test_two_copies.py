@@ -23,7 +23,7 @@ from support.search_logs import LogPair, translate
 
 
 @dataclass(frozen=True)
-class Log:
+class HeldLog:
     """One log: every record that it ever had, where it begins now, and where it ends."""
 
     every: tuple[Entry, ...]
@@ -37,13 +37,13 @@ class Log:
         return {entry.content: entry.offset for entry in self.every}
 
 
-def pair_of(source: Log, target: Log) -> LogPair:
+def pair_of(source: HeldLog, target: HeldLog) -> LogPair:
     there = target.offsets()
     copies = {e.offset: (there[e.content],) if e.content in there else () for e in source.every}
     return LogPair(source.entries, target.entries, RangePair(source.held, target.held), copies, source.every)
 
 
-def runs_of(source: Log, target: Log) -> list[OffsetRun]:
+def runs_of(source: HeldLog, target: HeldLog) -> list[OffsetRun]:
     """Return the map of two logs, a run for each record."""
     there = target.offsets()
     return [OffsetRun(e.offset, there[e.content], 1) for e in source.every if e.content in there]
@@ -55,18 +55,18 @@ def below(runs: Sequence[OffsetRun], position: int) -> list[Anchor]:
 
 
 @st.composite
-def one_log(draw: st.DrawFn, contents: Sequence[bytes], *, expiring: bool) -> Log:
+def one_log(draw: st.DrawFn, contents: Sequence[bytes], *, expiring: bool) -> HeldLog:
     entries, offset = [], 0
     for content in contents:
         offset += draw(st.sampled_from([0, 0, 0, 1, 3]))
         entries.append(Entry(offset, content))
         offset += 1
     end = offset + draw(st.integers(0, 2))
-    return Log(tuple(entries), OffsetRange(draw(st.integers(0, end)) if expiring else 0, end))
+    return HeldLog(tuple(entries), OffsetRange(draw(st.integers(0, end)) if expiring else 0, end))
 
 
 @st.composite
-def copies_of_one(draw: st.DrawFn, *, expiring: bool) -> tuple[Log, Log, Log]:
+def copies_of_one(draw: st.DrawFn, *, expiring: bool) -> tuple[HeldLog, HeldLog, HeldLog]:
     """Return an original and two copies of it."""
     contents = [b"%d" % n for n in range(draw(st.integers(0, 20)))]
     first_held = draw(st.integers(0, len(contents))) if expiring else 0
@@ -90,7 +90,7 @@ WAYS = pytest.mark.parametrize(
 @given(logs=copies_of_one(expiring=True), data=st.data())
 @settings(max_examples=150, deadline=None)
 def test_no_position_is_carried_past_an_unread_record(
-    here: int, there: int, logs: tuple[Log, Log, Log], data: st.DataObject
+    here: int, there: int, logs: tuple[HeldLog, HeldLog, HeldLog], data: st.DataObject
 ) -> None:
     pair = pair_of(logs[here], logs[there])
     position = data.draw(st.integers(0, pair.bounds.source.end))
@@ -106,7 +106,7 @@ def test_no_position_is_carried_past_an_unread_record(
 @given(logs=copies_of_one(expiring=False), data=st.data())
 @settings(max_examples=150, deadline=None)
 def test_where_nothing_expired_every_position_that_both_logs_reach_is_exact(
-    here: int, there: int, logs: tuple[Log, Log, Log], data: st.DataObject
+    here: int, there: int, logs: tuple[HeldLog, HeldLog, HeldLog], data: st.DataObject
 ) -> None:
     pair = pair_of(logs[here], logs[there])
     known = [entry.offset for entry in pair.source if pair.copies[entry.offset]]

@@ -23,7 +23,7 @@ FIRST, NEW = TopicPartition("orders.payments", 0), TopicPartition("orders.paymen
 SIGNED: dict[str, Any] = {"run": "run-1", "evidence_sha256": "", "approved_by": "alice", "at": AT}
 
 
-class World:
+class GroupOnWest:
     """A group that has just moved from east, where its log ended at 100, to west, where that is 170.
 
     ``copied`` is how far the flow to north has come in east's log.
@@ -100,20 +100,20 @@ def _without_acls(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_flow_begins_where_the_copy_ends_on_the_new_active_cluster() -> None:
-    world = World()
+    world = GroupOnWest()
     assert (is_pending(world.state, "north"), is_pending(world.state, "east")) == (True, False)
     assert world.seed() == FlowSeed(2, "west", "north", {FIRST: 170}, topic_ids={"orders.payments": "w1"})
     assert world.registers["north"].history("orders") == world.registers["west"].history("orders")
 
 
 def test_the_old_flow_has_ended_and_is_fenced_before_its_positions_are_read() -> None:
-    world = World()
+    world = GroupOnWest()
     world.seed()
     assert world.done == ["stop east to north", "stopped", "deny on north", "take over north-0", "positions read"]
 
 
 def test_what_was_journaled_is_not_looked_for_again() -> None:
-    world = World()
+    world = GroupOnWest()
     first, world.done = world.seed(), []
     world.copied = {FIRST: 3}
     assert world.seed() == first
@@ -121,7 +121,7 @@ def test_what_was_journaled_is_not_looked_for_again() -> None:
 
 
 def test_without_an_exact_place_nothing_is_journaled() -> None:
-    world = World()
+    world = GroupOnWest()
     before = world.registers["west"].history("orders")
     world.seed_epoch = 7
     with pytest.raises(NeedsPerson, match="the positions of the connector are not those"):
@@ -139,7 +139,7 @@ def test_without_an_exact_place_nothing_is_journaled() -> None:
 
 
 def test_a_group_that_has_moved_twice_meanwhile_is_not_guessed_at() -> None:
-    world = World()
+    world = GroupOnWest()
     for register in world.registers.values():
         register.write_fact("orders", "run-9", fact_of_further("north"), FlowSeed(2, "south", "north", {}).to_json())
     with pytest.raises(
@@ -149,7 +149,7 @@ def test_a_group_that_has_moved_twice_meanwhile_is_not_guessed_at() -> None:
 
 
 def test_then_the_registers_say_that_it_is_a_copy() -> None:
-    world = World()
+    world = GroupOnWest()
     found = now_a_copy(cast("Any", world.context()), world.state, "north")
     assert found.roles.copies == ("east", "north")
     assert {register.read("orders") for register in world.registers.values()} == {found}
