@@ -120,7 +120,7 @@ def test_what_was_journaled_is_not_looked_for_again() -> None:
     assert world.done == []
 
 
-def test_without_an_exact_place_nothing_is_journaled() -> None:
+def test_without_an_exact_offset_nothing_is_journaled() -> None:
     world = GroupOnWest()
     before = world.registers["west"].history("orders")
     world.seed_epoch = 7
