@@ -1,0 +1,64 @@
+"""Of several standbys that answer, the one whose newest audit is the oldest is audited next."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+from kafka_dr.audit.result import AuditKind, AuditResult, AuditVerdict, ResultStore
+from kafka_dr.checks.audit_checks import flow_to_audit
+from kafka_dr.errors import TryAgain
+from kafka_dr.register import RegisterState, transitions
+from kafka_dr.replication.flow import Flow
+from support.manual_clock import ManualClock
+from support.register_states import AT
+
+STANDBYS = ("west", "north")
+STATE = transitions.adopted("orders", active="east", standbys=STANDBYS, run="adoption", at=AT)
+
+
+def audited(root: Path, standby: str, minutes: int, kind: AuditKind = AuditKind.LAG) -> None:
+    at = AT + timedelta(minutes=minutes)
+    ResultStore(root).write(AuditResult(kind, "orders", "east", standby, 1, AuditVerdict.GREEN, at, "as it was"))
+
+
+def next_one(root: Path, *silent: str) -> str:
+    def read(cluster: str) -> RegisterState:
+        if cluster in silent:
+            raise TryAgain(f"{cluster} does not answer")
+        return STATE
+
+    group = SimpleNamespace(name="orders", clusters=("east", *STANDBYS), topic_patterns=())
+    clients = SimpleNamespace(
+        topology=SimpleNamespace(group=lambda _: group),
+        clock=ManualClock(),
+        register=lambda cluster: SimpleNamespace(read=lambda _: read(cluster)),
+        evidence_root=root,
+    )
+    found = flow_to_audit("orders", cast("Any", clients), AuditKind.LAG)
+    assert isinstance(found, Flow)
+    assert found.source == "east"
+    return found.target
+
+
+def test_each_standby_has_its_turn(tmp_path: Path) -> None:
+    turns = []
+    for minute in range(4):
+        turns.append(next_one(tmp_path))
+        audited(tmp_path, turns[-1], minute)
+    assert sorted(turns[:2]) == sorted(STANDBYS)
+    assert turns[2:] == turns[:2]
+
+
+def test_an_audit_of_another_kind_is_no_turn(tmp_path: Path) -> None:
+    audited(tmp_path, "west", 1)
+    audited(tmp_path, "north", 2, AuditKind.CHECKSUM)
+    assert next_one(tmp_path) == "north"
+
+
+def test_a_standby_that_does_not_answer_holds_up_no_other(tmp_path: Path) -> None:
+    audited(tmp_path, "west", 1)
+    assert next_one(tmp_path, "north") == "west"
+    assert next_one(tmp_path, *STANDBYS) == "north"
