@@ -12,9 +12,10 @@ import pytest
 from kafka_dr.clock import SystemClock
 from kafka_dr.errors import NeedsPerson, TryAgain
 from kafka_dr.health.registers import RegisterAnswers
-from kafka_dr.register import Phase, RegisterState, arbiter
+from kafka_dr.register import Phase, RegisterState, arbiter, transitions
 from kafka_dr.register.port import RegisterUnusable
 from kafka_dr.register.state import UnknownSchema
+from kafka_dr.register.transitions import SeveralStandbys
 from kafka_dr.runs import silent_clusters
 from kafka_dr.runs.register_read import (
     OTHERS_SECONDS,
@@ -25,7 +26,7 @@ from kafka_dr.runs.register_read import (
     read_patiently_from_one,
 )
 from kafka_dr.runs.silent_clusters import SilentClusters
-from support.register_states import a_state
+from support.register_states import AT, a_state
 
 SILENT, NEWER = TryAgain("no answer"), UnknownSchema("a record of schema 3")
 UNPLANNED = a_state(epoch=1000, phase=Phase.SWITCHING, run="run-1", verb="unplanned_failover")
@@ -66,6 +67,26 @@ def test_an_unplanned_one_needs_the_targets_and_no_other() -> None:
         decided_without_source("orders", {"east": a_state(), "west": SILENT}, target=None)
     with pytest.raises(NeedsPerson):
         decided_without_source("orders", {"east": SILENT, "west": None}, target="west")
+
+
+SEVERAL = transitions.adopted("orders", active="east", standbys=["west", "north"], run="adoption", at=AT)
+
+
+@pytest.mark.parametrize("silent", [(), ("east",), ("east", "north"), ("east", "west")])
+@pytest.mark.parametrize("target", ["west", None])
+def test_a_group_with_several_standbys_is_not_moved_without_its_source(
+    silent: tuple[str, ...], target: str | None
+) -> None:
+    answers: Answers = {name: SILENT if name in silent else SEVERAL for name in ("east", "west", "north")}
+    with pytest.raises(SeveralStandbys, match="cannot be moved without its active cluster"):
+        decided_without_source("orders", answers, target=target)
+    if "east" in silent:
+        with pytest.raises(NeedsPerson, match="cannot be read"):
+            decided("orders", answers)
+
+
+def test_a_further_standby_that_is_silent_stops_no_planned_verb() -> None:
+    assert decided("orders", {"east": SEVERAL, "west": SEVERAL, "north": SILENT}) == SEVERAL
 
 
 def test_records_that_contradict_each_other_are_a_matter_for_people() -> None:
