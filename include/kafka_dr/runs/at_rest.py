@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from kafka_dr import parallel
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.register import Phase, RegisterState
 from kafka_dr.watch_results import STANDBYS, WORST_FIRST, WatchOutcome
@@ -45,25 +46,29 @@ def at_rest(group: str, state: RegisterState | None) -> RegisterState | WatchRes
     return state
 
 
-def of_each_standby(state: RegisterState, look: Callable[[str], WatchResult]) -> WatchResult:
+def of_each_standby(
+    state: RegisterState, look: Callable[[str], WatchResult], *, one_by_one: bool = False
+) -> WatchResult:
     """Look at each standby of a group, and return all of it: the worst first, with the facts of the worst one.
 
     One that does not answer is unknown, and hides none of the others. The answer about a pair is that about its only
     standby.
 
     :param look: what is found about a standby
+    :param one_by_one: whether two looks may not happen at the same time
     """
     if len(state.standbys) == 1:
         return look(state.standby)
-    found = {standby: _found(state.group, standby, look) for standby in state.standbys}
+    at_most = 1 if one_by_one else len(state.standbys)
+    answers = parallel.ask_each(look, state.standbys, at_most=at_most)
+    found = {standby: _found(state.group, standby, answer) for standby, answer in answers.items()}
     ranked = sorted(found.values(), key=lambda each: WORST_FIRST.index(each.outcome))
     rows = [{"standby": name, "outcome": each.outcome, **each.facts} for name, each in found.items()]
     said = dict.fromkeys(sentence for each in ranked for sentence in each.sentences)
     return WatchResult(state.group, ranked[0].outcome, tuple(said), {**ranked[0].facts, STANDBYS: rows})
 
 
-def _found(group: str, standby: str, look: Callable[[str], WatchResult]) -> WatchResult:
-    try:
-        return look(standby)
-    except KafkaDrError as error:
-        return WatchResult(group, "unknown", (f"{standby} could not be looked at: {error}",))
+def _found(group: str, standby: str, answer: WatchResult | KafkaDrError) -> WatchResult:
+    if isinstance(answer, WatchResult):
+        return answer
+    return WatchResult(group, "unknown", (f"{standby} could not be looked at: {answer}",))

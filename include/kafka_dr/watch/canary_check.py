@@ -38,7 +38,8 @@ def watch_canary(group: str, clients: Clients) -> WatchResult:
     state = at_rest(group, context.read_register_state())
     if isinstance(state, WatchResult):
         return state
-    return of_each_standby(state, lambda standby: _looked(context, state, standby))
+    # Both send canaries through the same topic, and number them by what they find there.
+    return of_each_standby(state, lambda standby: _looked(context, state, standby), one_by_one=True)
 
 
 def _looked(context: GroupContext, state: RegisterState, standby: str) -> WatchResult:
