@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -73,6 +74,18 @@ class GroupOfThree:
         request = RunRequest(self.name, f"run-{next(_RUNS)}", source=source, target=target, reason="a test")
         with self.protection.clients() as clients:
             return self.protection.run_until(request, StepName.REPORT, clients)
+
+    @contextmanager
+    def hanging(self, cluster: str) -> Iterator[None]:
+        """Let the broker and the Connect worker of a cluster hang for a while."""
+        lab, names = self.protection.lab, (f"{cluster}-broker-1", f"{cluster}-connect")
+        for name in names:
+            lab.pause(name)
+        try:
+            yield
+        finally:
+            for name in names:
+                lab.resume(name)
 
     def contents(self, cluster: str) -> Mapping[TopicPartition, list[outside_view.Content]]:
         """Return the records of a cluster, by partition, in order."""

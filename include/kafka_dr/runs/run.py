@@ -78,10 +78,13 @@ class Run(GroupContext):
         """The highest record that the registers held when this step began, then as the step took or advanced it."""
         return self.read_register_state()
 
-    def each_cluster(self, ask: Callable[[str], T]) -> dict[str, T | KafkaDrError]:
+    def each_cluster(
+        self, ask: Callable[[str], T], *, further_seconds: float = OTHERS_SECONDS
+    ) -> dict[str, T | KafkaDrError]:
         """Ask every cluster of the group at the same time; an error replaces an answer.
 
-        A further standby, which the run does not concern, gets a short time: applications wait for the run.
+        :param further_seconds: how long a further standby gets, which the run does not concern: applications wait for
+            the run
         """
         ends = {self.request.source, self.request.target}
         further = [name for name in self.declared.clusters if None not in ends and name not in ends]
@@ -94,9 +97,9 @@ class Run(GroupContext):
         found = parallel.ask_each(ask, [name for name in self.declared.clusters if name in ends])
         for name, question in asked.items():
             try:
-                found[name] = question.within(silent.seconds(name, OTHERS_SECONDS))
+                found[name] = question.within(silent.seconds(name, further_seconds))
             except KafkaDrError as error:
-                if isinstance(error, Silent):
+                if isinstance(error, Silent) and further_seconds:
                     silent.give_up(name)
                 found[name] = error
         return found
@@ -229,7 +232,13 @@ class Run(GroupContext):
             register.write_fact(self.group.name, self.request.run, fact, payload, by=author)
 
         self.source_policy.write_fact(
-            write, self.each_cluster, source=self.source, target=self.target, decides=decides, needed_on=needed_on
+            write,
+            # No step needs the fact in the register of a further standby.
+            partial(self.each_cluster, further_seconds=0),
+            source=self.source,
+            target=self.target,
+            decides=decides,
+            needed_on=needed_on,
         )
         if self.source_policy.sees_own_facts:
             self.__dict__.get("journal", {})[fact] = dict(payload)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from kafka_dr.clusters import TopicPartition
@@ -17,6 +19,9 @@ from support import outside_view
 from support.three_clusters import GroupOfThree
 
 pytestmark = [pytest.mark.kafka, pytest.mark.long]
+#: How long writes may be refused next to a standby that hangs, in seconds. It is waited for 2 s, and then 0.3 s a look.
+SLOW = 15.0
+SECONDS = 120.0
 
 
 def test_both_standbys_are_copied_and_watched(group: GroupOfThree) -> None:
@@ -82,3 +87,30 @@ def test_it_moves_round_all_clusters_and_a_standby_that_lags_gets_each_record_on
         log = group.wait_equal()
         values = [value for p in (first, second) for _, _, value, _ in log[p]]
         assert len(values) == len(set(values)) == produced
+
+
+def test_a_further_standby_that_hangs_delays_no_failover_and_is_copied_when_it_is_back(group: GroupOfThree) -> None:
+    source, protection = group.state.active, group.protection
+    target, other = group.state.standbys
+    protection.produce(source, 30)
+    group.wait_equal()
+    with group.hanging(other):
+        protection.produce(source, 20)
+        records = {record.step: record.seconds for record in group.move(source, target)}
+        stopped = sum(
+            records[step] for step in ("fence_source", "drain", "stop_flow", "cut_over_groups", "open_target")
+        )
+        assert stopped < SLOW, records
+        state = protection.state(target)
+        assert state is not None
+        assert (state.active, state.roles.of(other)) == (target, "pending")
+        assert protection.takes_writes(target)
+        protection.produce(target, 10)
+        found = group.flows()
+        assert found.outcome == "unknown", found.sentences
+    deadline = time.monotonic() + SECONDS
+    while (found := group.flows()).outcome != "ok":
+        assert time.monotonic() < deadline, found.sentences
+        time.sleep(1)
+    assert group.roles == {target: "active", source: "copy", other: "copy"}
+    group.wait_equal()
