@@ -104,7 +104,7 @@ def test_the_doctor_finds_its_trial_of_spark(python: WheelPython) -> None:
     assert python.site_packages in Path(job).parents
 
 
-def test_every_module_and_job_starts_from_the_wheel_alone(python: WheelPython) -> None:
+def test_every_module_is_imported_from_the_wheel_alone(python: WheelPython) -> None:
     program = """
         import importlib, json, pathlib, sys, sysconfig
         root = pathlib.Path(sysconfig.get_path("purelib"))
