@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
+from typing import Any
 
 from kafka_dr import parallel
 from kafka_dr.clusters import TopicPartition
@@ -37,26 +38,45 @@ def is_pending(state: RegisterState, standby: str) -> bool:
     return len(state.standbys) > 1 and state.roles.of(standby) is Role.PENDING
 
 
-def seed_pending(context: GroupContext, state: RegisterState, standby: str) -> str:
-    """Journal where the flow to a pending standby begins, and return that in words; empty if that was done before.
+def seed_pending(context: GroupContext, state: RegisterState, standby: str) -> FlowSeed:
+    """Return where the flow to a pending standby begins; the first time that is found out, and journaled.
+
+    What was copied to it last may be journaled on any cluster that was active since. So every register has to answer:
+    an older flow of the same direction would copy again what the standby has.
 
     :raises Refused: what the standby holds does not show where
     :raises KafkaDrError: a cluster, or what runs a flow, does not answer
     """
-    history = context.clients.register(state.active).history(state.group)
+    history = _of_all_registers(context, state)
     last = newest_seed(history, state, standby)
     if last is not None and (last.source, last.target) == (state.active, standby):
-        return ""
+        return last
     if last is None or last.target != standby:
         raise Refused(f"no seed of a flow to {standby} is journaled, so nobody knows what it holds")
     guard, old = context.guard_by_all(Unchanged(state)), Flow(state.group, last.source, standby)
     _end(context, state, old, guard)
     starts = _starts(context, history, state, last)
-    seed = FlowSeed(state.epoch, state.active, standby, starts, topic_ids=context.topic_ids(state.active)).to_json()
+    seed = FlowSeed(state.epoch, state.active, standby, starts, topic_ids=context.topic_ids(state.active))
     guard.require()
-    for cluster in (state.active, standby):
-        context.clients.register(cluster).write_fact(state.group, state.run, fact_of_further(standby), seed)
-    return f"{standby} is copied from {state.active} from now on, from where its copy of {old.source} ends"
+    for cluster in (state.active, *state.standbys):
+        register = context.clients.register(cluster)
+        register.write_fact(state.group, state.run, fact_of_further(standby), seed.to_json())
+    return seed
+
+
+def _of_all_registers(context: GroupContext, state: RegisterState) -> History:
+    """Return what is journaled about a group in any register.
+
+    :raises KafkaDrError: one of them does not answer
+    """
+    clusters = (state.active, *state.standbys)
+    found: dict[str, dict[str, Any]] = {}
+    for history in parallel.ask_all(
+        lambda name: context.clients.register(name).history(state.group), clusters
+    ).values():
+        for run, facts in history.items():
+            found[run] = {**facts, **found.get(run, {})}
+    return found
 
 
 def now_a_copy(context: GroupContext, state: RegisterState, standby: str) -> RegisterState:

@@ -74,12 +74,16 @@ def _reconciled(context: GroupContext, state: RegisterState, standby: str) -> Wa
     group, wanted_flow = state.group, Flow(state.group, state.active, standby)
     # A smaller list of topics would end the copying of those that are left out.
     context.look_for_topics(state.active, standby)
-    begun = seed_pending(context, state, standby) if is_pending(state, standby) else ""
     guard = context.guard_by_all(Unchanged(state))
-    seed = newest_seed(context.clients.register(state.active).history(group), state, standby)
+    pending = is_pending(state, standby)
+    seed = (
+        seed_pending(context, state, standby)
+        if pending
+        else newest_seed(context.clients.register(state.active).history(group), state, standby)
+    )
     observed = [_observe(context, flow, state) for flow in flows_of(state, standby)]
     planned = plan_flows(state, standby, observed, seed)
-    said = [begun] if begun else []
+    said = [f"{standby} is copied from {state.active} from now on, from where its copy ends"] if pending else []
     said += [] if planned.problem else _lift_flow_fence(context, state, standby, guard)
     for change in planned.changes:
         if change.action is not FlowAction.LEAVE:

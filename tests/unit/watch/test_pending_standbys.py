@@ -26,10 +26,11 @@ SIGNED: dict[str, Any] = {"run": "run-1", "evidence_sha256": "", "approved_by": 
 class GroupOnWest:
     """A group that has just moved from east, where its log ended at 100, to west, where that is 170.
 
-    ``copied`` is how far the flow to north has come in east's log.
+    ``copied`` is how far the flow to north has come in east's log. A register lacks what a run journaled if it is
+    ``lacking``.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *lacking: tuple[str, str]) -> None:
         adopted = transitions.adopted("orders", active="east", standbys=["west", "north"], run="adoption", at=AT)
         move: dict[str, Any] = {"verb": "planned_failover", "source": "east", "target": "west", "highest_epoch": 1}
         handed_over = transitions.handed_over(transitions.claimed(adopted, **move, **SIGNED), run="run-1", at=AT)
@@ -44,10 +45,11 @@ class GroupOnWest:
             ("adoption", fact_of_further("north")): FlowSeed(1, "east", "north", {}),
             ("run-1", FLOW_SEED): FlowSeed(2, "west", "east", {FIRST: 170}, {FIRST: 100}),
         }
-        for register in self.registers.values():
+        for name, register in self.registers.items():
             register.copy(self.state)
             for (run, fact), seed in seeds.items():
-                register.write_fact("orders", run, fact, seed.to_json())
+                if (name, run) not in lacking:
+                    register.write_fact("orders", run, fact, seed.to_json())
 
     def replicator(self, flow: Flow) -> Any:
         running = FlowStatus("running" if flow == Flow("orders", "east", "north") else "absent", 1, "")
@@ -90,8 +92,10 @@ class GroupOnWest:
         )
 
     def seed(self) -> FlowSeed | None:
-        seed_pending(cast("Any", self.context()), self.state, "north")
-        return newest_seed(self.registers["west"].history("orders"), self.state, "north")
+        found = seed_pending(cast("Any", self.context()), self.state, "north")
+        for register in self.registers.values():
+            assert newest_seed(register.history("orders"), self.state, "north") == found
+        return found
 
 
 @pytest.fixture(autouse=True)
@@ -103,7 +107,6 @@ def test_the_flow_begins_where_the_copy_ends_on_the_new_active_cluster() -> None
     world = GroupOnWest()
     assert (is_pending(world.state, "north"), is_pending(world.state, "east")) == (True, False)
     assert world.seed() == FlowSeed(2, "west", "north", {FIRST: 170}, topic_ids={"orders.payments": "w1"})
-    assert world.registers["north"].history("orders") == world.registers["west"].history("orders")
 
 
 def test_the_old_flow_has_ended_and_is_fenced_before_its_positions_are_read() -> None:
@@ -153,3 +156,24 @@ def test_then_the_registers_say_that_it_is_a_copy() -> None:
     found = now_a_copy(cast("Any", world.context()), world.state, "north")
     assert found.roles.copies == ("east", "north")
     assert {register.read("orders") for register in world.registers.values()} == {found}
+
+
+def test_an_older_flow_of_the_same_direction_does_not_continue_whichever_register_knows_of_the_later_one() -> None:
+    for lacking in ("east", "west", "north"):
+        world = GroupOnWest((lacking, "adoption"))
+        stale = FlowSeed(0, "west", "north", {FIRST: 3}).to_json()
+        for register in world.registers.values():
+            register.write_fact("orders", "long ago", fact_of_further("north"), stale)
+        assert world.seed() == FlowSeed(2, "west", "north", {FIRST: 170}, topic_ids={"orders.payments": "w1"})
+
+
+def test_nothing_begins_while_a_register_does_not_answer() -> None:
+    world = GroupOnWest()
+
+    def silent(_: str) -> dict[str, Any]:
+        raise TryAgain("east does not answer")
+
+    world.registers["east"].history = silent  # type: ignore[method-assign]
+    with pytest.raises(TryAgain, match="east does not answer"):
+        seed_pending(cast("Any", world.context()), world.state, "north")
+    assert world.done == []
