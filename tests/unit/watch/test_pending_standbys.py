@@ -173,7 +173,7 @@ def test_nothing_begins_while_a_register_does_not_answer() -> None:
     def silent(_: str) -> dict[str, Any]:
         raise TryAgain("east does not answer")
 
-    world.registers["east"].history = silent  # type: ignore[method-assign]
+    world.registers["east"].history = silent  # type: ignore[method-assign,assignment]
     with pytest.raises(TryAgain, match="east does not answer"):
         seed_pending(cast("Any", world.context()), world.state, "north")
     assert world.done == []
