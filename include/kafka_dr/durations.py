@@ -30,8 +30,8 @@ def about(of: float | timedelta) -> str:
 
 
 def age_of(age: timedelta) -> str:
-    """Return how long ago something was, for people: ``40 s ago``, ``12 min ago``, ``3 h ago``, ``2 days ago``."""
-    return f"{about(age)} ago" if age >= timedelta(0) else "in the future"
+    """Return how long ago something was, for people, in whole units: ``40 s ago``, ``12 min ago``, ``2 days ago``."""
+    return f"{about(round(age.total_seconds()))} ago" if age >= timedelta(0) else "in the future"
 
 
 def moment(at: datetime, now: datetime) -> str:

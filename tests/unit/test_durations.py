@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from kafka_dr.durations import about, duration
+from kafka_dr.durations import about, age_of, duration
 
 ROOT = Path(__file__).resolve().parents[2]
 #: A number of seconds in a sentence that could be thousands, and minutes as a fraction.
@@ -30,6 +30,11 @@ ALLOWED = {"include/kafka_dr/topology/rules.py", "include/kafka_dr/durations.py"
 def test_a_duration_has_units_that_fit_its_size(seconds: float, exact: str, largest: str) -> None:
     assert (duration(seconds), about(seconds)) == (exact, largest)
     assert duration(timedelta(seconds=seconds)) == exact
+
+
+@pytest.mark.parametrize(("seconds", "age"), [(0.2, "0 s ago"), (7.08, "7 s ago"), (119.7, "2 min ago")])
+def test_an_age_has_no_fraction(seconds: float, age: str) -> None:
+    assert age_of(timedelta(seconds=seconds)) == age
 
 
 @pytest.mark.parametrize("folder", ["include/kafka_dr", "plugins", "spark", "dags"])
