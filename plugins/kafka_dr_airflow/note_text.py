@@ -11,6 +11,8 @@ MOST = 1000
 LINE = 160
 #: How a note of this project ends. What does not end like this was written by a person.
 MARK = "(written by this DAG)"
+#: As much of a note is shown however long its next step is.
+_LEAST = 60
 _PARAGRAPH = "\n\n"
 
 
@@ -19,11 +21,13 @@ def combined(present: str, note: str, *, link: str, then: str = "") -> str | Non
 
     :param present: the note that the run has; empty if it has none
     :param link: Markdown that the new note ends with, and that is never cut
-    :param then: what a person does next, as the end of a sentence; never cut
+    :param then: what a person does next, as a sentence; never cut
     :returns: at most 1,000 characters; ``None`` if what a person wrote leaves no room, because it is never cut
     """
     kept = _of_a_person(present)
-    ours = f"{_shortened(note, max(LINE - len(then), len(MARK)))}{then} {link} {MARK}"
+    told = _shortened(note, max(LINE - len(then) - len(". "), _LEAST) if then else LINE)
+    stop = "" if told.endswith(("…", ".", "?")) else "."
+    ours = f"{told}{stop} {then} {link} {MARK}" if then else f"{told} {link} {MARK}"
     found = f"{kept}{_PARAGRAPH}{ours}" if kept else ours
     return found if len(found) <= MOST else None
 

@@ -64,7 +64,9 @@ def leave_note(log: Any, context: Any, note: str, *, then: str = "", link: str =
 
 
 def next_step(log: Any, groups: Iterable[str]) -> str:
-    """Return what a person does next about these groups, as the end of a note; empty if nobody is needed now.
+    """Return what a person does next about these groups, as a sentence; empty if nobody is needed now.
+
+    It says nothing that ages: a note stays as it is.
 
     :param log: the task's logger
     """
@@ -80,7 +82,7 @@ def next_step(log: Any, groups: Iterable[str]) -> str:
     if not judged:
         return ""
     first = judged[0]
-    return f". {first.word}: {inline(first.group)}: {inline(first.headline)}. Next: {inline(first.step)}"
+    return f"{first.word}: {inline(first.group)}. Next: {inline(first.step)}"
 
 
 def _known_secrets() -> KnownSecrets:

@@ -25,18 +25,20 @@ def test_what_a_person_wrote_stays_before_ours_however_often_ours_is_written() -
 
 
 @pytest.mark.parametrize("note", ["MOVED to west; " * 50, "x" * 2000, "FAILED\nat drain:\n\n" + "no answer; " * 90])
-@pytest.mark.parametrize("then", ["", ". HALF MOVED: orders: it stopped half way. Next: Finish the run."])
+@pytest.mark.parametrize("then", ["", "HALF MOVED: orders. Next: Abandon or finish the run."])
 def test_a_note_is_one_line_that_a_list_shows_whole_and_always_says_what_to_do(note: str, then: str) -> None:
     found = combined("", note, link=LINK, then=then)
     assert found is not None
-    assert found.endswith(f"…{then} {LINK} {MARK}")
+    assert found.endswith(f"… {then} {LINK} {MARK}" if then else f"… {LINK} {MARK}")
     assert "\n" not in found
     assert len(found) <= LINE + len(f" {LINK} {MARK}")
 
 
 def test_what_a_person_does_next_is_never_cut_and_ours_is_still_named() -> None:
-    then = f". Next: {'look ' * 80}"
-    assert combined("", "MOVED to west", link=LINK, then=then) == f"MOVED to west{then} {LINK} {MARK}"
+    then = f"Next: {'look ' * 80}"
+    assert combined("", "MOVED to west", link=LINK, then=then) == f"MOVED to west. {then} {LINK} {MARK}"
+    long = combined("", f"REFUSED at preflight: {'because ' * 40}", link=LINK, then=then)
+    assert (long or "").startswith("REFUSED at preflight: because because because because…")
 
 
 def test_what_a_person_wrote_is_never_cut_and_ours_is_left_out_where_it_leaves_no_room() -> None:

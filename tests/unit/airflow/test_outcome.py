@@ -146,9 +146,7 @@ def test_the_note_of_a_run_ends_with_the_next_step_only_if_somebody_is_needed_no
     stuck: Step = (90, "roll_back", {"outcome": "failed", "detail": "east does not answer"})
     outcome(root, (DRAIN, stuck), {"drain": "failed", "roll_back": "failed"})
     assert notes[-1].startswith("NOT ROLLED BACK")
-    assert notes[-1].endswith(
-        "HALF MOVED: orders: The planned failover stopped half way. Next: Abandon or finish the run."
-    )
+    assert notes[-1].endswith("HALF MOVED: orders. Next: Abandon or finish the run.")
     outcome(root, (DRAIN, BACK), {"drain": "failed", "roll_back": "success"})
     assert notes[-1].startswith("ROLLED BACK")
     assert "Next:" not in notes[-1]
