@@ -1,7 +1,8 @@
-"""A notifier that needs no server: what the lab's Airflow notifies people of is appended to a page."""
+"""A notifier that needs no server: what the lab's Airflow notifies people of comes to a page, the newest first."""
 
 from __future__ import annotations
 
+import fcntl
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from airflow.sdk import BaseNotifier
 
 
 class FileNotifier(BaseNotifier):
-    """Appends each notification to a file.
+    """Puts each notification at the beginning of a file.
 
     :param path: of the file; it is made if it is missing
     :param text: what is written of a notification, a template
@@ -24,7 +25,11 @@ class FileNotifier(BaseNotifier):
         self.text = text
 
     def notify(self, context: Any) -> None:
-        """Append the text, which Airflow has rendered."""
+        """Write the text, which Airflow has rendered, before those that are there."""
         del context
-        with Path(self.path).open("a", encoding="utf-8") as file:
-            file.write(f"{self.text}\n")
+        with Path(self.path).open("a+", encoding="utf-8") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            file.seek(0)
+            earlier = file.read()
+            file.truncate(0)
+            file.write(f"{self.text}\n{earlier}")
