@@ -100,7 +100,7 @@ def test_a_notification_leads_to_the_run_that_waits(
     sent = alice.trigger("dr_notifications")
     assert alice.ended("dr_notifications", sent) == "success", alice.why("dr_notifications", sent)
     page.go((airflow.home.root / "notifications.html").as_uri())
-    newest = "[...document.querySelectorAll('a')].findLast(each => each.innerText === 'Look at it')"
+    newest = "[...document.querySelectorAll('a')].find(each => each.innerText === 'Look at it')"
     page.wait(newest)
     assert "alice asks" in page.click_to(newest, f"/kafka-dr/question/{DAG}/{GROUP}/{waiting}").text()
 
