@@ -114,6 +114,15 @@ def answered(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
         yield shared
 
 
+@pytest.fixture(scope="module")
+def own_airflow(tmp_path_factory: pytest.TempPathFactory) -> Iterator[QuickLab]:
+    """Another one for a module that leaves it as no other module may find it."""
+    from support.airflow_lab import QuickLab
+
+    with ExitStack() as module_end:
+        yield _adopted(QuickLab, "KAFKA_DR_TEST_OWN_AIRFLOW", tmp_path_factory, module_end)
+
+
 def _adopted(kind: type[QuickLab], setting: str, folders: pytest.TempPathFactory, end: ExitStack) -> QuickLab:
     """Start a lab with Airflow, adopt its group, and let it replicate.
 

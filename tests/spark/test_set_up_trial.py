@@ -43,6 +43,7 @@ def test_without_the_kafka_source_it_is_named_with_the_command_that_shows_it(
 
 def test_a_machine_without_spark_is_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
+    monkeypatch.setattr("sys.executable", "/nowhere/python")
     trial = found()
     assert trial.outcome == "unknown"
     assert "--without spark" in trial.detail

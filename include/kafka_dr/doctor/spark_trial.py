@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -29,7 +30,8 @@ def examine_spark() -> Iterator[SetUpFinding]:
         yield SetUpFinding("spark", "trial", "unknown", f"{said} could run: install it, or say --without spark")
         return
     command = shlex.join(("spark-submit", str(JOB)))
-    submit = shutil.which("spark-submit")
+    # pip puts it next to the Python that runs this, which need not be on the path.
+    submit = shutil.which("spark-submit") or shutil.which("spark-submit", path=str(Path(sys.executable).parent))
     if submit is None:
         said = "this machine has no spark-submit, so it is not known whether audits could run: run this where Spark is"
         yield SetUpFinding("spark", "trial", "unknown", f"{said}, or say --without spark", commands=(command,))
