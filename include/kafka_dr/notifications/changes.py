@@ -14,6 +14,23 @@ from kafka_dr.watch_results import ALL_WATCHES, CALM, KeptResult, WatchOutcome
 _JUDGED: tuple[WatchOutcome, ...] = (*CALM, "failed", "unknown")
 _MOST_DETAILS = 10
 _HELD_AFTER_HAND_OVER = "handed_over"
+_GIVEN_UP = "roll_back"
+#: What is so when no run holds the group any more, by the phase, and by the verb where that says more.
+_ENDED: Mapping[str, str] = {
+    "stable": "{active} is active, and {standby} is its standby",
+    "failback": "{standby} is a copy again, and {active} is active",
+    "take_over": "adopted, active on {active}, and {standby} holds its copy",
+    "adopt": "adopted, active on {active}, and {standby} holds its copy",
+    "unfenced": "{active} is active, and {standby} is not fenced yet",
+    "diverged": "{active} is active, and {standby} is fenced and no copy any more",
+    "released": "released: nothing protects the group any more",
+}
+#: The same of a run that was rolled back or abandoned, by the phase.
+_GIVEN_UP_IN: Mapping[str, str] = {
+    "stable": "rolled back, still active on {active}",
+    "diverged": "abandoned: {active} is active as before, and {standby} is still no copy",
+    "released": "given back: the group is not adopted",
+}
 
 
 def changes_between(before: KeptResult | None, now: KeptResult) -> tuple[Notification, ...]:
@@ -113,24 +130,31 @@ def _of_register(before: KeptResult | None, now: KeptResult) -> Iterator[Notific
     old, new = before.last_record if before is not None else {}, now.facts
     if not (_is_record(old) and _is_record(new)) or _state(old) == _state(new):
         return
-    run, verb = str(new["run"]), verb_words(str(new["verb"]))
+    given_up = new["verb"] == _GIVEN_UP and old["held"] and old["run"] == new["run"]
+    verb = verb_words(str((old if given_up else new)["verb"]))
     moved = old["active"] != new["active"]
-    for occasion, happened in _steps(old, new, moved=moved, said=f"{verb}, run {run}"):
+    for occasion, happened in _steps(old, new, moved=moved, said=f"{verb}, run {new['run']}"):
         yield Notification(now.group, occasion, now.looked_at, happened, now.sentences[:1])
 
 
 def _steps(old: Mapping[str, Any], new: Mapping[str, Any], *, moved: bool, said: str) -> Iterator[tuple[Occasion, str]]:
     if new["held"]:
-        if not old["held"]:
+        if not old["held"] or old["run"] != new["run"]:
             yield "run_began", f"a run began: {said}"
         if new["phase"] == _HELD_AFTER_HAND_OVER and old["phase"] != _HELD_AFTER_HAND_OVER:
             yield "point_of_no_return", f"{new['active']} is active now, and the run can only be finished: {said}"
     elif moved:
         yield "moved", f"moved from {old['active']} to {new['active']}, {new['phase']}: {said}"
-    elif old["held"] and old["phase"] != _HELD_AFTER_HAND_OVER:
-        yield "rolled_back", f"rolled back, still active on {new['active']}: {said}"
+    elif new["verb"] == _GIVEN_UP:
+        yield "rolled_back", f"{_ending(_GIVEN_UP_IN, new)}: {said}"
     else:
-        yield "run_ended", f"{new['phase']} on {new['active']}: {said}"
+        yield "run_ended", f"{_ending(_ENDED, new)}: {said}"
+
+
+def _ending(words: Mapping[str, str], new: Mapping[str, Any]) -> str:
+    phase = str(new["phase"])
+    found = (phase == "stable" and words.get(str(new["verb"]))) or words.get(phase, f"{phase} on {{active}}")
+    return found.format(active=new["active"], standby=new.get("standby") or "the standby")
 
 
 def _is_record(facts: Mapping[str, Any]) -> bool:

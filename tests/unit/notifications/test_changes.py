@@ -22,6 +22,11 @@ def news(
     *outcomes: WatchOutcome, watch: WatchName = "canary", facts: list[dict[str, Any]] | None = None
 ) -> list[Occasion]:
     """Return what is news when a watch finds these outcomes, one a minute."""
+    return [each.occasion for each in told(*outcomes, watch=watch, facts=facts)]
+
+
+def told(*outcomes: WatchOutcome, watch: WatchName, facts: list[dict[str, Any]] | None = None) -> list[Notification]:
+    """Return the notifications themselves."""
     found: list[Notification] = []
     before: KeptResult | None = None
     for minute, outcome in enumerate(outcomes):
@@ -30,7 +35,7 @@ def news(
         now = KeptResult("orders", watch, outcome, (f"it is {outcome}",), at, facts=seen).after(before)
         found += changes_between(before, now)
         before = now
-    return [each.occasion for each in found]
+    return found
 
 
 def test_a_check_that_turns_red_and_good_again_is_notified_twice() -> None:
@@ -93,6 +98,46 @@ def test_a_switch_that_was_over_before_the_next_look_is_notified_as_moved() -> N
 def test_a_roll_back_is_notified() -> None:
     held = register(phase="switching", epoch=4, run="r2", held=True)
     assert of_register(register(), held, register(epoch=5, run="r2", verb="roll_back")) == ["run_began", "rolled_back"]
+
+
+@pytest.mark.parametrize(
+    ("held", "left", "occasion", "said"),
+    [
+        ({"phase": "diverged", "verb": "failback"}, {"phase": "stable"}, "run_ended", "west is a copy again"),
+        ({"phase": "diverged", "verb": "failback"}, {"phase": "diverged", "verb": "roll_back"}, "rolled_back",
+         "abandoned: east is active as before, and west is still no copy: failback, run r2"),
+        ({"phase": "adopting", "verb": "take_over"}, {"phase": "stable"}, "run_ended", "adopted, active on east"),
+        ({"phase": "adopting", "verb": "take_over"}, {"phase": "released", "verb": "roll_back"}, "rolled_back",
+         "given back: the group is not adopted: take over, run r2"),
+        ({"phase": "releasing", "verb": "un_adopt"}, {"phase": "released"}, "run_ended",
+         "released: nothing protects the group any more: release, run r2"),
+        ({"phase": "releasing", "verb": "un_adopt"}, {"phase": "stable", "verb": "roll_back"}, "rolled_back",
+         "rolled back, still active on east: release, run r2"),
+        ({"phase": "switching", "verb": "planned_failover"}, {"phase": "stable", "verb": "roll_back"}, "rolled_back",
+         "rolled back, still active on east: planned failover, run r2"),
+        ({"phase": "handed_over", "verb": "unplanned_failover"}, {"phase": "unfenced"}, "run_ended",
+         "east is active, and west is not fenced yet"),
+    ],
+)  # fmt: skip
+def test_the_end_of_a_run_says_what_is_so_then_and_only_what_was_given_up_is_rolled_back(
+    held: dict[str, Any], left: dict[str, Any], occasion: Occasion, said: str
+) -> None:
+    before = register(standby="west", epoch=4, run="r2", held=True, **held)
+    after = {**before, "held": False, "epoch": 5, **left}
+    found = told("ok", "ok", watch="health", facts=[before, after])[-1]
+    assert (found.occasion, found.happened[: len(said)]) == (occasion, said)
+
+
+def test_a_roll_back_that_began_and_ended_between_two_looks_is_notified_as_one() -> None:
+    assert of_register(register(), register(epoch=5, run="r2", verb="roll_back")) == ["rolled_back"]
+
+
+def test_a_run_that_begins_right_after_another_one_is_notified() -> None:
+    held = register(phase="switching", epoch=4, run="r2", held=True)
+    assert of_register(register(), held, register(phase="switching", epoch=6, run="r3", held=True)) == [
+        "run_began",
+        "run_began",
+    ]
 
 
 def test_a_register_that_could_not_be_read_notifies_nothing_of_a_move() -> None:
