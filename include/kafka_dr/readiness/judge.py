@@ -166,12 +166,13 @@ def _of_watches(verb: ReadyVerb, watches: Iterable[WatchStatus], asked_at: datet
 
 
 def _asked_since(status: WatchStatus, asked_at: datetime | None) -> bool:
-    """Return whether a watch left the group alone before the clusters were asked.
+    """Return whether a watch left the group alone, or looked before its last move, and the clusters were asked since.
 
-    It does while a run moves the group, and may look again only half an hour later. What it would have asked is among
-    the checks of the preflight, which were asked since.
+    It leaves a group alone while a run moves it, and may look again only half an hour later. What it would have asked
+    is among the checks of the preflight.
     """
-    left = status.result if status.outcome == "left_alone" and not status.reason else None
+    is_left = status.before_move or (status.outcome == "left_alone" and not status.reason)
+    left = status.result if is_left else None
     return left is not None and asked_at is not None and left.looked_at < asked_at
 
 

@@ -10,15 +10,18 @@ from kafka_dr.durations import duration
 from kafka_dr.json_documents import is_number
 from kafka_dr.outcomes import Check
 from kafka_dr.runs.run import Run
-from kafka_dr.watch_results import CALM, WatchResultStore, WatchStatus, read_watch_status
+from kafka_dr.watch_results import CALM, FlowNow, WatchResultStore, WatchStatus, read_watch_status
 
 NAME = "verified_rpo"
 
 
 def rpo_verified(run: Run) -> Check:
     """Return whether the verified RPO of the group keeps its objective. It stops no run: a disaster does not wait."""
-    store = WatchResultStore(run.clients.evidence_root)
-    checksum = read_watch_status(run.group.name, "checksum", store, run.clock.now(), active=run.source)
+    store, name, now = WatchResultStore(run.clients.evidence_root), run.group.name, run.clock.now()
+    health = read_watch_status(name, "health", store, now).result
+    known = health.flow_now if health is not None else FlowNow()
+    flow = known if known.active == run.source else FlowNow(run.source)
+    checksum = read_watch_status(name, "checksum", store, now, flow=flow)
     return judge_rpo(checksum, run.group.objectives.rpo_seconds)
 
 

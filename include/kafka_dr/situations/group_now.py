@@ -202,9 +202,11 @@ def _finding(status: WatchStatus, recorded_at: datetime | None, now: datetime) -
     if found.is_old(now):
         return Finding(name, status.outcome, said, found.looked_at)
     due = None
-    if status.reason:  # it is about the flow before the last failover
-        due = (recorded_at or found.looked_at) + found.good_for
-    elif status.outcome == "left_alone":
+    if status.before_move:
+        changed = recorded_at or found.looked_at
+        due = changed + found.good_for
+        return Finding(name, status.outcome, said, changed, due if due > now else None)
+    if status.outcome == "left_alone":
         due = found.begun + found.good_for
     return Finding(name, status.outcome, said, found.begun, due if due and due > now else None)
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from kafka_dr.watch_results.endings import NOT_BACK, RunEnding, RunEndings, is_over, read_endings
 from kafka_dr.watch_results.figures_over_time import MEASURED, FigureName, FigurePoint, FiguresOverTime
-from kafka_dr.watch_results.kept import CALM, FLOW, STANDBYS, KeptResult, Period, WatchOutcome
+from kafka_dr.watch_results.kept import CALM, FLOW, STANDBYS, FlowNow, KeptResult, Period, WatchOutcome
 from kafka_dr.watch_results.open_runs import OpenRun, OpenRuns
 from kafka_dr.watch_results.outcome_changes import OutcomeChange, OutcomeChanges
 from kafka_dr.watch_results.running_steps import RunningStep, RunningSteps
@@ -26,6 +26,7 @@ __all__ = [
     "ALL_WATCHES",
     "CALM",
     "FLOW",
+    "FlowNow",
     "NOT_BACK",
     "OBSERVATION",
     "STANDBYS",

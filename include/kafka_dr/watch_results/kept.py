@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
 
 from kafka_dr.codec import StoredDocument, WholeSeconds, stored
-from kafka_dr.watch_results.watches import ALL_WATCHES, WatchName, believed_for
+from kafka_dr.watch_results.watches import ALL_WATCHES, OF_THE_GROUP, WatchName, believed_for
 
 #: ``warning``: what was asked for is so, and something else needs a look. ``left_alone``: this watch had no business
 #: with the group at that time. Neither that nor ``unknown`` is good.
@@ -25,8 +25,10 @@ _COUNTED = ("denies_added",)
 _MATCHED = "matched_topics"
 #: Since when each cluster is silent that is silent.
 _SILENT_SINCE = "silent_since"
+#: When the first record of this epoch was written, as far as a look has seen it: each move begins with a new epoch.
 #: Facts that stay as they were where a look could not find them out: what they were compared with must not be lost.
-_LASTING = ("silent", _SILENT_SINCE, "fence_missing", "half_moved", "half_moved_run", _MATCHED)
+_FLOW_SINCE = "flow_since"
+_LASTING = ("silent", _SILENT_SINCE, "fence_missing", "half_moved", "half_moved_run", _MATCHED, _FLOW_SINCE)
 #: What health reads of a register. A look that could not read it keeps what was read last, apart from what is true now.
 _RECORD = ("phase", "active", "epoch", "run", "verb", "held")
 _RECORD_IN_FULL = (*_RECORD, "standby", "recorded_at", "approved_by")
@@ -55,6 +57,20 @@ class Period:
     since: WholeSeconds
     until: WholeSeconds
     sentence: str
+
+
+@dataclass(frozen=True, slots=True)
+class FlowNow:
+    """What a group replicates now, as its register was read last. What looked before that says nothing of it.
+
+    :param active: the cluster that it is copied from; empty if that is not known
+    :param begun: when the run took the group that made this flow, UTC; ``None`` if that is not known
+    :param recorded: when the newest record was written, UTC; ``None`` if that is not known
+    """
+
+    active: str = ""
+    begun: datetime | None = None
+    recorded: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +119,7 @@ class KeptResult(StoredDocument):
         if not self.has_record and earlier is not None and (known := earlier.last_record):
             lasting[_LAST_RECORD] = known
         facts = {**lasting, **self.facts, **self._first_seen(before), **self._silent_since(before)}
+        facts |= self._flow_since(earlier)
         return replace(self, totals=self._totals(earlier), facts=facts)._dated(earlier)
 
     def _first_seen(self, before: Mapping[str, Any]) -> dict[str, list[dict[str, Any]]]:
@@ -119,6 +136,22 @@ class KeptResult(StoredDocument):
         known, now = before.get(_SILENT_SINCE), _stamp(self.looked_at)
         known = known if isinstance(known, Mapping) else {}
         return {_SILENT_SINCE: {name: known.get(name) or now for name in self.facts["silent"]}}
+
+    def _flow_since(self, earlier: KeptResult | None) -> dict[str, str]:
+        """Return when the first record of the epoch was written."""
+        if not self.has_record or "recorded_at" not in self.facts:
+            return {}
+        known = earlier.last_record.get("epoch") if earlier is not None else None
+        same = earlier is not None and known == self.facts["epoch"] and earlier.facts.get(_FLOW_SINCE)
+        return {_FLOW_SINCE: same or self.facts["recorded_at"]}
+
+    @property
+    def flow_now(self) -> FlowNow:
+        """What the group replicates, by this result of health; empty if it has read no record."""
+        record = {**self.facts, **self.last_record}
+        recorded, active = _time(record.get("recorded_at")), record.get("active")
+        begun = _time(self.facts.get(_FLOW_SINCE)) or recorded
+        return FlowNow(active if isinstance(active, str) else "", begun, recorded)
 
     @property
     def read_at(self) -> datetime:
@@ -177,15 +210,30 @@ class KeptResult(StoredDocument):
         proven = FLOW in self.facts and self.outcome != "left_alone"
         return later.outcome == "left_alone" and proven and not self.is_old(later.looked_at)
 
-    def is_of(self, active: object) -> bool:
-        """Return whether this result is about what a group replicates now; only an audit names the flow that it saw.
+    def is_of(self, flow: FlowNow) -> bool:
+        """Return whether this result is about what a group replicates now, and not about what it did before a move.
 
-        :param active: the cluster that the group is active on; anything else than a name if that is not known
+        One that names its flow may be from within the run that made the flow, such as the audit of a failback.
         """
-        flow = self.facts.get(FLOW)
-        if not isinstance(active, str) or not isinstance(flow, str):
+        if self.watch in OF_THE_GROUP:
             return True
-        return flow.startswith(f"{active}-to-")
+        if self.is_of_another(flow):
+            return False
+        since = flow.begun if FLOW in self.facts else flow.recorded
+        return since is None or self.looked_at >= since
+
+    def is_of_another(self, flow: FlowNow) -> bool:
+        """Return whether this result names a flow from another cluster."""
+        named = self.facts.get(FLOW)
+        return bool(flow.active) and isinstance(named, str) and not named.startswith(f"{flow.active}-to-")
+
+
+def _time(stored: object) -> datetime | None:
+    try:
+        found = datetime.fromisoformat(stored) if isinstance(stored, str) else None
+    except ValueError:
+        return None
+    return found if found is not None and found.tzinfo is not None else None
 
 
 def _cut(sentence: str) -> str:

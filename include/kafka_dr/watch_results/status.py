@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 
 from kafka_dr.causes import cause
 from kafka_dr.durations import duration
-from kafka_dr.watch_results.kept import KeptResult, WatchOutcome
+from kafka_dr.watch_results.kept import FlowNow, KeptResult, WatchOutcome
 from kafka_dr.watch_results.watches import ALL_WATCHES, WATCHES, Watch, WatchName
 
+_NOT_KNOWN = FlowNow()
 #: From the worst to the best. What is not checked is not known.
 WORST_FIRST: tuple[WatchOutcome, ...] = ("failed", "unknown", "left_alone", "warning", "ok")
 
@@ -23,6 +24,7 @@ class WatchStatus:
     :param reason: why it is unknown, if the result itself does not say so; otherwise empty
     :param result: the newest result; ``None`` if there is none that can be read
     :param never: whether the watch has never looked
+    :param before_move: whether the newest result is about what the group replicated before its record changed
     """
 
     watch: Watch
@@ -30,6 +32,7 @@ class WatchStatus:
     reason: str
     result: KeptResult | None
     never: bool = False
+    before_move: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,21 +67,25 @@ def watched_group(
     :param now: the time for which it is judged, UTC
     :param names: the watches that look at it
     """
-    health = found.get("health")
-    active = health.facts.get("active") if isinstance(health, KeptResult) else None
-    watches = tuple(watch_status(ALL_WATCHES[name], found.get(name), now, active=active) for name in names)
+    flow = flow_of(found.get("health"))
+    watches = tuple(watch_status(ALL_WATCHES[name], found.get(name), now, flow=flow) for name in names)
     outcomes = {each.outcome for each in watches}
     return WatchedGroup(group, next(each for each in WORST_FIRST if each in outcomes), watches)
 
 
+def flow_of(health: KeptResult | Exception | None) -> FlowNow:
+    """Return what a group replicates by what was read of its health."""
+    return health.flow_now if isinstance(health, KeptResult) else FlowNow()
+
+
 def watch_status(
-    watch: Watch, found: KeptResult | Exception | None, now: datetime, *, active: object = None
+    watch: Watch, found: KeptResult | Exception | None, now: datetime, *, flow: FlowNow = _NOT_KNOWN
 ) -> WatchStatus:
     """Judge the kept result of one watch.
 
     :param found: what was read: the result, the error if it cannot be read, or ``None`` if there is none
     :param now: the time for which it is judged, UTC
-    :param active: the cluster that the group is active on, if that is known
+    :param flow: what the group replicates, as far as that is known
     """
     if found is None:
         every = duration(watch.idle or watch.every)
@@ -91,9 +98,15 @@ def watch_status(
         if found.looked_at > now:
             said = "the newest result is from the future: compare the clocks of the workers and of this server"
         return WatchStatus(watch, "unknown", said, found)
-    if not found.is_of(active):
-        said = (
-            f"{active} has become active since, and the newest result is about the flow before: wait for {watch.dag_id}"
-        )
-        return WatchStatus(watch, "unknown", said, found)
+    if not found.is_of(flow):
+        return WatchStatus(watch, "unknown", _before_move(watch, found, flow), found, before_move=True)
     return WatchStatus(watch, found.outcome, "", found)
+
+
+def _before_move(watch: Watch, found: KeptResult, flow: FlowNow) -> str:
+    if found.is_of_another(flow):
+        changed = f"{flow.active} has become active since, and the newest result is about the flow before"
+    else:
+        at = f" at {flow.recorded.astimezone(UTC):%Y-%m-%d %H:%M} UTC" if flow.recorded else ""
+        changed = f"a run has changed the group{at}, and the newest result is from before"
+    return f"{changed}: wait for {watch.dag_id}"

@@ -13,13 +13,14 @@ from typing import Any
 
 from kafka_dr.json_documents import DocumentDamaged, JsonFile
 from kafka_dr.watch_results.figures_over_time import FiguresOverTime, slot_begin
-from kafka_dr.watch_results.kept import KeptResult
+from kafka_dr.watch_results.kept import CALM, FlowNow, KeptResult
 from kafka_dr.watch_results.outcome_changes import OutcomeChange, OutcomeChanges
-from kafka_dr.watch_results.status import WatchedGroup, WatchStatus, watch_status, watched_group
+from kafka_dr.watch_results.status import WatchedGroup, WatchStatus, flow_of, watch_status, watched_group
 from kafka_dr.watch_results.watches import ALL_WATCHES, AUDITS, WATCHES, WatchName
 
 _SCHEMA = 1
 _FOLDER = "watches"
+_NOT_KNOWN = FlowNow()
 #: Earlier periods of each group in the file of all groups; the files by day have every change.
 _PERIODS = 10
 
@@ -147,9 +148,8 @@ def read_status(groups: Iterable[str], store: WatchResultStore, now: datetime) -
     rounds = {watch: _readable_round(store, watch) for watch in WATCHES}
 
     def found_of(group: str) -> dict[WatchName, KeptResult | Exception | None]:
-        health = _readable(store, rounds["health"], group, "health", now)
-        active = health.facts.get("active") if isinstance(health, KeptResult) else None
-        return {watch: _readable(store, rounds[watch], group, watch, now, active=active) for watch in WATCHES}
+        flow = flow_of(_readable(store, rounds["health"], group, "health", now))
+        return {watch: _readable(store, rounds[watch], group, watch, now, flow=flow) for watch in WATCHES}
 
     return tuple(watched_group(group, found_of(group), now) for group in groups)
 
@@ -173,14 +173,14 @@ def read_observed(
 
 
 def read_watch_status(
-    group: str, watch: WatchName, store: WatchResultStore, now: datetime, *, active: str | None = None
+    group: str, watch: WatchName, store: WatchResultStore, now: datetime, *, flow: FlowNow = _NOT_KNOWN
 ) -> WatchStatus:
     """Read the result of one watch for a group or an observed flow and judge it, without a look at other watches.
 
-    :param active: the cluster that the group is active on, if that is known
+    :param flow: what the group replicates, as far as that is known
     """
-    found = _readable(store, _readable_round(store, watch), group, watch, now, active=active)
-    return watch_status(ALL_WATCHES[watch], found, now, active=active)
+    found = _readable(store, _readable_round(store, watch), group, watch, now, flow=flow)
+    return watch_status(ALL_WATCHES[watch], found, now, flow=flow)
 
 
 def _readable_round(store: WatchResultStore, watch: WatchName) -> Mapping[str, KeptResult] | Exception:
@@ -197,15 +197,13 @@ def _readable(
     watch: WatchName,
     now: datetime,
     *,
-    active: object = None,
+    flow: FlowNow = _NOT_KNOWN,
 ) -> KeptResult | Exception | None:
     if isinstance(found, Exception):
         return found
     together = found.get(group)
-    # The audit of a failback is in the group's own file alone.
-    hides_one = (
-        watch in AUDITS and together is not None and (together.outcome == "left_alone" or not together.is_of(active))
-    )
+    # An audit that a run or a person made is in the group's own file alone.
+    hides_one = watch in AUDITS and together is not None and (together.outcome not in CALM or not together.is_of(flow))
     if together is not None and not together.is_old(now) and not hides_one:
         return together
     try:

@@ -133,3 +133,5 @@ OBSERVATION = Watch(
 ALL_WATCHES: dict[WatchName, Watch] = {**WATCHES, OBSERVATION.name: OBSERVATION}
 #: Those that compare a flow as a whole, and name it in their result.
 AUDITS: frozenset[WatchName] = frozenset({"lag", "checksum"})
+#: Those that are not about what a group replicates: health reads the register, and readiness is judged by it.
+OF_THE_GROUP: frozenset[WatchName] = frozenset({"health", "readiness", "observation"})

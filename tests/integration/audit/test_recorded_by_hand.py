@@ -12,7 +12,7 @@ from kafka_dr.audit.report_folders import report_folder
 from kafka_dr.audit.result import AuditKind
 from kafka_dr.checks.audit_checks import newest_checksum_audit
 from kafka_dr.runs.run import Run
-from kafka_dr.watch_results import WatchResultStore, read_watch_status
+from kafka_dr.watch_results import FlowNow, WatchResultStore, read_watch_status
 from support.checksum import Auditor
 from support.command_line import CommandLine
 from support.protection import Protection
@@ -34,7 +34,7 @@ def test_an_audit_by_hand_counts_once_its_digest_is_recorded_and_not_if_its_file
     recorded = CommandLine(protection).run("record-audit", f"{group.name}.east-to-west", "--sha256", first)
     assert (recorded.code, recorded.err) == (0, "")
     assert _answer(group) == "green"
-    shown = read_watch_status(group.name, "checksum", _kept(protection), datetime.now(UTC), active="east")
+    shown = read_watch_status(group.name, "checksum", _kept(protection), datetime.now(UTC), flow=FlowNow("east"))
     assert (shown.outcome, shown.result is not None and shown.result.facts["verified_rpo_seconds"]) == ("ok", 0.0)
 
     protection.produce("east", 40)

@@ -125,6 +125,20 @@ def test_clusters_that_gave_no_good_answer_are_asked_again_when_health_turned_go
     assert not found.moving
 
 
+@pytest.mark.parametrize("name", sorted(WATCHES.keys() - {"health", "readiness"}))
+def test_a_watch_that_looked_before_the_last_move_is_never_good(name: WatchName) -> None:
+    """Where the preflight has asked the clusters since, it only warns."""
+    moved = {"run": "manual__2", "active": "east", "recorded_at": (NOON + timedelta(seconds=60)).isoformat()}
+    seen = NOON + timedelta(seconds=120)
+    watches = {each: KeptResult("orders", each, "ok", (), seen) for each in WATCHES}
+    watches["readiness"] = replace(watches["readiness"], facts=facts_of(verbs()))
+    watches["health"] = replace(watches["health"], facts=moved)
+    assert readiness_now(watched_group("orders", watches, seen)).of("planned_failover").answer == "ready"
+    watches[name] = replace(watches[name], looked_at=NOON)
+    found = readiness_now(watched_group("orders", watches, seen)).of("planned_failover")
+    assert (found.answer, [each.name for each in found.open]) == ("ready_with", [f"watch {WATCHES[name].dag_id}"])
+
+
 @pytest.mark.parametrize("register", [{}, {"recorded_at": "soon", "run": "x"}, {"recorded_at": None, "run": "x"}])
 def test_a_health_result_that_does_not_say_when_the_register_changed_changes_no_answer(register: Any) -> None:
     assert answers(register=register)[0] == "ready"

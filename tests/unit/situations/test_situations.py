@@ -18,7 +18,7 @@ from kafka_dr.situations.table import SITUATIONS, Situation
 from kafka_dr.watch_results import WATCHES, OpenRun, RunEnding, RunningStep, WatchName
 from kafka_dr.watch_results.running_steps import DEAD_AFTER
 from kafka_dr.watch_results.status import watched_group
-from support.kept_metrics import NOON, REGISTER
+from support.kept_metrics import NOON, REGISTER, kept
 from support.sentences import assert_sentence
 from support.situation_cases import (
     ASKED,
@@ -45,6 +45,17 @@ def found(
     **changed: Any,
 ) -> Judgement:
     return group_now(watched_group("orders", results(**changed), now), endings, running, now, asked).judgement
+
+
+def test_what_was_found_before_the_last_move_is_not_known_since_the_move() -> None:
+    moved, now = NOON - 5 * MINUTE, NOON + 40 * SECOND
+    looked = kept("orders", "offsets", looked_at=NOON - 20 * MINUTE, facts={"flow": "east-to-west"})
+    known = group_now(
+        watched_group("orders", results(offsets=looked, health=health(recorded_at=moved.isoformat())), now), (), (), now
+    )
+    assert known.judgement.name == "not_due_yet"
+    finding = next(each for each in known.facts.findings if each.watch == "offsets")
+    assert (finding.outcome, finding.since, finding.due) == ("unknown", moved, moved + looked.good_for)
 
 
 def test_every_situation_of_the_table_has_a_case() -> None:

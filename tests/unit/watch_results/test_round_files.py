@@ -12,16 +12,20 @@ from croniter import croniter_range
 from kafka_dr.watch_results import (
     ALL_WATCHES,
     WATCHES,
+    FlowNow,
     KeptResult,
     OutcomeChanges,
     Pace,
     Watch,
+    WatchName,
     WatchOutcome,
     WatchResultStore,
     read_status,
     read_watch_status,
 )
 
+#: The watches that look at what a group replicates.
+OF_A_FLOW = WATCHES.keys() - {"health", "readiness"}
 NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
 
@@ -95,9 +99,51 @@ def test_an_audit_of_the_flow_before_a_failover_says_nothing_about_the_flow_afte
     store.keep_round("health", [health("west")], declared="a")
     (group,) = read_status("a", store, NOON + 10 * MINUTE)
     assert group.of("checksum").outcome == "unknown"
-    alone = read_watch_status("a", "checksum", store, NOON + 10 * MINUTE, active="west")
+    alone = read_watch_status("a", "checksum", store, NOON + 10 * MINUTE, flow=FlowNow("west"))
     assert alone.outcome == "unknown"
-    assert read_watch_status("a", "checksum", store, NOON + 10 * MINUTE, active="east").outcome == "ok"
+    assert read_watch_status("a", "checksum", store, NOON + 10 * MINUTE, flow=FlowNow("east")).outcome == "ok"
+
+
+def moved(at: datetime, epoch: int, **more: object) -> KeptResult:
+    """Return what health keeps of a record that was written then, as the flow from east to west."""
+    facts = {"phase": "stable", "active": "east", "standby": "west", "run": "r", "verb": "failback", "held": False}
+    facts |= {"epoch": epoch, "recorded_at": at.isoformat(), **more}
+    return KeptResult("a", "health", "ok", (), NOON + 20 * MINUTE, facts=facts)
+
+
+@pytest.mark.parametrize("watch", sorted(OF_A_FLOW))
+@pytest.mark.parametrize("flow", ["east-to-west", ""])
+def test_no_result_from_before_two_moves_says_anything_of_the_same_flow_after_them(
+    tmp_path: Path, watch: WatchName, flow: str
+) -> None:
+    store = WatchResultStore(tmp_path)
+    found = KeptResult("a", watch, "ok", ("all equal",), NOON + 10 * MINUTE, facts={"flow": flow} if flow else {})
+    store.keep_round(watch, [found], declared="a")
+    store.keep_round("health", [moved(NOON, 3)], declared="a")
+    (group,) = read_status("a", store, NOON + 11 * MINUTE)
+    assert group.of(watch).outcome == "ok"
+    store.keep_round("health", [moved(NOON + 15 * MINUTE, 7)], declared="a")
+    (group,) = read_status("a", store, NOON + 11 * MINUTE)
+    assert (group.of(watch).outcome, group.of(watch).before_move) == ("unknown", True)
+    assert "a run has changed the group at 2026-03-01 12:15 UTC" in group.of(watch).reason
+    unread = KeptResult("a", "health", "unknown", ("no register answers",), NOON + 21 * MINUTE)
+    store.keep_round("health", [unread], declared="a")
+    (group,) = read_status("a", store, NOON + 11 * MINUTE)
+    assert group.of(watch).outcome == "unknown"
+
+
+def test_the_audit_that_a_failback_made_hides_no_older_result_and_counts_when_the_failback_has_ended(
+    tmp_path: Path,
+) -> None:
+    """It is older than the record that ends its run, and proves the flow that the run has made."""
+    store = WatchResultStore(tmp_path)
+    store.keep_round("checksum", [audit("unknown", NOON, "")], declared="a")
+    held = moved(NOON + MINUTE, 7, phase="diverged", held=True)
+    store.keep_round("health", [held], declared="a")
+    store.keep(audit("ok", NOON + 5 * MINUTE, "east-to-west"))
+    store.keep_round("health", [moved(NOON + 6 * MINUTE, 7)], declared="a")
+    (group,) = read_status("a", store, NOON + 7 * MINUTE)
+    assert (group.of("checksum").outcome, group.of("checksum").reason) == ("ok", "")
 
 
 def test_each_change_is_in_the_file_of_its_day_and_old_days_are_removed(tmp_path: Path) -> None:
