@@ -35,6 +35,7 @@ def _with_registers(kept: GroupFacts, status: GroupStatus) -> GroupFacts:
     """Return the facts with what was asked of the clusters in place of what was kept of them."""
     state, registers = status.state, status.registers
     silent = {each.cluster: kept.silent.get(each.cluster) for each in registers if each.answer == "silent"}
+    heard = {each.cluster for each in registers if each.answer not in ("silent", "other_cluster")}
     others = [each.detail for each in registers if each.answer == "other_cluster"]
     contradiction = status.next_steps[:1] if status.outcome == "failed" and state is None and not status.flows else ()
     moving = next((each for each in status.running if each.continues(kept.at)), None)
@@ -46,6 +47,8 @@ def _with_registers(kept: GroupFacts, status: GroupStatus) -> GroupFacts:
         adopted=state is not None or bool(silent),
         mistake=next(iter((*contradiction, *others)), ""),
         silent=silent,
+        unheard={},
+        answering={name: kept.answering.get(name) for name in heard},
         half_moved=_half_moved(status),
         moving=kept.moving or moving,
         ended=None,

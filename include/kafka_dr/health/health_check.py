@@ -106,7 +106,10 @@ def _checked(group: str, clients: Clients, speed: OwnSpeed) -> WatchResult:
         return WatchResult(group, "left_alone", (_ADOPTING,))
     fences = _fences(context, state, registers, left)
     checks = [_phase_check(state), *all_of(fences)]
-    moved = _check_the_rest(context, state, registers, left, checks)
+    reached = _check_the_rest(context, state, registers, left, checks)
+    moved, state = reached is None, reached or state
+    # A fence on return has written a record since.
+    checks[0] = _phase_check(state)
     checks += [_foreign_records(context, name) for name in registers.states]
     if not moved and all(check.passes for check in checks if check.name == "register_records"):
         for standby in state.standbys:
@@ -144,8 +147,8 @@ def _urgency(check: Check) -> tuple[int, bool]:
 
 def _check_the_rest(
     context: GroupContext, state: RegisterState, registers: RegisterAnswers, left: TimeBudget, checks: list[Check]
-) -> bool:
-    """Check what can wait, add the results to ``checks``, and return whether a run began to move the group."""
+) -> RegisterState | None:
+    """Check what can wait, add the results to ``checks``, and return the record; ``None`` if a run began to move it."""
 
     def newest() -> RegisterState | None:
         return background.ask(
@@ -155,7 +158,7 @@ def _check_the_rest(
     try:
         reached = newest()
         if reached is None or not _is_unmoved(state, reached):
-            return True
+            return None
         problems = _problems(context, registers, seconds=left.at_most(REGISTER_SECONDS))
         checks += _usable(state, problems)
         refusing = {
@@ -166,11 +169,11 @@ def _check_the_rest(
         )
         settle_copies(context, reached, registers, refusing=refusing, seconds=left.at_most(QUESTION_SECONDS))
         checks += _other_checks(context, reached, registers, seconds=left.at_most(QUESTION_SECONDS))
-        return newest() != reached
+        return reached if newest() == reached else None
     except KafkaDrError as error:
         outcome: Outcome = "failed" if isinstance(error, NeedsPerson) else "unknown"
         checks.append(Check("registers", outcome, f"the registers of {state.group} could not be read again: {error}"))
-        return False
+        return state
 
 
 def _problems(context: GroupContext, registers: RegisterAnswers, *, seconds: float) -> dict[str, str | KafkaDrError]:

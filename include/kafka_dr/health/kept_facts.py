@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from itertools import chain
 from typing import Any
 
+from kafka_dr.errors import ConnectionMistake
 from kafka_dr.health.half_moved import HALF_MOVED, HALF_MOVED_RUN
 from kafka_dr.health.registers import RegisterAnswers
 from kafka_dr.outcomes import Check, CheckOutcome
@@ -60,11 +61,13 @@ def heard_from(registers: RegisterAnswers, *, too_slow: str) -> dict[str, list[s
     """Return which clusters answered, and which did not although this worker could have heard them.
 
     :param too_slow: why this worker could not ask; empty if it could. Then a silence says nothing, and what was known
-        before stays
+        before stays; an answer is one all the same. A cluster is *unheard* if it gave none and another one did
     """
-    if too_slow and registers.silent:
-        return {}
-    return {"answering": sorted(registers.answering), "silent": sorted(registers.silent)}
+    heard: dict[str, list[str]] = {"answering": sorted(registers.answering), "unheard": []}
+    if not (too_slow and registers.silent):
+        return {**heard, "silent": sorted(registers.silent)}
+    asked = [name for name, error in registers.silent.items() if not isinstance(error, ConnectionMistake)]
+    return {**heard, "unheard": sorted(asked) if registers.answering else []}
 
 
 def without_fence(fences: Mapping[str, Sequence[Check]]) -> dict[str, list[str]]:

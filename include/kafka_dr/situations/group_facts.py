@@ -45,6 +45,9 @@ class GroupFacts:
     :param late: since when the check of every minute has not looked; ``None`` if it looks
     :param mistake: registers that contradict each other, or a cluster that is another one; empty if there is none
     :param silent: the clusters that do not answer, and since when if that is known
+    :param unheard: the clusters that did not answer although another one did, while this worker was too slow to call
+        them silent, and since when if that is known
+    :param answering: the clusters that answered, and since when if that is known
     :param down: why the topology's rule calls the active cluster down; empty if it does not
     :param half_moved: why no process continues a run that may hold the group; empty if one does
     :param moving: what a run of the group executes; a drill is none of its runs
@@ -69,6 +72,8 @@ class GroupFacts:
     late: datetime | None = None
     mistake: str = ""
     silent: Mapping[str, datetime | None] = field(default_factory=dict)
+    unheard: Mapping[str, datetime | None] = field(default_factory=dict)
+    answering: Mapping[str, datetime | None] = field(default_factory=dict)
     down: str = ""
     half_moved: str = ""
     moving: RunningStep | None = None

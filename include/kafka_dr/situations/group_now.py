@@ -160,18 +160,26 @@ def _is_new(health: WatchStatus) -> bool:
 
 def _of_health(health: WatchStatus) -> dict[str, Any]:
     facts = _facts(health)
-    opened, silent, since = facts.get("open_checks"), facts.get("silent"), facts.get("silent_since")
+    opened = facts.get("open_checks")
     opened = opened if isinstance(opened, Mapping) else {}
-    since = since if isinstance(since, Mapping) else {}
     is_red = health.outcome == "failed" and health.result is not None
     said = health.result.sentences[0] if health.result and health.result.sentences else ""
     unfenced = facts.get("fence_missing") if is_red else ()
     return {
         "mistake": said if any(opened.get(name) == "failed" for name in _MISTAKES) else "",
-        "silent": {str(name): _time(since.get(name)) for name in silent} if isinstance(silent, list) else {},
+        "silent": _clusters(facts, "silent"),
+        "unheard": _clusters(facts, "unheard"),
+        "answering": _clusters(facts, "answering"),
         "down": str(facts.get("active_down") or ""),
         "unfenced": tuple(map(str, unfenced)) if isinstance(unfenced, list) else (),
     }
+
+
+def _clusters(facts: Mapping[str, Any], listed: str) -> dict[str, datetime | None]:
+    """Return the clusters that a fact lists, and since when; none if it is damaged."""
+    found, since = facts.get(listed), facts.get(f"{listed}_since")
+    since = since if isinstance(since, Mapping) else {}
+    return {str(name): _time(since.get(name)) for name in found} if isinstance(found, list) else {}
 
 
 def _drill(readiness: WatchStatus, steps: Iterable[RunningStep], now: datetime) -> DrillState:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from datetime import UTC
+from datetime import UTC, datetime
 
 from kafka_dr.durations import duration, moment
 from kafka_dr.quoting import line
@@ -128,6 +128,7 @@ def _words(seen: GroupFacts, found: Finding | None) -> dict[str, str]:
     """Return every word that the table may use."""
     active, standby = seen.active or "the active cluster", seen.standby or "the standby"
     silent = seen.decides if seen.decides in seen.silent else next(iter(sorted(seen.silent)), "")
+    unheard = seen.active if seen.active in seen.unheard else next(iter(sorted(seen.unheard)), "")
     moving, waiting = seen.moving, seen.waiting
     verb = verb_words(moving.verb if moving else seen.verb) or "run"
     elapsed = duration(seen.seconds) if moving else ""
@@ -141,7 +142,10 @@ def _words(seen: GroupFacts, found: Finding | None) -> dict[str, str]:
         "decides": seen.decides or "the cluster that decides",
         "silent": silent,
         "silents": " and ".join(sorted(seen.silent)),
-        "since_silent": _since(seen, silent),
+        "since_silent": _since_in(seen.silent, silent, seen),
+        "unheard": unheard,
+        "since_unheard": _since_in(seen.unheard, unheard, seen),
+        "since_back": _since_in(seen.answering, seen.standby, seen),
         "since_record": f" since {moment(seen.since, seen.at)}" if seen.since else "",
         "since_health": _since_of(seen, "health"),
         "since_found": since_found,
@@ -174,8 +178,8 @@ def _words(seen: GroupFacts, found: Finding | None) -> dict[str, str]:
     }
 
 
-def _since(seen: GroupFacts, cluster: str) -> str:
-    at = seen.silent.get(cluster)
+def _since_in(clusters: Mapping[str, datetime | None], cluster: str, seen: GroupFacts) -> str:
+    at = clusters.get(cluster)
     return f" since {moment(at, seen.at)}" if at else ""
 
 

@@ -23,12 +23,14 @@ _MOST_PERIODS = 100
 _COUNTED = ("denies_added",)
 #: The topics that patterns match, a row each.
 _MATCHED = "matched_topics"
-#: Since when each cluster is silent that is silent.
-_SILENT_SINCE = "silent_since"
+#: Since when each cluster is so, by the fact that lists those that are.
+_SINCE = {"silent": "silent_since", "unheard": "unheard_since", "answering": "answering_since"}
+#: A cluster that a slow worker did not hear, and that was silent in the next look, did not answer in either.
+_NO_ANSWER = ("silent", "unheard")
 #: When the first record of this epoch was written, as far as a look has seen it: each move begins with a new epoch.
 #: Facts that stay as they were where a look could not find them out: what they were compared with must not be lost.
 _FLOW_SINCE = "flow_since"
-_LASTING = ("silent", _SILENT_SINCE, "fence_missing", "half_moved", "half_moved_run", _MATCHED, _FLOW_SINCE)
+_LASTING = ("silent", *_SINCE.values(), "fence_missing", "half_moved", "half_moved_run", _MATCHED, _FLOW_SINCE)
 #: What health reads of a register. A look that could not read it keeps what was read last, apart from what is true now.
 _RECORD = ("phase", "active", "epoch", "run", "verb", "held")
 _RECORD_IN_FULL = (*_RECORD, "standby", "recorded_at", "approved_by")
@@ -116,9 +118,12 @@ class KeptResult(StoredDocument):
         """
         before = earlier.facts if earlier is not None else {}
         lasting = {name: before[name] for name in _LASTING if name in before}
+        silent, heard = lasting.get("silent"), self.facts.get("answering")
+        if isinstance(silent, list) and isinstance(heard, list):
+            lasting["silent"] = [name for name in silent if name not in heard]
         if not self.has_record and earlier is not None and (known := earlier.last_record):
             lasting[_LAST_RECORD] = known
-        facts = {**lasting, **self.facts, **self._first_seen(before), **self._silent_since(before)}
+        facts = {**lasting, **self.facts, **self._first_seen(before), **self._since_when(before)}
         facts |= self._flow_since(earlier)
         return replace(self, totals=self._totals(earlier), facts=facts)._dated(earlier)
 
@@ -129,13 +134,16 @@ class KeptResult(StoredDocument):
         rows = [{**row, "since": known.get(row["topic"]) or now} for row in self.facts.get(_MATCHED, ())]
         return {_MATCHED: rows} if rows else {}
 
-    def _silent_since(self, before: Mapping[str, Any]) -> dict[str, dict[str, str]]:
-        """Return each cluster that is silent with the time of the first look that did not hear it."""
-        if "silent" not in self.facts:
-            return {}
-        known, now = before.get(_SILENT_SINCE), _stamp(self.looked_at)
-        known = known if isinstance(known, Mapping) else {}
-        return {_SILENT_SINCE: {name: known.get(name) or now for name in self.facts["silent"]}}
+    def _since_when(self, before: Mapping[str, Any]) -> dict[str, dict[str, str]]:
+        """Return each cluster that is silent, or answers, with the time of the first look that found it so."""
+        found, now = {}, _stamp(self.looked_at)
+        for listed, since in _SINCE.items():
+            if isinstance(self.facts.get(listed), list):
+                known: dict[str, str] = {}
+                for each in _NO_ANSWER if listed in _NO_ANSWER else (listed,):
+                    known = {**(earlier if isinstance(earlier := before.get(_SINCE[each]), Mapping) else {}), **known}
+                found[since] = {name: known.get(name) or now for name in self.facts[listed]}
+        return found
 
     def _flow_since(self, earlier: KeptResult | None) -> dict[str, str]:
         """Return when the first record of the epoch was written."""

@@ -31,6 +31,7 @@ def test_an_old_cluster_is_fenced_counted_and_its_register_updated_as_soon_as_it
 
     assert watched.outcome == "failed"
     assert "east is back and fenced; it holds at most 7 records" in said(watched), said(watched)
+    assert watched.facts["phase"] == "diverged", "the look knows the record that it wrote"
     assert "at most 7 of them written after the hand-over" in said(watched)
     assert protection.refuses_writes("east")
     assert plan.standby(protection.group) | plan.flow_fence(protection.group) <= outside_view.denies(protection, "east")

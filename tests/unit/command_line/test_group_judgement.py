@@ -49,6 +49,8 @@ def test_with_kept_results_a_group_is_well_and_the_registers_of_now_count_more(t
     assert judged(WELL, tmp_path).name == "well"
     gone = replace(WELL, outcome="unknown", registers=(replace(EAST, answer="silent"), WEST))
     assert judged(gone, tmp_path).name == "active_silent"
+    keep(tmp_path, unheard=["east"], answering=["west"])
+    assert judged(WELL, tmp_path).name == "well", "east answered this command"
     away = replace(WELL, registers=(EAST, replace(WEST, answer="silent")))
     assert judged(away, tmp_path).name == "standby_silent"
     other = replace(WEST, answer="other_cluster", detail="west has another id")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from kafka_dr.errors import TryAgain
+from kafka_dr.errors import ConnectionMistake, TryAgain
 from kafka_dr.health.kept_facts import facts_of, heard_from, without_fence
 from kafka_dr.health.registers import RegisterAnswers
 from kafka_dr.health.silence import without_record
@@ -19,11 +19,20 @@ ONE_SILENT = RegisterAnswers({"west": None}, {}, {"east": TryAgain("no answer")}
 
 
 def test_clusters_that_answered_and_clusters_that_did_not_are_listed() -> None:
-    assert heard_from(ONE_SILENT, too_slow="") == {"answering": ["west"], "silent": ["east"]}
+    assert heard_from(ONE_SILENT, too_slow="") == {
+        "answering": ["west"],
+        "silent": ["east"],
+        "unheard": [],
+    }
 
 
 def test_a_worker_that_could_not_hear_says_nothing_of_silence() -> None:
-    assert heard_from(ONE_SILENT, too_slow="this worker was too slow") == {}
+    slow = heard_from(ONE_SILENT, too_slow="this worker was too slow")
+    assert slow == {"answering": ["west"], "unheard": ["east"]}
+    refused = RegisterAnswers({"west": None}, {}, {"east": ConnectionMistake("the login was refused")})
+    assert heard_from(refused, too_slow="this worker was too slow")["unheard"] == []
+    nothing = RegisterAnswers({}, {}, {"east": TryAgain("no answer"), "west": TryAgain("no answer")})
+    assert heard_from(nothing, too_slow="this worker was too slow") == {"answering": [], "unheard": []}
     assert "silent" not in without_record("orders", ONE_SILENT, too_slow="this worker was too slow").facts
     assert without_record("orders", ONE_SILENT, too_slow="").facts["silent"] == ["east"]
 
@@ -31,11 +40,12 @@ def test_a_worker_that_could_not_hear_says_nothing_of_silence() -> None:
 def test_a_worker_that_was_too_slow_and_heard_every_cluster_knows_that_they_answer() -> None:
     all_answer = RegisterAnswers({"east": None, "west": None}, {}, {})
     heard = heard_from(all_answer, too_slow="this worker was too slow")
-    assert heard == {"answering": ["east", "west"], "silent": []}
+    assert heard == {"answering": ["east", "west"], "silent": [], "unheard": []}
 
 
 def test_another_cluster_under_the_name_neither_answers_nor_is_silent() -> None:
-    assert heard_from(RegisterAnswers({}, {"east": "other"}, {}), too_slow="") == {"answering": [], "silent": []}
+    heard = heard_from(RegisterAnswers({}, {"east": "other"}, {}), too_slow="")
+    assert heard == {"answering": [], "silent": [], "unheard": []}
 
 
 def test_a_fence_is_missing_only_where_it_is_known_to_be() -> None:

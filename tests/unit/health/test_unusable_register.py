@@ -46,7 +46,7 @@ def test_a_cluster_that_was_just_left_is_fenced_without_its_register(phase: Phas
 
 def test_such_a_cluster_answers_and_is_not_called_silent() -> None:
     found = RegisterAnswers({"west": a_state()}, {}, {}, {"east": UNUSABLE})
-    assert heard_from(found, too_slow="") == {"answering": ["east", "west"], "silent": []}
+    assert heard_from(found, too_slow="") == {"answering": ["east", "west"], "silent": [], "unheard": []}
     nothing = without_record("orders", RegisterAnswers({"west": None}, {}, {}, {"east": UNUSABLE}), too_slow="")
     assert nothing.outcome == "unknown"
     assert "the register of east has no leader" in nothing.sentences

@@ -207,6 +207,38 @@ def test_a_silence_is_said_with_since_when_and_survives_a_look_that_could_not_he
     assert back.facts["silent_since"] == {}
 
 
+def test_a_cluster_that_a_slow_worker_does_not_hear_is_named_with_since_when_and_is_no_disaster() -> None:
+    first = health("unknown", unheard=["east"], answering=["west"]).after(health(at=NOON - MINUTE))
+    slow = health("unknown", at=NOON + MINUTE, unheard=["east"], answering=["west"]).after(first)
+    judged = found(NOON + MINUTE, health=slow)
+    assert (judged.name, judged.colour) == ("active_unheard", "unknown")
+    assert judged.headline == "east, which is active, does not answer since 12:00 UTC · 60 s ago"
+    assert "this worker was slow" in judged.sentence
+    fast = health("unknown", at=NOON + 2 * MINUTE, silent=["east"], unheard=[], answering=["west"]).after(slow)
+    judged = found(NOON + 2 * MINUTE, health=fast)
+    assert (judged.name, judged.colour) == ("active_silent", "bad")
+    assert judged.headline.startswith("east, which is active, does not answer since 12:00 UTC")
+    heard = health(at=NOON + 3 * MINUTE, unheard=[], answering=["east", "west"]).after(fast)
+    again = health(at=NOON + 4 * MINUTE, unheard=["east"], answering=["west"]).after(heard)
+    assert again.facts["unheard_since"] == {"east": (NOON + 4 * MINUTE).isoformat()}
+
+
+def test_an_old_cluster_is_back_since_a_look_heard_it_and_not_since_it_was_left() -> None:
+    left: dict[str, Any] = {"phase": "unfenced", "recorded_at": (NOON - 5 * MINUTE).isoformat()}
+    deaf = health("failed", at=NOON - MINUTE, **left, answering=["east"])
+    assert found(NOON - MINUTE, health=deaf).name == "old_cluster_away"
+    back = health("failed", **left, answering=["east", "west"]).after(deaf)
+    later = health("failed", at=NOON + MINUTE, **left, answering=["east", "west"]).after(back)
+    judged = found(NOON + MINUTE, health=later)
+    assert judged.headline == "west, the old cluster, is back and may take writes since 12:00 UTC · 60 s ago"
+
+
+def test_a_cluster_that_a_slow_worker_hears_is_silent_no_more() -> None:
+    gone = health("unknown", silent=["west"], answering=["east"])
+    slow = replace(gone, looked_at=NOON + MINUTE, facts={"answering": ["west"], "unheard": ["east"]}).after(gone)
+    assert (slow.facts["silent"], slow.facts["unheard"]) == ([], ["east"])
+
+
 @pytest.mark.parametrize("facts", [{"silent": 5}, {"silent_since": "x"}, {"open_checks": []}, {"recorded_at": 7}])
 def test_facts_of_the_wrong_kind_break_nothing(facts: dict[str, Any]) -> None:
     assert found(health=health("unknown", **facts)).colour != "good"
