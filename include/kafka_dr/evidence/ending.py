@@ -39,6 +39,7 @@ class Ending:
     :param steps: seconds of the last try of each step, in order; none of a dry run
     :param measured: what a report measured, in seconds, by name
     :param objectives: what it was to keep, in seconds, by name
+    :param record: what the register says at its end, as health keeps it; empty if it was not read
     """
 
     note: str
@@ -46,6 +47,7 @@ class Ending:
     steps: Mapping[str, float] = field(default_factory=dict)
     measured: Mapping[str, float] = field(default_factory=dict)
     objectives: Mapping[str, float] = field(default_factory=dict)
+    record: Mapping[str, Any] = field(default_factory=dict)
 
 
 def ending(view: RunView) -> Ending:

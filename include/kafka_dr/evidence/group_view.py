@@ -180,6 +180,7 @@ def build_group_view(
     :param open_runs: its runs that are open
     """
     group, problems = status.group, list(kept.problems)
+    status = known.watched if known else status
     if isinstance(endings, Exception):
         problems.append(f"UNKNOWN: the list of the last runs cannot be read: {cause(endings)}")
         endings = ()

@@ -289,7 +289,7 @@ def _card(
     lines: Sequence[OpenRunLine],
 ) -> GroupCard:
     known = group_now(status, endings, running, now, asked)
-    record, ready = known.record, known.ready
+    record, ready, status = known.record, known.ready, known.watched
     href = links.evidence(status.group, record.run) if record.run else ""
     verbs = verb_lines(ready, {"active": record.active, "standby": record.standby})
     looked = f"asked {age_of(now - ready.asked_at)}" if ready.asked_at else "never asked"

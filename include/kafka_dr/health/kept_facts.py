@@ -7,11 +7,13 @@ from datetime import UTC, datetime
 from itertools import chain
 from typing import Any
 
-from kafka_dr.errors import ConnectionMistake
+from kafka_dr.errors import ConnectionMistake, KafkaDrError
 from kafka_dr.health.half_moved import HALF_MOVED, HALF_MOVED_RUN
-from kafka_dr.health.registers import RegisterAnswers
+from kafka_dr.health.registers import RegisterAnswers, read_registers
 from kafka_dr.outcomes import Check, CheckOutcome
 from kafka_dr.register import RegisterState
+from kafka_dr.runs.clients import Clients
+from kafka_dr.runs.group_context import GroupContext
 from kafka_dr.watch_results.kept import READ_AT
 
 
@@ -25,6 +27,18 @@ def facts_of(
     """
     found = {check.name for check in checks if check.outcome != "ok"}
     return {
+        **record_facts(state),
+        READ_AT: asked_at.isoformat(),
+        "open_checks": {name: _worst_of(name, checks) for name in sorted(found)},
+        **half_moved_facts(checks),
+        "denies_added": sum(check.facts.get("denies_added", 0) for check in checks),
+        **seen,
+    }
+
+
+def record_facts(state: RegisterState) -> dict[str, Any]:
+    """Return what is kept of a group's record."""
+    return {
         "phase": state.phase.value,
         "active": state.active,
         "standby": state.standbys_in_words,
@@ -34,12 +48,17 @@ def facts_of(
         "recorded_at": state.at.astimezone(UTC).isoformat(timespec="seconds"),
         "approved_by": state.approved_by,
         "held": state.is_held,
-        READ_AT: asked_at.isoformat(),
-        "open_checks": {name: _worst_of(name, checks) for name in sorted(found)},
-        **half_moved_facts(checks),
-        "denies_added": sum(check.facts.get("denies_added", 0) for check in checks),
-        **seen,
     }
+
+
+def record_at_the_end(group: str, clients: Clients) -> dict[str, Any]:
+    """Return what the registers that answer say of a group at the end of a run; nothing if none can be read."""
+    asked_at = clients.clock.now()
+    try:
+        state = read_registers(GroupContext(group, clients)).newest
+    except KafkaDrError:
+        return {}
+    return {**record_facts(state), "seen_at": asked_at.isoformat()} if state is not None else {}
 
 
 def half_moved_facts(checks: Sequence[Check]) -> dict[str, str]:

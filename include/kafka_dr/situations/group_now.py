@@ -11,10 +11,19 @@ from typing import Any
 from kafka_dr.quoting import unescaped
 from kafka_dr.readiness.judge import ASKED, GroupReadiness, readiness_now
 from kafka_dr.situations.group_facts import DrillState, Finding, GroupFacts
-from kafka_dr.situations.group_record import GroupRecord, group_record
+from kafka_dr.situations.group_record import GroupRecord, group_record, newest_record
 from kafka_dr.situations.judgement import Judgement, judge
 from kafka_dr.situations.table import SituationColour
-from kafka_dr.watch_results import OpenRun, RunEnding, RunningStep, WatchedGroup, WatchStatus, believed_for, is_over
+from kafka_dr.watch_results import (
+    OpenRun,
+    RunEnding,
+    RunningStep,
+    WatchedGroup,
+    WatchStatus,
+    believed_for,
+    is_over,
+    judged_by,
+)
 from kafka_dr.watch_results.running_steps import DEAD_AFTER
 
 #: The facts of health that come before everything else.
@@ -35,6 +44,7 @@ class GroupNow:
     :param judgement: what is the matter with it, and the one step that helps
     :param record: what the register said when it was last read
     :param ready: whether each verb could be used on it
+    :param watched: what its watches say
     :param half_moved: why no program continues a run of it, and what to do first; empty if none has to
     :param half_moved_by: that run
     """
@@ -43,6 +53,7 @@ class GroupNow:
     judgement: Judgement
     record: GroupRecord
     ready: GroupReadiness
+    watched: WatchedGroup
     half_moved: str = ""
     half_moved_by: str = ""
 
@@ -74,8 +85,13 @@ def group_now(
     listed = () if isinstance(endings, Exception) else tuple(endings)
     mine = [each for each in running if each.group == status.group and not is_over(each.run, each.began_at, listed)]
     health = status.of("health")
-    run, half_moved = _half_moved(health, listed, mine, now)
+    last = newest_record(health, endings)
+    if last and health.result is not None:
+        status = judged_by(status, health.result.flow_by(last))
     record = group_record(health, endings, now, mine)
+    ended = record.changed[1] if record.changed and record.changed[1] < now else None
+    is_free = record.known and ended is not None and last["held"] is False
+    run, half_moved = ("", "") if is_free else _half_moved(health, listed, mine, now)
     ready = readiness_now(status, changed=record.changed)
     waiting = next(
         (
@@ -87,26 +103,28 @@ def group_now(
     )
     drills = [each for each in mine if each.verb == _DRILL]
     moving = next((each for each in mine if each not in drills and each.continues(now)), None)
-    ended_by = {"run": record.changed[0]} if record.changed else {}
+    ended_by: dict[str, Any] = {"run": record.changed[0]} if record.changed else {}
+    if ended:
+        ended_by["held"] = record.known and not is_free
     seen = GroupFacts(
         status.group,
         now,
-        **(_recorded(health) | ended_by | _of_run(run, mine, listed)),
+        **(_recorded(health, last) | ended_by | _of_run(run, mine, listed)),
         adopted=health.outcome != "left_alone" or not _is_new(health),
         late=health.result.looked_at if health.result and health.result.is_old(now) else None,
         half_moved=half_moved,
         moving=moving,
         usual=_usual(moving, listed),
-        ended=record.changed[1] if record.changed and record.changed[1] < now else None,
+        ended=ended,
         waiting=waiting,
         **_of_health(health),
         canary_lost=_facts(status.of("canary")).get("verdict") == "lost",
         drill=_drill(status.of(ASKED), drills, now),
-        findings=tuple(_finding(each, _time(_record(health).get("recorded_at")), now) for each in status.watches),
+        findings=tuple(_finding(each, _time(last.get("recorded_at")), now) for each in status.watches),
         answers=ready.answers,
         why_not={each.verb: each.open[0].detail for each in ready.verbs if each.open},
     )
-    return GroupNow(seen, judge(seen), record, ready, half_moved, run)
+    return GroupNow(seen, judge(seen), record, ready, status, half_moved, run)
 
 
 def _usual(step: RunningStep | None, listed: Iterable[RunEnding]) -> float | None:
@@ -141,9 +159,9 @@ def _of_run(run: str, running: Iterable[RunningStep], listed: Iterable[RunEnding
     return {"run": run, **({"verb": verbs[0]} if verbs else {})}
 
 
-def _recorded(health: WatchStatus) -> dict[str, Any]:
+def _recorded(health: WatchStatus, last: Mapping[str, Any]) -> dict[str, Any]:
     """Return what was read last of the register's record; texts of the wrong kind count as unknown."""
-    found = {**(health.result.facts if health.result else {}), **_record(health)}
+    found = {**(health.result.facts if health.result else {}), **last}
     texts = {name: str(found.get(name) or "") for name in ("phase", "active", "standby", "verb")}
     return {
         **texts,

@@ -9,7 +9,7 @@ from typing import Any
 
 from kafka_dr.durations import age_of
 from kafka_dr.verb_words import verb_words
-from kafka_dr.watch_results import RunEnding, RunningStep, WatchStatus
+from kafka_dr.watch_results import RunEnding, RunningStep, WatchStatus, is_record
 
 #: What the other cluster is in each phase; else it is the standby.
 _OTHER_CLUSTER: Mapping[str, str] = {
@@ -56,25 +56,41 @@ def group_record(
     :param running: what runs of the group execute
     """
     found, changed = health.result, None
-    record = found.last_record if found else {}
+    record = newest_record(health, endings)
     try:
         said, seen_at = _sentence(record), datetime.fromisoformat(record["seen_at"])
     except (KeyError, TypeError, ValueError):
         why = found.sentences[:1] if found and not health.reason else ()
         said = "; ".join(("UNKNOWN: no kept result says which cluster is active", *why))
         return GroupRecord("", "", "standby", "", known=False, said=said)
-    known = not health.reason and found is not None and found.has_record
+    by_run = _written_by(record, endings)
+    known = by_run is not None or (not health.reason and found is not None and found.has_record)
     if not known:
         said = f"UNKNOWN now. {age_of(now - seen_at).capitalize()}: {said}"
     elif step := _begun_since(seen_at, running):
         known, changed = False, (step.run, now)
         said = f"Run {step.run} changes it now, and dr_health looks again within a minute. Before that: {said}"
+    elif by_run is not None:
+        changed = (by_run.run, by_run.ended_at)
     elif ended := _ended_since(seen_at, endings):
         known, changed = False, (ended.run, ended.ended_at)
         ended_at = f"{ended.ended_at.astimezone(UTC):%H:%M:%S} UTC"
         said = f"A run has changed it at {ended_at}, and dr_health looks again within a minute. Before that: {said}"
     other = _OTHER_CLUSTER.get(str(record["phase"]), "standby")
     return GroupRecord(str(record["active"]), str(record["standby"]), other, str(record["run"]), known, said, changed)
+
+
+def newest_record(health: WatchStatus, endings: Sequence[RunEnding] | Exception) -> Mapping[str, Any]:
+    """Return what was read last of a group's record: by health, or at the end of a run; empty if nothing was."""
+    looked = health.result.last_record if health.result else {}
+    found = [] if isinstance(endings, Exception) else [each.record for each in endings if is_record(each.record)]
+    return max((looked, *found), key=lambda each: str(each.get("seen_at") or ""))
+
+
+def _written_by(record: Mapping[str, Any], endings: Sequence[RunEnding] | Exception) -> RunEnding | None:
+    """Return the run at whose end a record was read, if health has not read it since."""
+    listed = () if isinstance(endings, Exception) else endings
+    return next((each for each in listed if record and each.record is record), None)
 
 
 def _begun_since(seen_at: datetime, running: Iterable[RunningStep]) -> RunningStep | None:

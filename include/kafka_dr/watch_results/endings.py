@@ -28,6 +28,8 @@ class RunEnding(StoredDocument):
     :param measured: what the run measured, in seconds, by name
     :param objectives: what it was to keep, in seconds, by name
     :param by: who asked for it; empty where that is not known
+    :param record: what the register said at the end of a run that took the group, as health keeps it; empty if it was
+        not read
     """
 
     run: str
@@ -39,6 +41,7 @@ class RunEnding(StoredDocument):
     measured: Mapping[str, float] = field(default_factory=dict)
     objectives: Mapping[str, float] = field(default_factory=dict)
     by: str = field(default="", metadata=stored(omitted=True))
+    record: Mapping[str, Any] = field(default_factory=dict, metadata=stored(omitted=True))
 
     @property
     def is_not_back(self) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
-from typing import Any, Literal
+from typing import Any, Literal, TypeGuard
 
 from kafka_dr.codec import StoredDocument, WholeSeconds, stored
 from kafka_dr.watch_results.watches import ALL_WATCHES, OF_THE_GROUP, WatchName, believed_for
@@ -156,10 +156,14 @@ class KeptResult(StoredDocument):
     @property
     def flow_now(self) -> FlowNow:
         """What the group replicates, by this result of health; empty if it has read no record."""
-        record = {**self.facts, **self.last_record}
+        return self.flow_by({**self.facts, **self.last_record})
+
+    def flow_by(self, record: Mapping[str, Any]) -> FlowNow:
+        """Return what the group replicates by a record that this result of health has read, or a later one."""
         recorded, active = _time(record.get("recorded_at")), record.get("active")
-        begun = _time(self.facts.get(_FLOW_SINCE)) or recorded
-        return FlowNow(active if isinstance(active, str) else "", begun, recorded)
+        same = record.get("epoch") == {**self.facts, **self.last_record}.get("epoch")
+        begun = _time(self.facts.get(_FLOW_SINCE)) if same else None
+        return FlowNow(active if isinstance(active, str) else "", begun or recorded, recorded)
 
     @property
     def read_at(self) -> datetime:
@@ -179,12 +183,12 @@ class KeptResult(StoredDocument):
             record = {name: self.facts[name] for name in _RECORD_IN_FULL if name in self.facts}
             return {**record, "seen_at": self.read_at.isoformat()}
         kept = self.facts.get(_LAST_RECORD)
-        return kept if isinstance(kept, Mapping) and set(_RECORD) <= kept.keys() else {}
+        return kept if is_record(kept) else {}
 
     @property
     def has_record(self) -> bool:
         """Whether this look itself read the group's record."""
-        return set(_RECORD) <= self.facts.keys()
+        return is_record(self.facts)
 
     def _totals(self, earlier: KeptResult | None) -> dict[str, int]:
         before = earlier.totals if earlier is not None else {}
@@ -234,6 +238,11 @@ class KeptResult(StoredDocument):
         """Return whether this result names a flow from another cluster."""
         named = self.facts.get(FLOW)
         return bool(flow.active) and isinstance(named, str) and not named.startswith(f"{flow.active}-to-")
+
+
+def is_record(stored: object) -> TypeGuard[Mapping[str, Any]]:
+    """Return whether this is what health keeps of a group's record."""
+    return isinstance(stored, Mapping) and set(_RECORD) <= stored.keys()
 
 
 def _time(stored: object) -> datetime | None:

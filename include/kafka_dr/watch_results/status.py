@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from kafka_dr.causes import cause
@@ -69,6 +69,21 @@ def watched_group(
     """
     flow = flow_of(found.get("health"))
     watches = tuple(watch_status(ALL_WATCHES[name], found.get(name), now, flow=flow) for name in names)
+    return _together(group, watches)
+
+
+def judged_by(watched: WatchedGroup, flow: FlowNow) -> WatchedGroup:
+    """Return what watches say of a group of which a later record is known than health has read."""
+    watches = tuple(
+        replace(each, outcome="unknown", reason=_before_move(each.watch, each.result, flow), before_move=True)
+        if each.result is not None and not each.reason and not each.result.is_of(flow)
+        else each
+        for each in watched.watches
+    )
+    return _together(watched.group, watches)
+
+
+def _together(group: str, watches: tuple[WatchStatus, ...]) -> WatchedGroup:
     outcomes = {each.outcome for each in watches}
     return WatchedGroup(group, next(each for each in WORST_FIRST if each in outcomes), watches)
 

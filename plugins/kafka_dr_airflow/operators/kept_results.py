@@ -168,6 +168,7 @@ def keep_ending(logger: Any, context: Any, *, group: str, ending: Ending) -> Non
             ending.measured,
             ending.objectives,
             requester_of(context),
+            ending.record,
         )
         RunEndings(_root()).keep(group, listed)
     except (KafkaDrError, OSError) as error:

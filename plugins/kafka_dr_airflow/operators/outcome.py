@@ -81,6 +81,7 @@ class OutcomeOperator(BaseOperator):
 
     def _endings(self, context: Any) -> list[tuple[str, Ending]]:
         from kafka_dr.evidence.ending import Ending, ending
+        from kafka_dr.health.kept_facts import record_at_the_end
         from kafka_dr_airflow.task_clients import open_clients
 
         found = []
@@ -89,7 +90,9 @@ class OutcomeOperator(BaseOperator):
                 for group in self.groups(context):
                     view = clients.evidence.run_view(group, context["run_id"])
                     if view.steps or not self.may_be_silent:
-                        found.append((group, ending(view)))
+                        ended = ending(view)
+                        record = record_at_the_end(group, clients) if "claim" in ended.steps else {}
+                        found.append((group, replace(ended, record=record)))
         except (KafkaDrError, OSError) as error:
             return [
                 (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import SimpleNamespace
@@ -11,9 +12,11 @@ import pytest
 from airflow.sdk.exceptions import AirflowRuntimeError, ErrorType
 from airflow.sdk.execution_time.comms import ErrorResponse
 
+from kafka_dr.evidence.ending import Ending
 from kafka_dr.evidence.store import EvidenceStore
 from kafka_dr.watch_results import RunEndings
 from kafka_dr_airflow.operators import outcome as outcome_module
+from kafka_dr_airflow.operators.kept_results import keep_ending
 from kafka_dr_airflow.operators.outcome import OutcomeOperator
 from kafka_dr_airflow.operators.plain_failure import NeverAgain
 
@@ -79,6 +82,14 @@ def test_a_roll_back_that_says_itself_why_it_failed_is_not_named_twice(root: Pat
     back = (90, "roll_back", {"outcome": "failed", "detail": "no register"})
     said = outcome(root, (DRAIN, back), {"drain": "failed", "roll_back": "failed"})
     assert said == "red: NOT ROLLED BACK: no register, FAILED at drain: no record was copied"
+
+
+def test_the_list_of_ended_runs_keeps_the_record_that_the_run_left(root: Path) -> None:
+    left = {"phase": "stable", "active": "west", "seen_at": "2026-03-01T12:00:00+00:00"}
+    ended = Ending("MOVED to west", True, {"claim": 1.0}, record=left)
+    keep_ending(logging.getLogger(), context(dict), group=GROUP, ending=ended)
+    (listed,) = RunEndings(root).read(GROUP)
+    assert (listed.record, listed.run) == (left, RUN)
 
 
 def test_a_good_run_is_green_and_one_with_a_failed_task_is_not(root: Path) -> None:

@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from types import SimpleNamespace
+from typing import Any
 
+from kafka_dr.clusters import ClusterIdentity
 from kafka_dr.errors import ConnectionMistake, TryAgain
-from kafka_dr.health.kept_facts import facts_of, heard_from, without_fence
+from kafka_dr.health.kept_facts import facts_of, heard_from, record_at_the_end, without_fence
 from kafka_dr.health.registers import RegisterAnswers
 from kafka_dr.health.silence import without_record
 from kafka_dr.outcomes import Check
+from kafka_dr.runs.silent_clusters import SilentClusters
+from kafka_dr.watch_results import is_record
+from support.manual_clock import ManualClock
+from support.pair_in_memory import GroupInMemory
+from support.pattern_group import pattern_group
 from support.register_states import a_state
 
 WHOLE = Check("denies", "ok", "all DENYs are there")
@@ -24,6 +32,42 @@ def test_clusters_that_answered_and_clusters_that_did_not_are_listed() -> None:
         "silent": ["east"],
         "unheard": [],
     }
+
+
+class ReachedGroup(GroupInMemory):
+    """The group of two registers as the last task of a run reaches it."""
+
+    def clients(self, *silent: str) -> Any:
+        clock = ManualClock()
+
+        def identity(name: str) -> ClusterIdentity:
+            if name in silent:
+                raise TryAgain(f"{name} gave no answer")
+            return ClusterIdentity(f"id of {name}", (1,), 1)
+
+        return SimpleNamespace(
+            clock=clock,
+            topology=SimpleNamespace(
+                group=lambda _: self.group, cluster=lambda name: SimpleNamespace(cluster_id=f"id of {name}")
+            ),
+            group=lambda _: self.group,
+            register=self.registers.__getitem__,
+            cluster=lambda name, _: SimpleNamespace(topics=SimpleNamespace(identity=lambda: identity(name))),
+            silent_clusters=SilentClusters(clock),
+            ignore_foreign_records=lambda: None,
+            hurry=lambda *_: None,
+        )
+
+
+def test_the_end_of_a_run_keeps_the_record_of_the_registers_that_answer() -> None:
+    reached = ReachedGroup(pattern_group())
+    reached.moves_to(a_state(active="west", standby="east"))
+    for silent in ((), ("east",)):
+        found = record_at_the_end("orders", reached.clients(*silent))
+        assert (found["active"], found["held"]) == ("west", False)
+        assert is_record(found)
+        assert datetime.fromisoformat(found["seen_at"]) == ManualClock().start
+    assert record_at_the_end("orders", reached.clients("east", "west")) == {}
 
 
 def test_a_worker_that_could_not_hear_says_nothing_of_silence() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any, get_args
 
@@ -70,6 +71,39 @@ def test_a_run_that_ended_or_began_a_step_during_the_look_is_later_than_its_reco
     ended = step(LOOKED - timedelta(seconds=5), ended_at=during, good=True)
     found = group_now(watched, (), (ended,), NOON).record
     assert (found.known, found.changed) == (False, ("r8", NOON))
+
+
+def moved(at: datetime, **changed: Any) -> RunEnding:
+    """Return the end of a run that moved the group to east, with the record that it left."""
+    left = RECORD | {"active": "east", "standby": "west", "epoch": 8, "run": "r8", "recorded_at": at.isoformat()}
+    return replace(ending(at, claim=1.0), record={**left, "seen_at": at.isoformat(), **changed})
+
+
+def test_the_end_of_a_run_says_what_the_register_says_before_health_looks_again() -> None:
+    at = NOON - timedelta(seconds=10)
+    held = look(held=True, phase="switching", epoch=8, run="r8", half_moved="no process", half_moved_run="r8")
+    offsets = kept("orders", "offsets", looked_at=LOOKED, facts={"flow": "west-to-east"})
+    watched = watched_group("orders", {"health": held, "offsets": offsets}, NOON)
+    now = group_now(watched, (moved(at),), (), NOON)
+    assert (now.record.active, now.record.standby, now.record.known) == ("east", "west", True)
+    assert (now.judgement.name, now.facts.active, now.half_moved) == ("just_ended", "east", "")
+    assert (now.watched.of("offsets").outcome, now.watched.of("offsets").before_move) == ("unknown", True)
+    unread = group_now(watched_group("orders", {"health": look(held=True)}, NOON), (ending(at, claim=1.0),), (), NOON)
+    assert (unread.judgement.name, unread.record.known) == ("just_ended", False), "it does not run any more"
+
+
+def test_the_end_of_a_run_that_still_holds_the_group_frees_nothing_and_an_older_one_changes_nothing() -> None:
+    at = NOON - timedelta(seconds=10)
+    held = look(held=True, phase="switching", half_moved="no process continues it", half_moved_run="r8")
+    watched = watched_group("orders", {"health": held}, NOON)
+    assert group_now(watched, (moved(at, held=True),), (), NOON).half_moved == "no process continues it"
+    older = moved(LOOKED - timedelta(seconds=1))
+    assert group_now(watched_group("orders", {"health": look()}, NOON), (older,), (), NOON).record.active == "west"
+    again = step(NOON - timedelta(seconds=5))
+    begun = group_now(
+        watched_group("orders", {"health": look()}, NOON), (moved(at),), (replace(again, run="r9"),), NOON
+    )
+    assert (begun.record.known, begun.judgement.name) == (False, "run_moving")
 
 
 def test_a_run_that_was_not_put_back_during_the_look_stays_half_moved() -> None:
