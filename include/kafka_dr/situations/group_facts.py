@@ -106,7 +106,7 @@ class GroupFacts:
         return self.seconds > max(_SLOW_TIMES * self.usual, self.usual + _SLOW_SECONDS)
 
     def failed(self, *watches: WatchName) -> Finding | None:
-        """Return the first finding of these watches that needs a person; of all but readiness if none is named."""
+        """Return the first finding that needs a person, in the order of these watches; of all but readiness if none."""
         return self._first("failed", watches)
 
     @property
@@ -131,11 +131,7 @@ class GroupFacts:
         return tuple(each for each in FAILOVERS if self.answers.get(each) in ("not_ready", "unknown"))
 
     def _first(self, outcome: WatchOutcome, watches: tuple[WatchName, ...]) -> Finding | None:
-        return next(
-            (
-                each
-                for each in self.findings
-                if each.outcome == outcome and (each.watch in watches if watches else each.watch != ASKED)
-            ),
-            None,
-        )
+        found = [each for each in self.findings if each.outcome == outcome]
+        if not watches:
+            return next((each for each in found if each.watch != ASKED), None)
+        return next((each for name in watches for each in found if each.watch == name), None)

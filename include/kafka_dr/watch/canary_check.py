@@ -53,7 +53,7 @@ def _looked(context: GroupContext, state: RegisterState, standby: str) -> WatchR
         )
     found = canary_result(group, report)
     why = () if found.outcome == "ok" else _of_the_flow(context, Flow(group, state.active, standby))
-    result = WatchResult(group, found.outcome, (*found.sentences, *why, _last_look(seen)), found.facts)
+    result = WatchResult(group, found.outcome, (*why, *found.sentences, _last_look(seen)), found.facts)
     return with_same_topics(context, state, standby, result)
 
 

@@ -32,6 +32,7 @@ from support.situation_cases import (
     STEP,
     SWITCHING,
     health,
+    red,
     results,
 )
 
@@ -231,6 +232,15 @@ def test_an_old_cluster_is_back_since_a_look_heard_it_and_not_since_it_was_left(
     later = health("failed", at=NOON + MINUTE, **left, answering=["east", "west"]).after(back)
     judged = found(NOON + MINUTE, health=later)
     assert judged.headline == "west, the old cluster, is back and may take writes since 12:00 UTC · 60 s ago"
+
+
+def test_the_cause_comes_before_what_it_causes() -> None:
+    """A canary that does not arrive leads to the flow that does not copy it, if that is known."""
+    stopped = found(flows=red("flows"), canary=red("canary"), lag=red("lag"))
+    assert (stopped.name, stopped.action and stopped.action.target) == ("flow_stopped", "flows")
+    late = found(canary=red("canary"), lag=red("lag"))
+    assert late.action
+    assert late.action.target == "canary"
 
 
 def test_a_cluster_that_a_slow_worker_hears_is_silent_no_more() -> None:
