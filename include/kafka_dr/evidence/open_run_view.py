@@ -17,6 +17,7 @@ from kafka_dr.watch_results import OpenRun, RunningStep
 _WORDS = {"would_do": "checked only"}
 #: The outcome of a question that nobody has answered yet.
 WAITS = "waits for an answer"
+_EXPIRED = "EXPIRED"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +64,11 @@ class OpenRunLine:
     steps: tuple[OpenStep, ...]
     may_answer: bool = True
     name: str = ""
+
+    @property
+    def is_answered(self) -> bool:
+        """Whether it waits for nobody, and no question of it has expired."""
+        return not self.waiting and self.word != _EXPIRED
 
     @property
     def link(self) -> str:
@@ -167,7 +173,7 @@ def _state(found: OpenRun, now: datetime) -> tuple[str, StatusColour, str]:
     until = f"{found.expires_at.astimezone(UTC):%H:%M} UTC"
     if not found.is_waiting(now):
         return (
-            "EXPIRED",
+            _EXPIRED,
             "unknown",
             f"{asked}, nobody answered until {until}. A new run asks again.",
         )

@@ -78,14 +78,17 @@ def _text(name: str) -> str:
     return resources("kafka_dr.evidence").joinpath(name).read_text(encoding="utf-8")
 
 
-def render_page(view: RunView, *, files: Iterable[FileDigest], sealed_at: datetime | None) -> str:
+def render_page(
+    view: RunView, *, files: Iterable[FileDigest], sealed_at: datetime | None, reload_seconds: int = 0
+) -> str:
     """Return the page of a run.
 
     :param files: what the seal covers, without the page
     :param sealed_at: the time of the seal, aware; ``None`` for a page that no seal covers
+    :param reload_seconds: how often it loads again by itself; 0: never
     """
     stamp = sealed_at.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S UTC") if sealed_at else ""
-    return _rendered("page.html.j2", view=view, files=tuple(files), sealed_at=stamp)
+    return _rendered("page.html.j2", view=view, files=tuple(files), sealed_at=stamp, reload_seconds=reload_seconds)
 
 
 def render_audit(view: AuditView) -> str:

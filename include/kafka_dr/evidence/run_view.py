@@ -6,12 +6,13 @@ A missing, unreadable or unexpected value is shown as such: the page must render
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from kafka_dr.causes import cause
+from kafka_dr.durations import duration
 from kafka_dr.evidence.figures import figures
 from kafka_dr.evidence.open_run_view import WAITS, OpenRunLine, running_step
 from kafka_dr.evidence.run_verdict import has_expired, is_dry, notes_of, verdict_of
@@ -20,6 +21,10 @@ from kafka_dr.evidence.view_model import CheckView, DecisionView, RunView, StepV
 from kafka_dr.quoting import unescaped
 from kafka_dr.verb_words import run_name, verb_words
 from kafka_dr.watch_results import RunningStep
+
+_SECOND_QUESTION = "second_approval"
+#: A run that has recorded nothing for so long does not continue by itself.
+_CONTINUES = timedelta(hours=24)
 
 
 def build_run_view(group: str, run: str, stored: Mapping[str, bytes]) -> RunView:
@@ -68,9 +73,35 @@ def with_running(view: RunView, running: RunningStep, now: datetime) -> RunView:
         return replace(view, verdict=f"Half moved: no process continues it since {running.title}", colour="bad")
     if running.ended_at is None and not running.is_silent(now):
         return replace(view, verdict=f"Running: {running.title}", colour="warn")
-    if is_between and view.verdict.startswith("Not finished"):
-        return replace(view, verdict=f"Running: after {running.title}", colour="warn")
     return view
+
+
+def may_continue(view: RunView, now: datetime) -> bool:
+    """Return whether a run that is not listed as ended may record more.
+
+    :param now: UTC
+    """
+    last = _time(view.finished_at)
+    return last is not None and now - last <= _CONTINUES
+
+
+def with_next(view: RunView, order: Mapping[str, Sequence[str]], now: datetime) -> RunView:
+    """Return the view of a run between two steps with what comes next; of any other run, the same view.
+
+    :param order: the names of the steps of each verb, in order
+    :param now: UTC
+    """
+    last, steps = _time(view.finished_at), order.get(text_of(view.facts.get("verb")), ())
+    if not view.verdict.startswith("Not finished") or last is None:
+        return view
+    done = max((number for number, each in enumerate(steps, 1) for seen in view.steps if seen.step == each), default=0)
+    # Whether a second person is asked is decided when the first one has answered.
+    following = steps[done : done + (2 if steps[done : done + 1] == (_SECOND_QUESTION,) else 1)] if done else ()
+    title = view.steps[-1].step.replace("_", " ")
+    words = f"next is {' or '.join(following).replace('_', ' ')}" if following else f"after {title}"
+    said = f"No step runs: {title} ended {duration(now - last)} ago."
+    notes = view.notes if view.notes and view.notes[0].lower().startswith("no step runs") else (said, *view.notes)
+    return replace(view, verdict=f"Running: {words}", colour="warn", notes=notes)
 
 
 def with_question(view: RunView, asked: OpenRunLine) -> RunView:
@@ -171,11 +202,16 @@ def _title(group: str, facts: Mapping[str, Any], *, dry: bool) -> str:
 
 
 def _name(facts: Mapping[str, Any], started: str) -> str:
+    return run_name(text_of(facts.get("verb")) or "run", _time(started), text_of(facts.get("requested_by")))
+
+
+def _time(stored: str) -> datetime | None:
+    """Return a stored time; ``None`` if it is none, or without a time zone."""
     try:
-        at = datetime.fromisoformat(started)
+        found = datetime.fromisoformat(stored)
     except ValueError:
-        at = None
-    return run_name(text_of(facts.get("verb")) or "run", at, text_of(facts.get("requested_by")))
+        return None
+    return found if found.tzinfo is not None else None
 
 
 def _decisions(attempts: Iterable[StepView]) -> Iterable[DecisionView]:

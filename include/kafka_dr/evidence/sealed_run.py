@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -12,7 +13,15 @@ from kafka_dr.evidence.canonical import readable
 from kafka_dr.evidence.expired_run import EXPIRED, EvidenceExpired, tombstone_in
 from kafka_dr.evidence.open_run_view import OpenRunLine
 from kafka_dr.evidence.page import render_page
-from kafka_dr.evidence.run_view import build_run_view, with_ending, with_half_moved, with_question, with_running
+from kafka_dr.evidence.run_view import (
+    build_run_view,
+    may_continue,
+    with_ending,
+    with_half_moved,
+    with_next,
+    with_question,
+    with_running,
+)
 from kafka_dr.evidence.seal import (
     INCOMPLETE_VERSION,
     SCHEMA_VERSION,
@@ -110,6 +119,8 @@ class SealedRun:
         half_moved: str = "",
         asked: OpenRunLine | None = None,
         ended: str = "",
+        order: Mapping[str, Sequence[str]] | None = None,
+        reload_seconds: int = 0,
     ) -> str | None:
         """Return the page of the run; ``None`` if nothing is stored, and nothing of the run is executed.
 
@@ -134,9 +145,13 @@ class SealedRun:
             view = with_running(view, running, now)
         elif ended:
             view = with_ending(view, ended)
+        is_open = now is not None and not ended and (running is not None or may_continue(view, now))
+        is_between = running is None or (running.ended_at is not None and running.good)
+        if now is not None and is_open and is_between and (asked is None or asked.is_answered):
+            view = with_next(view, order or {}, now)
         if half_moved:
             view = with_half_moved(view, half_moved)
-        return render_page(view, files=files, sealed_at=None)
+        return render_page(view, files=files, sealed_at=None, reload_seconds=reload_seconds if is_open else 0)
 
     def write(
         self,

@@ -225,6 +225,8 @@ class EvidenceStore:
         half_moved: str = "",
         asked: OpenRunLine | None = None,
         ended: str = "",
+        order: Mapping[str, Sequence[str]] | None = None,
+        reload_seconds: int = 0,
     ) -> str | None:
         """Return the page of a run; ``None`` if it has no evidence. A page that no seal covers says so.
 
@@ -233,9 +235,11 @@ class EvidenceStore:
         :param half_moved: why no program continues the run, though it holds the group; empty if that is not so
         :param asked: the line of the run, if it has asked a person
         :param ended: how the run ended, as the list of ended runs has it; empty if it is not in there
+        :param order: the names of the steps of each verb, in order; empty: what comes next is not said
+        :param reload_seconds: how often the page loads again by itself while the run may continue; 0: never
         :raises EvidenceChanged: a file that was sealed is not what it was
         """
-        return self._sealed(group, run).page(running, now, half_moved, asked, ended)
+        return self._sealed(group, run).page(running, now, half_moved, asked, ended, order, reload_seconds)
 
     def run_view(self, group: str, run: str) -> RunView:
         """Return what the evidence of a run says so far, sealed or not.

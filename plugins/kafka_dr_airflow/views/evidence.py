@@ -23,6 +23,7 @@ from kafka_dr.evidence.page import render_audit, render_notice, render_observati
 from kafka_dr.evidence.status_view import build_status_view
 from kafka_dr.evidence.store import EvidenceStore
 from kafka_dr.quoting import unescaped
+from kafka_dr.runs.request import VERBS
 from kafka_dr.watch_results import (
     OBSERVATION,
     WatchResultStore,
@@ -57,6 +58,7 @@ app.include_router(question.router)
 
 #: How often the page of a run that continues loads again.
 _RUN_SECONDS = 5
+_ORDER = {verb: tuple(step.name.value for step in rules.steps) for verb, rules in VERBS.items()}
 #: The titles of the pages that show an error.
 _TITLES = {
     status.HTTP_400_BAD_REQUEST: "There is no such page",
@@ -116,7 +118,9 @@ def run_page(
         seen = seen_now(kept, watched, now, has_ended, who)
     open_now = _open_now(seen, run, now)
     try:
-        found = EvidenceStore(kept).page(group, run, **open_now)
+        found = EvidenceStore(kept).page(
+            group, run, order=_ORDER, reload_seconds=_RUN_SECONDS if reload else 0, **open_now
+        )
     except EvidenceExpired as error:
         raise HTTPException(status.HTTP_410_GONE, str(error)) from error
     except Refused as error:
@@ -126,10 +130,7 @@ def run_page(
     except KafkaDrError as error:
         raise HTTPException(status.HTTP_503_SERVICE_UNAVAILABLE, str(error)) from error
     if found is not None:
-        page = shown(found, group)
-        if open_now["running"] is not None and reload:
-            page.headers["Refresh"] = str(_RUN_SECONDS)
-        return page
+        return shown(found, group)
     said = f"Run {run} of {group} has no evidence yet."
     if not (ended := open_now.get("ended")):
         raise HTTPException(status.HTTP_404_NOT_FOUND, said)

@@ -165,6 +165,8 @@ def test_a_page_that_loads_again_by_itself_can_be_stopped(served: dict[str, Tagg
     def again(page: TaggedPage) -> bool:
         return any(found.get("http-equiv") == "refresh" for found in page.of("meta"))
 
-    assert [address for address, page in served.items() if again(page)] == ["/status"]
-    stop = served["/status"].reached[1]
-    assert stop == ("a", {"href": "?reload=false"}), "before anything else, as the focus is lost each time"
+    found = [address for address, page in served.items() if again(page)]
+    assert "/status" in found
+    for address in found:
+        ways = [page for page in served[address].reached if "style" not in page[1]]
+        assert ways[1] == ("a", {"href": "?reload=false"}), "before anything else, as the focus is lost each time"

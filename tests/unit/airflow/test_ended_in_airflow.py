@@ -159,3 +159,64 @@ def test_each_round_of_health_asks_airflow(monkeypatch: pytest.MonkeyPatch) -> N
     topology: Any = None
     HealthRound().looked_and_kept(topology, [], {})
     assert done == ["asked", "looked"]
+
+
+def run_page(root: Path, pages: TestClient, *steps: str, ago: float = 200, verb: str = "planned_failover") -> str:
+    """Keep these steps of a run, each of them ended, and return its page."""
+    folder = root / "runs" / "orders" / "r1"
+    folder.mkdir(parents=True, exist_ok=True)
+    at = (datetime.now(UTC) - timedelta(seconds=ago)).isoformat()
+    facts = {"verb": verb, "source": "east", "target": "west"}
+    said = {"outcome": "ok", "seconds": 1.0, "facts": facts, "started_at": at, "finished_at": at}
+    for number, step in enumerate(steps, 1):
+        (folder / f"{number:02}-{step}.1.json").write_text(json.dumps({**said, "step": step}))
+    return html.unescape(pages.get("/evidence/orders/r1").text)
+
+
+AGAIN = '<meta http-equiv="refresh" content="5">'
+
+
+@pytest.mark.parametrize(
+    ("verb", "steps", "following"),
+    [
+        ("planned_failover", ("preflight", "approval"), "claim"),
+        ("planned_failover", ("preflight",), "approval"),
+        ("unplanned_failover", ("gather_evidence", "approval"), "second approval or claim"),
+        ("failback", ("preflight", "approval", "second_approval"), "claim"),
+        ("take_over", ("preflight", "approval"), "claim"),
+        ("un_adopt", ("preflight", "approval", "claim"), "stop flow"),
+    ],
+)
+def test_between_two_steps_the_page_of_a_run_says_what_comes_next_and_loads_again(
+    root: Path, pages: TestClient, verb: str, steps: tuple[str, ...], following: str
+) -> None:
+    """Nothing is kept of what it executes: its last step ended more than a minute ago, and no process has begun."""
+    keep(root)
+    OpenRuns(root).ask(asked("r1", answered_by="alice"))
+    shown = run_page(root, pages, *steps, verb=verb)
+    assert f"Running: next is {following}</span>" in shown
+    assert f"No step runs: {steps[-1].replace('_', ' ')} ended " in shown
+    assert "Not finished" not in shown
+    assert AGAIN in shown
+
+
+def test_a_run_that_is_over_or_long_silent_does_not_load_again(
+    root: Path, pages: TestClient, ended_runs: set[str]
+) -> None:
+    keep(root)
+    assert AGAIN in run_page(root, pages, "preflight", "approval"), "no list knows it, and it may continue"
+    assert AGAIN not in html.unescape(pages.get("/evidence/orders/r1?reload=false").text)
+    long_ago = run_page(root, pages, "preflight", "approval", ago=2 * 86400)
+    assert ("Not finished: the last step recorded is approval" in long_ago, AGAIN in long_ago) == (True, False)
+    run_page(root, pages, "preflight", "approval")
+    OpenRuns(root).ask(asked("r1", answered_by="alice"))
+    ended_runs.add("r1")
+    over = html.unescape(pages.get("/evidence/orders/r1").text)
+    assert (AGAIN in over, "Running" in over) == (False, False)
+
+
+def test_the_page_of_a_question_that_expired_promises_no_next_step(root: Path, pages: TestClient) -> None:
+    keep(root)
+    OpenRuns(root).ask(replace(asked("r1"), expires_at=NOW - timedelta(minutes=1)))
+    shown = run_page(root, pages, "preflight", "approval")
+    assert ("next is" in shown, AGAIN in shown) == (False, True)
