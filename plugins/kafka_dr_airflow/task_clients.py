@@ -30,6 +30,7 @@ def open_clients(environ: Mapping[str, str] = os.environ) -> Clients:
         people_of=people_of,
     )
     clients.executor.still_runs = still_runs
-    # Airflow names it in the environment of each task.
+    # Airflow names both in the environment of each task.
     clients.shown.dag_id = environ.get("AIRFLOW_CTX_DAG_ID", "")
+    clients.shown.airflow_run = environ.get("AIRFLOW_CTX_DAG_RUN_ID", "")
     return clients

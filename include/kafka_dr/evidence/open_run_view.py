@@ -10,6 +10,7 @@ from kafka_dr.causes import cause
 from kafka_dr.durations import about, age_of
 from kafka_dr.evidence.status_colour import StatusColour
 from kafka_dr.evidence.view_model import StepView
+from kafka_dr.situations.group_now import DRILL
 from kafka_dr.verb_words import run_name, verb_words
 from kafka_dr.watch_results import OpenRun, RunningStep
 
@@ -50,6 +51,7 @@ class OpenRunLine:
     :param run_href: the run in Airflow; empty without Airflow
     :param name: the run for people
     :param steps: what is recorded of it, in order, and what runs now
+    :param is_drill: whether it is a drill, whose evidence is with all drills of the group
     :param may_answer: whether the reader is one of those who were asked, or is not known
     """
 
@@ -64,6 +66,12 @@ class OpenRunLine:
     steps: tuple[OpenStep, ...]
     may_answer: bool = True
     name: str = ""
+    is_drill: bool = False
+
+    @property
+    def evidence_link(self) -> str:
+        """What the link to its evidence says."""
+        return f"{self.name}: {'all drills' if self.is_drill else 'step by step'}"
 
     @property
     def is_answered(self) -> bool:
@@ -133,7 +141,19 @@ def running_line(
     said = f"{'A dry run of a ' if running.dry_run else ''}{verb}. {running.sentence(now).rstrip('.')}."
     said = f"{said[:1].upper()}{said[1:]}"
     shown, name = (*_steps(steps), _now(running, now)), run_name(running.verb, running.began_at, now=now)
-    return OpenRunLine(running.group, word, colour, said, running.run, run_href, evidence_href, False, shown, name=name)
+    return OpenRunLine(
+        running.group,
+        word,
+        colour,
+        said,
+        running.run,
+        run_href,
+        evidence_href,
+        False,
+        shown,
+        name=name,
+        is_drill=running.verb == DRILL,
+    )
 
 
 def running_step(running: RunningStep, now: datetime) -> tuple[str, StatusColour, str]:

@@ -28,3 +28,7 @@ class StatusLinks:
     result: Callable[[str, str], str]
     question: Callable[[str, str, str], str]
     start: Callable[[str, str], str]
+
+    def drills(self, group: str) -> str:
+        """Return the address of the drills of a protection group."""
+        return f"{self.group(group)}#drills"

@@ -21,7 +21,7 @@ from kafka_dr.evidence.trigger_view import FORMS
 from kafka_dr.evidence.watch_row import OUTCOME_WORDS, WatchRow, watch_row
 from kafka_dr.quoting import unescaped
 from kafka_dr.readiness.judge import ASKED, GroupReadiness
-from kafka_dr.situations.group_now import GroupNow, group_now
+from kafka_dr.situations.group_now import DRILL, GroupNow, group_now
 from kafka_dr.verb_words import run_name
 from kafka_dr.watch_results import OpenRun, RunEnding, RunningStep, WatchedGroup, is_over
 
@@ -257,8 +257,9 @@ def open_runs(
     for step, steps in opened.running:
         if (step.group, step.run) in known or is_over(step.run, step.began_at, endings.get(step.group, ())):
             continue
-        run_href = links.dag_run(step.dag_id, step.run) if step.dag_id else ""
-        yield running_line(step, steps, now, run_href=run_href, evidence_href=links.evidence(step.group, step.run))
+        run_href = links.dag_run(step.dag_id, step.airflow_run or step.run) if step.dag_id else ""
+        shown = links.drills(step.group) if step.verb == DRILL else links.evidence(step.group, step.run)
+        yield running_line(step, steps, now, run_href=run_href, evidence_href=shown)
 
 
 def _first(

@@ -42,8 +42,8 @@ class ShownSteps:
         self._root = root
         self._executor = executor
         self._now = now
-        #: The DAG whose task this process is; empty without Airflow.
-        self.dag_id = ""
+        #: The DAG whose task this process is, and its run; empty without Airflow.
+        self.dag_id = self.airflow_run = ""
         self._changed = Condition()
         self._shown: dict[tuple[str, str], RunningStep] = {}
         #: What an earlier process of the run left; looked up once.
@@ -56,7 +56,8 @@ class ShownSteps:
     def begins(self, group: str, run: str, verb: str, step: str, *, holds: bool, dry_run: bool = False) -> None:
         """Show that a step begins, or is tried again."""
         now = self._now()
-        new = RunningStep(group, run, verb, step, now, now, self._executor, holds, dry_run, dag_id=self.dag_id)
+        where = {"dag_id": self.dag_id, "airflow_run": self.airflow_run if self.airflow_run != run else ""}
+        new = RunningStep(group, run, verb, step, now, now, self._executor, holds, dry_run, **where)
         with self._changed:
             known = self._failed.pop((group, run), self._shown.get((group, run)))
             if known is not None:

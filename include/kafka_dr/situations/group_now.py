@@ -31,7 +31,7 @@ _HALF_MOVED, _HALF_MOVED_RUN = "half_moved", "half_moved_run"
 #: Checks of health that a person has to decide about before anything else can start.
 _MISTAKES = ("registers", "cluster_id", "register_records")
 #: The verb of what drills execute.
-_DRILL = "drill"
+DRILL = "drill"
 #: So many earlier runs show how long a step usually takes.
 _EARLIER = 5
 
@@ -101,7 +101,7 @@ def group_now(
         ),
         None,
     )
-    drills = [each for each in mine if each.verb == _DRILL]
+    drills = [each for each in mine if each.verb == DRILL]
     moving = next((each for each in mine if each not in drills and each.continues(now)), None)
     ended_by: dict[str, Any] = {"run": record.changed[0]} if record.changed else {}
     if ended:

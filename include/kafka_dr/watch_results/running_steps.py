@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from kafka_dr.codec import StoredDocument
+from kafka_dr.codec import StoredDocument, stored
 from kafka_dr.durations import duration
 from kafka_dr.json_documents import DocumentDamaged, JsonFile
 
@@ -43,6 +43,7 @@ class RunningStep(StoredDocument):
     :param ended: how it ended, in one sentence
     :param good: whether it ended well
     :param dag_id: the DAG of its run in Airflow; empty without Airflow
+    :param airflow_run: the run in Airflow that executes it, if that has another id: of a drill, or a resume; else empty
     """
 
     group: str
@@ -61,6 +62,7 @@ class RunningStep(StoredDocument):
     ended: str = ""
     good: bool = False
     dag_id: str = ""
+    airflow_run: str = field(default="", metadata=stored(omitted=True))
 
     @property
     def title(self) -> str:

@@ -24,6 +24,7 @@ from kafka_dr.evidence.status_view import build_status_view
 from kafka_dr.evidence.store import EvidenceStore
 from kafka_dr.quoting import unescaped
 from kafka_dr.runs.request import VERBS
+from kafka_dr.situations.group_now import DRILL
 from kafka_dr.watch_results import (
     OBSERVATION,
     WatchResultStore,
@@ -103,11 +104,11 @@ def status_page(who: Annotated[str, Depends(reader)], has_ended: AirflowSays, *,
     return HTMLResponse(render_status(view, reloads=reload), headers=LINKED_HEADERS)
 
 
-@app.get("/evidence/{group}/{run}")
+@app.get("/evidence/{group}/{run}", response_class=HTMLResponse)
 def run_page(
     group: str, run: str, who: Annotated[str, Depends(reader)], has_ended: AirflowSays, *, reload: bool = True
-) -> HTMLResponse:
-    """Show the evidence of a run.
+) -> Response:
+    """Show the evidence of a run. That of a drill that runs is with all drills of the group.
 
     :param reload: whether the page loads again by itself while the run continues
     """
@@ -117,6 +118,8 @@ def run_page(
         (watched,) = read_status([group], WatchResultStore(kept), now)
         seen = seen_now(kept, watched, now, has_ended, who)
     open_now = _open_now(seen, run, now)
+    if (running := open_now["running"]) is not None and running.verb == DRILL:
+        return RedirectResponse(links().drills(group), status.HTTP_303_SEE_OTHER)
     try:
         found = EvidenceStore(kept).page(
             group, run, order=_ORDER, reload_seconds=_RUN_SECONDS if reload else 0, **open_now

@@ -1,0 +1,65 @@
+"""Where a page leads to a run: to the run that Airflow has, and to what is kept of it."""
+
+from __future__ import annotations
+
+import html
+import os
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import unquote
+
+import pytest
+
+from kafka_dr_airflow.task_clients import open_clients
+from support.kept_metrics import keep
+
+if TYPE_CHECKING:
+    from fastapi.testclient import TestClient
+
+AIRFLOW_RUN = "manual__2026-11-27T19:03:21.123456+00:00_aB1cD"
+
+
+def shown_by(dag_id: str, run: str, verb: str, *, airflow_run: str = AIRFLOW_RUN) -> None:
+    """Show a step as a task of Airflow does, or as the command line does."""
+    named = {"AIRFLOW_CTX_DAG_ID": dag_id, "AIRFLOW_CTX_DAG_RUN_ID": airflow_run} if dag_id else {}
+    with open_clients({**os.environ, **named}) as clients:
+        clients.shown.begins("orders", run, verb, "planned_drill", holds=False)
+        clients.shown.last_words(10)
+
+
+@pytest.mark.parametrize(
+    ("dag_id", "run", "verb"),
+    [
+        ("dr_drill", "20261127190321", "drill"),
+        ("dr_resume", "manual__2026-11-27T18:00:00+00:00", "planned_failover"),
+        ("dr_planned_failover", AIRFLOW_RUN, "planned_failover"),
+    ],
+)
+@pytest.mark.parametrize("address", ["/status", "/groups/orders"])
+def test_the_run_in_airflow_is_the_one_that_airflow_has(
+    root: Path, pages: TestClient, dag_id: str, run: str, verb: str, address: str
+) -> None:
+    keep(root)
+    shown_by(dag_id, run, verb)
+    (href,) = re.findall(r'href="([^"]*)">The run in Airflow<', pages.get(address).text)
+    assert unquote(html.unescape(href)).partition("/dags/")[2] == f"{dag_id}/runs/{AIRFLOW_RUN}"
+
+
+def test_a_drill_of_the_command_line_has_no_run_in_airflow(root: Path, pages: TestClient) -> None:
+    keep(root)
+    shown_by("", "20261127190321", "drill")
+    shown = pages.get("/status").text
+    assert ("20261127190321" in shown, "The run in Airflow" in shown) == (True, False)
+
+
+def test_a_drill_leads_to_the_drills_of_its_group(root: Path, pages: TestClient) -> None:
+    keep(root)
+    shown_by("dr_drill", "20261127190321", "drill")
+    (href,) = re.findall(r'href="([^"]*)">[^<]*: all drills<', pages.get("/status").text)
+    page, _, part = href.removeprefix("/kafka-dr").partition("#")
+    there = pages.get(page)
+    assert there.status_code == 200
+    assert f'<h2 id="{part}">Drills</h2>' in there.text
+    known = pages.get("/evidence/orders/20261127190321", follow_redirects=False)
+    assert (known.status_code, known.headers["location"]) == (303, href)
