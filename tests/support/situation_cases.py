@@ -52,6 +52,14 @@ def ready(**checks: Any) -> KeptResult:
 DEAD = replace(STEP, seen_at=NOON - DEAD_AFTER)
 NOT_BACK = RunEnding("m9", "dr_planned_failover", "NOT ROLLED BACK: no answer", False, NOON + SECOND)
 ENDED = RunEnding("m9", "dr_planned_failover", "MOVED", True, NOON + SECOND, {"claim": 1.0})
+REFUSED = RunEnding(
+    "m8",
+    "dr_failback",
+    "REFUSED at preflight: quarantine\\_permits: Trigger a new run with the mode rebuild, because orders\\.state on "
+    "east is compacted, and stranded records would be its newest values",
+    False,
+    NOON - SECOND,
+)
 SWITCHING: dict[str, Any] = {
     "phase": "switching",
     "held": True,
@@ -82,6 +90,7 @@ CASES: dict[str, dict[str, Any]] = {
     "being_fenced": {"health": health("failed", phase="unfenced", answering=["east", "west"])},
     "old_cluster_away": {"health": health("failed", phase="unfenced", silent=["west"])},
     "not_fenced": {"health": health("failed", fence_missing=["west"])},
+    "needs_rebuild": {"health": health("failed", phase="diverged"), "endings": (REFUSED,)},
     "diverged": {"health": health("failed", phase="diverged")},
     "standby_silent": {"health": health("unknown", silent=["west"])},
     "standby_unheard": {"health": health("unknown", unheard=["west"], answering=["east"])},

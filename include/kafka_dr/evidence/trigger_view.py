@@ -137,7 +137,13 @@ FORMS: Mapping[str, OfferedForm] = {
 
 
 def trigger_fields(
-    dag_id: str, clusters: Sequence[str], *, active: str, standby: str, needed: Mapping[str, str] | None = None
+    dag_id: str,
+    clusters: Sequence[str],
+    *,
+    active: str,
+    standby: str,
+    needed: Mapping[str, str] | None = None,
+    chosen: Mapping[str, str] | None = None,
 ) -> tuple[TriggerField, ...]:
     """Return the fields of a form. The clusters are filled in as the register says; unknown ones are left to it.
 
@@ -145,9 +151,13 @@ def trigger_fields(
     :param active: the active cluster; empty if it is not known now
     :param standby: the other one, in the same way
     :param needed: why a field is needed now, by its name
+    :param chosen: what a field is filled in with now, by its name
     """
-    offered = FORMS[dag_id]
-    fields = tuple(replace(each, needed=(needed or {}).get(each.name, "")) for each in offered.fields)
+    offered, needed, chosen = FORMS[dag_id], needed or {}, chosen or {}
+    fields = tuple(
+        replace(each, needed=needed.get(each.name, ""), value=chosen.get(each.name, each.value))
+        for each in offered.fields
+    )
     if not offered.moves:
         return fields
     names = tuple((name, name) for name in clusters)

@@ -17,6 +17,7 @@ from kafka_dr.offsets.translate.pipeline import translate_committed
 from kafka_dr.outcomes import Check, asked, worst
 from kafka_dr.register import Phase
 from kafka_dr.runs.sealing import evidence_can_be_signed
+from kafka_dr.watch_results import NEEDS_REBUILD
 
 Question = Callable[[FailbackContext], Check]
 
@@ -110,7 +111,7 @@ def _quarantine_permits(context: FailbackContext) -> Check:
         return Check(
             name,
             "failed",
-            f"an abandoned failback has already changed {run.target}. Trigger a new run with the mode rebuild",
+            f"{NEEDS_REBUILD}an abandoned failback has already changed {run.target}",
         )
     ranges = ranges_of(found)
     compacted = set(found.compacted)
@@ -119,10 +120,7 @@ def _quarantine_permits(context: FailbackContext) -> Check:
         found, ranges, compacted=compacted, positions=offsets_on_old_cluster(context), log_starts=starts
     )
     if reasons:
-        sentence = (
-            f"a failback by quarantine is not possible: {'; '.join(reasons)}. Trigger a new run with the mode rebuild"
-        )
-        return Check(name, "failed", sentence, {"reasons": reasons})
+        return Check(name, "failed", f"{NEEDS_REBUILD}{'; '.join(reasons)}", {"reasons": reasons})
     shown = ", ".join(map(str, ranges[:5])) or "no offsets"
     return Check(name, "ok", f"quarantined on {run.target}: {shown}", {"ranges": [str(each) for each in ranges]})
 

@@ -56,6 +56,10 @@ _MEANS: Mapping[Occasion, tuple[str, str]] = {
     "run_began": ("A run holds the group, and applications may be refused writes.", "Watch the run in Airflow."),
     "point_of_no_return": ("From now on the run can only be finished.", "Watch the run in Airflow."),
     "run_ended": ("No run holds the group any more.", "Read the report of the run."),
+    "run_refused": (
+        "A run ended and nothing was moved. Nobody else tries it.",
+        "Read why, and trigger another run if it is still wanted.",
+    ),
     "rolled_back": ("The group is active where it was before.", "Read in the report why the run was rolled back."),
     "moved": ("Another cluster is active now.", "Read the report of the run."),
 }

@@ -54,6 +54,8 @@ class GroupFacts:
     :param usual: how long its step took in earlier runs, in seconds; ``None`` if that is not known
     :param ended: when a run ended that no check has looked at since; ``None`` if there is none
     :param waiting: a run that waits for an answer
+    :param refused: why the last failback since the record was refused, in one clause; empty if it was not
+    :param needs_rebuild: whether that was because only a rebuild is possible
     :param unfenced: the clusters that lacked a part of their fence
     :param answers: whether each verb could start
     :param why_not: the first finding that keeps a verb from starting, by the verb
@@ -80,6 +82,8 @@ class GroupFacts:
     usual: float | None = None
     ended: datetime | None = None
     waiting: OpenRun | None = None
+    refused: str = ""
+    needs_rebuild: bool = False
     unfenced: tuple[str, ...] = ()
     canary_lost: bool = False
     drill: DrillState = ""

@@ -117,6 +117,7 @@ def group_now(
         usual=_usual(moving, listed),
         ended=ended,
         waiting=waiting,
+        **_refused(listed, _time(_record(health).get("recorded_at"))),
         **_of_health(health),
         canary_lost=_facts(status.of("canary")).get("verdict") == "lost",
         drill=_drill(status.of(ASKED), drills, now),
@@ -137,6 +138,14 @@ def _usual(step: RunningStep | None, listed: Iterable[RunEnding]) -> float | Non
         if each.good and each.dag_id == f"dr_{step.verb}" and step.step in each.steps
     ]
     return median(took[:_EARLIER]) if took else None
+
+
+def _refused(listed: Iterable[RunEnding], since: datetime | None) -> dict[str, Any]:
+    """Return why the last failback since the record was refused; nothing if it was not."""
+    last = next((each for each in listed if each.dag_id == "dr_failback"), None)
+    if last is None or (since is not None and last.ended_at < since):
+        return {}
+    return {"refused": last.refused, "needs_rebuild": bool(last.refused) and last.needs_rebuild}
 
 
 def _record(health: WatchStatus) -> Mapping[str, Any]:

@@ -157,6 +157,8 @@ def _words(seen: GroupFacts, found: Finding | None) -> dict[str, str]:
         "usual": usual,
         "usually": f" This step usually takes {usual}." if usual else "",
         "seen": moment(moving.seen_at, seen.at) if moving else "",
+        "refused": _cut(seen.refused),
+        "was_refused": f"The last failback was refused: {_cut(seen.refused)}. " if seen.refused else "",
         "waiting": verb_words(waiting.dag_id.removeprefix("dr_")) if waiting else "",
         "asked": moment(waiting.asked_at, seen.at) if waiting else "",
         "people": line(" or ".join(waiting.people)) if waiting else "",

@@ -269,12 +269,25 @@ SITUATIONS: tuple[Situation, ...] = (
         _LOOK_AT_HEALTH,
     ),
     Situation(
+        "needs_rebuild",
+        "bad",
+        "NO STANDBY",
+        lambda seen: seen.phase == "diverged" and seen.needs_rebuild,
+        "{standby} is no copy any more{since_record}",
+        "{active} serves, and nothing could take over. The last failback was refused and needs the mode rebuild, "
+        "because {refused}.",
+        Action(
+            "Start a failback by rebuild", "form", "dr_failback", "failback --group {group} --mode rebuild --reason WHY"
+        ),
+        why_not="A failover has no copy to go to.",
+    ),
+    Situation(
         "diverged",
         "bad",
         "NO STANDBY",
         lambda seen: seen.phase == "diverged",
         "{standby} is no copy any more{since_record}",
-        "{active} serves, and nothing could take over. Make {standby} a copy again.",
+        "{active} serves, and nothing could take over. {was_refused}Make {standby} a copy again.",
         Action("Start a failback", "form", "dr_failback", "failback --group {group} --reason WHY"),
         why_not="A failover has no copy to go to.",
     ),

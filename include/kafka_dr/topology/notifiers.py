@@ -24,6 +24,7 @@ Occasion = Literal[
     "run_began",
     "point_of_no_return",
     "run_ended",
+    "run_refused",
     "rolled_back",
     "moved",
 ]

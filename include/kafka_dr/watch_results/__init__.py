@@ -12,7 +12,7 @@ and license nothing: no step reads them.
 
 from __future__ import annotations
 
-from kafka_dr.watch_results.endings import NOT_BACK, RunEnding, RunEndings, is_over, read_endings
+from kafka_dr.watch_results.endings import NEEDS_REBUILD, NOT_BACK, RunEnding, RunEndings, is_over, read_endings
 from kafka_dr.watch_results.figures_over_time import MEASURED, FigureName, FigurePoint, FiguresOverTime
 from kafka_dr.watch_results.kept import CALM, FLOW, STANDBYS, FlowNow, KeptResult, Period, WatchOutcome, is_record
 from kafka_dr.watch_results.open_runs import OpenRun, OpenRuns
@@ -27,6 +27,7 @@ __all__ = [
     "CALM",
     "FLOW",
     "FlowNow",
+    "NEEDS_REBUILD",
     "NOT_BACK",
     "OBSERVATION",
     "STANDBYS",

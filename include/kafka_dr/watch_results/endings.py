@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -9,10 +10,15 @@ from typing import Any
 
 from kafka_dr.codec import InOrder, StoredDocument, WholeSeconds, stored
 from kafka_dr.json_documents import DocumentDamaged, JsonFile
+from kafka_dr.quoting import unescaped
 
 _SCHEMA = 1
 #: How the note of a run begins whose roll back did not finish.
 NOT_BACK = "NOT ROLLED BACK"
+#: What a failback says, before the reason, that is refused because only a rebuild is possible.
+NEEDS_REBUILD = "Trigger a new run with the mode rebuild, because "
+#: The name of a check before its finding.
+_CHECK = re.compile(r"^[a-z_]+: ")
 #: How many runs of a group are listed.
 _LISTED = 20
 
@@ -47,6 +53,20 @@ class RunEnding(StoredDocument):
     def is_not_back(self) -> bool:
         """Whether the run could not be rolled back."""
         return self.note.startswith(NOT_BACK)
+
+    @property
+    def needs_rebuild(self) -> bool:
+        """Whether it was a failback that was refused because only a rebuild is possible."""
+        return not self.good and NEEDS_REBUILD in unescaped(self.note)
+
+    @property
+    def refused(self) -> str:
+        """Why the run was refused, in one clause; empty if it was not."""
+        said = unescaped(self.note)
+        if not said.startswith("REFUSED at "):
+            return ""
+        clause = said.partition(": ")[2].rpartition(NEEDS_REBUILD)[2].partition(". ")[0].rstrip(".")
+        return _CHECK.sub("", clause)
 
 
 @dataclass(frozen=True, slots=True)

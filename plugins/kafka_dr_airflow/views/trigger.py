@@ -59,7 +59,8 @@ def start_page(dag_id: str, group: str, has_ended: AirflowSays) -> HTMLResponse:
             spec.clusters,
             active=record.active if record.known else "",
             standby=record.standby if record.known else "",
-            needed=_needed(spec, watched, now),
+            needed=_needed(spec, watched, known, now),
+            chosen={"mode": "rebuild"} if known.facts.needs_rebuild else {},
         ),
         f"{airflow_path()}api/v2/dags/{dag_id}/dagRuns",
         run_url(dag_id, ""),
@@ -71,12 +72,14 @@ def start_page(dag_id: str, group: str, has_ended: AirflowSays) -> HTMLResponse:
     return HTMLResponse(page, headers=form_headers(nonce))
 
 
-def _needed(spec: ProtectionGroup, watched: WatchedGroup, now: datetime) -> dict[str, str]:
-    """Return the fields without which an unplanned failover would be refused now, each with the reason.
+def _needed(spec: ProtectionGroup, watched: WatchedGroup, known: GroupNow, now: datetime) -> dict[str, str]:
+    """Return the fields without which a run would be refused now, each with the reason.
 
     How long ago the group was moved is in the register alone; what health has read there is kept.
     """
     found = {"override": vantages_missing(spec.disaster)}
+    if known.facts.needs_rebuild:
+        found["mode"] = f"a rebuild, because {known.facts.refused}"
     health, limit = watched.of("health").result, spec.timing.hold_down_seconds
     facts = health.facts if health else {}
     at = str(facts.get("recorded_at") or "")

@@ -215,7 +215,7 @@ def test_a_run_that_is_over_or_long_silent_does_not_load_again(
     assert (AGAIN in over, "Running" in over) == (False, False)
 
 
-def test_the_page_of_a_question_that_expired_promises_no_next_step(root: Path, pages: TestClient) -> None:
+def test_the_page_of_a_question_that_expired_names_no_next_step(root: Path, pages: TestClient) -> None:
     keep(root)
     OpenRuns(root).ask(replace(asked("r1"), expires_at=NOW - timedelta(minutes=1)))
     shown = run_page(root, pages, "preflight", "approval")

@@ -19,6 +19,7 @@ from kafka_dr.watch_results import (
     WatchResultStore,
 )
 from support.kept_metrics import FACTS, REGISTER, keep
+from support.kept_situations import keep_situation
 from support.visible_text import visible_words
 
 HOSTILE = '"><script>alert(1)</script>\u202e'
@@ -187,3 +188,13 @@ def test_who_may_not_answer_reads_why_and_who_can(root: Path, pages: TestClient)
     assert "WAITS FOR OTHERS" in other
     assert "You are carol and were not asked, so Airflow would refuse your answer: Access Denied." in other
     assert "alice or bob may answer until" in other
+
+
+def test_the_form_of_a_failback_that_needs_a_rebuild_has_it_chosen_and_says_why(root: Path, pages: TestClient) -> None:
+    keep_situation(root, "diverged", datetime.now(UTC))
+    assert '<option value="quarantine" selected>' in pages.get("/start/dr_failback/orders").text
+    keep_situation(root, "needs_rebuild", datetime.now(UTC))
+    form = pages.get("/start/dr_failback/orders").text
+    assert '<option value="rebuild" selected>' in form
+    assert "<b>Needed now: a rebuild, because orders.state on east is compacted" in form
+    assert "/start/dr_failback/orders" in pages.get("/status").text

@@ -161,3 +161,36 @@ def test_the_note_of_a_run_ends_with_the_next_step_only_if_somebody_is_needed_no
     outcome(root, (DRAIN, BACK), {"drain": "failed", "roll_back": "success"})
     assert notes[-1].startswith("ROLLED BACK")
     assert "Next:" not in notes[-1]
+
+
+@pytest.mark.parametrize(
+    ("steps", "states", "sent"),
+    [
+        (
+            ((1, "preflight", {"outcome": "refused", "detail": "no list"}),),
+            {"preflight": "failed"},
+            ["planned failover: REFUSED at preflight: no list"],
+        ),
+        (
+            ((2, "approval", {"outcome": "failed", "facts": {"expired": True}}),),
+            {},
+            ["planned failover: EXPIRED: nobody answered in time; nothing was changed. A new run asks again"],
+        ),
+        ((DRAIN,), {"drain": "failed"}, ["planned failover: FAILED at drain: no record was copied"]),
+        ((DRAIN, BACK), {"drain": "failed"}, []),
+        ((REPORT,), {"report": "success"}, []),
+    ],
+)
+def test_a_run_that_did_nothing_is_notified_of_as_the_registers_say_nothing_of_it(
+    root: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    steps: tuple[Step, ...],
+    states: dict[str, str],
+    sent: list[str],
+) -> None:
+    news: list[Any] = []
+    monkeypatch.setattr(outcome_module, "keep_news", lambda _log, kept: news.extend(kept))
+    outcome(root, steps, states)
+    assert [each.happened for each in news] == sent
+    assert all((each.group, each.occasion) == (GROUP, "run_refused") for each in news)
+    assert all("/kafka-dr/status#group-orders" in each.link for each in news)

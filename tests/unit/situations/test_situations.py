@@ -28,6 +28,7 @@ from support.situation_cases import (
     MINUTE,
     NOT_BACK,
     NOT_FOR_PEOPLE,
+    REFUSED,
     SECOND,
     STEP,
     SWITCHING,
@@ -258,3 +259,21 @@ def test_a_judgement_of_nothing_is_unknown() -> None:
     assert judge(GroupFacts("orders", NOON)).name == "nothing_known"
     lag = Finding("lag", "failed", "too far", NOON)
     assert judge(GroupFacts("orders", NOON, "stable", "east", "west", findings=(lag,))).name == "flow_stopped"
+
+
+def test_a_failback_that_was_refused_says_why_until_the_record_changes() -> None:
+    judged = found(**CASES["needs_rebuild"])
+    assert judged.sentence.endswith(
+        "The last failback was refused and needs the mode rebuild, because orders.state on east is compacted, and "
+        "stranded records would be its newest values."
+    )
+    assert judged.action is not None
+    assert "--mode rebuild" in judged.action.command
+    other = replace(REFUSED, note=r"REFUSED at preflight: sealed\_list: there is no list of stranded records. Make one")
+    said = found(**CASES["diverged"], endings=(other,))
+    assert said.name == "diverged"
+    assert "The last failback was refused: there is no list of stranded records. Make west a copy" in said.sentence
+    later = health("failed", phase="diverged", recorded_at=NOON.isoformat())
+    assert found(health=later, endings=(REFUSED,)).name == "diverged", "another failover came since"
+    done = replace(REFUSED, run="m7", note="COPY AGAIN", good=True)
+    assert found(**CASES["diverged"], endings=(done, REFUSED)).name == "diverged"
