@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
@@ -12,6 +14,7 @@ from airflow.sdk.exceptions import AirflowException, AirflowFailException, Airfl
 
 from kafka_dr.causes import cause
 from kafka_dr.quoting import inline, line
+from kafka_dr_airflow.operators.outgoing import notify_refused
 from kafka_dr_airflow.operators.parameters import FirstTask
 from kafka_dr_airflow.operators.plain_failure import fails_plainly, plain_errors
 from kafka_dr_airflow.operators.receipt import requester_of
@@ -48,7 +51,7 @@ class DrillBeginOperator(FirstTask):
         from kafka_dr_airflow.task_clients import open_clients
 
         params, drill_id = context["params"], id_at(context["dag_run"].run_after)
-        with plain_errors(), open_clients() as clients:
+        with self._said(context), plain_errors(), open_clients() as clients:
             chosen = (params["protection_group"], params["kind"])
             if not chosen[0]:
                 found = conduct.due_drill(clients)
@@ -59,6 +62,20 @@ class DrillBeginOperator(FirstTask):
             begun = conduct.begin(group, kind, drill_id, clients, requester=requester_of(context))
         self.log.info("the %s drill %s of %s begins on %s", kind, drill_id, group, begun.active)
         return {"group": group, "id": drill_id}
+
+    @contextmanager
+    def _said(self, context: Any) -> Iterator[None]:
+        """Say why no drill begins: in the log, on the run, and to who is notified."""
+        try:
+            yield
+        except AirflowSkipException:
+            raise
+        except AirflowException as error:
+            self.log.error("%s", error)
+            leave_note(self.log, context, f"NOT BEGUN: {inline(cause(error))}")
+            if group := context["params"]["protection_group"]:
+                notify_refused(self.log, context["ti"].dag_id, group, f"NOT BEGUN: {line(cause(error))}")
+            raise
 
 
 class _OfDrill(BaseOperator):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import BaseOperator, TriggerRule
@@ -13,12 +13,11 @@ from airflow.sdk.exceptions import AirflowException, AirflowFailException, Airfl
 from kafka_dr.causes import cause
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.quoting import inline, unescaped
-from kafka_dr.verb_words import verb_words
-from kafka_dr_airflow.links import EvidenceLink, status_of
+from kafka_dr_airflow.links import EvidenceLink
 from kafka_dr_airflow.operators.failover_step import URGENT
 from kafka_dr_airflow.operators.kept_results import keep_ending
 from kafka_dr_airflow.operators.open_runs import run_ended
-from kafka_dr_airflow.operators.outgoing import keep_news
+from kafka_dr_airflow.operators.outgoing import notify_refused
 from kafka_dr_airflow.operators.plain_failure import fails_plainly
 from kafka_dr_airflow.run_note import leave_note, next_step
 from kafka_dr_airflow.topology_file import read_topology
@@ -71,7 +70,8 @@ class OutcomeOperator(BaseOperator):
             run_ended(self.log, context, context["params"]["protection_group"])
         if len(endings) == 1 and (group := endings[0][0]) and not self.may_be_silent:
             keep_ending(self.log, context, group=group, ending=replace(endings[0][1], note=found.note, good=found.good))
-            self._notify(context, group, found)
+            if not found.good and found.note.startswith(_DID_NOTHING):
+                notify_refused(self.log, context["ti"].dag_id, group, unescaped(found.note))
         leave_note(self.log, context, found.note, then=next_step(self.log, self.groups(context)))
         if not found.good:
             missing = (*(each.note for _, each in endings), *failed)
@@ -83,16 +83,6 @@ class OutcomeOperator(BaseOperator):
     def groups(self, context: Any) -> Sequence[str]:
         """Return the protection groups that the run is about."""
         return (context["params"]["protection_group"],)
-
-    def _notify(self, context: Any, group: str, found: Ending) -> None:
-        """Notify people of a run that did nothing; of what it did, they hear by the register."""
-        from kafka_dr.notifications.notification import Notification
-
-        if found.good or not found.note.startswith(_DID_NOTHING):
-            return
-        verb = verb_words(context["ti"].dag_id.removeprefix("dr_"))
-        happened = f"{verb}: {unescaped(found.note)}"
-        keep_news(self.log, [Notification(group, "run_refused", datetime.now(UTC), happened, link=status_of(group))])
 
     def _endings(self, context: Any) -> list[tuple[str, Ending]]:
         from kafka_dr.evidence.ending import Ending, ending

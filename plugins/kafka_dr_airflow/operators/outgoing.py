@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.quoting import line
+from kafka_dr.verb_words import verb_words
+from kafka_dr_airflow.links import status_of
 from kafka_dr_airflow.topology_file import evidence_root, read_topology
 
 if TYPE_CHECKING:
@@ -33,6 +36,17 @@ def keep_news(logger: Any, notifications: Iterable[Notification]) -> None:
             NotificationOutbox(root).put(each)
     except (KafkaDrError, OSError) as error:
         logger.warning("Nobody is notified of this change, because it could not be kept: %s", line(error))
+
+
+def notify_refused(logger: Any, dag_id: str, group: str, said: str) -> None:
+    """Notify people of a run that did nothing; of what a run did, they hear by the register.
+
+    :param said: why, in one line
+    """
+    from kafka_dr.notifications.notification import Notification
+
+    happened = f"{verb_words(dag_id.removeprefix('dr_'))}: {said}"
+    keep_news(logger, [Notification(group, "run_refused", datetime.now(UTC), happened, link=status_of(group))])
 
 
 def _is_wanted(topology: Any, news: Notification) -> bool:

@@ -12,11 +12,13 @@ from fastapi import APIRouter, HTTPException, status
 from fastapi.responses import HTMLResponse
 
 from kafka_dr.disaster.disaster_rule import vantages_missing
+from kafka_dr.drill.windows import is_open
 from kafka_dr.durations import duration
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.evidence.page import render_trigger, script_source, with_way_back
 from kafka_dr.evidence.readiness_view import verb_lines
 from kafka_dr.evidence.trigger_view import FORMS, TriggerView, trigger_fields
+from kafka_dr.register import Phase
 from kafka_dr.runs.request import MOVES
 from kafka_dr.situations.group_now import GroupNow
 from kafka_dr.topology.model import ProtectionGroup
@@ -64,7 +66,7 @@ def start_page(dag_id: str, group: str, has_ended: AirflowSays) -> HTMLResponse:
         ),
         f"{airflow_path()}api/v2/dags/{dag_id}/dagRuns",
         run_url(dag_id, ""),
-        tuple(_refusals(dag_id, asked, running, now)),
+        (*_not_now(dag_id, spec, known, now), *_refusals(dag_id, asked, running, now)),
     )
     page = with_way_back(
         render_trigger(view, nonce), [("DR status", status_url()), (f"Everything of {group}", group_url(group))]
@@ -89,6 +91,24 @@ def _needed(spec: ProtectionGroup, watched: WatchedGroup, known: GroupNow, now: 
             f"({duration(limit)}) ago"
         )
     return {name: why for name, why in found.items() if why}
+
+
+def _not_now(dag_id: str, spec: ProtectionGroup, known: GroupNow, now: datetime) -> Iterator[str]:
+    """Yield why a drill, or a failback, would be refused for what the group is. A failover asks the clusters itself."""
+    phase = known.facts.phase.replace("_", " ") if known.record.known else ""
+    if dag_id == "dr_failback" and phase and phase != Phase.DIVERGED:
+        yield f"{spec.name} is {phase}, and a failback needs a group that is diverged. A dry run is not refused."
+    if dag_id != "dr_drill":
+        return
+    if spec.drill is None:
+        yield f"the topology declares no drills of {spec.name} (drill)."
+    elif not is_open(spec.drill.windows, now):
+        windows = ", ".join(spec.drill.windows)
+        yield f"it is {now:%a %H:%M} UTC, and drills of {spec.name} begin {windows} (drill.windows)."
+    if phase and phase != Phase.STABLE:
+        yield f"{spec.name} is {phase}, and a drill must not be in its way: try again when it is stable."
+    if known.facts.drill == "running":
+        yield f"a drill of {spec.name} runs already: wait for its result."
 
 
 def _refusals(dag_id: str, asked: Iterable[OpenRun], running: Iterable[RunningStep], now: datetime) -> Iterator[str]:

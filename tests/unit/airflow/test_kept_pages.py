@@ -19,7 +19,7 @@ from kafka_dr.watch_results import (
     WatchResultStore,
 )
 from support.kept_metrics import FACTS, REGISTER, keep
-from support.kept_situations import keep_situation
+from support.kept_situations import keep_situation, topology_of
 from support.visible_text import visible_words
 
 HOSTILE = '"><script>alert(1)</script>\u202e'
@@ -198,3 +198,37 @@ def test_the_form_of_a_failback_that_needs_a_rebuild_has_it_chosen_and_says_why(
     assert '<option value="rebuild" selected>' in form
     assert "<b>Needed now: a rebuild, because orders.state on east is compacted" in form
     assert "/start/dr_failback/orders" in pages.get("/status").text
+
+
+@pytest.mark.parametrize(
+    ("dag_id", "situation", "refused"),
+    [
+        ("dr_drill", "diverged", "orders is diverged, and a drill must not be in its way"),
+        ("dr_drill", "being_fenced", "orders is unfenced, and a drill must not be in its way"),
+        ("dr_drill", "drill_running", "a drill of orders runs already"),
+        ("dr_drill", "well", ""),
+        ("dr_drill", "checks_late", ""),
+        ("dr_failback", "well", "orders is stable, and a failback needs a group that is diverged"),
+        ("dr_failback", "diverged", ""),
+        ("dr_planned_failover", "well", ""),
+        ("dr_unplanned_failover", "diverged", ""),
+    ],
+)
+def test_a_form_says_before_it_is_sent_that_the_state_of_the_group_refuses_it(
+    root: Path, pages: TestClient, dag_id: str, situation: str, refused: str
+) -> None:
+    keep_situation(root, situation, datetime.now(UTC))
+    form = pages.get(f"/start/{dag_id}/orders").text
+    assert ("REFUSED NOW" in form, refused in form) == (bool(refused), True)
+
+
+def test_the_form_of_a_group_without_drills_refuses_one(
+    root: Path, pages: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keep_situation(root, "well", datetime.now(UTC))
+    topology = topology_of(root.parent, ["orders"])
+    monkeypatch.setenv("KAFKA_DR_TOPOLOGY", str(topology))
+    assert "REFUSED NOW" not in pages.get("/start/dr_drill/orders").text
+    text = topology.read_text("utf-8")
+    topology.write_text(re.sub(r"(?m)^    drill:\n(      .*\n|\n)+", "", text))
+    assert "the topology declares no drills of orders" in pages.get("/start/dr_drill/orders").text

@@ -189,7 +189,7 @@ def test_a_run_that_did_nothing_is_notified_of_as_the_registers_say_nothing_of_i
     sent: list[str],
 ) -> None:
     news: list[Any] = []
-    monkeypatch.setattr(outcome_module, "keep_news", lambda _log, kept: news.extend(kept))
+    monkeypatch.setattr("kafka_dr_airflow.operators.outgoing.keep_news", lambda _log, kept: news.extend(kept))
     outcome(root, steps, states)
     assert [each.happened for each in news] == sent
     assert all((each.group, each.occasion) == (GROUP, "run_refused") for each in news)
