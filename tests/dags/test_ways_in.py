@@ -135,9 +135,9 @@ def test_a_form_of_ours_starts_a_run_and_leads_to_it(alice: AirflowSession, page
     page.wait("document.querySelector('[name=dry_run]').checked")
     page.type("[name=reason]", "a test")
     page.click("document.querySelector('button[type=submit]')")
-    page.wait("location.pathname.includes('/runs/')")
+    page.wait("location.pathname.includes('/evidence/')")
     (run,) = alice.runs(DAG).keys() - before
-    assert page.ask("decodeURIComponent(location.pathname)") == f"/dags/{DAG}/runs/{run}"
-    page.wait("document.body && document.body.innerText.includes('preflight')")
+    assert page.ask("decodeURIComponent(location.pathname)") == f"/kafka-dr/evidence/{GROUP}/{run}"
+    page.wait("document.body && document.body.innerText.includes('Preflight')", seconds=90)
     assert alice.ended(DAG, run) == "success", alice.why(DAG, run)
     assert alice.asked_for(DAG, run)["dry_run"] is True

@@ -145,12 +145,13 @@ def with_way_back(page: str, links: Iterable[tuple[str, str]]) -> str:
     return f"{head}{bar}{main}{rest}" if main else page
 
 
-def render_notice(title: str, sentence: str, *, back: str) -> str:
+def render_notice(title: str, sentence: str, *, back: str, reload_seconds: int = 0) -> str:
     """Return a page with one sentence, for when there is no evidence to show.
 
     :param back: the address of its link
+    :param reload_seconds: how often it loads again by itself; 0: never
     """
-    return _rendered("notice.html.j2", title=title, sentence=sentence, back=back)
+    return _rendered("notice.html.j2", title=title, sentence=sentence, back=back, reload_seconds=reload_seconds)
 
 
 def _clock(stamp: str) -> str:

@@ -40,7 +40,7 @@ class TriggerView:
 
     :param now: what is known of the verb and the group, in one line; empty if nothing is
     :param api: where the form is sent to
-    :param runs: the address of a run of the DAG, before its id
+    :param runs: the address of the page of a run, before its id: it shows each step, and the question when it asks
     :param refused: why the first task would refuse the run now, in sentences, as far as that is known
     """
 

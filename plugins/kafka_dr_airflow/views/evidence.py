@@ -31,13 +31,15 @@ from kafka_dr.watch_results import (
     read_observed,
     read_status,
 )
-from kafka_dr_airflow.links import airflow_path, group_url, login_url
+from kafka_dr_airflow.links import airflow_path, group_url, login_url, run_url
 from kafka_dr_airflow.people.auth_managers import directory_of, find
 from kafka_dr_airflow.topology_file import read_topology
 from kafka_dr_airflow.views import kept_pages, metrics, question, trigger
 from kafka_dr_airflow.views.kept_pages import (
     LINKED_HEADERS,
     NAME,
+    AirflowRun,
+    AirflowRuns,
     AirflowSays,
     SeenGroup,
     links,
@@ -106,7 +108,13 @@ def status_page(who: Annotated[str, Depends(reader)], has_ended: AirflowSays, *,
 
 @app.get("/evidence/{group}/{run}", response_class=HTMLResponse)
 def run_page(
-    group: str, run: str, who: Annotated[str, Depends(reader)], has_ended: AirflowSays, *, reload: bool = True
+    group: str,
+    run: str,
+    who: Annotated[str, Depends(reader)],
+    has_ended: AirflowSays,
+    find_run: AirflowRuns,
+    *,
+    reload: bool = True,
 ) -> Response:
     """Show the evidence of a run. That of a drill that runs is with all drills of the group.
 
@@ -134,11 +142,28 @@ def run_page(
         raise HTTPException(status.HTTP_503_SERVICE_UNAVAILABLE, str(error)) from error
     if found is not None:
         return shown(found, group)
-    said = f"Run {run} of {group} has no evidence yet."
-    if not (ended := open_now.get("ended")):
-        raise HTTPException(status.HTTP_404_NOT_FOUND, said)
-    said = f"It ended before a step kept evidence: {unescaped(ended)}"
-    return shown(render_notice(f"Run {run} of {group}", said, back=group_url(group)), group)
+    return _without_evidence(group, run, find_run(group, run), str(open_now.get("ended") or ""), reload=reload)
+
+
+def _without_evidence(group: str, run: str, known: AirflowRun | None, ended: str, *, reload: bool) -> HTMLResponse:
+    """Return the page of a run of which nothing is kept yet, or of one that ended before.
+
+    :param known: what Airflow has of it; ``None`` if nothing
+    :param ended: how it ended, as the list of ended runs has it; empty if it is not in there
+    """
+    ended = ended or (known.note if known is not None and known.has_ended else "")
+    seconds = 0
+    if ended:
+        said = f"It ended before a step kept evidence: {unescaped(ended)}"
+    elif known is None:
+        raise HTTPException(status.HTTP_404_NOT_FOUND, f"Run {run} of {group} has no evidence yet.")
+    elif known.has_ended:
+        said = "It ended before a step kept evidence: its logs in Airflow say why."
+    else:
+        said = "Airflow has started it. This page shows each step, and the question when it asks one."
+        seconds = _RUN_SECONDS if reload else 0
+    back = run_url(known.dag_id, run) if known is not None else group_url(group)
+    return shown(render_notice(f"Run {run} of {group}", said, back=back, reload_seconds=seconds), group)
 
 
 def _open_now(seen: SeenGroup | None, run: str, now: datetime) -> dict[str, Any]:
@@ -150,7 +175,7 @@ def _open_now(seen: SeenGroup | None, run: str, now: datetime) -> dict[str, Any]
         return {"running": None}
     listed = () if isinstance(seen.endings, Exception) else seen.endings
     return {
-        "running": next((each for each in seen.running if each.run == run), None),
+        "running": next((each for each in seen.running if run in (each.run, each.airflow_run)), None),
         "now": now,
         "half_moved": seen.now.half_moved if seen.now.half_moved_by == run else "",
         "asked": next((each for each in seen.lines if each.run == run), None),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any
@@ -133,6 +133,39 @@ def airflow_says(session: SessionDep) -> HasEnded:
 
 #: What says whether a run has ended, as a parameter of a page.
 AirflowSays = Annotated[HasEnded, Depends(airflow_says)]
+
+
+@dataclass(frozen=True, slots=True)
+class AirflowRun:
+    """A run of a DAG of ours, as Airflow's database has it."""
+
+    dag_id: str
+    has_ended: bool
+    note: str
+
+
+#: Given a protection group and the id of a run, what Airflow knows of it; ``None`` if it knows of none.
+FindRun = Callable[[str, str], AirflowRun | None]
+
+
+def airflow_run(session: SessionDep) -> FindRun:
+    """Return what finds a run in Airflow's own database, which has it before its first step has kept anything."""
+
+    def find(group: str, run: str) -> AirflowRun | None:
+        asked = select(DagRun).where(DagRun.dag_id.startswith("dr_", autoescape=True), DagRun.run_id == run)
+        try:
+            found = (each for each in session.scalars(asked) if (each.conf or {}).get("protection_group") == group)
+            if (known := next(found, None)) is not None:
+                return AirflowRun(known.dag_id, known.state in State.finished_dr_states, known.note or "")
+        except SQLAlchemyError:
+            pass  # what is kept is shown all the same
+        return None
+
+    return find
+
+
+#: What finds a run in Airflow, as a parameter of a page.
+AirflowRuns = Annotated[FindRun, Depends(airflow_run)]
 
 
 def opened(

@@ -23,7 +23,7 @@ from kafka_dr.runs.request import MOVES
 from kafka_dr.situations.group_now import GroupNow
 from kafka_dr.topology.model import ProtectionGroup
 from kafka_dr.watch_results import OpenRun, RunningStep, WatchedGroup, WatchResultStore, read_status
-from kafka_dr_airflow.links import airflow_path, group_url, run_url, status_url
+from kafka_dr_airflow.links import airflow_path, evidence_url, group_url, status_url
 from kafka_dr_airflow.topology_file import read_topology
 from kafka_dr_airflow.views.kept_pages import LINKED_HEADERS, AirflowSays, root, seen_now
 
@@ -65,7 +65,7 @@ def start_page(dag_id: str, group: str, has_ended: AirflowSays) -> HTMLResponse:
             chosen={"mode": "rebuild"} if known.facts.needs_rebuild else {},
         ),
         f"{airflow_path()}api/v2/dags/{dag_id}/dagRuns",
-        run_url(dag_id, ""),
+        evidence_url(group, ""),
         (*_not_now(dag_id, spec, known, now), *_refusals(dag_id, asked, running, now)),
     )
     page = with_way_back(

@@ -13,6 +13,8 @@ import pytest
 if TYPE_CHECKING:
     from fastapi.testclient import TestClient
 
+    from kafka_dr_airflow.views.kept_pages import AirflowRun
+
 # Airflow reads its settings when it is first imported, which the test modules do.
 _HOME = tempfile.TemporaryDirectory(prefix="kafka-dr-airflow-home-")
 os.environ.setdefault("AIRFLOW_HOME", _HOME.name)
@@ -38,7 +40,13 @@ def ended_runs() -> set[str]:
 
 
 @pytest.fixture
-def pages(root: Path, ended_runs: set[str]) -> Iterator[TestClient]:
+def started_runs() -> dict[str, AirflowRun]:
+    """Return the runs that Airflow's database has; a test may add some."""
+    return {}
+
+
+@pytest.fixture
+def pages(root: Path, ended_runs: set[str], started_runs: dict[str, AirflowRun]) -> Iterator[TestClient]:
     """Return who may see the pages; who may, and what Airflow's database says, is shown in a real Airflow."""
     from fastapi.testclient import TestClient
 
@@ -48,5 +56,6 @@ def pages(root: Path, ended_runs: set[str]) -> Iterator[TestClient]:
     allowed[evidence._MAY_SEE_RUNS.dependency] = lambda: None
     allowed[kept_pages.reader] = lambda: "alice"
     allowed[kept_pages.airflow_says] = lambda: lambda _dag_id, run: run in ended_runs
+    allowed[kept_pages.airflow_run] = lambda: lambda _group, run: started_runs.get(run)
     yield TestClient(evidence.app, raise_server_exceptions=True)
     allowed.clear()

@@ -7,15 +7,18 @@ import os
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import unquote
+from urllib.parse import quote, unquote
 
 import pytest
 
+from kafka_dr.evidence.trigger_view import FORMS
 from kafka_dr_airflow.task_clients import open_clients
 from support.kept_metrics import keep
 
 if TYPE_CHECKING:
     from fastapi.testclient import TestClient
+
+    from kafka_dr_airflow.views.kept_pages import AirflowRun
 
 AIRFLOW_RUN = "manual__2026-11-27T19:03:21.123456+00:00_aB1cD"
 
@@ -63,3 +66,39 @@ def test_a_drill_leads_to_the_drills_of_its_group(root: Path, pages: TestClient)
     assert f'<h2 id="{part}">Drills</h2>' in there.text
     known = pages.get("/evidence/orders/20261127190321", follow_redirects=False)
     assert (known.status_code, known.headers["location"]) == (303, href)
+
+
+def test_a_form_leads_to_the_page_of_its_run_which_waits_for_the_first_step(
+    root: Path, pages: TestClient, started_runs: dict[str, AirflowRun]
+) -> None:
+    from kafka_dr_airflow.views.kept_pages import AirflowRun
+
+    keep(root)
+    for dag_id in FORMS:
+        (there,) = re.findall(r'data-runs="([^"]*)"', pages.get(f"/start/{dag_id}/orders").text)
+        page = f"{there.removeprefix('/kafka-dr')}r1"
+        started_runs.clear()
+        assert pages.get(page).status_code == 404, "Airflow has no such run"
+        started_runs["r1"] = AirflowRun(dag_id, has_ended=False, note="")
+        begun = pages.get(page)
+        assert (begun.status_code, "Airflow has started it" in begun.text) == (200, True)
+        assert '<meta http-equiv="refresh" content="5">' in begun.text
+        assert f"/dags/{dag_id}/runs/r1" in begun.text
+        assert "refresh" not in pages.get(f"{page}?reload=false").text
+        started_runs["r1"] = AirflowRun(dag_id, has_ended=True, note=r"NOT BEGUN: orders is diverged \(epoch 3\)")
+        over = pages.get(page).text
+        assert ("NOT BEGUN: orders is diverged (epoch 3)" in over, "refresh" in over) == (True, False)
+        started_runs["r1"] = AirflowRun(dag_id, has_ended=True, note="")
+        assert "its logs in Airflow say why" in pages.get(page).text
+
+
+def test_the_page_to_which_the_form_of_a_drill_leads_becomes_that_of_the_drills(
+    root: Path, pages: TestClient, started_runs: dict[str, AirflowRun]
+) -> None:
+    from kafka_dr_airflow.views.kept_pages import AirflowRun
+
+    keep(root)
+    started_runs[AIRFLOW_RUN] = AirflowRun("dr_drill", has_ended=False, note="")
+    shown_by("dr_drill", "20261127190321", "drill")
+    there = pages.get(f"/evidence/orders/{quote(AIRFLOW_RUN, safe='')}", follow_redirects=False)
+    assert there.headers["location"] == "/kafka-dr/groups/orders#drills"
