@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 from datetime import UTC, datetime
 
+_VOWELS = frozenset("aeiou")
 _OTHERWISE = {"un_adopt": "release"}
 #: A run that is named by its verb needs no *failover*.
 _SHORT = {"planned_failover": "planned", "unplanned_failover": "unplanned"}
@@ -18,6 +19,11 @@ _ID = re.compile(
 def verb_words(verb: str) -> str:
     """Return a verb as a noun: ``planned failover``, ``take over``, ``release``."""
     return _OTHERWISE.get(verb, verb.replace("_", " "))
+
+
+def with_article(words: str) -> str:
+    """Return words with their article: ``a failback``, ``an unplanned failover``."""
+    return f"{'an' if words[:1].lower() in _VOWELS else 'a'} {words}"
 
 
 def run_name(verb: str, at: datetime | None, by: str = "", *, now: datetime | None = None) -> str:

@@ -15,7 +15,7 @@ from typing import Any
 
 from kafka_dr.group_offsets import group_costs
 from kafka_dr.quoting import code, fenced, line, markdown
-from kafka_dr.verb_words import verb_words
+from kafka_dr.verb_words import verb_words, with_article
 
 #: Outcomes by how much a person has to know of them; a word that is not known comes first.
 _WORST_FIRST = ("failed", "unknown", "overridden", "excused", "warning", "ok")
@@ -180,7 +180,7 @@ def clock(stamp: object) -> str:
 def subject(verb: str, question: str, *, dry_run: bool = False) -> str:
     """Return the question in one line of plain text, with the verb in front."""
     said = f"{verb_words(verb).capitalize()}: {question}"
-    return line(f"Dry run of a {said[0].lower()}{said[1:]}" if dry_run else said)
+    return line(f"Dry run of {with_article(said[0].lower() + said[1:])}" if dry_run else said)
 
 
 def _checks(rows: Sequence[Mapping[str, Any]], seen_at: str) -> Iterable[str]:

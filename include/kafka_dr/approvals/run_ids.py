@@ -9,7 +9,7 @@ from kafka_dr.approvals.journaled import ANSWERS, QUESTIONS
 from kafka_dr.outcomes import Check
 from kafka_dr.runs.run import Run
 from kafka_dr.runs.sealing import SEALED
-from kafka_dr.verb_words import verb_words
+from kafka_dr.verb_words import verb_words, with_article
 
 #: What a run may have journaled that has claimed nothing: it was asked about before, or its evidence waits.
 _BEFORE_THE_CLAIM = (*QUESTIONS.values(), *ANSWERS.values(), SEALED, "unfiled")
@@ -38,7 +38,7 @@ def known_as(facts: Mapping[str, Any], verb: str) -> str:
     if "claim" in facts:
         claim = facts["claim"]
         held = verb_words(str(claim.get("verb", "planned_failover")))
-        return f"it is a {held} that has claimed the group (epoch {claim.get('epoch')})"
+        return f"it is {with_article(held)} that has claimed the group (epoch {claim.get('epoch')})"
     asked = {str(fact.get("verb")) for name, fact in facts.items() if _kind(name) in QUESTIONS.values()}
     if others := asked - {verb}:
         return f"it is a run of {', '.join(map(verb_words, sorted(others)))}"

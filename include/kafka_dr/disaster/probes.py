@@ -6,7 +6,8 @@ thread, and its probe is ``unknown``.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
 
@@ -55,7 +56,19 @@ def take_probes(
         "lag": partial(_lag, group, clients, Flow(group.name, source, target)),
     }
     probes |= _vantages(group, clients, source, seconds)
-    return _take_all(probes, clients, source=source, seconds=seconds)
+    return with_flow_judged(_take_all(probes, clients, source=source, seconds=seconds), source)
+
+
+def with_flow_judged(probes: Sequence[Probe], source: str) -> list[Probe]:
+    """Return the probes; of a flow whose source does not take writes, *running* does not say that it copies."""
+    serves = any(each.name == "writes" and each.outcome == "ok" for each in probes)
+    said = f". It is not known whether it copies, because {source} was not seen to take writes"
+    return [
+        replace(each, outcome="unknown", detail=f"{each.detail}{said}")
+        if each.name == "flow" and each.outcome == "ok" and not serves
+        else each
+        for each in probes
+    ]
 
 
 def ask_vantages(group: ProtectionGroup, clients: Clients, *, source: str, seconds: float) -> list[Probe]:

@@ -11,7 +11,7 @@ from kafka_dr.durations import about, age_of
 from kafka_dr.evidence.status_colour import StatusColour
 from kafka_dr.evidence.view_model import StepView
 from kafka_dr.situations.group_now import DRILL
-from kafka_dr.verb_words import run_name, verb_words
+from kafka_dr.verb_words import run_name, verb_words, with_article
 from kafka_dr.watch_results import OpenRun, RunningStep
 
 #: What a reader is shown of outcomes that are not words.
@@ -138,7 +138,8 @@ def running_line(
     """
     word, colour = _executed(running, now)
     verb = verb_words(running.verb)
-    said = f"{'A dry run of a ' if running.dry_run else ''}{verb}. {running.sentence(now).rstrip('.')}."
+    verb = f"A dry run of {with_article(verb)}" if running.dry_run else verb
+    said = f"{verb}. {running.sentence(now).rstrip('.')}."
     said = f"{said[:1].upper()}{said[1:]}"
     shown, name = (*_steps(steps), _now(running, now)), run_name(running.verb, running.began_at, now=now)
     return OpenRunLine(

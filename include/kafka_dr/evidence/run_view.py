@@ -19,7 +19,7 @@ from kafka_dr.evidence.run_verdict import has_expired, is_dry, notes_of, verdict
 from kafka_dr.evidence.step_files import StepFile
 from kafka_dr.evidence.view_model import CheckView, DecisionView, RunView, StepView, pretty, text_of
 from kafka_dr.quoting import unescaped
-from kafka_dr.verb_words import run_name, verb_words
+from kafka_dr.verb_words import run_name, verb_words, with_article
 from kafka_dr.watch_results import RunningStep
 
 _SECOND_QUESTION = "second_approval"
@@ -195,7 +195,7 @@ def _merged(steps: Iterable[StepView]) -> dict[str, Any]:
 
 def _title(group: str, facts: Mapping[str, Any], *, dry: bool) -> str:
     verb = verb_words(text_of(facts.get("verb"))) or "run"
-    verb = f"dry run of a {verb}" if dry and verb != "run" else "dry run" if dry else verb
+    verb = f"dry run of {with_article(verb)}" if dry and verb != "run" else "dry run" if dry else verb
     verb = f"{verb[:1].upper()}{verb[1:]}"
     source, target = text_of(facts.get("source")), text_of(facts.get("target"))
     return f"{verb} of {group}" + (f", {source} → {target}" if source and target else "")

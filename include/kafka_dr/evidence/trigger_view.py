@@ -39,6 +39,7 @@ class TriggerView:
     """A form.
 
     :param now: what is known of the verb and the group, in one line; empty if nothing is
+    :param seen: what was seen last of the cluster that the run gives up; empty if nothing is known of it
     :param api: where the form is sent to
     :param runs: the address of the page of a run, before its id: it shows each step, and the question when it asks
     :param refused: why the first task would refuse the run now, in sentences, as far as that is known
@@ -53,6 +54,7 @@ class TriggerView:
     api: str
     runs: str
     refused: tuple[str, ...] = ()
+    seen: str = ""
 
 
 _REASON = TriggerField(
@@ -81,7 +83,7 @@ FORMS: Mapping[str, OfferedForm] = {
     ),
     "dr_unplanned_failover": OfferedForm(
         "Unplanned failover",
-        "The active cluster is down. What was not copied is lost until it returns. It asks an approver first.",
+        "Gives up the active cluster. What was not copied is lost until it returns. It asks an approver first.",
         True,
         (
             TriggerField(

@@ -10,7 +10,7 @@ from kafka_dr.durations import duration, moment
 from kafka_dr.quoting import line
 from kafka_dr.situations.group_facts import FAILOVERS, Finding, GroupFacts
 from kafka_dr.situations.table import SITUATIONS, Action, Situation, SituationColour
-from kafka_dr.verb_words import verb_words
+from kafka_dr.verb_words import verb_words, with_article
 from kafka_dr.watch_results import ALL_WATCHES, WatchName
 
 #: What people call the thing that a watch finds out.
@@ -159,7 +159,7 @@ def _words(seen: GroupFacts, found: Finding | None) -> dict[str, str]:
         "seen": moment(moving.seen_at, seen.at) if moving else "",
         "refused": _cut(seen.refused),
         "was_refused": f"The last failback was refused: {_cut(seen.refused)}. " if seen.refused else "",
-        "waiting": verb_words(waiting.dag_id.removeprefix("dr_")) if waiting else "",
+        "Waiting": with_article(verb_words(waiting.dag_id.removeprefix("dr_"))).capitalize() if waiting else "",
         "asked": moment(waiting.asked_at, seen.at) if waiting else "",
         "people": line(" or ".join(waiting.people)) if waiting else "",
         "until": f"{waiting.expires_at.astimezone(UTC):%H:%M} UTC" if waiting else "",

@@ -154,7 +154,7 @@ SITUATIONS: tuple[Situation, ...] = (
         "bad",
         "WAITS FOR AN ANSWER",
         lambda seen: seen.waiting,
-        "A {waiting} waits for an answer since {asked}",
+        "{Waiting} waits for an answer since {asked}",
         "{people} may answer until {until}; then it ends without a change.",
         Action("Read the question and answer it", "question", command="approve"),
     ),

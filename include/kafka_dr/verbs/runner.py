@@ -26,7 +26,7 @@ from kafka_dr.runs.run import Run
 from kafka_dr.runs.sealing import seal_or_later
 from kafka_dr.runs.signs_of_life import show_end, showing_life
 from kafka_dr.runs.step_order import StepTurn, turn_of
-from kafka_dr.verb_words import verb_words
+from kafka_dr.verb_words import verb_words, with_article
 from kafka_dr.verbs.table import VERB_PARTS, Step
 
 
@@ -193,7 +193,7 @@ def dry_run_report(run: Run, facts: Mapping[str, Any]) -> str:
 
     :param facts: of a verb's first step: what an approver would be shown; empty for every other step
     """
-    said = f"dry run of a {verb_words(run.request.verb)} of {run.group.name}, {run.source} → {run.target}"
+    said = f"dry run of {with_article(verb_words(run.request.verb))} of {run.group.name}, {run.source} → {run.target}"
     costs = VERB_PARTS[run.request.verb].question.costs(run, facts) if "measurements" in facts else ()
     return ". ".join((f"{said}: nothing was changed", *costs))
 

@@ -13,7 +13,7 @@ from fastapi.responses import HTMLResponse
 
 from kafka_dr.disaster.disaster_rule import vantages_missing
 from kafka_dr.drill.windows import is_open
-from kafka_dr.durations import duration
+from kafka_dr.durations import age_of, duration, moment
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.evidence.page import render_trigger, script_source, with_way_back
 from kafka_dr.evidence.readiness_view import verb_lines
@@ -67,6 +67,7 @@ def start_page(dag_id: str, group: str, has_ended: AirflowSays) -> HTMLResponse:
         f"{airflow_path()}api/v2/dags/{dag_id}/dagRuns",
         evidence_url(group, ""),
         (*_not_now(dag_id, spec, known, now), *_refusals(dag_id, asked, running, now)),
+        _seen(known, watched, now) if dag_id == "dr_unplanned_failover" else "",
     )
     page = with_way_back(
         render_trigger(view, nonce), [("DR status", status_url()), (f"Everything of {group}", group_url(group))]
@@ -91,6 +92,19 @@ def _needed(spec: ProtectionGroup, watched: WatchedGroup, known: GroupNow, now: 
             f"({duration(limit)}) ago"
         )
     return {name: why for name, why in found.items() if why}
+
+
+def _seen(known: GroupNow, watched: WatchedGroup, now: datetime) -> str:
+    """Return what health saw last of the active cluster, and since when; empty if it has not looked lately."""
+    active, health = known.facts.active, watched.of("health")
+    if not active or health.result is None or known.facts.late is not None:
+        return ""
+    looked = f"as dr_health saw it {age_of(now - health.result.looked_at)}"
+    if active not in known.facts.silent:
+        return f"{active}, the active cluster, answers, {looked}." if known.record.known else ""
+    since = known.facts.silent[active]
+    away = f"{active}, the active cluster, does not answer{f' since {moment(since, now)}' if since else ''}, {looked}."
+    return f"{away} By the topology's rule it is down: {known.facts.down}." if known.facts.down else away
 
 
 def _not_now(dag_id: str, spec: ProtectionGroup, known: GroupNow, now: datetime) -> Iterator[str]:

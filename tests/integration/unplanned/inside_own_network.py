@@ -64,7 +64,8 @@ def test_the_source_is_seen_down_in_time_and_given_up_and_it_is_fenced_when_it_a
         # Nobody publishes canaries or audits the lag of this group.
         "canary": "unknown",
         "lag": "unknown",
-        "flow": "ok",
+        # It runs; whether it copies is not known while its source is away.
+        "flow": "unknown",
         "vantage office": "failed",
     }
     assert took_writes

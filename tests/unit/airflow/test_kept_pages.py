@@ -232,3 +232,21 @@ def test_the_form_of_a_group_without_drills_refuses_one(
     text = topology.read_text("utf-8")
     topology.write_text(re.sub(r"(?m)^    drill:\n(      .*\n|\n)+", "", text))
     assert "the topology declares no drills of orders" in pages.get("/start/dr_drill/orders").text
+
+
+@pytest.mark.parametrize(
+    ("situation", "said", "not_said"),
+    [
+        ("active_silent", "east, the active cluster, does not answer", "is down"),
+        ("active_down", "By the topology&#39;s rule it is down: east shows unreachable.", "answers, as"),
+        ("well", "east, the active cluster, answers, as dr_health saw it", "is down"),
+        ("checks_late", "Gives up the active cluster", "as dr_health saw it"),
+        ("nothing_known", "Gives up the active cluster", "as dr_health saw it"),
+    ],
+)
+def test_the_form_of_an_unplanned_failover_says_what_was_seen_of_the_active_cluster_and_nothing_else(
+    root: Path, pages: TestClient, situation: str, said: str, not_said: str
+) -> None:
+    keep_situation(root, situation, datetime.now(UTC))
+    form = pages.get("/start/dr_unplanned_failover/orders").text.partition("<form")[0]
+    assert (said in form, not_said in form) == (True, False)

@@ -13,8 +13,9 @@ import pytest
 from kafka_dr.clock import SystemClock
 from kafka_dr.clusters import ClientSettings
 from kafka_dr.disaster.disaster_rule import judge
-from kafka_dr.disaster.probes import take_probes
+from kafka_dr.disaster.probes import take_probes, with_flow_judged
 from kafka_dr.http_endpoint import HttpEndpoint
+from kafka_dr.outcomes import Outcome, Probe
 from kafka_dr.runs.clients import Clients
 from kafka_dr.topology.loading import load
 from kafka_dr.topology.model import Topology
@@ -104,3 +105,13 @@ def _everything_ends(hole: int, tmp_path: Path) -> None:
         ),
     }
     assert judge("east", probes, group.disaster).answer == "unclear"
+
+
+@pytest.mark.parametrize(("writes", "flow"), [("ok", "ok"), ("unknown", "unknown"), ("failed", "unknown")])
+def test_a_flow_that_runs_while_its_source_takes_no_writes_is_not_called_good(writes: Outcome, flow: Outcome) -> None:
+    taken = [Probe("writes", writes, "said"), Probe("flow", "ok", "orders.east-to-west is running")]
+    (judged,) = [each for each in with_flow_judged(taken, "east") if each.name == "flow"]
+    assert judged.outcome == flow
+    assert ("It is not known whether it copies" in judged.detail) == (flow == "unknown")
+    failed = Probe("flow", "failed", "orders.east-to-west is failed")
+    assert with_flow_judged([failed], "east") == [failed]
