@@ -9,7 +9,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from kafka_dr.evidence.loss_line import loss_line
-from kafka_dr.evidence.objectives import objective_results
 from kafka_dr.evidence.status_colour import StatusColour
 from kafka_dr.evidence.view_model import DecisionView, StepView, text_of
 
@@ -28,13 +27,22 @@ _NOT_OF_THE_RUN = frozenset({"fence_on_return", "resume"})
 _IS_WHOLE = "evidence_is_whole"
 #: Phases in which the old cluster holds, or may hold, records that were never replicated.
 _OLD_CLUSTER_DIFFERS = ("unfenced", "diverged")
+#: The verbs after which the target is active.
+_MOVED = ("planned_failover", "unplanned_failover")
+#: What makes the old cluster a copy again, by the phase in which the run left the group.
+_NEXT = {"unfenced": "dr_health fences {source} when it answers, then a failback", "diverged": "a failback to {source}"}
 
 
-def verdict_of(steps: Sequence[StepView], decisions: Sequence[DecisionView]) -> tuple[str, StatusColour]:
-    """Return how a run ended, and the colour of that."""
+def verdict_of(
+    steps: Sequence[StepView], decisions: Sequence[DecisionView], facts: Mapping[str, Any]
+) -> tuple[str, StatusColour]:
+    """Return how a run ended, and the colour of that.
+
+    :param facts: of all steps
+    """
     if not steps:
         return "Nothing was recorded", "unknown"
-    verdict, colour = _verdict_of_real_run(steps, decisions)
+    verdict, colour = _verdict_of_real_run(steps, decisions, facts)
     return (f"Dry run: {verdict[0].lower()}{verdict[1:]}", colour) if is_dry(steps) else (verdict, colour)
 
 
@@ -78,7 +86,9 @@ def notes_of(steps: Sequence[StepView], facts: Mapping[str, Any]) -> Iterable[st
                 yield f"The evidence of {step.title.lower()} is not complete: {proof.detail}"
 
 
-def _verdict_of_real_run(steps: Sequence[StepView], decisions: Sequence[DecisionView]) -> tuple[str, StatusColour]:
+def _verdict_of_real_run(
+    steps: Sequence[StepView], decisions: Sequence[DecisionView], facts: Mapping[str, Any]
+) -> tuple[str, StatusColour]:
     back = deciding_roll_back(steps)
     forward = [each for each in steps if each.step != "roll_back" and each.step not in _NOT_OF_THE_RUN]
     if back is not None:
@@ -96,23 +106,19 @@ def _verdict_of_real_run(steps: Sequence[StepView], decisions: Sequence[Decision
     if not forward:
         return "Nothing was recorded except a roll back", "unknown"
     if forward[-1].step in _LAST_STEPS:
-        return _verdict_of_complete_run(forward[-1])
+        return _verdict_of_complete_run(forward[-1], facts)
     return f"Not finished: the last step recorded is {forward[-1].title.lower()}", "warn"
 
 
-def _verdict_of_complete_run(last: StepView) -> tuple[str, StatusColour]:
-    """Name the objectives that were missed. A run whose old cluster differs is complete, but not good."""
-    phase, verdict = last.facts.get("phase"), _LAST_STEPS[last.step]
-    if phase in _OLD_CLUSTER_DIFFERS:
-        verdict = f"{verdict}, {phase}"
-    found = objective_results(last.facts)
-    said = [each.words for kind in ("missed", "unknown") for each in found if each.verdict == kind]
-    verdict = f"{verdict}: {'; '.join(said)}" if said else verdict
-    if any(each.verdict == "missed" for each in found):
-        return verdict, "bad"
-    if phase in _OLD_CLUSTER_DIFFERS:
-        return verdict, "warn"
-    return verdict, "unknown" if said else "good"
+def _verdict_of_complete_run(last: StepView, facts: Mapping[str, Any]) -> tuple[str, StatusColour]:
+    """Say where the group is active now, and what is next. The figure of an objective says that it was missed."""
+    phase, verdict = facts.get("phase"), _LAST_STEPS[last.step]
+    source, target, moved = text_of(facts.get("source")), text_of(facts.get("target")), facts.get("verb") in _MOVED
+    active = target if moved else source if facts.get("verb") == "failback" else ""
+    said = [f"{verdict}, {phase}" if phase in _OLD_CLUSTER_DIFFERS else verdict]
+    said += [f"{active} is active"] if active else []
+    said += [f"next: {_NEXT[phase].format(source=source)}"] if phase in _NEXT and moved and source else []
+    return ": ".join(filter(None, (said[0], "; ".join(said[1:])))), "warn" if phase in _OLD_CLUSTER_DIFFERS else "good"
 
 
 def _recovery(found: object) -> Iterable[str]:

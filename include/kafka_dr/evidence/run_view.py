@@ -37,7 +37,7 @@ def build_run_view(group: str, run: str, stored: Mapping[str, bytes]) -> RunView
     steps = tuple(latest.values())
     facts = _merged(steps)
     decisions = tuple(_decisions(attempts))
-    verdict, colour = verdict_of(steps, decisions)
+    verdict, colour = verdict_of(steps, decisions, facts)
     started = min((each.started_at for each in attempts if each.started_at), default="")
     return RunView(
         group=group,
