@@ -21,6 +21,7 @@ _ANSWERS = {
 }
 #: So many of the checks that are not ok are shown before a click.
 _SHOWN_CHECKS = 3
+_PERMITS = "requester_may_approve in the topology permits it"
 #: Where a sentence of a sheet ends and the next one begins.
 _NEXT_SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z0-9*`])")
 #: The outcomes that a person should not approve without reading why.
@@ -74,6 +75,7 @@ class QuestionView:
     :param answers: the first sentence of each answer
     :param rest: what else the answers say
     :param refused: why the reader may not answer; empty if that person may
+    :param own: that the reader asked for the run and may approve it, too; empty if that is not so
     :param typed: what has to be typed before *Approve*; empty if nothing is deleted
     """
 
@@ -93,6 +95,7 @@ class QuestionView:
     destroys: str
     refused: str
     how: AnswerForm
+    own: str = ""
 
     @property
     def is_open(self) -> bool:
@@ -114,6 +117,7 @@ def build_question_view(group: str, kept: Mapping[str, Any], how: AnswerForm, no
     left = f" · {about(until - now)} left" if until > now else " · expired"
     first["Until"] = f"{until.astimezone(UTC):%H:%M} UTC{left}"
     checks = tuple(_check(row, number) for number, row in enumerate(sheet["checks"]))
+    is_own = how.reader == facts.get("requested_by")
     who = f"{facts['requested_by']} asks" if facts.get("requested_by") else "Asked"
     return QuestionView(
         group,
@@ -132,6 +136,7 @@ def build_question_view(group: str, kept: Mapping[str, Any], how: AnswerForm, no
         str(sheet["destroys"]),
         _refused(how, people, sheet["excluded"], until, now),
         how,
+        f"You asked for this run and may approve it yourself: {_PERMITS}." if how.allowed and is_own else "",
     )
 
 

@@ -285,3 +285,12 @@ def test_a_sheet_is_kept_without_what_no_page_shows() -> None:
     kept = sheet.to_json()
     assert kept.keys() == {*asdict(sheet), "checks_ok"}
     assert [row.keys() for row in kept["checks"]] == [{"name", "outcome", "detail"}] * 3
+
+
+def test_who_asked_for_a_run_and_may_approve_it_reads_that_the_topology_permits_it() -> None:
+    said = "You asked for this run and may approve it yourself: requester_may_approve in the topology permits it."
+    assert said in page(of_planned(), requester=FORM.reader)
+    assert said in page(of_unplanned(), requester=FORM.reader, answered="alice has approved this")
+    assert "You asked for this run" not in page(of_planned())
+    assert "You asked for this run" not in page(of_planned(), requester=FORM.reader, allowed=False)
+    assert "You asked for this run" not in page(of_planned(), requester="")
