@@ -285,6 +285,22 @@ def test_no_page_is_wider_than_a_telephone(
         assert dead_ends(page, f"{base}/kafka-dr/{address}") == [], address
 
 
+#: What is written before each pill in the line of a group.
+LABELS = """[...document.querySelectorAll('.group > summary .badge')]
+    .map(each => getComputedStyle(each.parentElement, '::before').content)"""
+
+
+def test_on_a_telephone_each_pill_in_the_line_of_a_group_says_what_it_is_about(
+    root: Path, base: str, page: Page
+) -> None:
+    keep_situation(root, "nothing_known", datetime.now(UTC))
+    page.resize(390, 844)
+    opened(page, f"{base}/kafka-dr/status?reload=false")
+    assert page.ask(LABELS) == ['"Move now? "', '"If it failed? "', '"State: "']
+    page.resize(1200, 844)
+    assert set(page.ask(LABELS)) == {"none"}, "the head of the columns says it"
+
+
 @pytest.mark.parametrize(
     ("address", "button"),
     [
