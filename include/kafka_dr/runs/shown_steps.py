@@ -56,8 +56,9 @@ class ShownSteps:
     def begins(self, group: str, run: str, verb: str, step: str, *, holds: bool, dry_run: bool = False) -> None:
         """Show that a step begins, or is tried again."""
         now = self._now()
-        where = {"dag_id": self.dag_id, "airflow_run": self.airflow_run if self.airflow_run != run else ""}
-        new = RunningStep(group, run, verb, step, now, now, self._executor, holds, dry_run, **where)
+        new = RunningStep(group, run, verb, step, now, now, self._executor, holds, dry_run, dag_id=self.dag_id)
+        if self.airflow_run != run:
+            new = replace(new, airflow_run=self.airflow_run)
         with self._changed:
             known = self._failed.pop((group, run), self._shown.get((group, run)))
             if known is not None:

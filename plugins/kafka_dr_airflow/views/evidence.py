@@ -61,7 +61,9 @@ app.include_router(question.router)
 
 #: How often the page of a run that continues loads again.
 _RUN_SECONDS = 5
-_ORDER = {verb: tuple(step.name.value for step in rules.steps) for verb, rules in VERBS.items()}
+_ORDER: dict[str, tuple[str, ...]] = {
+    verb: tuple(step.name.value for step in rules.steps) for verb, rules in VERBS.items()
+}
 #: The titles of the pages that show an error.
 _TITLES = {
     status.HTTP_400_BAD_REQUEST: "There is no such page",
