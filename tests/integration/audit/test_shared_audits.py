@@ -9,7 +9,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from threading import Thread
 from types import SimpleNamespace
@@ -101,6 +101,13 @@ def _connection(kind: str, extra: dict[str, str]) -> str:
     return json.dumps({"conn_type": kind, "extra": extra})
 
 
+def command_of(process: psutil.Process) -> list[str]:
+    """Return the command of a process; of one that has ended nothing: brokers that a test killed may be among them."""
+    with suppress(psutil.Error):
+        return process.cmdline()
+    return []
+
+
 def test_an_application_that_is_killed_takes_only_the_groups_whose_audits_had_not_ended(
     groups: dict[str, Protection], declared: list[str], tmp_path: Path
 ) -> None:
@@ -121,7 +128,7 @@ def test_an_application_that_is_killed_takes_only_the_groups_whose_audits_had_no
             time.sleep(0.1)
         # The lab's brokers and workers may be children of this process, too.
         started = (each for each in psutil.Process().children(recursive=True) if each.name() == "java")
-        (java,) = (each for each in started if any("shared_audits.py" in part for part in each.cmdline()))
+        (java,) = (each for each in started if any("shared_audits.py" in part for part in command_of(each)))
         application.extend((java, *java.children(recursive=True)))
         java.send_signal(signal.SIGKILL)
 
