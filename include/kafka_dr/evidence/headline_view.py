@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from kafka_dr.evidence.status_colour import StatusColour
 from kafka_dr.evidence.status_links import StatusLinks
 from kafka_dr.situations.judgement import Judgement
-from kafka_dr.situations.table import Action
+from kafka_dr.situations.situation import Action
 
 #: So many groups are named that share a situation.
 _NAMED = 2

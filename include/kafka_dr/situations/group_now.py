@@ -13,7 +13,7 @@ from kafka_dr.readiness.judge import ASKED, GroupReadiness, readiness_now
 from kafka_dr.situations.group_facts import DrillState, Finding, GroupFacts
 from kafka_dr.situations.group_record import GroupRecord, group_record, newest_record
 from kafka_dr.situations.judgement import Judgement, judge
-from kafka_dr.situations.table import SituationColour
+from kafka_dr.situations.situation import SituationColour
 from kafka_dr.watch_results import (
     OpenRun,
     RunEnding,

@@ -9,7 +9,8 @@ from datetime import UTC, datetime
 from kafka_dr.durations import duration, moment
 from kafka_dr.quoting import line
 from kafka_dr.situations.group_facts import FAILOVERS, Finding, GroupFacts
-from kafka_dr.situations.table import SITUATIONS, Action, Situation, SituationColour
+from kafka_dr.situations.situation import Action, Situation, SituationColour
+from kafka_dr.situations.table import SITUATIONS
 from kafka_dr.verb_words import verb_words, with_article
 from kafka_dr.watch_results import ALL_WATCHES, WatchName
 

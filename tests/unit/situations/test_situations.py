@@ -14,7 +14,8 @@ from kafka_dr.runs.request import VERBS
 from kafka_dr.situations.group_facts import Finding, GroupFacts
 from kafka_dr.situations.group_now import group_now
 from kafka_dr.situations.judgement import WHAT, Judgement, judge
-from kafka_dr.situations.table import SITUATIONS, Situation
+from kafka_dr.situations.situation import Situation
+from kafka_dr.situations.table import SITUATIONS
 from kafka_dr.watch_results import WATCHES, OpenRun, RunEnding, RunningStep, WatchName
 from kafka_dr.watch_results.running_steps import DEAD_AFTER
 from kafka_dr.watch_results.status import watched_group
