@@ -163,6 +163,13 @@ def test_whatever_an_old_flow_did_no_group_is_late(copy: OldCopy, most: int, dat
     assert_true_of(copy, position, answer)
 
 
+def test_what_was_read_and_comes_after_an_unread_record_is_counted() -> None:
+    copy = OldCopy((0, 1, 2, 3), (0, 3, 1, 2), SeedPoint(4, 4))
+    for position in range(5):
+        for most in (1, 2, 3):
+            assert_true_of(copy, position, translated(copy, copy.audited(most), position))
+
+
 @given(old_copies(contents=st.integers(0, 3)), st.integers(1, 12), st.data())
 @settings(max_examples=60, deadline=None)
 def test_records_that_look_alike_make_no_group_late(copy: OldCopy, most: int, data: st.DataObject) -> None:

@@ -118,12 +118,14 @@ class TakenOverCopy:
         begin, read = (below.target, 0) if exact else (offset, position - below.source)
         twice = sum(each.from_on(begin) for each in self.second_copies)
         moved = sum(each.read_again(position, begin) for each in self.displaced)
+        early = not exact and any(position < each.source.end and begin < each.target.end for each in self.displaced)
         again = max(0, min(max(known, read + twice + moved), end - offset))
-        if not again or not twice + moved:
+        if not again or not (twice + moved or early):
             return answer
         holds = f"the copy that was taken over holds at most {twice:,} records a second time from there on"
         said = [holds] if twice else []
         said += [f"at most {moved:,} records that it has read were copied in another order"] * bool(moved)
+        said += ["unread records were copied before some that it has read"] * early
         return replace(
             answer,
             kind="bounded" if exact else answer.kind,
