@@ -70,14 +70,14 @@ def test_card_group_and_run_agree_at_each_moment_of_a_planned_switch(
     steps = {step for step, _, _ in ran}
     assert "Preflight" in steps, f"the first step is not shown while it runs: {ran}"
     assert len(steps) > 1, f"no step of the switch is shown while it runs: {ran}"
-    ended, group = pages.status(), pages.of_group()
-    assert not ended.contradicts(group), (ended, group)
-    assert (ended.runs, ended.record is not None and "A run has changed it" in ended.record) == ((), True), ended
-    looked(alice)
-    ended, group = pages.status(), pages.of_group()
-    assert ended.record is not None
-    assert f"Active on {way['target']}, standby {way['source']}: stable" in ended.record
-    assert not ended.contradicts(group), (ended, group)
+    # The run's last task has kept what the register says: health need not look before.
+    for look in (lambda: None, lambda: looked(alice)):
+        look()
+        ended, group = pages.status(), pages.of_group()
+        assert ended.runs == ()
+        assert ended.record is not None
+        assert f"Active on {way['target']}, standby {way['source']}: stable" in ended.record
+        assert not ended.contradicts(group), (ended, group)
     assert f"MOVED to {way['target']}" in page.text()
 
 
