@@ -22,17 +22,19 @@ from support.kept_metrics import keep
 if TYPE_CHECKING:
     from fastapi.testclient import TestClient
 
-DAG, NOW = "dr_planned_failover", datetime.now(UTC)
+DAG = "dr_planned_failover"
 LOG = logging.getLogger(__name__)
 
 
 def asked(run: str, **changed: Any) -> OpenRun:
-    return OpenRun("orders", run, DAG, "Move orders?", ("alice",), NOW, NOW + timedelta(hours=12), **changed)
+    now = datetime.now(UTC)
+    return OpenRun("orders", run, DAG, "Move orders?", ("alice",), now, now + timedelta(hours=12), **changed)
 
 
 def step(run: str, **changed: Any) -> RunningStep:
     known: dict[str, Any] = {"dag_id": DAG, **changed}
-    return RunningStep("orders", run, "planned_failover", "preflight", NOW, NOW, "worker", **known)
+    now = datetime.now(UTC)
+    return RunningStep("orders", run, "planned_failover", "preflight", now, now, "worker", **known)
 
 
 @pytest.fixture(autouse=True)
@@ -217,6 +219,6 @@ def test_a_run_that_is_over_or_long_silent_does_not_load_again(
 
 def test_the_page_of_a_question_that_expired_names_no_next_step(root: Path, pages: TestClient) -> None:
     keep(root)
-    OpenRuns(root).ask(replace(asked("r1"), expires_at=NOW - timedelta(minutes=1)))
+    OpenRuns(root).ask(replace(asked("r1"), expires_at=datetime.now(UTC) - timedelta(minutes=1)))
     shown = run_page(root, pages, "preflight", "approval")
     assert ("next is" in shown, AGAIN in shown) == (False, True)
