@@ -147,6 +147,10 @@ class Stop:
     name: str
 
 
+class LeftMeanwhile(AssertionError):
+    """The page was left for another one while it was asked, so nobody answered."""
+
+
 class Page:
     """One page of a browser."""
 
@@ -163,6 +167,8 @@ class Page:
         self._socket.send(json.dumps({"id": self._sent, "method": method, "params": params}))
         while (said := json.loads(self._socket.recv(timeout=_ANSWER_SECONDS))).get("id") != self._sent:
             pass  # events, which nobody waits for
+        if "navigated or closed" in str(said.get("error")):
+            raise LeftMeanwhile(f"{method}: {said['error']}")
         assert "error" not in said, f"{method}: {said['error']}"
         result: dict[str, Any] = said["result"]
         return result
@@ -189,9 +195,15 @@ class Page:
     def wait(self, script: str, *, seconds: float = 60) -> None:
         """Wait until an expression is true; show what the page says where it never is."""
         deadline = time.monotonic() + seconds
-        while not self.ask(f"Boolean({script})"):
+        while not self._holds(script):
             assert time.monotonic() < deadline, f"never true: {script}; the page says: {self.text()[-3000:]}"
             time.sleep(_LOOK_SECONDS)
+
+    def _holds(self, script: str) -> bool:
+        try:
+            return bool(self.ask(f"Boolean({script})"))
+        except LeftMeanwhile:
+            return False
 
     def picture(self, path: Path) -> None:
         """Keep what a person sees, as PNG."""
