@@ -18,7 +18,7 @@ from kafka_dr.outcomes import Check
 from kafka_dr.positions import OffsetRange, TopicPartition, metadata_of
 from kafka_dr.register import RegisterState
 from kafka_dr.runs.group_context import GroupContext
-from kafka_dr.runs.register_guard import Unchanged
+from kafka_dr.runs.register_guard import LastingPermission, Unchanged
 from kafka_dr.runs.sealing import seal_run
 
 #: The steps of the evidence and their numbers, which are no steps of a verb.
@@ -118,11 +118,7 @@ class OffsetsSetter:
         evidence.write_once(group, run, *PLANNED, self._document(plan, "planned", "is about to begin at"))
         wanted = {self.request.consumer_group: {each.partition: each.to for each in plan.changed}}
         cluster = self.context.operator(plan.cluster)
-
-        def permitted() -> None:
-            guard.require()
-
-        cluster.groups.set_offsets(wanted, before_each=permitted)
+        cluster.groups.set_offsets(wanted, before_each=LastingPermission(guard, self.context.clock).require)
         wrong = not_read_back(wanted, cluster.groups.offsets(wanted))
         said = f"{wrong[0].partition}: {wrong[0].detail}" if wrong else f"{len(plan.changed)} offsets read back"
         proof = Check.that("offsets_read_back", not wrong, said)
@@ -161,11 +157,11 @@ class OffsetsSetter:
                 f"{', '.join(foreign)} is not of {group.name}: name topics of it with --topic. Nothing was changed"
             )
         there = cluster.topics.partitions(topics.__contains__)
-        meant = [p for p in there if p.topic in request.topics or p in request.partitions]
         missing = [*sorted(topics - {p.topic for p in there}), *map(str, sorted({*request.partitions} - {*there}))]
         if missing:
             raise Refused(f"{missing[0]} does not exist on {state.active}. Nothing was changed")
-        partitions = meant if request.topics or request.partitions else there
+        named = bool(request.topics or request.partitions)
+        partitions = [p for p in there if not named or p.topic in request.topics or p in request.partitions]
         starts, ends = cluster.topics.log_starts(partitions), cluster.topics.high_watermarks(partitions)
         return {p: OffsetRange(starts[p], max(starts[p], ends[p])) for p in partitions}
 
