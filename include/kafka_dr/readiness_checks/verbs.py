@@ -37,11 +37,11 @@ _ACKNOWLEDGED = "hold_down"
 
 def planned(group: str, clients: Clients) -> VerbReadiness:
     """Ask what the preflight asks, and whether the standby could carry the load; of several each."""
-    state = Run(RunRequest(group, _RUN, dry_run=True), clients).register_state
-    standbys = state.standbys if state is not None else ()
+    run = Run(RunRequest(group, _RUN, dry_run=True), clients)
+    standbys = run.register_state.standbys if run.register_state is not None else ()
     if len(standbys) < 2:
-        return _planned_to(None, group, clients)
-    asked = {name: _planned_to(name, group, clients) for name in standbys}
+        return _planned(run)
+    asked = {name: _planned(Run(RunRequest(group, _RUN, target=name, dry_run=True), clients)) for name in standbys}
     checks = [
         replace(each, detail=f"to {name}: {each.detail}") for name, found in asked.items() for each in found.checks
     ]
@@ -49,9 +49,8 @@ def planned(group: str, clients: Clients) -> VerbReadiness:
     return VerbReadiness("planned_failover", worst_first(checks), expected)
 
 
-def _planned_to(target: str | None, group: str, clients: Clients) -> VerbReadiness:
-    """Ask what a planned failover to a standby would ask; to the only one where ``None``."""
-    run = Run(RunRequest(group, _RUN, target=target, dry_run=True), clients)
+def _planned(run: Run) -> VerbReadiness:
+    """Ask what a planned failover would ask that goes where a run goes."""
     if (held := _phase(run)).outcome != "ok":
         return _readiness("planned_failover", (held,))
     run.checks = tuple(preflight.check(run))

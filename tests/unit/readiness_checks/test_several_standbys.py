@@ -20,13 +20,13 @@ THREE = transitions.adopted("orders", active="east", standbys=["west", "north"],
 def test_a_planned_failover_is_asked_for_each_standby(monkeypatch: pytest.MonkeyPatch) -> None:
     outcomes: dict[str, Any] = {"west": "ok", "north": "failed"}
 
-    def to(target: str | None, group: str, clients: object) -> VerbReadiness:
-        assert target is not None
-        check = ReadinessCheck("flow_moves", outcomes[target], "as it was seen")
-        return VerbReadiness("planned_failover", (check,), (f"{group} would stop",))
+    def to(run: Any) -> VerbReadiness:
+        assert run.request.target is not None
+        check = ReadinessCheck("flow_moves", outcomes[run.request.target], "as it was seen")
+        return VerbReadiness("planned_failover", (check,), (f"{run.request.protection_group} would stop",))
 
-    monkeypatch.setattr(verbs, "Run", lambda *_: SimpleNamespace(register_state=THREE))
-    monkeypatch.setattr(verbs, "_planned_to", to)
+    monkeypatch.setattr(verbs, "Run", lambda request, _: SimpleNamespace(request=request, register_state=THREE))
+    monkeypatch.setattr(verbs, "_planned", to)
     found = verbs.planned("orders", cast("Any", None))
     assert [(each.outcome, each.detail) for each in found.checks] == [
         ("failed", "to north: as it was seen"),
