@@ -94,6 +94,13 @@ def port_base() -> int:
 
 
 @pytest.fixture(scope="session")
+def own_port_base() -> int:
+    """The first of 800 ports below those of the shared lab that nobody listens on, for a lab of a folder's own."""
+    below = int(os.environ.get("KAFKA_DR_TEST_PORT_BASE", "29000"))
+    return free_ports.port_base(range(below - 1000, 10000, -1000))
+
+
+@pytest.fixture(scope="session")
 def lab(tmp_path_factory: pytest.TempPathFactory, port_base: int) -> Iterator[Lab]:
     """Two datacenters with brokers and Connect, without Airflow; shared, so a test touches its own names only.
 

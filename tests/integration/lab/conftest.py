@@ -2,21 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from lab.api import Lab
-from support import free_ports
-
-
-@pytest.fixture(scope="session")
-def own_port_base() -> int:
-    """The first of 800 ports below those of the shared lab that nobody listens on."""
-    below = int(os.environ.get("KAFKA_DR_TEST_PORT_BASE", "29000"))
-    return free_ports.port_base(range(below - 1000, 10000, -1000))
 
 
 @pytest.fixture(scope="module")

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from itertools import permutations
 from typing import TYPE_CHECKING
 
 import pytest
-
-from support import free_ports
 
 if TYPE_CHECKING:
     from lab.api import Lab
@@ -19,14 +16,12 @@ CLUSTERS = ("east", "west", "north")
 
 
 @pytest.fixture(scope="module")
-def three(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+def three(tmp_path_factory: pytest.TempPathFactory, own_port_base: int) -> Iterator[Lab]:
     """Return the lab, without Airflow."""
     from lab.api import Lab
 
-    below = int(os.environ.get("KAFKA_DR_TEST_PORT_BASE", "29000"))
-    base = free_ports.port_base(range(below - 1000, 10000, -1000), setting="KAFKA_DR_TEST_STANDBYS_PORT_BASE")
     flows = tuple(permutations(CLUSTERS, 2))
-    lab = Lab(tmp_path_factory.mktemp("standbys") / "home", port_base=base, clusters=3, flows=flows)
+    lab = Lab(tmp_path_factory.mktemp("standbys") / "home", port_base=own_port_base, clusters=3, flows=flows)
     try:
         lab.up(airflow=False)
         yield lab
