@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
+from kafka.protocol.metadata import MetadataRequest
+
 from kafka_dr.clusters import KafkaCluster
 from kafka_dr.errors import TryAgain
 
@@ -31,6 +33,26 @@ def _all_there(cluster: KafkaCluster, brokers: tuple[int, ...]) -> bool:
         return cluster.topics.identity().brokers == brokers
     except TryAgain:
         return False
+
+
+def known_to_all(cluster: KafkaCluster, topic: str) -> None:
+    """Wait until every broker has heard of a topic: a client asks whichever it likes.
+
+    :raises AssertionError: one of them has not in time
+    """
+    wanted = MetadataRequest(
+        topics=[MetadataRequest.MetadataRequestTopic(name=topic)],
+        allow_auto_topic_creation=False,
+        min_version=4,
+        max_version=12,
+    )
+
+    def known(broker: int) -> bool:
+        answer = cluster._session.request(wanted, "look up a topic", broker=broker)
+        return not answer.topics[0].error_code
+
+    for broker in cluster.topics.identity().brokers:
+        eventually(lambda broker=broker: known(broker))  # type: ignore[misc]
 
 
 def eventually(holds: Callable[[], bool], *, seconds: float = 60.0) -> None:

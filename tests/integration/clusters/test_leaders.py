@@ -10,6 +10,7 @@ import pytest
 from kafka_dr.checks.cluster_checks import leaderless
 from kafka_dr.clusters import ClusterUnreachable, NotFound, TopicPartition
 from support.two_brokers import TwoBrokers
+from support.waiting import known_to_all
 
 pytestmark = pytest.mark.kafka
 #: A controller fences a broker after nine seconds without a heartbeat.
@@ -19,7 +20,7 @@ GONE_SECONDS = 11.0
 def test_a_partition_without_a_leader_has_no_high_watermark_and_no_other_answer(two_brokers: TwoBrokers) -> None:
     with two_brokers.cluster("admin", request_seconds=3.0) as known:
         known.topics.create("orders.leaders", partitions=4, replication_factor=1, config={})
-        time.sleep(1)
+        known_to_all(known, "orders.leaders")
         topic = known.topics.describe(["orders.leaders"])["orders.leaders"]
         lost = [partition for partition in topic.partitions if topic.leaders[partition.partition] == 2]
         assert known.topics.high_watermarks(lost) == dict.fromkeys(lost, 0)

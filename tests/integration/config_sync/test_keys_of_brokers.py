@@ -10,7 +10,7 @@ import pytest
 from kafka_dr.clusters import KafkaCluster
 from kafka_dr.config_sync.policy import KeyClass, Policy
 from support.two_brokers import TwoBrokers
-from support.waiting import eventually
+from support.waiting import known_to_all
 
 pytestmark = pytest.mark.kafka
 
@@ -20,7 +20,7 @@ def one_topic(cluster: KafkaCluster) -> Iterator[str]:
     """Yield a topic that each broker knows."""
     cluster.topics.create("classed", partitions=1, replication_factor=2, config={})
     try:
-        eventually(lambda: all("classed" in cluster.topics.names() for _ in range(4)))
+        known_to_all(cluster, "classed")
         yield "classed"
     finally:
         cluster.topics.delete(["classed"])

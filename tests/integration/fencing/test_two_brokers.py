@@ -14,11 +14,8 @@ from kafka_dr.clusters import (
     Acl,
     AclOperation,
     AclPermission,
-    KafkaCluster,
-    NotFound,
     PatternType,
     ResourceType,
-    Topic,
     TopicPartition,
     WriteAnswer,
 )
@@ -26,28 +23,13 @@ from kafka_dr.errors import TryAgain
 from kafka_dr.fencing import proof
 from lab.rights import OPERATOR, PROBE
 from support.two_brokers import TwoBrokers
-from support.waiting import eventually
+from support.waiting import eventually, known_to_all
 
 pytestmark = pytest.mark.kafka
 CLOCK = SystemClock()
 T = TypeVar("T")
 DENY = Acl(ResourceType.TOPIC, "orders.two", PatternType.LITERAL, "User:probe", AclOperation.WRITE, AclPermission.DENY)
 FREEZE = Acl(ResourceType.GROUP, "orders-", PatternType.PREFIXED, "User:probe", AclOperation.READ, AclPermission.DENY)
-
-
-def described_by_all(cluster: KafkaCluster, name: str) -> Topic:
-    """Wait until both brokers have heard of a topic: a client asks whichever it likes."""
-    known, deadline = 0, time.monotonic() + 20
-    while True:
-        try:
-            found = cluster.topics.describe([name])[name]
-            known += 1
-        except NotFound:
-            known = 0
-            assert time.monotonic() < deadline
-        if known == 8:
-            return found
-        time.sleep(0.05)
 
 
 def patiently(ask: Callable[[], T], *, seconds: float = 20) -> T:
@@ -87,7 +69,8 @@ def test_a_fence_is_proven_on_every_leader_and_unknown_while_one_of_them_hangs(t
         two_brokers.cluster(PROBE, request_seconds=2.0) as probe,
     ):
         admin.topics.create("orders.two", partitions=4, replication_factor=1, config={})
-        topic = described_by_all(operator, "orders.two")
+        known_to_all(admin, "orders.two")
+        topic = operator.topics.describe(["orders.two"])["orders.two"]
         assert set(topic.leaders) == {1, 2}
         partitions = topic.partitions
 
@@ -100,10 +83,9 @@ def test_a_fence_is_proven_on_every_leader_and_unknown_while_one_of_them_hangs(t
         )
 
         operator.acls.add([DENY])
-        everything = admin.acls.list()
         by_broker = patiently(operator.acls_of_brokers.list)
         assert set(by_broker) == {1, 2}
-        eventually(lambda: set(operator.acls_of_brokers.list().values()) == {everything})
+        eventually(lambda: set(operator.acls_of_brokers.list().values()) == {admin.acls.list() | {DENY}})
         assert operator.acls_of_brokers.list(only_denies=True) == {1: {DENY}, 2: {DENY}}
         assert proof.acls_present(operator.name, [DENY], operator.acls.list, clock=CLOCK).outcome == "ok"
         fenced = proof.writes_refused(probe, partitions, clock=CLOCK, deadline_seconds=5)
