@@ -13,7 +13,7 @@ from kafka_dr_airflow.operators.roll_back import RollBackOperator
 from kafka_dr_airflow.operators.switch import SwitchOperator
 from kafka_dr_airflow.runbook import runbook
 from kafka_dr_airflow.sensors.manual_approval import ManualApprovalSensor
-from kafka_dr_airflow.trigger_forms import declared, dry_run_param, reason_param
+from kafka_dr_airflow.trigger_forms import begin_params, declared, dry_run_param, reason_param
 
 # After the point of no return a run can only go forward, so its steps are tried again before a person is called.
 FORWARD: dict[str, Any] = {"retries": 3, "retry_delay": timedelta(seconds=5)}
@@ -37,6 +37,7 @@ with DAG(
             default="the active cluster",
         ),
         "target": declared().target_param(),
+        **begin_params(),
         "dry_run": dry_run_param(
             "Runs every check and shows what each step would do. Changes nothing and asks nobody."
         ),

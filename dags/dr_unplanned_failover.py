@@ -13,7 +13,7 @@ from kafka_dr_airflow.operators.roll_back import RollBackOperator
 from kafka_dr_airflow.operators.switch import SwitchOperator
 from kafka_dr_airflow.runbook import runbook
 from kafka_dr_airflow.sensors.two_people import UnplannedApprovalSensor
-from kafka_dr_airflow.trigger_forms import declared, dry_run_param, reason_param
+from kafka_dr_airflow.trigger_forms import begin_params, declared, dry_run_param, reason_param
 
 VERB: Any = "unplanned_failover"
 # After the point of no return a run can only go forward, so its steps are tried again before a person is called.
@@ -38,6 +38,7 @@ with DAG(
             default="the active cluster",
         ),
         "target": declared().target_param(),
+        **begin_params(),
         "override": Param(
             None,
             # Airflow's form asks for whatever may not be null: an empty text would have to be filled in.

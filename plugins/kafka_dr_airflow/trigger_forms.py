@@ -144,6 +144,31 @@ def dry_run_param(description: str) -> Param:
     return Param(False, type="boolean", title="Dry run", description=description)
 
 
+def begin_params() -> dict[str, Param]:
+    """Return the parameters with which consumer groups begin at a time that a person chooses."""
+    which = {"unknown": "only positions that cannot be translated", "all": "all positions, which may skip records"}
+    return {
+        "begin_at": Param(
+            None,
+            type=["null", "string"],
+            format="date-time",
+            # Without a further library Airflow checks no format.
+            pattern=r"^\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)$",
+            title="Begin at",
+            description="Consumer groups begin at the first record of this time. The approvers see what they read "
+            "again and what they skip. Left empty: each resumes at its own record.",
+        ),
+        "begin_positions": Param(
+            "unknown",
+            type="string",
+            enum=[*which],
+            values_display=which,
+            title="Which positions begin there",
+            description="Counts only if a time is given.",
+        ),
+    }
+
+
 @cache
 def declared() -> Declared:
     """Read the topology of this process's environment, once."""

@@ -10,7 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 from kafka_dr.group_offsets import group_costs
@@ -150,6 +150,19 @@ def listed(title: str, rows: Iterable[Mapping[str, Any]]) -> str:
     found = sorted(rows, key=lambda row: _rank(row["outcome"]))
     shown = "\n".join(_row(row) for row in found[:_MOST_DETAILS])
     return f"**{title}**\n\n{shown}"
+
+
+def begins(decision: Mapping[str, Any]) -> tuple[str, ...]:
+    """Say where consumer groups begin if the requester chose a time.
+
+    :param decision: the facts that are decided on
+    """
+    if "begin_at" not in decision:
+        return ()
+    at = datetime.fromisoformat(decision["begin_at"]).astimezone(UTC)
+    which = {"all": "Every consumer group begins", "unknown": "Positions that cannot be translated begin"}
+    when = f"{at:%Y-%m-%d %H:%M:%S} UTC"
+    return (f"{which[decision['begin_positions']]} at the first record of {when}, as the requester chose",)
 
 
 def read_again(rows: group_costs.Rows) -> tuple[str, tuple[str, ...]]:

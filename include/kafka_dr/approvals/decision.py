@@ -59,7 +59,8 @@ def of_switch(run: Run, checks: Sequence[Check], *, seen_on: str) -> dict[str, A
     """
     partitions = Counter(partition.topic for partition in run.partitions(seen_on))
     counted = rows_of(partitions, **PARTITIONS)
-    return {**common(run, checks), "partitions": counted, "principals": sorted(run.group.principals)}
+    moved = {"partitions": counted, "principals": sorted(run.group.principals)}
+    return {**common(run, checks), **moved, **run.request.start_to_json()}
 
 
 def facts(run: Run, checks: Sequence[Check]) -> dict[str, Any]:

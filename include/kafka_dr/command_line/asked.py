@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from datetime import datetime
+from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Annotated
 
@@ -11,6 +11,7 @@ import typer
 
 from kafka_dr.register import Verb
 from kafka_dr.runs.request import FailbackMode, HandBackTo, RescueWish, RunRequest
+from kafka_dr.topology.readers import BeginPositions
 
 
 class FailoverKind(StrEnum):
@@ -70,6 +71,36 @@ Confirmed = Annotated[
 ]
 
 
+BeginAt = Annotated[
+    str | None,
+    typer.Option(
+        "--begin-at", help="consumer groups begin at the first record of this time, such as 2026-11-27T04:03:00Z"
+    ),
+]
+WhichBegin = Annotated[
+    BeginPositions,
+    typer.Option(
+        "--begin-positions",
+        help="which positions begin there: unknown, those that cannot be translated, or all, which may skip records",
+    ),
+]
+
+
+def moment(text: str, option: str) -> datetime:
+    """Return the time that somebody wrote, in UTC.
+
+    :param option: where it was written, for the sentence
+    :raises typer.BadParameter: it is no time, or says no time zone
+    """
+    try:
+        at = datetime.fromisoformat(text)
+    except ValueError as error:
+        raise typer.BadParameter(f"{option} {text} is no time: write it as 2026-11-27T04:03:00Z") from error
+    if at.tzinfo is None:
+        raise typer.BadParameter(f"{option} {text} says no time zone: write {text}Z for UTC, or {text}+01:00")
+    return at.astimezone(UTC)
+
+
 def new_run(now: datetime) -> str:
     """Return an id for a new run; no other run of any executor has it.
 
@@ -88,6 +119,8 @@ def failover_request(
     reason: str,
     override: str,
     acknowledged: bool,
+    begin_at: str | None = None,
+    begin_positions: BeginPositions = "unknown",
     dry_run: bool = False,
 ) -> RunRequest:
     """Return the request for a failover.
@@ -106,4 +139,6 @@ def failover_request(
         verb=kind.verb,
         override=override,
         acknowledged=acknowledged,
+        begin_at=moment(begin_at, "--begin-at") if begin_at else None,
+        begin_positions=begin_positions,
     )

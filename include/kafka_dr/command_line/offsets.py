@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from typing import Annotated, Any
 
 import typer
 
+from kafka_dr.command_line.asked import moment
 from kafka_dr.command_line.exit_codes import ExitCode, with_exit_codes
 from kafka_dr.command_line.opened import (
     AsJson,
@@ -94,20 +94,10 @@ def _chosen(to_time: str | None, to_offset: int | None, *, beginning: bool, end:
     if sum(given) != 1:
         raise typer.BadParameter("give one of --to-time, --to-offset, --to-beginning and --to-end")
     if to_time is not None:
-        return ChosenStart("time", _milliseconds(to_time))
+        return ChosenStart("time", int(moment(to_time, "--to-time").timestamp() * 1000))
     if to_offset is not None:
         return ChosenStart("offset", to_offset)
     return ChosenStart("beginning" if beginning else "end")
-
-
-def _milliseconds(text: str) -> int:
-    try:
-        at = datetime.fromisoformat(text)
-    except ValueError as error:
-        raise typer.BadParameter(f"--to-time {text} is no time: write it as 2026-11-27T04:03:00Z") from error
-    if at.tzinfo is None:
-        raise typer.BadParameter(f"--to-time {text} says no time zone: write {text}Z for UTC, or {text}+01:00")
-    return int(at.astimezone(UTC).timestamp() * 1000)
 
 
 def _partition(text: str) -> TopicPartition:

@@ -58,6 +58,8 @@ def plan(
     reason: asked.Reason = "",
     override: asked.Override = "",
     acknowledged: asked.Acknowledged = False,
+    begin_at: asked.BeginAt = None,
+    begin_positions: asked.WhichBegin = "unknown",
     mode: asked.Mode = "quarantine",
     rescue: asked.Rescue = "keep",
     hand_back_to: asked.HandBack = "existing",
@@ -106,6 +108,8 @@ def plan(
                 reason=reason,
                 override=override,
                 acknowledged=acknowledged,
+                begin_at=begin_at,
+                begin_positions=begin_positions,
                 dry_run=True,
             )
         _dry_run(page, request, clients)

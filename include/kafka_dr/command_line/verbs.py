@@ -34,6 +34,8 @@ def failover(
     target: asked.Target = None,
     override: asked.Override = "",
     acknowledged: asked.Acknowledged = False,
+    begin_at: asked.BeginAt = None,
+    begin_positions: asked.WhichBegin = "unknown",
     key: KeyFile = None,
     break_glass: BreakGlass = False,
     by: By = None,
@@ -61,6 +63,8 @@ def failover(
             reason=reason,
             override=override,
             acknowledged=acknowledged,
+            begin_at=begin_at,
+            begin_positions=begin_positions,
         )
         raise approved_run(request, clients, answering, as_json=as_json)
 

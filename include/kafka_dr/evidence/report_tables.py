@@ -207,6 +207,8 @@ REPORTS: Mapping[str, tuple[MadeTable, ...]] = {
                 Column("skipped", "mm2_checkpoint_skipped"),
                 Column("Timestamp: again", "timestamp_again"),
                 Column("skipped", "timestamp_skipped"),
+                Column("Start time: again", "at_time_again", rare=True),
+                Column("skipped", "at_time_skipped", rare=True),
                 Column("Earliest: again", "earliest_again"),
                 Column("skipped", "earliest_skipped"),
                 Column("Latest: again", "latest_again"),

@@ -63,6 +63,24 @@ _REASON = TriggerField(
 _DRY_RUN = TriggerField("dry_run", "flag", "Dry run", "Runs every check, changes nothing and asks nobody.")
 
 
+_BEGIN = (
+    TriggerField(
+        "begin_at",
+        "text",
+        "Begin at",
+        "A time such as 2026-11-27T04:03:00Z, for consumer groups. Empty: each resumes at its own record.",
+    ),
+    TriggerField(
+        "begin_positions",
+        "choice",
+        "Which positions begin there",
+        "",
+        (("unknown", "Only those that cannot be translated"), ("all", "All, which may skip records")),
+        "unknown",
+    ),
+)
+
+
 @dataclass(frozen=True, slots=True)
 class OfferedForm:
     """Which form a DAG has.
@@ -79,7 +97,10 @@ class OfferedForm:
 #: The forms by their DAG. A DAG's own form has the same names; a test compares them.
 FORMS: Mapping[str, OfferedForm] = {
     "dr_planned_failover": OfferedForm(
-        "Planned failover", "Both clusters work. Nothing is lost. It asks an approver first.", True, (_DRY_RUN, _REASON)
+        "Planned failover",
+        "Both clusters work. Nothing is lost. It asks an approver first.",
+        True,
+        (*_BEGIN, _DRY_RUN, _REASON),
     ),
     "dr_unplanned_failover": OfferedForm(
         "Unplanned failover",
@@ -93,6 +114,7 @@ FORMS: Mapping[str, OfferedForm] = {
                 "Why to move although the rule is not met. Empty: the rule decides.",
             ),
             TriggerField("acknowledged", "flag", "I know that the group was moved a short while ago", ""),
+            *_BEGIN,
             _DRY_RUN,
             _REASON,
         ),

@@ -34,7 +34,7 @@ from kafka_dr.offsets.preview import (
     total,
 )
 from kafka_dr.offsets.translate.basis import TranslationBasis
-from kafka_dr.offsets.translate.by_time import RecordTimes, record_times, times_of_unread
+from kafka_dr.offsets.translate.by_time import RecordTimes, first_at, record_times, times_of_unread
 from kafka_dr.offsets.translate.choice import Strategy, WithCheckpoint, with_checkpoint
 from kafka_dr.offsets.translate.facts import GatheredFacts, gather, never_committed
 from kafka_dr.offsets.translate.pipeline import by_facts_first, offsets_of
@@ -211,7 +211,9 @@ def _times(
     facts, margin = gathered.partitions, policy.timestamp_margin_seconds
     times = times_of_unread(basis, facts, positions, exact=exact, margin_seconds=margin)
     held = {p: span for p in begins if (span := facts[p].target) is not None}
-    return replace(times, copies=record_times(basis.target, begins, held))
+    on_target = {p: span for p, each in facts.items() if (span := each.target) is not None}
+    at_time = first_at(basis.target, on_target, policy.start_time)
+    return replace(times, copies=record_times(basis.target, begins, held), at_time=at_time)
 
 
 def _by_time_alone(

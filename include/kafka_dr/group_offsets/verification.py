@@ -131,6 +131,8 @@ def predicted_classes(run: Run, verified: Mapping[TopicPartition, Verified], now
         if (chosen := policy.start_for(group)) != "exact":
             # What it costs depends on the moment; that its owners chose it is what is approved.
             classes[group] = "bounded" if chosen == "earliest" else "declared"
+        elif classes[group] == "unknown" and policy.unknown_offsets == "at_time":
+            classes[group] = "declared"
     return classes
 
 

@@ -48,7 +48,8 @@ def position_row(
 
     :param otherwise: the policy if the group's own choice gives no offset; ``None`` refuses it
     """
-    starts = tuple(start(each, found.translation, facts, by_time=times.by_time.get(at)) for each in STRATEGIES)
+    by_time, at_time = times.by_time.get(at), times.at_time.get(at[0])
+    starts = tuple(start(each, found.translation, facts, by_time=by_time, at_time=at_time) for each in STRATEGIES)
     chosen = starts[STRATEGIES.index(strategy)]
     if chosen.target_offset is None and otherwise is not None:
         chosen = starts[STRATEGIES.index(otherwise)]
@@ -112,6 +113,8 @@ def choice_rows(rows: Sequence[PositionRow]) -> list[dict[str, Any]]:
         line: dict[str, Any] = {"group": group}
         for number, strategy in enumerate(STRATEGIES):
             starts = [row.starts[number] for row in of_group]
+            if strategy == "at_time" and all(each.target_offset is None for each in starts):
+                continue
             line[f"{strategy}_again"] = total(each.redelivered_at_most for each in starts)
             line[f"{strategy}_skipped"] = total(each.skipped_at_most for each in starts)
         found.append(line)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
-from typing import Literal
+from typing import Any, Literal
 
 from kafka_dr.register import Phase, Verb
+from kafka_dr.topology.readers import BeginPositions
 
 #: How the old cluster becomes a copy: its topics are deleted and copied again, or its stranded records are quarantined.
 FailbackMode = Literal["rebuild", "quarantine"]
@@ -283,6 +285,9 @@ class RunRequest:
     :param mode: of a failback: how the old cluster becomes a copy
     :param rescue: of a failback: what happens to the stranded records
     :param hand_back_to: of a release: what copies the topics after it
+    :param begin_at: of a failover: the time at whose first record consumer groups begin; aware. ``None``: nobody
+        chose one
+    :param begin_positions: which of their positions begin there
     :param requester: the name of the person who triggered the run; empty where no person did
     """
 
@@ -298,7 +303,22 @@ class RunRequest:
     mode: FailbackMode = "quarantine"
     rescue: RescueWish = "keep"
     hand_back_to: HandBackTo = "existing"
+    begin_at: datetime | None = None
+    begin_positions: BeginPositions = "unknown"
     requester: str = ""
+
+    def start_to_json(self) -> dict[str, Any]:
+        """Return the start that was chosen for consumer groups, for the decision and the claim; empty if none was."""
+        if self.begin_at is None:
+            return {}
+        return {"begin_at": self.begin_at.isoformat(), "begin_positions": self.begin_positions}
+
+
+def start_from_json(claim: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of a request that hold the chosen start, from what its claim journaled."""
+    if "begin_at" not in claim:
+        return {}
+    return {"begin_at": datetime.fromisoformat(claim["begin_at"]), "begin_positions": claim["begin_positions"]}
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,6 +38,7 @@ from kafka_dr.runs.register_read import OTHERS_SECONDS, Waiting
 from kafka_dr.runs.request import STAY, RunRequest
 from kafka_dr.runs.source_policy import policy_of
 from kafka_dr.storage.deadline_path import DeadlinePath
+from kafka_dr.topology.model import ProtectionGroup
 
 T = TypeVar("T")
 
@@ -72,6 +73,15 @@ class Run(GroupContext):
         self.doubted = frozenset(hurried)
         for cluster in hurried:
             clients.hurry(cluster, OTHERS_SECONDS)
+
+    @property
+    def group(self) -> ProtectionGroup:
+        """The group, with the start that the requester chose for its consumer groups."""
+        found, at = super().group, self.request.begin_at
+        if at is None:
+            return found
+        policy = found.groups_policy.beginning(at, self.request.begin_positions)
+        return found.model_copy(update={"groups_policy": policy})
 
     @cached_property
     def register_state(self) -> RegisterState | None:

@@ -163,7 +163,7 @@ def _group_of(drill: Drill, real: ProtectionGroup) -> ProtectionGroup:
         # The real cluster is up, so nobody else can see the drill's disaster.
         "disaster": DisasterSpec(down_when=real.disaster.down_when, vantages_needed=1),
         "readers": ReadersSpec(),
-        "groups_policy": GroupsPolicy(start=real.groups_policy.start),
+        "groups_policy": GroupsPolicy(start=real.groups_policy.start, start_time=real.groups_policy.start_time),
         "config_sync": ConfigSyncSpec(),
         "drill": None,
         # A drill copies its topics by a flow of its own.

@@ -17,7 +17,7 @@ TopicPattern = Annotated[str, Field(pattern=r"^[^\s,]{1,500}$")]
 ResourceName = Annotated[str, Field(pattern=r"^[^\s*](.*[^\s])?$")]
 Principal = Annotated[str, Field(pattern=r"^User:[^\s*](.*[^\s])?$")]
 BootstrapServers = Annotated[str, Field(pattern=r"^[^\s,:]+:\d{1,5}(,[^\s,:]+:\d{1,5})*$")]
-StartStrategy = Literal["exact", "mm2_checkpoint", "timestamp", "earliest", "latest"]
+StartStrategy = Literal["exact", "mm2_checkpoint", "timestamp", "at_time", "earliest", "latest"]
 ConfigKey = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_.-]*$")]
 HttpAddress = Annotated[str, Field(pattern=r"^https?://[^\s/]+(/\S*)?$")]
 #: An Ed25519 public key: the base64 of its DER form (RFC 8410), which is the one line in its PEM file.

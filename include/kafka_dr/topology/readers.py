@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Literal
 
-from pydantic import Field
+from pydantic import AwareDatetime, Field
 
 from kafka_dr.topology.fields import Principal, ResourceName, Seconds, Section, StartStrategy
 from kafka_dr.topology.names import covers
+
+#: Which positions begin at a chosen time: all of them, or only those that cannot be translated.
+BeginPositions = Literal["unknown", "all"]
 
 
 class GroupsPolicy(Section):
@@ -16,10 +20,10 @@ class GroupsPolicy(Section):
     live_members: Literal["refuse", "wait"] = Field(
         default="refuse", description="when a group already has live members on the target: refuse or wait"
     )
-    unknown_offsets: Literal["refuse", "earliest", "timestamp"] = Field(
+    unknown_offsets: Literal["refuse", "earliest", "timestamp", "at_time"] = Field(
         default="refuse",
-        description="when a position cannot be translated: refuse, earliest to read all again, or timestamp to begin "
-        "at the time of the first unread record, less timestamp_margin_seconds",
+        description="when a position cannot be translated: refuse, earliest to read all again, timestamp to begin "
+        "at the time of the first unread record, less timestamp_margin_seconds, or at_time to begin at start_time",
     )
     other_topics: Literal["refuse", "leave_out"] = Field(
         default="refuse",
@@ -28,7 +32,11 @@ class GroupsPolicy(Section):
     )
     start: StartStrategy = Field(
         default="exact",
-        description="where groups resume: exact, mm2_checkpoint, timestamp, earliest, or latest, which skips records",
+        description="where groups resume: exact, mm2_checkpoint, timestamp, at_time (start_time), earliest, or latest; "
+        "at_time and latest may skip records",
+    )
+    start_time: AwareDatetime | None = Field(
+        default=None, description="the time, with its zone, at whose first record at_time begins"
     )
     start_of: dict[ResourceName, StartStrategy] = Field(
         default_factory=dict, description="the same for single consumer groups, by their whole name"
@@ -47,6 +55,11 @@ class GroupsPolicy(Section):
         description="Kafka Streams applications that move with their state: their internal topics are this group's, "
         "and their owners delete state.dir before they start on the other cluster",
     )
+
+    def beginning(self, at: datetime, positions: BeginPositions) -> GroupsPolicy:
+        """Return the same policy with the start that a requester chose for all consumer groups."""
+        every = {"start": "at_time", "start_of": {}} if positions == "all" else {}
+        return self.model_copy(update={"start_time": at, "unknown_offsets": "at_time", **every})
 
     def start_for(self, group: str) -> StartStrategy:
         """Return where a consumer group resumes."""

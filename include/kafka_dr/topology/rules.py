@@ -310,11 +310,26 @@ def choice_mistakes(document: Document, here: Path) -> Iterator[Mistake]:
         if not covers(name, literals=literals, prefixes=prefixes):
             seen = f"{name!r} is none of this group's consumer groups, so nothing would come of it"
             yield document.mistake(path, seen, "name one of them, or add it to consumer_groups")
+    yield from _start_time_mistakes(document, policy)
     left = {name for name, _ in document.texts(*policy, "left_behind")}
     for name, path in document.texts(*policy, "streams_moved"):
         if name in left:
             seen = f"{name!r} is in left_behind, so a failover does not move its offsets"
             yield document.mistake(path, seen, "name it in one of the two lists")
+
+
+def _start_time_mistakes(document: Document, policy: Path) -> Iterator[Mistake]:
+    """Yield a choice of ``at_time`` without a time, or a time that no choice uses."""
+    choices = [(*policy, "start"), (*policy, "unknown_offsets")]
+    choices += [(*policy, "start_of", name) for name in document.keys(*policy, "start_of")]
+    chosen = [path for path in choices if document.at(*path) == "at_time"]
+    given = document.at(*policy, "start_time") is not None
+    if chosen and not given:
+        expected = "add start_time with its time zone, such as 2026-11-27T04:03:00Z"
+        yield document.mistake(chosen[0], "at_time needs to know the time", expected)
+    if given and not chosen:
+        seen = "no choice is at_time, so nothing would come of it"
+        yield document.mistake((*policy, "start_time"), seen, "set start, start_of or unknown_offsets to at_time")
 
 
 def reader_mistakes(document: Document, here: Path) -> Iterator[Mistake]:

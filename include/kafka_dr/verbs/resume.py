@@ -12,7 +12,7 @@ from kafka_dr.register import Phase, RegisterState, Verb, arbiter
 from kafka_dr.runs.attempt import Attempt
 from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.record import StepFailed, StepRecord
-from kafka_dr.runs.request import RESUME_NUMBER, STAY, VERBS, ResumeRequest, RunRequest
+from kafka_dr.runs.request import RESUME_NUMBER, STAY, VERBS, ResumeRequest, RunRequest, start_from_json
 from kafka_dr.runs.run import Run
 from kafka_dr.runs.sealing import seal_or_later
 from kafka_dr.runs.signs_of_life import alive
@@ -117,7 +117,13 @@ def held_run(request: ResumeRequest, clients: Clients) -> RunRequest:
     before = state.phase is Phase.SWITCHING or state.verb == "roll_back" or verb in STAY
     source, target = (state.active, state.moved_with) if before else (state.moved_with, state.active)
     return RunRequest(
-        request.protection_group, state.run, source=source, target=target, reason=request.reason, verb=verb
+        request.protection_group,
+        state.run,
+        source=source,
+        target=target,
+        reason=request.reason,
+        verb=verb,
+        **start_from_json(run.history.get(state.run, {}).get(GROUNDS, {})),
     )
 
 

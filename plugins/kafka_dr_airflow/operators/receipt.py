@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
@@ -50,8 +51,19 @@ def run_request(context: Any, verb: Verb) -> RunRequest:
         mode=params.get("mode") or "quarantine",
         rescue=params.get("rescue") or "keep",
         hand_back_to=params.get("hand_back_to") or "existing",
+        begin_at=_moment(params.get("begin_at")),
+        begin_positions=params.get("begin_positions") or "unknown",
         requester=requester_of(context),
     )
+
+
+def _moment(text: str | None) -> datetime | None:
+    """Return a time of a form, whose schema has refused what does not look like one with a time zone."""
+    try:
+        return datetime.fromisoformat(text).astimezone(UTC) if text else None
+    except ValueError:
+        said = f"{text} is no time: write it as 2026-11-27T04:03:00Z. Nothing was changed"
+        raise AirflowFailException(line(said)) from None
 
 
 def requester_of(context: Any) -> str:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import time
+from datetime import UTC, datetime
+
 import pytest
 
 from kafka_dr.register import Phase
 from kafka_dr.runs.request import StepName
 from kafka_dr.topology.readers import GroupsPolicy
+from support import outside_view
 from support.command_line import CommandLine, read_until
 from support.disaster import Disaster
 from support.held_back import held_back
@@ -123,3 +127,24 @@ def test_without_airflow_a_killed_source_is_given_up_by_two_people_who_signed(di
     said = line.run("status", *group, "--by-hand", "--json")
     assert [each["name"] for each in said.json["procedures"]] == ["fence"]
     assert "east does not answer" in said.json["not_known"][0]
+
+
+def test_groups_go_back_to_a_time_before_what_they_had_read(disaster: Disaster) -> None:
+    group = disaster.group
+    time.sleep(0.05)
+    moment = datetime.now(UTC)
+    time.sleep(0.05)
+    group.produce(40)
+    group.wait_equal()
+    name = f"{group.name}-head"
+    group.protection.commit("east", name, group.at(170, 170))
+    disaster.look()
+    with disaster.hanging(disaster.broker):
+        records = disaster.go(StepName.VERIFY, disaster.request(begin_at=moment, begin_positions="all"))
+        moved = outside_view.committed(group.protection, "west")[name]
+        begins = outside_view.next_values(group.protection, "west", moved)
+        logs = group.contents("west")
+    since = moment.timestamp() * 1000
+    assert begins == {p: next(value for at, _, value, _ in logs[p] if at >= since) for p in moved}
+    [row] = {row["class"] for row in records[StepName.CUT_OVER_GROUPS].facts["groups"]}
+    assert row == "declared"

@@ -37,6 +37,22 @@ def test_what_was_asked_for_is_read_from_the_runs_parameters() -> None:
     assert (request.run, request.dry_run, request.reason) == ("r1", True, "drill")
 
 
+@pytest.mark.parametrize("written", ["2026-11-27T04:03:00Z", "2026-11-27T05:03:00+01:00", "2026-11-27T04:03:00.000Z"])
+def test_the_time_of_a_form_is_read_in_utc(written: str) -> None:
+    params = {"protection_group": "orders", "begin_at": written, "begin_positions": "all"}
+    request = run_request({"params": params, "run_id": "r1"}, "planned_failover")
+    assert (request.begin_at, request.begin_positions) == (datetime(2026, 11, 27, 4, 3, tzinfo=UTC), "all")
+    assert request.begin_at is not None
+    assert request.begin_at.tzinfo is UTC
+
+
+def test_a_time_that_no_calendar_has_ends_the_run_with_a_sentence() -> None:
+    with pytest.raises(AirflowFailException, match="2026-13-27T04:03:00Z is no time"):
+        run_request(
+            {"params": {"protection_group": "orders", "begin_at": "2026-13-27T04:03:00Z"}, "run_id": "r"}, "drill"
+        )
+
+
 def test_an_empty_cluster_in_a_free_text_form_is_chosen_by_the_register() -> None:
     request = run_request(
         {"params": {"protection_group": "orders", "source": "", "target": ""}, "run_id": "r"}, "drill"

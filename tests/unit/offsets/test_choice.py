@@ -20,9 +20,14 @@ FACTS = PartitionFacts(
 
 
 def chosen(
-    strategy: Strategy, *, position: int = 12, facts: PartitionFacts = FACTS, by_time: int | None = 9
+    strategy: Strategy,
+    *,
+    position: int = 12,
+    facts: PartitionFacts = FACTS,
+    by_time: int | None = 9,
+    at_time: int | None = 25,
 ) -> Translation:
-    return start(strategy, translate_by_facts(position, facts), facts, by_time=by_time)
+    return start(strategy, translate_by_facts(position, facts), facts, by_time=by_time, at_time=at_time)
 
 
 @pytest.mark.parametrize(
@@ -31,6 +36,7 @@ def chosen(
         ("exact", 16, "exact", 0, 0),
         ("mm2_checkpoint", 9, "bounded", 5, 0),
         ("timestamp", 9, "bounded", 5, 0),
+        ("at_time", 25, "declared", 0, 7),
         ("earliest", 0, "bounded", 12, 0),
         ("latest", 40, "declared", 0, 24),
     ],
@@ -44,6 +50,12 @@ def test_a_choice_is_counted_in_records(strategy: Strategy, offset: int, kind: s
 
 def test_a_choice_that_hits_the_exact_offset_is_exact() -> None:
     assert chosen("timestamp", by_time=16).kind == "exact"
+
+
+def test_a_time_that_a_person_chose_is_called_declared_also_where_it_skips_nothing() -> None:
+    before = chosen("at_time", at_time=9)
+    assert (before.kind, before.redelivered_at_most, before.skipped_at_most) == ("declared", 5, 0)
+    assert chosen("at_time", at_time=None).kind == "unknown"
 
 
 def test_a_checkpoint_that_is_ahead_of_the_exact_offset_is_called_declared() -> None:

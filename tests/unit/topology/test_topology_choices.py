@@ -1,10 +1,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import UTC, datetime
 
 import pytest
 
 from kafka_dr.topology.model import Topology
+from kafka_dr.topology.readers import GroupsPolicy
 
 Edit = Callable[..., str]
 Load = Callable[[str], Topology]
@@ -29,6 +31,36 @@ def test_a_choice_for_a_stranger_is_a_mistake(
     edited: Edit, mistakes_in: Complain, name: str, left: str, said: str
 ) -> None:
     assert any(said in found for found in mistakes_in(edited(more=POLICY.format(name=name, left=left))))
+
+
+@pytest.mark.parametrize("written", ["2026-11-27T04:03:00Z", "'2026-11-27T05:03:00+01:00'"])
+def test_a_start_time_is_a_moment_with_its_zone(edited: Edit, load_text: Load, written: str) -> None:
+    more = f"    groups_policy: {{start_of: {{ledger: at_time}}, start_time: {written}}}\n"
+    policy = load_text(edited(more=more)).group("orders").groups_policy
+    assert policy.start_time == datetime(2026, 11, 27, 4, 3, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("policy", "said"),
+    [
+        ("start: at_time", "at_time needs to know the time"),
+        ("unknown_offsets: at_time", "at_time needs to know the time"),
+        ("start_of: {ledger: at_time}", "at_time needs to know the time"),
+        ("start_time: 2026-11-27T04:03:00Z", "no choice is at_time"),
+        ("start: at_time, start_time: 2026-11-27T04:03:00", "start_time"),
+    ],
+)
+def test_a_time_and_the_choice_of_it_need_each_other(
+    edited: Edit, mistakes_in: Complain, policy: str, said: str
+) -> None:
+    assert any(said in found for found in mistakes_in(edited(more=f"    groups_policy: {{{policy}}}\n")))
+
+
+def test_what_a_requester_chose_counts_instead_of_what_is_declared() -> None:
+    declared, at = GroupsPolicy(start_of={"ledger": "latest"}), datetime(2026, 11, 27, tzinfo=UTC)
+    every, some = declared.beginning(at, "all"), declared.beginning(at, "unknown")
+    assert (every.start_for("ledger"), every.start_for("other"), every.start_time) == ("at_time", "at_time", at)
+    assert (some.start_for("ledger"), some.start_for("other"), some.unknown_offsets) == ("latest", "exact", "at_time")
 
 
 MOVED = "    groups_policy: {{left_behind: [{left}], streams_moved: [{moved}]}}\n"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kafka_dr.approvals import decision
-from kafka_dr.approvals.claim import ClaimStep
+from kafka_dr.approvals.claim import GROUNDS, ClaimStep
 from kafka_dr.failover.planned.checks import preflight_checks
 from kafka_dr.group_offsets import live_verification
 from kafka_dr.group_offsets.compared_ahead import compare_before_claim
@@ -28,7 +28,7 @@ CLAIM = ClaimStep(
     says=_says,
     decided=lambda run: decision.facts(run, preflight_checks(run, closely=False)),
     begun=_begun,
-    facts=lambda run, _: {INPUTS: run.read_inputs()},
+    facts=lambda run, _: {INPUTS: run.read_inputs(), GROUNDS: run.request.start_to_json()},
     ahead=compare_before_claim,
     dry=lambda run: (live_verification.tail(run),),
 )

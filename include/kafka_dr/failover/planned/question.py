@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from kafka_dr.approvals.approval_sheet import Sheet, clock, read_again, subject
+from kafka_dr.approvals.approval_sheet import Sheet, begins, clock, read_again, subject
 from kafka_dr.approvals.decision import partitions_said
 from kafka_dr.group_offsets import group_costs
 from kafka_dr.quoting import markdown
@@ -30,6 +30,7 @@ def sheet(run: Run, seen: Mapping[str, Any]) -> Sheet:
         writes_stop=_outage(measured),
         read_again=again,
         on_failure="it is rolled back before `open_target`, and only finished after it",
+        warnings=begins(decision),
         consequence="starts the switch",
         checks=seen["checks"],
         seen_at=str(seen.get("finished_at", "")),

@@ -48,7 +48,7 @@ def _last_look_at_source(run: Run) -> list[Probe]:
 
 
 def _facts(run: Run, answers: Sequence[Answer]) -> Mapping[str, Mapping[str, Any]]:
-    more = {"override": run.request.override, "taken_from": last_known.taken_from(run)}
+    more = {"override": run.request.override, "taken_from": last_known.taken_from(run), **run.request.start_to_json()}
     return {INPUTS: run.read_inputs(), claim.GROUNDS: more}
 
 

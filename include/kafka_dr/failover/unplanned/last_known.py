@@ -21,7 +21,7 @@ Offsets = Mapping[TopicPartition, int]
 #: How many partitions a sentence names.
 _SHOWN = 3
 #: Where a group may begin by its owners' choice if only the target can be asked, and how sure its offset is then.
-CHOSEN: Mapping[str, Kind] = {"earliest": "bounded", "latest": "declared"}
+CHOSEN: Mapping[str, Kind] = {"earliest": "bounded", "latest": "declared", "at_time": "declared"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ def positions(run: Run) -> KnownOffsets:
 def classes(run: Run) -> dict[str, Kind]:
     """Return how sure each group's offset will be, by group: exact only if the groups were frozen.
 
-    If the owners chose to begin at the end, unread records are skipped, and the offset is called ``declared``.
+    If somebody chose to begin at the end or at a time, unread records may be skipped: the offset is ``declared``.
     """
     found = positions(run)
     kind: Kind = "exact" if found.final else "bounded"

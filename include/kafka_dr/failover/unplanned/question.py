@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from kafka_dr.approvals.approval_sheet import Sheet, listed, read_again, subject
+from kafka_dr.approvals.approval_sheet import Sheet, begins, listed, read_again, subject
 from kafka_dr.approvals.decision import partitions_said
 from kafka_dr.evidence.loss_line import loss_line
 from kafka_dr.group_offsets import group_costs
@@ -37,7 +37,7 @@ def sheet(run: Run, seen: Mapping[str, Any]) -> Sheet:
         on_failure="it is rolled back before `open_target`, and only finished after it. If it "
         f"cannot be proven that {source} refuses writes, the group ends *unfenced*: as soon as {source} answers again, "
         "it is fenced, and what it accepted until then is counted. These records have to be rescued by a failback",
-        warnings=(*_warnings(decision, seen), *map(markdown, measured["more_than_offsets"])),
+        warnings=(*_warnings(decision, seen), *begins(decision), *map(markdown, measured["more_than_offsets"])),
         consequence="moves the group without what was not copied",
         checks=seen["checks"],
         seen_at=str(seen.get("finished_at", "")),

@@ -16,6 +16,7 @@ from kafka_dr.offsets.syncs.archive import archived_and_newer
 from kafka_dr.offsets.syncs.history import since as since_hole
 from kafka_dr.offsets.translate.anchor_cache import AnchorCache
 from kafka_dr.offsets.translate.answers import TranslatedOffset, translations_from_json
+from kafka_dr.offsets.translate.by_time import first_at
 from kafka_dr.offsets.translate.choice import start
 from kafka_dr.offsets.translate.facts import PartitionFacts
 from kafka_dr.offsets.translate.read_logs import held_by
@@ -47,6 +48,7 @@ def translate(run: Run, copied: Offsets, positions: KnownOffsets | None = None) 
     found = {p: _known(points.get(p, ()), held[p], begun.get(p, ()), others.get(p)) for p in wanted}
     counter = _RecordCounter(run.clients.cluster(run.target, "audit"))
 
+    at_time = first_at(run.operator(run.target), held, run.group.groups_policy.start_time)
     exact: dict[tuple[str, TopicPartition], int | None] = {}
 
     def answer(group: str, p: TopicPartition, offset: int) -> TranslatedOffset:
@@ -54,7 +56,7 @@ def translate(run: Run, copied: Offsets, positions: KnownOffsets | None = None) 
         if placed.kind == "exact":
             exact[group, p] = placed.target_offset
         placed = placed if positions.final else _as_seen_last(placed, found[p].held.end, positions)
-        return _as_chosen(run, _counted(placed, others.get(p), held[p]), held[p])
+        return _as_chosen(run, _counted(placed, others.get(p), held[p]), held[p], at_time.get(p))
 
     translated = [
         answer(group, p, offset)
@@ -116,7 +118,7 @@ def _placed(
     return translate_by_known_points(offset, found, records).of(group, partition)
 
 
-def _as_chosen(run: Run, placed: TranslatedOffset, held: OffsetRange) -> TranslatedOffset:
+def _as_chosen(run: Run, placed: TranslatedOffset, held: OffsetRange, at_time: int | None) -> TranslatedOffset:
     """Begin where the group's owners chose; a choice that needs the source cannot be followed."""
     choice = run.group.groups_policy.start_for(placed.group)
     if choice == "exact":
@@ -124,7 +126,7 @@ def _as_chosen(run: Run, placed: TranslatedOffset, held: OffsetRange) -> Transla
     if choice not in last_known.CHOSEN:
         said = f"{placed.reason}; its owners chose {choice}, which cannot be found without {run.source}"
         return replace(placed, reason=said)
-    chosen = start(choice, placed, PartitionFacts(None, held))
+    chosen = start(choice, placed, PartitionFacts(None, held), at_time=at_time)
     return chosen.of(placed.group, placed.partition)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 
 from kafka_dr.audit.copies import STAMPING, stamped_topics
 from kafka_dr.clusters import KafkaCluster
@@ -23,11 +24,27 @@ class RecordTimes:
     :param unread: by partition and source offset: the first unread record
     :param by_time: by the same: the target's first offset that is as young, less the margin
     :param copies: by partition and offset on the target: the first record there
+    :param at_time: by partition: the target's first offset that is as young as the chosen start time
     """
 
     unread: Mapping[PartitionOffset, int] = field(default_factory=dict)
     by_time: Mapping[PartitionOffset, int] = field(default_factory=dict)
     copies: Mapping[PartitionOffset, int] = field(default_factory=dict)
+    at_time: Mapping[TopicPartition, int] = field(default_factory=dict)
+
+
+def first_at(
+    target: KafkaCluster, held: Mapping[TopicPartition, OffsetRange], when: datetime | None
+) -> dict[TopicPartition, int]:
+    """Return the first offset of each log that is as young as a time, by the records' own times; the end if none is.
+
+    :param held: what the target holds, from the log start to the high watermark
+    :param when: aware; ``None``: nobody chose a time, so no log has such an offset
+    """
+    if when is None:
+        return {}
+    found = target.offsets_by_time.at_each(dict.fromkeys(held, int(when.timestamp() * 1000)))
+    return {p: held[p].end if offset is None else offset for p, offset in found.items()}
 
 
 def times_of_unread(

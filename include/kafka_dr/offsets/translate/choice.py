@@ -8,25 +8,30 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Literal, Protocol
 
 from kafka_dr.offsets.translate.answers import Kind, TranslatedOffset, Translation
 from kafka_dr.offsets.translate.basis import TranslationBasis
-from kafka_dr.offsets.translate.by_time import times_of_unread
+from kafka_dr.offsets.translate.by_time import first_at, times_of_unread
 from kafka_dr.offsets.translate.facts import Facts, FactsOnDemand, PartitionFacts
 from kafka_dr.offsets.translate.read_logs import held_by
 from kafka_dr.positions import OffsetRange, PartitionOffset, TopicPartition
 
-Strategy = Literal["exact", "mm2_checkpoint", "timestamp", "earliest", "latest"]
-STRATEGIES: tuple[Strategy, ...] = ("exact", "mm2_checkpoint", "timestamp", "earliest", "latest")
+Strategy = Literal["exact", "mm2_checkpoint", "timestamp", "at_time", "earliest", "latest"]
+STRATEGIES: tuple[Strategy, ...] = ("exact", "mm2_checkpoint", "timestamp", "at_time", "earliest", "latest")
 
 
 class StartPolicy(Protocol):
     """What the owners of consumer groups declared; the topology has it."""
 
     @property
-    def unknown_offsets(self) -> Literal["refuse", "earliest", "timestamp"]:
-        """What becomes of an offset that cannot be translated: none, the earliest record, or the time of the unread."""
+    def unknown_offsets(self) -> Literal["refuse", "earliest", "timestamp", "at_time"]:
+        """What becomes of an offset that cannot be translated: none, the earliest record, or the first of a time."""
+
+    @property
+    def start_time(self) -> datetime | None:
+        """The time at which a person let groups begin; aware. ``None`` if nobody chose one."""
 
     @property
     def timestamp_margin_seconds(self) -> float:
@@ -58,25 +63,33 @@ def with_checkpoint(position: int, facts: PartitionFacts, translation: Translati
     return WithCheckpoint(translation, checkpoint, again + (translation.redelivered_at_most or 0))
 
 
-def start(strategy: Strategy, exact: Translation, facts: PartitionFacts, *, by_time: int | None = None) -> Translation:
+def start(
+    strategy: Strategy,
+    exact: Translation,
+    facts: PartitionFacts,
+    *,
+    by_time: int | None = None,
+    at_time: int | None = None,
+) -> Translation:
     """Return where a choice leads.
 
     :param exact: the translation, as precise as it is known
     :param by_time: the target's first offset that is as young as the first unread record, less a margin
+    :param at_time: the target's first offset that is as young as the policy's start time
     """
     target = facts.target
     if strategy == "exact":
         return exact
     if target is None:
         return Translation(exact.source_offset, None, "unknown", None, "the target has no such partition", None)
-    chosen, why = _chosen(strategy, exact.source_offset, facts, target, by_time)
+    chosen, why = _chosen(strategy, exact.source_offset, facts, target, by_time if strategy != "at_time" else at_time)
     if chosen is None:
         return Translation(exact.source_offset, None, "unknown", None, why, None)
     again, skipped = _cost(chosen, exact.target_offset, facts)
     if again is not None and exact.redelivered_at_most is not None:
         again = min(again + exact.redelivered_at_most, max(0, target.end - chosen))
     kind: Kind = "exact" if again == 0 and exact.kind == "exact" else "bounded"
-    if skipped != 0:
+    if skipped != 0 or strategy == "at_time":
         kind, why = "declared", f"{why}, by choice of its owners"
     # The local check of the exact offset holds for no other one.
     proof = exact.proof if chosen == exact.target_offset else "unknown"
@@ -103,11 +116,20 @@ def chosen_starts(
         if each.kind == "exact" and each.target_offset is not None
     }
     by_time = _by_time(basis, timed, policy, facts, exact=exact)
+    chosen = {each.partition for each in choosing if policy.start_for(each.group) == "at_time"}
+    held = {p: there for p in chosen if (there := facts[p].target) is not None}
+    at_time = first_at(basis.target, held, policy.start_time)
     moved = []
     for each in translated:
         strategy = policy.start_for(each.group)
         if strategy != "exact":
-            found = start(strategy, each, facts[each.partition], by_time=by_time.get(each.on_source))
+            found = start(
+                strategy,
+                each,
+                facts[each.partition],
+                by_time=by_time.get(each.on_source),
+                at_time=at_time.get(each.partition),
+            )
             each = found.of(each.group, each.partition)
         moved.append(each)
     return moved
@@ -128,6 +150,9 @@ def starts_by_policy(
         by_time = _by_time(basis, unknown, policy, on_demand.of(partitions), exact={})
         return [_from_the_time(each, by_time) if each.target_offset is None else each for each in translated]
     held = held_by(basis.target, partitions, uncommitted=True)
+    if policy.unknown_offsets == "at_time":
+        at_time = first_at(basis.target, held, policy.start_time)
+        return [_from_the_start_time(each, at_time) if each.target_offset is None else each for each in translated]
     return [_from_the_start(each, held) if each.target_offset is None else each for each in translated]
 
 
@@ -161,6 +186,19 @@ def _from_the_time(each: TranslatedOffset, by_time: Mapping[PartitionOffset, int
     )
 
 
+def _from_the_start_time(each: TranslatedOffset, at_time: Mapping[TopicPartition, int]) -> TranslatedOffset:
+    """What the group reads again or never reads is not known, because its exact offset is not."""
+    if each.partition not in at_time:
+        return each
+    return replace(
+        each,
+        target_offset=at_time[each.partition],
+        kind="declared",
+        skipped_at_most=None,
+        reason=f"{each.reason}; by choice of a person from the start time on",
+    )
+
+
 def _from_the_start(each: TranslatedOffset, held: Mapping[TopicPartition, OffsetRange]) -> TranslatedOffset:
     """Where the target has deleted records, nobody knows whether the group had read them all."""
     begin, again = held[each.partition].start, len(held[each.partition])
@@ -183,6 +221,8 @@ def _chosen(
         return target.end, "from the end on"
     if strategy == "timestamp":
         return by_time, "by timestamp" if by_time is not None else "no record shows the time of the first unread one"
+    if strategy == "at_time":
+        return by_time, "from the start time on" if by_time is not None else "no start time is chosen"
     checkpoint = facts.mirrormaker.translate(position) if facts.mirrormaker is not None else None
     if checkpoint is None:
         return None, "MirrorMaker writes no checkpoint for it"
