@@ -151,12 +151,11 @@ def begin_params() -> dict[str, Param]:
         "begin_at": Param(
             None,
             type=["null", "string"],
-            format="date-time",
-            # Without a further library Airflow checks no format.
+            # Airflow offers a calendar for the format date-time, and then nobody can paste a time from a log.
             pattern=r"^\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)$",
             title="Begin at",
-            description="Consumer groups begin at the first record of this time. The approvers see what they read "
-            "again and what they skip. Left empty: each resumes at its own record.",
+            description="Consumer groups begin at the first record of this time, such as 2026-11-27T04:03:00Z. The "
+            "approvers see what they read again and what they skip. Left empty: each resumes at its own record.",
         ),
         "begin_positions": Param(
             "unknown",

@@ -22,7 +22,11 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     "dr_drill": {"kind": "planned"},
     "dr_failback": {"protection_group": "orders", "mode": "quarantine", "rescue": "keep"},
     "dr_un_adopt": {"protection_group": "orders", "hand_back_to": "existing"},
-    **{f"dr_{verb}": {"protection_group": "orders"} for verb in ("planned_failover", "unplanned_failover", "resume")},
+    **{
+        f"dr_{verb}_failover": {"protection_group": "orders", "begin_positions": "unknown"}
+        for verb in ("planned", "unplanned")
+    },
+    "dr_resume": {"protection_group": "orders"},
 }
 #: Pages that a person walks through by keyboard, and what is on each of them when it is there. While it loads again by
 #: itself, the focus of the status page is lost, so a person stops that first.
@@ -91,6 +95,28 @@ def test_a_form_is_accepted_with_only_its_required_fields(alice: AirflowSession,
         **DEFAULTS.get(dag, {}),
         **needed,
     }
+
+
+@pytest.mark.usefixtures("unchanged")
+def test_a_time_that_is_pasted_into_airflows_form_is_the_one_that_the_approver_sees(
+    alice: AirflowSession, page: Page
+) -> None:
+    dag, before = "dr_planned_failover", alice.runs("dr_planned_failover")
+    page.go(f"{alice.http.base_url}/dags/{dag}")
+    _wait_for_a_free_second()
+    page.click("document.querySelector('[data-testid=trigger-dag-button]')")
+    page.wait(f"({_DIALOG}) && {_SUBMIT}")
+    page.type("[name=element_begin_at]", "2026-11-27T05:03:00+01:00")
+    page.type("[name=element_reason]", "a test")
+    page.wait(f"!{_SUBMIT}.disabled")
+    page.click(_SUBMIT)
+    page.wait(f"!({_DIALOG})")
+    (run,) = (run for run in alice.runs(dag) if run not in before and run.startswith("manual__"))
+    try:
+        asked = str(alice.question(dag, run))
+        assert "begin at the first record of 2026-11-27 04:03:00 UTC" in asked
+    finally:
+        alice.end(dag, run)
 
 
 @pytest.mark.usefixtures("unchanged")
