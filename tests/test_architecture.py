@@ -20,8 +20,9 @@ CORE = ROOT / "include" / "kafka_dr"
 
 #: The rooms of the core, from the ground up: each may import only rooms before it.
 FLOORS = """
-    errors version causes durations clock waiting outcomes parallel rare_collection people quoting verb_words
-    positions named_rows codec json_documents declared_program locked_file naming tls_files http_endpoint airflow_api
+    errors version project spark_submit causes durations clock waiting outcomes parallel rare_collection people
+    quoting verb_words positions named_rows codec json_documents declared_program locked_file naming tls_files
+    http_endpoint airflow_api
     kubernetes audit lag topology clusters readers storage routing watch_results readiness situations notifications
     metrics
     evidence register replication connections access_rules canary offsets rescue fencing rights config_sync

@@ -11,7 +11,7 @@ import runpy
 
 from airflow.sdk import get_parsing_context
 
-from kafka_dr_airflow.project import PROJECT
+from kafka_dr.project import PROJECT
 
 # A task needs its own DAG alone, and Airflow says which one that is: each of the others would delay it.
 _WANTED = f"{get_parsing_context().dag_id or 'dr_*'}.py"

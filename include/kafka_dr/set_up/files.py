@@ -18,6 +18,7 @@ from kafka_dr.replication.settings import access_settings
 from kafka_dr.set_up.airflow_options import SETTINGS
 from kafka_dr.set_up.answers import INIT_ROLES, InitAnswers, InitRole
 from kafka_dr.set_up.topology_text import questions
+from kafka_dr.spark_submit import KAFKA_SOURCE
 from kafka_dr.topology.cluster import ReplicatorEndpoint
 from kafka_dr.topology.model import Topology
 
@@ -56,6 +57,7 @@ def files_of(
     for name in topology.clusters:
         yield SetUpFile(f"connect/{name}.properties", _worker(topology, name, answers))
         yield SetUpFile(f"connect/{name}-secrets.properties", _secrets(topology), private=True)
+    yield SetUpFile("spark/spark-defaults.conf", _template("spark-defaults.conf", source=KAFKA_SOURCE))
     yield SetUpFile("airflow.env", _airflow(answers))
     yield SetUpFile("fab-roles.sh", _template("fab-roles.sh"))
     yield SetUpFile("CHECK-LIST.md", _check_list(topology, topology_text, answers))
@@ -159,11 +161,13 @@ _EMPTY = "EMPTY-PASSWORD"
 
 
 def _airflow(answers: InitAnswers) -> str:
-    own = {"KAFKA_DR_TOPOLOGY": str(answers.folder.absolute() / "topology.yaml")}
+    folder = answers.folder.absolute()
     lines = [
         "# For the environment of every process of Airflow. Without the wheel, add: include/ of this project to",
         "# PYTHONPATH, and its dags/ and plugins/ as AIRFLOW__CORE__DAGS_FOLDER and AIRFLOW__CORE__PLUGINS_FOLDER.",
-        *(f"{name}={shlex.quote(value)}" for name, value in own.items()),
+        f"KAFKA_DR_TOPOLOGY={shlex.quote(str(folder / 'topology.yaml'))}",
+        "# Where spark-submit finds spark-defaults.conf. If your Spark has one, add its line there, and remove this one.",
+        f"SPARK_CONF_DIR={shlex.quote(str(folder / 'spark'))}",
     ]
     for each in SETTINGS:
         lines += [f"# {each.expected}. {each.otherwise}", f"{each.variable}={each.good}"]
@@ -192,6 +196,7 @@ def _check_list(topology: Topology, topology_text: str, answers: InitAnswers) ->
         else "",
         topology=shlex.quote(str(folder / "topology.yaml")),
         connections=shlex.quote(str(folder / "connections.json")),
+        spark=shlex.quote(str(folder / "spark")),
         adopt="\n".join(
             f"    airflow dags trigger dr_adopt --conf {shlex.quote(json.dumps(each))}" for each in dry_run
         ),

@@ -18,6 +18,9 @@ from kafka_dr.topology.names import covers
 #: How the line begins that a person has to decide.
 QUESTION = "QUESTION: "
 _WIDTH = 118
+_GROUPS = "protection_groups:"
+#: A line that begins the entry of a group.
+_NAMED = re.compile(r"  (\S+):")
 _ENDS_A_LINE = re.compile("[\x7f-\x9f\u2028\u2029\ufeff]")
 _KINDS = (
     ("topics", ResourceType.TOPIC, False),
@@ -35,16 +38,21 @@ def topology_text(active: SeenCluster, standby: SeenCluster, proposal: ProposedS
 
 
 def questions(text: str) -> list[str]:
-    """Return the questions that a topology still has, each in one line."""
+    """Return the questions that a topology still has, each in one line that begins with the group that it is about."""
     found: list[str] = []
-    asked = False
-    for each in map(str.strip, text.splitlines()):
+    group, asked, in_groups = "", False, False
+    for written in text.splitlines():
+        each = written.strip()
         begins = each.startswith(f"# {QUESTION}")
         asked = begins or (asked and each.startswith("#   "))
         if begins:
-            found.append(each.removeprefix(f"# {QUESTION}"))
+            found.append(f"{group}{each.removeprefix(f'# {QUESTION}')}")
         elif asked:
             found[-1] += f" {each.removeprefix('#').strip()}"
+        elif written[:1].strip(" #"):
+            in_groups, group = written.startswith(_GROUPS), ""
+        elif in_groups and (named := _NAMED.fullmatch(written)):
+            group = f"{named[1]}: "
     return found
 
 
@@ -58,7 +66,7 @@ def _lines(active: SeenCluster, standby: SeenCluster, proposal: ProposedSetUp, a
     if not answers.evidence:
         yield from _asked(
             "  ",
-            "where is evidence kept? This folder is for a first try. Name a URI (such as s3a://BUCKET/PATH), or a "
+            "where is evidence kept? This folder is for a first try. Name a URI such as s3a://BUCKET/PATH or a "
             "path outside both datacenters that every worker reaches: include/guide/keep-evidence.md",
         )
     yield f"  root: {_value(answers.evidence or str(answers.folder.absolute() / 'evidence'))}"
@@ -71,7 +79,7 @@ def _lines(active: SeenCluster, standby: SeenCluster, proposal: ProposedSetUp, a
     yield ""
     for each in proposal.left_out:
         yield from _asked("", each)
-    yield "protection_groups:"
+    yield _GROUPS
     for group in proposal.groups:
         yield from _group(group, active, standby, answers)
 

@@ -12,9 +12,10 @@ import psutil
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
 from airflow.sdk.exceptions import AirflowException
 
+from kafka_dr.project import PROJECT
+from kafka_dr.spark_submit import spark_submit_environ
 from kafka_dr_airflow.operators.plain_failure import plain_errors
 from kafka_dr_airflow.operators.run_types import is_waited_for
-from kafka_dr_airflow.project import PROJECT
 from kafka_dr_airflow.topology_file import read_topology
 
 #: The Airflow connection of type ``spark`` that says where Spark runs.
@@ -24,6 +25,7 @@ _UNKNOWN = "unknown: "
 #: The exit code that the provider shows.
 _EXIT_CODE = re.compile(r"(?<=Error code is: )-?\d+")
 _NOT_RUN = f"Spark could not run the job: the log says why; check connection {SPARK_CONNECTION}"
+_NO_SPARK = "this worker has no spark-submit, on its PATH or next to its Python: install Spark there"
 #: Added to the niceness of a job that nobody waits for: other processes get about ten times as much of the processor.
 _NICER = 10
 
@@ -104,6 +106,7 @@ class SparkJobOperator(SparkSubmitOperator):
 
     def submit(self, context: Any) -> str | None:
         """Run the job. Return ``None`` if it has an answer, else what it could not find out or how it failed."""
+        os.environ |= spark_submit_environ(os.environ)
         try:
             with nullcontext() if is_waited_for(context["dag_run"]) else _giving_way():
                 super().execute(context)
@@ -112,6 +115,8 @@ class SparkJobOperator(SparkSubmitOperator):
             if said := [line for line in ended.splitlines() if line.startswith(_UNKNOWN)]:
                 return said[-1].removeprefix(_UNKNOWN)
             return None if self.is_an_answer(ended) else _without_answer(ended)
+        except FileNotFoundError:
+            return _NO_SPARK
         return None
 
     def is_an_answer(self, ended: str) -> bool:
