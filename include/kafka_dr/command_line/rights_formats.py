@@ -56,7 +56,8 @@ def terraform(name: str, _spec: ClusterSpec, rights: Rights) -> str:
     def resource(acl: Acl) -> dict[str, str]:
         return {
             "resource_name": _literal(acl.name),
-            "resource_type": tool_word(acl.resource),
+            # The provider's words are those of Kafka's tools, but for this one.
+            "resource_type": tool_word(acl.resource).replace("TransactionalId", "TransactionalID"),
             "resource_pattern_type_filter": acl.pattern.value.capitalize(),
             "acl_principal": _literal(acl.principal),
             "acl_host": acl.host,

@@ -22,6 +22,13 @@ from lab.layout import PROJECT
 
 ENVIRON = {"KAFKA_DR_LAB_HOME": "/lab", "KAFKA_DR_LAB_EAST": "east:9092", "KAFKA_DR_LAB_WEST": "west:9092"}
 TOPOLOGY = PROJECT / "include" / "topology.yaml"
+#: The words that Mongey/kafka takes for a resource; it refuses every other one when the plan is applied.
+_OF_MONGEY = {
+    "Topic": ResourceType.TOPIC,
+    "Group": ResourceType.GROUP,
+    "Cluster": ResourceType.CLUSTER,
+    "TransactionalID": ResourceType.TRANSACTIONAL_ID,
+}
 _CAMEL = {"".join(part.capitalize() for part in each.value.split("_")): each for each in AclOperation}
 
 
@@ -72,9 +79,8 @@ def test_the_kafka_users_of_strimzi_hold_exactly_these_rights(needed: frozenset[
 
 
 def _mongey(row: dict[str, str]) -> Acl:
-    kind = "transactional_id" if row["resource_type"] == "TransactionalId" else row["resource_type"]
     return allow(
-        kind,
+        _OF_MONGEY[row["resource_type"]].value,
         row["resource_name"],
         row["resource_pattern_type_filter"],
         row["acl_principal"],
