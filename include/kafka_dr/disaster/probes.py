@@ -30,6 +30,8 @@ _OFFSETS_READ = 50
 
 #: A question that is asked together with the probes, and is none itself.
 _CONNECTION = "connection"
+#: How long each vantage may take to answer at a quiet time, in seconds.
+_VANTAGE_SECONDS = 5.0
 
 TakeProbe = Callable[[], Probe]
 
@@ -82,9 +84,10 @@ def ask_vantages(group: ProtectionGroup, clients: Clients, *, source: str, secon
     return _take_all(asked, clients, source=source, seconds=seconds)
 
 
-def probe_vantages(group: ProtectionGroup, clients: Clients, *, source: str, seconds: float) -> list[Probe]:
-    """Ask every declared vantage about a cluster; ``unknown`` for one that gives no usable answer."""
-    return _take_all(_vantages(group, clients, source, seconds), clients, source=source, seconds=seconds)
+def probe_vantages(group: ProtectionGroup, clients: Clients, *, source: str) -> list[Probe]:
+    """Ask every declared vantage about a cluster at a quiet time; ``unknown`` for one without a usable answer."""
+    vantages = _vantages(group, clients, source, _VANTAGE_SECONDS)
+    return _take_all(vantages, clients, source=source, seconds=_VANTAGE_SECONDS)
 
 
 def _vantages(group: ProtectionGroup, clients: Clients, source: str, seconds: float) -> dict[str, TakeProbe]:

@@ -21,8 +21,6 @@ from kafka_dr.topology.model import ProtectionGroup
 
 #: Where a file is written, read and removed, below the evidence root.
 _TRIED = ("doctor", "tried")
-#: How long each vantage may take to answer, in seconds.
-_VANTAGE_SECONDS = 5.0
 
 
 def examine_evidence(clients: Clients) -> Iterator[SetUpFinding]:
@@ -88,7 +86,7 @@ def _route(context: GroupContext) -> SetUpFinding:
 
 
 def _vantages(clients: Clients, group: ProtectionGroup, cluster: str) -> Iterator[SetUpFinding]:
-    for probe in probe_vantages(group, clients, source=cluster, seconds=_VANTAGE_SECONDS):
+    for probe in probe_vantages(group, clients, source=cluster):
         declared = group.disaster.vantages[probe.name.partition(" ")[2]].replace("{cluster}", cluster)
         ask = f"curl -sS {shlex.quote(address(declared))}"
         silent = probe.outcome == "unknown"

@@ -25,8 +25,6 @@ from kafka_dr.runs.run import Run
 
 #: A transaction this much older than its own timeout is not aborted by its coordinator (KIP-664).
 _HANGING = timedelta(minutes=5)
-#: How long each vantage may take to answer, in seconds.
-_VANTAGE_SECONDS = 5.0
 _SHOWN = 3
 #: So many results of drills are read.
 _DRILLS = 10
@@ -76,7 +74,7 @@ def no_hanging_transactions(run: Run) -> Check:
 def vantages_answer(run: Run) -> Check:
     """Return whether enough vantages give a usable answer: with fewer an unplanned failover needs an override."""
     name, needed = "vantages_answer", run.group.disaster.vantages_needed
-    probes = probe_vantages(run.group, run.clients, source=run.source, seconds=_VANTAGE_SECONDS)
+    probes = probe_vantages(run.group, run.clients, source=run.source)
     alive = [probe for probe in probes if probe.outcome != "unknown"]
     silent = [f"{probe.name}: {probe.detail}" for probe in probes if probe.outcome == "unknown"]
     said = f"{1 + len(alive)} of {1 + len(probes)} vantages answer, this program among them; {needed} are needed"
