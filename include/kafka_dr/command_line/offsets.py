@@ -129,18 +129,7 @@ def _sentences(request: OffsetsRequest, plan: OffsetsPlan) -> Iterator[str]:
 
 
 def _as_json(request: OffsetsRequest, plan: OffsetsPlan, sealed: str | None) -> dict[str, Any]:
-    rows = [
-        {
-            "topic": each.partition.topic,
-            "partition": each.partition.partition,
-            "committed": each.committed,
-            "to": each.to,
-            "again_at_most": each.again,
-            "skipped_at_most": each.skipped,
-        }
-        for each in plan.changed
-    ]
     return {
         **{"consumer_group": request.consumer_group, "cluster": plan.cluster, "committed": sealed is not None},
-        **{"again_at_most": plan.again, "skipped_at_most": plan.skipped, "positions": rows, "sealed_as": sealed},
+        **{"again_at_most": plan.again, "skipped_at_most": plan.skipped, "positions": plan.rows, "sealed_as": sealed},
     }

@@ -71,6 +71,22 @@ class OffsetsPlan:
         """How many records that it has not read the group never reads, at most."""
         return sum(each.skipped for each in self.positions)
 
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        """What has to be committed, as rows for evidence and for programs."""
+        return [
+            {
+                "topic": each.partition.topic,
+                "partition": each.partition.partition,
+                "offset_before": each.committed,
+                "offset": each.to,
+                "class": "declared",
+                "records_again_at_most": each.again,
+                "records_skipped_at_most": each.skipped,
+            }
+            for each in self.changed
+        ]
+
 
 @dataclass(frozen=True, slots=True)
 class OffsetsSetter:
@@ -175,21 +191,9 @@ class OffsetsSetter:
 
     def _document(self, plan: OffsetsPlan, outcome: str, verb: str, *proofs: Check) -> dict[str, Any]:
         request, at = self.request, self.context.clients.clock.now().isoformat()
-        rows = [
-            {
-                "topic": each.partition.topic,
-                "partition": each.partition.partition,
-                "offset_before": each.committed,
-                "offset": each.to,
-                "class": "declared",
-                "records_again_at_most": each.again,
-                "records_skipped_at_most": each.skipped,
-            }
-            for each in plan.changed
-        ]
         facts = {
             **{"cluster": plan.cluster, "consumer_group": request.consumer_group, "asked_by": request.by},
-            **{"reason": request.reason, "positions": rows},
+            **{"reason": request.reason, "positions": plan.rows},
         }
         said = f"{request.consumer_group} {verb} {request.chosen} on {plan.cluster}, as {request.by} asked"
         checks = [{"name": each.name, "outcome": each.outcome, "detail": each.detail} for each in proofs]

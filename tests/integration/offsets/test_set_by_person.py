@@ -55,6 +55,7 @@ def test_a_group_goes_back_to_a_time_after_a_plan_and_leaves_a_record(group: Swi
     assert facts["asked_by"] == "olga"
     assert {row["offset_before"] for row in facts["positions"]} == set(ends.values())
     assert {row["class"] for row in facts["positions"]} == {"declared"}
+    assert facts["positions"] == done.json["positions"]
 
     again = line.run(*wanted, "--confirmed", *_WHO)
     assert (again.code, "already" in again.out) == (0, True), again
