@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from typing import TYPE_CHECKING
 from zipfile import ZipFile
 
 import pytest
@@ -15,6 +16,9 @@ from test_pages import broken
 from lab.bootstrap import REQUIREMENTS
 from support.installed_apart import requirements
 from support.wheel import WheelPython, built
+
+if TYPE_CHECKING:
+    from support.airflow_lab import QuickLab
 
 #: Where a folder or a file of the project is in the wheel. What is below none of these is not in it.
 WHERE = {"include/kafka_dr/": "kafka_dr/", "plugins/kafka_dr_": "kafka_dr_"}
@@ -153,21 +157,44 @@ def test_airflow_finds_the_plugin_of_the_wheel(python: WheelPython) -> None:
     assert len(ours["operator_extra_links"]) == 1
 
 
-@pytest.mark.long
-@pytest.mark.timeout(600)
-def test_the_wheel_resolves_together_with_airflow_and_fab(
-    wheel: Path, tmp_path: Path, lab_environ: dict[str, str]
-) -> None:
-    """In an environment of their own, in the versions that the lab and its FAB have."""
+@pytest.fixture(scope="module")
+def resolved(wheel: Path, tmp_path_factory: pytest.TempPathFactory, lab_environ: dict[str, str]) -> WheelPython:
+    """Has the wheel, Airflow and FAB in an environment of their own, in the versions that the lab and its FAB have."""
+    folder = tmp_path_factory.mktemp("resolved")
     of_fab = requirements("fab").read_text("utf-8")
     named = set(re.findall(r"^[\w.-]+", of_fab, re.MULTILINE))
     of_lab = re.split(r"\n(?! )", REQUIREMENTS.read_text("utf-8"))
-    constraints = tmp_path / "constraints.txt"
+    constraints = folder / "constraints.txt"
     constraints.write_text("\n".join([of_fab, *(each for each in of_lab if each.partition("==")[0] not in named)]))
-    made = WheelPython.made(tmp_path, lab_environ, on_the_lab=False)
+    made = WheelPython.made(folder, lab_environ, on_the_lab=False)
     chosen = (str(wheel), "apache-airflow==3.3.*", "apache-airflow-providers-fab")
     made.install("--constraint", str(constraints), *chosen)
-    made.check()
-    assert made.answer(PARSED)["runbooks"].keys() == {*DAG_IDS}
+    return made
+
+
+@pytest.mark.long
+@pytest.mark.timeout(600)
+def test_the_wheel_resolves_together_with_airflow_and_fab(resolved: WheelPython) -> None:
+    resolved.check()
+    assert resolved.answer(PARSED)["runbooks"].keys() == {*DAG_IDS}
     fab = "airflow.providers.fab.auth_manager.fab_auth_manager.FabAuthManager"
-    assert "kafka-dr==" in made.run("python", "-m", "airflow", "plugins", AIRFLOW__CORE__AUTH_MANAGER=fab)
+    assert "kafka-dr==" in resolved.run("python", "-m", "airflow", "plugins", AIRFLOW__CORE__AUTH_MANAGER=fab)
+
+
+@pytest.mark.long
+@pytest.mark.kafka
+@pytest.mark.spark
+@pytest.mark.timeout(900)
+def test_audits_end_with_a_result_in_an_airflow_that_was_started_by_its_path(
+    resolved: WheelPython, airflow: QuickLab, own_port_base: int
+) -> None:
+    """Nothing of that Python is on the path of commands: a service has one of its own."""
+    from support.wheel_airflow import wheel_airflow
+
+    with wheel_airflow(resolved, airflow, own_port_base) as session:
+        runs = {dag: session.trigger(dag) for dag in ("dr_checksum_audit", "dr_lag_audit")}
+        for dag, run in runs.items():
+            state = session.ended(dag, run)
+            (found,) = session.result(dag, run, dag.removeprefix("dr_"), map_index=0)
+            assert (state, found["group"], found["outcome"]) == ("success", "orders", "ok"), found
+            assert found["facts"]["report"]

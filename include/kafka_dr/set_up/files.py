@@ -166,7 +166,7 @@ def _airflow(answers: InitAnswers) -> str:
         "# For the environment of every process of Airflow. Without the wheel, add: include/ of this project to",
         "# PYTHONPATH, and its dags/ and plugins/ as AIRFLOW__CORE__DAGS_FOLDER and AIRFLOW__CORE__PLUGINS_FOLDER.",
         f"KAFKA_DR_TOPOLOGY={shlex.quote(str(folder / 'topology.yaml'))}",
-        "# Where spark-submit finds spark-defaults.conf. If your Spark has one, add its line there, and remove this one.",
+        "# Where spark-submit finds spark-defaults.conf. If your Spark has one, add its line there and remove this.",
         f"SPARK_CONF_DIR={shlex.quote(str(folder / 'spark'))}",
     ]
     for each in SETTINGS:
