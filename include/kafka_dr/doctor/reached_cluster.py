@@ -13,6 +13,7 @@ from kafka_dr.clusters.errors import NotFound
 from kafka_dr.clusters.model import Acl, AclOperation, AclPermission, PatternType, ResourceType
 from kafka_dr.clusters.tool_access import ADMIN_FILE, ToolAccess
 from kafka_dr.doctor.finding import SetUpFinding, asked, no_answer, of_check
+from kafka_dr.doctor.flow_workers import examine_workers
 from kafka_dr.durations import about
 from kafka_dr.errors import ConnectionMistake, KafkaDrError
 from kafka_dr.fencing.authorizer import EVERYONE, Authorizer
@@ -49,6 +50,7 @@ def examine_cluster(clients: Clients, name: str) -> Iterator[SetUpFinding]:
             yield from asked(name, question, ask, clients, name)
         yield from asked(name, "rights", _rights, clients, name, groups)
         yield from asked(name, "register", _register, clients, name, groups)
+        yield from asked(name, "workers", _workers, clients, name, groups)
     for group in groups:
         for source in group.clusters:
             if source != name:
@@ -204,6 +206,14 @@ def _register(clients: Clients, name: str, groups: list[ProtectionGroup]) -> Ite
             elif each.right is not None:
                 excess.add(each.right)
     yield replace(of_check(name, check, name="register"), missing=frozenset(denies), excess=frozenset(excess))
+
+
+def _workers(clients: Clients, name: str, groups: list[ProtectionGroup]) -> Iterator[SetUpFinding]:
+    spec, acls = clients.topology.cluster(name), clients.cluster(name, "operator").acls.list()
+    for group in groups:
+        acls = without_fences(group, acls)
+    tool = ToolAccess(name, spec.route_bootstrap_servers, ADMIN_FILE)
+    yield from examine_workers(clients, name, groups, _authorizer(spec, groups[0], acls), tool)
 
 
 def _deny(intruder: Intruder) -> Acl:

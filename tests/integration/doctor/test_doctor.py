@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+import yaml
 
 from kafka_dr.checks.positions_topic import NAME
 from kafka_dr.clusters import Acl, AclOperation, AclPermission, PatternType, ResourceType
@@ -32,7 +33,18 @@ def test_a_set_up_that_is_right_has_only_good_answers_before_anything_is_adopted
     said = CommandLine(protection).run(*DOCTOR, "--json")
     assert (said.code, open_findings(said)) == (0, []), said
     asked = {(each["about"], each["name"]) for each in said.json["findings"]}
-    questions = ("login", "certificates", "principals", "addresses", "clock", "rights", "register", "flow", NAME)
+    questions = (
+        "login",
+        "certificates",
+        "principals",
+        "addresses",
+        "clock",
+        "rights",
+        "register",
+        "workers",
+        "flow",
+        NAME,
+    )
     each_cluster = {(cluster, name) for cluster in ("east", "west") for name in questions}
     once = {("evidence", "storage"), ("evidence", "signature"), (protection.name, "route")}
     assert asked == each_cluster | once
@@ -198,3 +210,38 @@ def test_after_an_adoption_another_evidence_root_and_a_route_to_the_standby_are_
     commands = [command for each in wrong.json["findings"] for command in each["commands"]]
     run_as_printed("\n".join(commands), tmp_path, tmp_path)
     assert line.run(*DOCTOR).code == 0
+
+
+def test_who_else_may_do_what_the_workers_do_is_named(protection: Protection) -> None:
+    """Connect does not say which principal its workers have, and the fence of a flow denies the replicator alone."""
+    line, stranger = CommandLine(protection), f"User:{protection.name}-stranger"
+    worker = protection.topology.cluster("west").connect_group_id
+    rights = [
+        Acl(resource, worker, PatternType.PREFIXED, stranger, operation, AclPermission.ALLOW)
+        for resource, operation in ((_GROUP, _OP.READ), (_TOPIC, _OP.WRITE))
+    ]
+    with protection.cluster("west", "admin") as admin:
+        admin.acls.add(rights)
+        try:
+            eventually(lambda: admin.acls.list().issuperset(rights))
+            said = line.run(*DOCTOR, "--json")
+        finally:
+            admin.acls.remove(rights)
+    (found,) = [detail for about, name, detail in open_findings(said) if (about, name) == ("west", "workers")]
+    assert f"is not checked: {stranger} may do what they do, too. They have to log in as User:" in found
+
+
+def test_workers_in_another_group_than_the_declared_one_are_named(protection: Protection) -> None:
+    """The fence of a flow ends the transactions whose ids begin with that group."""
+    line = CommandLine(protection)
+    path = line.topology()
+    declared = yaml.safe_load(path.read_text())
+    declared["clusters"]["west"]["connect_group_id"] = f"none-{protection.name}"
+    path.write_text(json.dumps(declared))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(CommandLine, "topology", lambda _line: path)
+        said = line.run(*DOCTOR, "--json")
+    assert said.code == 1, said
+    (found,) = [detail for about, name, detail in open_findings(said) if (about, name) == ("west", "workers")]
+    assert f"group none-{protection.name} has no members on west" in found
+    assert "give connect_group_id of the topology the group.id of these workers" in found
