@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from typing import Any
@@ -89,9 +90,13 @@ def _create_users(context: LabContext, cluster: Cluster, names: Iterable[str]) -
 
 
 def _create_group_coordinator(admin: AdminClient, cluster: Cluster) -> None:
-    """Have the topic of group offsets created now, so that the first group to join does not wait for it."""
+    """Have the topic of group offsets created and loaded now, so that the first group to join does not wait for it."""
+    deadline = time.monotonic() + SECONDS
     try:
-        admin.list_consumer_groups(request_timeout=SECONDS).result(timeout=SECONDS)
+        while errors := admin.list_consumer_groups(request_timeout=SECONDS).result(timeout=SECONDS).errors:
+            if time.monotonic() > deadline:
+                raise errors[0]
+            time.sleep(0.1)
     except (KafkaException, TimeoutError) as error:
         raise LabError(
             f"{cluster.name} does not list its groups ({error}): see `logs {cluster.name}-broker-1`"
