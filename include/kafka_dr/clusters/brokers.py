@@ -24,8 +24,8 @@ class BrokerSettings:
     def __init__(self, session: ClusterSession) -> None:
         self._session = session
 
-    def read(self, brokers: Collection[int], keys: Collection[str]) -> dict[int, dict[str, str | None]]:
-        """Return the values of these settings on each broker.
+    def read(self, brokers: Collection[int], keys: Collection[str] | None) -> dict[int, dict[str, str | None]]:
+        """Return the values of these settings on each broker; of all that it has if ``keys`` is ``None``.
 
         A key that is unknown to a broker and not set on it is missing from the result. ``None`` means that the broker
         hides the value, as it does for every key that is not Kafka's own.
@@ -34,9 +34,10 @@ class BrokerSettings:
         """
         return ask_all(lambda broker: self._of(broker, keys), sorted(brokers), at_most=_AT_ONCE)
 
-    def _of(self, broker: int, keys: Collection[str]) -> dict[str, str | None]:
+    def _of(self, broker: int, keys: Collection[str] | None) -> dict[str, str | None]:
         doing = f"read the settings of broker {broker}"
-        request = DescribeConfigsRequest(resources=[(_BROKER, str(broker), sorted(keys))], min_version=1)
+        wanted = None if keys is None else sorted(keys)
+        request = DescribeConfigsRequest(resources=[(_BROKER, str(broker), wanted)], min_version=1)
         (found,) = self._session.request(request, doing, broker=broker).results
         if (error := self._session.error(found.error_code, found.error_message, doing)) is not None:
             raise error

@@ -34,6 +34,7 @@ class ItemKind(StrEnum):
     QUOTA = "quota"
     USER = "SCRAM user"
     FLOW = "flow"
+    BROKER = "broker setting"
 
 
 @dataclass(frozen=True, slots=True)

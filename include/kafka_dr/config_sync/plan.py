@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from kafka_dr.clusters.model import Acl
+from kafka_dr.config_sync.brokers import compare_brokers
 from kafka_dr.config_sync.items import AddAcl, Item, ItemKind, ItemVerdict, RemoveAcl
 from kafka_dr.config_sync.policy import Policy
 from kafka_dr.config_sync.register_rights import RegisterRights
@@ -98,6 +99,7 @@ def make_plan(
         *reaching.rows(),
         *compare_quotas(active, standby, scope),
         *compare_users(active, standby, scope),
+        *compare_brokers(active, standby),
         *further,
     )
     return Plan(

@@ -15,8 +15,10 @@ from kafka_dr.clusters import Acl, KafkaCluster
 from kafka_dr.clusters.configs import Described, Overview
 from kafka_dr.clusters.configuration import ConfigValue, QuotaEntity, ScramUser
 from kafka_dr.clusters.errors import NotFound
+from kafka_dr.config_sync.brokers import met_by_applications
 from kafka_dr.config_sync.snapshot import (
     ACLS,
+    BROKERS,
     GROUPS,
     NAMES,
     QUOTAS,
@@ -112,6 +114,7 @@ class _OthersRead:
     users: frozenset[ScramUser] | KafkaDrError
     groups: frozenset[str] | KafkaDrError
     inherited: Mapping[str, ConfigValue] | KafkaDrError
+    met: Mapping[str, str] | KafkaDrError
 
 
 def _read_others(compared: ComparedCluster) -> _OthersRead:
@@ -123,6 +126,7 @@ def _read_others(compared: ComparedCluster) -> _OthersRead:
         "groups": cluster.groups.names,
         # What new topics inherit, as the register's topic shows it, which is on every adopted cluster.
         "inherited": partial(cluster.configs.inherited, REGISTER_TOPIC),
+        "met": partial(met_by_applications, cluster),
     }
     return _OthersRead(**ask_each(lambda name: asked[name](), asked))
 
@@ -152,6 +156,8 @@ def _snapshot(compared: ComparedCluster, read: _TopicsRead, others: _OthersRead,
     quotas = taken(QUOTAS, others.quotas, no_quotas)
     users = taken(USERS, others.users, frozenset[ScramUser]())
     groups = taken(GROUPS, others.groups, frozenset[str]())
+    no_settings: Mapping[str, str] = {}
+    met = taken(BROKERS, others.met, no_settings)
     taken(NAMES, read.seen_by_audit, ())
     return Snapshot(
         cluster=compared.cluster.name,
@@ -168,6 +174,7 @@ def _snapshot(compared: ComparedCluster, read: _TopicsRead, others: _OthersRead,
         open_to_all=compared.open_to_all,
         quotas=quotas,
         users=users,
+        met=met,
         groups=frozenset(filter(group.owns_group, groups)),
         unknown=taken.unknown,
     )

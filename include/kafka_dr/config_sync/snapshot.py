@@ -13,6 +13,8 @@ from kafka_dr.clusters.model import Acl
 
 #: What can be unknown in addition to single topics.
 TOPICS, ACLS, QUOTAS, USERS, GROUPS = "topics", "ACLs", "client quotas", "SCRAM users", "consumer groups"
+#: Settings of brokers that applications meet.
+BROKERS = "settings of the brokers"
 #: Without them nobody knows of topics that are hidden from the operator.
 NAMES = "topics that the audit sees"
 
@@ -49,6 +51,7 @@ class Snapshot:
     :param acls_decide: whether its ACLs decide who may do what
     :param open_to_all: whether everybody may do what no ACL is about, as the topology says
     :param quotas: limit by entity and key
+    :param met: settings of the brokers that applications meet, by key
     :param groups: the protection group's consumer groups that exist
     :param unknown: what could not be read, and why: a section, or ``topic <name>``
     """
@@ -66,6 +69,7 @@ class Snapshot:
     open_to_all: bool = False
     quotas: Mapping[tuple[QuotaEntity, str], float] = field(default_factory=dict)
     users: frozenset[ScramUser] = frozenset()
+    met: Mapping[str, str] = field(default_factory=dict)
     groups: frozenset[str] = frozenset()
     unknown: Mapping[str, str] = field(default_factory=dict)
 
