@@ -297,7 +297,10 @@ def test_a_section_without_rights_is_unknown_and_the_others_continue(
             record = apply_config(configured.name, clients, "blind", approved=False)
         finally:
             admin.acls.remove([blind])
-    assert [item.subject for item in plan.of(ItemVerdict.UNKNOWN)] == ["client quotas"]
+    assert [item.subject for item in plan.of(ItemVerdict.UNKNOWN)] == [
+        "client quotas",
+        "settings of the brokers on west",
+    ]
     assert [(item.subject, item.key) for item in plan.changes] == [(configured.topic, "max.message.bytes")]
     assert record.outcome == "done"
     assert configured.admin("west").effective([configured.topic])[configured.topic]["max.message.bytes"] == "10500"
