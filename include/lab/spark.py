@@ -11,21 +11,13 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from lab import jars
+from lab.bootstrap import INCLUDE
 from lab.credentials import write_private
 from lab.java import spark_java_home
 from lab.layout import LOOPBACK, Home
 
-_LOGGING = """\
-rootLogger.level = warn
-rootLogger.appenderRef.stderr.ref = console
-appender.console.type = Console
-appender.console.name = console
-appender.console.target = SYSTEM_ERR
-appender.console.layout.type = PatternLayout
-appender.console.layout.pattern = %d{HH:mm:ss} %p %c{1}: %m%n
-logger.native.name = org.apache.hadoop.util.NativeCodeLoader
-logger.native.level = error
-"""
+#: As a set-up for a company has it.
+_LOGGING = INCLUDE / "kafka_dr" / "set_up" / "templates" / "log4j2.properties"
 DRIVER_MEMORY = "1g"
 #: In local mode a heartbeat that comes before all of Spark has started asks for a scheduler that clusters have, and
 #: each time that is two long stack traces. The first one comes after this long, and before twice as long; by default
@@ -76,7 +68,7 @@ def prepare(
         write_private(defaults, text)
     else:
         defaults.write_text(text)
-    (folder / "log4j2.properties").write_text(_LOGGING)
+    (folder / _LOGGING.name).write_text(_LOGGING.read_text("utf-8"))
     return {
         "JAVA_HOME": str(spark_java_home(home.spark_java, java_home)),
         "SPARK_CONF_DIR": str(folder),

@@ -58,6 +58,7 @@ def files_of(
         yield SetUpFile(f"connect/{name}.properties", _worker(topology, name, answers))
         yield SetUpFile(f"connect/{name}-secrets.properties", _secrets(topology), private=True)
     yield SetUpFile("spark/spark-defaults.conf", _template("spark-defaults.conf", source=KAFKA_SOURCE))
+    yield SetUpFile("spark/log4j2.properties", _template("log4j2.properties"))
     yield SetUpFile("airflow.env", _airflow(answers))
     yield SetUpFile("fab-roles.sh", _template("fab-roles.sh"))
     yield SetUpFile("CHECK-LIST.md", _check_list(topology, topology_text, answers))

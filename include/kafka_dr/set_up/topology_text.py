@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from kafka_dr.checks.authorizers import ALLOW_EVERYONE, SUPER_USERS, undeclared_authorizers
 from kafka_dr.clusters.model import ResourceType
 from kafka_dr.quoting import line
+from kafka_dr.register import REGISTER_TOPIC
 from kafka_dr.set_up.answers import APPROVERS, INIT_ROLES, InitAnswers
 from kafka_dr.set_up.proposal import ProposedGroup, ProposedSetUp, copied_from, traces_of_replication
 from kafka_dr.set_up.seen import SeenCluster
@@ -199,10 +200,12 @@ def _existing(group: ProposedGroup, standby: SeenCluster) -> Iterator[str]:
     seen = [f"{standby.name} has {len(copied)} topics with the names of this group"] if copied else []
     seen += [f"MirrorMaker has made {', '.join(map(line, traces[:3]))} there"] if traces else []
     seen += [f"{', '.join(map(line, group.copiers))} may write them there alone"] if group.copiers else []
+    ours = " If the group is adopted, this project does: remove this." if REGISTER_TOPIC in standby.topics else ""
     yield from _asked(
         "    ",
         f"what copies the topics of {group.name} now? {', and '.join(seen)}. If something does, fill this in and "
-        "remove the signs: include/guide/take-over.md. If nothing does, the topics have to be empty on the standby.",
+        "remove the signs: include/guide/take-over.md. If nothing does, the topics have to be empty on the standby."
+        f"{ours}",
     )
     yield "    # existing_replication:"
     yield "    #   replicator: mirrormaker_connect  # or mirrormaker, strimzi, confluent_replicator, external"
