@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -26,6 +26,7 @@ _MOST_DETAILS = 100
 _DIGEST_SHOWN = 16
 #: More checks than this do not fit in Airflow's dialog.
 _MOST_IN_DIALOG = 3
+_TWO_PEOPLE = "Two different people have to approve this."
 _QUESTION = "Question "
 _NAMED = re.compile(rf"^{_QUESTION}`([0-9a-f]+)`$", re.MULTILINE)
 
@@ -71,6 +72,26 @@ class Sheet:
     def checks_not_ok(self) -> list[Mapping[str, Any]]:
         """The checks that a person has to look at, worst first."""
         return sorted((row for row in self.checks if row["outcome"] != "ok"), key=lambda row: _rank(row["outcome"]))
+
+    def first_of_two(self) -> Sheet:
+        """Return what the first of two people is asked."""
+        return replace(self, consequence="asks a second person", details=(*self.details, _TWO_PEOPLE))
+
+    def second_of_two(self, first: str, at: datetime, remark: str) -> Sheet:
+        """Return what the second of two people is asked.
+
+        :param first: the name of the person who has approved it
+        :param at: when, UTC
+        :param remark: of that person
+        """
+        return replace(
+            self,
+            subject=f"{self.subject} (second approval)",
+            warnings=(*self.warnings, f"{code(first)} approved it."),
+            details=(*self.details, f"{_TWO_PEOPLE} {code(first)} did so at {at:%H:%M:%S} UTC."),
+            excluded=(*self.excluded, (first, "gave the first approval")),
+            words=(*self.words, ("Remark of the first approver", remark)),
+        )
 
     def to_json(self) -> dict[str, Any]:
         """Return the sheet as the evidence keeps it, for the page that shows it."""

@@ -26,20 +26,20 @@ def sheet(run: Run, seen: Mapping[str, Any]) -> Sheet:
     rebuild = decided["mode"] == "rebuild"
     republish = decided["rescue"] == "republish"
     kept = "published again" if republish else "kept in files"
-    stranded = f"{decided['stranded']['records']:,} records of {old} were never copied; they are {kept}"
+    stranded = f"{decided['stranded']['records']:,} uncopied records of {old} are {kept}"
     if erased := decided["stranded"].get("erased"):
         stranded += f", except {erased:,} whose content was erased"
     return Sheet(
         subject=subject("failback", _question(run, decided), dry_run=run.request.dry_run),
-        moves=f"no application: **{group}** stays active on **{active}**. **{old}**, the old cluster of an unplanned "
-        "failover, becomes its copy again",
+        moves=f"nothing: {group} stays on {active}. **{old}**, the old cluster of an unplanned failover, becomes its "
+        "copy again",
         lost=stranded if rebuild else f"{stranded}. Nothing is deleted",
-        writes_stop="not at all",
-        read_again=f"nothing: consumers stay on {active}"
+        writes_stop="never",
+        read_again=f"nothing. Consumers stay on {active}"
         + (". The records that are published again arrive there as new ones" if republish else ""),
-        on_failure="clear the failed task, or abandon the run with dr_resume. Applications are not affected",
-        warnings=("Two different people have to approve this.",) if rebuild else (),
-        destroys=f"{_deleted(run, decided, measured)}." if rebuild else "",
+        on_failure="`dr_resume` finishes or abandons it. Applications are not affected",
+        destroys=f"{_deleted(run, measured)}." if rebuild else "",
+        consequence="deletes topics" if rebuild else "starts the failback",
         checks=seen["checks"],
         seen_at=str(seen.get("finished_at", "")),
         details=(_what_is_deleted(measured),) if rebuild else (_quarantined(old, decided["quarantine"]),),
@@ -57,25 +57,31 @@ def costs(run: Run, facts: Mapping[str, Any]) -> Iterable[str]:
     if decided["mode"] != "rebuild":
         yield "Nothing would be deleted"
         return
-    held = sum(row["records"] for row in by_name(measured["old_side"], **OLD_TOPICS).values())
     yield (
-        f"{len(decided['deletes'])} topics with at most {held:,} records would be deleted on {run.target} and copied "
+        f"{_topics(decided)} with at most {_held(measured):,} records would be deleted on {run.target} and copied "
         f"again from {run.source}"
     )
 
 
 def _question(run: Run, decided: Mapping[str, Any]) -> str:
     if decided["mode"] == "rebuild":
-        return f"delete {len(decided['deletes'])} topics of {run.group.name} on {run.target} and copy them again?"
+        return f"delete {_topics(decided)} of {run.group.name} on {run.target}?"
     return f"make {run.target} a copy of {run.source} for {run.group.name} again?"
 
 
-def _deleted(run: Run, decided: Mapping[str, Any], measured: Mapping[str, Any]) -> str:
-    records = sum(int(row["records"]) for row in by_name(measured["old_side"], **OLD_TOPICS).values())
-    return (
-        f"{len(decided['deletes'])} topics with at most {records:,} records are deleted on {markdown(run.target)} and "
-        f"copied again from {markdown(run.source)}"
-    )
+def _topics(decided: Mapping[str, Any]) -> str:
+    number = len(decided["deletes"])
+    return f"{number} topic{'' if number == 1 else 's'}"
+
+
+def _held(measured: Mapping[str, Any]) -> int:
+    """Return how many records the topics of the old cluster hold at most."""
+    return sum(int(row["records"]) for row in by_name(measured["old_side"], **OLD_TOPICS).values())
+
+
+def _deleted(run: Run, measured: Mapping[str, Any]) -> str:
+    old, active = markdown(run.target), markdown(run.source)
+    return f"At most {_held(measured):,} records are deleted on {old}, and copied again from {active}"
 
 
 def _what_is_deleted(measured: Mapping[str, Any]) -> str:

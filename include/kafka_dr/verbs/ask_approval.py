@@ -9,7 +9,7 @@ from kafka_dr.approvals.approval import ApprovalQuestion
 from kafka_dr.approvals.approval_sheet import Sheet
 from kafka_dr.approvals.decision import digest_of
 from kafka_dr.approvals.journaled import journal_of
-from kafka_dr.approvals.who_may_answer import may_answer
+from kafka_dr.approvals.who_may_answer import may_answer, needs_second
 from kafka_dr.errors import Refused
 from kafka_dr.quoting import code
 from kafka_dr.runs.attempt import Attempt
@@ -48,7 +48,7 @@ def ask_approval(
     seconds = run.group.timing.approval_expiry_seconds
     expires_at = attempt.started_at + timedelta(seconds=seconds)
     question = ApprovalQuestion.of(
-        _after_the_first(run, step, _with_requester(run, VERB_PARTS[request.verb].question.sheet(run, seen))),
+        _of_two(run, step, _with_requester(run, VERB_PARTS[request.verb].question.sheet(run, seen))),
         page=page,
         digest=facts["digest"],
         approvers=approvers,
@@ -70,16 +70,9 @@ def _with_requester(run: Run, sheet: Sheet) -> Sheet:
     return replace(sheet, excluded=(*sheet.excluded, (run.request.requester, "triggered this run")))
 
 
-def _after_the_first(run: Run, step: StepName, sheet: Sheet) -> Sheet:
-    """Show the second approver the answer of the first one."""
-    first = journal_of(run).answered(StepName.APPROVAL) if step is StepName.SECOND_APPROVAL else None
-    if first is None:
+def _of_two(run: Run, step: StepName, sheet: Sheet) -> Sheet:
+    """Say to the first of two approvers that another one is asked, and to the second one what the first one said."""
+    if not needs_second(run.request, run.clients):
         return sheet
-    said = f"{code(first.responder)} gave the first approval at {first.responded_at:%H:%M:%S} UTC."
-    return replace(
-        sheet,
-        subject=f"{sheet.subject} (second approval)",
-        warnings=(*sheet.warnings, said),
-        excluded=(*sheet.excluded, (first.responder, "gave the first approval")),
-        words=(*sheet.words, ("Remark of the first approver", first.reason)),
-    )
+    first = journal_of(run).answered(StepName.APPROVAL) if step is StepName.SECOND_APPROVAL else None
+    return sheet.second_of_two(first.responder, first.responded_at, first.reason) if first else sheet.first_of_two()

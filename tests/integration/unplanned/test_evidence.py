@@ -149,6 +149,10 @@ def test_two_people_have_to_approve_if_the_topology_says_so(passing: Disaster) -
         assert "no answer to second_approval" in failed(StepName.CLAIM, request, clients).detail
         second = ask_approval(request, clients, StepName.SECOND_APPROVAL)
         assert second.approvers == (Person("bob", "bob"),)
+        assert second.sheet.warnings[-1] == "`alice` approved it."
+        asked = [each["facts"] for each in clients.evidence.attempts(group.name, request.run, StepName.APPROVAL.value)]
+        said = [facts["asked"]["sheet"]["consequence"] for facts in asked if "asked" in facts]
+        assert said == ["asks a second person"]
         with pytest.raises(Exception, match="alice, who may not give this answer"):
             record_answer(
                 request, clients, Answer(True, "alice", datetime.now(UTC), second.digest), StepName.SECOND_APPROVAL

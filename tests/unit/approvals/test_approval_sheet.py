@@ -127,9 +127,9 @@ def test_rebuild_says_what_it_deletes_and_quarantine_that_it_deletes_nothing() -
         return failback_question.sheet(run, {"facts": facts, "checks": []})
 
     rebuild, quarantine = asked("rebuild"), asked("quarantine")
-    assert rebuild.subject == "Failback: delete 1 topics of orders on east and copy them again?"
-    assert "7 records of east were never copied; they are kept in files." in body(rebuild)
-    deleted = "⚠ **1 topics with at most 50 records are deleted on east and copied again from west.**"
+    assert rebuild.subject == "Failback: delete 1 topic of orders on east?"
+    assert "7 uncopied records of east are kept in files." in body(rebuild)
+    deleted = "⚠ **At most 50 records are deleted on east, and copied again from west.**"
     assert deleted in body(rebuild)
     assert deleted in rebuild.dialog(expires_at=EXPIRES, approvers=("alice",), page="/p", name="n")
     assert "Nothing is deleted." in body(quarantine)

@@ -73,7 +73,7 @@ def test_a_dry_run_of_a_rebuild_counts_what_it_would_delete() -> None:
         "decision": {**FACTS, "mode": "rebuild", "rescue": "keep"},
         "measurements": {"old_side": rows_of(held, **OLD_TOPICS), "stranded_records": 3},
     }
-    assert "1 topics with at most 1,200 records would be deleted on east" in dry_run_report(cast("Run", run), facts)
+    assert "1 topic with at most 1,200 records would be deleted on east" in dry_run_report(cast("Run", run), facts)
 
 
 def test_a_quarantine_is_read_for_the_topics_that_are_the_same() -> None:

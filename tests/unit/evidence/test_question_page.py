@@ -118,8 +118,22 @@ def page(sheet: Sheet, **changes: Any) -> str:
     return render_question(view(sheet, **changes), "nonce")
 
 
+def second(sheet: Sheet) -> Sheet:
+    """Return what the second person is asked when the first one wrote nothing."""
+    return sheet.second_of_two("bob", NOON, "")
+
+
 @pytest.mark.parametrize(
-    ("sheet", "most"), [(of_planned(), 120), (of_unplanned(), 180), (of_failback(), 100), (of_failback("rebuild"), 130)]
+    ("sheet", "most"),
+    [
+        (of_planned(), 120),
+        (of_unplanned(), 180),
+        (of_unplanned().first_of_two(), 180),
+        (second(of_unplanned()), 180),
+        (of_failback(), 100),
+        (of_failback("rebuild").first_of_two(), 100),
+        (second(of_failback("rebuild")), 100),
+    ],
 )
 def test_what_is_decided_on_is_read_in_a_minute(sheet: Sheet, most: int) -> None:
     words = visible_words(with_way_back(page(sheet), [("DR status", "/"), ("Everything of orders", "/")]))

@@ -29,7 +29,7 @@ def sheet(run: Run, seen: Mapping[str, Any]) -> Sheet:
         lost=f"nothing: {target} opens only when it has every record of {source}. {_waiting(measured, seen)}",
         writes_stop=_outage(measured),
         read_again=again,
-        on_failure="it is rolled back before `open_target`, and only finished after it",
+        on_failure="before `open_target` it is rolled back, after it only finished",
         warnings=begins(decision),
         consequence="starts the switch",
         checks=seen["checks"],

@@ -31,14 +31,14 @@ def sheet(run: Run, seen: Mapping[str, Any]) -> Sheet:
         moves=f"**{group}** goes from **{source}**, which is given up, to **{target}**, with "
         f"{partitions_said(decision)}",
         lost=markdown(loss_sentence(measured["predicted_loss"], at=str(seen.get("finished_at", "")))),
-        writes_stop=f"from the time {source} went down until this run has opened {target}. The run waits neither for "
-        f"{source} nor for the flow",
+        writes_stop=f"from when {source} went down until {target} is open. The run waits neither for {source} nor for "
+        "the flow",
         read_again=again,
-        on_failure="it is rolled back before `open_target`, and only finished after it. If it "
+        on_failure="before `open_target` it is rolled back, after it only finished. If it "
         f"cannot be proven that {source} refuses writes, the group ends *unfenced*: as soon as {source} answers again, "
         "it is fenced, and what it accepted until then is counted. These records have to be rescued by a failback",
         warnings=(*_warnings(decision, seen), *begins(decision), *map(markdown, measured["more_than_offsets"])),
-        consequence="moves the group without what was not copied",
+        consequence="moves the group without uncopied records",
         checks=seen["checks"],
         seen_at=str(seen.get("finished_at", "")),
         details=(
