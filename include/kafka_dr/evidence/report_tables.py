@@ -1,11 +1,10 @@
-"""What the pages of audits and of watches show, as tables: labels, keys and units. A document may have more keys."""
+"""What the pages of audits and observed flows show, as tables: labels, keys and units. A document may have more keys."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
 from kafka_dr.evidence.tables import Column, MadeTable
-from kafka_dr.watch_results import WatchName
 
 _WAITS = (Column("Records that wait", "records"), Column("The oldest waits", "seconds", "s"))
 _GROUP, _TOPIC, _PARTITION = Column("Group", "group"), Column("Topic", "topic"), Column("Partition", "partition")
@@ -22,8 +21,29 @@ _COVERAGE = (
 )
 _FINDINGS = MadeTable("Findings", "findings", (Column("What was found", "sentence"),))
 _NOT_LOOKED_AT = MadeTable("Not looked at", "not_looked_at", (Column("What", "value"),))
+_KIND, _MEANS = Column("Kind", "kind"), Column("What it means", "meaning")
+#: What a look at an observed flow counts.
+_RECORDS = {
+    "Lost": "lost",
+    "Late": "late",
+    "Corrupted": "corrupted",
+    "In another order": "reordered",
+    "In another partition": "moved",
+    "Without an original": "foreign",
+    "Copies of aborted records": "aborted",
+    "Second copies": "duplicated",
+    "Expired on the target alone": "expired_on_target",
+    "Unexplained": "unexplained",
+    "Not read": "not_read",
+    "In flight": "in_flight",
+    "Undecided": "undecided",
+    "Compacted away": "compacted",
+    "Expired on the source": "expired_on_source",
+}
+_COSTS = (Column("Read again", "again"), Column("Unread and skipped", "skipped"))
+_AUDITED = (Column("Audits compared until", "audited_until"), Column("Verified by audits", "verified"))
 
-#: By audit, in the order in which a person asks.
+#: By audit, in the order in which a person asks; and what an observation found.
 REPORTS: Mapping[str, tuple[MadeTable, ...]] = {
     "lag": (
         _FINDINGS,
@@ -31,7 +51,7 @@ REPORTS: Mapping[str, tuple[MadeTable, ...]] = {
         MadeTable(
             "Consumer groups whose lag cannot be judged",
             "groups_unknown",
-            (_GROUP, Column("Kind", "kind"), Column("Seen by", "shown_by"), _TO_DO),
+            (_GROUP, _KIND, Column("Seen by", "shown_by"), _TO_DO),
         ),
         MadeTable(
             "Consumer groups",
@@ -268,61 +288,114 @@ REPORTS: Mapping[str, tuple[MadeTable, ...]] = {
             folded=True,
         ),
     ),
+    "observation": (
+        _NOT_LOOKED_AT,
+        MadeTable(
+            "Audits of the whole flow",
+            "audits",
+            (
+                Column("Audit", "audit"),
+                _VERDICT,
+                Column("Looked at", "at"),
+                Column("So since", "since"),
+                Column("Found", "said"),
+                Column("To do first", "first"),
+            ),
+        ),
+        MadeTable(
+            "Groups: what a failover by the existing positions would do",
+            "groups",
+            (
+                _GROUP,
+                _KIND,
+                _VERDICT,
+                Column("Partitions", "partitions"),
+                *_COSTS,
+                Column("Partitions without a position", "partitions_without_position", rare=True),
+                Column("Partitions whose commit metadata is wrong", "metadata_wrong", rare=True),
+            ),
+        ),
+        MadeTable(
+            "Readers that need more than a moved offset, and what their owners do",
+            "readers",
+            (_GROUP, _KIND, _VERDICT, Column("Seen by", "shown_by"), Column("Own topics", "internal_topics"), _TO_DO),
+        ),
+        MadeTable(
+            "Settings that differ",
+            "configuration",
+            (
+                _TOPIC,
+                Column("Setting", "setting"),
+                _VERDICT,
+                Column("On the source", "source", null="none"),
+                Column("On the target", "target", null="none"),
+                Column("Why it matters", "meaning"),
+            ),
+        ),
+        MadeTable(
+            "Records that differ",
+            "findings",
+            (
+                _TOPIC,
+                _PARTITION,
+                Column("What they are", "kind", "word"),
+                Column("Records", "count"),
+                Column("First on the source", "source_offset", null="none"),
+                Column("First on the target", "target_offset", null="none"),
+                Column("What it means", "detail"),
+            ),
+        ),
+        MadeTable(
+            "Partitions",
+            "partitions",
+            (
+                _TOPIC,
+                _PARTITION,
+                _VERDICT,
+                Column("Records read", "read"),
+                Column("Equal", "equal"),
+                Column("Equal until", "equal_until"),
+                Column("End of the source", "source_end"),
+                Column("End of the target", "target_end"),
+                Column("Older offsets that were not read", "offsets_not_read", rare=True),
+                *_AUDITED,
+                *(Column(label, kind, rare=True) for label, kind in _RECORDS.items()),
+            ),
+        ),
+        MadeTable(
+            "Partitions that were not compared", "partitions_left_out", (_TOPIC, _PARTITION, _VERDICT, _WHY, *_AUDITED)
+        ),
+        MadeTable(
+            "For how long the source keeps what is not copied",
+            "retention",
+            (_TOPIC, _VERDICT, Column("For", "seconds", "s", null=""), _MEANS),
+        ),
+        MadeTable(
+            "Positions of the consumer groups",
+            "group_positions",
+            (
+                _GROUP,
+                _TOPIC,
+                _PARTITION,
+                _VERDICT,
+                Column("Committed on the source", "source_offset"),
+                Column("The same record on the target", "exact_target_offset"),
+                Column("Would begin at", "existing_target_offset", null=""),
+                Column("By", "existing_from", "word"),
+                *_COSTS,
+                Column("Commit metadata", "metadata", "word"),
+            ),
+            folded=True,
+        ),
+        MadeTable(
+            "What was looked at",
+            "",
+            (
+                Column("Records read on the source", "totals.records_read_on_source"),
+                *(Column(label, f"totals.{kind}", rare=True) for label, kind in _RECORDS.items()),
+                Column("Groups", "groups_by_kind"),
+            ),
+            folded=True,
+        ),
+    ),
 }
-
-_FLOW = Column("The flow", "flow")
-#: By watch, what its newest result has with its sentences. Readiness has its own tables.
-RESULTS: Mapping[WatchName, tuple[Column, ...]] = {
-    "health": (
-        Column("Active", "active"),
-        Column("Standby", "standby"),
-        Column("Phase", "phase"),
-        Column("Moved last at", "recorded_at", "at"),
-        Column("Approved by", "approved_by"),
-        Column("Epoch", "epoch"),
-        Column("Clusters that do not answer", "silent"),
-        Column("Not fenced", "fence_missing"),
-        Column("DENYs added by this look", "denies_added"),
-    ),
-    "canary": (
-        _FLOW,
-        Column("Canaries sent", "sent"),
-        Column("Canaries that arrived", "arrived"),
-        Column("The slowest took", "seconds", "s"),
-        Column("Data at risk (RPO)", "rpo_seconds", "s"),
-        Column("Copied twice", "copied_twice", rare=True),
-    ),
-    "lag": (
-        _FLOW,
-        Column("Records that wait", "records"),
-        Column("Their size", "bytes", "bytes"),
-        Column("The oldest waits", "seconds", "s"),
-        Column("Half arrive within", "latency.p50", "s"),
-        Column("95 of 100 arrive within", "latency.p95", "s"),
-        Column("99 of 100 arrive within", "latency.p99", "s"),
-        Column("The slowest took", "latency.max", "s"),
-        Column("Until the source deletes what waits", "headroom_seconds", "s"),
-        Column("Consumer groups", "consumer_groups"),
-        Column("Found", "findings"),
-        Column("The audit took", "audit_seconds", "s"),
-    ),
-    "checksum": (
-        _FLOW,
-        Column("Data at risk (RPO), by what was compared", "verified_rpo_seconds", "s"),
-        Column("Offsets not verified yet", "unverified_offsets"),
-        Column("Found", "findings"),
-        Column("The audit took", "audit_seconds", "s"),
-    ),
-    "offsets": (
-        _FLOW,
-        Column("Read again at most", "redelivered"),
-        Column("Read again by the flow's own checkpoints", "mm2_redelivered"),
-    ),
-    "flows": (_FLOW,),
-}
-#: The topics that patterns match, as health keeps them.
-MATCHED = MadeTable(
-    "Topics that patterns match",
-    "matched_topics",
-    (_TOPIC, Column("Pattern", "pattern"), Column("First seen", "since", "at")),
-)

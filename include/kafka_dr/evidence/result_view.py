@@ -9,7 +9,7 @@ from typing import Any
 
 from kafka_dr.durations import moment
 from kafka_dr.evidence.readiness_view import ReadinessFindings, readiness_findings, readiness_tables, ready_word
-from kafka_dr.evidence.report_tables import MATCHED, RESULTS
+from kafka_dr.evidence.result_tables import MATCHED, RESULTS
 from kafka_dr.evidence.status_colour import StatusColour
 from kafka_dr.evidence.tables import MadeTable, Table, made_tables
 from kafka_dr.evidence.timeline import Timeline, in_words, shown_time, timeline

@@ -12,8 +12,6 @@ from kafka_dr.evidence.status_colour import StatusColour, colour_of
 
 #: The most rows of one table: the page must open on a phone.
 MOST_ROWS = 500
-#: Keys whose values are shown as good or bad.
-_JUDGED = ("verdict", "state")
 _NOT_KNOWN = "not known"
 #: ``s``: seconds. ``ms``: a time, in milliseconds. ``at``: a time, ISO 8601. ``state``: a word that is good or not,
 #: ``word``: another. ``ranges``: pairs of the first offset and the one after the last.
@@ -53,12 +51,14 @@ class Column:
 
     :param key: of the value; ``a.b`` is the key b in the section a
     :param rare: whether it is left out where every row has a zero
+    :param null: what a null says
     """
 
     label: str
     key: str
     unit: Unit = ""
     rare: bool = False
+    null: str = field(default=_NOT_KNOWN, kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,14 +129,14 @@ def _is_shown(column: Column, rows: Iterable[Mapping[str, Any]]) -> bool:
 def _made(column: Column, row: Mapping[str, Any]) -> Cell:
     value = _value(row, column.key)
     if value is None:
-        return Cell(_NOT_KNOWN)
+        return Cell(column.null)
     if column.unit in ("state", "word"):
         shown = str(value).replace("_", " ")
         return Cell(shown, colour=colour_of(value) if column.unit == "state" and value else None)
     if column.unit == "at":
         return Cell(_moment(value))
     if isinstance(value, Mapping):
-        return Cell(", ".join(f"{each} {_cell('', many).text}" for each, many in value.items()))
+        return Cell(", ".join(f"{each} {_cell(many).text}" for each, many in value.items()))
     if isinstance(value, list):
         return Cell(_ranges(value) if column.unit == "ranges" else ", ".join(map(str, value)))
     if isinstance(value, (int, float)) and not isinstance(value, bool):
@@ -144,7 +144,7 @@ def _made(column: Column, row: Mapping[str, Any]) -> Cell:
             return Cell(f"{datetime.fromtimestamp(value / 1000, UTC):%Y-%m-%d %H:%M:%S} UTC")
         said = duration(value) if column.unit == "s" else f"{value:,}"
         return Cell(f"{said} bytes" if column.unit == "bytes" else said, number=True)
-    return _cell("", value)
+    return _cell(value)
 
 
 def _moment(value: Any) -> str:
@@ -162,61 +162,9 @@ def _ranges(ranges: Sequence[Any]) -> str:
     return ", ".join(found[:10]) + (f" and {len(found) - 10} more" if len(found) > 10 else "")
 
 
-def tables_of(title: str, value: object) -> Iterator[Table]:
-    """Yield tables of a plain JSON value, with whatever keys it has.
-
-    :param title: of the first one
-    """
-    if isinstance(value, Mapping):
-        flat = dict(_flat(value))
-        if flat:
-            yield Table(title, ("", ""), tuple((Cell(_words(key)), _cell(key, each)) for key, each in flat.items()))
-        for key, each in _nested(value):
-            yield from tables_of(_words(key), each)
-    elif isinstance(value, Sequence) and not isinstance(value, str):
-        yield from _of_rows(title, [each if isinstance(each, Mapping) else {"value": each} for each in value])
-
-
-def _of_rows(title: str, rows: Sequence[Mapping[str, Any]]) -> Iterator[Table]:
-    flat = [dict(_flat(row)) for row in rows[:MOST_ROWS]]
-    columns = tuple(dict.fromkeys(key for row in flat for key in row))
-    cells = tuple(tuple(_cell(key, row.get(key)) for key in columns) for row in flat)
-    yield Table(title, tuple(map(_words, columns)), cells, left_out=max(len(rows) - MOST_ROWS, 0))
-    inner: dict[str, list[Mapping[str, Any]]] = {}
-    for row in rows:
-        name, label = next(((key, each) for key, each in _flat(row) if isinstance(each, str)), ("", ""))
-        for key, found in _nested(row):
-            if isinstance(found, list):
-                inner.setdefault(key, []).extend({name: label, **each} for each in found if isinstance(each, Mapping))
-    for key, found in inner.items():
-        yield from _of_rows(f"{title}: {_words(key)}", found)
-
-
-def _flat(row: Mapping[str, Any]) -> Iterable[tuple[str, Any]]:
-    """Yield every value that is not a list; values of nested sections under both names."""
-    for key, value in row.items():
-        if isinstance(value, Mapping):
-            yield from ((f"{key}_{inner}", each) for inner, each in _flat(value))
-        elif not isinstance(value, list):
-            yield key, value
-
-
-def _nested(row: Mapping[str, Any]) -> Iterable[tuple[str, Any]]:
-    for key, value in row.items():
-        if isinstance(value, list):
-            yield key, value
-        elif isinstance(value, Mapping):
-            yield from ((f"{key}_{inner}", each) for inner, each in _nested(value))
-
-
-def _cell(key: str, value: object) -> Cell:
+def _cell(value: object) -> Cell:
     if isinstance(value, bool):
         return Cell("yes" if value else "no")
     if isinstance(value, (int, float)):
         return Cell(f"{value:,}", number=True)
-    text = "" if value is None else str(value)
-    return Cell(text, colour=colour_of(text) if key.endswith(_JUDGED) and text else None)
-
-
-def _words(key: str) -> str:
-    return key.replace("_", " ").capitalize()
+    return Cell("" if value is None else str(value))

@@ -28,6 +28,8 @@ _MOST_FINDINGS = 200
 _ORDER = (*_BAD, *_DOUBTFUL, *_UNKNOWN)
 #: Kinds that come in many runs: of more than so many in one partition the page shows the first, and counts all.
 _IN_MANY_RUNS, _MOST_RUNS = ("aborted", "duplicated", "expired_on_target", "unexplained"), 3
+#: More groups than this are only counted in a sentence.
+_MOST_NAMES = 3
 #: What a kind means, for who reads it for the first time.
 _MEANINGS = {
     "lost": "later records have a copy, this one has none",
@@ -318,8 +320,8 @@ def _skipping(groups: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _named(names: Sequence[str]) -> str:
-    shown = ", ".join(names[:5])
-    return f"{shown} and {len(names) - 5} more groups" if len(names) > 5 else shown
+    shown = ", ".join(names[:_MOST_NAMES])
+    return f"{shown} and {len(names) - _MOST_NAMES} more groups" if len(names) > _MOST_NAMES else shown
 
 
 def _records(count: int) -> str:

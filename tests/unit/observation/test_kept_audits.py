@@ -81,7 +81,8 @@ def test_the_page_shows_them_and_that_nothing_keeps_their_digests(tmp_path: Path
     page = render_observation(build_observation_view({"flow": "theirs", "verdict": "ok", "audits": rows}))
     assert "Audits of the whole flow" in page
     assert "2 &lt;b&gt;LOST&lt;/b&gt;" in page
-    assert "so since 2026-03-01 12:00 UTC" in page
-    assert "First: unpause dr_lag_audit." in page
-    assert "No register has their digests" in page
+    assert "<th>So since</th>" in page
+    assert "<td>2026-03-01 12:00 UTC</td>" in page
+    assert "<td>unpause dr_lag_audit</td>" in page
+    assert "Results of audits are files whose digests no register has" in page
     assert "Audits of the whole flow" not in render_observation(build_observation_view({"verdict": "ok"}))

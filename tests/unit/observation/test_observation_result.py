@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -14,7 +15,10 @@ from kafka_dr.observation.comparison import PartitionComparison
 from kafka_dr.observation.groups import GroupPosition, PositionCost
 from kafka_dr.observation.records import ReadLog
 from kafka_dr.positions import TopicPartition
+from kafka_dr.readers.covered import CoveredReader
 from support.seen_logs import PARTITION, compared, log, numbered, seen
+from support.shown_reports import not_shown
+from support.visible_text import visible_words
 
 OTHER = TopicPartition("orders", 1)
 
@@ -128,7 +132,7 @@ def test_the_table_of_partitions_leaves_out_what_none_has() -> None:
 
     assert "Lost" in tables["Partitions"]
     assert "Corrupted" not in tables["Partitions"]
-    assert "Target end" in tables["Partitions"]
+    assert "End of the target" in tables["Partitions"]
 
 
 def test_the_page_shows_names_as_text_and_loads_nothing() -> None:
@@ -175,4 +179,55 @@ def test_the_page_says_what_each_kind_means_and_how_long_a_week_is() -> None:
 
     assert "later records have a copy, this one has none" in page
     assert "6 days 23 h" in page
-    assert "Delivered again" in page
+    assert "Read again" in page
+
+
+#: Everything that a look can find wrong, of many groups with long names.
+_WORST = observation(
+    compared(numbered(range(10)), numbered([0, 1, 3, 2, 2, *range(5, 9), 77])),
+    positions=tuple(
+        replace(position(begin=begin, again=None, skipped=skipped), group=f"{n}-billing-of-the-north", metadata="wrong")
+        for n in range(9)
+        for begin, skipped in ((None, None), (3, n or None))
+    ),
+    left_out={OTHER: "it was not reached in time"},
+    configuration=tuple(
+        {"topic": "orders", "setting": key, "verdict": "failed", "source": "1", "target": value, "meaning": "x"}
+        for key, value in (("retention.ms", None), ("retention.bytes", "2"))
+    ),
+    retention=({"topic": "orders", "verdict": "unknown", "seconds": None, "meaning": "nobody looked"},),
+    not_looked_at=("settings were not looked at",),
+    audits=({"audit": "Lag audit", "verdict": "failed", "at": "", "since": "", "said": "late", "first": "look"},),
+    readers=(CoveredReader("workers", "share", "share", "start it again", best="unknown"),),
+    held_back="3 acknowledged records and 2 records that may still be aborted are held back by open transactions",
+)
+
+
+def test_the_finding_comes_before_the_tables_in_a_hundred_words() -> None:
+    page = render_observation(build_observation_view(_WORST.to_json()))
+    head, _, _ = page.partition("<h2>")
+    words = " ".join(visible_words(head))
+    assert len(words.split()) <= 95, f"five more words lead back: {words}"
+    assert "not fit for a failover If you failed over from east to west now" in words
+    assert "On east 3 acknowledged records" in page
+
+
+def test_every_list_of_a_report_has_a_table_made_for_it_and_no_heading_is_a_key() -> None:
+    report = _WORST.to_json()
+    assert not not_shown("observation", report)
+    tables = {table.title: table for table in build_observation_view(report).tables}
+    labels = {label for table in tables.values() for label in table.columns}
+    keys = {key.replace("_", " ").capitalize() for key in _keys(report) if "_" in key}
+    assert labels & keys <= {"Equal until", "To do"}, "these are words of people, too"
+    assert not {label for label in labels if "_" in label}
+    shown = {title: {cell.text for row in table.rows for cell in row} for title, table in tables.items()}
+    assert "none" in shown["Settings that differ"], "a setting that only one cluster has is known"
+    assert "not known" not in shown["For how long the source keeps what is not copied"]
+    assert "not known" in shown["Groups: what a failover by the existing positions would do"]
+
+
+def _keys(value: object) -> Iterator[str]:
+    if isinstance(value, dict):
+        yield from value
+    for each in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        yield from _keys(each)
