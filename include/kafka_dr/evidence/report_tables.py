@@ -1,4 +1,4 @@
-"""What the pages of audits and observed flows show, as tables: labels, keys and units. A document may have more keys."""
+"""What the pages of audits and observed flows show, as tables: labels, keys, units. A document may have more keys."""
 
 from __future__ import annotations
 
