@@ -6,13 +6,13 @@ A missing, unreadable or unexpected value is shown as such: the page must render
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
 from kafka_dr.causes import cause
-from kafka_dr.durations import duration
+from kafka_dr.durations import duration, moment
 from kafka_dr.evidence.figures import figures
 from kafka_dr.evidence.open_run_view import WAITS, OpenRunLine, running_step
 from kafka_dr.evidence.run_verdict import has_expired, is_dry, notes_of, verdict_of
@@ -112,6 +112,25 @@ def with_question(view: RunView, asked: OpenRunLine) -> RunView:
     return replace(
         view, verdict="Waits for an answer", colour=asked.colour, notes=(said, *view.notes), steps=steps, question=link
     )
+
+
+def with_expired_question(view: RunView, now: datetime, form: Callable[[str], str]) -> RunView:
+    """Return the view of a run that recorded nothing after a question that has expired; of any other, the same view.
+
+    :param now: UTC
+    :param form: returns the address at which a run of a verb is started
+    """
+    asked = view.steps[-1].facts.get("asked") if view.steps else None
+    until = _time(text_of(asked.get("expires_at"))) if isinstance(asked, dict) else None
+    if until is None or now <= until or not view.verdict.startswith("Not finished"):
+        return view
+    said = (
+        f"No answer was recorded until {moment(until, now)}, when the question expired. Nothing was changed. Start a "
+        "new run, which asks again."
+    )
+    again = ("Start a new run", form(text_of(view.facts.get("verb"))))
+    verdict = "Expired: no answer was recorded in time"
+    return replace(view, verdict=verdict, colour="warn", notes=(said, *view.notes), question=again)
 
 
 def with_ending(view: RunView, note: str) -> RunView:

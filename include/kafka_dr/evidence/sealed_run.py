@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -17,6 +17,7 @@ from kafka_dr.evidence.run_view import (
     build_run_view,
     may_continue,
     with_ending,
+    with_expired_question,
     with_half_moved,
     with_next,
     with_question,
@@ -121,6 +122,7 @@ class SealedRun:
         ended: str = "",
         order: Mapping[str, Sequence[str]] | None = None,
         reload_seconds: int = 0,
+        form: Callable[[str], str] = str,
     ) -> str | None:
         """Return the page of the run; ``None`` if nothing is stored, and nothing of the run is executed.
 
@@ -147,6 +149,8 @@ class SealedRun:
             view = with_ending(view, ended)
         is_open = now is not None and not ended and (running is not None or may_continue(view, now))
         is_between = running is None or (running.ended_at is not None and running.good)
+        if now is not None and is_between and (asked is None or not asked.is_answered):
+            view = with_expired_question(view, now, form)
         if now is not None and is_open and is_between and (asked is None or asked.is_answered):
             view = with_next(view, order or {}, now)
         if half_moved:

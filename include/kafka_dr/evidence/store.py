@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -227,6 +227,7 @@ class EvidenceStore:
         ended: str = "",
         order: Mapping[str, Sequence[str]] | None = None,
         reload_seconds: int = 0,
+        form: Callable[[str], str] = str,
     ) -> str | None:
         """Return the page of a run; ``None`` if it has no evidence. A page that no seal covers says so.
 
@@ -237,9 +238,10 @@ class EvidenceStore:
         :param ended: how the run ended, as the list of ended runs has it; empty if it is not in there
         :param order: the names of the steps of each verb, in order; empty: what comes next is not said
         :param reload_seconds: how often the page loads again by itself while the run may continue; 0: never
+        :param form: returns the address at which a run of a verb is started
         :raises EvidenceChanged: a file that was sealed is not what it was
         """
-        return self._sealed(group, run).page(running, now, half_moved, asked, ended, order, reload_seconds)
+        return self._sealed(group, run).page(running, now, half_moved, asked, ended, order, reload_seconds, form)
 
     def run_view(self, group: str, run: str) -> RunView:
         """Return what the evidence of a run says so far, sealed or not.

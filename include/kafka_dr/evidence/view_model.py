@@ -112,7 +112,7 @@ class RunView:
     :param verdict: how the run ended, in one line
     :param steps: the newest attempt of each step
     :param earlier: all other attempts
-    :param question: of a run that waits for a person: what the link to its question says, and its address
+    :param question: of a run that waits for a person, or did so too long: what its link says, and its address
     :param facts: of all steps; a later step replaces what an earlier one said
     """
 

@@ -22,6 +22,7 @@ from kafka_dr.evidence.observation_view import build_observation_view
 from kafka_dr.evidence.page import render_audit, render_notice, render_observation, render_status
 from kafka_dr.evidence.status_view import build_status_view
 from kafka_dr.evidence.store import EvidenceStore
+from kafka_dr.evidence.trigger_view import FORMS
 from kafka_dr.quoting import unescaped
 from kafka_dr.runs.request import VERBS
 from kafka_dr.situations.group_now import DRILL
@@ -132,7 +133,12 @@ def run_page(
         return RedirectResponse(links().drills(group), status.HTTP_303_SEE_OTHER)
     try:
         found = EvidenceStore(kept).page(
-            group, run, order=_ORDER, reload_seconds=_RUN_SECONDS if reload else 0, **open_now
+            group,
+            run,
+            order=_ORDER,
+            reload_seconds=_RUN_SECONDS if reload else 0,
+            form=lambda verb: _form(verb, group),
+            **open_now,
         )
     except EvidenceExpired as error:
         raise HTTPException(status.HTTP_410_GONE, str(error)) from error
@@ -145,6 +151,12 @@ def run_page(
     if found is not None:
         return shown(found, group)
     return _without_evidence(group, run, find_run(group, run), str(open_now.get("ended") or ""), reload=reload)
+
+
+def _form(verb: str, group: str) -> str:
+    """Return where a run of a verb is started; the page of the group where it has no form of its own."""
+    dag_id = f"dr_{verb}"
+    return links().start(dag_id, group) if dag_id in FORMS else links().group(group)
 
 
 def _without_evidence(group: str, run: str, known: AirflowRun | None, ended: str, *, reload: bool) -> HTMLResponse:

@@ -163,15 +163,23 @@ def test_each_round_of_health_asks_airflow(monkeypatch: pytest.MonkeyPatch) -> N
     assert done == ["asked", "looked"]
 
 
-def run_page(root: Path, pages: TestClient, *steps: str, ago: float = 200, verb: str = "planned_failover") -> str:
-    """Keep these steps of a run, each of them ended, and return its page."""
+def run_page(
+    root: Path, pages: TestClient, *steps: str, ago: float = 200, verb: str = "planned_failover", expired: float = 0
+) -> str:
+    """Keep these steps of a run, each of them ended, and return its page.
+
+    :param expired: for how many seconds the question of the last step has expired; 0: it asked none
+    """
     folder = root / "runs" / "orders" / "r1"
     folder.mkdir(parents=True, exist_ok=True)
     at = (datetime.now(UTC) - timedelta(seconds=ago)).isoformat()
     facts = {"verb": verb, "source": "east", "target": "west"}
     said = {"outcome": "ok", "seconds": 1.0, "facts": facts, "started_at": at, "finished_at": at}
     for number, step in enumerate(steps, 1):
-        (folder / f"{number:02}-{step}.1.json").write_text(json.dumps({**said, "step": step}))
+        until = (datetime.now(UTC) - timedelta(seconds=expired)).isoformat()
+        of_question = {"asked": {"expires_at": until}} if expired and number == len(steps) else {}
+        kept = {**said, "step": step, "facts": {**facts, **of_question}}
+        (folder / f"{number:02}-{step}.1.json").write_text(json.dumps(kept))
     return html.unescape(pages.get("/evidence/orders/r1").text)
 
 
@@ -217,8 +225,32 @@ def test_a_run_that_is_over_or_long_silent_does_not_load_again(
     assert (AGAIN in over, "Running" in over) == (False, False)
 
 
-def test_the_page_of_a_question_that_expired_names_no_next_step(root: Path, pages: TestClient) -> None:
+@pytest.mark.parametrize(
+    ("verb", "steps", "form"),
+    [
+        ("planned_failover", ("preflight", "approval"), "/start/dr_planned_failover/orders"),
+        ("unplanned_failover", ("gather_evidence", "approval"), "/start/dr_unplanned_failover/orders"),
+        ("failback", ("preflight", "approval", "second_approval"), "/start/dr_failback/orders"),
+        ("un_adopt", ("preflight", "approval"), "/groups/orders"),
+    ],
+)
+@pytest.mark.parametrize("minutes", [1, 11, 60 * 25])
+def test_the_page_of_a_question_that_expired_and_that_nothing_ended_leads_to_a_new_run(
+    root: Path, pages: TestClient, verb: str, steps: tuple[str, ...], form: str, minutes: float
+) -> None:
+    """Its line on the status page is forgotten after ten minutes, and the run may have been ended by nobody."""
     keep(root)
-    OpenRuns(root).ask(replace(asked("r1"), expires_at=datetime.now(UTC) - timedelta(minutes=1)))
-    shown = run_page(root, pages, "preflight", "approval")
-    assert ("next is" in shown, AGAIN in shown) == (False, True)
+    OpenRuns(root).ask(replace(asked("r1"), expires_at=datetime.now(UTC) - timedelta(minutes=minutes)))
+    shown = run_page(root, pages, *steps, verb=verb, ago=minutes * 60 + 900, expired=minutes * 60)
+    assert ("next is" in shown, "Not finished" in shown, "No step runs" in shown) == (False, False, False)
+    assert "Expired: no answer was recorded in time</span>" in shown
+    assert "Nothing was changed. Start a new run, which asks again." in shown
+    assert f'{form}"><b>Start a new run</b></a>' in shown
+
+
+def test_a_question_that_is_open_or_answered_has_not_expired(root: Path, pages: TestClient) -> None:
+    keep(root)
+    assert "Expired" not in run_page(root, pages, "preflight", "approval", expired=-60)
+    OpenRuns(root).ask(asked("r1", answered_by="alice"))
+    shown = run_page(root, pages, "preflight", "approval", expired=60)
+    assert ("next is claim" in shown, "Expired" in shown) == (True, False)
