@@ -198,7 +198,7 @@ def _running(context: GroupContext, state: RegisterState | None) -> Check:
         kept, _ = RunningSteps(context.clients.evidence_root).read(now)
     except OSError as error:
         return Check(_RUNNING, "unknown", f"which runs a process executes is unknown: {cause(error)}")
-    found = {each.run: each for each in kept if each.group == context.group.name}
+    found = {each.run: each for each in kept if each.group == context.group.name and not each.result}
     if state is not None and state.is_held and state.run not in found:
         found |= {each.run: each for each in _by_register(state, context.journals(state.run))}
     return Check(_RUNNING, "ok", "", {"steps": tuple(found.values())})

@@ -152,13 +152,14 @@ def conclude(group: str, drill_id: str, clients: Clients, say: Say) -> DrillResu
     drill = drill_to_remove(group, drill_id, clients)
     with clients.shown.step(group, drill_id, "drill", "teardown") as show, own_clients(drill, clients) as own:
         left = tear_down(drill, own, _both(say, show))
-    result = DrillResults(clients.evidence_root, group).read(drill_id)
-    if result is None:
-        if left:
-            raise Refused("; ".join(left))
-        return None
-    result = ended(result, left)
-    _keep(result, clients)
+        result = DrillResults(clients.evidence_root, group).read(drill_id)
+        if result is None:
+            if left:
+                raise Refused("; ".join(left))
+            return None
+        result = ended(result, left)
+        _keep(result, clients)
+        clients.shown.found(group, drill_id, result.in_short(died=False))
     say(result.summary)
     return result
 

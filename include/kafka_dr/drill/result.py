@@ -92,6 +92,26 @@ class DrillResult(StoredDocument):
             found = "has not ended"
         return f"the {self.kind} drill {self.id} of {self.group} {found} ({said})"
 
+    def in_short(self, *, died: bool) -> dict[str, Any]:
+        """Return it as readiness keeps it, and as pages show it until then.
+
+        :param died: whether it has not ended, and nobody executes it any more
+        """
+        measured = [leg.rto_seconds for leg in self.legs]
+        known = [seconds for seconds in measured if seconds is not None]
+        objective = next((each.objective for each in self.objectives if each.name == "rto_seconds"), None)
+        return {
+            "id": self.id,
+            "kind": self.kind,
+            "passed": self.passed if self.stage == "ended" else None,
+            "died": died,
+            "ended_at": self.ended_at.isoformat(timespec="seconds"),
+            # The slowest way counts, and one that was not measured leaves it unknown.
+            "rto_seconds": max(known) if known and len(known) == len(measured) else None,
+            "rto_objective": objective,
+            "why": self.why[0] if self.why else "",
+        }
+
     @property
     def _left_out(self) -> str:
         there_only = self.kind == "unplanned" and all(leg.verb != "failback" for leg in self.legs)

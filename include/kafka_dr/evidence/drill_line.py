@@ -8,6 +8,7 @@ from typing import Any
 
 from kafka_dr.durations import age_of, duration
 from kafka_dr.evidence.status_colour import CardLine, StatusColour
+from kafka_dr.situations.group_now import drills_kept
 from kafka_dr.watch_results import RunningStep, WatchStatus
 
 _STOPPED = "no process executes it any more, and it may have left topics of its own"
@@ -26,12 +27,12 @@ def drill_line(readiness: WatchStatus, now: datetime, steps: Iterable[RunningSte
     """
     if readiness.result is None:
         return CardLine("UNKNOWN", "unknown", f"the last drill is not known: {readiness.reason}")
-    facts = readiness.result.facts
-    kept = facts.get("drill", {})
+    shown = tuple(steps)
+    kept = drills_kept(readiness, shown)
     if kept is None:
         return CardLine("NONE", "unknown", "the topology declares no drills of this group")
     try:
-        line = _line(kept, now, {each.run: each for each in steps})
+        line = _line(kept, now, {each.run: each for each in shown})
     except (KeyError, TypeError, ValueError, AttributeError):
         return CardLine("UNKNOWN", "unknown", "the last drill is not known: dr_readiness has kept nothing of drills")
     if readiness.reason:

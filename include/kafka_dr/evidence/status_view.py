@@ -255,7 +255,11 @@ def open_runs(
         yield open_run_line(found, steps, now, run_href=asked, evidence_href=shown, running=step, reader=reader)
     known = {(found.group, found.run) for found, _ in opened.runs}
     for step, steps in opened.running:
-        if (step.group, step.run) in known or is_over(step.run, step.began_at, endings.get(step.group, ())):
+        if (
+            step.result
+            or (step.group, step.run) in known
+            or is_over(step.run, step.began_at, endings.get(step.group, ()))
+        ):
             continue
         run_href = links.dag_run(step.dag_id, step.airflow_run or step.run) if step.dag_id else ""
         shown = links.drills(step.group) if step.verb == DRILL else links.evidence(step.group, step.run)

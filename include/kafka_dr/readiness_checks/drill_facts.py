@@ -41,17 +41,4 @@ def drill_facts(group: str, clients: Clients, before: Mapping[str, Any] | None) 
 
 
 def _last(drill: DrillResult, clients: Clients) -> dict[str, Any]:
-    measured = [leg.rto_seconds for leg in drill.legs]
-    known = [seconds for seconds in measured if seconds is not None]
-    objective = next((each.objective for each in drill.objectives if each.name == "rto_seconds"), None)
-    return {
-        "id": drill.id,
-        "kind": drill.kind,
-        "passed": drill.passed if drill.stage == "ended" else None,
-        "died": is_dead(clients.evidence_root, drill, clients.clock.now()),
-        "ended_at": drill.ended_at.isoformat(timespec="seconds"),
-        # The slowest way counts, and one that was not measured leaves it unknown.
-        "rto_seconds": max(known) if known and len(known) == len(measured) else None,
-        "rto_objective": objective,
-        "why": drill.why[0] if drill.why else "",
-    }
+    return drill.in_short(died=is_dead(clients.evidence_root, drill, clients.clock.now()))

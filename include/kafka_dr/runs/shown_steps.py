@@ -5,7 +5,7 @@ A thread of its own writes it, so that no step ever waits for the storage. What 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import datetime
@@ -86,6 +86,10 @@ class ShownSteps:
             if (failed := self._failed.pop((group, run), None)) is not None:
                 self._shown[group, run] = failed
         self._change(group, run, says="", ended=_short(said), ended_at=now, seen_at=now, good=good)
+
+    def found(self, group: str, run: str, result: Mapping[str, Any]) -> None:
+        """Keep what a drill has found with its last step, for pages until readiness has read it."""
+        self._change(group, run, result=result)
 
     def last_words(self, seconds: float = LAST_WORDS_SECONDS) -> None:
         """Wait a moment until everything is written: this process is about to end."""

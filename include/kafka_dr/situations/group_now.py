@@ -209,6 +209,23 @@ def _clusters(facts: Mapping[str, Any], listed: str) -> dict[str, datetime | Non
     return {str(name): _time(since.get(name)) for name in found} if isinstance(found, list) else {}
 
 
+def drills_kept(readiness: WatchStatus, steps: Iterable[RunningStep]) -> Any:
+    """Return what is kept of the group's drills: by readiness, and of one that has ended since by its last step.
+
+    :param steps: what runs execute, or executed last
+    :returns: JSON of any shape; ``None`` if the topology declares no drills of the group
+    """
+    kept = readiness.result.facts.get("drill", {}) if readiness.result else {}
+    ended = max((each for each in steps if each.result), key=lambda each: each.run, default=None)
+    if ended is None or not isinstance(kept, Mapping):
+        return kept
+    last = kept.get("last")
+    if isinstance(last, Mapping) and (str(last.get("id") or ""), last.get("passed") is not None) >= (ended.run, True):
+        return kept
+    overdue = kept.get("overdue") is True and ended.result.get("passed") is not True
+    return {"every_days": None, **kept, "last": ended.result, "overdue": overdue}
+
+
 def _drill(readiness: WatchStatus, steps: Iterable[RunningStep], now: datetime) -> DrillState:
     """Return what is known of the group's drills.
 
@@ -217,7 +234,7 @@ def _drill(readiness: WatchStatus, steps: Iterable[RunningStep], now: datetime) 
     shown = list(steps)
     if any(each.ended_at is None and not each.is_silent(now) for each in shown):
         return "running"
-    kept = _facts(readiness).get("drill")
+    kept = drills_kept(readiness, shown) if not readiness.reason else None
     last = kept.get("last") if isinstance(kept, Mapping) else None
     unended = last if isinstance(last, Mapping) and last.get("passed", False) is None else None
     if any(each.is_silent(now) for each in shown) or (unended is not None and unended.get("died") is True):

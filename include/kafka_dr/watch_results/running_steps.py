@@ -7,7 +7,7 @@ check of every minute read these files. They license nothing: whoever may change
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -22,8 +22,8 @@ BEAT_SECONDS = 10.0
 #: A process that showed no life for so long counts as dead: it shows life every 20 seconds in the registers, too, and
 #: Airflow needs a few seconds between two tasks.
 DEAD_AFTER = timedelta(seconds=45)
-#: After a step that ended, the next one begins within this time. A bad end is shown for longer.
-_NEXT_WITHIN, _BAD_END_SHOWN = timedelta(minutes=1), timedelta(minutes=10)
+#: After a step that ended, the next one begins within this time. A bad end, and a result, is shown for longer.
+_NEXT_WITHIN, _END_SHOWN = timedelta(minutes=1), timedelta(minutes=10)
 #: What nobody has closed is forgotten then.
 _FORGOTTEN = timedelta(hours=24)
 
@@ -44,6 +44,7 @@ class RunningStep(StoredDocument):
     :param good: whether it ended well
     :param dag_id: the DAG of its run in Airflow; empty without Airflow
     :param airflow_run: the run in Airflow that executes it, if that has another id: of a drill, or a resume; else empty
+    :param result: what a drill found that has ended, as readiness keeps it; empty of all others
     """
 
     group: str
@@ -63,6 +64,7 @@ class RunningStep(StoredDocument):
     good: bool = False
     dag_id: str = ""
     airflow_run: str = field(default="", metadata=stored(omitted=True))
+    result: Mapping[str, Any] = field(default_factory=dict, metadata=stored(omitted=True))
 
     @property
     def title(self) -> str:
@@ -77,7 +79,7 @@ class RunningStep(StoredDocument):
         """Return whether the run may still continue, or people have to look at it."""
         if self.ended_at is None:
             return now - self.seen_at <= _FORGOTTEN
-        return now - self.ended_at <= (_NEXT_WITHIN if self.good else _BAD_END_SHOWN)
+        return now - self.ended_at <= (_NEXT_WITHIN if self.good and not self.result else _END_SHOWN)
 
     def continues(self, now: datetime) -> bool:
         """Return whether its run may change the group still; one that failed before it held the group has ended."""

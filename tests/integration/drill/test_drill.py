@@ -25,6 +25,7 @@ from kafka_dr.runs.run import Run
 from kafka_dr.topology.drill import DrillKind, DrillSpec
 from kafka_dr.topology.drill_rules import NOBODY
 from kafka_dr.watch.reconcile_flows import reconcile_flows
+from kafka_dr.watch_results import RunningSteps
 from lab import rights
 from support.closed_standby import close
 from support.command_line import CommandLine
@@ -147,6 +148,9 @@ def test_a_planned_drill_moves_its_own_group_there_and_back_and_leaves_nothing(r
     assert real.seen() == before
     assert real.left() == ()
     assert NOBODY in said
+    shown = RunningSteps(real.clients.evidence_root).of(real.name, result.id)
+    assert shown is not None
+    assert (shown.result["passed"], shown.result["id"]) == (True, result.id)
     # While the drill's fences and connectors were there, nothing of them concerned the real group.
     assert "kafka-dr-drill" not in health.summary
     readiness = drilled_lately(Run(RunRequest(real.name, "readiness"), real.clients))
@@ -206,6 +210,9 @@ def test_a_drill_that_a_stranger_could_write_to_does_not_pass_and_leaves_nothing
     assert result.legs == ()
     assert real.left() == ()
     assert real.seen() == before
+    shown = RunningSteps(real.clients.evidence_root).of(real.name, result.id)
+    assert shown is not None
+    assert (shown.result["passed"], shown.result["why"]) == (False, result.why[0])
     assert drilled_lately(Run(RunRequest(real.name, "readiness"), real.clients)).outcome == "warning"
 
 

@@ -44,6 +44,32 @@ def test_a_drill_that_passed_is_shown_with_its_recovery_time_objective_and_age()
     )
 
 
+@pytest.mark.parametrize(
+    ("before", "shown"),
+    [
+        ({**OF_30, "last": NOT_ENDED}, True),
+        ({**OF_30, "last": None}, True),
+        ({**OF_30, "overdue": True, "last": {**LAST, "id": "20260101120000"}}, True),
+        ({**OF_30, "last": {**LAST, "why": "as readiness read it"}}, False),
+        ({**OF_30, "last": {**NOT_ENDED, "id": "20260301120000"}}, False),
+        ({**OF_30, "last": {**LAST, "id": "20260301120000"}}, False),
+    ],
+    ids=["runs", "never drilled", "an older one", "read already", "a newer one runs", "a newer one"],
+)
+@pytest.mark.parametrize("passed", [True, False])
+def test_the_result_of_a_drill_is_shown_before_readiness_has_read_it(
+    before: dict[str, Any], shown: bool, passed: bool
+) -> None:
+    found = {**LAST, "passed": passed, "why": "" if passed else "1 record was lost"}
+    step = replace(STEP, step="teardown", ended_at=NOON, good=True, result=found)
+    readiness = KeptResult("orders", "readiness", "ok", ("ready",), NOON, facts={"drill": before})
+    status = watched_group("orders", {"readiness": readiness}, NOON).of("readiness")
+    expected = of(found, overdue=before["overdue"] and not passed)
+    assert (drill_line(status, NOON, (step,)) == expected) is shown
+    assert drill_line(status, NOON) != expected
+    assert step.is_shown(NOON + timedelta(minutes=10)), "readiness looks within minutes"
+
+
 def test_a_drill_that_did_not_pass_says_why_first() -> None:
     found = of({**LAST, "passed": False, "why": "1 record was lost", "rto_seconds": None, "rto_objective": None})
     assert (found.word, found.colour) == ("DID NOT PASS", "bad")

@@ -99,3 +99,13 @@ def test_the_page_of_a_run_says_what_it_executes_also_before_it_has_evidence(tmp
     half = store.page("orders", "m9", running=AGAIN, now=now, half_moved="orders is half moved: check east")
     assert half is not None
     assert half.index("Half moved: a person is needed now") < half.index("orders is half moved: check east")
+
+
+def test_a_drill_that_has_ended_is_on_its_card_and_no_open_run() -> None:
+    result = {"id": "20260301120000", "kind": "planned", "passed": True, "died": False, "why": ""}
+    times = {"ended_at": NOON.isoformat(), "rto_seconds": 8.0, "rto_objective": 60.0}
+    drill = replace(GATHERS, run="20260301120000", verb="drill", step="teardown", ended_at=NOON, good=True)
+    ended = page(replace(drill, result={**result, **times}))
+    assert ended.open_runs == ()
+    assert (ended.cards[0].drill.word, ended.cards[0].drill.colour) == ("PASSED", "good")
+    assert [each.word for each in page(drill).open_runs] == ["RUNNING"], "until its result is kept"

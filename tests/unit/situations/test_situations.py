@@ -198,6 +198,15 @@ def test_a_drill_is_live_hides_nothing_and_does_not_look_running_when_its_proces
         assert found(running=(alive,), **CASES[name]).name == name
 
 
+@pytest.mark.parametrize("passed", [True, False])
+def test_a_drill_that_has_ended_does_not_look_running_until_readiness_has_read_its_result(passed: bool) -> None:
+    drill = replace(STEP, run="20261127143000", verb="drill", step="teardown", ended_at=NOON, good=True, holds=False)
+    ended = replace(drill, result={"id": drill.run, "kind": "planned", "passed": passed, "died": False})
+    assert found(running=(drill,), **CASES["drill_running"]).name == "drill_running", "its result is not kept yet"
+    assert found(running=(ended,), **CASES["drill_running"]).name == "well"
+    assert found(running=(ended,), **CASES["drill_overdue"]).name == ("well" if passed else "drill_overdue")
+
+
 def test_a_silence_is_said_with_since_when_and_survives_a_look_that_could_not_hear() -> None:
     first = health("unknown", silent=["east"]).after(health(at=NOON - MINUTE))
     second = health("unknown", at=NOON + MINUTE, silent=["east"]).after(first)
