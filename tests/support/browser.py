@@ -29,6 +29,7 @@ _KEYS: dict[str, dict[str, Any]] = {
     "Tab": {"windowsVirtualKeyCode": 9},
     "Escape": {"windowsVirtualKeyCode": 27},
     "Enter": {"windowsVirtualKeyCode": 13, "text": "\r"},
+    " ": {"windowsVirtualKeyCode": 32, "text": " "},
 }
 #: Leads here and is no secure context, as a server is that is reached by plain http.
 PLAIN = "plain.test"
@@ -185,6 +186,11 @@ class Page:
     def go(self, url: str) -> None:
         """Open an address."""
         self.call("Page.navigate", url=url)
+
+    def show(self, html: str) -> None:
+        """Show a page that no server has."""
+        frame = self.call("Page.getFrameTree")["frameTree"]["frame"]["id"]
+        self.call("Page.setDocumentContent", frameId=frame, html=html)
 
     def ask(self, script: str) -> Any:
         """Return what an expression of JavaScript is in the page."""

@@ -12,6 +12,8 @@ import uvicorn
 from fastapi import FastAPI, HTTPException
 from fastapi.responses import HTMLResponse
 
+from support.browser import Page
+
 _DAGS = Path(__file__).parents[2] / "dags"
 _START_SECONDS = 30.0
 
@@ -51,3 +53,11 @@ def served(pages: FastAPI) -> Iterator[str]:
     finally:
         server.should_exit = True
         thread.join(_START_SECONDS)
+
+
+def opened(page: Page, address: str) -> str:
+    """Open a page, and return what a person reads."""
+    page.ask("window.before = true")
+    page.go(address)
+    page.wait("!window.before && document.readyState === 'complete' && document.querySelector('main')")
+    return page.text()

@@ -10,6 +10,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from support.browser import Page, chromium
+from support.served_pages import served
+
 if TYPE_CHECKING:
     from fastapi.testclient import TestClient
 
@@ -59,3 +62,19 @@ def pages(root: Path, ended_runs: set[str], started_runs: dict[str, AirflowRun])
     allowed[kept_pages.airflow_run] = lambda: lambda _group, run: started_runs.get(run)
     yield TestClient(evidence.app, raise_server_exceptions=True)
     allowed.clear()
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
+    with chromium(tmp_path_factory.mktemp("browser")) as page:
+        page.call("Emulation.setFocusEmulationEnabled", enabled=True)
+        yield page
+
+
+@pytest.fixture
+def base(pages: TestClient) -> Iterator[str]:
+    """Return the address of the pages, served to whoever asks."""
+    from kafka_dr_airflow.views import evidence
+
+    with served(evidence.app) as address:
+        yield address

@@ -7,7 +7,6 @@ import os
 import re
 import sys
 import time
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,9 +17,9 @@ from kafka_dr.evidence.trigger_view import FORMS
 from kafka_dr.topology.mistakes import TopologyError
 from kafka_dr.watch_results import WATCHES
 from kafka_dr_airflow.topology_file import read_topology
-from support.browser import PLAIN, Page, chromium
+from support.browser import PLAIN, Page
 from support.kept_situations import RUN, keep_situation, topology_of
-from support.served_pages import served
+from support.served_pages import opened
 from support.situation_cases import CASES, NOT_FOR_PEOPLE
 
 if TYPE_CHECKING:
@@ -28,30 +27,6 @@ if TYPE_CHECKING:
 
 GOAL_SECONDS = 0.3
 _COPY = "document.querySelector('button[data-copy]')"
-
-
-@pytest.fixture(scope="module")
-def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
-    with chromium(tmp_path_factory.mktemp("browser")) as page:
-        page.call("Emulation.setFocusEmulationEnabled", enabled=True)
-        yield page
-
-
-@pytest.fixture
-def base(pages: TestClient) -> Iterator[str]:
-    """Return the address of the pages, served to whoever asks."""
-    from kafka_dr_airflow.views import evidence
-
-    with served(evidence.app) as address:
-        yield address
-
-
-def opened(page: Page, address: str) -> str:
-    """Open a page, and return what a person reads."""
-    page.ask("window.before = true")
-    page.go(address)
-    page.wait("!window.before && document.readyState === 'complete' && document.querySelector('main')")
-    return page.text()
 
 
 @pytest.mark.parametrize("secure", [True, False])
@@ -309,24 +284,6 @@ def test_on_a_telephone_each_pill_in_the_line_of_a_group_says_what_it_is_about(
     assert page.ask(LABELS) == ['"Move now? "', '"If it failed? "', '"State: "']
     page.resize(1200, 844)
     assert set(page.ask(LABELS)) == {"none"}, "the head of the columns says it"
-
-
-@pytest.mark.parametrize(
-    ("address", "button"),
-    [
-        ("status?reload=false", "Start an unplanned failover"),
-        ("groups/orders", "Start an unplanned failover"),
-        ("start/dr_unplanned_failover/orders", "Start"),
-    ],
-)
-def test_the_button_is_reached_by_the_tab_key_and_the_focus_is_always_seen(
-    root: Path, base: str, page: Page, address: str, button: str
-) -> None:
-    keep_situation(root, "active_silent", datetime.now(UTC))
-    opened(page, f"{base}/kafka-dr/{address}")
-    stops = page.walk()
-    assert [stop.name for stop in stops if not stop.shown] == []
-    assert any(stop.name.endswith(f" {button}") for stop in stops), stops
 
 
 #: What is folded, and a printer leaves out.
