@@ -59,7 +59,7 @@ class Lab:
     :param mechanism: how principals log in to a new lab
     :param spark_cluster: whether audits run on a Spark cluster of its own; a lab that was made with one keeps it
     :param clusters: how many; by default as it was made, or two
-    :param flows: source and target of each flow; by default as it was made, or from the first cluster to each other
+    :param flows: source and target of each flow; by default as it was made, or from each cluster to each other
         one, and back
     :param kafka: the version of the brokers, one of :data:`lab.jars.BROKERS`; by default as it was made, or Connect's
     """

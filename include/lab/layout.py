@@ -6,6 +6,7 @@ import json
 import shutil
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import permutations
 from pathlib import Path
 from typing import Literal
 
@@ -233,11 +234,8 @@ class Settings:
 
     @property
     def flows(self) -> Flows:
-        """Which clusters are replicated to which; unless chosen, the first one to each other one, and back."""
-        if self.chosen_flows is not None:
-            return self.chosen_flows
-        first, *others = self.names
-        return tuple(flow for other in others for flow in ((first, other), (other, first)))
+        """Which clusters are replicated to which; unless chosen, each one to each other one."""
+        return tuple(permutations(self.names, 2)) if self.chosen_flows is None else self.chosen_flows
 
     @property
     def connect(self) -> frozenset[str]:

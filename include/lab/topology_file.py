@@ -1,4 +1,4 @@
-"""The topology of a lab: the project's own, with a declaration of each further cluster."""
+"""The topology of a lab: the project's own, with a declaration of each further cluster, a standby of each group."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ def path(home: Home, settings: Settings) -> Path:
 
 
 def write(home: Home, settings: Settings) -> None:
-    """Declare the clusters that the project's topology lacks as it declares the second one; no group is on them."""
+    """Declare the clusters that the project's topology lacks as it declares the second one; each group is on all.
+
+    A group with several standbys has no drill.
+    """
     if settings.clusters == 2:
         return
     topology = yaml.safe_load(_OF_TWO.read_text())
@@ -27,4 +30,7 @@ def write(home: Home, settings: Settings) -> None:
         declared = pattern.replace(WEST.cluster_id, cluster.cluster_id).replace(WEST.name, cluster.name)
         declared = declared.replace(WEST.name.upper(), cluster.name.upper())
         topology["clusters"][cluster.name] = yaml.safe_load(declared)
+    for group in topology["protection_groups"].values():
+        group["clusters"] = list(settings.names)
+        del group["drill"]
     path(home, settings).write_text(yaml.safe_dump(topology, sort_keys=False))

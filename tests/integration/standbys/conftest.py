@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import permutations
 from typing import TYPE_CHECKING
 
 import pytest
@@ -20,8 +19,7 @@ def three(tmp_path_factory: pytest.TempPathFactory, own_port_base: int) -> Itera
     """Return the lab, without Airflow."""
     from lab.api import Lab
 
-    flows = tuple(permutations(CLUSTERS, 2))
-    lab = Lab(tmp_path_factory.mktemp("standbys") / "home", port_base=own_port_base, clusters=3, flows=flows)
+    lab = Lab(tmp_path_factory.mktemp("standbys") / "home", port_base=own_port_base, clusters=len(CLUSTERS))
     try:
         lab.up(airflow=False)
         yield lab
