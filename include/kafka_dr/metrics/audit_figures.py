@@ -8,7 +8,7 @@ from typing import Any
 
 from kafka_dr.json_documents import is_number
 from kafka_dr.metrics.table import PERCENTILES
-from kafka_dr.watch_results.kept import FLOW
+from kafka_dr.watch_results import FLOW
 
 
 def facts_of(report: Mapping[str, Any], kept_at: str, direction: str) -> dict[str, Any]:

@@ -14,11 +14,12 @@ from __future__ import annotations
 
 from kafka_dr.watch_results.endings import NEEDS_REBUILD, NOT_BACK, RunEnding, RunEndings, is_over, read_endings
 from kafka_dr.watch_results.figures_over_time import MEASURED, FigureName, FigurePoint, FiguresOverTime
-from kafka_dr.watch_results.kept import CALM, FLOW, STANDBYS, FlowNow, KeptResult, Period, WatchOutcome, is_record
+from kafka_dr.watch_results.kept import FlowNow, KeptResult, Period, is_record
+from kafka_dr.watch_results.of_standbys import CALM, FLOW, STANDBYS, WORST_FIRST, StandbyFinding, WatchOutcome
 from kafka_dr.watch_results.open_runs import OpenRun, OpenRuns
 from kafka_dr.watch_results.outcome_changes import OutcomeChange, OutcomeChanges
 from kafka_dr.watch_results.running_steps import RunningStep, RunningSteps
-from kafka_dr.watch_results.status import WORST_FIRST, WatchedGroup, WatchStatus, judged_by, watched_group
+from kafka_dr.watch_results.status import WatchedGroup, WatchStatus, judged_by, watched_group
 from kafka_dr.watch_results.store import WatchResultStore, read_observed, read_status, read_watch_status
 from kafka_dr.watch_results.watches import ALL_WATCHES, OBSERVATION, WATCHES, Pace, Watch, WatchName, believed_for
 
@@ -49,6 +50,7 @@ __all__ = [
     "RunEndings",
     "RunningStep",
     "RunningSteps",
+    "StandbyFinding",
     "Watch",
     "WatchName",
     "WatchOutcome",

@@ -5,16 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
-from typing import Any, Literal, TypeGuard
+from typing import Any, TypeGuard
 
 from kafka_dr.codec import StoredDocument, WholeSeconds, stored
-from kafka_dr.watch_results.watches import ALL_WATCHES, OF_THE_GROUP, WatchName, believed_for
-
-#: ``warning``: what was asked for is so, and something else needs a look. ``left_alone``: this watch had no business
-#: with the group at that time. Neither that nor ``unknown`` is good.
-WatchOutcome = Literal["ok", "warning", "left_alone", "failed", "unknown"]
-#: Outcomes that call nobody.
-CALM: frozenset[WatchOutcome] = frozenset({"ok", "warning"})
+from kafka_dr.watch_results.of_standbys import (
+    FLOW,
+    STANDBYS,
+    WORST_FIRST,
+    StandbyFinding,
+    WatchOutcome,
+    finding_of_flow,
+    findings_in,
+    worst_of,
+)
+from kafka_dr.watch_results.watches import ALL_WATCHES, AUDITS, OF_THE_GROUP, WatchName, believed_for
 
 #: Older periods are dropped, and those beyond this number: a result that changes with every look must not grow.
 _REMEMBERED = timedelta(days=14)
@@ -37,10 +41,6 @@ _RECORD_IN_FULL = (*_RECORD, "standby", "recorded_at", "approved_by")
 _LAST_RECORD = "last_record"
 #: After this moment the look read the record, ISO 8601.
 READ_AT = "read_at"
-#: Of what looks at a flow: the one that it has looked at, ``SOURCE-to-TARGET``.
-FLOW = "flow"
-#: Of a group with several standbys: what was found of each, a row with its name.
-STANDBYS = "standbys"
 #: What a page can show of one look. The log of its task has everything.
 _MOST_SENTENCES = 40
 _MOST_CHARACTERS = 1000
@@ -114,8 +114,12 @@ class KeptResult(StoredDocument):
     def after(self, earlier: KeptResult | None) -> KeptResult:
         """Return this result with what the result before it says about the past.
 
-        A period ends with another outcome, and also if nobody looked for longer than a result counts.
+        A period ends with another outcome, and also if nobody looked for longer than a result counts. An audit of one
+        of several standbys says the worst of the newest audits of all.
         """
+        return self._with_other_standbys(earlier)._after(earlier)
+
+    def _after(self, earlier: KeptResult | None) -> KeptResult:
         before = earlier.facts if earlier is not None else {}
         lasting = {name: before[name] for name in _LASTING if name in before}
         silent, heard = lasting.get("silent"), self.facts.get("answering")
@@ -126,6 +130,37 @@ class KeptResult(StoredDocument):
         facts = {**lasting, **self.facts, **self._first_seen(before), **self._since_when(before)}
         facts |= self._flow_since(earlier)
         return replace(self, totals=self._totals(earlier), facts=facts)._dated(earlier)
+
+    @property
+    def of_standbys(self) -> tuple[StandbyFinding, ...]:
+        """What was found of each standby: of several all that were looked at, of a pair the only one."""
+        if STANDBYS in self.facts:
+            return findings_in(self.facts, self.looked_at)
+        found = finding_of_flow(self.outcome, self.sentences, self.looked_at, self.facts)
+        return () if found is None or self.outcome == "left_alone" else (found,)
+
+    def _with_other_standbys(self, earlier: KeptResult | None) -> KeptResult:
+        """Return this audit with the newest ones of the flows from the same cluster to other standbys."""
+        if earlier is None or self.watch not in AUDITS or STANDBYS in self.facts or self.outcome == "left_alone":
+            return self
+        mine, before = self.of_standbys, earlier.of_standbys
+        if mine:
+            (one,) = mine
+            before = tuple(each for each in before if each.source == one.source and each.standby != one.standby)
+            if not before:
+                return self
+        elif STANDBYS not in earlier.facts:
+            return self
+        ranked = worst_of((*mine, *before))
+        outcome = min((self.outcome, ranked[0].outcome), key=WORST_FIRST.index)
+        said = dict.fromkeys(each for found in ranked for each in found.said)
+        rows = sorted((each.as_row for each in ranked), key=lambda row: str(row["standby"]))
+        return replace(
+            self,
+            outcome=outcome,
+            sentences=tuple(said) if mine else tuple(dict.fromkeys((*self.sentences, *said))),
+            facts={**(ranked[0].facts if mine else self.facts), STANDBYS: rows},
+        )
 
     def _first_seen(self, before: Mapping[str, Any]) -> dict[str, list[dict[str, Any]]]:
         """Return each topic that a pattern matches with the time of the first look that saw it."""

@@ -8,12 +8,11 @@ from datetime import UTC, datetime
 
 from kafka_dr.causes import cause
 from kafka_dr.durations import duration
-from kafka_dr.watch_results.kept import FlowNow, KeptResult, WatchOutcome
+from kafka_dr.watch_results.kept import FlowNow, KeptResult
+from kafka_dr.watch_results.of_standbys import WORST_FIRST, WatchOutcome
 from kafka_dr.watch_results.watches import ALL_WATCHES, WATCHES, Watch, WatchName
 
 _NOT_KNOWN = FlowNow()
-#: From the worst to the best. What is not checked is not known.
-WORST_FIRST: tuple[WatchOutcome, ...] = ("failed", "unknown", "left_alone", "warning", "ok")
 
 
 @dataclass(frozen=True, slots=True)

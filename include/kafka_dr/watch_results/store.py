@@ -13,7 +13,8 @@ from typing import Any
 
 from kafka_dr.json_documents import DocumentDamaged, JsonFile
 from kafka_dr.watch_results.figures_over_time import FiguresOverTime, slot_begin
-from kafka_dr.watch_results.kept import CALM, FlowNow, KeptResult
+from kafka_dr.watch_results.kept import FlowNow, KeptResult
+from kafka_dr.watch_results.of_standbys import CALM
 from kafka_dr.watch_results.outcome_changes import OutcomeChange, OutcomeChanges
 from kafka_dr.watch_results.status import WatchedGroup, WatchStatus, flow_of, watch_status, watched_group
 from kafka_dr.watch_results.watches import ALL_WATCHES, AUDITS, WATCHES, WatchName

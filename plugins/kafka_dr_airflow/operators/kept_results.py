@@ -184,21 +184,21 @@ def _keep(logger: Any, context: Any, group: str, watch: WatchName, result: LookR
     from kafka_dr.notifications.changes import changes_between
     from kafka_dr.watch_results import KeptResult, WatchResultStore
 
+    found = KeptResult(
+        group=group,
+        watch=watch,
+        outcome=result.outcome,
+        sentences=_shown(group, result.sentences),
+        looked_at=datetime.now(UTC),
+        run=context["run_id"],
+        facts=result.facts,
+    )
     try:
         root = _root()
-        found = KeptResult(
-            group=group,
-            watch=watch,
-            outcome=result.outcome,
-            sentences=_shown(group, result.sentences),
-            looked_at=datetime.now(UTC),
-            run=context["run_id"],
-            facts=result.facts,
-        )
-        send_looks(logger, (found,))
         EvidenceStore(root).checked(found.to_json())
         before, kept = WatchResultStore(root).keep(found)
     except (KafkaDrError, OSError) as error:
+        send_looks(logger, (found,))
         logger.warning(
             "The result of %s for %s could not be kept, and the status page will call it unknown: %s",
             watch,
@@ -206,6 +206,7 @@ def _keep(logger: Any, context: Any, group: str, watch: WatchName, result: LookR
             line(error),
         )
         return
+    send_looks(logger, (found if kept is before else kept,))
     link = status_of(group)
     keep_news(logger, (replace(each, link=link) for each in changes_between(before, kept)))
 
