@@ -101,7 +101,9 @@ class Declared:
     def target_param(self) -> Param:
         """Return the parameter that chooses where applications are moved."""
         return self.cluster_param(
-            title="To", description="The cluster that applications are moved to.", default="its standby"
+            title="To",
+            description="The cluster that applications are moved to. Of several standbys one has to be chosen.",
+            default="its only standby",
         )
 
     def flow_param(self) -> Param:

@@ -99,6 +99,9 @@ CASES: dict[str, dict[str, Any]] = {
     "flow_stopped": {"flows": red("flows")},
     "not_adopted": {"health": kept("orders", "health", outcome="left_alone", facts={})},
     "check_red": {"config_sync": red("config_sync")},
+    "standby_pending": {
+        "health": health(standby="north and west (pending)", roles={"north": "copy", "west": "pending"})
+    },
     "no_disaster_recovery": {"readiness": ready(unplanned_failover="failed")},
     "no_planned_failover": {"readiness": ready(planned_failover="failed")},
     "nothing_known": dict.fromkeys(WATCHES),

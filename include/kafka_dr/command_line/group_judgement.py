@@ -10,13 +10,14 @@ from typing import Any
 from kafka_dr.command_line.group_status import GroupStatus
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.situations.group_facts import Finding, GroupFacts
-from kafka_dr.situations.judgement import Judgement, judge
+from kafka_dr.situations.group_now import GroupNow, group_now
+from kafka_dr.situations.judgement import judge
 from kafka_dr.situations.reading import read_now
-from kafka_dr.watch_results import WatchOutcome
+from kafka_dr.watch_results import WatchOutcome, watched_group
 
 
-def judgement_of(status: GroupStatus, root: Any, now: datetime) -> Judgement:
-    """Return the situation of a group.
+def known_now(status: GroupStatus, root: Any, now: datetime) -> GroupNow:
+    """Return what is known of a group, with its situation.
 
     What was kept says what the registers do not: the copy, drills, questions, whether a failover could start. Without
     it the registers alone are judged.
@@ -25,10 +26,12 @@ def judgement_of(status: GroupStatus, root: Any, now: datetime) -> Judgement:
     :param now: UTC
     """
     try:
-        kept = read_now(root, (status.group,), now)[status.group].facts
+        kept = read_now(root, (status.group,), now)[status.group]
     except (KafkaDrError, OSError):
-        kept = GroupFacts(status.group, now)
-    return judge(_with_registers(kept, status))
+        nothing = group_now(watched_group(status.group, {}, now), (), (), now)
+        kept = replace(nothing, facts=GroupFacts(status.group, now))
+    facts = _with_registers(kept.facts, status)
+    return replace(kept, facts=facts, judgement=judge(facts))
 
 
 def _with_registers(kept: GroupFacts, status: GroupStatus) -> GroupFacts:
@@ -62,6 +65,7 @@ def _with_registers(kept: GroupFacts, status: GroupStatus) -> GroupFacts:
         phase=state.phase.value,
         active=state.active,
         standby=state.standbys_in_words,
+        roles=state.roles_of_several,
         run=state.run,
         verb=state.verb,
         held=state.is_held,
@@ -80,4 +84,6 @@ def _of_flows(status: GroupStatus) -> Iterable[Finding]:
     for each in status.flows:
         if state is not None and f".{state.active}-to-" in each.name:
             runs: WatchOutcome = "ok" if each.facts.get("state") == "running" else "failed"
-            yield Finding("flows", runs if each.outcome == "ok" else "unknown", each.detail)
+            standby = each.name.rpartition(f".{state.active}-to-")[2]
+            of = (standby,) if len(state.standbys) > 1 else ()
+            yield Finding("flows", runs if each.outcome == "ok" else "unknown", each.detail, standbys=of)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
+from datetime import datetime
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -15,11 +17,13 @@ from kafka_dr.command_line.by_hand import procedures
 from kafka_dr.command_line.by_hand_facts import gather
 from kafka_dr.command_line.by_hand_files import on_paper, write_client_files, write_private
 from kafka_dr.command_line.exit_codes import ExitCode, with_exit_codes
-from kafka_dr.command_line.group_judgement import judgement_of
+from kafka_dr.command_line.group_judgement import known_now
 from kafka_dr.command_line.group_status import GroupStatus, status_of
 from kafka_dr.command_line.opened import AsJson, CommandFiles, ConnectionsFile, TopologyFile, opened
+from kafka_dr.evidence.standby_lines import standby_lines
 from kafka_dr.outcomes import Outcome
 from kafka_dr.runs.clients import Clients
+from kafka_dr.situations.group_now import GroupNow
 
 #: How many groups are asked about at the same time.
 _AT_ONCE = 8
@@ -58,13 +62,22 @@ def status(
         names = groups or sorted(clients.topology.protection_groups)
         found = tuple(parallel.ask_all(lambda name: status_of(name, clients), names, at_most=_AT_ONCE).values())
         now = clients.clock.now()
-        judged = {each.group: judgement_of(each, clients.evidence_root, now) for each in found}
+        known = {each.group: known_now(each, clients.evidence_root, now) for each in found}
     if as_json:
-        rows = [each.as_json() | {"situation": judged[each.group].as_json()} for each in found]
+        rows = [each.as_json() | _of_page(known[each.group], now) for each in found]
         typer.echo(json.dumps({"groups": rows}, indent=1))
     else:
-        status_page.show(found, judged, Console())
+        status_page.show(found, known, now, Console())
     raise typer.Exit(_CODES[_worst(found)])
+
+
+def _of_page(known: GroupNow, now: datetime) -> dict[str, Any]:
+    """Return what the status page says of a group."""
+    lines = standby_lines(known, now)
+    return {
+        "situation": known.judgement.as_json(),
+        **({"standbys": [asdict(each) for each in lines]} if lines else {}),
+    }
 
 
 def _print_by_hand(groups: list[str], clients: Clients, folder: Path | None, *, as_json: bool) -> None:

@@ -13,9 +13,11 @@ from rich.text import Text
 from kafka_dr.checks.pattern_topics import in_words
 from kafka_dr.command_line.group_status import GroupStatus, RegisterStatus
 from kafka_dr.evidence.open_run_view import running_step
+from kafka_dr.evidence.standby_lines import standby_lines
 from kafka_dr.evidence.status_colour import StatusColour
 from kafka_dr.outcomes import Check
 from kafka_dr.quoting import line
+from kafka_dr.situations.group_now import GroupNow
 from kafka_dr.situations.judgement import Judgement
 from kafka_dr.verb_words import verb_words
 from kafka_dr.watch_results import RunningStep
@@ -34,13 +36,14 @@ _STYLES = {
 }
 
 
-def show(found: Iterable[GroupStatus], judged: Mapping[str, Judgement], console: Console) -> None:
+def show(found: Iterable[GroupStatus], known: Mapping[str, GroupNow], now: datetime, console: Console) -> None:
     """Write one panel for each group, the most urgent first.
 
-    :param judged: the situation of each group, by its name
+    :param known: what is known of each group, by its name
+    :param now: the time from which ages are counted, UTC
     """
-    for status in sorted(found, key=lambda each: (judged[each.group].urgency, each.group)):
-        console.print(_panel(status, judged[status.group]))
+    for status in sorted(found, key=lambda each: (known[each.group].judgement.urgency, each.group)):
+        console.print(_panel(status, known[status.group], now))
 
 
 def plain(text: object, style: str = "") -> Text:
@@ -48,8 +51,10 @@ def plain(text: object, style: str = "") -> Text:
     return Text(line(text), style=style)
 
 
-def _panel(status: GroupStatus, judged: Judgement) -> Panel:
-    parts: list[RenderableType] = [*_situation(judged), plain(""), _headline(status), _registers(status.registers)]
+def _panel(status: GroupStatus, known: GroupNow, now: datetime) -> Panel:
+    parts: list[RenderableType] = [*_situation(known.judgement), plain(""), _headline(status)]
+    parts.extend(plain(each.said, _COLOURS[each.colour]) for each in standby_lines(known, now))
+    parts.append(_registers(status.registers))
     if status.half_moved is not None:
         word = "HALF MOVED" if status.half_moved.outcome == "failed" else "Whether it is half moved is UNKNOWN"
         parts.append(plain(f"{word}: {status.half_moved.detail}", _STYLES[status.half_moved.outcome]))

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from kafka_dr.evidence.status_colour import StatusColour
 from kafka_dr.situations.group_record import GroupRecord
 from kafka_dr.watch_results import CALM, WatchedGroup, WatchOutcome, WatchStatus
 
-_COLOURS: dict[WatchOutcome, StatusColour] = {
+#: The colour of what a watch says of a flow, the worst first.
+COLOURS: dict[WatchOutcome, StatusColour] = {
     "failed": "bad",
     "unknown": "unknown",
     "left_alone": "unknown",
@@ -48,8 +50,8 @@ def flow_picture(status: WatchedGroup, record: GroupRecord) -> FlowPicture:
     :param record: what the register says of it
     """
     watched = [status.of("flows"), status.of("lag"), status.of("canary")]
-    worst = next(each for each in _COLOURS if each in {one.outcome for one in watched})
-    lag, canary = _lag(status.of("lag")), _canary(status.of("canary"))
+    worst = next(each for each in COLOURS if each in {one.outcome for one in watched})
+    lag, canary = lag_in_words(_facts(status.of("lag"))), canary_in_words(_facts(status.of("canary")))
     return FlowPicture(
         record.active or "?",
         record.standby or "?",
@@ -57,12 +59,12 @@ def flow_picture(status: WatchedGroup, record: GroupRecord) -> FlowPicture:
         record.other,
         lag,
         canary,
-        _COLOURS[worst] if record.known else "unknown",
+        COLOURS[worst] if record.known else "unknown",
     )
 
 
-def _lag(status: WatchStatus) -> str:
-    facts = _facts(status)
+def lag_in_words(facts: Mapping[str, object]) -> str:
+    """Return how far a copy is by what a lag audit measured; *UNKNOWN* if it did not."""
     seconds, records = facts.get("seconds"), facts.get("records")
     if not _is_number(seconds):
         return "lag UNKNOWN"
@@ -70,8 +72,8 @@ def _lag(status: WatchStatus) -> str:
     return f"lag {seconds:,.1f} s{counted}"
 
 
-def _canary(status: WatchStatus) -> str:
-    facts = _facts(status)
+def canary_in_words(facts: Mapping[str, object]) -> str:
+    """Return how canaries arrive; *UNKNOWN* if that was not seen."""
     verdict, seconds = facts.get("verdict"), facts.get("seconds")
     if not isinstance(verdict, str) or not verdict:
         return "canary UNKNOWN"

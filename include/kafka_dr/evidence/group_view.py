@@ -17,6 +17,7 @@ from kafka_dr.evidence.objectives import MeasuredObjective
 from kafka_dr.evidence.open_run_view import OpenRunLine, may_answer
 from kafka_dr.evidence.over_time import FigureLine
 from kafka_dr.evidence.readiness_view import ready_word
+from kafka_dr.evidence.standby_lines import StandbyLine, standby_lines
 from kafka_dr.evidence.status_colour import StatusColour
 from kafka_dr.evidence.status_links import StatusLinks
 from kafka_dr.evidence.status_view import RunRow, run_row
@@ -126,6 +127,7 @@ class GroupView:
     :param at: when it was made, UTC
     :param now: what is known of it, as the status page says it; ``None`` for an observed flow
     :param first: what is the matter with it, and the one step that helps; ``None`` for an observed flow
+    :param standbys: of several, a line for each
     :param half_moved_href: the run by which it is half moved; empty if it is not
     :param resume: the address of the DAG that ends a run that died
     :param open_runs: what waits for a person, and the runs that continue
@@ -142,6 +144,7 @@ class GroupView:
     at: datetime
     now: GroupNow | None
     first: HeadlineView | None
+    standbys: tuple[StandbyLine, ...]
     half_moved_href: str
     resume: str
     open_runs: tuple[OpenRunLine, ...]
@@ -201,6 +204,7 @@ def build_group_view(
         headline_view(known.judgement, links.status, may_answer=may_answer(known.judgement.run, open_runs))
         if known
         else None,
+        standby_lines(known, now) if known else (),
         links.status.evidence(group, known.half_moved_by) if known and known.half_moved_by else "",
         links.status.dag("dr_resume"),
         tuple(open_runs),

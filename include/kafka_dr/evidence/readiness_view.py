@@ -85,14 +85,14 @@ def readiness_findings(ready: GroupReadiness, register: Mapping[str, Any]) -> Re
     :param register: what the register said of the group when it was last read; may be empty
     """
     needed = [verb for verb in ready.verbs if verb.answer != "not_needed"]
-    found: dict[str, ReadinessCheck] = {}
+    found: dict[tuple[str, str], ReadinessCheck] = {}
     for check in worst_first(check for verb in needed for check in verb.checks):
-        found.setdefault(check.name, check)  # of a check that several verbs ask, the worst outcome counts
+        found.setdefault(check.about, check)  # of a check that several verbs ask, the worst outcome counts
     checks = worst_first(found.values())
     return ReadinessFindings(
         tuple((_question(verb.verb, register), *_ANSWERS[verb.answer]) for verb in needed),
         tuple(_shortened(_finding(check)) for check in checks if check.outcome != "ok"),
-        tuple(sorted(check.name for check in checks if check.outcome == "ok")),
+        tuple(sorted({check.name for check in checks if check.outcome == "ok"})),
     )
 
 
@@ -128,6 +128,11 @@ def ready_word(ready: GroupReadiness) -> tuple[str, StatusColour]:
     return _ANSWERS[min(ready.answers.values(), key=order.index)]
 
 
+def answer_in_words(answer: Answer) -> tuple[str, StatusColour]:
+    """Return the word of an answer and its colour."""
+    return _ANSWERS[answer]
+
+
 def _line(verb: VerbReadiness, register: Mapping[str, Any]) -> VerbLine:
     word, colour = _ANSWERS[verb.answer]
     done = len(verb.checks) - len(verb.open)
@@ -155,9 +160,9 @@ def _question(verb: ReadyVerb, register: Mapping[str, Any]) -> str:
 
 def _names(checks: Sequence[ReadinessCheck]) -> str:
     """Name the first checks that are not ok, so that a reader knows them without a click."""
-    names = [check.name for check in checks[:_NAMED]]
-    more = f" and {len(checks) - _NAMED} more" if len(checks) > _NAMED else ""
-    return f"; to look at: {', '.join(names)}{more}" if names else ""
+    named = list(dict.fromkeys(check.name for check in checks))
+    more = f" and {len(named) - _NAMED} more" if len(named) > _NAMED else ""
+    return f"; to look at: {', '.join(named[:_NAMED])}{more}" if named else ""
 
 
 def _said(verb: VerbReadiness) -> str:

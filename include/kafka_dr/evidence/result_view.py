@@ -106,4 +106,4 @@ def _findings(known: GroupNow) -> ReadinessFindings:
 
 
 def _register(known: GroupNow) -> dict[str, str]:
-    return {"active": known.record.active, "standby": known.record.standby}
+    return {"active": known.record.active, "standby": known.facts.one_standby}

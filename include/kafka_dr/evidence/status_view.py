@@ -15,6 +15,7 @@ from kafka_dr.evidence.headline_view import HeadlineView, headline_view, most_ur
 from kafka_dr.evidence.open_run_view import OpenedRuns, OpenRunLine, may_answer, open_run_line, running_line
 from kafka_dr.evidence.readiness_view import VerbLine, verb_lines
 from kafka_dr.evidence.rpo_line import rpo_line
+from kafka_dr.evidence.standby_lines import StandbyLine, standby_lines
 from kafka_dr.evidence.status_colour import CardLine, StatusColour
 from kafka_dr.evidence.status_links import StatusLinks
 from kafka_dr.evidence.trigger_view import FORMS
@@ -69,6 +70,7 @@ class GroupCard:
     :param drill: the last drill of the group
     :param rpo: what a disaster would have lost, by the last audit
     :param picture: its datacenters and its flow
+    :param standbys: of several, a line for each
     :param starts: the forms that are filled in for it: title and address
     :param run: the last run that wrote the register; empty if it is not known
     :param runs: the runs that ended last, the newest first
@@ -90,6 +92,7 @@ class GroupCard:
     drill: CardLine
     rpo: CardLine
     picture: FlowPicture
+    standbys: tuple[StandbyLine, ...]
     starts: tuple[tuple[str, str], ...]
     runs: tuple[RunRow, ...] = ()
     runs_note: str = ""
@@ -296,7 +299,7 @@ def _card(
     known = group_now(status, endings, running, now, asked)
     record, ready, status = known.record, known.ready, known.watched
     href = links.evidence(status.group, record.run) if record.run else ""
-    verbs = verb_lines(ready, {"active": record.active, "standby": record.standby})
+    verbs = verb_lines(ready, {"active": record.active, "standby": known.facts.one_standby})
     looked = f"asked {age_of(now - ready.asked_at)}" if ready.asked_at else "never asked"
     page = links.group(status.group)
     rows = tuple(watch_row(each, now, links) for each in status.watches if each.watch.name != ASKED)
@@ -315,6 +318,7 @@ def _card(
         drill,
         rpo_line(status.of("checksum"), now),
         flow_picture(status, record),
+        standby_lines(known, now),
         tuple((FORMS[dag_id].title, links.start(dag_id, status.group)) for dag_id in _offered(ready, drill)),
         half_moved=known.half_moved,
         half_moved_by=known.half_moved_by,

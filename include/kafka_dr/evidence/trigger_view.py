@@ -168,6 +168,7 @@ def trigger_fields(
     standby: str,
     needed: Mapping[str, str] | None = None,
     chosen: Mapping[str, str] | None = None,
+    targets: Sequence[tuple[str, str]] = (),
 ) -> tuple[TriggerField, ...]:
     """Return the fields of a form. The clusters are filled in as the register says; unknown ones are left to it.
 
@@ -176,6 +177,7 @@ def trigger_fields(
     :param standby: the other one, in the same way
     :param needed: why a field is needed now, by its name
     :param chosen: what a field is filled in with now, by its name
+    :param targets: of several standbys those to choose from, each with what is known of it, the best first
     """
     offered, needed, chosen = FORMS[dag_id], needed or {}, chosen or {}
     fields = tuple(
@@ -188,7 +190,10 @@ def trigger_fields(
     source = TriggerField(
         "source", "choice", "From", "", (("", "the active cluster"), *names), active if active in clusters else ""
     )
-    target = TriggerField(
-        "target", "choice", "To", "", (("", "its standby"), *names), standby if standby in clusters else ""
-    )
+    if targets:
+        target = TriggerField("target", "choice", "To", "", tuple(targets), targets[0][0])
+    else:
+        target = TriggerField(
+            "target", "choice", "To", "", (("", "its standby"), *names), standby if standby in clusters else ""
+        )
     return (source, target, *fields)

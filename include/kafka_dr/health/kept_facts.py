@@ -14,7 +14,7 @@ from kafka_dr.outcomes import Check, CheckOutcome
 from kafka_dr.register import RegisterState
 from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.group_context import GroupContext
-from kafka_dr.watch_results.kept import READ_AT
+from kafka_dr.watch_results.kept import READ_AT, ROLES
 
 
 def facts_of(
@@ -37,7 +37,7 @@ def facts_of(
 
 
 def record_facts(state: RegisterState) -> dict[str, Any]:
-    """Return what is kept of a group's record."""
+    """Return what is kept of a group's record; of several standbys also the role of each."""
     return {
         "phase": state.phase.value,
         "active": state.active,
@@ -48,6 +48,7 @@ def record_facts(state: RegisterState) -> dict[str, Any]:
         "recorded_at": state.at.astimezone(UTC).isoformat(timespec="seconds"),
         "approved_by": state.approved_by,
         "held": state.is_held,
+        **({ROLES: roles} if (roles := state.roles_of_several) else {}),
     }
 
 

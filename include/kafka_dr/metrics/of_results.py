@@ -50,8 +50,9 @@ def of_group(watched: WatchedGroup, declared: DeclaredGroup, now: datetime) -> I
     verbs = readiness_now(watched).verbs
     yield from _readiness(name, verbs)
     for verb in verbs:
-        for check in verb.open[:_MOST_CHECKS]:
-            yield MetricSample(table.READINESS_CHECK, (name, verb.verb, check.name, check.outcome), 1.0)
+        # Of several standbys the same may be asked of each.
+        for check, outcome in list(dict.fromkeys((each.name, each.outcome) for each in verb.open))[:_MOST_CHECKS]:
+            yield MetricSample(table.READINESS_CHECK, (name, verb.verb, check, outcome), 1.0)
     for figure, seconds in declared.objectives.items():
         yield MetricSample(table.OBJECTIVE, (name, figure), seconds)
 

@@ -10,7 +10,7 @@ from typing import Any, get_args
 from kafka_dr.codec import NotDecoded, decode
 from kafka_dr.outcomes import CheckOutcome
 from kafka_dr.readiness.model import Answer, ReadinessCheck, ReadinessUnreadable, ReadyVerb, VerbReadiness, worst_first
-from kafka_dr.watch_results import CALM, WatchedGroup, WatchName, WatchStatus
+from kafka_dr.watch_results import CALM, WatchedGroup, WatchName, WatchOutcome, WatchStatus
 
 #: The watch that asks, and whose result the judgement begins with.
 ASKED: WatchName = "readiness"
@@ -86,15 +86,15 @@ def judged(
     :param earlier: the facts that the look before kept; ``None`` if there was none
     :param now: when this look ended, UTC
     """
-    known: dict[tuple[str, str], ReadinessCheck] = {}
+    known: dict[tuple[str, tuple[str, str]], ReadinessCheck] = {}
     try:
         before = verbs_in(earlier) if earlier is not None else ()
     except ReadinessUnreadable:
         before = ()
     for verb in before:
-        known.update({(verb.verb, check.name): check for check in verb.checks})
+        known.update({(verb.verb, check.about): check for check in verb.checks})
     return tuple(
-        replace(verb, checks=tuple(_since(check, known.get((verb.verb, check.name)), now) for check in verb.checks))
+        replace(verb, checks=tuple(_since(check, known.get((verb.verb, check.about)), now) for check in verb.checks))
         for verb in found
     )
 
@@ -161,8 +161,16 @@ def _of_watches(verb: ReadyVerb, watches: Iterable[WatchStatus], asked_at: datet
     for status in watches:
         if status.watch.name == ASKED or (verb == "failback" and status.watch.name != "health"):
             continue
-        outcome = "warning" if _asked_since(status, asked_at) else _counts_as(verb, status)
-        yield ReadinessCheck(f"watch {status.watch.dag_id}", outcome, _said(status), _begun(status))
+        name, asked_since = f"watch {status.watch.dag_id}", _asked_since(status, asked_at)
+        several = status.result.of_standbys if status.result is not None and not status.reason else ()
+        if verb == "planned_failover" and len(several) > 1 and not asked_since:
+            for each in several:
+                outcome = _counts_as(verb, status.watch.name, each.outcome)
+                said = f"to {each.standby}: {next(iter(each.said), _said(status))}"
+                yield ReadinessCheck(name, outcome, said, _begun(status), each.standby)
+            continue
+        outcome = "warning" if asked_since else _counts_as(verb, status.watch.name, status.outcome)
+        yield ReadinessCheck(name, outcome, _said(status), _begun(status))
 
 
 def _asked_since(status: WatchStatus, asked_at: datetime | None) -> bool:
@@ -176,19 +184,19 @@ def _asked_since(status: WatchStatus, asked_at: datetime | None) -> bool:
     return left is not None and asked_at is not None and left.looked_at < asked_at
 
 
-def _counts_as(verb: ReadyVerb, status: WatchStatus) -> CheckOutcome:
+def _counts_as(verb: ReadyVerb, watch: WatchName, outcome: WatchOutcome) -> CheckOutcome:
     """Return what the result of a watch makes of a verb.
 
     A failover away from a cluster that is down needs none of the watches: they look at both clusters, and are red or
     unknown because of the disaster itself. They only say that less is known.
     """
-    if status.outcome in CALM:
-        return "ok" if status.outcome == "ok" else "warning"
+    if outcome in CALM:
+        return "ok" if outcome == "ok" else "warning"
     if verb != "planned_failover":
         return "warning"
-    if status.outcome != "failed":
+    if outcome != "failed":
         return "unknown"
-    return "failed" if status.watch.name in _STOPS_PLANNED else "warning"
+    return "failed" if watch in _STOPS_PLANNED else "warning"
 
 
 def _said(status: WatchStatus) -> str:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from kafka_dr.codec import StoredDocument, WholeSeconds
+from kafka_dr.codec import StoredDocument, WholeSeconds, stored
 from kafka_dr.outcomes import CheckOutcome
 
 ReadyVerb = Literal["planned_failover", "unplanned_failover", "failback"]
@@ -30,12 +30,19 @@ class ReadinessCheck(StoredDocument):
 
     :param detail: what was seen and, unless it is good, what to do
     :param since: since when it has this outcome, UTC; ``None`` if that is not known
+    :param standby: of several standbys the one that it is about; empty if it is about the group
     """
 
     name: str
     outcome: CheckOutcome
     detail: str
     since: WholeSeconds | None = None
+    standby: str = field(default="", metadata=stored(omitted=True))
+
+    @property
+    def about(self) -> tuple[str, str]:
+        """What it asks, and of which standby: no verb has two of the same."""
+        return (self.name, self.standby)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +80,10 @@ class VerbReadiness(StoredDocument):
         if self.answer == "not_needed":
             return None
         return round(100 * (len(self.checks) - len(self.open)) / len(self.checks)) if self.checks else 0
+
+    def of_standby(self, standby: str) -> VerbReadiness:
+        """Return what of it is about one standby of several, or about the whole group."""
+        return replace(self, checks=tuple(check for check in self.checks if check.standby in ("", standby)))
 
     def with_more(self, checks: Iterable[ReadinessCheck]) -> VerbReadiness:
         """Return the readiness with more checks; a verb that is not needed, or was not asked, stays so."""

@@ -43,7 +43,9 @@ def planned(group: str, clients: Clients) -> VerbReadiness:
         return _planned(run)
     asked = {name: _planned(Run(RunRequest(group, _RUN, target=name, dry_run=True), clients)) for name in standbys}
     checks = [
-        replace(each, detail=f"to {name}: {each.detail}") for name, found in asked.items() for each in found.checks
+        replace(each, detail=f"to {name}: {each.detail}", standby=name)
+        for name, found in asked.items()
+        for each in found.checks
     ]
     expected = tuple(f"to {name}: {each}" for name, found in asked.items() for each in found.expected)
     return VerbReadiness("planned_failover", worst_first(checks), expected)

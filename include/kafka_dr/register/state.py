@@ -139,6 +139,11 @@ class RegisterState:
         return " and ".join(name if role is Role.COPY else f"{name} ({role})" for name, role in roles.items())
 
     @property
+    def roles_of_several(self) -> dict[str, str]:
+        """The role of each standby, if there are several; nothing of a pair."""
+        return {name: str(self.roles.of(name)) for name in self.standbys} if len(self.standbys) > 1 else {}
+
+    @property
     def order(self) -> tuple[int, int]:
         """The pair that decides which of two records is newer."""
         return (self.epoch, self.revision)

@@ -23,6 +23,7 @@ class Finding:
 
     :param said: what was found, or why it is not known
     :param since: since when it says so, UTC; ``None`` if that is not known
+    :param standbys: of several standbys those of which it says so; empty for a pair
     :param due: the watch had no reason to look yet, and looks by then; ``None`` if it should have looked
     """
 
@@ -31,6 +32,7 @@ class Finding:
     said: str
     since: datetime | None = None
     due: datetime | None = None
+    standbys: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +42,7 @@ class GroupFacts:
     :param at: the time of the judgement, UTC
     :param phase: of the register's record, as it was read last; empty if none was ever read
     :param active: the active cluster; empty if it is not known
+    :param roles: of several standbys, the role of each; empty for a pair
     :param since: when the record was written, UTC
     :param adopted: ``False`` if every register answered, and none has a record
     :param late: since when the check of every minute has not looked; ``None`` if it looks
@@ -58,6 +61,7 @@ class GroupFacts:
     :param needs_rebuild: whether that was because only a rebuild is possible
     :param unfenced: the clusters that lacked a part of their fence
     :param answers: whether each verb could start
+    :param movable: of several standbys, those to which a planned failover could start
     :param why_not: the first finding that keeps a verb from starting, by the verb
     """
 
@@ -66,6 +70,7 @@ class GroupFacts:
     phase: str = ""
     active: str = ""
     standby: str = ""
+    roles: Mapping[str, str] = field(default_factory=dict)
     run: str = ""
     verb: str = ""
     held: bool = False
@@ -90,6 +95,25 @@ class GroupFacts:
     findings: tuple[Finding, ...] = ()
     answers: Mapping[ReadyVerb, Answer] = field(default_factory=dict)
     why_not: Mapping[ReadyVerb, str] = field(default_factory=dict)
+    movable: tuple[str, ...] = ()
+
+    @property
+    def copies(self) -> tuple[str, ...]:
+        """Of several standbys, those that hold the copy and are not silent."""
+        heard = (name for name in self.roles if name not in self.silent and name not in self.unheard)
+        return tuple(name for name in heard if self.roles[name] == "copy")
+
+    @property
+    def one_standby(self) -> str:
+        """The standby of a pair; of several those that could be chosen: ``north or west``."""
+        return " or ".join(self.copies or self.roles) or self.standby
+
+    @property
+    def pending(self) -> tuple[str, ...]:
+        """Of several standbys, those to which nothing is copied yet while no run holds the group."""
+        if self.phase != "stable" or self.held:
+            return ()
+        return tuple(name for name, role in self.roles.items() if role == "pending")
 
     @property
     def decides(self) -> str:

@@ -24,6 +24,7 @@ from kafka_dr.watch_results import (
     is_over,
     judged_by,
 )
+from kafka_dr.watch_results.kept import ROLES
 from kafka_dr.watch_results.running_steps import DEAD_AFTER
 
 #: The facts of health that come before everything else.
@@ -124,6 +125,7 @@ def group_now(
         findings=tuple(_finding(each, _time(last.get("recorded_at")), now) for each in status.watches),
         answers=ready.answers,
         why_not={each.verb: each.open[0].detail for each in ready.verbs if each.open},
+        movable=_movable(ready, health),
     )
     return GroupNow(seen, judge(seen), record, ready, status, half_moved, run)
 
@@ -171,10 +173,12 @@ def _of_run(run: str, running: Iterable[RunningStep], listed: Iterable[RunEnding
 def _recorded(health: WatchStatus, last: Mapping[str, Any]) -> dict[str, Any]:
     """Return what was read last of the register's record; texts of the wrong kind count as unknown."""
     found = {**(health.result.facts if health.result else {}), **last}
+    roles = found.get(ROLES)
     texts = {name: str(found.get(name) or "") for name in ("phase", "active", "standby", "verb")}
     return {
         **texts,
         "run": str(found.get("run") or ""),
+        "roles": {str(each): str(role) for each, role in roles.items()} if isinstance(roles, Mapping) else {},
         "held": found.get("held") is True,
         "since": _time(found.get("recorded_at")),
     }
@@ -226,6 +230,14 @@ def drills_kept(readiness: WatchStatus, steps: Iterable[RunningStep]) -> Any:
     return {"every_days": None, **kept, "last": ended.result, "overdue": overdue}
 
 
+def _movable(ready: GroupReadiness, health: WatchStatus) -> tuple[str, ...]:
+    """Return the standbys of several to which a planned failover could start."""
+    roles = _record(health).get(ROLES)
+    planned = ready.of("planned_failover")
+    names = roles if isinstance(roles, Mapping) else ()
+    return tuple(str(each) for each in names if planned.of_standby(str(each)).answer in ("ready", "ready_with"))
+
+
 def _drill(readiness: WatchStatus, steps: Iterable[RunningStep], now: datetime) -> DrillState:
     """Return what is known of the group's drills.
 
@@ -246,6 +258,8 @@ def _drill(readiness: WatchStatus, steps: Iterable[RunningStep], now: datetime) 
 
 def _finding(status: WatchStatus, recorded_at: datetime | None, now: datetime) -> Finding:
     found, name = status.result, status.watch.name
+    several = found.of_standbys if found is not None and not status.reason else ()
+    alike = tuple(each.standby for each in several if each.outcome == status.outcome) if len(several) > 1 else ()
     said = ": ".join(filter(None, (status.reason, *(found.sentences[:1] if found else ()))))
     if found is None:
         # Whoever adopts a group, or reads a damaged file, knows no earlier time.
@@ -260,7 +274,7 @@ def _finding(status: WatchStatus, recorded_at: datetime | None, now: datetime) -
         return Finding(name, status.outcome, said, changed, due if due > now else None)
     if status.outcome == "left_alone":
         due = found.begun + found.good_for
-    return Finding(name, status.outcome, said, found.begun, due if due and due > now else None)
+    return Finding(name, status.outcome, said, found.begun, due if due and due > now else None, alike)
 
 
 def _time(stored: object) -> datetime | None:

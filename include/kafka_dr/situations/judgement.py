@@ -101,7 +101,7 @@ def judge(seen: GroupFacts) -> Judgement:
     row, found = next((row, found) for row in SITUATIONS if (found := row.fits(seen)))
     words = _words(seen, _finding(found))
     headline, sentence, wait, why_not = (
-        each.format_map(words) for each in (row.headline, row.sentence, row.wait, row.why_not)
+        each.format_map(words).strip() for each in (row.headline, row.sentence, row.wait, row.why_not)
     )
     action = row.action and replace(
         row.action, target=row.action.target.format_map(words), command=row.action.command.format_map(words)
@@ -128,6 +128,8 @@ def _run(seen: GroupFacts) -> tuple[str, str]:
 def _words(seen: GroupFacts, found: Finding | None) -> dict[str, str]:
     """Return every word that the table may use."""
     active, standby = seen.active or "the active cluster", seen.standby or "the standby"
+    alike = found.standbys if found else ()
+    others = [name for name in seen.movable if name not in alike]
     silent = seen.decides if seen.decides in seen.silent else next(iter(sorted(seen.silent)), "")
     unheard = seen.active if seen.active in seen.unheard else next(iter(sorted(seen.unheard)), "")
     moving, waiting = seen.moving, seen.waiting
@@ -140,6 +142,13 @@ def _words(seen: GroupFacts, found: Finding | None) -> dict[str, str]:
         "run": seen.run,
         "active": active,
         "standby": standby,
+        "concerned": " and ".join(alike) or standby,
+        "target": "STANDBY" if seen.roles else standby,
+        "one_standby": seen.one_standby or standby,
+        "pending": " and ".join(seen.pending),
+        "if_it_fails": (f"{' and '.join(seen.copies)} could take over" if seen.copies else "nothing can take over"),
+        "elsewhere": f" The group can be moved to {' or '.join(others)}." if others else "",
+        "not_there": f" to {' or '.join(name for name in seen.roles if name not in others)}" if others else "",
         "decides": seen.decides or "the cluster that decides",
         "silent": silent,
         "silents": " and ".join(sorted(seen.silent)),

@@ -37,7 +37,9 @@ _FLOW_SINCE = "flow_since"
 _LASTING = ("silent", *_SINCE.values(), "fence_missing", "half_moved", "half_moved_run", _MATCHED, _FLOW_SINCE)
 #: What health reads of a register. A look that could not read it keeps what was read last, apart from what is true now.
 _RECORD = ("phase", "active", "epoch", "run", "verb", "held")
-_RECORD_IN_FULL = (*_RECORD, "standby", "recorded_at", "approved_by")
+#: Of a record that names several standbys: the role of each.
+ROLES = "roles"
+_RECORD_IN_FULL = (*_RECORD, "standby", "recorded_at", "approved_by", ROLES)
 _LAST_RECORD = "last_record"
 #: After this moment the look read the record, ISO 8601.
 READ_AT = "read_at"
@@ -153,7 +155,7 @@ class KeptResult(StoredDocument):
             return self
         ranked = worst_of((*mine, *before))
         outcome = min((self.outcome, ranked[0].outcome), key=WORST_FIRST.index)
-        said = dict.fromkeys(each for found in ranked for each in found.said)
+        said = dict.fromkeys(f"{found.source} → {found.standby}: {each}" for found in ranked for each in found.said)
         rows = sorted((each.as_row for each in ranked), key=lambda row: str(row["standby"]))
         return replace(
             self,

@@ -17,6 +17,7 @@ from kafka_dr.durations import age_of, duration, moment
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.evidence.page import render_trigger, script_source, with_way_back
 from kafka_dr.evidence.readiness_view import verb_lines
+from kafka_dr.evidence.standby_lines import targets_of
 from kafka_dr.evidence.trigger_view import FORMS, TriggerView, trigger_fields
 from kafka_dr.register import Phase
 from kafka_dr.runs.request import MOVES
@@ -63,6 +64,7 @@ def start_page(dag_id: str, group: str, has_ended: AirflowSays) -> HTMLResponse:
             standby=record.standby if record.known else "",
             needed=_needed(spec, watched, known, now),
             chosen={"mode": "rebuild"} if known.facts.needs_rebuild else {},
+            targets=targets_of(known, now) if dag_id == "dr_planned_failover" and record.known else (),
         ),
         f"{airflow_path()}api/v2/dags/{dag_id}/dagRuns",
         evidence_url(group, ""),
@@ -151,7 +153,7 @@ def _waits(run: OpenRun) -> str:
 def _known(dag_id: str, known: GroupNow) -> tuple[str, Any]:
     """Return what readiness says of the verb, and its colour; empty if the DAG is none of its verbs."""
     ready, record = known.ready, known.record
-    lines = verb_lines(ready, {"active": record.active, "standby": record.standby})
+    lines = verb_lines(ready, {"active": record.active, "standby": known.facts.one_standby})
     named = [verb.verb for verb in ready.verbs if verb.answer != "not_needed"]
     line = dict(zip(named, lines, strict=True)).get(dag_id.removeprefix("dr_"))  # type: ignore[call-overload]
     return (f"{line.question} {line.word}", line.colour) if line else ("", "unknown")

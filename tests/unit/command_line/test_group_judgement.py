@@ -9,11 +9,11 @@ from typing import Any
 from rich.console import Console
 
 from kafka_dr.command_line import status_page
-from kafka_dr.command_line.group_judgement import judgement_of
+from kafka_dr.command_line.group_judgement import known_now
 from kafka_dr.command_line.group_status import GroupStatus, RegisterStatus
 from kafka_dr.outcomes import Check
 from kafka_dr.register import Phase, RegisterState
-from kafka_dr.register.roles import Roles
+from kafka_dr.register.roles import Role, Roles
 from kafka_dr.situations.judgement import Judgement
 from kafka_dr.watch_results import WATCHES, RunningStep, WatchResultStore
 from support.kept_metrics import NOON, kept
@@ -27,7 +27,7 @@ WELL = GroupStatus("orders", "ok", (EAST, WEST), Check("route", "ok", "it leads 
 
 
 def judged(status: GroupStatus, root: Path) -> Judgement:
-    return judgement_of(status, root, NOON)
+    return known_now(status, root, NOON).judgement
 
 
 def keep(root: Path, **facts: Any) -> None:
@@ -81,13 +81,26 @@ def test_a_run_that_was_refused_before_it_held_the_group_does_not_run_any_more(t
     assert judged(replace(WELL, running=(refused,)), tmp_path).name == "well"
 
 
+def test_each_of_several_standbys_has_a_line_by_the_record_of_now(tmp_path: Path) -> None:
+    keep(tmp_path, roles={"north": "copy", "west": "copy"})
+    roles = Roles((("east", Role.ACTIVE), ("north", Role.COPY), ("west", Role.PENDING)))
+    three = replace(WELL, state=replace(STATE, roles=roles))
+    console = Console(record=True, width=200)
+    with console.capture() as shown:
+        status_page.show((three,), {"orders": known_now(three, tmp_path, NOON)}, NOON, console)
+    text = shown.get()
+    assert text.index("west (pending): lag UNKNOWN") < text.index("register of")
+    assert "north (copy): lag UNKNOWN, canary UNKNOWN, not compared lately. Move now? YES" in text
+    assert "NOT COPIED YET: west waits for its flow from east" in text
+
+
 def test_the_panel_says_the_situation_first_and_the_most_urgent_group_comes_first(tmp_path: Path) -> None:
     keep(tmp_path)
     gone = replace(WELL, group="payments", registers=(replace(EAST, answer="silent"), WEST))
-    found = {each.group: judged(each, tmp_path) for each in (WELL, gone)}
+    found = {each.group: known_now(each, tmp_path, NOON) for each in (WELL, gone)}
     console = Console(record=True, width=120)
     with console.capture() as shown:
-        status_page.show((WELL, gone), found, console)
+        status_page.show((WELL, gone), found, NOON, console)
     text = shown.get()
     assert text.index("NO ANSWER: east, which is active, does not answer") < text.index("stable on east")
     assert text.index("NO ANSWER") < text.index("WELL: east serves, west could take over")

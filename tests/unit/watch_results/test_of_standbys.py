@@ -32,7 +32,7 @@ def test_a_good_audit_of_one_standby_does_not_hide_the_bad_one_of_another(watch:
     bad = audit(watch, "north", 0, "failed", verdict="findings").after(None)
     found = audit(watch, "west", 5).after(bad)
     assert (found.outcome, found.facts["verdict"], found.since) == ("failed", "findings", bad.looked_at)
-    assert found.sentences == ("of north", "of west")
+    assert found.sentences == ("east → north: of north", "east → west: of west")
     assert outcomes(found) == {"north": ("failed", 0), "west": ("ok", 5)}
     again = audit(watch, "north", 10).after(KeptResult.from_json(found.to_json()))
     assert again.outcome == "ok"
