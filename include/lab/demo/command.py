@@ -38,6 +38,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--hang", action="store_true", help="with --unplanned: the active cluster hangs instead, its connections open"
     )
     parser.add_argument(
+        "--standbys",
+        action="store_true",
+        help="three clusters instead: planned failovers round all of them, and each standby ends as the same log",
+    )
+    parser.add_argument(
         "--observe",
         action="store_true",
         help="somebody else's MirrorMaker with real faults instead: `kafka_dr observe` has to find each of them",
@@ -60,6 +65,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
     """
     from lab.demo.disaster import DisasterRehearsal  # what these import would slow down every other command
     from lab.demo.rehearsal import Rehearsal, rehearse
+    from lab.demo.standbys import CLUSTERS, StandbysRehearsal
 
     if options.observe:
         return _observe(options, console)
@@ -67,13 +73,15 @@ def run(options: argparse.Namespace, console: Console) -> int:
         raise LabError(f"--switches is {options.switches}, and must be at least 1")
     if options.hang and not options.unplanned:
         raise LabError("--hang is only for --unplanned")
+    if options.standbys and (options.unplanned or options.sabotage):
+        raise LabError("--standbys moves the group by planned failovers alone: leave --unplanned and --sabotage out")
     _check_folder(options.report)
     sabotage = Sabotage(options.sabotage) if options.sabotage else None
     if sabotage is not None and sabotage.is_about_a_disaster is not options.unplanned:
         raise LabError(f"--sabotage {sabotage} is {'only' if sabotage.is_about_a_disaster else 'not'} for --unplanned")
     wishes = DemoOptions(
         yes=options.yes,
-        switches=options.switches,
+        switches=max(options.switches, CLUSTERS) if options.standbys else options.switches,
         sabotage=sabotage,
         unplanned=options.unplanned,
         hang=options.hang,
@@ -81,8 +89,9 @@ def run(options: argparse.Namespace, console: Console) -> int:
         warm_up_seconds=options.warm_up,
         rates=Rates(payments_per_second=options.payments_per_second),
     )
-    kind = DisasterRehearsal if options.unplanned else Rehearsal
-    return rehearse(kind(Lab(options.home, port_base=options.port_base), wishes, console), report=options.report)
+    kind = DisasterRehearsal if options.unplanned else StandbysRehearsal if options.standbys else Rehearsal
+    lab = Lab(options.home, port_base=options.port_base, clusters=CLUSTERS if options.standbys else None)
+    return rehearse(kind(lab, wishes, console), report=options.report)
 
 
 def _check_folder(report: Path | None) -> None:
@@ -94,8 +103,10 @@ def _observe(options: argparse.Namespace, console: Console) -> int:
     from lab.demo.observed import screen
     from lab.demo.observed.rehearsal import ObservedRehearsal, ObservedWishes
 
-    if options.unplanned or options.hang or options.sabotage or options.switches != 1:
-        raise LabError("--observe fails nothing over: leave --unplanned, --hang, --sabotage and --switches out")
+    if options.unplanned or options.hang or options.sabotage or options.standbys or options.switches != 1:
+        raise LabError(
+            "--observe fails nothing over: leave --unplanned, --hang, --sabotage, --standbys and --switches out"
+        )
     _check_folder(options.report)
     wishes = ObservedWishes(
         page=options.report.absolute() if options.report else None,

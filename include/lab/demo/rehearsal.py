@@ -134,7 +134,7 @@ class Rehearsal:
             if runs:
                 time.sleep(self._wishes.warm_up_seconds)
             source = self._active()
-            target = self._lab.target_of(source)
+            target = self._target(source)
             self._say(f"Planned failover {source} → {target} under load ({number} of {self._wishes.switches})")
             saboteur = self._saboteur() if number == self._wishes.switches else None
             runs.append(runner.run(RunParameters(source, target), meanwhile=watching(saboteur, source, target)))
@@ -143,7 +143,15 @@ class Rehearsal:
             self._let_work(runs[-1])
             if runs[-1].state != "success":
                 break
+            self._after_a_move(operator, runs[-1])
         return tuple(runs), sabotage
+
+    def _target(self, source: str) -> str:
+        """Where the group is moved from a cluster."""
+        return self._lab.target_of(source)
+
+    def _after_a_move(self, operator: AirflowApi, run: FailoverRun) -> None:
+        """Do what has to be done after a move that went through."""
 
     def _saboteur(self) -> Saboteur | None:
         if self._wishes.sabotage is None:

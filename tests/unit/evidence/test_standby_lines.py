@@ -28,7 +28,8 @@ NONE = VerbReadiness("failback", (ReadinessCheck("not_needed", "ok", "the standb
 
 def of_both(watch: WatchName, north: WatchOutcome = "ok", west: WatchOutcome = "ok", **facts: Any) -> KeptResult:
     """Return what a watch kept of both standbys."""
-    good, worst = kept("orders", watch), "failed" if "failed" in (north, west) else "ok"
+    good = kept("orders", watch)
+    worst: WatchOutcome = "failed" if "failed" in (north, west) else "ok"
     rows = [
         {**good.facts, **facts, "standby": name, "outcome": outcome, "said": [f"{name} is {outcome}"]}
         for name, outcome in (("north", north), ("west", west))
@@ -43,7 +44,7 @@ def readiness(**outcomes: Any) -> KeptResult:
     return kept("orders", "readiness", facts=facts_of((*both, NONE)))
 
 
-def known(roles: dict[str, str] | None = None, **changed: Any) -> GroupNow:
+def known(roles: Any = None, **changed: Any) -> GroupNow:
     said = " and ".join(name if role == "copy" else f"{name} ({role})" for name, role in (roles or COPIES).items())
     found = results(
         **{
@@ -70,7 +71,7 @@ def test_a_quiet_standby_is_said_in_one_line() -> None:
 
 @pytest.mark.parametrize("watch", ["flows", "canary", "lag", "checksum"])
 def test_the_worst_comes_first_and_the_other_one_stays_well(watch: WatchName) -> None:
-    found = lines(**{watch: of_both(watch, west="failed")})
+    found = lines(**{str(watch): of_both(watch, west="failed")})
     assert [(each.name, each.colour) for each in found] == [("west", "bad"), ("north", "good")]
 
 
@@ -115,7 +116,7 @@ def test_the_picture_leads_to_each_standby_and_a_quiet_page_stays_short() -> Non
 
 @pytest.mark.parametrize("watch", ["flows", "canary", "lag", "checksum"])
 def test_the_situation_names_the_standby_that_is_concerned_and_where_the_group_can_go(watch: WatchName) -> None:
-    judged = known(**{watch: of_both(watch, west="failed")}).judgement
+    judged = known(**{str(watch): of_both(watch, west="failed")}).judgement
     assert judged.colour == "bad"
     assert "west" in judged.headline
     assert "north" not in judged.headline
