@@ -13,6 +13,7 @@ from kafka_dr.metrics.samples import NEVER, NOT_KNOWN, MetricSample, number, sta
 from kafka_dr.readiness.judge import readiness_now, verbs_in
 from kafka_dr.readiness.model import ReadinessUnreadable, VerbReadiness
 from kafka_dr.watch_results import KeptResult, WatchedGroup, WatchName, WatchStatus
+from kafka_dr.watch_results.kept import ROLES
 
 #: A damaged result may name any number of checks.
 _MOST_CHECKS = 200
@@ -44,6 +45,7 @@ def of_group(watched: WatchedGroup, declared: DeclaredGroup, now: datetime) -> I
         # What an old result says holds no longer; its age is the only thing that is still true of it.
         facts = status.result.facts if status.result is not None and not status.reason else {}
         yield from _figures(name, status.watch.name, facts, declared.clusters)
+    yield from _standbys(name, watched)
     yield from _open_checks(name, watched.of("health"))
     yield from _totals(name, watched.of("health").result)
     yield from _frontier_age(name, watched.of("checksum").result, now)
@@ -101,6 +103,19 @@ def _register(group: str, facts: _Facts, clusters: tuple[str, ...]) -> Iterator[
         yield MetricSample(table.ACTIVE, (group, cluster), float(cluster == active))
     yield MetricSample(table.EPOCH, (group,), number(facts, "epoch"))
     yield MetricSample(table.HELD, (group,), float(held) if isinstance(held, bool) else NOT_KNOWN)
+
+
+def _standbys(group: str, watched: WatchedGroup) -> Iterator[MetricSample]:
+    """Yield what is known of each of several standbys; nothing of a pair, whose figures are the group's."""
+    health = watched.of("health")
+    roles = texts(health.result.last_record.get(ROLES)) if health.result is not None and not health.reason else {}
+    for cluster, role in roles.items():
+        yield MetricSample(table.STANDBY_ROLE, (group, cluster, role), 1.0)
+        for figure, (watch, fact) in table.STANDBY_FIGURES.items():
+            status = watched.of(watch)
+            found = status.result.of_standbys if status.result is not None and not status.reason else ()
+            facts = next((each.facts for each in found if each.standby == cluster), {})
+            yield MetricSample(table.STANDBY_SECONDS, (group, cluster, figure), number(facts, fact))
 
 
 def _open_checks(group: str, health: WatchStatus) -> Iterator[MetricSample]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, get_args
 
 from kafka_dr.audit.finding import FindingKind
 from kafka_dr.readiness.model import Answer, ReadyVerb
-from kafka_dr.watch_results import WatchOutcome
+from kafka_dr.watch_results import WatchName, WatchOutcome
 
 #: What every name begins with.
 PREFIX = "kafka_dr_"
@@ -32,6 +33,12 @@ FINDINGS: dict[str, tuple[str, ...]] = {
 }
 LAG_VERDICTS = ("REWIND", "STOP", "STALL", "WARN", "NOT_ENOUGH_DATA", "OK")
 PERCENTILES = ("p50", "p95", "p99", "max")
+#: Of each of several standbys: by which watch, and which of its facts.
+STANDBY_FIGURES: Mapping[str, tuple[WatchName, str]] = {
+    "lag": ("lag", "seconds"),
+    "canary_rpo": ("canary", "rpo_seconds"),
+    "verified_rpo": ("checksum", "verified_rpo_seconds"),
+}
 #: What has an objective, and is measured by each run.
 FIGURES = ("rto", "rpo", "write_outage")
 #: What the recovery of a failover was spent on; the objective is that of ``rto``.
@@ -104,6 +111,16 @@ WATCH_LOOKED = _metric(
 )
 PHASE = _metric("phase", "group phase", "1 for the phase of the group in the register.")
 ACTIVE = _metric("active", "group cluster", "1 for the cluster that is active. 0 for each cluster if that is unknown.")
+STANDBY_ROLE = _metric(
+    "standby_role", "group cluster role", "1 for what the register says of each of several standbys.", by_tasks=False
+)
+STANDBY_SECONDS = _metric(
+    "standby",
+    "group cluster figure",
+    "Lag, canary RPO and verified RPO of each of several standbys.",
+    unit="seconds",
+    by_tasks=False,
+)
 EPOCH = _metric("epoch", "group", "The epoch of the group in the register.")
 HELD = _metric("held", "group", "Whether a run holds the group.")
 HEALTH_CHECK = _metric(

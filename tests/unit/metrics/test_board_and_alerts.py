@@ -104,7 +104,7 @@ def test_the_board_shows_every_metric_that_people_look_at_and_no_panel_covers_an
         assert apart, (one, other)
     shown = {name for query in queries() for name, _ in ASKED.findall(query)}
     hidden = {"kafka_dr_epoch", "kafka_dr_held", "kafka_dr_canary_verdict", "kafka_dr_readiness_score"}
-    hidden |= {"kafka_dr_run_good", "kafka_dr_runs_readable"}
+    hidden |= {"kafka_dr_standby_role", "kafka_dr_run_good", "kafka_dr_runs_readable"}
     hidden |= {"kafka_dr_watch_looked_timestamp_seconds", "kafka_dr_unverified_offsets"}
     assert shown | hidden == set(NAMED)
 

@@ -18,8 +18,10 @@ from kafka_dr.metrics import table
 from kafka_dr.metrics.of_results import of_group, of_look
 from kafka_dr.metrics.of_runs import of_runs
 from kafka_dr.metrics.page import declared_group
+from kafka_dr.readiness.judge import facts_of
+from kafka_dr.readiness.model import ReadinessCheck, VerbReadiness
 from kafka_dr.register import Phase
-from kafka_dr.watch_results import WATCHES, RunEnding, WatchName, watched_group
+from kafka_dr.watch_results import STANDBYS, WATCHES, RunEnding, WatchName, watched_group
 from support.kept_metrics import FACTS, NOON, all_kept, kept, topology_of
 
 LATER = NOON + timedelta(seconds=40)
@@ -61,6 +63,27 @@ def test_a_healthy_group() -> None:
     assert found["objective_seconds"]["write_outage",] == 5
     assert "readiness_check" not in found
     assert "health_check" not in found
+
+
+def test_each_of_several_standbys_has_series_of_its_own_and_a_pair_has_none() -> None:
+    rows = [{"standby": "north", "outcome": "ok", "seconds": 9.0}, {"standby": "west", "outcome": "ok", "seconds": 0.5}]
+    health = kept("orders", "health", facts={**FACTS["health"], "roles": {"north": "copy", "west": "pending"}})
+    lag = kept("orders", "lag", facts={**FACTS["lag"], STANDBYS: rows})
+    found = samples({**all_kept("orders"), "health": health, "lag": lag})
+    assert found["standby_role"] == {("north", "copy"): 1, ("west", "pending"): 1}
+    assert {name: found["standby_seconds"][name, "lag"] for name in ("north", "west")} == {"north": 9.0, "west": 0.5}
+    assert math.isnan(found["standby_seconds"]["north", "canary_rpo"])
+    assert not {"standby_role", "standby_seconds"} & set(samples(all_kept("orders")))
+
+
+def test_the_same_question_about_two_standbys_is_one_series() -> None:
+    asked = tuple(ReadinessCheck("space", "failed", "a disk", standby=name) for name in ("north", "west"))
+    verbs = [VerbReadiness(verb, asked) for verb in table.VERBS]
+    kept_now = {**all_kept("orders"), "readiness": kept("orders", "readiness", facts=facts_of(verbs))}
+    declared = declared_group(topology_of("orders"), "orders")
+    found = of_group(watched_group("orders", kept_now, NOON), declared, NOON)
+    labels = [each.labels for each in found if each.metric is table.READINESS_CHECK]
+    assert len(labels) == len(set(labels)) == len(table.VERBS)
 
 
 @pytest.mark.parametrize("what", ["missing", "damaged", "old", "of the future"])
