@@ -16,7 +16,7 @@ from kafka_dr.outcomes import Check, CheckOutcome
 from kafka_dr.register import RegisterState
 from kafka_dr.register.flow_seed import newest_seed
 from kafka_dr.replication.flow import Flow
-from kafka_dr.runs.at_rest import WatchResult, at_rest
+from kafka_dr.runs.at_rest import WatchResult, at_rest, waits_for_its_flow
 from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.group_context import GroupContext
 from kafka_dr.runs.run import Run
@@ -39,8 +39,8 @@ _EXCUSED = (GateAnswer.TOO_OLD, GateAnswer.NEVER)
 def flow_to_audit(group: str, clients: Clients, kind: AuditKind) -> Flow | WatchResult:
     """Return the flow from the active cluster to the standby, or why this group is not audited now.
 
-    Of several standbys that answer it is the one whose newest audit of that kind is the oldest, so all of them have
-    their turn.
+    Of several standbys that answer, and that hold the copy, it is the one whose newest audit of that kind is the
+    oldest, so all of them have their turn.
 
     :raises NeedsPerson: the registers contradict each other, or the one that decides cannot be read
     """
@@ -51,6 +51,9 @@ def flow_to_audit(group: str, clients: Clients, kind: AuditKind) -> Flow | Watch
     flows = [Flow(group, state.active, standby) for standby in state.standbys]
     if len(flows) == 1:
         return flows[0]
+    waiting = [waits_for_its_flow(state, flow.target) for flow in flows if flow.target not in state.roles.copies]
+    if not (flows := [flow for flow in flows if flow.target in state.roles.copies]):
+        return waiting[0]
     answers = context.each_cluster(lambda cluster: clients.register(cluster).read(group))
     answering = [flow for flow in flows if not isinstance(answers[flow.target], KafkaDrError)]
     return min(answering or flows, key=lambda flow: _audited_at(flow, clients, kind))

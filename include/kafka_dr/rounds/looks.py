@@ -116,7 +116,7 @@ def offsets(group: str, tools: LookTools) -> WatchResult:
         figures = {name: found.report[name] for name in ("verdict", "redelivered", "mm2_redelivered")}
         return replace(found.watched, facts={**figures, "report": f"{folder}/report.json"})
 
-    return of_each_standby(state, look)
+    return of_each_standby(state, look, copies_alone=True)
 
 
 def config_sync(group: str, tools: LookTools) -> WatchResult:

@@ -9,6 +9,7 @@ from typing import Any
 from kafka_dr import parallel
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.register import Phase, RegisterState
+from kafka_dr.register.roles import Role
 from kafka_dr.watch_results import STANDBYS, WORST_FIRST, WatchOutcome
 
 #: So many sentences of each standby are kept with its row.
@@ -50,7 +51,11 @@ def at_rest(group: str, state: RegisterState | None) -> RegisterState | WatchRes
 
 
 def of_each_standby(
-    state: RegisterState, look: Callable[[str], WatchResult], *, one_by_one: bool = False
+    state: RegisterState,
+    look: Callable[[str], WatchResult],
+    *,
+    one_by_one: bool = False,
+    copies_alone: bool = False,
 ) -> WatchResult:
     """Look at each standby of a group, and return all of it: the worst first, with the facts of the worst one.
 
@@ -59,11 +64,16 @@ def of_each_standby(
 
     :param look: what is found about a standby
     :param one_by_one: whether two looks may not happen at the same time
+    :param copies_alone: whether a standby of several that waits for its flow is left alone
     """
     if len(state.standbys) == 1:
         return look(state.standby)
     at_most = 1 if one_by_one else len(state.standbys)
-    answers = parallel.ask_each(look, state.standbys, at_most=at_most)
+
+    def looked(standby: str) -> WatchResult:
+        return waits_for_its_flow(state, standby) if copies_alone and _waits(state, standby) else look(standby)
+
+    answers = parallel.ask_each(looked, state.standbys, at_most=at_most)
     found = {standby: _found(state.group, standby, answer) for standby, answer in answers.items()}
     ranked = sorted(found.values(), key=lambda each: WORST_FIRST.index(each.outcome))
     rows = [
@@ -72,6 +82,16 @@ def of_each_standby(
     ]
     said = dict.fromkeys(sentence for each in ranked for sentence in each.sentences)
     return WatchResult(state.group, ranked[0].outcome, tuple(said), {**ranked[0].facts, STANDBYS: rows})
+
+
+def waits_for_its_flow(state: RegisterState, standby: str) -> WatchResult:
+    """Say of a standby of several that nothing is copied to it yet."""
+    said = f"{standby} waits for its flow from {state.active}, and dr_flows starts that within 5 minutes"
+    return WatchResult(state.group, "left_alone", (said,))
+
+
+def _waits(state: RegisterState, standby: str) -> bool:
+    return state.roles.of(standby) is Role.PENDING
 
 
 def _found(group: str, standby: str, answer: WatchResult | KafkaDrError) -> WatchResult:

@@ -39,7 +39,7 @@ def watch_canary(group: str, clients: Clients) -> WatchResult:
     if isinstance(state, WatchResult):
         return state
     # Both send canaries through the same topic, and number them by what they find there.
-    return of_each_standby(state, lambda standby: _looked(context, state, standby), one_by_one=True)
+    return of_each_standby(state, lambda standby: _looked(context, state, standby), one_by_one=True, copies_alone=True)
 
 
 def _looked(context: GroupContext, state: RegisterState, standby: str) -> WatchResult:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from types import SimpleNamespace
@@ -11,9 +12,12 @@ from kafka_dr.audit.result import AuditKind, AuditResult, AuditVerdict, ResultSt
 from kafka_dr.checks.audit_checks import flow_to_audit
 from kafka_dr.errors import TryAgain
 from kafka_dr.register import RegisterState, transitions
+from kafka_dr.register.roles import Role
 from kafka_dr.replication.flow import Flow
+from kafka_dr.runs.at_rest import WatchResult
 from support.manual_clock import ManualClock
 from support.register_states import AT
+from support.sentences import assert_sentence
 
 STANDBYS = ("west", "north")
 STATE = transitions.adopted("orders", active="east", standbys=STANDBYS, run="adoption", at=AT)
@@ -25,10 +29,17 @@ def audited(root: Path, standby: str, minutes: int, kind: AuditKind = AuditKind.
 
 
 def next_one(root: Path, *silent: str) -> str:
+    found = chosen(root, *silent)
+    assert isinstance(found, Flow)
+    assert found.source == "east"
+    return found.target
+
+
+def chosen(root: Path, *silent: str, state: RegisterState = STATE) -> Flow | WatchResult:
     def read(cluster: str) -> RegisterState:
         if cluster in silent:
             raise TryAgain(f"{cluster} does not answer")
-        return STATE
+        return state
 
     group = SimpleNamespace(name="orders", clusters=("east", *STANDBYS), topic_patterns=())
     clients = SimpleNamespace(
@@ -37,10 +48,7 @@ def next_one(root: Path, *silent: str) -> str:
         register=lambda cluster: SimpleNamespace(read=lambda _: read(cluster)),
         evidence_root=root,
     )
-    found = flow_to_audit("orders", cast("Any", clients), AuditKind.LAG)
-    assert isinstance(found, Flow)
-    assert found.source == "east"
-    return found.target
+    return flow_to_audit("orders", cast("Any", clients), AuditKind.LAG)
 
 
 def test_each_standby_has_its_turn(tmp_path: Path) -> None:
@@ -50,6 +58,19 @@ def test_each_standby_has_its_turn(tmp_path: Path) -> None:
         audited(tmp_path, turns[-1], minute)
     assert sorted(turns[:2]) == sorted(STANDBYS)
     assert turns[2:] == turns[:2]
+
+
+def test_a_standby_that_waits_for_its_flow_has_no_turn(tmp_path: Path) -> None:
+    pending = {name: replace(STATE, roles=STATE.roles.changed({name: Role.PENDING})) for name in STANDBYS}
+    assert {name: chosen(tmp_path, state=each) for name, each in pending.items()} == {
+        "west": Flow("orders", "east", "north"),
+        "north": Flow("orders", "east", "west"),
+    }
+    both = replace(STATE, roles=STATE.roles.changed(dict.fromkeys(STANDBYS, Role.PENDING)))
+    found = chosen(tmp_path, state=both)
+    assert isinstance(found, WatchResult)
+    assert found.outcome == "left_alone"
+    assert_sentence(found.sentences)
 
 
 def test_an_audit_of_another_kind_is_no_turn(tmp_path: Path) -> None:

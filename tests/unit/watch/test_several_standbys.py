@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import permutations
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 from kafka_dr.errors import TryAgain
 from kafka_dr.register import RegisterState, transitions
 from kafka_dr.register.flow_seed import FlowSeed, fact_of_further, newest_seed
+from kafka_dr.register.roles import Role
 from kafka_dr.replication.flow import Flow
 from kafka_dr.runs.at_rest import WatchResult, of_each_standby
 from kafka_dr.watch.flow_plan import flows_of
@@ -40,6 +42,21 @@ def test_a_standby_that_does_not_answer_is_unknown_and_hides_no_other() -> None:
     found = of_each_standby(THREE, look)
     assert found.outcome == "unknown"
     assert found.sentences == ("north could not be looked at: no answer", "west is ok")
+
+
+def test_a_standby_that_waits_for_its_flow_is_left_alone_by_what_needs_a_copy() -> None:
+    pending = replace(THREE, roles=THREE.roles.changed({"north": Role.PENDING}))
+    looked: list[str] = []
+
+    def look(standby: str) -> WatchResult:
+        looked.append(standby)
+        return result("ok", standby)
+
+    found = of_each_standby(pending, look, copies_alone=True)
+    assert (looked, found.outcome) == (["west"], "left_alone")
+    assert found.sentences[0].startswith("north waits for its flow from east")
+    assert {row["standby"]: row["outcome"] for row in found.facts["standbys"]} == {"north": "left_alone", "west": "ok"}
+    assert of_each_standby(pending, look).outcome == "ok", "what starts flows looks at it"
 
 
 def test_the_answer_about_a_pair_is_that_about_its_standby() -> None:
