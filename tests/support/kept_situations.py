@@ -10,13 +10,18 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from kafka_dr.watch_results import OpenRuns, RunEndings, RunningSteps, WatchResultStore
+from kafka_dr.readiness.judge import facts_of, verbs_in
+from kafka_dr.readiness.model import ReadinessCheck, VerbReadiness
+from kafka_dr.watch_results import KeptResult, OpenRuns, RunEndings, RunningSteps, WatchResultStore
 from support.kept_metrics import NOON
 from support.situation_cases import CASES, SECOND, results
 
 #: As Airflow makes it; the cases call their run m9.
 RUN = "manual__2026-03-01T11:58:14.123456+00:00_kP3xQ"
 TOPOLOGY = Path(__file__).parents[2] / "include" / "topology.yaml"
+#: What looks at a real group of three clusters kept, by what was the matter.
+_OF_THREE = Path(__file__).parent / "of_three"
+OF_THREE = tuple(sorted(path.stem for path in _OF_THREE.glob("*.json")))
 #: When the cases are looked at.
 SEEN = NOON + 40 * SECOND
 
@@ -29,7 +34,7 @@ def keep_situation(root: Path, name: str, now: datetime, groups: Sequence[str] =
     :param groups: the first one is in the situation, the others are well
     """
     shutil.rmtree(root, ignore_errors=True)
-    case = shifted(CASES[name], now - SEEN)
+    case = kept_of_three(name, now) if name in OF_THREE else shifted(CASES[name], now - SEEN)
     running, asked, endings = (case.pop(each, ()) for each in ("running", "asked", "endings"))
     found = {each: shifted(results(), now - SEEN) for each in groups} | {
         "orders": shifted(results(), now - SEEN) | case
@@ -49,6 +54,22 @@ def keep_situation(root: Path, name: str, now: datetime, groups: Sequence[str] =
     for run in (RUN, "manual__1"):
         (folder := root / "runs" / "orders" / run).mkdir(parents=True)
         (folder / "01-preflight.1.json").write_text(json.dumps(step | times))
+
+
+def kept_of_three(name: str, now: datetime) -> dict[str, Any]:
+    """Return what looks at a real group of three clusters kept, at the time of now.
+
+    Whether it could be moved without its active cluster is asked of other code, and answered with yes.
+    """
+    stored = json.loads((_OF_THREE / f"{name}.json").read_text("utf-8"))
+    found = {watch: KeptResult.from_json(each) for watch, each in stored.items()}
+    asked = {each.verb: each for each in verbs_in(found["readiness"].facts)}
+    enough = ReadinessCheck("standby_space", "ok", "enough")
+    asked["unplanned_failover"] = VerbReadiness("unplanned_failover", (enough,))
+    found["readiness"] = replace(found["readiness"], facts={**found["readiness"].facts, **facts_of(asked.values())})
+    last = max(each.looked_at for each in found.values())
+    case: dict[str, Any] = shifted(found, now - last - timedelta(seconds=5))
+    return case
 
 
 def topology_of(folder: Path, groups: Sequence[str]) -> Path:

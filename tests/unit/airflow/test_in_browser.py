@@ -17,8 +17,10 @@ from kafka_dr.evidence.trigger_view import FORMS
 from kafka_dr.topology.mistakes import TopologyError
 from kafka_dr.watch_results import WATCHES
 from kafka_dr_airflow.topology_file import read_topology
+from lab import topology_file
+from lab.api import Lab
 from support.browser import PLAIN, Page
-from support.kept_situations import RUN, keep_situation, topology_of
+from support.kept_situations import OF_THREE, RUN, keep_situation, topology_of
 from support.served_pages import opened
 from support.situation_cases import CASES, NOT_FOR_PEOPLE
 
@@ -173,6 +175,8 @@ SAID_SO = "document.body.innerText !== {} || document.activeElement.matches(':in
 STATUS = "performance.getEntriesByType('navigation')[0].responseStatus"
 #: What was clicked: whatever the situation is, the same runs and results are kept.
 CLICKED: set[str] = set()
+#: The standbys in the picture of a group that has several.
+STANDBYS = "[...document.querySelectorAll('.fan li b')].map(each => each.parentElement.innerText)"
 WIDTH = "document.documentElement.scrollWidth"
 TIME = re.compile(r"\d\d:\d\d UTC|\bfor [\d.]+ s|[\d.]+ s, usually")
 
@@ -230,19 +234,29 @@ def test_a_situation_is_read_in_seconds_and_every_way_out_of_its_page_leads_some
     root: Path, base: str, page: Page, three: tuple[str, ...], name: str
 ) -> None:
     keep_situation(root, name, datetime.now(UTC), three)
-    page.resize(390, 844)
-    opened(page, f"{base}/kafka-dr/status?reload=false")
-    assert page.ask(WIDTH) <= 390
-    page.ask("document.querySelectorAll('.skip, .unseen').forEach(each => { each.style.display = 'none' })")
-    text = page.text()
-    assert len(text.split()) <= (150 if name == "well" else 120), text
-    assert not NOT_FOR_PEOPLE.search(text), text
-    first = str(page.ask("document.querySelector('.headline').innerText"))
+    first = read_in_seconds(page, base, quiet=name == "well")
     assert name == "well" or "orders: " in first
     assert (name in NO_CLUSTER) or re.search("east|west", first), first
     assert (name in NO_TIME) or TIME.search(first), first
     has_action = page.ask("Boolean(document.querySelector('.headline a.act'))")
     assert (name in NO_ACTION) or has_action or re.search(r"Wait |looks until", first), first
+    lead_somewhere(page, base)
+
+
+def read_in_seconds(page: Page, base: str, *, quiet: bool) -> str:
+    """Open the status page on a telephone, count its words, and return what its first lines say."""
+    page.resize(390, 844)
+    opened(page, f"{base}/kafka-dr/status?reload=false")
+    assert page.ask(WIDTH) <= 390
+    page.ask("document.querySelectorAll('.skip, .unseen').forEach(each => { each.style.display = 'none' })")
+    text = page.text()
+    assert len(text.split()) <= (150 if quiet else 120), text
+    assert not NOT_FOR_PEOPLE.search(text), text
+    return str(page.ask("document.querySelector('.headline').innerText"))
+
+
+def lead_somewhere(page: Page, base: str) -> None:
+    """Click everything on the status page, which is open, and on the page of the group."""
     page.unfold()
     assert page.ask(WIDTH) <= 390
     assert page.ask(COVERED) == []
@@ -252,6 +266,38 @@ def test_a_situation_is_read_in_seconds_and_every_way_out_of_its_page_leads_some
     assert page.ask(WIDTH) <= 390
     assert page.ask(COVERED) == []
     assert [*dead, *dead_ends(page, f"{base}/kafka-dr/groups/orders")] == []
+
+
+#: What the first lines of a real group of three say, and its standbys in their order, with their roles.
+THREE = {
+    "quiet": ("WELL", ["east copy", "west copy"]),
+    "pending": ("NOT COPIED YET\\n.*west waits for its flow from north", ["west pending", "east copy"]),
+    "stopped": ("NOT COPYING\\n.*The replication to west does not keep up", ["west copy", "east copy"]),
+}
+
+
+@pytest.mark.parametrize("name", OF_THREE)
+def test_of_a_group_with_two_standbys_the_one_that_is_not_well_is_named_and_comes_first(
+    root: Path, base: str, page: Page, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lab = Lab(root.parent, clusters=3, environ={})
+    topology_file.write(lab.home, lab.settings)
+    for variable, value in lab.environ.items():
+        monkeypatch.setenv(variable, value)
+    keep_situation(root, name, datetime.now(UTC))
+    said, lines = THREE[name]
+    first = read_in_seconds(page, base, quiet=name == "quiet")
+    assert re.match(said, first), first
+    page.unfold()
+    for address in ("status?reload=false", "groups/orders"):
+        opened(page, f"{base}/kafka-dr/{address}")
+        page.unfold()
+        assert page.ask(STANDBYS) == lines
+    opened(page, f"{base}/kafka-dr/start/dr_planned_failover/orders")
+    offered = page.ask("[...document.querySelectorAll('[name=target] option')].map(each => each.value)")
+    assert sorted(offered) == sorted(line.split()[0] for line in lines if line.endswith("copy"))
+    opened(page, f"{base}/kafka-dr/status?reload=false")
+    lead_somewhere(page, base)
 
 
 @pytest.mark.parametrize("name", ["stopped_before_hand_over", "well"])
