@@ -33,6 +33,7 @@ def test_a_planned_failover_is_asked_for_each_standby(monkeypatch: pytest.Monkey
         ("ok", "to west: as it was seen"),
     ]
     assert found.answer == "not_ready"
+    assert {name: found.of_standby(name).answer for name in outcomes} == {"west": "ready", "north": "not_ready"}
     assert found.expected == ("to north: orders would stop", "to west: orders would stop")
 
 
