@@ -59,7 +59,12 @@ class VerbReadiness(StoredDocument):
 
     @property
     def answer(self) -> Answer:
-        """The answer; a verb of which nothing was asked is unknown."""
+        """The answer; a verb of which nothing was asked is unknown. Of several standbys one that is ready is enough."""
+        standbys = {check.standby for check in self.checks} - {""}
+        if len(standbys) > 1:
+            answers = {self.of_standby(name).answer for name in standbys}
+            if answers & {"ready", "ready_with"}:
+                return "ready" if answers == {"ready"} else "ready_with"
         outcomes = {check.outcome for check in self.checks}
         if [check.name for check in self.checks] == [NOT_NEEDED]:
             return "not_needed"

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from kafka_dr.outcomes import Check
 from kafka_dr.register import Phase, RegisterState
+from kafka_dr.runs import background
 from kafka_dr.runs.record import standing_facts
+from kafka_dr.runs.register_read import OTHERS_SECONDS
 from kafka_dr.runs.run import Run
 
 
@@ -21,7 +24,16 @@ def settle(run: Run, phase: Phase, ended: Callable[[RegisterState], RegisterStat
         state = run.advance(ended(state))
     if state.active == run.source:
         run.clients.register(run.target).copy(state)
+    tell_further_standbys(run, state)
     return state
+
+
+def tell_further_standbys(run: Run, state: RegisterState) -> None:
+    """Copy the record that ends a run to the registers of further standbys; ``dr_health`` does where none answers."""
+    further = [name for name in state.standbys if name not in (run.source, run.target)]
+    copies = {name: partial(run.clients.register(name).copy, state) for name in further}
+    if copies:
+        background.answers_within(copies, seconds=OTHERS_SECONDS)
 
 
 def settled_facts(state: RegisterState) -> dict[str, Any]:

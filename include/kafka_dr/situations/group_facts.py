@@ -62,6 +62,7 @@ class GroupFacts:
     :param unfenced: the clusters that lacked a part of their fence
     :param answers: whether each verb could start
     :param movable: of several standbys, those to which a planned failover could start
+    :param immovable: those to which it could not
     :param why_not: the first finding that keeps a verb from starting, by the verb
     """
 
@@ -96,6 +97,7 @@ class GroupFacts:
     answers: Mapping[ReadyVerb, Answer] = field(default_factory=dict)
     why_not: Mapping[ReadyVerb, str] = field(default_factory=dict)
     movable: tuple[str, ...] = ()
+    immovable: tuple[str, ...] = ()
 
     @property
     def copies(self) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ from typing import Any
 
 from kafka_dr.quoting import unescaped
 from kafka_dr.readiness.judge import ASKED, GroupReadiness, readiness_now
+from kafka_dr.readiness.model import Answer
 from kafka_dr.situations.group_facts import DrillState, Finding, GroupFacts
 from kafka_dr.situations.group_record import GroupRecord, group_record, newest_record
 from kafka_dr.situations.judgement import Judgement, judge
@@ -125,7 +126,8 @@ def group_now(
         findings=tuple(_finding(each, _time(last.get("recorded_at")), now) for each in status.watches),
         answers=ready.answers,
         why_not={each.verb: each.open[0].detail for each in ready.verbs if each.open},
-        movable=_movable(ready, health),
+        movable=_answered(ready, health, "ready", "ready_with"),
+        immovable=_answered(ready, health, "not_ready"),
     )
     return GroupNow(seen, judge(seen), record, ready, status, half_moved, run)
 
@@ -230,12 +232,12 @@ def drills_kept(readiness: WatchStatus, steps: Iterable[RunningStep]) -> Any:
     return {"every_days": None, **kept, "last": ended.result, "overdue": overdue}
 
 
-def _movable(ready: GroupReadiness, health: WatchStatus) -> tuple[str, ...]:
-    """Return the standbys of several to which a planned failover could start."""
+def _answered(ready: GroupReadiness, health: WatchStatus, *answers: Answer) -> tuple[str, ...]:
+    """Return the standbys of several about which a planned failover has one of these answers."""
     roles = _record(health).get(ROLES)
     planned = ready.of("planned_failover")
     names = roles if isinstance(roles, Mapping) else ()
-    return tuple(str(each) for each in names if planned.of_standby(str(each)).answer in ("ready", "ready_with"))
+    return tuple(str(each) for each in names if planned.of_standby(str(each)).answer in answers)
 
 
 def _drill(readiness: WatchStatus, steps: Iterable[RunningStep], now: datetime) -> DrillState:

@@ -148,7 +148,7 @@ def _words(seen: GroupFacts, found: Finding | None) -> dict[str, str]:
         "pending": " and ".join(seen.pending),
         "if_it_fails": (f"{' and '.join(seen.copies)} could take over" if seen.copies else "nothing can take over"),
         "elsewhere": f" The group can be moved to {' or '.join(others)}." if others else "",
-        "not_there": f" to {' or '.join(name for name in seen.roles if name not in others)}" if others else "",
+        "not_there": f" to {' or '.join(seen.immovable)}" if others else "",
         "decides": seen.decides or "the cluster that decides",
         "silent": silent,
         "silents": " and ".join(sorted(seen.silent)),

@@ -335,7 +335,7 @@ SITUATIONS: tuple[Situation, ...] = (
         "no_planned_failover",
         "warn",
         "CANNOT BE MOVED",
-        lambda seen: seen.answers.get("planned_failover") == "not_ready",
+        lambda seen: seen.answers.get("planned_failover") == "not_ready" or seen.immovable,
         "{active} serves, and the group could not be moved{not_there} now",
         "{why_planned}",
         Action("See what has to be fixed", "result", "readiness"),

@@ -29,6 +29,7 @@ from kafka_dr.runs.record import StepOutcome, StepRecord, shortfall
 from kafka_dr.runs.register_guard import RegisterGuard, Unchanged
 from kafka_dr.runs.request import RunRequest
 from kafka_dr.runs.run import Run
+from kafka_dr.runs.settle import tell_further_standbys
 from kafka_dr.runs.signs_of_life import showing_life
 from kafka_dr.runs.undoing import carry_out_undoing, take_back
 
@@ -85,6 +86,7 @@ def _undo(run: Run, state: RegisterState) -> Mapping[str, Any]:
     guard = roll_back_guard(run, state)
     facts: dict[str, Any] = {"epoch": state.epoch}
     facts |= _open_source(run, state, guard)
+    tell_further_standbys(run, state)
     try:
         target = run.acl_changes(state.moved_with, guard)
         run.look_for_topics(state.moved_with)

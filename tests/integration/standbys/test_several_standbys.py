@@ -74,6 +74,7 @@ def test_it_moves_round_all_clusters_and_a_standby_that_lags_gets_each_record_on
         )
         group.move(source, target)
         assert group.roles == {target: "active", source: "copy", other: "pending"}
+        assert protection.state(other) == group.state, "dr_health has to bring it nothing"
         assert protection.takes_writes(target)
         assert protection.refuses_writes(source)
         assert protection.refuses_writes(other)

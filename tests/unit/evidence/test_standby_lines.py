@@ -40,7 +40,8 @@ def of_both(watch: WatchName, north: WatchOutcome = "ok", west: WatchOutcome = "
 def readiness(**outcomes: Any) -> KeptResult:
     """Return what readiness kept, with the outcome of the one question about each standby."""
     asked = [ReadinessCheck("space", outcomes.get(name, "ok"), f"to {name}: a disk", NOON, name) for name in COPIES]
-    both = (VerbReadiness("planned_failover", tuple(asked)), VerbReadiness("unplanned_failover", (asked[0],)))
+    unplanned = ReadinessCheck("space", "ok", "a disk", NOON)
+    both = (VerbReadiness("planned_failover", tuple(asked)), VerbReadiness("unplanned_failover", (unplanned,)))
     return kept("orders", "readiness", facts=facts_of((*both, NONE)))
 
 
@@ -86,6 +87,11 @@ def test_whether_it_can_be_moved_is_answered_for_each_and_by_the_watch_of_each()
     (west, north) = lines(readiness=readiness(west="failed"))
     assert (west.name, west.move, west.why) == ("west", "NO", "a disk")
     assert (north.name, north.move) == ("north", "YES")
+    judged = known(readiness=readiness(west="failed")).judgement
+    assert judged.headline == "east serves, and the group could not be moved to west now"
+    assert judged.why_not == "The group can be moved to north."
+    none = known(readiness=readiness(west="failed", north="failed"))
+    assert none.judgement.headline == "east serves, and the group could not be moved now"
     (west, north) = lines(flows=of_both("flows", west="failed"))
     assert (west.move, west.why, north.move) == ("NO", "west is failed", "YES")
 
