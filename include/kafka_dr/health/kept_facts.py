@@ -8,6 +8,7 @@ from itertools import chain
 from typing import Any
 
 from kafka_dr.errors import ConnectionMistake, KafkaDrError
+from kafka_dr.health.concerned_standbys import rows_of_standbys
 from kafka_dr.health.half_moved import HALF_MOVED, HALF_MOVED_RUN
 from kafka_dr.health.registers import RegisterAnswers, read_registers
 from kafka_dr.outcomes import Check, CheckOutcome
@@ -31,6 +32,7 @@ def facts_of(
         READ_AT: asked_at.isoformat(),
         "open_checks": {name: _worst_of(name, checks) for name in sorted(found)},
         **half_moved_facts(checks),
+        **rows_of_standbys(state, checks),
         "denies_added": sum(check.facts.get("denies_added", 0) for check in checks),
         **seen,
     }

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from itertools import permutations
 
 from kafka_dr.errors import KafkaDrError
+from kafka_dr.health.concerned_standbys import STANDBY
 from kafka_dr.health.desired_state import may_run, must_run
 from kafka_dr.health.registers import RegisterAnswers, guard_by_answering
 from kafka_dr.outcomes import Check
@@ -42,7 +43,8 @@ def _check(context: GroupContext, flow: Flow, state: RegisterState, registers: R
         return _stop(replicator, status, guard_by_answering(context, registers, stopped))
     if must_run(state, flow) and status.state != "running":
         said = why_it_stops(context, flow, status)
-        return Check("flow", "failed", ". ".join(filter(None, (said, not_running(replicator, status)))))
+        why = ". ".join(filter(None, (said, not_running(replicator, status))))
+        return Check("flow", "failed", why, {STANDBY: flow.target})
     return Check("flow", "ok", f"{flow.name} is {status}")
 
 
@@ -61,4 +63,5 @@ def _stop(replicator: Replicator, status: FlowStatus, guard: RegisterGuard) -> C
 def _check_of(flow: Flow, answer: Check | KafkaDrError) -> Check:
     if isinstance(answer, Check):
         return answer
-    return Check("flow", "unknown", f"the status of {flow.name} could not be read: {answer}")
+    said = f"the status of {flow.name} could not be read: {answer}"
+    return Check("flow", "unknown", said, {STANDBY: flow.target})

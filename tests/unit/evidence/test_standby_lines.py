@@ -92,6 +92,13 @@ def test_whether_it_can_be_moved_is_answered_for_each_and_by_the_watch_of_each()
     assert judged.why_not == "The group can be moved to north."
     none = known(readiness=readiness(west="failed", north="failed"))
     assert none.judgement.headline == "east serves, and the group could not be moved now"
+    rows = [
+        {"standby": "west", "outcome": "failed", "said": ["its flow is stopped"]},
+        {"standby": "north", "outcome": "ok"},
+    ]
+    red = health("failed", standby="north and west", roles=COPIES, open_checks={"flow": "failed"}, standbys=rows)
+    (west, north) = lines(health=red)
+    assert (west.move, west.why, north.move) == ("NO", "its flow is stopped", "YES")
     (west, north) = lines(flows=of_both("flows", west="failed"))
     assert (west.move, west.why, north.move) == ("NO", "west is failed", "YES")
 
