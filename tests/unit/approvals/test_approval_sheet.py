@@ -37,10 +37,12 @@ def planned(
     group: str = "orders-app",
     detail: str = "all well",
     dry_run: bool = False,
+    clusters: tuple[str, ...] = ("east", "west"),
     **measured: Any,
 ) -> Sheet:
     request = SimpleNamespace(reason=reason, dry_run=dry_run, verb="planned_failover")
-    run: Any = SimpleNamespace(group=SimpleNamespace(name="orders"), source="east", target="west", request=request)
+    moved = SimpleNamespace(name="orders", clusters=clusters)
+    run: Any = SimpleNamespace(group=moved, source="east", target="west", request=request)
     checks = [
         {"name": "copied_in_time", "outcome": "ok", "detail": "every record is on west"},
         {"name": "lag_audit", "outcome": "excused", "detail": detail},
@@ -72,6 +74,12 @@ def test_it_begins_with_the_answer_one_sentence_each() -> None:
     assert "1\\.3 s\\, the median of earlier failovers" in first[2]
     assert "at most 12 records read again" in first[3]
     assert "2026-11-20 03:15:00 UTC" in first[4]
+
+
+def test_what_becomes_of_further_standbys_is_said() -> None:
+    one, two = (body(planned(clusters=("east", "west", *more))) for more in (("north",), ("north", "south")))
+    assert "of 2 topics. north stays a standby, copied from west within 5 minutes after it." in one
+    assert "north and south stay standbys, copied from west within 5 minutes after it." in two
 
 
 def test_what_was_not_replicated_is_one_figure_with_its_time() -> None:

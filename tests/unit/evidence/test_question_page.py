@@ -51,7 +51,7 @@ CHECKS: list[dict[str, Any]] = [
 
 def run(verb: str, *, source: str = "east", target: str = "west", **request: Any) -> Any:
     asked = {"reason": "the hall of east is dark since 11:40", "override": "", "dry_run": False, "verb": verb}
-    group = SimpleNamespace(name="orders")
+    group = SimpleNamespace(name="orders", clusters=("east", "west"))
     return SimpleNamespace(group=group, source=source, target=target, request=SimpleNamespace(**{**asked, **request}))
 
 

@@ -25,7 +25,7 @@ def sheet(run: Run, seen: Mapping[str, Any]) -> Sheet:
         subject=subject(
             run.request.verb, f"move {run.group.name} from {run.source} to {run.target}?", dry_run=run.request.dry_run
         ),
-        moves=f"**{group}** goes from **{source}** to **{target}**, with {partitions_said(decision)}",
+        moves=f"**{group}** goes from **{source}** to **{target}**, with {partitions_said(decision)}{_further(run)}",
         lost=f"nothing: {target} opens only when it has every record of {source}. {_waiting(measured, seen)}",
         writes_stop=_outage(measured),
         read_again=again,
@@ -45,6 +45,13 @@ def costs(run: Run, facts: Mapping[str, Any]) -> Iterable[str]:
     yield f"A real run would lose no record: {run.target} is opened only when every record is found there"
     yield f"Writes would stop for: {measured['predicted_write_outage']['sentence']}"
     yield f"Consumer groups: {group_costs.in_short(measured['groups'])}"
+
+
+def _further(run: Run) -> str:
+    """Say what becomes of further standbys; nothing of a pair, which has none."""
+    others = [markdown(name) for name in run.group.clusters if name not in (run.source, run.target)]
+    said = f"{' and '.join(others)} {'stays a standby' if len(others) == 1 else 'stay standbys'}"
+    return f". {said}, copied from {markdown(run.target)} within 5 minutes after it" if others else ""
 
 
 def _waiting(measured: Mapping[str, Any], seen: Mapping[str, Any]) -> str:
