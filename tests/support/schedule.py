@@ -31,6 +31,7 @@ _ORDER = (
     "airflow",
     "spark",
     "disasters",
+    "tests/unit/airflow/test_in_browser.py",
     "tests/integration/failover",
     "demos",
     "labs",
