@@ -56,10 +56,11 @@ def test_each_page_of_a_situation_is_used_by_keyboard(root: Path, base: str, pag
     page.resize(1200, 1000)
     found = {}
     for address in ("status?reload=false", "groups/orders", f"evidence/orders/{RUN}"):
-        opened(page, f"{base}/kafka-dr/{address}")
-        found[address] = out_of_reach(page)
-        page.unfold()
-        found[f"{address}, unfolded"] = out_of_reach(page)
+        for how in ("folded", "unfolded"):
+            opened(page, f"{base}/kafka-dr/{address}")
+            if how == "unfolded":
+                page.unfold()
+            found[f"{address}, {how}"] = out_of_reach(page)
     assert {address: low for address, low in found.items() if low} == {}
     opened(page, f"{base}/kafka-dr/status?reload=false")
     if not page.ask(f"Boolean({ACT})"):
