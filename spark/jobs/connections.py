@@ -6,6 +6,8 @@ of its observer, and stranded_records that of ``evidence.encryption_connection``
 topology names one; no others::
 
     {"kafka_east_audit": {"bootstrap.servers": "…", "security.protocol": "…", "sasl.password": "…"}}
+
+By hand it may also be the file of the command line, as ``airflow connections export --file-format json`` writes it.
 """
 
 from __future__ import annotations
@@ -23,6 +25,8 @@ from kafka_dr.clusters import ClientSettings
 from kafka_dr.errors import Refused
 
 SETTING = "KAFKA_DR_SECRETS_FILE"
+#: The fields of a key, and those of the exported connection that has it.
+_OF_A_KEY = {"key_id": "login", "key": "password"}
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 
@@ -70,7 +74,15 @@ class JobConnections:
 
         :raises Refused: the file has no such connection, or it cannot be used
         """
-        return replace(ClientSettings.from_librdkafka(self._of(connection_id)), connection=connection_id)
+        found = self._of(connection_id)
+        exported = found.get("extra", found)
+        try:
+            settings = json.loads(exported) if isinstance(exported, str) else exported
+        except ValueError:
+            settings = None
+        if not isinstance(settings, dict):
+            raise Refused(f"{self.source}, connection {connection_id}: its extra is not a JSON object")
+        return replace(ClientSettings.from_librdkafka(settings), connection=connection_id)
 
     def content_keys(self, connection_id: str) -> ContentKeys:
         """Return the key that encrypts the content of stranded records.
@@ -79,7 +91,8 @@ class JobConnections:
         """
         found = self._of(connection_id)
         try:
-            return ContentKeys.of(str(found.get("key_id", "")), str(found.get("key", "")), {})
+            key_id, key = (found.get(name, found.get(exported, "")) for name, exported in _OF_A_KEY.items())
+            return ContentKeys.of(str(key_id), str(key), {})
         except KeyUnusable as error:
             raise Refused(f"{self.source}, connection {connection_id}: {error}") from error
 

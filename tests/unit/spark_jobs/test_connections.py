@@ -32,6 +32,21 @@ def test_a_connection_is_found_by_its_id(tmp_path: Path) -> None:
     assert "s3cret-word" not in repr(connections)
 
 
+@pytest.mark.parametrize("extra", [_KAFKA, json.dumps(_KAFKA)], ids=["as proposed", "as exported"])
+def test_the_file_of_the_command_line_is_read_as_well(tmp_path: Path, extra: object) -> None:
+    stored = {"conn_type": "kafka", "port": 0, "extra": extra}
+    connections = JobConnections.read(written(tmp_path, {"kafka_east_audit": stored}))
+    assert connections.kafka("kafka_east_audit").librdkafka() == _KAFKA
+
+
+@pytest.mark.parametrize("extra", ["s3cret-word", "[]", ["s3cret-word"]])
+def test_an_extra_of_another_form_is_refused_and_not_quoted(tmp_path: Path, extra: object) -> None:
+    connections = JobConnections.read(written(tmp_path, {"kafka_east_audit": {"extra": extra}}))
+    with pytest.raises(Refused, match="is not a JSON object") as refused:
+        connections.kafka("kafka_east_audit")
+    assert "s3cret-word" not in str(refused.value)
+
+
 @pytest.mark.parametrize("mode", [0o644, 0o640, 0o602])
 def test_a_file_that_others_may_touch_is_refused(tmp_path: Path, mode: int) -> None:
     with pytest.raises(Refused, match="chmod 600"):
