@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from kafka_dr.clusters.groups import GroupState
-from kafka_dr.clusters.model import AclOperation, ResourceType
+from kafka_dr.clusters.model import AclOperation, GroupState, ResourceType
 from kafka_dr.clusters.tool_access import ToolAccess
 from kafka_dr.doctor.finding import SetUpFinding
 from kafka_dr.fencing.authorizer import EVERYONE, Authorizer
