@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from kafka_dr.readiness.judge import facts_of, verbs_in
+from kafka_dr.readiness.judge import facts_of
 from kafka_dr.readiness.model import ReadinessCheck, VerbReadiness
 from kafka_dr.watch_results import KeptResult, OpenRuns, RunEndings, RunningSteps, WatchResultStore
 from support.kept_metrics import NOON
@@ -59,14 +59,19 @@ def keep_situation(root: Path, name: str, now: datetime, groups: Sequence[str] =
 def kept_of_three(name: str, now: datetime) -> dict[str, Any]:
     """Return what looks at a real group of three clusters kept, at the time of now.
 
-    Whether it could be moved without its active cluster is asked of other code, and answered with yes.
+    They were kept while it could be moved to each copy; what readiness says is made of that.
     """
     stored = json.loads((_OF_THREE / f"{name}.json").read_text("utf-8"))
     found = {watch: KeptResult.from_json(each) for watch, each in stored.items()}
-    asked = {each.verb: each for each in verbs_in(found["readiness"].facts)}
+    health = found["health"]
+    asked = [
+        ReadinessCheck("active_cluster", "ok" if role == "copy" else "failed", f"{each} is a {role}", standby=each)
+        for each, role in health.facts["roles"].items()
+    ]
     enough = ReadinessCheck("standby_space", "ok", "enough")
-    asked["unplanned_failover"] = VerbReadiness("unplanned_failover", (enough,))
-    found["readiness"] = replace(found["readiness"], facts={**found["readiness"].facts, **facts_of(asked.values())})
+    none = VerbReadiness("failback", (ReadinessCheck("not_needed", "ok", "the standby is a copy"),))
+    verbs = (VerbReadiness("planned_failover", tuple(asked)), VerbReadiness("unplanned_failover", (enough,)), none)
+    found["readiness"] = KeptResult("orders", "readiness", "ok", ("asked",), health.looked_at, facts=facts_of(verbs))
     last = max(each.looked_at for each in found.values())
     case: dict[str, Any] = shifted(found, now - last - timedelta(seconds=5))
     return case

@@ -274,9 +274,9 @@ THREE = {
     "pending": ("NOT COPIED YET", "", "east waits for its flow from west", ["east pending", "north copy"]),
     "stopped": (
         "NOT COPYING",
-        "The group can be moved to east.",
-        "The replication to west does not keep up",
-        ["west copy", "east copy"],
+        "The group can be moved to north.",
+        "The replication to east does not keep up",
+        ["east copy", "north copy"],
     ),
 }
 
