@@ -111,9 +111,10 @@ def bring_up(register: Register, state: RegisterState) -> RegisterState:
     """
     while True:
         found = register.read(state.group)
-        if found is not None and found.order >= state.order:
-            newest = highest({"this register": found, "the record to be copied": state})
-            return found if newest is None else newest
+        newest = highest({"this register": found, "the record to be copied": state})
+        # A claim that has lost is replaced, although its epoch is higher.
+        if found is not None and found == newest:
+            return found
         try:
             register.compare_and_set(found, state)
             return state

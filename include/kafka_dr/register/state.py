@@ -7,7 +7,7 @@ Two different records with the same pair are a conflict: no cluster is opened un
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
 from enum import StrEnum
@@ -44,6 +44,8 @@ class Phase(StrEnum):
     RELEASED = "released"
 
 
+#: Unplanned runs take the next multiple of this as their epoch; planned runs add one.
+UNPLANNED_EPOCHS = 1000
 #: A run holds a group in each of these, whatever verb it follows.
 HOLDING = frozenset({Phase.ADOPTING, Phase.SWITCHING, Phase.HANDED_OVER, Phase.RELEASING})
 #: In these no cluster is fenced by the record, and nobody relies on it: what is not adopted is left alone.
@@ -155,6 +157,15 @@ class RegisterState:
         return failing_back or self.phase in HOLDING
 
     @property
+    def is_unproven(self) -> bool:
+        """Whether it is a claim that counts only if more than half of the registers hold it.
+
+        So it is with an unplanned claim of a group with several standbys, until the process that has won takes the run.
+        """
+        leaving = self.phase is Phase.SWITCHING and self.verb == "unplanned_failover"
+        return leaving and self.attempt == 0 and len(self.standbys) > 1
+
+    @property
     def is_adopted(self) -> bool:
         """Whether the group is protected: a take over that has not ended, and a group that was released, are not."""
         return self.phase not in NOT_ADOPTED
@@ -259,13 +270,17 @@ def require_known(silent: Mapping[str, KafkaDrError]) -> None:
 def highest(states: dict[str, RegisterState | None]) -> RegisterState | None:
     """Return the newest record among those of several clusters.
 
-    :param states: by cluster; ``None`` if a cluster has no record of the group
+    A claim that has lost does not count, however high its epoch is.
+
+    :param states: by cluster that answered; ``None`` if it has no record of the group
     :returns: ``None`` if no cluster has one: the group is not adopted
     :raises NeedsPerson: two clusters hold different records with the same epoch and revision
     """
     present = {cluster: state for cluster, state in states.items() if state is not None}
     if not present:
         return None
+    lost = [name for name, state in present.items() if _is_lost(state, present.values(), heard=len(states))]
+    present = {name: state for name, state in present.items() if name not in lost} or present
     newest = max(present.values(), key=lambda state: state.order)
     for cluster, state in present.items():
         if state.order == newest.order and state != newest:
@@ -275,3 +290,20 @@ def highest(states: dict[str, RegisterState | None]) -> RegisterState | None:
                 f"with {state.active} active in that of {cluster}. No cluster will be opened: decide which one is right"
             )
     return newest
+
+
+def _is_lost(claim: RegisterState, states: Collection[RegisterState], *, heard: int) -> bool:
+    """Return whether a claim cannot be that of more than half of the registers.
+
+    One claim at most wins within a thousand of epochs: whoever claims after it sees it in one of its own registers.
+
+    :param states: the records of the registers that answered
+    :param heard: how many those are, with those that hold no record
+    """
+    if not claim.is_unproven:
+        return False
+    of_same = [each for each in states if each.epoch // UNPLANNED_EPOCHS == claim.epoch // UNPLANNED_EPOCHS]
+    beaten = any(each.run != claim.run and not each.is_unproven for each in of_same)
+    holding = sum((each.run, each.epoch) == (claim.run, claim.epoch) for each in of_same)
+    clusters = len(claim.roles.each)
+    return beaten or 2 * (holding + clusters - heard) <= clusters

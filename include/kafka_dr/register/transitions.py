@@ -23,10 +23,8 @@ from typing import Any
 
 from kafka_dr.errors import Refused
 from kafka_dr.register.roles import Role, Roles
-from kafka_dr.register.state import Phase, RegisterState, Verb, roles_in
+from kafka_dr.register.state import UNPLANNED_EPOCHS, Phase, RegisterState, Verb, roles_in
 
-#: Unplanned runs take the next multiple of this as their epoch; planned runs add one.
-UNPLANNED_EPOCHS = 1000
 #: A claim takes the group for a run, and no process has taken the run yet. Two attempts of a claim write one record.
 _NO_ATTEMPT: Mapping[str, Any] = {"attempt": 0, "executor": "", "attempt_at": None}
 #: What cannot be done with a group that has several standbys.
@@ -192,15 +190,17 @@ def claimed_unplanned(
     """Return the record with which an unplanned failover claims a group, also from a run that died while switching.
 
     The epoch is the next multiple of :data:`UNPLANNED_EPOCHS`, so that a planned run that is isolated together with
-    the source, and adds one for each claim, can never reach it.
+    the source, and adds one for each claim, can never reach it. The number of the target among several clusters is
+    added, so that two claims for different targets never have the same.
 
     :param highest_epoch: the highest epoch that any register that answers holds for the group
-    :raises Refused: the group was handed over and is not settled, is not active on the source, or has several standbys
+    :raises Refused: the group was handed over and is not settled, or is not active on the source
     """
-    require_pair(state, MOVED_WITHOUT)
+    begun = _taken(state, out_of=(Phase.STABLE, Phase.SWITCHING), source=source, target=target)
+    number = [name for name, _ in state.roles.each].index(target) + 1 if len(state.standbys) > 1 else 0
     return replace(
-        _taken(state, out_of=(Phase.STABLE, Phase.SWITCHING), source=source, target=target),
-        epoch=(max(state.epoch, highest_epoch) // UNPLANNED_EPOCHS + 1) * UNPLANNED_EPOCHS,
+        begun,
+        epoch=(max(state.epoch, highest_epoch) // UNPLANNED_EPOCHS + 1) * UNPLANNED_EPOCHS + number,
         verb="unplanned_failover",
         run=run,
         evidence_sha256=evidence_sha256,

@@ -9,8 +9,9 @@ from functools import partial
 from kafka_dr.clock import SystemClock
 from kafka_dr.errors import ConnectionMistake, KafkaDrError, NeedsPerson
 from kafka_dr.register import RegisterState, arbiter, highest
+from kafka_dr.register.most_registers import named
 from kafka_dr.register.port import RegisterUnusable
-from kafka_dr.register.state import require_known
+from kafka_dr.register.state import is_on_majority, require_known
 from kafka_dr.register.transitions import MOVED_WITHOUT, require_pair
 from kafka_dr.runs.background import BackgroundCall
 from kafka_dr.runs.request import VERBS
@@ -42,22 +43,26 @@ class Waiting:
 def decided(group: str, answers: Answers) -> RegisterState | None:
     """Return the highest record, if the register that decides is among those that answered.
 
-    A register that does not answer is tolerated only if another register's record says that it does not decide.
+    A register that does not answer is tolerated only if another register's record says that it does not decide. Of a
+    group with several standbys more than half have to answer: then no other ones can have moved it meanwhile.
 
-    :raises NeedsPerson: the records contradict each other, or the one that decides cannot be read
+    :raises NeedsPerson: the records contradict each other, or the one that decides cannot be read, or too few can
     :raises ConnectionMistake: the one that decides cannot be read, because what we connect with is wrong
     """
     found, silent = _highest(answers)
     if silent and (found is None or arbiter(found) in silent):
         raise _unreadable(group, silent, found)
+    if found is not None:
+        _require_most(found, silent)
     return found
 
 
-def decided_without_source(group: str, answers: Answers, *, target: str | None) -> RegisterState | None:
-    """Return the highest record for an unplanned failover, whose target decides, whatever the others say.
+def decided_without_source(group: str, answers: Answers, *, target: str | None, off: str = "") -> RegisterState | None:
+    """Return the highest record for an unplanned failover, whose target decides, whatever the source says.
 
     :param target: as asked for; the standby of the highest record where ``None``
-    :raises NeedsPerson: the records contradict each other, or the target's cannot be read
+    :param off: names the clusters that a person knows to be off, in words
+    :raises NeedsPerson: the records contradict each other, or the target's cannot be read, or too few of several
     :raises SeveralStandbys: the group is no pair
     :raises ConnectionMistake: the target's cannot be read, because what we connect with is wrong
     """
@@ -66,7 +71,31 @@ def decided_without_source(group: str, answers: Answers, *, target: str | None) 
         require_pair(found, MOVED_WITHOUT)
     if silent and (found is None or (target or _goes_to(found)) in silent):
         raise _unreadable(group, silent)
+    if found is not None:
+        _require_most(found, silent, off=off)
     return found
+
+
+def states_of(answers: Answers) -> dict[str, RegisterState | None]:
+    """Return what each register that answered holds."""
+    return {name: answer for name, answer in answers.items() if not isinstance(answer, KafkaDrError)}
+
+
+def _require_most(found: RegisterState, silent: Mapping[str, KafkaDrError], *, off: str = "") -> None:
+    """Require that more than half of several registers answer, unless a run that has won holds the group.
+
+    :raises NeedsPerson: too few answer, and not all others are known to be off
+    """
+    clusters = [name for name, _ in found.roles.each]
+    without = [name for name in clusters if name in silent]
+    if len(found.standbys) == 1 or (found.is_held and not found.is_unproven) or 2 * len(without) < len(clusters):
+        return
+    if not named(without, off):
+        raise NeedsPerson(
+            f"the registers of {' and '.join(without)} do not answer, and more than half of the {len(clusters)} "
+            f"of {found.group} have to, because others may have moved it meanwhile: {silent[without[0]]}. Bring them "
+            "back; or, if they are known to be off, use dr_unplanned_failover with an override that names each of them"
+        )
 
 
 def read_patiently_from_one(
@@ -86,10 +115,12 @@ def read_patiently_from_one(
     asked = {name: waiting.silent.ask(name, f"the register of {name}", partial(read, name)) for name in clusters}
     clock = SystemClock()
     began = clock.monotonic()
-    until = {name: began + waiting.silent.seconds(name, waiting.seconds) for name in clusters}
+    # More than half of several have to answer.
+    seconds = waiting.seconds if len(clusters) == 2 else waiting.seconds or OTHERS_SECONDS
+    until = {name: began + waiting.silent.seconds(name, seconds) for name in clusters}
 
     def is_enough(answers: Answers) -> bool:
-        if len(answers) == len(asked) or any(_holds(name, answer, run) for name, answer in answers.items()):
+        if len(answers) == len(asked) or any(_holds(name, answers, run) for name in answers):
             return True
         over = all(clock.monotonic() > until[name] for name in clusters if name not in answers)
         return over and _without_the_others(answers, target)
@@ -109,13 +140,12 @@ def read_patiently_from_one(
 
 def _without_the_others(answers: Answers, target: str | None) -> bool:
     """Whether the answers are enough to continue: the register that decides is among them."""
-    states = {name: answer for name, answer in answers.items() if not isinstance(answer, KafkaDrError)}
+    states = states_of(answers)
     if target is not None:
         return target in states
     # Waiting does not help if records contradict each other: they are returned as they are.
     known = [found for found in states.values() if found is not None]
-    # Nothing decides for a group with several standbys: whoever asks is refused.
-    return any(len(found.standbys) > 1 or _goes_to(found) in states for found in known)
+    return any(_goes_to(found) in (*states, None) for found in known)
 
 
 def _answer(question: BackgroundCall[RegisterState | None]) -> RegisterState | KafkaDrError | None:
@@ -125,15 +155,19 @@ def _answer(question: BackgroundCall[RegisterState | None]) -> RegisterState | K
         return error
 
 
-def _holds(cluster: str, answer: RegisterState | KafkaDrError | None, run: str) -> bool:
+def _holds(cluster: str, answers: Answers, run: str) -> bool:
+    answer = answers[cluster]
     if answer is None or isinstance(answer, KafkaDrError) or answer.run != run:
         return False
-    return answer.verb == "unplanned_failover" and arbiter(answer) == cluster
+    won = not answer.is_unproven or is_on_majority(answer, states_of(answers))
+    return won and answer.verb == "unplanned_failover" and arbiter(answer) == cluster
 
 
-def _goes_to(state: RegisterState) -> str:
-    """Return where an unplanned run takes the group, or has taken it."""
-    return arbiter(state) if state.verb == "unplanned_failover" else state.standby
+def _goes_to(state: RegisterState) -> str | None:
+    """Return where an unplanned run takes the group, or has taken it; ``None`` if it has to name one of several."""
+    if state.verb == "unplanned_failover" and (state.is_held or len(state.standbys) == 1):
+        return arbiter(state)
+    return state.standby if state.is_held or len(state.standbys) == 1 else None
 
 
 def _highest(answers: Answers) -> tuple[RegisterState | None, dict[str, KafkaDrError]]:
@@ -143,8 +177,7 @@ def _highest(answers: Answers) -> tuple[RegisterState | None, dict[str, KafkaDrE
     """
     silent = {name: answer for name, answer in answers.items() if isinstance(answer, KafkaDrError)}
     require_known(silent)
-    states = {name: answer for name, answer in answers.items() if not isinstance(answer, KafkaDrError)}
-    return highest(states), silent
+    return highest(states_of(answers)), silent
 
 
 def _could_go(state: RegisterState, silent: Collection[str]) -> bool:

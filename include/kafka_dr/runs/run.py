@@ -59,6 +59,8 @@ class Run(GroupContext):
         self.checks: tuple[Check, ...] = ()
         #: The clusters whose registers did not answer when an unplanned failover asked for its standing.
         self.silent: frozenset[str] = frozenset()
+        #: What each register that answered held, by cluster, when an unplanned failover asked for its standing.
+        self.seen: Mapping[str, RegisterState | None] = {}
         #: What the probes of this step saw of a source that may be down.
         self.probes: tuple[Probe, ...] = ()
         #: What this run does differently if its source may be dead.
@@ -159,8 +161,9 @@ class Run(GroupContext):
             run=self.request.run,
             target=self.request.target,
             waiting=Waiting(self.clients.silent_clusters, others_seconds),
+            override=self.request.override,
         )
-        self.silent = found.silent
+        self.silent, self.seen = found.silent, found.seen
         return found.state
 
     def take(self, *, at: str | None = None) -> RegisterState:
@@ -168,12 +171,22 @@ class Run(GroupContext):
 
         :param at: the cluster whose register decides; as the record says where ``None``
         :returns: the record that holds now
-        :raises Refused: another process takes the run, or took it since
+        :raises Refused: another process takes the run, or took it since; or its claim has not won yet
         """
         state = self.record()
+        if state.is_unproven:
+            raise Refused(
+                f"it is not known that more than half of the registers of {state.group} hold the claim of run "
+                f"{state.run}: run its step claim again, or abandon the run"
+            )
         register = self.clients.register(at or arbiter(state))
         self.register_state = self.clients.executor.take(state, register, self.clock.now)
         return self.register_state
+
+    @property
+    def override(self) -> str:
+        """Why the source is given up although the rule does not hold, as asked for, or as approved before the claim."""
+        return self.request.override or str(self.journal.get("claim", {}).get("override", ""))
 
     def advance(self, new: RegisterState) -> RegisterState:
         """Compare and set the register that decides, and return the new record, which this step knows from then on.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeVar
 
@@ -32,10 +32,11 @@ _BEFORE_THE_HAND_OVER = frozenset({Phase.SWITCHING, Phase.ADOPTING, Phase.RELEAS
 
 @dataclass(frozen=True, slots=True)
 class RegistersRead:
-    """The highest record that counts for a run, and the clusters whose registers did not answer."""
+    """The highest record that counts for a run, the clusters whose registers did not answer, and what others held."""
 
     state: RegisterState | None
     silent: frozenset[str] = frozenset()
+    seen: Mapping[str, RegisterState | None] = field(default_factory=dict)
 
 
 class SourcePolicy:
@@ -70,10 +71,12 @@ class SourcePolicy:
         run: str,
         target: str | None,
         waiting: Waiting,
+        override: str = "",
     ) -> RegistersRead:
         """Read the registers and return the record that counts.
 
         :param waiting: how long the registers of clusters that may be dead are waited for
+        :param override: why the source is given up; it may name clusters that are known to be off
         :raises NeedsPerson: the records contradict each other, or the one that decides cannot be read
         """
         return RegistersRead(register_read.decided(group, ask_each(read)))
@@ -179,15 +182,17 @@ class SourceOptional(SourcePolicy):
         run: str,
         target: str | None,
         waiting: Waiting,
+        override: str = "",
     ) -> RegistersRead:
-        """Read all registers at once, and wait only for the target's."""
+        """Read all registers at once, and wait only for the target's, or for more than half of several standbys."""
         answers = register_read.read_patiently_from_one(clusters, read, run=run, target=target, waiting=waiting)
         silent = frozenset(
             name
             for name, found in answers.items()
             if isinstance(found, TryAgain) and not isinstance(found, RegisterUnusable)
         )
-        return RegistersRead(register_read.decided_without_source(group, answers, target=target), silent)
+        state = register_read.decided_without_source(group, answers, target=target, off=override)
+        return RegistersRead(state, silent, register_read.states_of(answers))
 
     def read_facts(
         self, read: Callable[[str], dict[str, Any]], ask_each: AskEach, *, target: str, decides: str

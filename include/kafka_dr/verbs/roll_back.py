@@ -17,9 +17,10 @@ from typing import Any
 from kafka_dr.adoption.take_over.give_back import give_back
 from kafka_dr.clusters import Acl
 from kafka_dr.errors import KafkaDrError, Refused
+from kafka_dr.failover.unplanned.claim import asking
 from kafka_dr.fencing import plan
 from kafka_dr.outcomes import Check
-from kafka_dr.register import Phase, RegisterState
+from kafka_dr.register import Phase, RegisterState, most_registers
 from kafka_dr.register.transitions import rolled_back
 from kafka_dr.replication.flow import Flow
 from kafka_dr.runs import background
@@ -55,6 +56,10 @@ def is_undone(record: StepRecord) -> bool:
 
 
 def _go(run: Run, attempt: Attempt) -> tuple[StepOutcome, str]:
+    _ = run.register_state
+    claims = [each for each in run.seen.values() if each and each.is_unproven and each.run == run.request.run]
+    if claims and most_registers.withdraw(claims[0], run.seen, asking(run, claims[0].standby)):
+        return "done", f"the claim of run {run.request.run} had not won, and is taken back: nothing else was changed"
     state = _take_back(run)
     if state is None or state.run != run.request.run:
         return "done", f"run {run.request.run} does not hold {run.group.name} in the register: there is nothing to undo"

@@ -162,7 +162,8 @@ def _go(module: Step, step: StepName, run: Run, attempt: Attempt) -> tuple[StepO
 def _executing(run: Run, step: StepName) -> Iterator[None]:
     """Take the run, so that no other process of it changes anything from now on. What it has settled stays as it is."""
     state = run.register_state
-    if state is None or state.run != run.request.run or not state.is_held:
+    claims = state is not None and state.is_unproven and step is StepName.CLAIM
+    if state is None or state.run != run.request.run or not state.is_held or claims:
         yield
         return
     with showing_life(run.clients, run.take(), step):

@@ -24,7 +24,7 @@ from kafka_dr.adoption.adopt import adopt
 from kafka_dr.approvals.approval import record_answer
 from kafka_dr.approvals.journaled import Answer
 from kafka_dr.register import RegisterState
-from kafka_dr.register.transitions import UNPLANNED_EPOCHS
+from kafka_dr.register.state import UNPLANNED_EPOCHS
 from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.group_context import GroupContext
 from kafka_dr.runs.record import StepRecord

@@ -10,7 +10,7 @@ from typing import Any, cast
 import pytest
 
 from kafka_dr.errors import TryAgain
-from kafka_dr.failover.planned.open_target import _tell_further_standbys
+from kafka_dr.failover.planned.open_target import tell_most
 from kafka_dr.register import RegisterState, transitions
 from support.memory_register import MemoryRegister
 from support.register_states import AT
@@ -45,8 +45,9 @@ class Registers:
 
             return SimpleNamespace(copy=copy, read=read)
 
-        run = SimpleNamespace(source="east", target="west", clients=SimpleNamespace(register=register))
-        _tell_further_standbys(cast("Any", run), self.state)
+        clients = SimpleNamespace(register=register, require_declared=lambda _: None)
+        run = SimpleNamespace(source="east", target="west", override="", clients=clients)
+        tell_most(cast("Any", run), self.state)
 
 
 def fails() -> None:

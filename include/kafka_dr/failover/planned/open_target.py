@@ -17,6 +17,7 @@ from kafka_dr.fencing import plan
 from kafka_dr.named_rows import positions_from_json
 from kafka_dr.outcomes import Check
 from kafka_dr.register import Phase, RegisterState
+from kafka_dr.register.most_registers import require_most
 from kafka_dr.register.state import is_on_majority
 from kafka_dr.register.transitions import handed_over
 from kafka_dr.runs.background import BackgroundCall
@@ -87,37 +88,41 @@ def act(run: Run) -> Mapping[str, Any]:
             f"expected epoch {state.epoch} revision {state.revision} of run {state.run}: {run.target} was not opened. "
             "Compare the registers of both clusters"
         )
-    _tell_further_standbys(run, state)
+    tell_most(run, state)
     return {**standing_facts(state), "handed_over_at": state.at, "opened_at": lift_fence(run)}
 
 
-def _tell_further_standbys(run: Run, state: RegisterState) -> None:
-    """Copy the hand-over to the registers of further standbys, and see that most registers hold it.
+def tell_most(run: Run, state: RegisterState, *, first: str | None = None) -> None:
+    """Copy the hand-over to the other registers, and see that most registers hold it.
 
     Source and target are most of three. They are waited for only if there are more clusters.
 
+    :param first: the cluster whose register is waited for first; the source where ``None``
     :raises TryAgain: too few registers hold it, so the target is not opened yet
     """
-    asked: dict[str, BackgroundCall[RegisterState | None]] = {
-        name: BackgroundCall(f"the register of {name}", partial(run.clients.register(name).copy, state))
-        for name in state.standbys
-        if name != state.standby
-    }
-    if not asked:
+    if len(state.standbys) == 1:
         return
-    source: BackgroundCall[RegisterState | None] = BackgroundCall(
-        f"the register of {run.source}", lambda: run.clients.register(run.source).read(state.group)
-    )
+    order = sorted(state.standbys, key=lambda name: name != (first or run.source))
+    asked: dict[str, BackgroundCall[RegisterState | None]] = {
+        name: BackgroundCall(f"the register of {name}", partial(_told, run, name, state)) for name in order
+    }
     held: dict[str, RegisterState | None] = {run.target: state}
-    for name, question in {run.source: source, **asked}.items():
+    for name, question in asked.items():
         if not is_on_majority(state, held):
             with suppress(KafkaDrError):
                 held[name] = question.within(OTHERS_SECONDS)
-    if not is_on_majority(state, held):
+    try:
+        require_most(state, held, off=run.override)
+    except Refused as error:
         raise TryAgain(
             f"only the registers of {', '.join(sorted(held))} hold the hand-over to {run.target}, and more than half "
             f"have to: {run.target} is not opened. Bring the others back, then run the step again"
-        )
+        ) from error
+
+
+def _told(run: Run, cluster: str, state: RegisterState) -> RegisterState:
+    run.clients.require_declared(cluster)
+    return run.clients.register(cluster).copy(state)
 
 
 def lift_fence(run: Run) -> datetime:

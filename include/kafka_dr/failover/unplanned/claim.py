@@ -1,11 +1,12 @@
 """Take the group for an unplanned failover: the target's register decides.
 
-If the source's register answers, the run sets it first, so that no other run can claim the group there.
+If the source's register answers, the run sets it first, so that no other run can claim the group there. Of a group with
+several standbys more than half of all registers have to hold the claim; then the process takes the run at once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -13,19 +14,19 @@ from kafka_dr.approvals import claim
 from kafka_dr.approvals.journaled import Answer
 from kafka_dr.disaster.disaster_rule import judge
 from kafka_dr.disaster.probes import ask_vantages, take_probes
-from kafka_dr.errors import KafkaDrError
+from kafka_dr.errors import TryAgain
 from kafka_dr.failover.unplanned import last_known
 from kafka_dr.failover.unplanned.checks import decision_facts, unplanned_checks
 from kafka_dr.outcomes import Check, Probe
-from kafka_dr.register import RegisterConflict, RegisterState
-from kafka_dr.register.transitions import claimed_unplanned
+from kafka_dr.register import Register, RegisterState, most_registers
+from kafka_dr.register.transitions import claimed_unplanned, taken
 from kafka_dr.runs import background
 from kafka_dr.runs.inputs import INPUTS
 from kafka_dr.runs.run import Run
 
 #: How long the last look at the source takes: every second is a second of outage, and two looks came before it.
 _PROBE_SECONDS = 1.5
-#: How long the register of a source that answers may take.
+#: How long the register of a cluster that answers may take, if it does not decide.
 SOURCE_SECONDS = 5.0
 
 
@@ -57,6 +58,7 @@ def _begun(run: Run, signed: dict[str, Any]) -> RegisterState:
     begun = run.journal.get(claim.GROUNDS, {})
     reserved = [int(each["claim"]["epoch"]) for each in run.history.values() if "epoch" in each.get("claim", {})]
     others = [epoch for epoch in reserved if epoch != begun.get("epoch")]
+    others += [state.epoch for state in run.seen.values() if state is not None and state.run != run.request.run]
     if begun:
         signed["at"] = datetime.fromisoformat(begun["claimed_at"])
     signed |= {"source": run.source, "target": run.target}
@@ -64,39 +66,41 @@ def _begun(run: Run, signed: dict[str, Any]) -> RegisterState:
 
 
 def _win(run: Run, before: RegisterState | None, new: RegisterState) -> Mapping[str, Any]:
-    """Compare and set the source's register if it answers, then the target's, which decides."""
+    """Compare and set the source's register if it answers, then the others; the target's decides."""
     if last_known.taken_over(run).keys() & {"source_ends", "drained"}:
         run.write_fact("source_touched", {"by": last_known.taken_from(run)})
-    said = _win_source(run, new)
-    _win_one(run, run.target, new)
-    return {"source_register": said}
+    missing = most_registers.win(new, run.record(), run.seen, asking(run, run.target), off=run.override)
+    if new.is_unproven:
+        run.register_state = new
+        run.advance(taken(new, run=run.request.run, executor=run.clients.executor.name, at=run.clock.now()))
+    said = missing.get(run.source, f"the register of {run.source} names this run, too")
+    return {"source_register": said, **({"missing_registers": missing} if new.is_unproven else {})}
 
 
-def _win_one(run: Run, cluster: str, new: RegisterState) -> None:
-    """Compare and set a register; its record may be older than the one that this step knows, and must not be newer."""
-    register, known = run.clients.register(cluster), run.record()
-    held = register.read(run.group.name)
-    if held is not None and held.order > known.order and held != new:
-        raise RegisterConflict(known, held)
-    register.compare_and_set(held, new)
+def asking(run: Run, target: str) -> most_registers.Ask:
+    """Return what asks a register of a group; those that do not decide for a claim get a few seconds.
+
+    :param target: of the claim
+    """
+
+    def ask(cluster: str, question: Callable[[Register], Any]) -> Any:
+        if cluster == target:
+            return question(run.clients.register(cluster))
+        if cluster in run.silent if cluster != run.source else not _answered(run):
+            raise TryAgain(f"{cluster} did not answer")
+
+        def asked() -> Any:
+            run.clients.require_declared(cluster)
+            return question(run.clients.register(cluster))
+
+        return background.ask(cluster, asked, seconds=SOURCE_SECONDS)
+
+    return ask
 
 
-def _win_source(run: Run, new: RegisterState) -> str:
-    """Set the source's register first if it answers, so that no other run can claim the group there."""
-    if not any(probe.name == "metadata" and probe.outcome == "ok" for probe in run.probes):
-        return f"{run.source} did not answer"
-
-    def win() -> None:
-        run.clients.require_declared(run.source)
-        _win_one(run, run.source, new)
-
-    try:
-        background.ask(run.source, win, seconds=SOURCE_SECONDS)
-    except RegisterConflict:
-        raise
-    except KafkaDrError as error:
-        return str(error)
-    return f"the register of {run.source} names this run, too"
+def _answered(run: Run) -> bool:
+    """Return whether the probes of this step have seen the source; a step that has checked nothing asks it."""
+    return not run.checks or any(probe.name == "metadata" and probe.outcome == "ok" for probe in run.probes)
 
 
 def _proves(run: Run) -> Sequence[Check]:

@@ -38,11 +38,15 @@ def check(run: Run) -> Sequence[Check]:
 
 
 def act(run: Run) -> Mapping[str, Any]:
-    """Hand over in the target's register, copy the record to the source if it answers, and lift the target's fence."""
+    """Hand over in the target's register, copy the record to the source if it answers, and lift the target's fence.
+
+    Of a group with several standbys most registers have to hold it first: another run may have won them meanwhile.
+    """
     state = run.record()
     if state.phase is Phase.SWITCHING:
         state = run.advance(handed_over(state, run=run.request.run, at=run.clock.now()))
     copy_to_source(run, state)
+    planned.tell_most(run, state, first=next((name for name in state.standbys if name != run.source), None))
     opened_at = planned.lift_fence(run)
     return {**standing_facts(state), "handed_over_at": state.at, "opened_at": opened_at}
 
