@@ -5,17 +5,23 @@ from __future__ import annotations
 import itertools
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 
 from kafka_dr.adoption.adopt import adopt
+from kafka_dr.approvals.approval import record_answer
+from kafka_dr.approvals.journaled import Answer
 from kafka_dr.clusters import TopicPartition
-from kafka_dr.register import RegisterState
+from kafka_dr.errors import Unanswered
+from kafka_dr.register import RegisterState, highest
 from kafka_dr.replication.flow import Flow
 from kafka_dr.runs.at_rest import WatchResult
 from kafka_dr.runs.record import StepRecord
-from kafka_dr.runs.request import RunRequest, StepName
+from kafka_dr.runs.request import VERBS, RunRequest, StepName
+from kafka_dr.verbs.ask_approval import ask_approval
+from kafka_dr.verbs.runner import run_step
 from kafka_dr.watch.reconcile_flows import reconcile_flows
 from lab.api import Lab
 from support import outside_view
@@ -48,9 +54,14 @@ class GroupOfThree:
 
     @property
     def state(self) -> RegisterState:
-        """The newest record of all registers."""
-        states = filter(None, map(self.protection.state, self.protection.lab.settings.names))
-        return max(states, key=lambda state: state.order)
+        """The newest record of all registers that answer."""
+        states = {}
+        for name in self.protection.lab.settings.names:
+            with suppress(Unanswered):
+                states[name] = self.protection.state(name)
+        found = highest(states)
+        assert found is not None
+        return found
 
     @property
     def roles(self) -> dict[str, str]:
@@ -74,6 +85,28 @@ class GroupOfThree:
         request = RunRequest(self.name, f"run-{next(_RUNS)}", source=source, target=target, reason="a test")
         with self.protection.clients() as clients:
             return self.protection.run_until(request, StepName.REPORT, clients)
+
+    def give_up(self, source: str, target: str, *, override: str) -> dict[StepName, StepRecord]:
+        """Move the group by an unplanned failover, each step with clients of its own, as its task would."""
+        request = RunRequest(
+            self.name,
+            f"run-{next(_RUNS)}",
+            source=source,
+            target=target,
+            reason="a test",
+            verb="unplanned_failover",
+            override=override,
+            acknowledged=True,
+        )
+        records = {}
+        with self.protection.clients() as clients:
+            records[StepName.GATHER_EVIDENCE] = run_step(StepName.GATHER_EVIDENCE, request, clients)
+            question = ask_approval(request, clients)
+            record_answer(request, clients, Answer(True, "alice", datetime.now(UTC), question.digest))
+        for step in VERBS["unplanned_failover"].from_claim:
+            with self.protection.clients() as clients:
+                records[step] = run_step(step, request, clients)
+        return records
 
     @contextmanager
     def hanging(self, cluster: str) -> Iterator[None]:

@@ -48,7 +48,7 @@ def flow_to_audit(group: str, clients: Clients, kind: AuditKind) -> Flow | Watch
     state = at_rest(group, context.read_register_state())
     if isinstance(state, WatchResult):
         return state
-    flows = [Flow(group, state.active, standby) for standby in state.standbys]
+    flows = [Flow(group, state.active, standby) for standby in state.followers]
     if len(flows) == 1:
         return flows[0]
     waiting = [waits_for_its_flow(state, flow.target) for flow in flows if flow.target not in state.roles.copies]

@@ -27,7 +27,7 @@ def current_plan(context: GroupContext, state: RegisterState, standby: str | Non
     :param standby: ``None``: of several the first one that differs
     :raises Refused: a cluster is not the one that the topology declares
     """
-    plans = (plan_between(context, state.active, name, epoch=state.epoch) for name in state.standbys)
+    plans = (plan_between(context, state.active, name, epoch=state.epoch) for name in state.followers)
     if standby is not None:
         return plan_between(context, state.active, standby, epoch=state.epoch)
     first = next(plans)

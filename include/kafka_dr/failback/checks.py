@@ -39,6 +39,12 @@ def _group_is_diverged(context: FailbackContext) -> Check:
     if state is None or state.phase is not Phase.DIVERGED:
         hint = ". If it is unfenced: dr_health fences the old cluster as soon as that answers" if state else ""
         return Check.that("group_is_diverged", False, f"{run.group.name} is {phase}, expected diverged{hint}")
+    if len(state.standbys) > 1:
+        said = (
+            f"{run.group.name} has several standbys: in this version a cluster that was lost is not made a copy again. "
+            f"{state.moved_with} stays fenced"
+        )
+        return Check.that("group_is_diverged", False, said)
     right = (run.source, run.target) == (state.active, state.standby)
     said = f"run {context.failover.run} moved {run.group.name} from {run.target} to {run.source}"
     wrong = (

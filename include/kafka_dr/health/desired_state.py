@@ -32,20 +32,22 @@ def may_run(state: RegisterState, flow: Flow) -> bool:
 
 def must_run(state: RegisterState, flow: Flow) -> bool:
     """Return whether a flow has to run: ``dr_flows`` starts that of a standby that waits for one."""
-    return state.phase is Phase.STABLE and state.roles.of(flow.target) is Role.COPY and may_run(state, flow)
+    return state.is_at_rest and state.roles.of(flow.target) is Role.COPY and may_run(state, flow)
 
 
 def stale_registers(state: RegisterState, states: Mapping[str, RegisterState | None]) -> tuple[str, ...]:
     """Return the clusters whose register lacks the newest record and may be given it.
 
-    Only while no run moves the group. For ``diverged`` the old cluster is fenced, so its register gets the record, too.
+    Only while no run moves the group. A ``diverged`` old cluster is fenced, so its register gets the record, too.
     Which process executes a failback is known to the active cluster's register alone.
 
     :param states: by cluster that answers
     """
-    if state.phase not in (Phase.STABLE, Phase.DIVERGED):
+    if state.phase not in SETTLED:
         return ()
-    return tuple(sorted(name for name, found in states.items() if found is None or _lacks_news(found, state)))
+    # Of a cluster that may take writes nothing is changed before it is fenced.
+    told = {name: found for name, found in states.items() if state.roles.of(name) is not Role.UNFENCED}
+    return tuple(sorted(name for name, found in told.items() if found is None or _lacks_news(found, state)))
 
 
 def _lacks_news(found: RegisterState, state: RegisterState) -> bool:

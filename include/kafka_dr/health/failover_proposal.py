@@ -9,6 +9,7 @@ before it could ask is not started.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -17,10 +18,10 @@ from typing import Any
 from kafka_dr.disaster.disaster_rule import ClusterCondition, ClusterVerdict, judge
 from kafka_dr.disaster.probes import take_probes
 from kafka_dr.errors import KafkaDrError
+from kafka_dr.failover.unplanned import most_copied
 from kafka_dr.failover.unplanned.checks import unplanned_checks
 from kafka_dr.health.registers import read_registers
 from kafka_dr.register import Phase, RegisterState
-from kafka_dr.register.transitions import MOVED_WITHOUT, SeveralStandbys, require_pair
 from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.group_context import GroupContext
 from kafka_dr.runs.record import shortfall
@@ -157,38 +158,51 @@ def consider_proposal(group: str, clients: Clients) -> Proposal:
         else:
             said = f"{group} is {state.phase} by run {state.run}"
         return Proposal(ProposalDecision.NOTHING, f"{said}: no failover is proposed")
+    target = _proposed_before(state, clients) or next(iter(state.roles.copies), "")
+    if not target:
+        return Proposal(ProposalDecision.NOTHING, f"no standby of {group} is a copy: no failover is proposed")
+    probes = take_probes(context.group, clients, source=state.active, target=target)
+    seen = judge(state.active, probes, context.group.disaster)
+    if seen.answer == "down" and not _proposed_before(state, clients) and len(state.roles.copies) > 1:
+        target = most_copied.best(state.roles.copies, most_copied.copied_to(context, state))
     try:
-        require_pair(state, MOVED_WITHOUT)
-    except SeveralStandbys as refused:
-        return Proposal(ProposalDecision.NOTHING, f"no failover is proposed: {refused}")
-    seen = judge(
-        state.active,
-        take_probes(context.group, clients, source=state.active, target=state.standby),
-        context.group.disaster,
-    )
-    try:
-        newest = JournaledProposal.of(clients.register(state.standby).facts(group, _JOURNAL).get(_FACT))
+        newest = JournaledProposal.of(clients.register(target).facts(group, _JOURNAL).get(_FACT))
     except KafkaDrError as error:
         said = (
-            f"{seen.sentence}. No failover is proposed, because the register of {state.standby} cannot be read "
-            f"({error}): check {state.standby}"
+            f"{seen.sentence}. No failover is proposed, because the register of {target} cannot be read "
+            f"({error}): check {target}"
         )
         return Proposal(ProposalDecision.NOTHING, said)
     decision, proposed = decide(state, seen.answer, newest, now=context.clock.now())
     if decision is ProposalDecision.PROPOSE and proposed != newest:
-        if refusal := _refusal(proposed.run, state, seen, clients):
+        if refusal := _refusal(proposed.run, state, target, seen, clients):
             said = (
                 f"{seen.sentence}. No failover is proposed, because its run would be refused before it could ask for "
                 f"approval: {refusal} Fix that, and trigger dr_unplanned_failover yourself"
             )
-            return Proposal(ProposalDecision.HELD, said, "", state.active, state.standby)
-        clients.register(state.standby).write_fact(group, _JOURNAL, _FACT, proposed.fact())
-    return Proposal(decision, seen.sentence, proposed.run, state.active, state.standby)
+            return Proposal(ProposalDecision.HELD, said, "", state.active, target)
+        clients.register(target).write_fact(group, _JOURNAL, _FACT, proposed.fact())
+    return Proposal(decision, seen.sentence, proposed.run, state.active, target)
 
 
-def _refusal(run: str, state: RegisterState, seen: ClusterVerdict, clients: Clients) -> str:
+def _proposed_before(state: RegisterState, clients: Clients) -> str:
+    """Return the standby to which a run is proposed already, or that a run moves the group to; empty if there is none.
+
+    Of a pair it is the only one.
+    """
+    if state.is_held or len(state.standbys) == 1:
+        return state.standby
+    for name in state.roles.copies:
+        with suppress(KafkaDrError):
+            newest = JournaledProposal.of(clients.register(name).facts(state.group, _JOURNAL).get(_FACT))
+            if newest is not None and newest.epoch == state.epoch and newest.open:
+                return name
+    return ""
+
+
+def _refusal(run: str, state: RegisterState, target: str, seen: ClusterVerdict, clients: Clients) -> str:
     """Return why a run would be refused before it could ask for approval; empty if it would not."""
-    request = RunRequest(state.group, run, state.active, state.standby, verb="unplanned_failover")
+    request = RunRequest(state.group, run, state.active, target, verb="unplanned_failover")
     stopped = shortfall(unplanned_checks(Run(request, clients), seen), failed="refused")
     return stopped[1] if stopped else ""
 
@@ -196,7 +210,7 @@ def _refusal(run: str, state: RegisterState, seen: ClusterVerdict, clients: Clie
 def _may_be_taken(state: RegisterState) -> bool:
     """Return whether an unplanned failover may take the group, and no other one holds it already."""
     under_way = state.phase is Phase.SWITCHING and state.verb == "unplanned_failover"
-    return state.phase in VERBS["unplanned_failover"].takes and not under_way
+    return VERBS["unplanned_failover"].may_take(state) and not under_way
 
 
 def close_proposal(group: str, proposal: Proposal, clients: Clients) -> None:

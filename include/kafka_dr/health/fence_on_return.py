@@ -33,7 +33,9 @@ def record_return(context: GroupContext, state: RegisterState, repair: FenceRepa
     fact = uncopied.fact(cluster, fenced_at=context.clock.now())
     clients.register(state.active).write_fact(state.group, state.run, "returned", fact)
     guard.require()
-    clients.register(state.active).compare_and_set(state, fenced_on_return(state, at=context.clock.now()))
+    clients.register(state.active).compare_and_set(
+        state, fenced_on_return(state, at=context.clock.now(), cluster=cluster)
+    )
     attempt.facts = {**fact, "denies_added": repair.added, "ended_transactions": list(repair.ended)}
     attempt.proofs = repair.proofs
     said = (

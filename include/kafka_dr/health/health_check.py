@@ -204,7 +204,7 @@ def _is_being_adopted(context: GroupContext, state: RegisterState, registers: Re
 
 def _is_unmoved(before: RegisterState, now: RegisterState) -> bool:
     """Return whether a record is unchanged, or was changed only by this check's fence on return."""
-    returned = before.phase is Phase.UNFENCED and now.phase is Phase.DIVERGED
+    returned = before.phase is Phase.UNFENCED and now.phase in (before.phase, Phase.DIVERGED)
     return now == before or (returned and (now.epoch, now.revision) == (before.epoch, before.revision + 1))
 
 

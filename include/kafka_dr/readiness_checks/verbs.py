@@ -19,7 +19,6 @@ from kafka_dr.outcomes import Check
 from kafka_dr.readiness.model import NOT_NEEDED, ReadinessCheck, ReadyVerb, VerbReadiness, worst_first
 from kafka_dr.readiness_checks import standby, surroundings
 from kafka_dr.register import Phase
-from kafka_dr.register.transitions import SeveralStandbys
 from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.request import VERBS, RunRequest
 from kafka_dr.runs.run import Run
@@ -37,18 +36,23 @@ _ACKNOWLEDGED = "hold_down"
 
 def planned(group: str, clients: Clients) -> VerbReadiness:
     """Ask what the preflight asks, and whether the standby could carry the load; of several each."""
-    run = Run(RunRequest(group, _RUN, dry_run=True), clients)
-    standbys = run.register_state.standbys if run.register_state is not None else ()
-    if len(standbys) < 2:
-        return _planned(run)
-    asked = {name: _planned(Run(RunRequest(group, _RUN, target=name, dry_run=True), clients)) for name in standbys}
+    return _to_each_standby(RunRequest(group, _RUN, dry_run=True), clients, _planned)
+
+
+def _to_each_standby(request: RunRequest, clients: Clients, ask: Callable[[Run], VerbReadiness]) -> VerbReadiness:
+    """Ask about a run to the standby of a pair, or about one to each of several that is not given up."""
+    run = Run(request, clients)
+    state = run.register_state
+    if state is None or len(state.standbys) < 2:
+        return ask(run)
+    asked = {name: ask(Run(replace(request, target=name), clients)) for name in state.followers or state.standbys}
     checks = [
         replace(each, detail=f"to {name}: {each.detail}", standby=name)
         for name, found in asked.items()
         for each in found.checks
     ]
     expected = tuple(f"to {name}: {each}" for name, found in asked.items() for each in found.expected)
-    return VerbReadiness("planned_failover", worst_first(checks), expected)
+    return VerbReadiness(next(iter(asked.values())).verb, worst_first(checks), expected)
 
 
 def _planned(run: Run) -> VerbReadiness:
@@ -63,7 +67,10 @@ def _planned(run: Run) -> VerbReadiness:
 
 def unplanned(group: str, clients: Clients) -> VerbReadiness:
     """Ask everything but the disaster itself that has to hold. Nothing here needs the source to answer."""
-    run = Run(RunRequest(group, _RUN, dry_run=True, verb="unplanned_failover"), clients)
+    return _to_each_standby(RunRequest(group, _RUN, dry_run=True, verb="unplanned_failover"), clients, _unplanned)
+
+
+def _unplanned(run: Run) -> VerbReadiness:
     first = (_phase(run), active_cluster(run))
     if any(check.outcome != "ok" for check in first):
         return _readiness("unplanned_failover", first)
@@ -97,8 +104,6 @@ def ask(verb: ReadyVerb, group: str, clients: Clients) -> VerbReadiness:
     try:
         return ASK[verb](group, clients)
     except KafkaDrError as error:
-        if isinstance(error, SeveralStandbys):
-            return _readiness(verb, (Check("standbys", "failed", str(error)),))
         run = Run(RunRequest(group, _RUN, dry_run=True, verb=verb), clients)
         return _readiness(verb, (Check("registers", "unknown", str(error)), *_unusable_registers(run)))
 
@@ -127,7 +132,7 @@ def _phase(run: Run) -> Check:
     if state is None:
         return Check(name, "failed", not_adopted(run.group.name))
     said = f"{run.group.name} is {state.phase.value} by run {state.run} (epoch {state.epoch})"
-    if state.phase in VERBS[run.request.verb].takes:
+    if VERBS[run.request.verb].may_take(state):
         return Check(name, "ok", said)
     if state.is_held:
         return Check(name, "failed", f"{said}: wait until that run ends; if it died, use dr_resume")

@@ -49,14 +49,14 @@ def abandonment(history: History, state: RegisterState) -> Abandonment:
     }
     if not held:
         raise NeedsPerson(
-            f"the journal of {state.group} holds no unplanned failover from {state.standby} to {state.active}, so "
+            f"the journal of {state.group} holds no unplanned failover from {state.moved_with} to {state.active}, so "
             f"it is unknown which records were written only to {state.active}: compare both clusters by hand"
         )
     run = max(held, key=lambda name: held[name].epoch)
     return Abandonment(
         run=run,
         epoch=held[run].epoch,
-        old=state.standby,
+        old=state.moved_with,
         new=state.active,
         new_ends=positions_from_json(history[run]["target_ends"]["ends"]),
     )
@@ -78,5 +78,5 @@ def failback_changed_it_since(history: History, run: str, *, by_others_than: str
 
 def _is_of(seed: FlowSeed, state: RegisterState) -> bool:
     """Whether a seed belongs to the flow to the old cluster that an unplanned run did not start."""
-    between = (seed.source, seed.target) == (state.active, state.standby)
+    between = (seed.source, seed.target) == (state.active, state.moved_with)
     return seed.held and between and seed.epoch <= state.epoch

@@ -157,6 +157,16 @@ class RegisterState:
         return failing_back or self.phase in HOLDING
 
     @property
+    def followers(self) -> tuple[str, ...]:
+        """The standbys that are copied from the active cluster, or wait for that; none was given up."""
+        return tuple(name for name, role in self.roles.each if role in (Role.COPY, Role.PENDING))
+
+    @property
+    def is_at_rest(self) -> bool:
+        """Whether no run holds the group, and at least one standby is copied, or waits for that."""
+        return self.is_adopted and not self.is_held and bool(self.followers)
+
+    @property
     def is_unproven(self) -> bool:
         """Whether it is a claim that counts only if more than half of the registers hold it.
 

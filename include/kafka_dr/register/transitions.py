@@ -27,12 +27,6 @@ from kafka_dr.register.state import UNPLANNED_EPOCHS, Phase, RegisterState, Verb
 
 #: A claim takes the group for a run, and no process has taken the run yet. Two attempts of a claim write one record.
 _NO_ATTEMPT: Mapping[str, Any] = {"attempt": 0, "executor": "", "attempt_at": None}
-#: What cannot be done with a group that has several standbys.
-MOVED_WITHOUT = "moved without its active cluster"
-
-
-class SeveralStandbys(Refused):
-    """A group has several standbys, and what was asked for is known for pairs alone."""
 
 
 def way_out(state: RegisterState) -> str:
@@ -106,7 +100,11 @@ def releasing(state: RegisterState, *, run: str, evidence_sha256: str, approved_
 
     :raises Refused: a run holds the group, its standby is not a copy, or it has several standbys
     """
-    require_pair(state, "released")
+    if len(state.standbys) > 1:
+        raise Refused(
+            f"{state.group} has the standbys {', '.join(state.standbys)}: in this version a group with several "
+            "standbys cannot be released"
+        )
     if state.phase is not Phase.STABLE:
         raise Refused(f"{state.group} is {state.phase} by run {state.run} (epoch {state.epoch}): {way_out(state)}")
     return state.in_phase(
@@ -196,7 +194,8 @@ def claimed_unplanned(
     :param highest_epoch: the highest epoch that any register that answers holds for the group
     :raises Refused: the group was handed over and is not settled, or is not active on the source
     """
-    begun = _taken(state, out_of=(Phase.STABLE, Phase.SWITCHING), source=source, target=target)
+    out_of = {Phase.STABLE, Phase.SWITCHING, *({state.phase} if state.is_at_rest else ())}
+    begun = _taken(state, out_of=out_of, source=source, target=target)
     number = [name for name, _ in state.roles.each].index(target) + 1 if len(state.standbys) > 1 else 0
     return replace(
         begun,
@@ -207,22 +206,6 @@ def claimed_unplanned(
         approved_by=approved_by,
         at=at,
     )
-
-
-def require_pair(state: RegisterState, what: str) -> None:
-    """Refuse what is known for pairs alone, if a group has several standbys.
-
-    Without its active cluster such a group is not moved: two runs that do not see each other could open two standbys,
-    each by the register of its own target.
-
-    :param what: as it continues "a group with several standbys cannot be …"
-    :raises SeveralStandbys: the group has them
-    """
-    if len(state.standbys) > 1:
-        named = ", ".join(state.standbys)
-        raise SeveralStandbys(
-            f"{state.group} has the standbys {named}: in this version a group with several standbys cannot be {what}"
-        )
 
 
 def taken(state: RegisterState, *, run: str, executor: str, at: datetime) -> RegisterState:
@@ -242,8 +225,9 @@ def handed_over(state: RegisterState, *, run: str, at: datetime) -> RegisterStat
     """Return the record that is the point of no return: the former standby is now the active cluster."""
     _owned(state, run, Phase.SWITCHING)
     # What is copied from the former active cluster to other standbys ends there: each needs a flow from the new one.
+    # One that was given up before stays what it is.
     roles = state.roles.changed(
-        {**dict.fromkeys((state.active, *state.standbys), Role.PENDING), state.standby: Role.ACTIVE}
+        {**dict.fromkeys((state.active, *state.followers), Role.PENDING), state.standby: Role.ACTIVE}
     )
     partner = state.active if state.partner else ""
     return replace(state, revision=state.revision + 1, phase=Phase.HANDED_OVER, roles=roles, partner=partner, at=at)
@@ -256,11 +240,25 @@ def copied_again(state: RegisterState, standby: str) -> RegisterState:
 
     :raises Refused: a run holds the group, or that standby does not wait for a flow
     """
-    if state.phase is not Phase.STABLE:
+    return _of_pending(state, standby, Role.COPY)
+
+
+def holds_more(state: RegisterState, standby: str) -> RegisterState:
+    """Return the record which says that a standby that waits for a flow holds records that the active cluster lacks.
+
+    Nothing else about the group changes: the record is still that of its last run.
+
+    :raises Refused: a run holds the group, or that standby does not wait for a flow
+    """
+    return _of_pending(state, standby, Role.DIVERGED)
+
+
+def _of_pending(state: RegisterState, standby: str, role: Role) -> RegisterState:
+    if not state.is_at_rest:
         raise Refused(f"{state.group} is {state.phase} by run {state.run} (epoch {state.epoch}): {way_out(state)}")
     if state.roles.of(standby) is not Role.PENDING:
         raise Refused(f"{standby} does not wait for a flow: the clusters of {state.group} are {state.roles}")
-    return replace(state, revision=state.revision + 1, roles=state.roles.changed({standby: Role.COPY}))
+    return replace(state, revision=state.revision + 1, roles=state.roles.changed({standby: role}))
 
 
 def denying_all(state: RegisterState) -> RegisterState:
@@ -291,16 +289,21 @@ def left_behind(state: RegisterState, *, run: str, fenced: bool, at: datetime) -
     return state.in_phase(phase, revision=state.revision + 1, at=at)
 
 
-def fenced_on_return(state: RegisterState, *, at: datetime) -> RegisterState:
-    """Return the record which says that the old cluster is back and proven to refuse writes.
+def fenced_on_return(state: RegisterState, *, at: datetime, cluster: str = "") -> RegisterState:
+    """Return the record which says that an old cluster is back and proven to refuse writes.
 
-    :raises Refused: the group is not unfenced
+    :param cluster: which one; empty: the one that the last run has moved the group from
+    :raises Refused: the group is not unfenced, or that cluster is not
     """
-    if state.phase is not Phase.UNFENCED:
+    cluster = cluster or state.moved_with
+    if state.phase is not Phase.UNFENCED or state.roles.of(cluster) is not Role.UNFENCED:
         raise Refused(
             f"{state.group} is {state.phase} (epoch {state.epoch}), not unfenced: there is no old cluster to fence"
         )
-    return state.in_phase(Phase.DIVERGED, revision=state.revision + 1, at=at)
+    roles = state.roles.changed({cluster: Role.DIVERGED})
+    left = any(role is Role.UNFENCED for _, role in roles.each)
+    phase = Phase.UNFENCED if left else Phase.DIVERGED
+    return replace(state, phase=phase, roles=roles, revision=state.revision + 1, at=at)
 
 
 def failback_begun(

@@ -44,7 +44,7 @@ def at_rest(group: str, state: RegisterState | None) -> RegisterState | WatchRes
     if state.phase is Phase.RELEASED:
         said = f"it was released by run {state.run} (epoch {state.epoch}) and is not adopted, nothing is touched"
         return WatchResult(group, "left_alone", (said,))
-    if state.phase is not Phase.STABLE:
+    if not state.is_at_rest:
         held = f"it is {state.phase} by run {state.run} (epoch {state.epoch}), nothing is touched"
         return WatchResult(group, "left_alone", (held,))
     return state
@@ -59,8 +59,8 @@ def of_each_standby(
 ) -> WatchResult:
     """Look at each standby of a group, and return all of it: the worst first, with the facts of the worst one.
 
-    One that does not answer is unknown, and hides none of the others. The answer about a pair is that about its only
-    standby.
+    One that was given up is not looked at. One that does not answer is unknown, and hides none of the others. The
+    answer about a pair is that about its only standby.
 
     :param look: what is found about a standby
     :param one_by_one: whether two looks may not happen at the same time
@@ -68,12 +68,12 @@ def of_each_standby(
     """
     if len(state.standbys) == 1:
         return look(state.standby)
-    at_most = 1 if one_by_one else len(state.standbys)
+    at_most = 1 if one_by_one else len(state.followers)
 
     def looked(standby: str) -> WatchResult:
         return waits_for_its_flow(state, standby) if copies_alone and _waits(state, standby) else look(standby)
 
-    answers = parallel.ask_each(looked, state.standbys, at_most=at_most)
+    answers = parallel.ask_each(looked, state.followers, at_most=at_most)
     found = {standby: _found(state.group, standby, answer) for standby, answer in answers.items()}
     ranked = sorted(found.values(), key=lambda each: WORST_FIRST.index(each.outcome))
     rows = [

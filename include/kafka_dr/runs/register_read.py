@@ -12,7 +12,6 @@ from kafka_dr.register import RegisterState, arbiter, highest
 from kafka_dr.register.most_registers import named
 from kafka_dr.register.port import RegisterUnusable
 from kafka_dr.register.state import is_on_majority, require_known
-from kafka_dr.register.transitions import MOVED_WITHOUT, require_pair
 from kafka_dr.runs.background import BackgroundCall
 from kafka_dr.runs.request import VERBS
 from kafka_dr.runs.silent_clusters import FULL_SECONDS, SilentClusters
@@ -57,21 +56,21 @@ def decided(group: str, answers: Answers) -> RegisterState | None:
     return found
 
 
-def decided_without_source(group: str, answers: Answers, *, target: str | None, off: str = "") -> RegisterState | None:
+def decided_without_source(
+    group: str, answers: Answers, *, target: str | None, off: str = "", run: str = ""
+) -> RegisterState | None:
     """Return the highest record for an unplanned failover, whose target decides, whatever the source says.
 
     :param target: as asked for; the standby of the highest record where ``None``
     :param off: names the clusters that a person knows to be off, in words
+    :param run: the run that asks: what it has won it continues, and reports
     :raises NeedsPerson: the records contradict each other, or the target's cannot be read, or too few of several
-    :raises SeveralStandbys: the group is no pair
     :raises ConnectionMistake: the target's cannot be read, because what we connect with is wrong
     """
     found, silent = _highest(answers)
-    if found is not None:
-        require_pair(found, MOVED_WITHOUT)
     if silent and (found is None or (target or _goes_to(found)) in silent):
         raise _unreadable(group, silent)
-    if found is not None:
+    if found is not None and (found.run != run or found.is_unproven):
         _require_most(found, silent, off=off)
     return found
 

@@ -8,7 +8,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, Literal
 
-from kafka_dr.register import Phase, Verb
+from kafka_dr.register import Phase, RegisterState, Verb
 from kafka_dr.topology.readers import BeginPositions
 
 #: How the old cluster becomes a copy: its topics are deleted and copied again, or its stranded records are quarantined.
@@ -204,6 +204,10 @@ class VerbRules:
     switch_ends: StepName | None = None
     from_nothing: bool = False
     source_may_be_dead: bool = False
+
+    def may_take(self, state: RegisterState) -> bool:
+        """Return whether it may take a group: without its source, too, while an old cluster is no copy yet."""
+        return state.phase in self.takes or (self.source_may_be_dead and state.is_at_rest)
 
     @property
     def phases(self) -> frozenset[Phase]:

@@ -191,7 +191,7 @@ class SourceOptional(SourcePolicy):
             for name, found in answers.items()
             if isinstance(found, TryAgain) and not isinstance(found, RegisterUnusable)
         )
-        state = register_read.decided_without_source(group, answers, target=target, off=override)
+        state = register_read.decided_without_source(group, answers, target=target, off=override, run=run)
         return RegistersRead(state, silent, register_read.states_of(answers))
 
     def read_facts(

@@ -70,7 +70,7 @@ def _before_claim(step: StepName, run: str, state: RegisterState, verb: Verb) ->
             return StepTurn("its_turn", f"this run has claimed the group already (epoch {state.epoch})")
         held = f"this run has claimed the group already: it is {state.phase} (epoch {state.epoch})"
         return StepTurn("passed", held)
-    if state.phase in VERBS[verb].takes and not (verb == state.verb == "failback"):
+    if VERBS[verb].may_take(state) and not (verb == state.verb == "failback"):
         return StepTurn("its_turn", _free(state))
     return StepTurn("refused", f"the group belongs to {_standing(state)}: {_hint(state, verb)}")
 

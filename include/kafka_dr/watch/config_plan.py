@@ -161,7 +161,7 @@ def check_cluster_ids(run: ConfigSyncRun, state: RegisterState, *, replace: bool
     :param replace: accept other ids, and journal them
     :raises Refused: the topology declares another cluster than it did at the first comparison
     """
-    names = (state.active, *state.standbys)
+    names = (state.active, *state.followers)
     declared = {name: run.clients.topology.cluster(name).cluster_id for name in names}
     # Journaled on all clusters: any of them may be active later.
     kept = {name: run.clients.register(name).facts(run.group.name, FACTS).get(_CLUSTERS, {}) for name in names}

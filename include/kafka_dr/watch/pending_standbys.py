@@ -3,26 +3,34 @@
 A failover moves a group from one cluster to another. A third one was copied from the former, and what it lacks is in
 the log of the new one, at other offsets. Its old flow is stopped and fenced first, so its position stays what it is.
 Then content says where that position is on the active cluster. The flow begins there, and only if that is exact.
+
+After an unplanned failover nobody can read the log of the former. Both copies hold its records in one order, so how far
+each has come in it says which one holds more, and the end of the shorter one is found in the other one by content. A
+standby that holds records which the active cluster lacks is never copied to: it is *diverged*.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import partial
 from typing import Any
 
 from kafka_dr import parallel
 from kafka_dr.clusters import TopicPartition
-from kafka_dr.errors import NeedsPerson, Refused, TryAgain
+from kafka_dr.errors import KafkaDrError, NeedsPerson, Refused, TryAgain
 from kafka_dr.fencing import open_transactions, plan
-from kafka_dr.offsets.translate.flow_start import starts_of_flow
+from kafka_dr.named_rows import positions_from_json
+from kafka_dr.offsets.maps import MapStore
+from kafka_dr.offsets.translate.answers import Translation
+from kafka_dr.offsets.translate.by_content import Anchors
+from kafka_dr.offsets.translate.flow_start import end_in_longer_copy, starts_of_flow
 from kafka_dr.offsets.translate.read_logs import held_by, read_both
 from kafka_dr.offsets.translate.search import RangePair
 from kafka_dr.register import RegisterState
-from kafka_dr.register.flow_seed import FlowSeed, all_seeds, fact_of_further, newest, newest_seed
+from kafka_dr.register.flow_seed import FLOW_SEED, FlowSeed, all_seeds, fact_of_further, newest, newest_seed
 from kafka_dr.register.port import History
 from kafka_dr.register.roles import Role
-from kafka_dr.register.transitions import copied_again
+from kafka_dr.register.transitions import copied_again, holds_more
 from kafka_dr.replication.flow import Flow
 from kafka_dr.runs.group_context import GroupContext
 from kafka_dr.runs.record import first_few
@@ -41,13 +49,14 @@ def is_pending(state: RegisterState, standby: str) -> bool:
 def seed_pending(context: GroupContext, state: RegisterState, standby: str) -> FlowSeed:
     """Return where the flow to a pending standby begins; the first time that is found out, and journaled.
 
-    What was copied to it last may be journaled on any cluster that was active since. So every register has to answer:
-    an older flow of the same direction would copy again what the standby has.
+    What was copied to it last may be journaled on any cluster that was active since. So every register has to answer,
+    but for a cluster that was given up: an older flow of the same direction would copy again what the standby has.
 
+    :raises HoldsMore: the standby holds records that the active cluster lacks
     :raises Refused: what the standby holds does not show where
     :raises KafkaDrError: a cluster, or what runs a flow, does not answer
     """
-    history = _of_all_registers(context, state)
+    history = _of_registers(context, state)
     last = newest_seed(history, state, standby)
     if last is not None and (last.source, last.target) == (state.active, standby):
         return last
@@ -59,30 +68,50 @@ def seed_pending(context: GroupContext, state: RegisterState, standby: str) -> F
     seed = FlowSeed(state.epoch, state.active, standby, starts, topic_ids=context.topic_ids(state.active))
     guard.require()
     for cluster in (state.active, *state.standbys):
-        register = context.clients.register(cluster)
-        register.write_fact(state.group, state.run, fact_of_further(standby), seed.to_json())
+        if cluster not in context.known_silent:
+            register = context.clients.register(cluster)
+            register.write_fact(state.group, state.run, fact_of_further(standby), seed.to_json())
     return seed
 
 
-def _of_all_registers(context: GroupContext, state: RegisterState) -> History:
-    """Return what is journaled about a group in any register.
+class HoldsMore(Refused):
+    """A standby holds records that the active cluster lacks."""
 
-    :raises KafkaDrError: one of them does not answer
+
+def _of_registers(context: GroupContext, state: RegisterState) -> History:
+    """Return what is journaled about a group in any register; a cluster that was given up need not answer.
+
+    :raises KafkaDrError: another one does not answer
     """
     clusters = (state.active, *state.standbys)
+    answers = parallel.ask_each(lambda name: context.clients.register(name).history(state.group), clusters)
+    silent = {name: answer for name, answer in answers.items() if isinstance(answer, KafkaDrError)}
+    for name, error in silent.items():
+        if name == state.active or name in state.followers:
+            raise error
+    # It is not waited for again: what is changed has to follow the registers' answer at once.
+    context.known_silent = {**context.known_silent, **silent}
     found: dict[str, dict[str, Any]] = {}
-    for history in parallel.ask_all(
-        lambda name: context.clients.register(name).history(state.group), clusters
-    ).values():
-        for run, facts in history.items():
-            found[run] = {**facts, **found.get(run, {})}
+    for history in answers.values():
+        if not isinstance(history, KafkaDrError):
+            for run, facts in history.items():
+                found[run] = {**facts, **found.get(run, {})}
     return found
 
 
 def now_a_copy(context: GroupContext, state: RegisterState, standby: str) -> RegisterState:
     """Write to the registers that a standby is a copy, after its flow was started, and return that record."""
     context.guard_by_all(Unchanged(state)).require()
-    new = copied_again(state, standby)
+    return _written(context, state, copied_again(state, standby))
+
+
+def now_diverged(context: GroupContext, state: RegisterState, standby: str) -> RegisterState:
+    """Write to the registers that a standby holds records which the active cluster lacks, and return that record."""
+    context.guard_by_all(Unchanged(state)).require()
+    return _written(context, state, holds_more(state, standby))
+
+
+def _written(context: GroupContext, state: RegisterState, new: RegisterState) -> RegisterState:
     context.clients.register(state.active).compare_and_set(state, new)
     # One that does not answer gets the record from dr_health.
     parallel.ask_each(lambda cluster: context.clients.register(cluster).copy(new), state.standbys)
@@ -128,8 +157,10 @@ def _starts(
         )
     old = context.clients.replicator(Flow(state.group, former, standby))
     where = old.where()
-    if not last.keeps_offsets and where.seed_epoch != last.epoch:
+    if where.seed_epoch != last.epoch and not (last.keeps_offsets and where.seed_epoch is None):
         raise NeedsPerson(f"the positions of {old.described} are not those of its seed: find out who has changed them")
+    if turn.held:
+        return _starts_without_former(context, history, state, where.next_to_read, turn, standby)
     # The turn is a seed of the flow from the new active cluster back to the former one.
     turned = {p: point.reversed for p, point in turn.points.items()}
     partitions = context.partitions(state.active)
@@ -140,6 +171,12 @@ def _starts(
     here, there = parallel.at_once(lambda: held_by(first, compared), lambda: held_by(second, compared))
     held = {p: RangePair(here[p], there[p]) for p in compared}
     found = starts_of_flow(copied, turned, held, {}, partial(read_both, first, second))
+    return _exact(state, standby, found)
+
+
+def _exact(
+    state: RegisterState, standby: str, found: Mapping[TopicPartition, Translation]
+) -> Mapping[TopicPartition, int]:
     unsure = [
         f"{p} at {each.source_offset}: {each.reason}" for p, each in sorted(found.items()) if each.kind != "exact"
     ]
@@ -149,6 +186,68 @@ def _starts(
             f"{'; '.join(first_few(unsure, _MOST_NAMED))}. This is tried again at the next look"
         )
     return {p: each.target_offset for p, each in found.items() if each.target_offset is not None}
+
+
+def _starts_without_former(
+    context: GroupContext,
+    history: History,
+    state: RegisterState,
+    copied: Mapping[TopicPartition, int],
+    turn: FlowSeed,
+    standby: str,
+) -> Mapping[TopicPartition, int]:
+    """Return where the new flow begins if nobody can read the log of the former active cluster.
+
+    :param copied: how far the standby's copy has come in that log
+    :param turn: the seed of the flow back, which names where the log of the new active cluster ended
+    :raises HoldsMore: the standby has copied more than the active cluster had when it was opened
+    """
+    run = next(name for name, facts in history.items() if facts.get(FLOW_SEED) == turn.to_json())
+    crossed = positions_from_json(history[run].get("unverified", {}).get("crossed", ()))
+    partitions, ends = context.partitions(state.active), turn.on_source
+    more = {p: at - crossed[p] for p, at in copied.items() if p in crossed and at > crossed[p]}
+    if more:
+        rows = first_few([f"{n} of {p}" for p, n in sorted(more.items())], _MOST_NAMED)
+        raise HoldsMore(
+            f"{standby} holds up to {sum(more.values())} records of {turn.target} that {state.active} lacks "
+            f"({', '.join(rows)}): they stay there, and {standby} is not copied from {state.active}"
+        )
+    _require_empty(context, standby, [p for p in context.partitions(standby) if p not in copied])
+    here, there = (context.clients.cluster(name, "audit") for name in (standby, state.active))
+    wanted = [p for p in partitions if p in copied and p in ends]
+    even = {p for p in wanted if crossed.get(p) == copied[p]}
+    shorter = [p for p in wanted if p not in even]
+    copies, logs = parallel.at_once(lambda: held_by(here, shorter), lambda: held_by(there, shorter))
+    held = {p: RangePair(copies[p], logs[p]) for p in shorter}
+    anchors = _matched(context, (standby, state.active), turn.target, {p: [held[p].source.end] for p in shorter})
+    found = end_in_longer_copy(held, {p: ends[p] for p in shorter}, anchors, partial(read_both, here, there))
+    known = {p: Translation(copied[p], ends[p], "exact", 0, "both copies end with one record") for p in even}
+    lacking = {
+        p: Translation(copied[p], None, "unknown", None, f"{state.active} has no such partition of that time")
+        for p in copied.keys() - set(wanted)
+    }
+    return _exact(state, standby, {**known, **lacking, **found})
+
+
+def _matched(
+    context: GroupContext, clusters: tuple[str, str], former: str, wanted: Mapping[TopicPartition, Collection[int]]
+) -> Anchors:
+    """Return what audits of both copies have matched, each with the original, so that less has to be read.
+
+    It proves nothing: content confirms it.
+
+    :param clusters: the one whose offsets are wanted, and the other one
+    """
+    if not wanted:
+        return {}
+    here, there = (context.topic_ids(name) for name in clusters)
+    ids = {topic: (here[topic], there[topic]) for topic in here.keys() & there.keys()}
+    first, second, other = ((name, context.clients.topology.cluster(name).cluster_id) for name in (*clusters, former))
+    maps = MapStore(context.clients.evidence_root, context.group.name, source=first, target=second, others=(other,))
+    try:
+        return {p: list(found) for p, found in maps.pairs_below(wanted, ids).items()}
+    except OSError:
+        return {}
 
 
 def _require_empty(context: GroupContext, standby: str, partitions: list[TopicPartition]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import datetime
 
 from kafka_dr.checks.record_limits import records_fit
@@ -25,9 +25,11 @@ from kafka_dr.runs.uncopyable_records import why_it_stops
 from kafka_dr.waiting import wait_until
 from kafka_dr.watch.copied_topics import with_same_topics
 from kafka_dr.watch.flow_plan import FlowAction, FlowChange, ObservedFlow, flows_of, plan_flows
-from kafka_dr.watch.pending_standbys import is_pending, now_a_copy, seed_pending
+from kafka_dr.watch.pending_standbys import HoldsMore, is_pending, now_a_copy, now_diverged, seed_pending
 from kafka_dr.watch_results import CALM, FLOW, STANDBYS, WatchOutcome
 
+#: The fact that a standby holds records which the active cluster lacks.
+_HOLDS_MORE = "holds_more"
 _LOOK_SECONDS = 1.0
 #: How long a flow that was just started may show no progress.
 _START_SECONDS = 20.0
@@ -57,19 +59,29 @@ def reconcile_flows(group: str, clients: Clients) -> WatchResult:
 
     seen = state
     found = of_each_standby(seen, lambda standby: _reconciled(context, seen, standby))
-    for standby in _started(seen, found):
-        state = now_a_copy(context, state, standby)
+    for standby, changed in _changed(seen, found):
+        state = changed(context, state, standby)
     return found
 
 
-def _started(state: RegisterState, found: WatchResult) -> Iterator[str]:
-    """Yield the standbys that waited for a flow, and whose flow runs now."""
+def _changed(
+    state: RegisterState, found: WatchResult
+) -> Iterator[tuple[str, Callable[[GroupContext, RegisterState, str], RegisterState]]]:
+    """Yield the standbys that waited for a flow which runs now, or which none may get, and what to write of each."""
     for row in found.facts.get(STANDBYS, ()):
-        if is_pending(state, row["standby"]) and row["outcome"] in CALM:
-            yield row["standby"]
+        if is_pending(state, row["standby"]) and (row["outcome"] in CALM or row.get(_HOLDS_MORE)):
+            yield row["standby"], now_diverged if row.get(_HOLDS_MORE) else now_a_copy
 
 
 def _reconciled(context: GroupContext, state: RegisterState, standby: str) -> WatchResult:
+    """Do so; a standby that holds records which the active cluster lacks is left alone."""
+    try:
+        return _made_right(context, state, standby)
+    except HoldsMore as error:
+        return WatchResult(state.group, "failed", (str(error),), {_HOLDS_MORE: True})
+
+
+def _made_right(context: GroupContext, state: RegisterState, standby: str) -> WatchResult:
     """Make the flow to a standby what it should be, and judge it."""
     group, wanted_flow = state.group, Flow(state.group, state.active, standby)
     # A smaller list of topics would end the copying of those that are left out.

@@ -10,7 +10,6 @@ from kafka_dr.clusters import TopicPartition
 from kafka_dr.command_line.group_status import status_of
 from kafka_dr.errors import Refused
 from kafka_dr.health.health_check import check_health
-from kafka_dr.register.transitions import SeveralStandbys
 from kafka_dr.runs.record import StepFailed
 from kafka_dr.runs.request import RunRequest, StepName
 from kafka_dr.verbs.runner import run_step
@@ -41,16 +40,6 @@ def test_both_standbys_are_copied_and_watched(group: GroupOfThree) -> None:
     assert health.outcome == "ok", health.sentences
     running = {check.name for check in status.flows if check.facts.get("state") == "running"}
     assert running == {f"dr.{group.name}.east-to-west", f"dr.{group.name}.east-to-north"}
-
-
-def test_without_its_active_cluster_it_is_not_moved(group: GroupOfThree) -> None:
-    request = RunRequest(
-        group.name, "unplanned", source="east", target="west", reason="a test", verb="unplanned_failover"
-    )
-    with group.protection.clients() as clients, pytest.raises((SeveralStandbys, StepFailed)) as refused:
-        run_step(StepName.GATHER_EVIDENCE, request, clients)
-    assert "a group with several standbys cannot be moved without its active cluster" in str(refused.value)
-    assert group.roles == {"east": "active", "west": "copy", "north": "copy"}
 
 
 def test_a_run_has_to_name_which_standby_it_moves_to(group: GroupOfThree) -> None:

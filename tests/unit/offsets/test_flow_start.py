@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from kafka_dr.audit.copies import Entry
 from kafka_dr.offsets.translate.answers import Translation
-from kafka_dr.offsets.translate.flow_start import starts_of_flow
+from kafka_dr.offsets.translate.flow_start import end_in_longer_copy, starts_of_flow
 from kafka_dr.offsets.translate.matching import Anchor
 from kafka_dr.offsets.translate.search import RangePair
 from kafka_dr.positions import OffsetPair, OffsetRange, SeedPoint, TopicPartition
@@ -159,3 +159,76 @@ def test_without_a_point_where_both_logs_ended_there_is_no_start() -> None:
     held = {P: RangePair(OffsetRange(0, 3), OffsetRange(0, 3))}
     found = starts_of_flow({P: 2}, {}, held, {}, lambda *_: pytest.fail("nothing is to be read"))
     assert (found[P].kind, found[P].target_offset) == ("unknown", None)
+
+
+@dataclass(frozen=True)
+class TwoCopies:
+    """Two copies of one log, at offsets of their own; on the longer one records follow that are no copies.
+
+    :param until: where the longer one ended when it was a copy
+    """
+
+    here: tuple[Entry, ...]
+    there: tuple[Entry, ...]
+    here_held: OffsetRange
+    there_held: OffsetRange
+    until: int
+
+    def end(self, anchors: Sequence[Anchor] = ()) -> Translation:
+        def cut(log: Collection[Entry], held: OffsetRange, ranges: Collection[OffsetRange]) -> list[Entry]:
+            return [entry for each in ranges for entry in log if entry.offset in each and entry.offset in held]
+
+        return end_in_longer_copy(
+            {P: RangePair(self.here_held, self.there_held)},
+            {P: self.until},
+            {P: list(anchors)},
+            lambda shorter, longer: (
+                {p: cut(self.here, self.here_held, r) for p, r in shorter.items()},
+                {p: cut(self.there, self.there_held, r) for p, r in longer.items()},
+            ),
+        )[P]
+
+
+@st.composite
+def copies(draw: st.DrawFn, *, expiring: bool = False) -> TwoCopies:
+    # Equal contents next to each other: a heartbeat, say.
+    original = [b"%d" % (n // draw(st.sampled_from([1, 1, 3]))) for n in range(draw(st.integers(0, 20)))]
+    here, here_end = _log(draw, original[: draw(st.integers(0, len(original)))], 0)
+    there, until = _log(draw, original[: draw(st.integers(0, len(original)))], 0)
+    after, end = _log(draw, [b"new %d" % n for n in range(draw(st.integers(0, 5)))], until)
+    gone = (draw(st.integers(0, here_end)), draw(st.integers(0, until))) if expiring else (0, 0)
+    held = OffsetRange(gone[0], here_end), OffsetRange(gone[1], end)
+    return TwoCopies(tuple(here), (*there, *after), *held, until)
+
+
+@given(copies(), st.data())
+@settings(max_examples=400, deadline=None)
+def test_the_end_of_the_shorter_copy_is_found_and_that_of_a_longer_one_is_unknown(
+    found: TwoCopies, data: st.DataObject
+) -> None:
+    copied = [entry for entry in found.there if entry.offset < found.until]
+    offsets = st.integers(0, found.there_held.end + 3)
+    wrong = data.draw(st.lists(st.builds(SeedPoint, offsets, offsets), max_size=3))
+    answer = found.end(wrong)
+    if len(found.here) > len(copied):
+        assert answer.kind == "unknown", answer
+        return
+    if len({entry.content for entry in (*found.here, *copied)}) == len(copied):
+        assert answer.kind == "exact", answer
+    if answer.kind == "exact":
+        assert answer.target_offset is not None
+        assert sum(entry.offset < answer.target_offset for entry in found.there) == len(found.here)
+
+
+@given(copies(expiring=True))
+@settings(max_examples=300, deadline=None)
+def test_whatever_expired_of_two_copies_an_exact_end_leaves_out_and_doubles_nothing(found: TwoCopies) -> None:
+    answer = found.end()
+    distinct = len({entry.content for entry in found.there}) == len(found.there)
+    if answer.kind == "exact" and distinct:
+        assert answer.target_offset is not None
+        holds = {entry.content for entry in found.here}
+        gets = {entry.content for entry in found.there if entry.offset >= answer.target_offset}
+        gone = {entry.content for entry in found.there if entry.offset not in found.there_held}
+        assert not holds & gets
+        assert {entry.content for entry in found.there} - holds - gets <= gone

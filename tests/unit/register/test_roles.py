@@ -195,3 +195,60 @@ def test_a_record_is_on_a_majority_if_more_than_half_of_the_registers_hold_it() 
     assert is_on_majority(new, {"east": new, "west": new, "north": older})
     assert not is_on_majority(new, {"east": new, "west": older, "north": None})
     assert not is_on_majority(STABLE, {"east": STABLE})
+
+
+def given_up(state: RegisterState, target: str, run: str) -> RegisterState:
+    """Return the record after an unplanned failover whose source could not be fenced."""
+    move: dict[str, Any] = {"source": state.active, "target": target, "highest_epoch": state.epoch}
+    claim = transitions.claimed_unplanned(state, **move, **{**APPROVED, "run": run})
+    return transitions.left_behind(transitions.handed_over(claim, run=run, at=AT), run=run, fenced=False, at=AT)
+
+
+def test_a_standby_that_is_copied_can_be_the_next_target_while_a_lost_cluster_is_away() -> None:
+    first = given_up(THREE, "west", "run-1")
+    assert dict(first.roles.each) == {"east": Role.UNFENCED, "north": Role.PENDING, "west": Role.ACTIVE}
+    assert (first.is_at_rest, first.followers) == (True, ("north",))
+    with pytest.raises(Refused, match="north holds no copy"):
+        given_up(first, "north", "run-2")
+    copied = transitions.copied_again(first, "north")
+    move: dict[str, Any] = {"verb": "planned_failover", "source": "west", "target": "north", "highest_epoch": 1003}
+    with pytest.raises(Refused, match="orders is unfenced by run run-1"):
+        transitions.claimed(copied, **move, **APPROVED)
+    second = given_up(copied, "north", "run-2")
+    assert dict(second.roles.each) == {"east": Role.UNFENCED, "north": Role.ACTIVE, "west": Role.UNFENCED}
+    assert (second.phase, second.is_at_rest) == (Phase.UNFENCED, False)
+    assert second.epoch == 2002
+
+    back = transitions.fenced_on_return(second, at=AT, cluster="east")
+    assert (back.phase, back.roles.of("east"), back.roles.of("west")) == (
+        Phase.UNFENCED,
+        Role.DIVERGED,
+        Role.UNFENCED,
+    )
+    with pytest.raises(Refused, match="no old cluster to fence"):
+        transitions.fenced_on_return(back, at=AT, cluster="east")
+    both = transitions.fenced_on_return(back, at=AT)
+    assert (both.phase, both.roles.of("west")) == (Phase.DIVERGED, Role.DIVERGED)
+    for state in (first, copied, second, back, both):
+        assert RegisterState.from_json(state.to_json()) == state
+
+
+def test_a_standby_that_holds_more_than_the_active_cluster_is_diverged_and_no_target() -> None:
+    first = given_up(THREE, "west", "run-1")
+    found = transitions.holds_more(first, "north")
+    assert (found.phase, found.roles.of("north"), found.revision) == (
+        Phase.UNFENCED,
+        Role.DIVERGED,
+        first.revision + 1,
+    )
+    with pytest.raises(Refused):
+        given_up(found, "north", "run-2")
+    with pytest.raises(Refused, match="east does not wait for a flow"):
+        transitions.holds_more(first, "east")
+
+
+def test_a_pair_that_has_lost_its_active_cluster_needs_a_failback_first() -> None:
+    lost = given_up(a_state(), "west", "run-1")
+    assert (lost.epoch, lost.is_at_rest, a_state().is_at_rest) == (1000, False, True)
+    with pytest.raises(Refused, match="run a failback first"):
+        given_up(lost, "east", "run-2")

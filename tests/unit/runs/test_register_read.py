@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from threading import Event
+from typing import Any
 
 import pytest
 
@@ -15,7 +16,6 @@ from kafka_dr.health.registers import RegisterAnswers
 from kafka_dr.register import Phase, RegisterState, arbiter, transitions
 from kafka_dr.register.port import RegisterUnusable
 from kafka_dr.register.state import UnknownSchema
-from kafka_dr.register.transitions import SeveralStandbys
 from kafka_dr.runs import silent_clusters
 from kafka_dr.runs.register_read import (
     OTHERS_SECONDS,
@@ -72,17 +72,53 @@ def test_an_unplanned_one_needs_the_targets_and_no_other() -> None:
 SEVERAL = transitions.adopted("orders", active="east", standbys=["west", "north"], run="adoption", at=AT)
 
 
-@pytest.mark.parametrize("silent", [(), ("east",), ("east", "north"), ("east", "west")])
 @pytest.mark.parametrize("target", ["west", None])
-def test_a_group_with_several_standbys_is_not_moved_without_its_source(
-    silent: tuple[str, ...], target: str | None
+@pytest.mark.parametrize(
+    ("silent", "off", "enough"),
+    [
+        ((), "", True),
+        (("east",), "", True),
+        (("east", "north"), "", False),
+        (("east", "north"), "east burns", False),
+        (("east", "north"), "east and north are off", True),
+        (("east", "west"), "east and west are off", False),
+    ],
+)
+def test_of_several_registers_more_than_half_answer_or_the_others_are_named_as_off(
+    silent: tuple[str, ...], off: str, enough: bool, target: str | None
 ) -> None:
     answers: Answers = {name: SILENT if name in silent else SEVERAL for name in ("east", "west", "north")}
-    with pytest.raises(SeveralStandbys, match="cannot be moved without its active cluster"):
-        decided_without_source("orders", answers, target=target)
+    if target is None and silent == ("east", "west"):
+        enough = True  # whoever names no target is asked for one
+    if enough:
+        assert decided_without_source("orders", answers, target=target, off=off) == SEVERAL
+    else:
+        with pytest.raises(NeedsPerson):
+            decided_without_source("orders", answers, target=target, off=off)
     if "east" in silent:
         with pytest.raises(NeedsPerson, match="cannot be read"):
             decided("orders", answers)
+
+
+def test_a_minority_that_comes_back_decides_nothing() -> None:
+    answers: Answers = {"east": SEVERAL, "west": SILENT, "north": SILENT}
+    with pytest.raises(NeedsPerson, match="registers of north and west do not answer, and more than half of the 3"):
+        decided("orders", answers)
+
+
+def test_the_register_of_a_run_that_has_won_decides_alone_until_the_run_ends() -> None:
+    signed: dict[str, Any] = {"evidence_sha256": "", "approved_by": "alice", "at": AT}
+    claim = transitions.claimed_unplanned(SEVERAL, run="a", source="east", target="west", highest_epoch=1, **signed)
+    won = transitions.taken(claim, run="a", executor="a process", at=AT)
+    alone: Answers = {"east": SILENT, "north": SILENT, "west": won}
+    assert decided("orders", alone) == decided_without_source("orders", alone, target="west") == won
+    ended = transitions.left_behind(transitions.handed_over(won, run="a", at=AT), run="a", fenced=False, at=AT)
+    assert decided_without_source("orders", {**alone, "west": ended}, target="west", run="a") == ended
+    with pytest.raises(NeedsPerson, match="more than half"):
+        decided_without_source("orders", {**alone, "west": ended}, target="west", run="b")
+    for found in (decided, partial(decided_without_source, target="west")):
+        with pytest.raises(NeedsPerson, match="more than half"):
+            found("orders", {**alone, "west": claim})
 
 
 def test_a_further_standby_that_is_silent_stops_no_planned_verb() -> None:

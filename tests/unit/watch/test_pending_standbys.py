@@ -9,12 +9,13 @@ import pytest
 
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.errors import NeedsPerson, Refused, TryAgain
+from kafka_dr.named_rows import positions_to_json
 from kafka_dr.outcomes import Check
 from kafka_dr.register import transitions
 from kafka_dr.register.flow_seed import FLOW_SEED, FlowSeed, fact_of_further, newest_seed
 from kafka_dr.replication.flow import Flow
 from kafka_dr.replication.replicator import FlowStatus, Positions
-from kafka_dr.watch.pending_standbys import is_pending, now_a_copy, seed_pending
+from kafka_dr.watch.pending_standbys import HoldsMore, is_pending, now_a_copy, now_diverged, seed_pending
 from support.manual_clock import ManualClock
 from support.memory_register import MemoryRegister
 from support.register_states import AT
@@ -80,6 +81,7 @@ class GroupOnWest:
         return SimpleNamespace(
             clients=clients,
             clock=ManualClock(),
+            known_silent={},
             group=SimpleNamespace(
                 timing=SimpleNamespace(step_deadline_seconds=1.0), **dict.fromkeys(("name",), "orders")
             ),
@@ -177,3 +179,72 @@ def test_nothing_begins_while_a_register_does_not_answer() -> None:
     with pytest.raises(TryAgain, match="east does not answer"):
         seed_pending(cast("Any", world.context()), world.state, "north")
     assert world.done == []
+
+
+class GroupWithoutEast(GroupOnWest):
+    """The same group after an unplanned failover to west: nobody can ask east.
+
+    :param ``crossed``: how far the flow to west had come in east's log when it was fenced
+    """
+
+    def __init__(self, *, crossed: dict[TopicPartition, int] | None = None) -> None:
+        super().__init__()
+        adopted = transitions.adopted("orders", active="east", standbys=["west", "north"], run="adoption", at=AT)
+        move: dict[str, Any] = {"source": "east", "target": "west", "highest_epoch": 1}
+        claim = transitions.claimed_unplanned(adopted, **move, **SIGNED)
+        moved = transitions.handed_over(claim, run="run-1", at=AT)
+        self.state = transitions.left_behind(moved, run="run-1", fenced=False, at=AT)
+        turn = FlowSeed(self.state.epoch, "west", "east", {FIRST: 170}, held=True)
+        self.registers = {name: MemoryRegister() for name in ("west", "north")}
+        for register in self.registers.values():
+            register.copy(self.state)
+            register.write_fact(
+                "orders", "adoption", fact_of_further("north"), FlowSeed(1, "east", "north", {}).to_json()
+            )
+        west = self.registers["west"]
+        west.write_fact("orders", "run-1", FLOW_SEED, turn.to_json())
+        west.write_fact("orders", "run-1", "unverified", {"crossed": positions_to_json(crossed or {FIRST: 100})})
+        east = MemoryRegister()
+        east.history = self.silent  # type: ignore[method-assign]
+        self.registers["east"] = east
+
+    @staticmethod
+    def silent(group: str) -> Any:
+        raise TryAgain("east does not answer")
+
+    def seed(self) -> FlowSeed | None:
+        return seed_pending(cast("Any", self.context()), self.state, "north")
+
+
+def test_without_the_former_cluster_the_same_position_is_the_end_of_the_copy_on_west() -> None:
+    world = GroupWithoutEast()
+    assert is_pending(world.state, "north")
+    wanted = FlowSeed(world.state.epoch, "west", "north", {FIRST: 170}, topic_ids={"orders.payments": "w1"})
+    assert world.seed() == wanted
+    assert world.done == ["stop east to north", "stopped", "deny on north", "take over north-0", "positions read"]
+    for name in ("west", "north"):
+        assert newest_seed(world.registers[name].history("orders"), world.state, "north") == wanted
+
+
+def test_a_standby_that_has_copied_more_is_not_copied_to() -> None:
+    world = GroupWithoutEast(crossed={FIRST: 97})
+    with pytest.raises(
+        HoldsMore, match=r"north holds up to 3 records of east that west lacks \(3 of orders.payments-0\)"
+    ):
+        world.seed()
+    state = now_diverged(cast("Any", world.context()), world.state, "north")
+    assert (state.roles.of("north"), state.roles.of("east"), state.phase) == ("diverged", "unfenced", "unfenced")
+    assert not is_pending(state, "north")
+    with pytest.raises(Refused, match="orders is unfenced by run run-1"):
+        transitions.claimed_unplanned(state, source="west", target="north", highest_epoch=1, **SIGNED)
+
+
+def test_no_other_standby_may_be_silent_and_a_wrong_seed_is_a_matter_for_people() -> None:
+    world = GroupWithoutEast()
+    world.registers["north"].history = world.silent  # type: ignore[method-assign]
+    with pytest.raises(TryAgain, match="does not answer"):
+        world.seed()
+    world = GroupWithoutEast()
+    world.seed_epoch = 7
+    with pytest.raises(NeedsPerson, match="the positions of the connector are not those"):
+        world.seed()

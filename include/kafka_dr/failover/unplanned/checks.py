@@ -69,6 +69,8 @@ def unplanned_checks(run: Run, verdict: ClusterVerdict) -> tuple[Check, ...]:
 def target_checks(run: Run) -> tuple[Check, ...]:
     """Ask everything but the disaster itself that has to hold; nothing here needs the source."""
     questions: dict[str, Callable[[], Check]] = {name: _bound(ask, run) for name, ask in _QUESTIONS.items()}
+    if len(run.record().standbys) > 1:
+        questions["registers_answer"] = lambda: registers_answer(run)
     if run.declared.topic_patterns:
         # Of topics that only the source has, nothing can be asked.
         questions[pattern_topics.NAME] = lambda: pattern_topics.topics_of_patterns(run, (run.target,))[0]
@@ -234,6 +236,23 @@ def groups_read_only_owned_topics(run: Run) -> Check:
     if check.outcome == "failed":
         return replace(check, detail=f"{check.detail}, or trigger a new run with an override and its reason")
     return check
+
+
+def registers_answer(run: Run) -> Check:
+    """Return whether more than half of several registers answer; else an override names the others as off.
+
+    The claim has to be in more than half of them, or another run could take the group to another standby.
+    """
+    clusters = [name for name, _ in run.record().roles.each]
+    missing = [name for name in clusters if name not in run.seen]
+    said = f"{len(clusters) - len(missing)} of the {len(clusters)} registers of {run.group.name} answer"
+    if not missing:
+        return Check("registers_answer", "ok", said)
+    said = f"{said}, and {' and '.join(missing)} {'does' if len(missing) == 1 else 'do'} not"
+    if 2 * len(missing) < len(clusters):
+        return Check("registers_answer", "ok", said)
+    said = f"{said}. Another run could take the group to one of these: the requester knows that they are off"
+    return Check("registers_answer", "overridden", said, {"override": run.request.override})
 
 
 def register_is_ours(run: Run) -> Check:

@@ -11,7 +11,7 @@ from kafka_dr.checks.audit_checks import newest_checksum_audit
 from kafka_dr.disaster.disaster_rule import ClusterVerdict, judge
 from kafka_dr.disaster.probes import take_probes
 from kafka_dr.errors import KafkaDrError
-from kafka_dr.failover.unplanned import last_known, translate_without_source
+from kafka_dr.failover.unplanned import last_known, most_copied, translate_without_source
 from kafka_dr.failover.unplanned.checks import decision_facts, refused_at_once, unplanned_checks
 from kafka_dr.group_offsets import commit_metadata, group_costs
 from kafka_dr.offsets.preview import total
@@ -62,6 +62,8 @@ def measured(run: Run) -> dict[str, Any]:
     except KafkaDrError:
         copied, translated = {}, []
     seen = last_known.look(run)
+    state = run.record()
+    standbys = most_copied.copied_to(run, state) if len(state.standbys) > 1 else {}
     return {
         "predicted_loss": last_known.loss(run, copied),
         "groups": group_costs.costs(group_costs.decided(run.checks), _by_group(translated)),
@@ -70,6 +72,8 @@ def measured(run: Run) -> dict[str, Any]:
         "probes": [asdict(probe) for probe in run.probes],
         "checksum_audit": newest_checksum_audit(run).sentence,
         "could_not_be_checked": _unchecked(run),
+        **({"copied_to": most_copied.to_json(standbys)} if standbys else {}),
+        **({"others_hold": said} if (said := most_copied.sentences(run.target, standbys)) else {}),
     }
 
 

@@ -15,6 +15,7 @@ from kafka_dr.group_offsets.other_topics import ReadElsewhere, journaled
 from kafka_dr.named_rows import groups_from_json
 from kafka_dr.offsets.translate.answers import Kind
 from kafka_dr.register import Phase
+from kafka_dr.register.flow_seed import all_seeds
 from kafka_dr.runs.run import Run
 
 Offsets = Mapping[TopicPartition, int]
@@ -103,7 +104,12 @@ def frontier(run: Run) -> KeptFrontier | None:
 
 def flow_start(run: Run) -> FlowStart:
     """Return when replication from source to target began last."""
-    seeds = {name: seed for name, seed in run.seeds.items() if seed.source == run.source}
+    seeds = {
+        name: seed
+        for name, facts in run.history.items()
+        for seed in all_seeds({name: facts})
+        if (seed.source, seed.target) == (run.source, run.target)
+    }
     if not seeds:
         return FlowStart(0, None)
     began = max(seeds, key=lambda name: seeds[name].epoch)

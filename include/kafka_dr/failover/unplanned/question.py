@@ -37,7 +37,12 @@ def sheet(run: Run, seen: Mapping[str, Any]) -> Sheet:
         on_failure="before `open_target` it is rolled back, after it only finished. If it "
         f"cannot be proven that {source} refuses writes, the group ends *unfenced*: as soon as {source} answers again, "
         "it is fenced, and what it accepted until then is counted. These records have to be rescued by a failback",
-        warnings=(*_warnings(decision, seen), *begins(decision), *map(markdown, measured["more_than_offsets"])),
+        warnings=(
+            *_warnings(decision, seen),
+            *begins(decision),
+            *map(markdown, measured["more_than_offsets"]),
+            *map(markdown, measured.get("others_hold", ())),
+        ),
         consequence="moves the group without uncopied records",
         checks=seen["checks"],
         seen_at=str(seen.get("finished_at", "")),

@@ -84,8 +84,10 @@ def _counted(placed: TranslatedOffset, other: TakenOverCopy | None, held: Offset
 
 def _of_earlier_run(run: Run, positions: KnownOffsets) -> list[TranslatedOffset] | None:
     """Return the offsets that the run translated by content from which this run took the group; ``None`` if none."""
-    fact = last_known.taken_over(run).get("translations")
-    if fact is None or positions.final:
+    earlier = last_known.taken_over(run)
+    fact = earlier.get("translations")
+    # That run may have gone to another standby.
+    if fact is None or positions.final or earlier.get("claim", {}).get("target") != run.target:
         return None
     placed = [p for p in translations_from_json(fact) if p.group in positions.groups]
     ends = run.operator(run.target).topics.last_stable_offsets({p.partition for p in placed})

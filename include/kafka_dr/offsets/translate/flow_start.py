@@ -11,6 +11,7 @@ from collections.abc import Mapping
 
 from kafka_dr.offsets.translate.answers import Translation
 from kafka_dr.offsets.translate.by_content import Anchors, ReadRanges, begin, finish
+from kafka_dr.offsets.translate.matching import Anchor
 from kafka_dr.offsets.translate.search import RangePair
 from kafka_dr.positions import OffsetRange, SeedPoint, TopicPartition
 
@@ -59,3 +60,46 @@ def _up_to(held: RangePair, point: SeedPoint) -> RangePair:
         OffsetRange(min(source.start, point.source), min(source.end, point.source)),
         OffsetRange(min(target.start, point.target), min(target.end, point.target)),
     )
+
+
+def end_in_longer_copy(
+    held: Mapping[TopicPartition, RangePair],
+    until: Mapping[TopicPartition, int],
+    anchors: Anchors,
+    read: ReadRanges,
+) -> dict[TopicPartition, Translation]:
+    """Return where the end of one copy of a log is in another, longer copy of the same log.
+
+    Two questions show it: which offset of the longer copy follows what the shorter one ends with, and whether the
+    shorter one ends where that offset is. So all of its records come before it, and none of them after it.
+
+    :param held: what the shorter copy and the longer one hold
+    :param until: where the longer one ended when it was a copy: what follows is new
+    :param anchors: what is believed to correspond; content confirms it
+    :param read: reads ranges of both, of the shorter copy first
+    """
+    bounds = {p: _up_to(each, SeedPoint(each.source.end, until[p])) for p, each in held.items()}
+    searches = begin({p: [each.source.end] for p, each in bounds.items()}, bounds, anchors)
+    finish(searches, read)
+    first = {p: found[0].result for p, found in searches.items()}
+    back = {p: [each.target_offset] for p, each in first.items() if each is not None and each.target_offset is not None}
+    turned = {p: RangePair(bounds[p].target, bounds[p].source) for p in back}
+    again = begin(back, turned, {p: [_turned(each) for each in anchors.get(p, ())] for p in back})
+    finish(again, lambda longer, shorter: read(shorter, longer)[::-1])
+    left = {
+        p: [OffsetRange(found[0].result.target_offset, bounds[p].source.end)]
+        for p, found in again.items()
+        if found[0].is_exact and found[0].result and found[0].result.target_offset is not None
+    }
+    after, _ = read({p: each for p, each in left.items() if len(each[0])}, {})
+    unknown = "the records before the end of the copy are not found one after the other"
+    return {
+        p: Translation(bounds[p].source.end, back[p][0], "exact", 0, "both copies hold the same records up to here")
+        if p in left and not after.get(p)
+        else Translation(bounds[p].source.end, None, "unknown", None, each.reason if each else unknown)
+        for p, each in first.items()
+    }
+
+
+def _turned(anchor: Anchor) -> Anchor:
+    return type(anchor)(anchor.target, anchor.source)
