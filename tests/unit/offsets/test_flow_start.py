@@ -181,7 +181,7 @@ class TwoCopies:
         return end_in_longer_copy(
             {P: RangePair(self.here_held, self.there_held)},
             {P: self.until},
-            {P: list(anchors)},
+            {P: list(anchors)} if anchors else {},
             lambda shorter, longer: (
                 {p: cut(self.here, self.here_held, r) for p, r in shorter.items()},
                 {p: cut(self.there, self.there_held, r) for p, r in longer.items()},
@@ -232,3 +232,11 @@ def test_whatever_expired_of_two_copies_an_exact_end_leaves_out_and_doubles_noth
         gone = {entry.content for entry in found.there if entry.offset not in found.there_held}
         assert not holds & gets
         assert {entry.content for entry in found.there} - holds - gets <= gone
+
+
+def test_a_record_far_after_the_end_that_both_copies_share_is_found() -> None:
+    """Many offsets without a record lie between: the search for the end alone does not see it."""
+    first, far = Entry(0, b"0"), Entry(5_000, b"1")
+    found = TwoCopies((first, far), (first,), OffsetRange(0, 5_001), OffsetRange(0, 1), 1)
+    assert found.end().kind == "unknown"
+    assert TwoCopies((first,), (first, far), OffsetRange(0, 5_001), OffsetRange(0, 5_001), 5_001).end().kind == "exact"

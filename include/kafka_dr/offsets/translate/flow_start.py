@@ -79,12 +79,13 @@ def end_in_longer_copy(
     :param read: reads ranges of both, of the shorter copy first
     """
     bounds = {p: _up_to(each, SeedPoint(each.source.end, until[p])) for p, each in held.items()}
-    searches = begin({p: [each.source.end] for p, each in bounds.items()}, bounds, anchors)
+    known = {p: list(anchors.get(p, ())) for p in bounds}
+    searches = begin({p: [each.source.end] for p, each in bounds.items()}, bounds, known)
     finish(searches, read)
     first = {p: found[0].result for p, found in searches.items()}
     back = {p: [each.target_offset] for p, each in first.items() if each is not None and each.target_offset is not None}
     turned = {p: RangePair(bounds[p].target, bounds[p].source) for p in back}
-    again = begin(back, turned, {p: [_turned(each) for each in anchors.get(p, ())] for p in back})
+    again = begin(back, turned, {p: [_turned(each) for each in known[p]] for p in back})
     finish(again, lambda longer, shorter: read(shorter, longer)[::-1])
     left = {
         p: [OffsetRange(found[0].result.target_offset, bounds[p].source.end)]
