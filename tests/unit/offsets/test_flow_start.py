@@ -235,7 +235,7 @@ def test_whatever_expired_of_two_copies_an_exact_end_leaves_out_and_doubles_noth
 
 
 def test_a_record_far_after_the_end_that_both_copies_share_is_found() -> None:
-    """Many offsets without a record lie between: the search for the end alone does not see it."""
+    """Many offsets before it hold no record: the search for the end alone does not see it."""
     first, far = Entry(0, b"0"), Entry(5_000, b"1")
     found = TwoCopies((first, far), (first,), OffsetRange(0, 5_001), OffsetRange(0, 1), 1)
     assert found.end().kind == "unknown"
