@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 import pytest
 
 from kafka_dr.doctor.finding import SetUpFinding
-from kafka_dr.doctor.spark_trial import examine_spark
+from kafka_dr.doctor.spark_trial import JOB, examine_spark
+from kafka_dr.spark_submit import KAFKA_SOURCE
 from lab.api import Lab
 
 pytestmark = pytest.mark.spark
@@ -37,8 +39,9 @@ def test_without_the_kafka_source_it_is_named_with_the_command_that_shows_it(
     trial = found()
     assert trial.outcome == "failed", trial
     assert "spark-sql-kafka-0-10, has to be on the class path" in trial.detail
-    assert trial.commands[0].startswith("spark-submit ")
-    assert trial.commands[0].endswith("spark/jobs/set_up_trial.py")
+    by_hand, downloading = (shlex.split(command) for command in trial.commands)
+    assert (Path(by_hand[0]).name, by_hand[-1]) == ("spark-submit", str(JOB))
+    assert downloading[1:3] == ["--packages", KAFKA_SOURCE]
 
 
 def test_a_machine_without_spark_is_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
