@@ -13,7 +13,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -184,7 +184,9 @@ class Page:
         self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=mobile)
 
     def go(self, url: str) -> None:
-        """Open an address."""
+        """Open an address. First the page that is open is stopped: if it reloaded itself now, that would win."""
+        with suppress(LeftMeanwhile):
+            self.ask("window.stop()")
         self.call("Page.navigate", url=url)
 
     def show(self, html: str) -> None:
