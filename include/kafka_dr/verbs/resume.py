@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
+from typing import Any
 
 from kafka_dr.approvals.claim import GROUNDS
 from kafka_dr.errors import Refused
@@ -113,7 +114,9 @@ def held_run(request: ResumeRequest, clients: Clients) -> RunRequest:
             f"run {state.run} holds {request.protection_group}, expected {request.run}: leave the parameter run empty, "
             f"or set it to {state.run}"
         )
-    verb = _verb_before(run, state) if state.verb == "roll_back" else state.verb
+    # The register that decides has them: the source of an unplanned failover may be dead.
+    grounds = clients.register(arbiter(state)).facts(state.group, state.run).get(GROUNDS, {})
+    verb = _verb_before(grounds) if state.verb == "roll_back" else state.verb
     before = state.phase is Phase.SWITCHING or state.verb == "roll_back" or verb in STAY
     source, target = (state.active, state.moved_with) if before else (state.moved_with, state.active)
     return RunRequest(
@@ -123,7 +126,7 @@ def held_run(request: ResumeRequest, clients: Clients) -> RunRequest:
         target=target,
         reason=request.reason,
         verb=verb,
-        **start_from_json(run.history.get(state.run, {}).get(GROUNDS, {})),
+        **start_from_json(grounds),
     )
 
 
@@ -134,7 +137,6 @@ def _is_over(run: Run, state: RegisterState) -> bool:
     return bool(run.request.run) or not run.is_unsealed(state)
 
 
-def _verb_before(run: Run, state: RegisterState) -> Verb:
+def _verb_before(claim: Mapping[str, Any]) -> Verb:
     """Return the verb of a run that was rolled back, from the claim in its journal."""
-    claim = run.history.get(state.run, {}).get(GROUNDS, {})
     return next((verb for verb in VERBS if claim.get("verb") == verb), "planned_failover")
