@@ -10,6 +10,7 @@ from kafka_dr.checks.returned_cluster import count_on_returned
 from kafka_dr.health.restore_fence import FenceRepair
 from kafka_dr.outcomes import Check
 from kafka_dr.register import RegisterState
+from kafka_dr.register.port import History
 from kafka_dr.register.transitions import fenced_on_return
 from kafka_dr.runs.attempt import Attempt
 from kafka_dr.runs.group_context import GroupContext
@@ -28,14 +29,15 @@ def record_return(context: GroupContext, state: RegisterState, repair: FenceRepa
     """
     clients, cluster = context.clients, repair.cluster
     attempt = Attempt.start(state.group, state.run, clients, STEP, NUMBER, goes_forward=True)
-    journal = clients.register(state.active).facts(state.group, state.run)
+    register = clients.register(state.active)
+    # What the last run has journaled is about the cluster that it has left. Of another one less may be known here.
+    run = state.run if cluster == state.moved_with else run_that_left(register.history(state.group), cluster)
+    journal = register.facts(state.group, run) if run else {}
     uncopied = count_on_returned(context, cluster, journal)
     fact = uncopied.fact(cluster, fenced_at=context.clock.now())
-    clients.register(state.active).write_fact(state.group, state.run, "returned", fact)
+    register.write_fact(state.group, run or state.run, "returned" if run else f"returned.{cluster}", fact)
     guard.require()
-    clients.register(state.active).compare_and_set(
-        state, fenced_on_return(state, at=context.clock.now(), cluster=cluster)
-    )
+    register.compare_and_set(state, fenced_on_return(state, at=context.clock.now(), cluster=cluster))
     attempt.facts = {**fact, "denies_added": repair.added, "ended_transactions": list(repair.ended)}
     attempt.proofs = repair.proofs
     said = (
@@ -44,3 +46,13 @@ def record_return(context: GroupContext, state: RegisterState, repair: FenceRepa
     )
     attempt.end(clients, "done", said)
     return Check("returned", "failed", said, attempt.facts)
+
+
+def run_that_left(history: History, cluster: str) -> str:
+    """Return the last run that moved the group away from a cluster; empty if the register does not know it. Pure."""
+    left = {
+        run: int(facts["claim"]["epoch"])
+        for run, facts in history.items()
+        if "opened" in facts and facts.get("claim", {}).get("source") == cluster
+    }
+    return max(left, key=lambda run: left[run], default="")
