@@ -18,6 +18,7 @@ from kafka_dr.health.report_only import check_route
 from kafka_dr.health.stalled_runs import half_moved_group
 from kafka_dr.outcomes import Check, Outcome, worst
 from kafka_dr.register import Phase, RegisterState
+from kafka_dr.register.transitions import copy_again
 from kafka_dr.replication.flow import Flow
 from kafka_dr.runs import background
 from kafka_dr.runs.clients import Clients
@@ -274,7 +275,8 @@ def _next_steps(group: str, state: RegisterState | None, answers: RegisterAnswer
         case Phase.DIVERGED if state.verb == "failback":
             said.append(f"a failback holds it; if it is dead, finish it ({finish}) or end it ({abandon})")
         case Phase.DIVERGED:
-            said.append(f"there is no standby: make {state.moved_with} a copy again (dr_failback)")
+            others = f"{' and '.join(state.followers)} can take over" if state.followers else "there is no standby"
+            said.append(f"{others}: {copy_again(state)}")
         case _:
             pass
     return tuple(said)

@@ -11,7 +11,7 @@ from kafka_dr.health.restore_fence import FenceRepair
 from kafka_dr.outcomes import Check
 from kafka_dr.register import RegisterState
 from kafka_dr.register.port import History
-from kafka_dr.register.transitions import fenced_on_return
+from kafka_dr.register.transitions import copy_again, fenced_on_return
 from kafka_dr.runs.attempt import Attempt
 from kafka_dr.runs.group_context import GroupContext
 from kafka_dr.runs.register_guard import RegisterGuard
@@ -40,10 +40,7 @@ def record_return(context: GroupContext, state: RegisterState, repair: FenceRepa
     register.compare_and_set(state, fenced_on_return(state, at=context.clock.now(), cluster=cluster))
     attempt.facts = {**fact, "denies_added": repair.added, "ended_transactions": list(repair.ended)}
     attempt.proofs = repair.proofs
-    said = (
-        f"{cluster} is back and fenced; {uncopied.sentence}. {state.group} is diverged: make {cluster} a copy again "
-        "with dr_failback"
-    )
+    said = f"{cluster} is back and fenced; {uncopied.sentence}. {state.group} is diverged: {copy_again(state)}"
     attempt.end(clients, "done", said)
     return Check("returned", "failed", said, attempt.facts)
 

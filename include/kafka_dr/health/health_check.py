@@ -37,6 +37,7 @@ from kafka_dr.register import Phase, RegisterState
 from kafka_dr.register.flow_seed import FLOW_SEED
 from kafka_dr.register.record_shapes import refusal
 from kafka_dr.register.roles import Role
+from kafka_dr.register.transitions import copy_again
 from kafka_dr.runs import background
 from kafka_dr.runs.at_rest import WatchResult
 from kafka_dr.runs.clients import Clients, wrong_cluster_id
@@ -211,7 +212,7 @@ def _is_unmoved(before: RegisterState, now: RegisterState) -> bool:
 def _phase_check(state: RegisterState) -> Check:
     said = f"{state.group} is {state.phase} on {state.active} (epoch {state.epoch}, run {state.run})"
     if state.phase is Phase.DIVERGED and is_closed(state, state.moved_with):
-        return Check("register", "failed", f"{said}: make {state.moved_with} a copy again with dr_failback")
+        return Check("register", "failed", f"{said}: {copy_again(state)}")
     if state.phase is Phase.DIVERGED:
         way = f"that run makes {state.moved_with} a copy again; if it is dead, finish or abandon it with dr_resume"
         return Check("register", "failed", f"{said}: there is no standby. {way}")

@@ -19,6 +19,7 @@ from kafka_dr.outcomes import Check
 from kafka_dr.readiness.model import NOT_NEEDED, ReadinessCheck, ReadyVerb, VerbReadiness, worst_first
 from kafka_dr.readiness_checks import standby, surroundings
 from kafka_dr.register import Phase
+from kafka_dr.register.transitions import copy_again
 from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.request import VERBS, RunRequest
 from kafka_dr.runs.run import Run
@@ -139,7 +140,7 @@ def _phase(run: Run) -> Check:
     if state.phase is Phase.RELEASED:
         return Check(name, "failed", f"{said}: it is not adopted, run dr_adopt")
     first = f"dr_health has to fence {state.moved_with} first; then " if state.phase is Phase.UNFENCED else ""
-    return Check(name, "failed", f"{said}: {first}make {state.moved_with} a copy again with dr_failback")
+    return Check(name, "failed", f"{said}: {first}{copy_again(state)}")
 
 
 def _ask(run: Run, questions: Mapping[str, Question]) -> tuple[Check, ...]:

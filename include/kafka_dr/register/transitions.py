@@ -31,11 +31,20 @@ _NO_ATTEMPT: Mapping[str, Any] = {"attempt": 0, "executor": "", "attempt_at": No
 
 def way_out(state: RegisterState) -> str:
     """Return what has to happen before another run may claim a group that is not stable."""
+    if state.phase in (Phase.UNFENCED, Phase.DIVERGED) and len(state.standbys) > 1:
+        return f"only an unplanned failover may move it; {copy_again(state)}"
     if state.phase in (Phase.UNFENCED, Phase.DIVERGED):
         return f"{state.moved_with} has to become a standby again: run a failback first"
     if state.phase is Phase.RELEASED:
         return "it is not adopted: run dr_adopt first"
     return "wait until that run ends, or finish or abandon it with dr_resume"
+
+
+def copy_again(state: RegisterState) -> str:
+    """Return what makes the cluster a copy again that the last run has left."""
+    if len(state.standbys) > 1:
+        return f"{state.moved_with} stays fenced, as a failback is known for pairs alone in this version"
+    return f"make {state.moved_with} a copy again with dr_failback"
 
 
 def adopted(
