@@ -10,10 +10,12 @@ from kafka_dr.durations import age_of
 from kafka_dr.evidence.flow_picture import COLOURS, canary_in_words, lag_in_words
 from kafka_dr.evidence.readiness_view import answer_in_words
 from kafka_dr.evidence.status_colour import StatusColour
+from kafka_dr.readiness.model import Answer, ReadyVerb
 from kafka_dr.situations.group_now import GroupNow
 from kafka_dr.watch_results import StandbyFinding, WatchName
 
 _WORST_FIRST: tuple[StatusColour, ...] = ("bad", "unknown", "warn", "good")
+_BEST_FIRST: tuple[Answer, ...] = ("ready", "ready_with", "unknown", "not_ready", "not_needed")
 _LOOKED_AT: tuple[WatchName, ...] = ("flows", "lag", "canary", "checksum")
 _COPY = "copy"
 _COMPARED: Mapping[str, str] = {"ok": "equal", "warning": "equal, with remarks", "failed": "NOT EQUAL"}
@@ -49,13 +51,18 @@ class StandbyLine:
         return f"{self.name} ({self.role}): {self.lag}, {self.canary}, {self.compared}. Move now? {self.move}{why}"
 
 
-def targets_of(known: GroupNow, now: datetime) -> tuple[tuple[str, str], ...]:
+def targets_of(known: GroupNow, now: datetime, verb: ReadyVerb) -> tuple[tuple[str, str], ...]:
     """Return the standbys of several that hold the copy, with what is known of each; the best first.
 
     :param now: the time from which ages are counted, UTC
+    :param verb: the failover that would go there
     """
-    copies = [each for each in reversed(standby_lines(known, now)) if each.role == _COPY]
-    return tuple((each.name, f"{each.name}: {each.lag}, {each.compared}; move now? {each.move}") for each in copies)
+    copies = {each.name: each for each in reversed(standby_lines(known, now)) if each.role == _COPY}
+    answers = {name: known.ready.of(verb).of_standby(name).answer for name in copies}
+    return tuple(
+        (name, f"{name}: {line.lag}, {line.compared}; possible now? {answer_in_words(answers[name])[0]}")
+        for name, line in sorted(copies.items(), key=lambda each: _BEST_FIRST.index(answers[each[0]]))
+    )
 
 
 def standby_lines(known: GroupNow, now: datetime) -> tuple[StandbyLine, ...]:

@@ -21,6 +21,7 @@ from kafka_dr.evidence.standby_lines import targets_of
 from kafka_dr.evidence.trigger_view import FORMS, TriggerView, trigger_fields
 from kafka_dr.register import Phase
 from kafka_dr.runs.request import MOVES
+from kafka_dr.situations.group_facts import FAILOVERS
 from kafka_dr.situations.group_now import GroupNow
 from kafka_dr.topology.model import ProtectionGroup
 from kafka_dr.watch_results import OpenRun, RunningStep, WatchedGroup, WatchResultStore, read_status
@@ -64,7 +65,7 @@ def start_page(dag_id: str, group: str, has_ended: AirflowSays) -> HTMLResponse:
             standby=record.standby if record.known else "",
             needed=_needed(spec, watched, known, now),
             chosen={"mode": "rebuild"} if known.facts.needs_rebuild else {},
-            targets=targets_of(known, now) if dag_id == "dr_planned_failover" and record.known else (),
+            targets=_targets(dag_id, known, now),
         ),
         f"{airflow_path()}api/v2/dags/{dag_id}/dagRuns",
         evidence_url(group, ""),
@@ -75,6 +76,12 @@ def start_page(dag_id: str, group: str, has_ended: AirflowSays) -> HTMLResponse:
         render_trigger(view, nonce), [("DR status", status_url()), (f"Everything of {group}", group_url(group))]
     )
     return HTMLResponse(page, headers=form_headers(nonce))
+
+
+def _targets(dag_id: str, known: GroupNow, now: datetime) -> tuple[tuple[str, str], ...]:
+    """Return the standbys of several that a failover may go to; nothing if the record is not known now."""
+    verb = next((each for each in FAILOVERS if dag_id == f"dr_{each}"), None)
+    return targets_of(known, now, verb) if verb and known.record.known else ()
 
 
 def _needed(spec: ProtectionGroup, watched: WatchedGroup, known: GroupNow, now: datetime) -> dict[str, str]:

@@ -79,8 +79,11 @@ def test_the_worst_comes_first_and_the_other_one_stays_well(watch: WatchName) ->
 def test_a_standby_that_nothing_is_copied_to_is_no_target() -> None:
     pending = known(roles={"north": "copy", "west": "pending"})
     assert [(each.name, each.role) for each in standby_lines(pending, NOW)] == [("west", "pending"), ("north", "copy")]
-    assert [name for name, _ in targets_of(pending, NOW)] == ["north"]
-    assert [name for name, _ in targets_of(known(flows=of_both("flows", north="failed")), NOW)] == ["west", "north"]
+    assert [name for name, _ in targets_of(pending, NOW, "planned_failover")] == ["north"]
+    stopped = known(flows=of_both("flows", north="failed"))
+    assert [name for name, _ in targets_of(stopped, NOW, "planned_failover")] == ["west", "north"]
+    ((_, first), *_) = targets_of(known(), NOW, "unplanned_failover")
+    assert first.endswith("lag 0.5 s (7 records), compared 40 s ago: equal; possible now? YES")
 
 
 def test_whether_it_can_be_moved_is_answered_for_each_and_by_the_watch_of_each() -> None:
