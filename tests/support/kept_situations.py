@@ -51,7 +51,9 @@ def keep_situation(root: Path, name: str, now: datetime, groups: Sequence[str] =
     facts = {"verb": "planned_failover", "requested_by": "alice", "decision": {"source": "east", "target": "west"}}
     times = {"started_at": now.isoformat(), "finished_at": now.isoformat(), "seconds": 1.0}
     step = {"schema_version": 1, "outcome": "ok", "step": "preflight", "facts": facts, "checks": [], "proofs": []}
-    for run in (RUN, "manual__1"):
+    health = found["orders"]["health"]
+    last = health.facts.get("run") if health else None
+    for run in dict.fromkeys(filter(None, (RUN, "manual__1", last))):
         (folder := root / "runs" / "orders" / run).mkdir(parents=True)
         (folder / "01-preflight.1.json").write_text(json.dumps(step | times))
 
