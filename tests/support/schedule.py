@@ -23,6 +23,7 @@ _TOGETHER: Mapping[str, str] = {
     "tests/integration/clusters/test_leaders": "two brokers",
     "tests/integration/fencing/": "two brokers",
     "tests/integration/config_sync/": "config sync",
+    "tests/unit/airflow/test_in_browser": "pages",
 }
 #: The order in which free workers get them: scopes, and folders whose files go to any worker. What takes longest is
 #: first, and files of unit tests fill the gaps at the end. A worker that has left a folder gets no file of it again:
@@ -31,7 +32,7 @@ _ORDER = (
     "airflow",
     "spark",
     "disasters",
-    "tests/unit/airflow/test_in_browser.py",
+    "pages",
     "tests/integration/failover",
     "demos",
     "labs",

@@ -37,8 +37,8 @@ def test_a_worker_that_has_left_a_folder_gets_no_file_of_it_again(folder: str) -
 def test_the_longest_scopes_begin_first_and_unit_tests_fill_the_gaps() -> None:
     scopes = [scope(file) for file in sorted(FILES, key=turn)]
     assert scopes[0] == "airflow"
-    at = {each: scopes.index(each) for each in ("spark", "disasters", "demos", "labs")}
-    assert sorted(at, key=lambda each: at[each]) == ["spark", "disasters", "demos", "labs"]
+    at = {each: scopes.index(each) for each in ("spark", "disasters", "pages", "demos", "labs")}
+    assert sorted(at, key=lambda each: at[each]) == ["spark", "disasters", "pages", "demos", "labs"]
     first_unit = next(number for number, each in enumerate(scopes) if each.startswith("tests/unit/"))
     assert [each for each in scopes[first_unit:] if not each.startswith(("tests/unit/", "tests/test_"))] == []
 
