@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,7 +14,6 @@ from kafka_dr.adoption.adopt import adopt
 from kafka_dr.approvals.approval import record_answer
 from kafka_dr.approvals.journaled import Answer
 from kafka_dr.clusters import TopicPartition
-from kafka_dr.errors import Unanswered
 from kafka_dr.register import RegisterState, highest
 from kafka_dr.replication.flow import Flow
 from kafka_dr.runs.at_rest import WatchResult
@@ -55,10 +54,10 @@ class GroupOfThree:
     @property
     def state(self) -> RegisterState:
         """The newest record of all registers that answer."""
-        states = {}
-        for name in self.protection.lab.settings.names:
-            with suppress(Unanswered):
-                states[name] = self.protection.state(name)
+        lab = self.protection.lab
+        runs = {process.name for process in lab.status().processes if process.running}
+        names = [name for name in lab.settings.names if outside_view.broker_of(name) in runs]
+        states = {name: self.protection.state(name) for name in names}
         found = highest(states)
         assert found is not None
         return found

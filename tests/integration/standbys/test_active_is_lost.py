@@ -24,7 +24,7 @@ from support.three_clusters import GroupOfThree
 if TYPE_CHECKING:
     from lab.api import Lab
 
-pytestmark = [pytest.mark.kafka, pytest.mark.long]
+pytestmark = [pytest.mark.kafka, pytest.mark.long, pytest.mark.timeout(900)]
 #: A connector whose source is dead needs about a minute to stop.
 SECONDS = 240.0
 WHY = "a test has one vantage"
