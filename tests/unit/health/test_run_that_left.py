@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from kafka_dr.health.fence_on_return import run_that_left
 
 
 def test_the_last_run_that_moved_the_group_away_from_a_cluster_is_found() -> None:
     opened = {"opened": {"at": "2026-03-14T15:09:26+00:00"}}
-    history = {
+    history: dict[str, dict[str, Any]] = {
         "adoption": {"flow_seed": {}},
         "run-1": {"claim": {"source": "east", "epoch": 2}, **opened},
         "run-2": {"claim": {"source": "west", "epoch": 1003}, **opened},
