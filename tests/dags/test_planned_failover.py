@@ -143,6 +143,14 @@ def test_the_approval_takes_nothing_from_the_dag(planned: Any) -> None:
 
 
 def test_a_reason_is_asked_for_and_a_dry_run_is_offered(planned: Any) -> None:
-    assert set(planned.params) == {"protection_group", "source", "target", "dry_run", "reason"}
+    assert set(planned.params) == {
+        "protection_group",
+        "source",
+        "target",
+        "begin_at",
+        "begin_positions",
+        "dry_run",
+        "reason",
+    }
     assert planned.params["dry_run"] is False
     assert planned.params.get_param("reason").schema["minLength"] == 3

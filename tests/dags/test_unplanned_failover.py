@@ -81,7 +81,17 @@ def test_the_approvals_take_nothing_from_the_dag(unplanned: Any) -> None:
 
 
 def test_nothing_is_overridden_or_acknowledged_by_default(unplanned: Any) -> None:
-    asked = {"protection_group", "source", "target", "override", "acknowledged", "dry_run", "reason"}
+    asked = {
+        "protection_group",
+        "source",
+        "target",
+        "begin_at",
+        "begin_positions",
+        "override",
+        "acknowledged",
+        "dry_run",
+        "reason",
+    }
     assert set(unplanned.params) == asked
     assert (unplanned.params["override"], unplanned.params["acknowledged"], unplanned.params["dry_run"]) == (
         None,
