@@ -20,7 +20,7 @@ from kafka_dr.group_offsets.translation_basis import basis_of
 from kafka_dr.named_rows import positions_to_json
 from kafka_dr.offsets.translate.pipeline import translate
 from kafka_dr.register import Phase, RegisterState
-from kafka_dr.register.transitions import fenced_on_return, handed_over, left_behind
+from kafka_dr.register.transitions import fenced_on_return, handed_over, without_source
 from kafka_dr.routing import Route
 from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.register_guard import AsksFor, RegisterGuard
@@ -152,7 +152,7 @@ class OldClusterGroup:
             )
             seed = {"epoch": state.epoch, "source": "west", "target": "east", "held": True, "target_positions": []}
             self._fact(clients, "flow_seed", {**seed, "source_positions": positions_to_json(ends)})
-            _set(clients, "west", state, left_behind(state, run=RUN, fenced=False, at=at))
+            _set(clients, "west", state, without_source(state, run=RUN, fenced=False, at=at))
 
     def leave_by_the_verb(self) -> None:
         """Leave east for west by a real unplanned failover: east lives, is fenced, and drained in vain."""

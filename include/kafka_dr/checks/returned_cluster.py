@@ -91,7 +91,7 @@ def _frontier(fact: Any) -> Offsets | None:
     if fact is None:
         return None
     try:
-        known = [positions_from_json(fact[name]) for name in ("frontier", "crossed")]
+        known = [positions_from_json(fact[name]) for name in ("frontier", "copied")]
     except (KeyError, TypeError, ValueError) as error:
         raise NeedsPerson(
             f"the journaled fact 'unverified' of the run cannot be read, so nothing was counted: {cause(error)}"

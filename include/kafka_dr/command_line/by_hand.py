@@ -13,7 +13,7 @@ from datetime import datetime
 from kafka_dr.command_line.by_hand_facts import ByHandFacts
 from kafka_dr.command_line.hand_steps import HandStep, HandSteps
 from kafka_dr.register import Phase, RegisterState
-from kafka_dr.register.transitions import claimed_unplanned, handed_over, left_behind, rolled_back
+from kafka_dr.register.transitions import claimed_unplanned, handed_over, rolled_back, without_source
 
 _BY_HAND = "by hand"
 
@@ -86,7 +86,7 @@ def _moved(state: RegisterState, now: datetime) -> RegisterState:
         approved_by=_BY_HAND,
         at=now,
     )
-    return left_behind(handed_over(claimed, run=run, at=now), run=run, fenced=False, at=now)
+    return without_source(handed_over(claimed, run=run, at=now), run=run, fenced=False, at=now)
 
 
 def _go_back(facts: ByHandFacts, now: datetime) -> Procedure:

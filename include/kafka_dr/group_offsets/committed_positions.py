@@ -33,7 +33,7 @@ def groups_to_move(context: GroupContext, cluster: str) -> list[str]:
     The audit may see them. They must not be left behind in silence.
     """
     seen = context.clients.cluster(cluster, "audit").groups.names()
-    hidden = {name for name in seen if context.group.owns_group(name)} - set(context.group.groups_policy.left_behind)
+    hidden = {name for name in seen if context.group.owns_group(name)} - set(context.group.groups_policy.not_moved)
     return sorted({*context.moved_groups(cluster), *hidden})
 
 

@@ -78,12 +78,12 @@ def after(run: Run, drained: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def journaled_starts(context: GroupContext, cluster: str) -> dict[str, Any]:
-    """Return where the share groups of ``left_behind`` begin, for the fact of a drained cluster.
+    """Return where the share groups of ``not_moved`` begin, for the fact of a drained cluster.
 
     Applications wait. So a cluster without such groups is not asked, and no failover stops if it does not answer.
     """
     try:
-        starts = read_share_starts(context, cluster, context.group.groups_policy.left_behind)
+        starts = read_share_starts(context, cluster, context.group.groups_policy.not_moved)
     except KafkaDrError:
         return {}
     return {SHARE_STARTS: groups_to_json(starts)} if starts else {}

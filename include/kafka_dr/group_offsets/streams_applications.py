@@ -18,9 +18,9 @@ from kafka_dr.readers.recognition import StreamsApplication
 from kafka_dr.runs.group_context import GroupContext
 from kafka_dr.runs.record import first_few
 
-#: ``moved``: with its state, as the topology says. ``refused``: a failover stops for it. ``left_behind``: its owners
+#: ``moved``: with its state, as the topology says. ``refused``: a failover stops for it. ``not_moved``: its owners
 #: take care of it.
-StreamsState = Literal["moved", "refused", "left_behind"]
+StreamsState = Literal["moved", "refused", "not_moved"]
 _MOST_NAMED = 4
 
 
@@ -60,21 +60,21 @@ def judge(application: StreamsApplication, context: GroupContext, *, target: str
     """Say what becomes of a Kafka Streams application in a failover to a cluster, and what to do. Pure."""
     group, name = context.group, application.group
     missing = application.not_copied(group.owns_topic)
-    if name in group.groups_policy.left_behind:
+    if name in group.groups_policy.not_moved:
         todo = f"its offsets are not moved. {reset_application(target)}"
-        return JudgedApplication(application, "left_behind", missing, todo)
+        return JudgedApplication(application, "not_moved", missing, todo)
     if missing:
         named = ", ".join(first_few(missing, _MOST_NAMED))
         todo = (
             f"add its internal topics ({named}) to {group.name}, by the prefix {name}-, so that they are copied; or "
-            f"name it in groups_policy.left_behind, and reset it on {target} after the failover"
+            f"name it in groups_policy.not_moved, and reset it on {target} after the failover"
         )
         return JudgedApplication(application, "refused", missing, todo)
     if name in group.groups_policy.streams_moved:
         return JudgedApplication(application, "moved", missing, _restored(target))
     todo = (
         "name it in groups_policy.streams_moved, and a failover moves its offsets, too; delete its state.dir on every "
-        f"instance before it starts on {target}. Or name it in groups_policy.left_behind, and reset it there"
+        f"instance before it starts on {target}. Or name it in groups_policy.not_moved, and reset it there"
     )
     return JudgedApplication(application, "refused", missing, todo)
 

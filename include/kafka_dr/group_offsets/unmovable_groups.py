@@ -39,7 +39,7 @@ class ShareGroup:
     @property
     def todo(self) -> str:
         """What its owners have to do."""
-        accept = "name it in groups_policy.left_behind once its owners are ready for this: " if self.refused else ""
+        accept = "name it in groups_policy.not_moved once its owners are ready for this: " if self.refused else ""
         return f"{accept}{restart_share_group(self.target)}"
 
     @property
@@ -54,7 +54,7 @@ class ShareGroup:
         return {
             "group": self.group,
             "kind": "share",
-            "state": "refused" if self.refused else "left_behind",
+            "state": "refused" if self.refused else "not_moved",
             "to_do": self.todo,
         }
 
@@ -134,7 +134,7 @@ def look(context: GroupContext, cluster: str, target: str) -> SpecialReaders:
     states = states_of(source, consumers)
     streams = tuple(judge(each, context, target=target) for each in found_on(source, listed, states))
     apart = {each.application.group for each in streams}
-    accepted = set(group.groups_policy.left_behind)
+    accepted = set(group.groups_policy.not_moved)
     share = (each for each in listed.values() if each.kind == "share")
     return SpecialReaders(
         tuple(ShareGroup(g.group, g.said, g.group not in accepted, target) for g in sorted(share, key=_by_name)),

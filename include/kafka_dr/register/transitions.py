@@ -4,7 +4,7 @@
 
     (none) ── adopted ──▶ stable ── claimed ──▶ switching ── handed_over ──▶ handed_over ── settled ──▶ stable
                             ▲   claimed_unplanned   │                            │                        ▲
-                            └───── rolled_back ─────┘                    left_behind                failed_back
+                            └───── rolled_back ─────┘                   without_source             failed_back
                                                                                  ▼                        │
                                                                unfenced ── fenced_on_return ──▶ diverged ─┘
                                                                                       failback_begun ↺
@@ -288,7 +288,7 @@ def settled(state: RegisterState, *, run: str, at: datetime) -> RegisterState:
     return state.in_phase(Phase.STABLE, revision=state.revision + 1, at=at)
 
 
-def left_behind(state: RegisterState, *, run: str, fenced: bool, at: datetime) -> RegisterState:
+def without_source(state: RegisterState, *, run: str, fenced: bool, at: datetime) -> RegisterState:
     """Return the record that ends an unplanned failover that may not have copied every record.
 
     :param fenced: whether the old cluster is proven to refuse writes

@@ -195,8 +195,8 @@ class GroupContext:
 
         The topology can exclude groups from the move; their owners then set the offsets themselves.
         """
-        left_behind = self.group.groups_policy.left_behind
-        return [name for name in self.consumer_groups(cluster) if name not in left_behind]
+        not_moved = self.group.groups_policy.not_moved
+        return [name for name in self.consumer_groups(cluster) if name not in not_moved]
 
     def read_register_state(self) -> RegisterState | None:
         """Read the registers of the group's clusters at once and return the highest record.

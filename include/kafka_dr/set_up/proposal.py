@@ -189,7 +189,7 @@ def _together(
     left_out = list(_without_topics([name for each in whole if each not in found for name in each]))
     left_out += [_reads_elsewhere(group, sorted(read)) for group, read in sorted(elsewhere.items())]
     left_out += [
-        f"share group {line(each.group)} cannot be moved: see left_behind in topology.example.yaml"
+        f"share group {line(each.group)} cannot be moved: see not_moved in topology.example.yaml"
         for each in cluster.groups
         if each.kind == "share"
     ]

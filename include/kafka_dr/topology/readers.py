@@ -47,7 +47,7 @@ class GroupsPolicy(Section):
     external_offsets: tuple[ResourceName, ...] = Field(
         default=(), description="consumers that keep their positions outside Kafka: the map is exported for them"
     )
-    left_behind: tuple[ResourceName, ...] = Field(
+    not_moved: tuple[ResourceName, ...] = Field(
         default=(), description="share groups and Kafka Streams applications that are known to need more than offsets"
     )
     streams_moved: tuple[ResourceName, ...] = Field(

@@ -303,7 +303,7 @@ def choice_mistakes(document: Document, here: Path) -> Iterator[Mistake]:
     """Yield every choice for a consumer group that does not belong to the protection group at this path."""
     policy = (*here, "groups_policy")
     named = [(name, (*policy, "start_of", name)) for name in document.keys(*policy, "start_of")]
-    named += [*document.texts(*policy, "left_behind"), *document.texts(*policy, "streams_moved")]
+    named += [*document.texts(*policy, "not_moved"), *document.texts(*policy, "streams_moved")]
     literals = [name for name, _ in document.texts(*here, "consumer_groups")]
     prefixes = [prefix for prefix, _ in document.texts(*here, "consumer_group_prefixes")]
     for name, path in named:
@@ -311,10 +311,10 @@ def choice_mistakes(document: Document, here: Path) -> Iterator[Mistake]:
             seen = f"{name!r} is none of this group's consumer groups, so nothing would come of it"
             yield document.mistake(path, seen, "name one of them, or add it to consumer_groups")
     yield from _start_time_mistakes(document, policy)
-    left = {name for name, _ in document.texts(*policy, "left_behind")}
+    left = {name for name, _ in document.texts(*policy, "not_moved")}
     for name, path in document.texts(*policy, "streams_moved"):
         if name in left:
-            seen = f"{name!r} is in left_behind, so a failover does not move its offsets"
+            seen = f"{name!r} is in not_moved, so a failover does not move its offsets"
             yield document.mistake(path, seen, "name it in one of the two lists")
 
 

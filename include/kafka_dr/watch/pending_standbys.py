@@ -203,9 +203,9 @@ def _starts_without_former(
     :raises HoldsMore: the standby has copied more than the active cluster had when it was opened
     """
     run = next(name for name, facts in history.items() if facts.get(FLOW_SEED) == turn.to_json())
-    crossed = positions_from_json(history[run].get("unverified", {}).get("crossed", ()))
+    was_copied = positions_from_json(history[run].get("unverified", {}).get("copied", ()))
     partitions, ends = context.partitions(state.active), turn.on_source
-    more = {p: at - crossed[p] for p, at in copied.items() if p in crossed and at > crossed[p]}
+    more = {p: at - was_copied[p] for p, at in copied.items() if p in was_copied and at > was_copied[p]}
     if more:
         rows = first_few([f"{n} of {p}" for p, n in sorted(more.items())], _MOST_NAMED)
         raise HoldsMore(
@@ -215,7 +215,7 @@ def _starts_without_former(
     _require_empty(context, standby, [p for p in context.partitions(standby) if p not in copied])
     here, there = (context.clients.cluster(name, "audit") for name in (standby, state.active))
     wanted = [p for p in partitions if p in copied and p in ends]
-    even = {p for p in wanted if crossed.get(p) == copied[p]}
+    even = {p for p in wanted if was_copied.get(p) == copied[p]}
     shorter = [p for p in wanted if p not in even]
     copies, logs = parallel.at_once(lambda: held_by(here, shorter), lambda: held_by(there, shorter))
     held = {p: RangePair(copies[p], logs[p]) for p in shorter}

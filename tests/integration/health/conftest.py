@@ -13,7 +13,7 @@ from kafka_dr.fencing import plan
 from kafka_dr.health.health_check import check_health
 from kafka_dr.named_rows import positions_to_json
 from kafka_dr.register import RegisterState
-from kafka_dr.register.transitions import handed_over, left_behind
+from kafka_dr.register.transitions import handed_over, without_source
 from kafka_dr.routing import FileRouter, Route
 from kafka_dr.runs.at_rest import WatchResult
 from lab.api import Lab
@@ -47,7 +47,7 @@ class GivenUp:
             ends = clients.cluster("east", "operator").topics.last_stable_offsets(switching.at(0, 0))
             crossed = positions_to_json(ends)
             register = clients.register("west")
-            register.write_fact(protection.name, RUN, "unverified", {"frontier": [], "crossed": crossed})
+            register.write_fact(protection.name, RUN, "unverified", {"frontier": [], "copied": crossed})
             register.write_fact(protection.name, RUN, "opened", {"at": state.at.isoformat()})
             register.copy(state)
             west.acls.add(plan.flow_fence(protection.group))
@@ -65,7 +65,7 @@ def _left_behind(stable: RegisterState | None) -> RegisterState:
     assert stable is not None
     now = datetime.now(UTC)
     claimed = source_given_up(stable, RUN, now)
-    return left_behind(handed_over(claimed, run=RUN, at=now), run=RUN, fenced=False, at=now)
+    return without_source(handed_over(claimed, run=RUN, at=now), run=RUN, fenced=False, at=now)
 
 
 def look(protection: Protection) -> WatchResult:

@@ -287,7 +287,7 @@ def test_a_streams_application_is_refused_until_somebody_takes_care_of_it(group:
             own = only_offsets_to_move(Run(protection.request("look"), clients))
         # Its name shows it, and it is no topic of the group: its state would not be there.
         assert (own.outcome, f"add its internal topics ({topic})" in own.detail) == ("failed", True)
-    protection.changes["groups_policy"] = GroupsPolicy(left_behind=(f"{group.name}-slow",))
+    protection.changes["groups_policy"] = GroupsPolicy(not_moved=(f"{group.name}-slow",))
     with protection.clients() as clients:
         left = only_offsets_to_move(Run(protection.request("look"), clients))
     assert left.outcome == "excused", "an approver has to see it"

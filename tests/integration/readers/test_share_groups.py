@@ -31,7 +31,7 @@ def test_a_share_group_that_is_reset_as_the_report_says_gets_every_record_that_w
     protection: Protection, tmp_path: Path
 ) -> None:
     shared = f"{protection.name}-workers"
-    protection.changes["groups_policy"] = GroupsPolicy(left_behind=(shared,))
+    protection.changes["groups_policy"] = GroupsPolicy(not_moved=(shared,))
     group = SwitchedGroup.adopt(protection, records=0)
     tools = tools_in(tmp_path / "bin")
     for cluster in ("east", "west"):

@@ -32,8 +32,8 @@ def test_an_unknown_frontier_and_opening_stay_unknown() -> None:
 
 def test_the_frontier_is_known_by_content_or_by_the_offsets_committed_with_the_copies() -> None:
     rows = [["orders.payments", 0, 7], ["orders.payments", 1, 9]]
-    assert _frontier({"frontier": rows, "crossed": [["orders.payments", 0, 12]]}) == {ONE: 12, TWO: 9}
-    assert _frontier({"frontier": [], "crossed": []}) is None
+    assert _frontier({"frontier": rows, "copied": [["orders.payments", 0, 12]]}) == {ONE: 12, TWO: 9}
+    assert _frontier({"frontier": [], "copied": []}) is None
 
 
 def test_a_fact_that_cannot_be_read_is_refused() -> None:
@@ -44,6 +44,6 @@ def test_a_fact_that_cannot_be_read_is_refused() -> None:
 def test_a_transaction_that_nobody_could_end_hides_no_record_from_the_count() -> None:
     east = MemoryCluster("east", "E", {ONE.topic: [numbered(ONE.topic, range(50)), []]}, open_from={ONE: 20})
     context: Any = SimpleNamespace(operator=lambda _: east, partitions=lambda _: [ONE, TWO])
-    journal = {"unverified": {"frontier": [], "crossed": [[ONE.topic, 0, 20]]}}
+    journal = {"unverified": {"frontier": [], "copied": [[ONE.topic, 0, 20]]}}
     found = count_on_returned(context, "east", journal)
     assert (found.ends[ONE], found.beyond_frontier) == (50, 30)

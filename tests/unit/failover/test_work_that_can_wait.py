@@ -85,7 +85,7 @@ def layout_journaled(
     """Journal what is frozen, and return what that says about the topics."""
     written: dict[str, Any] = {}
     run.write_fact = lambda fact, payload: written.update({fact: payload})
-    run.group = SimpleNamespace(owns_topic=lambda _: True, groups_policy=SimpleNamespace(left_behind=()))
+    run.group = SimpleNamespace(owns_topic=lambda _: True, groups_policy=SimpleNamespace(not_moved=()))
     monkeypatch.setattr(drain, "_deny_reads", deny_reads)
     monkeypatch.setattr(drain, "_frozen_offsets", lambda _: freezing() or {})
     monkeypatch.setattr(other_topics, "of_frozen", lambda *_: ())

@@ -38,7 +38,7 @@ def application(*internal: str) -> StreamsApplication:
         ({"streams_moved": ("totals",)}, (COPIED,), "moved", "delete its state.dir on every instance"),
         # Its state would be of another moment than its offsets.
         ({"streams_moved": ("totals",)}, (COPIED, ELSEWHERE), "refused", f"({ELSEWHERE})"),
-        ({"left_behind": ("totals",)}, (COPIED, ELSEWHERE), "left_behind", "run its reset command"),
+        ({"not_moved": ("totals",)}, (COPIED, ELSEWHERE), "not_moved", "run its reset command"),
         ({"streams_moved": ("totals",)}, (), "moved", "delete its state.dir"),
     ],
 )
@@ -52,7 +52,7 @@ def test_an_application_moves_only_with_all_of_its_internal_topics(
 
 
 def test_who_is_accepted_is_excused_with_what_to_do_and_never_ok() -> None:
-    left = judge(application(COPIED), context(left_behind=("totals",)), target="west")
+    left = judge(application(COPIED), context(not_moved=("totals",)), target="west")
     share = ShareGroup("orders-workers", "share", refused=False, target="west")
     accepted = judged(SpecialReaders((share,), (left,), outside=("orders-lake",)))
     assert accepted.outcome == "excused"

@@ -153,7 +153,7 @@ def test_of_several_standbys_the_one_that_may_take_writes_gets_no_copy_of_the_re
         adopted, run="run-1", source="east", target="west", highest_epoch=1, at=AT, **signed
     )
     moved = transitions.handed_over(claim, run="run-1", at=AT)
-    state = transitions.left_behind(moved, run="run-1", fenced=False, at=AT)
+    state = transitions.without_source(moved, run="run-1", fenced=False, at=AT)
     assert stale_registers(state, {"west": state, "north": moved, "east": adopted}) == ("north",)
     back = transitions.fenced_on_return(state, at=AT)
     assert stale_registers(back, {"west": back, "north": moved, "east": adopted}) == ("east", "north")
@@ -166,6 +166,6 @@ def test_a_flow_to_a_standby_that_is_a_copy_has_to_run_while_a_lost_cluster_is_a
         adopted, run="run-1", source="east", target="west", highest_epoch=1, at=AT, **signed
     )
     moved = transitions.handed_over(claim, run="run-1", at=AT)
-    state = transitions.copied_again(transitions.left_behind(moved, run="run-1", fenced=True, at=AT), "north")
+    state = transitions.copied_again(transitions.without_source(moved, run="run-1", fenced=True, at=AT), "north")
     assert must_run(state, Flow("orders", "west", "north"))
     assert not may_run(state, Flow("orders", "west", "east"))

@@ -55,10 +55,10 @@ def test_it_claims_nothing_from_a_cluster_that_is_not_active_or_to_the_active_on
 @pytest.mark.parametrize(("fenced", "phase"), [(True, Phase.DIVERGED), (False, Phase.UNFENCED)])
 def test_the_last_record_of_a_run_says_whether_the_old_cluster_is_fenced(fenced: bool, phase: Phase) -> None:
     handed = transitions.handed_over(claim(a_state()), run="run-1", at=LATER)
-    left = transitions.left_behind(handed, run="run-1", fenced=fenced, at=LATER)
+    left = transitions.without_source(handed, run="run-1", fenced=fenced, at=LATER)
     assert (left.phase, left.active, left.order) == (phase, "west", (1000, 2))
     with pytest.raises(Refused, match="this run may not change it"):
-        transitions.left_behind(handed, run="run-2", fenced=fenced, at=LATER)
+        transitions.without_source(handed, run="run-2", fenced=fenced, at=LATER)
 
 
 @pytest.mark.parametrize("phase", Phase)

@@ -90,8 +90,8 @@ MOVES = {
     "roll back": (transitions.rolled_back(SWITCHING, **RUN), "active", "copy"),
     "hand over": (HANDED_OVER, "pending", "active"),
     "settle": (transitions.settled(HANDED_OVER, **RUN), "copy", "active"),
-    "left unfenced": (transitions.left_behind(HANDED_OVER, fenced=False, **RUN), "unfenced", "active"),
-    "left fenced": (transitions.left_behind(HANDED_OVER, fenced=True, **RUN), "diverged", "active"),
+    "left unfenced": (transitions.without_source(HANDED_OVER, fenced=False, **RUN), "unfenced", "active"),
+    "left fenced": (transitions.without_source(HANDED_OVER, fenced=True, **RUN), "diverged", "active"),
     "failback": (FAILBACK, "diverged", "active"),
     "failback abandoned": (transitions.failback_abandoned(FAILBACK, **RUN), "diverged", "active"),
     "failed back": (transitions.failed_back(FAILBACK, quarantine=(), **RUN), "copy", "active"),
@@ -201,7 +201,7 @@ def given_up(state: RegisterState, target: str, run: str) -> RegisterState:
     """Return the record after an unplanned failover whose source could not be fenced."""
     move: dict[str, Any] = {"source": state.active, "target": target, "highest_epoch": state.epoch}
     claim = transitions.claimed_unplanned(state, **move, **{**APPROVED, "run": run})
-    return transitions.left_behind(transitions.handed_over(claim, run=run, at=AT), run=run, fenced=False, at=AT)
+    return transitions.without_source(transitions.handed_over(claim, run=run, at=AT), run=run, fenced=False, at=AT)
 
 
 def test_a_standby_that_is_copied_can_be_the_next_target_while_a_lost_cluster_is_away() -> None:

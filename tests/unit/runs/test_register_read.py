@@ -112,7 +112,7 @@ def test_the_register_of_a_run_that_has_won_decides_alone_until_the_run_ends() -
     won = transitions.taken(claim, run="a", executor="a process", at=AT)
     alone: Answers = {"east": SILENT, "north": SILENT, "west": won}
     assert decided("orders", alone) == decided_without_source("orders", alone, target="west") == won
-    ended = transitions.left_behind(transitions.handed_over(won, run="a", at=AT), run="a", fenced=False, at=AT)
+    ended = transitions.without_source(transitions.handed_over(won, run="a", at=AT), run="a", fenced=False, at=AT)
     assert decided_without_source("orders", {**alone, "west": ended}, target="west", run="a") == ended
     with pytest.raises(NeedsPerson, match="more than half"):
         decided_without_source("orders", {**alone, "west": ended}, target="west", run="b")

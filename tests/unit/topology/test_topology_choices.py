@@ -11,7 +11,7 @@ from kafka_dr.topology.readers import GroupsPolicy
 Edit = Callable[..., str]
 Load = Callable[[str], Topology]
 Complain = Callable[[str], tuple[str, ...]]
-POLICY = "    groups_policy: {{start: mm2_checkpoint, start_of: {{{name}: latest}}, left_behind: [{left}]}}\n"
+POLICY = "    groups_policy: {{start: mm2_checkpoint, start_of: {{{name}: latest}}, not_moved: [{left}]}}\n"
 
 
 def test_a_group_starts_as_chosen_for_it_or_as_chosen_for_all(edited: Edit, load_text: Load) -> None:
@@ -24,7 +24,7 @@ def test_a_group_starts_as_chosen_for_it_or_as_chosen_for_all(edited: Edit, load
     ("name", "left", "said"),
     [
         ("stranger", "ledger", "groups_policy.start_of.stranger: 'stranger' is none of this group's consumer groups"),
-        ("ledger", "stranger", "groups_policy.left_behind[0]: 'stranger' is none of this group's consumer groups"),
+        ("ledger", "stranger", "groups_policy.not_moved[0]: 'stranger' is none of this group's consumer groups"),
     ],
 )
 def test_a_choice_for_a_stranger_is_a_mistake(
@@ -63,7 +63,7 @@ def test_what_a_requester_chose_counts_instead_of_what_is_declared() -> None:
     assert (some.start_for("ledger"), some.start_for("other"), some.unknown_offsets) == ("latest", "exact", "at_time")
 
 
-MOVED = "    groups_policy: {{left_behind: [{left}], streams_moved: [{moved}]}}\n"
+MOVED = "    groups_policy: {{not_moved: [{left}], streams_moved: [{moved}]}}\n"
 
 
 def test_an_application_that_moves_with_its_state_is_one_of_the_groups_and_is_not_left_behind(
@@ -72,7 +72,7 @@ def test_an_application_that_moves_with_its_state_is_one_of_the_groups_and_is_no
     policy = load_text(edited(more=MOVED.format(left="ledger", moved="orders-x"))).group("orders").groups_policy
     assert policy.streams_moved == ("orders-x",)
     both = mistakes_in(edited(more=MOVED.format(left="ledger", moved="ledger")))
-    assert any("groups_policy.streams_moved[0]: 'ledger' is in left_behind" in found for found in both)
+    assert any("groups_policy.streams_moved[0]: 'ledger' is in not_moved" in found for found in both)
     stranger = mistakes_in(edited(more=MOVED.format(left="ledger", moved="stranger")))
     assert any("streams_moved[0]: 'stranger' is none of this group's consumer groups" in found for found in stranger)
 

@@ -193,7 +193,7 @@ class GroupWithoutEast(GroupOnWest):
         move: dict[str, Any] = {"source": "east", "target": "west", "highest_epoch": 1}
         claim = transitions.claimed_unplanned(adopted, **move, **SIGNED)
         moved = transitions.handed_over(claim, run="run-1", at=AT)
-        self.state = transitions.left_behind(moved, run="run-1", fenced=False, at=AT)
+        self.state = transitions.without_source(moved, run="run-1", fenced=False, at=AT)
         turn = FlowSeed(self.state.epoch, "west", "east", {FIRST: 170}, held=True)
         self.registers = {name: MemoryRegister() for name in ("west", "north")}
         for register in self.registers.values():
@@ -203,7 +203,7 @@ class GroupWithoutEast(GroupOnWest):
             )
         west = self.registers["west"]
         west.write_fact("orders", "run-1", FLOW_SEED, turn.to_json())
-        west.write_fact("orders", "run-1", "unverified", {"crossed": positions_to_json(crossed or {FIRST: 100})})
+        west.write_fact("orders", "run-1", "unverified", {"copied": positions_to_json(crossed or {FIRST: 100})})
         east = MemoryRegister()
         east.history = self.silent  # type: ignore[method-assign]
         self.registers["east"] = east

@@ -52,7 +52,7 @@ def _translated(run: Run) -> list[TranslatedOffset]:
     found = last_known.positions(run)
     translated = _by_content(run) if SourceState.of(run.journal).drained else None
     if translated is None:
-        copied = positions_from_json(run.fact("unverified")["crossed"])
+        copied = positions_from_json(run.fact("unverified")["copied"])
         translated = translate_without_source.translate(run, copied, found)
     return [*translated, *committed_positions.stale_offsets(run, found.groups)]
 

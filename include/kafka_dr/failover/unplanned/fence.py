@@ -53,13 +53,13 @@ def act(run: Run) -> Mapping[str, Any]:
     verified = {TopicPartition(*key): place.source_offset for key, place in places.items()}
     source_state = fencing()
     run.write_fact("source_side", source_state.to_json())
-    run.write_fact("unverified", {"frontier": positions_to_json(verified), "crossed": positions_to_json(copied)})
+    run.write_fact("unverified", {"frontier": positions_to_json(verified), "copied": positions_to_json(copied)})
     run.write_fact("target_ends", {"ends": positions_to_json(ends), "starts": positions_to_json(starts)})
     return {
         "source_side": source_state.to_json(),
         "target_ends": positions_to_json(ends),
-        "crossed": positions_to_json(copied),
-        "crossed_known_from": said,
+        "copied": positions_to_json(copied),
+        "copied_known_from": said,
         "verified_frontier": positions_to_json(verified),
         "ended_transactions": ended,
         "predicted_loss": last_known.loss(run, copied),

@@ -28,7 +28,7 @@ def _measured(run: Run) -> tuple[Figures, Figures]:
         "rto_seconds": recovered.seconds(run.group.objectives.rto_from),
         "rpo_seconds": 0.0 if source_state.drained else None,
     }
-    loss = last_known.loss(run, positions_from_json(run.fact("unverified")["crossed"]))
+    loss = last_known.loss(run, positions_from_json(run.fact("unverified")["copied"]))
     if source_state.drained:
         loss = {"at_least_records": 0, "as_of": None, "reason": source_state.detail}
     return {**measured, "predicted_loss": loss}, {

@@ -23,7 +23,7 @@ from kafka_dr.named_rows import positions_from_json
 from kafka_dr.outcomes import Check
 from kafka_dr.register import Phase, RegisterState
 from kafka_dr.register.flow_seed import FLOW_SEED
-from kafka_dr.register.transitions import left_behind, settled
+from kafka_dr.register.transitions import settled, without_source
 from kafka_dr.runs import background
 from kafka_dr.runs.acls_kept_elsewhere import KeptElsewhere
 from kafka_dr.runs.run import Run
@@ -57,7 +57,7 @@ def act(run: Run) -> Mapping[str, Any]:
         run_id, at = run.request.run, run.clock.now()
         if source_state.drained:
             return settled(held, run=run_id, at=at)
-        return left_behind(held, run=run_id, fenced=source_state.fenced, at=at)
+        return without_source(held, run=run_id, fenced=source_state.fenced, at=at)
 
     state = settle(run, Phase.HANDED_OVER, ended)
     old_flow = stop_old_flow(run)

@@ -34,12 +34,12 @@ def _as_seen(run: Run, seen: LastLook) -> list[dict[str, Any]]:
     at = f"as seen at {seen.at:%Y-%m-%d %H:%M:%S} UTC"
     policy = run.group.groups_policy
     readers = SpecialReaders(
-        share=tuple(ShareGroup(name, at, name not in policy.left_behind, run.target) for name in seen.share_starts),
+        share=tuple(ShareGroup(name, at, name not in policy.not_moved, run.target) for name in seen.share_starts),
         streams=tuple(judge(each, run, target=run.target) for each in seen.streams),
         outside=tuple(sorted(policy.external_offsets)),
     )
     if not seen.share_starts:
         return left_to_do.rows(run, readers, ())
-    copied = positions_from_json(run.fact("unverified")["crossed"])
+    copied = positions_from_json(run.fact("unverified")["copied"])
     known = KnownOffsets(seen.share_starts, final=False, at=seen.at)
     return left_to_do.rows(run, readers, translate_without_source.translate(run, copied, known))
