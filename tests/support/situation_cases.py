@@ -17,6 +17,11 @@ MINUTE, SECOND = timedelta(minutes=1), timedelta(seconds=1)
 HEALTH: dict[str, Any] = {**REGISTER, "open_checks": {}, "silent": [], "fence_missing": [], "half_moved": ""}
 ASKED = OpenRun("orders", "m9", "dr_planned_failover", "Move it?", ("alice", "bob"), NOON, NOON + 30 * MINUTE)
 STEP = RunningStep("orders", "m9", "planned_failover", "drain", NOON, NOON, "host:1", holds=True)
+#: One of each kind, and what a browser reads in each run; it reads the others with ``--long``.
+USUAL = {
+    *("well", "not_proven", "approval_waits", "run_moving", "stopped_before_hand_over", "active_silent", "diverged"),
+    "drill_overdue",
+}
 #: No text of a library, no id of a run and no key of a document is for people.
 NOT_FOR_PEOPLE = re.compile(r"_[A-Z]{3,}|NoneType|manual__|\b[a-z]+_(?!health|resume|flows)[a-z_]+\b")
 

@@ -13,7 +13,7 @@ from kafka_dr.watch_results import WATCHES
 from support.browser import Page
 from support.kept_situations import RUN, keep_situation
 from support.served_pages import opened
-from support.situation_cases import CASES
+from support.situation_cases import CASES, USUAL
 
 #: The numbers of what a person can click, or write into, among all elements of the page.
 USED = """(() => {
@@ -24,8 +24,6 @@ USED = """(() => {
 })()"""
 ACT = "document.querySelector('.headline a.act')"
 SAID = "document.getElementById('said').innerText"
-#: One of each kind of page; the others have other words in them.
-USUAL = {"well", "active_silent", "diverged", "approval_waits", "run_moving", "stopped_before_hand_over"}
 
 
 def tabbed_to(page: Page, element: str) -> None:

@@ -22,7 +22,7 @@ from lab.api import Lab
 from support.browser import PLAIN, Page
 from support.kept_situations import OF_THREE, RUN, keep_situation, topology_of
 from support.served_pages import opened
-from support.situation_cases import CASES, NOT_FOR_PEOPLE
+from support.situation_cases import CASES, NOT_FOR_PEOPLE, USUAL
 
 if TYPE_CHECKING:
     from fastapi.testclient import TestClient
@@ -217,14 +217,6 @@ def dead_ends(page: Page, address: str) -> list[str]:
             if (page.ask("location.href"), page.ask(STATUS)) != (href, 200):
                 found.append(f"{what}: {page.ask('location.href')}: {page.text()[:200]}")
     return found
-
-
-#: One of each kind; the others of a kind have other words for the same page.
-USUAL = {
-    *("well", "not_proven", "approval_waits", "run_moving", "stopped_before_hand_over", "stopped_after_hand_over"),
-    *("active_silent", "active_unheard", "active_down", "being_fenced", "needs_rebuild", "diverged", "not_fenced"),
-    *("copy_lacks_records", "flow_stopped", "drill_running", "drill_overdue", "checks_late"),
-}
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from support.contrast import SHOWN_ON, hard_to_see, shown_on
 from support.kept_metrics import keep, kept
 from support.kept_situations import RUN, keep_situation
 from support.served_pages import opened
-from support.situation_cases import CASES
+from support.situation_cases import CASES, USUAL
 
 ASKED = json.loads((Path(__file__).parents[1] / "evidence" / "asked_questions.json").read_text("utf-8"))
 OUTCOMES = ("ok", "failed", "unknown", "warning", "overridden", "excused", "left_alone")
@@ -35,10 +35,6 @@ def badly_seen(page: Page) -> list[tuple[str, str]]:
         with shown_on(page, medium):
             found += [(medium, each) for each in hard_to_see(page)]
     return found
-
-
-#: One of each colour and kind of page; the others have other words in them.
-USUAL = {"well", "diverged", "not_proven", "approval_waits", "run_moving", "stopped_before_hand_over", "drill_overdue"}
 
 
 @pytest.mark.parametrize(
