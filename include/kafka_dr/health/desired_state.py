@@ -39,7 +39,8 @@ def stale_registers(state: RegisterState, states: Mapping[str, RegisterState | N
     """Return the clusters whose register lacks the newest record and may be given it.
 
     Only while no run moves the group. A ``diverged`` old cluster is fenced, so its register gets the record, too.
-    Which process executes a failback is known to the active cluster's register alone.
+    Which process executes a failback is known to the active cluster's register alone. An empty register of several gets
+    a record that more than half hold: others may have written a newer one to it before it lost that.
 
     :param states: by cluster that answers
     """
@@ -47,7 +48,9 @@ def stale_registers(state: RegisterState, states: Mapping[str, RegisterState | N
         return ()
     # Of a cluster that may take writes nothing is changed before it is fenced.
     told = {name: found for name, found in states.items() if state.roles.of(name) is not Role.UNFENCED}
-    return tuple(sorted(name for name, found in told.items() if found is None or _lacks_news(found, state)))
+    clusters, held = len(state.roles.each), sum(found is not None for found in states.values())
+    fill = clusters == 2 or 2 * held > clusters
+    return tuple(sorted(name for name, found in told.items() if (fill if found is None else _lacks_news(found, state))))
 
 
 def _lacks_news(found: RegisterState, state: RegisterState) -> bool:

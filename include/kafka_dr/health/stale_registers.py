@@ -8,7 +8,7 @@ from kafka_dr.errors import KafkaDrError
 from kafka_dr.health.desired_state import SETTLED, stale_registers
 from kafka_dr.health.registers import RegisterAnswers, guard_by_answering
 from kafka_dr.outcomes import Check
-from kafka_dr.register import RegisterState
+from kafka_dr.register import Phase, RegisterState
 from kafka_dr.runs import background
 from kafka_dr.runs.group_context import GroupContext
 from kafka_dr.runs.register_guard import Unchanged
@@ -39,7 +39,7 @@ def update_stale_registers(
 
         return copy
 
-    dead = [name for name, found in registers.states.items() if _is_dead(context, found, state)]
+    dead = [name for name, found in registers.states.items() if _is_dead(context, found, state, registers)]
     stale = {*stale_registers(state, registers.states), *dead}
     answers = background.answers_within({name: copying(name) for name in stale}, seconds=seconds)
     return [_check_of(name, answer) for name, answer in answers.items()]
@@ -50,7 +50,7 @@ def _copied(context: GroupContext, cluster: str, state: RegisterState, registers
     register = context.clients.register(cluster)
     if (held := register.read(state.group)) == state:
         return Check("register_copy", "ok", f"the register of {cluster} has received the record in the meantime")
-    if _is_dead(context, held, state):
+    if _is_dead(context, held, state, registers):
         register.compare_and_set(held, state)
         said = f"the register of {cluster} held a claim that has lost, and its run left it: it was replaced"
         return Check("register_copy", "failed", said)
@@ -60,9 +60,18 @@ def _copied(context: GroupContext, cluster: str, state: RegisterState, registers
     return Check("register_copy", "failed", said)
 
 
-def _is_dead(context: GroupContext, held: RegisterState | None, state: RegisterState) -> bool:
-    """Return whether a register holds a claim that has lost, and whose run had time to take it back itself."""
-    if held is None or not held.is_unproven or held.order < state.order or state.phase not in SETTLED:
+def _is_dead(
+    context: GroupContext, held: RegisterState | None, state: RegisterState, registers: RegisterAnswers
+) -> bool:
+    """Return whether a register holds a claim that has lost, and whose run had time to take it back itself.
+
+    It also keeps a run from handing over there. So it is replaced then, too, if it cannot win any more.
+    """
+    if held is None or not held.is_unproven or held.order < state.order:
+        return False
+    newer = sum(each is not None and each.news > held.based_on for each in registers.states.values())
+    cannot_win = state.phase is Phase.HANDED_OVER and 2 * newer >= len(held.roles.each)
+    if state.phase not in SETTLED and not cannot_win:
         return False
     return (context.clock.now() - held.at).total_seconds() > _CLAIM_SECONDS
 

@@ -88,7 +88,7 @@ def withdraw(claim: RegisterState, seen: States, ask: Ask) -> bool:
     if is_on_majority(claim, seen) and _is(claim, seen.get(claim.standby)):
         return False
     before = highest({name: None if _is(claim, state) else state for name, state in seen.items()})
-    if before is None:
+    if before is None or not claim.is_known_to(before):
         raise TryAgain(f"no register that answers says what {claim.group} was before the claim of run {claim.run}")
 
     def take_back(register: Register) -> bool:
@@ -141,7 +141,9 @@ def _set(register: Register, *, claim: RegisterState, known: RegisterState, seen
     """Compare and set a register; its record may be older than what the run knows, and must not be newer."""
     held = register.read(claim.group)
     # What it saw it has judged: a claim that has lost may have a higher epoch.
-    if held is not None and held not in (claim, seen, known) and held.order >= known.order:
+    judged = held is None or held in (claim, seen, known)
+    newest = claim.based_on if claim.is_unproven else known.order
+    if held is not None and not judged and (held.order > newest or held.order == known.order):
         raise RegisterConflict(known, held)
     register.compare_and_set(held, claim)
 

@@ -10,7 +10,7 @@ from kafka_dr.register import records
 from kafka_dr.register.added_acls import AddedAcls
 from kafka_dr.register.holding import Author
 from kafka_dr.register.record_shapes import ForeignRecord
-from kafka_dr.register.state import RegisterState, highest
+from kafka_dr.register.state import UNPLANNED_EPOCHS, Phase, RegisterState, highest
 
 #: Everything journaled about a group, by run and fact.
 History = Mapping[str, Mapping[str, Any]]
@@ -111,6 +111,8 @@ def bring_up(register: Register, state: RegisterState) -> RegisterState:
     """
     while True:
         found = register.read(state.group)
+        if found is not None and (_is_promised(found, state) or _is_unknown(found, state)):
+            return found
         newest = highest({"this register": found, "the record to be copied": state})
         # A claim that has lost is replaced, although its epoch is higher.
         if found is not None and found == newest:
@@ -120,6 +122,24 @@ def bring_up(register: Register, state: RegisterState) -> RegisterState:
             return state
         except RegisterConflict:
             continue
+
+
+def _is_promised(found: RegisterState, state: RegisterState) -> bool:
+    """Return whether a register holds a claim that is made later than a record: no earlier hand-over gets in there.
+
+    Whoever claims in a thousand of epochs knows the claims of earlier ones. In one thousand one claim at most wins.
+    """
+    return found.is_unproven and found.epoch // UNPLANNED_EPOCHS > state.epoch // UNPLANNED_EPOCHS
+
+
+def _is_unknown(found: RegisterState, moved: RegisterState) -> bool:
+    """Return whether a register knows of a move that an unplanned run did not know of when it claimed.
+
+    Then the run does not hand over there. So of two that have won, as a claim was taken for dead, one opens its target.
+    """
+    hands_over = moved.phase is Phase.HANDED_OVER and moved.verb == "unplanned_failover" and moved.partner
+    another = (found.run, found.epoch) != (moved.run, moved.epoch) and found.active != moved.partner
+    return bool(hands_over) and another and found.news > moved.based_on
 
 
 def permitted_fact(

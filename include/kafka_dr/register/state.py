@@ -7,7 +7,7 @@ Two different records with the same pair are a conflict: no cluster is opened un
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
 from enum import StrEnum
@@ -85,6 +85,8 @@ class RegisterState:
     :param attempt_at: when it did so, UTC; ``at`` stays
     :param partner: of a group with several standbys, the one that its run moves it to, and from the hand-over on the
         one that it was moved from; empty before the first run, and for a pair
+    :param based_on: epoch and revision of the newest record that counted when an unplanned run claimed a group with
+        several standbys; its claim replaces that one, and knows of no newer one
     :param denies_all: whether DENYs of every operation may make a fence of the group. A version that does not know them
         would not lift them, and applications would stay denied: so it cannot read such a record, and changes nothing
     """
@@ -105,6 +107,7 @@ class RegisterState:
     attempt_at: datetime | None = None
     denies_all: bool = field(default=False, metadata=stored(omitted=True))
     partner: str = field(default="", metadata=stored(omitted=True))
+    based_on: tuple[int, int] = field(default=(0, 0), metadata=stored(omitted=True))
 
     @property
     def active(self) -> str:
@@ -149,6 +152,19 @@ class RegisterState:
     def order(self) -> tuple[int, int]:
         """The pair that decides which of two records is newer."""
         return (self.epoch, self.revision)
+
+    @property
+    def news(self) -> tuple[int, int]:
+        """The order of the newest record that it knows of: its own, or what a claim replaces that is not handed over.
+
+        So an unplanned claim of a group with several standbys has no news of its own, however high its epoch is.
+        """
+        claims = self.phase is Phase.SWITCHING and self.verb == "unplanned_failover" and len(self.standbys) > 1
+        return self.based_on if claims else self.order
+
+    def is_known_to(self, other: RegisterState) -> bool:
+        """Whether another record knows of the last move that an unplanned claim knows of."""
+        return other.news >= self.based_on or other.active == self.active
 
     @property
     def is_held(self) -> bool:
@@ -215,6 +231,7 @@ class RegisterState:
                 values["roles"] = encode(pair, StoredRoles)
             values["denies_all"] = version > _USUAL_SCHEMA and values["denies_all"]
             values.setdefault("partner", "")
+            values.setdefault("based_on", [0, 0])
             state = decode(cls, {each.name: values[each.name] for each in fields(cls)})
             _require_standbys(state)
             if min(state.epoch, state.revision, state.attempt) < 0:
@@ -289,11 +306,11 @@ def highest(states: dict[str, RegisterState | None]) -> RegisterState | None:
     present = {cluster: state for cluster, state in states.items() if state is not None}
     if not present:
         return None
-    lost = [name for name, state in present.items() if _is_lost(state, present.values(), heard=len(states))]
+    lost = [name for name, state in present.items() if _is_lost(state, states)]
     present = {name: state for name, state in present.items() if name not in lost} or present
-    newest = max(present.values(), key=lambda state: state.order)
+    newest = max(present.values(), key=lambda state: (state.order, state.run))
     for cluster, state in present.items():
-        if state.order == newest.order and state != newest:
+        if state.order == newest.order and state != newest and not state.is_unproven:
             raise NeedsPerson(
                 f"the registers contradict each other about {newest.group}: epoch {newest.epoch} revision "
                 f"{newest.revision} says {newest.phase} with {newest.active} active in one register, and {state.phase} "
@@ -302,18 +319,27 @@ def highest(states: dict[str, RegisterState | None]) -> RegisterState | None:
     return newest
 
 
-def _is_lost(claim: RegisterState, states: Collection[RegisterState], *, heard: int) -> bool:
-    """Return whether a claim cannot be that of more than half of the registers.
+def _is_lost(claim: RegisterState, states: Mapping[str, RegisterState | None]) -> bool:
+    """Return whether a claim does not count: another record knows more, or too few registers can hold the claim.
 
-    One claim at most wins within a thousand of epochs: whoever claims after it sees it in one of its own registers.
+    What it has replaced may be newer than all others, as after an override: then it is the only one that knows of that.
 
-    :param states: the records of the registers that answered
-    :param heard: how many those are, with those that hold no record
+    :param states: what the registers hold, by cluster that answered; no other cluster counts than those of the claim
     """
     if not claim.is_unproven:
         return False
-    of_same = [each for each in states if each.epoch // UNPLANNED_EPOCHS == claim.epoch // UNPLANNED_EPOCHS]
-    beaten = any(each.run != claim.run and not each.is_unproven for each in of_same)
-    holding = sum((each.run, each.epoch) == (claim.run, claim.epoch) for each in of_same)
-    clusters = len(claim.roles.each)
-    return beaten or 2 * (holding + clusters - heard) <= clusters
+    present = [each for each in states.values() if each is not None]
+    others = [each for each in present if (each.run, each.epoch) != (claim.run, claim.epoch)]
+    beaten = any(each.news > claim.based_on for each in others) and not is_on_majority(claim, states)
+    return beaten or (_is_on_few(claim, states) and any(map(claim.is_known_to, others)))
+
+
+def _is_on_few(claim: RegisterState, states: Mapping[str, RegisterState | None]) -> bool:
+    """Return whether more than half of the registers cannot hold a claim, whatever those say that did not answer.
+
+    :param states: what the registers hold, by cluster that answered; no other cluster counts than those of the claim
+    """
+    clusters = [name for name, _ in claim.roles.each]
+    held = [state for state in states.values() if state is not None]
+    holding = sum((each.run, each.epoch) == (claim.run, claim.epoch) for each in held)
+    return 2 * (holding + sum(name not in states for name in clusters)) <= len(clusters)

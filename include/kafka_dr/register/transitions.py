@@ -211,6 +211,7 @@ def claimed_unplanned(
         epoch=(max(state.epoch, highest_epoch) // UNPLANNED_EPOCHS + 1) * UNPLANNED_EPOCHS + number,
         verb="unplanned_failover",
         run=run,
+        based_on=state.news if len(state.standbys) > 1 else (0, 0),
         evidence_sha256=evidence_sha256,
         approved_by=approved_by,
         at=at,
@@ -397,7 +398,7 @@ def _taken(state: RegisterState, *, out_of: Collection[Phase], source: str, targ
         others = ", ".join(state.roles.copies) or "none does"
         raise Refused(f"{target} holds no copy of {state.group}: choose {others}")
     partner = target if len(state.standbys) > 1 else ""
-    return replace(state, partner=partner).in_phase(Phase.SWITCHING, revision=0, **_NO_ATTEMPT)
+    return replace(state, partner=partner, based_on=(0, 0)).in_phase(Phase.SWITCHING, revision=0, **_NO_ATTEMPT)
 
 
 def _owned(state: RegisterState, run: str, phase: Phase) -> None:

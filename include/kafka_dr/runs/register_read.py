@@ -52,7 +52,7 @@ def decided(group: str, answers: Answers) -> RegisterState | None:
     if silent and (found is None or arbiter(found) in silent):
         raise _unreadable(group, silent, found)
     if found is not None:
-        _require_most(found, silent)
+        _require_most(found, answers)
     return found
 
 
@@ -71,7 +71,7 @@ def decided_without_source(
     if silent and (found is None or (target or _goes_to(found)) in silent):
         raise _unreadable(group, silent)
     if found is not None and (found.run != run or found.is_unproven):
-        _require_most(found, silent, off=off)
+        _require_most(found, answers, off=off)
     return found
 
 
@@ -80,20 +80,25 @@ def states_of(answers: Answers) -> dict[str, RegisterState | None]:
     return {name: answer for name, answer in answers.items() if not isinstance(answer, KafkaDrError)}
 
 
-def _require_most(found: RegisterState, silent: Mapping[str, KafkaDrError], *, off: str = "") -> None:
+def _require_most(found: RegisterState, answers: Answers, *, off: str = "") -> None:
     """Require that more than half of several registers answer, unless a run that has won holds the group.
+
+    While one does not answer, an empty one says no more than that one: it may have lost what others wrote there.
 
     :raises NeedsPerson: too few answer, and not all others are known to be off
     """
     clusters = [name for name, _ in found.roles.each]
-    without = [name for name in clusters if name in silent]
-    if len(found.standbys) == 1 or (found.is_held and not found.is_unproven) or 2 * len(without) < len(clusters):
+    silent = [error for error in answers.values() if isinstance(error, KafkaDrError)]
+    without = [name for name in clusters if not isinstance(answers.get(name), RegisterState)]
+    won = found.is_held and not found.is_unproven
+    if not silent or len(found.standbys) == 1 or won or 2 * len(without) < len(clusters):
         return
     if not named(without, off):
         raise NeedsPerson(
-            f"the registers of {' and '.join(without)} do not answer, and more than half of the {len(clusters)} "
-            f"of {found.group} have to, because others may have moved it meanwhile: {silent[without[0]]}. Bring them "
-            "back; or, if they are known to be off, use dr_unplanned_failover with an override that names each of them"
+            f"the registers of {' and '.join(without)} do not answer or are empty, and more than half of the "
+            f"{len(clusters)} of {found.group} have to answer, because others may have moved it meanwhile: "
+            f"{silent[0]}. Bring them back; or, if they are known to be off, use dr_unplanned_failover with an "
+            "override that names each of them"
         )
 
 

@@ -159,6 +159,13 @@ def test_of_several_standbys_the_one_that_may_take_writes_gets_no_copy_of_the_re
     assert stale_registers(back, {"west": back, "north": moved, "east": adopted}) == ("east", "north")
 
 
+def test_an_empty_register_of_several_gets_a_record_that_more_than_half_hold() -> None:
+    state = transitions.adopted("orders", active="east", standbys=["west", "north"], run="adoption", at=AT)
+    assert stale_registers(state, {"east": state, "west": state, "north": None}) == ("north",)
+    # West is silent, and the group may have been moved there.
+    assert stale_registers(state, {"east": state, "north": None}) == ()
+
+
 def test_a_flow_to_a_standby_that_is_a_copy_has_to_run_while_a_lost_cluster_is_away() -> None:
     adopted = transitions.adopted("orders", active="east", standbys=["west", "north"], run="adoption", at=AT)
     signed = {"evidence_sha256": "", "approved_by": "alice"}

@@ -102,8 +102,21 @@ def test_of_several_registers_more_than_half_answer_or_the_others_are_named_as_o
 
 def test_a_minority_that_comes_back_decides_nothing() -> None:
     answers: Answers = {"east": SEVERAL, "west": SILENT, "north": SILENT}
-    with pytest.raises(NeedsPerson, match="registers of north and west do not answer, and more than half of the 3"):
+    with pytest.raises(
+        NeedsPerson, match="registers of north and west do not answer or are empty, and more than half of the 3"
+    ):
         decided("orders", answers)
+
+
+def test_an_empty_register_says_no_more_than_one_that_is_silent() -> None:
+    """It may have lost that the group was moved to the silent cluster."""
+    answers: Answers = {"east": SEVERAL, "west": SILENT, "north": None}
+    for found in (decided, partial(decided_without_source, target="north")):
+        with pytest.raises(NeedsPerson, match="registers of north and west do not answer or are empty"):
+            found("orders", answers)
+        assert found("orders", {**answers, "west": SEVERAL}) == SEVERAL
+    with pytest.raises(NeedsPerson, match="registers of east and west"):
+        decided_without_source("orders", {"north": SEVERAL, "west": SILENT, "elsewhere": None}, target="north")
 
 
 def test_the_register_of_a_run_that_has_won_decides_alone_until_the_run_ends() -> None:

@@ -244,7 +244,7 @@ def registers_answer(run: Run) -> Check:
     The claim has to be in more than half of them, or another run could take the group to another standby.
     """
     clusters = [name for name, _ in run.record().roles.each]
-    missing = [name for name in clusters if name not in run.seen]
+    missing = [name for name in clusters if run.seen.get(name) is None]
     said = f"{len(clusters) - len(missing)} of the {len(clusters)} registers of {run.group.name} answer"
     if not missing:
         return Check("registers_answer", "ok", said)
