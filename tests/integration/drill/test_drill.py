@@ -46,7 +46,7 @@ pytestmark = pytest.mark.kafka
 
 _OBJECTIVES = ("rto_seconds", "rpo_seconds", "write_outage_seconds")
 #: What the names of all protection groups and replications of tests contain, and all that is made for them.
-OF_A_TEST = re.compile(r"\b[at][0-9a-f]{8}\b")
+OF_A_TEST = re.compile(r"\b[art][0-9a-f]{8}\b")
 SPEC = DrillSpec(
     principal=f"User:{rights.DRILL}",
     connections={"east": "kafka_east_drill", "west": "kafka_west_drill"},
