@@ -224,7 +224,7 @@ def test_the_end_of_the_shorter_copy_is_found_and_that_of_a_longer_one_is_unknow
 @settings(max_examples=300, deadline=None)
 def test_whatever_expired_of_two_copies_an_exact_end_leaves_out_and_doubles_nothing(found: TwoCopies) -> None:
     answer = found.end()
-    # Once its first copy has expired, a record that is there twice cannot be told from it.
+    # Once its first copy has expired, nothing distinguishes a record that is there twice from it.
     distinct = all(len({entry.content for entry in log}) == len(log) for log in (found.here, found.there))
     if answer.kind == "exact" and distinct:
         assert answer.target_offset is not None
