@@ -148,11 +148,19 @@ def starts_by_policy(
     partitions = {each.partition for each in unknown}
     if policy.unknown_offsets == "timestamp":
         by_time = _by_time(basis, unknown, policy, on_demand.of(partitions), exact={})
-        return [_from_the_time(each, by_time) if each.target_offset is None else each for each in translated]
+        how = "by policy from the time of the first unread record on"
+        return [
+            _from_a_time(each, by_time.get(each.on_source), how) if each.target_offset is None else each
+            for each in translated
+        ]
     held = held_by(basis.target, partitions, uncommitted=True)
     if policy.unknown_offsets == "at_time":
         at_time = first_at(basis.target, held, policy.start_time)
-        return [_from_the_start_time(each, at_time) if each.target_offset is None else each for each in translated]
+        how = "by choice of a person from the start time on"
+        return [
+            _from_a_time(each, at_time.get(each.partition), how) if each.target_offset is None else each
+            for each in translated
+        ]
     return [_from_the_start(each, held) if each.target_offset is None else each for each in translated]
 
 
@@ -173,30 +181,15 @@ def _by_time(
     return times_of_unread(basis, facts, offsets, exact=exact, margin_seconds=policy.timestamp_margin_seconds).by_time
 
 
-def _from_the_time(each: TranslatedOffset, by_time: Mapping[PartitionOffset, int]) -> TranslatedOffset:
-    """If the time of the first unread record is not known, the offset stays unknown."""
-    if each.on_source not in by_time:
-        return each
-    return replace(
-        each,
-        target_offset=by_time[each.on_source],
-        kind="declared",
-        skipped_at_most=None,
-        reason=f"{each.reason}; by policy from the time of the first unread record on",
-    )
+def _from_a_time(each: TranslatedOffset, begin: int | None, how: str) -> TranslatedOffset:
+    """Begin at an offset that a time led to, if there is one. What is skipped is not known: the exact offset is not.
 
-
-def _from_the_start_time(each: TranslatedOffset, at_time: Mapping[TopicPartition, int]) -> TranslatedOffset:
-    """What the group reads again or never reads is not known, because its exact offset is not."""
-    if each.partition not in at_time:
+    :param how: as it continues the reason
+    """
+    if begin is None:
         return each
-    return replace(
-        each,
-        target_offset=at_time[each.partition],
-        kind="declared",
-        skipped_at_most=None,
-        reason=f"{each.reason}; by choice of a person from the start time on",
-    )
+    reason = f"{each.reason}; {how}"
+    return replace(each, target_offset=begin, kind="declared", skipped_at_most=None, reason=reason)
 
 
 def _from_the_start(each: TranslatedOffset, held: Mapping[TopicPartition, OffsetRange]) -> TranslatedOffset:
