@@ -7,12 +7,11 @@ from typing import Any
 
 from kafka_dr.outcomes import Check, CheckOutcome
 from kafka_dr.register import RegisterState
-from kafka_dr.watch_results import STANDBYS, WatchOutcome
+from kafka_dr.watch_results import STANDBYS, WORST_FIRST, WatchOutcome
+from kafka_dr.watch_results.of_standbys import standby_row
 
 #: The fact of a check that concerns one standby: its name.
 STANDBY = "standby"
-_WORST_FIRST: tuple[WatchOutcome, ...] = ("failed", "unknown", "warning", "ok")
-_MOST_SAID = 5
 
 
 def rows_of_standbys(state: RegisterState, checks: Sequence[Check]) -> dict[str, list[dict[str, Any]]]:
@@ -34,9 +33,9 @@ def _concerns(check: Check, standby: str, state: RegisterState) -> bool:
 
 def _row(standby: str, checks: Sequence[Check]) -> dict[str, Any]:
     found = {_outcome(each.outcome) for each in checks}
-    outcome = next((each for each in _WORST_FIRST if each in found), "ok")
+    outcome: WatchOutcome = next((each for each in WORST_FIRST if each in found), "ok")
     said = [each.detail for each in checks if outcome != "ok" and _outcome(each.outcome) == outcome]
-    return {"standby": standby, "outcome": outcome, "said": said[:_MOST_SAID]}
+    return standby_row(standby, outcome, said)
 
 
 def _outcome(outcome: CheckOutcome) -> WatchOutcome:

@@ -11,9 +11,7 @@ from kafka_dr.errors import KafkaDrError
 from kafka_dr.register import Phase, RegisterState
 from kafka_dr.register.roles import Role
 from kafka_dr.watch_results import STANDBYS, WORST_FIRST, WatchOutcome
-
-#: So many sentences of each standby are kept with its row.
-_MOST_SAID = 5
+from kafka_dr.watch_results.of_standbys import standby_row
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,10 +74,7 @@ def of_each_standby(
     answers = parallel.ask_each(looked, state.followers, at_most=at_most)
     found = {standby: _found(state.group, standby, answer) for standby, answer in answers.items()}
     ranked = sorted(found.values(), key=lambda each: WORST_FIRST.index(each.outcome))
-    rows = [
-        {"standby": name, "outcome": each.outcome, "said": each.sentences[:_MOST_SAID], **each.facts}
-        for name, each in found.items()
-    ]
+    rows = [standby_row(name, each.outcome, each.sentences, each.facts) for name, each in found.items()]
     said = dict.fromkeys(sentence for each in ranked for sentence in each.sentences)
     return WatchResult(state.group, ranked[0].outcome, tuple(said), {**ranked[0].facts, STANDBYS: rows})
 

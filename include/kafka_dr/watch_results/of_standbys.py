@@ -6,7 +6,7 @@ one, and says the worst of all.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Literal, get_args
@@ -56,13 +56,14 @@ class StandbyFinding:
     def as_row(self) -> dict[str, Any]:
         """What is kept of it among the facts of a result."""
         at = self.at.astimezone(UTC).isoformat(timespec="seconds")
-        return {
-            "standby": self.standby,
-            "outcome": self.outcome,
-            "said": list(self.said[:_MOST_SAID]),
-            "looked_at": at,
-            **self.facts,
-        }
+        return standby_row(self.standby, self.outcome, list(self.said), {"looked_at": at, **self.facts})
+
+
+def standby_row(
+    standby: str, outcome: WatchOutcome, said: Sequence[str], facts: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """Return what is kept of a standby, as :func:`findings_in` reads it."""
+    return {"standby": standby, "outcome": outcome, "said": said[:_MOST_SAID], **(facts or {})}
 
 
 def findings_in(facts: Mapping[str, Any], looked_at: datetime) -> tuple[StandbyFinding, ...]:
