@@ -9,12 +9,11 @@ from datetime import datetime, timedelta
 from kafka_dr.durations import age_of
 from kafka_dr.evidence.flow_picture import COLOURS, canary_in_words, lag_in_words
 from kafka_dr.evidence.readiness_view import answer_in_words
-from kafka_dr.evidence.status_colour import StatusColour
+from kafka_dr.evidence.status_colour import WORST_COLOUR_FIRST, StatusColour
 from kafka_dr.readiness.model import Answer, ReadyVerb
 from kafka_dr.situations.group_now import GroupNow
 from kafka_dr.watch_results import StandbyFinding, WatchName
 
-_WORST_FIRST: tuple[StatusColour, ...] = ("bad", "unknown", "warn", "good")
 _BEST_FIRST: tuple[Answer, ...] = ("ready", "ready_with", "unknown", "not_ready", "not_needed")
 _LOOKED_AT: tuple[WatchName, ...] = ("flows", "lag", "canary", "checksum")
 _COPY = "copy"
@@ -71,7 +70,7 @@ def standby_lines(known: GroupNow, now: datetime) -> tuple[StandbyLine, ...]:
     :param now: the time from which ages are counted, UTC
     """
     found = [_line(known, name, role, now) for name, role in known.facts.roles.items()]
-    return tuple(sorted(found, key=lambda each: (_WORST_FIRST.index(each.colour), each.name)))
+    return tuple(sorted(found, key=lambda each: (WORST_COLOUR_FIRST.index(each.colour), each.name)))
 
 
 def _line(known: GroupNow, name: str, role: str, now: datetime) -> StandbyLine:
@@ -123,4 +122,4 @@ def _colour(found: StandbyFinding | None) -> StatusColour:
 
 
 def _worst(*colours: StatusColour) -> StatusColour:
-    return min(colours, key=_WORST_FIRST.index)
+    return min(colours, key=WORST_COLOUR_FIRST.index)

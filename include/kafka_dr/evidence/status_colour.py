@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 StatusColour = Literal["good", "warn", "bad", "unknown"]
+#: From the worst to the best.
+WORST_COLOUR_FIRST: tuple[StatusColour, ...] = ("bad", "unknown", "warn", "good")
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from kafka_dr.evidence.open_run_view import OpenedRuns, OpenRunLine, may_answer,
 from kafka_dr.evidence.readiness_view import VerbLine, verb_lines
 from kafka_dr.evidence.rpo_line import rpo_line
 from kafka_dr.evidence.standby_lines import StandbyLine, standby_lines
-from kafka_dr.evidence.status_colour import CardLine, StatusColour
+from kafka_dr.evidence.status_colour import WORST_COLOUR_FIRST, CardLine, StatusColour
 from kafka_dr.evidence.status_links import StatusLinks
 from kafka_dr.evidence.trigger_view import FORMS
 from kafka_dr.evidence.watch_row import OUTCOME_WORDS, WatchRow, watch_row
@@ -28,7 +28,6 @@ from kafka_dr.watch_results import OpenRun, RunEnding, RunningStep, WatchedGroup
 
 #: The words in capitals that a note begins with.
 _CAPITALS = re.compile(r"[A-Z]{2,}(?: [A-Z]{2,})*\b")
-_WORST_FIRST: tuple[StatusColour, ...] = ("bad", "unknown", "warn", "good")
 #: How many ended runs a card shows.
 _SHOWN_RUNS = 5
 #: How many groups are shown before a click.
@@ -278,7 +277,7 @@ def _first(
     if not flows:
         said = "the topology declares no protection group"
         return HeadlineView("UNKNOWN", "unknown", "", said, "Declare one, and adopt it.", "", None)
-    worst = min(flows, key=lambda each: _WORST_FIRST.index(each.colour))
+    worst = min(flows, key=lambda each: WORST_COLOUR_FIRST.index(each.colour))
     said = f"{_counted(len(flows), 'observed flow')}, and no protection group"
     return HeadlineView(worst.word, worst.colour, "", said, "", "", None)
 
