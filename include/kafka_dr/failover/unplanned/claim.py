@@ -86,7 +86,7 @@ def asking(run: Run, target: str) -> most_registers.Ask:
     def ask(cluster: str, question: Callable[[Register], Any]) -> Any:
         if cluster == target:
             return question(run.clients.register(cluster))
-        if cluster in run.silent if cluster != run.source else not _answered(run):
+        if (not _answered(run)) if cluster == run.source else (cluster in run.silent):
             raise TryAgain(f"{cluster} did not answer")
 
         def asked() -> Any:
