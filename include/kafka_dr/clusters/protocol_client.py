@@ -8,10 +8,30 @@ same. Only this module uses the manager, and a missing manager is noticed when t
 from __future__ import annotations
 
 from contextlib import suppress
+from functools import wraps
+from threading import RLock
 from typing import Any
 
 from kafka.admin import KafkaAdminClient
 from kafka.errors import NodeNotReadyError, UnknownBrokerIdError
+from kafka.protocol.schemas import StructField
+
+_make_decoder = StructField.compiled_decode_from
+_one_at_a_time = RLock()
+
+
+@wraps(_make_decoder)
+def _decoder(self: StructField, *args: Any, **options: Any) -> Any:
+    """Return the decoder of a kind of response, which the process makes once and keeps.
+
+    If two threads make it at once, kafka-python may keep one that fails (3.0.12): its client then drops every response
+    of that kind in silence, and each request waits for its whole deadline, for as long as the process lives.
+    """
+    with _one_at_a_time:
+        return _make_decoder(self, *args, **options)
+
+
+StructField.compiled_decode_from = _decoder
 
 
 class ProtocolClient(KafkaAdminClient):  # type: ignore[misc]  # it comes without types
