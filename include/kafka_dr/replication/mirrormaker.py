@@ -8,6 +8,7 @@ transaction, so that a flow that was not seeded for its epoch is recognised.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any
 
 from kafka_dr.clock import Clock
@@ -30,8 +31,6 @@ SEED_TOPIC = "_kafka_dr.seed"
 _SEED = TopicPartition(SEED_TOPIC, 0)
 #: How long the topic of positions may give no record while there are more of them.
 _STALL_SECONDS = 5.0
-#: How long a connector may need to get a task, and to lose it.
-_A_TASK_SECONDS = 30.0
 
 
 class Mm2Replicator:
@@ -174,22 +173,14 @@ class Mm2Replicator:
         self.connect.restart_failed(self._flow.name)
 
     def remove(self, *, forget: bool = False) -> None:
-        """Delete the connector. Connect keeps its offsets unless they are removed; for that it may run for a moment."""
-        if forget:
-            self._forget_offsets()
-        self.connect.delete(self._flow.name)
+        """Delete the connector. Connect keeps its offsets unless they are removed.
 
-    def _forget_offsets(self) -> None:
-        name = self._flow.name
-        try:
-            self.connect.forget_offsets(name)
-        except ConnectorNeverRan:
-            # It can as soon as there was a task.
-            self.resume()
-            self.wait_running(_A_TASK_SECONDS)
-            self.stop()
-            self.wait_stopped(_A_TASK_SECONDS)
-            self.connect.forget_offsets(name)
+        Connect cannot remove those of a flow that never had a task. It copied nothing then, and only its seed stays.
+        """
+        if forget:
+            with suppress(ConnectorNeverRan):
+                self.connect.forget_offsets(self._flow.name)
+        self.connect.delete(self._flow.name)
 
     def committed(self, *, remembered: bool = False) -> Mapping[TopicPartition, int]:
         """Return the positions from the topic in which the Connect cluster stores them.
