@@ -12,8 +12,11 @@ from typing import TYPE_CHECKING
 import hypothesis
 import pytest
 
-from support import free_ports
-from support.run_end import RUNNING_LAB, pytest_configure, pytest_unconfigure  # noqa: F401 - hooks of this conftest
+# What a failed assertion of theirs compared is shown, as in a test. It has to be said before they are imported.
+pytest.register_assert_rewrite("support")
+
+from support import free_ports  # noqa: E402
+from support.run_end import RUNNING_LAB, pytest_configure, pytest_unconfigure  # noqa: E402, F401 - hooks of this file
 
 #: Hooks of their own, next to those of this file.
 pytest_plugins = ("support.garbage", "support.schedule", "support.sentences")

@@ -10,6 +10,7 @@ from functools import partial
 
 import pytest
 
+from kafka_dr.failover.unplanned.reachable_source import SourceState
 from kafka_dr.fencing import plan
 from kafka_dr.fencing.closure import whole
 from kafka_dr.health.health_check import check_health
@@ -100,7 +101,7 @@ def test_an_unplanned_failover_may_die_after_each_of_its_changes_while_its_sourc
     made.approve(request)
     for step in STEPS:
         _wherever_it_dies(closed, partial(made.step, step, request))
-    if "drained" not in made.journal(request.run):
+    if not SourceState.of(made.journal(request.run)).drained:
         # A source that answered too slowly is left as it is, and fenced: on a busy machine that may happen.
         assert made.state().phase is Phase.DIVERGED
         assert closed.protection.refuses_writes(made.active)
