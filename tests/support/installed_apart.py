@@ -14,7 +14,7 @@ from pathlib import Path
 
 from lab.bootstrap import INCLUDE, cache_folder, installer_settings, locked, pins_digest
 
-_SECONDS = 240.0
+_SECONDS = 600.0
 
 
 def fab_environ(home: Path) -> dict[str, str]:

@@ -15,7 +15,7 @@ from typing import Any
 
 from lab.bootstrap import PROJECT, installer_settings
 
-_SECONDS = 240.0
+_SECONDS = 600.0
 
 
 def built(folder: Path) -> Path:

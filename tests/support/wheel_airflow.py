@@ -18,7 +18,7 @@ from support.airflow_lab import AirflowSession, QuickLab
 from support.wheel import WheelPython
 
 _PROCESSES = ("api-server", "scheduler", "dag-processor")
-_SECONDS = 240.0
+_SECONDS = 600.0
 #: What a service has on its path, whatever Python it runs.
 _PATH = "/usr/bin:/bin"
 _USER, _PASSWORD = "admin", "of-the-wheel"
