@@ -250,7 +250,7 @@ def server(lookout: Lookout, listen: BrokerAddress, *, certificate: str | None =
         def _say(self, status: int, said: dict[str, object]) -> None:
             body = json.dumps(said).encode()
             # A client that shows only the status line shows the reason, too.
-            self.send_response(status, str(said.get("why", "")).encode("ascii", "readdress").decode() or None)
+            self.send_response(status, str(said.get("why", "")).encode("ascii", "replace").decode() or None)
             self.send_header("Content-Type", "application/json")
             self.send_header("Content-Length", str(len(body)))
             self.send_header("Cache-Control", "no-store")
