@@ -29,6 +29,11 @@ with DAG(
     tags=["kafka-dr", "moves traffic"],
     params={
         "protection_group": declared().group_param(),
+        "target": declared().cluster_param(
+            title="Cluster",
+            description="The cluster that becomes a copy again. Of several that are diverged one has to be chosen.",
+            default="the only one that is diverged",
+        ),
         "mode": Param(
             "quarantine",
             type="string",

@@ -6,7 +6,7 @@ after the last match is stranded. An unmatched record before it is stranded as w
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -79,6 +79,23 @@ def strand(given: StrandingInput, *, compacted: bool) -> Stranding:
         first = int(comparison.blocks[0, 1]) if len(comparison.blocks) else len(given.new)
         lacking = lacking[lacking >= first]
     return Stranding(copied_until, len(stranded), _ranges(given.old, stranded), len(lacking))
+
+
+def without_held(found: Stranding, given: StrandingInput, *, compacted: bool) -> Stranding:
+    """Return what is stranded although another standby holds it, too, without that.
+
+    :param given: the same records of the old cluster, and as ``new`` what the other standby holds
+    """
+    lacking = strand(given, compacted=compacted).ranges
+    left = np.flatnonzero(_within(given.old, found.ranges) & _within(given.old, lacking))
+    return replace(found, records=len(left), ranges=_ranges(given.old, left))
+
+
+def _within(log: Fingerprints, stretches: tuple[tuple[int, int], ...]) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    """Return of each record whether it is in one of these stretches: between a beginning and its end."""
+    bounds = np.array([bound for stretch in stretches for bound in stretch], np.int64)
+    inside: np.ndarray[tuple[int], np.dtype[np.bool_]] = np.searchsorted(bounds, log.offsets, side="right") % 2 == 1
+    return inside
 
 
 def _compacted_away(

@@ -14,6 +14,7 @@ import pytest
 from airflow.models.connection import Connection
 
 from kafka_dr.audit.stranded import StrandedList, StrandedPartition, StrandedStore
+from kafka_dr.register.abandonment import Abandonment
 from kafka_dr_airflow.operators import failback
 from kafka_dr_airflow.operators.failback import StrandedRecordsOperator
 from support.spark_stand_in import PASSWORD, stand_in
@@ -29,7 +30,8 @@ def root(tmp_path: Path, lab_environ: dict[str, str], monkeypatch: pytest.Monkey
     key = Connection(conn_id="kafka_dr_encryption", conn_type="generic", login="lab-1", password=CONTENT_KEY)
     stand_in(tmp_path, lab_environ, monkeypatch, connect=[*connect, key])
     # The registers are asked on brokers, in the tests of the failback itself.
-    monkeypatch.setattr(failback, "state_and_failover", lambda _group: (None, "disaster"))
+    left = Abandonment("disaster", 1000, "east", "west", {})
+    monkeypatch.setattr(failback, "old_cluster", lambda _group, _chosen: left)
     return tmp_path / "lab" / "evidence"
 
 
@@ -61,7 +63,7 @@ def test_stranded_records_are_kept_and_the_task_is_green(
     found = run(monkeypatch, 1, "stranded: 4 records of east never copied to west")
     assert found == {"verdict": "stranded", "records": 4, "list": "stranded/orders/disaster"}
     seen = json.loads((tmp_path / "seen.json").read_text())
-    assert seen["argv"][-2:] == ["--group", "orders"]
+    assert seen["argv"][-4:] == ["--group", "orders", "--cluster", "east"]
     assert PASSWORD not in " ".join(seen["argv"])
     assert CONTENT_KEY not in " ".join(seen["argv"])
     secrets = json.loads(seen["content"])

@@ -30,6 +30,7 @@ class FailbackRun:
     """One failback.
 
     :param audit: audits the whole flow back
+    :param target: the cluster that becomes a copy again; the only one where ``None``
     """
 
     protection: Protection
@@ -37,6 +38,7 @@ class FailbackRun:
     mode: str = "quarantine"
     rescue: str = "keep"
     dry_run: bool = False
+    target: str | None = None
     run: str = field(default_factory=lambda: f"home-{next(_RUNS)}")
 
     @property
@@ -44,6 +46,7 @@ class FailbackRun:
         return RunRequest(
             self.protection.name,
             self.run,
+            target=self.target,
             reason="a test",
             dry_run=self.dry_run,
             verb="failback",

@@ -45,8 +45,12 @@ class Listed:
         return sorted(row["value"] for row in self.records)
 
 
-def list_stranded(protection: Protection, spark: SparkSession, *, run: str) -> Listed:
-    """Run the job in the shared session."""
+def list_stranded(protection: Protection, spark: SparkSession, *, run: str, cluster: str | None = None) -> Listed:
+    """Run the job in the shared session.
+
+    :param run: the name of the list that it makes
+    :param cluster: which cluster's records are listed; the job finds out where ``None``
+    """
     from jobs.stranded.job import main
 
     @contextmanager
@@ -54,5 +58,6 @@ def list_stranded(protection: Protection, spark: SparkSession, *, run: str) -> L
         yield spark
 
     arguments = ["--topology", str(topology_file(protection)), "--group", protection.name]
+    arguments += ["--cluster", cluster] if cluster else []
     code = main(arguments, job_environ(protection), shared)
     return Listed(code, protection.folder / "evidence" / "stranded" / protection.name / run)

@@ -123,6 +123,34 @@ class GroupOfThree:
         """Return the records of a cluster, by partition, in order."""
         return outside_view.contents(self.protection, cluster)
 
+    def flow_status(self, source: str, target: str) -> str:
+        """Return how a flow is."""
+        with self.protection.clients() as clients:
+            return str(clients.replicator(Flow(self.name, source, target)).status())
+
+    def let_return(self, *clusters: str, seconds: float) -> None:
+        """Let dead clusters run again, and wait until they answer."""
+        for cluster in clusters:
+            self.protection.lab.restart(outside_view.broker_of(cluster))
+        deadline = time.monotonic() + seconds
+        while True:
+            try:
+                for cluster in clusters:
+                    assert self.protection.state(cluster) is not None
+                    self.contents(cluster)
+                return
+            except Exception:
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(1)
+
+    def wait_equal_between(self, first: str, second: str, seconds: float = _SECONDS) -> None:
+        """Wait until two clusters hold the same records in the same order."""
+        deadline = time.monotonic() + seconds
+        while self.contents(first) != self.contents(second):
+            assert time.monotonic() < deadline
+            time.sleep(0.3)
+
     def wait_equal(self, seconds: float = _SECONDS) -> Mapping[TopicPartition, list[outside_view.Content]]:
         """Wait until every cluster holds the same records in the same order, and return them."""
         deadline = time.monotonic() + seconds

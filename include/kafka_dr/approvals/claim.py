@@ -101,7 +101,11 @@ class ClaimStep:
 def is_claimed(run: Run) -> bool:
     """Return whether this run holds the group already, and has not come further than its claim."""
     state, verb = run.register_state, run.request.verb
-    return state is not None and (state.run, state.verb, state.phase) == (run.request.run, verb, VERBS[verb].claimed)
+    return state is not None and (state.run, state.verb, state.run_phase) == (
+        run.request.run,
+        verb,
+        VERBS[verb].claimed,
+    )
 
 
 def approved_facts(run: Run, digest: str) -> Facts | None:

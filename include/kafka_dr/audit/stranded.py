@@ -1,8 +1,11 @@
 """The list of stranded records: what the old cluster holds and was never copied to the active one.
 
-It is kept outside of both clusters, in ``stranded/<group>/<run>/`` below the evidence root, where the run is the
-unplanned failover that left the records: ``summary.json`` names the folder with the records as Parquet. A list is never
-replaced by one that knows less.
+Of several standbys another one may hold some of them, too, and is no copy, either. They are not on the list then: they
+stay there, and are listed when that one is to become a copy again.
+
+It is kept outside of all clusters, in ``stranded/<group>/<run>/`` below the evidence root, where the run is the
+unplanned failover that left the records, with the old cluster's name after it if that was not active before it.
+``summary.json`` names the folder with the records as Parquet. A list is never replaced by one that knows less.
 """
 
 from __future__ import annotations
@@ -56,6 +59,19 @@ class StrandedPartition:
 
 
 @dataclass(frozen=True, slots=True)
+class HeldElsewhere:
+    """Records that the active cluster lacks, and that another standby holds, too.
+
+    :param records: how many; they are on no list before that standby is to become a copy again
+    :param topic_ids: of the group's topics there: a topic that was created again since holds none of them
+    """
+
+    cluster: str
+    records: int
+    topic_ids: TopicIds
+
+
+@dataclass(frozen=True, slots=True)
 class StrandedFile:
     """A file of records, below the list's folder.
 
@@ -71,7 +87,7 @@ class StrandedFile:
 class StrandedList(StoredDocument):
     """The whole list.
 
-    :param run: the unplanned failover that left the records
+    :param run: the unplanned failover that left the records; see the folder
     :param old: the cluster that holds them
     :param new: the cluster that has been active since
     :param at: when the ends of the old cluster's logs were read, aware
@@ -79,6 +95,7 @@ class StrandedList(StoredDocument):
     :param gone: topics of the active cluster that the old cluster no longer has
     :param compacted: topics that either cluster compacts
     :param encryption: how the content of the records is encrypted; ``None`` if it is not
+    :param elsewhere: what other standbys hold, too, and is not on the list for that reason
     :param schema_version: the form in which the list is written; its digest depends on it
     """
 
@@ -98,6 +115,7 @@ class StrandedList(StoredDocument):
     seconds: Mapping[str, float] = field(default_factory=dict)
     schema_version: Literal[3, 4] = _SCHEMA_VERSION
     encryption: Encryption | None = field(default=None, metadata=stored(omitted=True))
+    elsewhere: tuple[HeldElsewhere, ...] = field(default=(), metadata=stored(omitted=True))
 
     def __post_init__(self) -> None:
         """Refuse a list that does not say how its content is encrypted.
@@ -127,8 +145,10 @@ class StrandedList(StoredDocument):
         """The list in words."""
         lost = f"; {self.missing} records that had been copied are gone on {self.old}" if self.missing else ""
         gone = f"; it no longer has {', '.join(self.gone)}" if self.gone else ""
+        gone += "".join(f"; {each.records} more are on {each.cluster}, too, and stay there" for each in self.elsewhere)
         if not self.records:
-            return f"nothing on {self.old} is stranded: all it holds is on {self.new}{lost}{gone}"
+            all_of_it = "all" if not self.elsewhere else "all but these"
+            return f"nothing on {self.old} is stranded: {all_of_it} it holds is on {self.new}{lost}{gone}"
         where = [each for each in self.partitions if each.records]
         shown = ", ".join(f"{each.topic}-{each.partition} ({each.records})" for each in where[:5])
         more = f" and {len(where) - 5} more" if len(where) > 5 else ""

@@ -26,7 +26,7 @@ def active_cluster(run: Run) -> Check:
     if run.target not in run.group.clusters or run.target == run.source:
         others = ", ".join(cluster for cluster in run.group.clusters if cluster != run.source)
         return Check.that(name, False, f"{run.target} cannot be the target of {run.group.name}: choose {others}")
-    if state is not None and len(state.standbys) > 1 and run.target not in state.roles.copies:
+    if state is not None and state.has_several and run.target not in state.roles.copies:
         others = ", ".join(state.roles.copies) or "none does"
         said = f"{run.target} holds no copy yet ({state.roles}): wait for dr_flows, or choose one that does ({others})"
         return Check.that(name, False, said)

@@ -19,7 +19,7 @@ from kafka_dr.clusters.errors import NotFound
 from kafka_dr.errors import TryAgain
 from kafka_dr.named_rows import ID_OF_A_TOPIC, by_name, rows_of
 from kafka_dr.outcomes import Check
-from kafka_dr.register import Phase, RegisterState
+from kafka_dr.register import RegisterState
 from kafka_dr.register.flow_seed import FlowSeed, newest_seed
 from kafka_dr.replication.flow import Flow
 from kafka_dr.runs.group_context import GroupContext
@@ -164,7 +164,7 @@ def learn_topics(context: GroupContext, state: RegisterState, standby: str, guar
     :param guard: asked right before the registers are written
     :raises KafkaDrError: a cluster does not answer, or the active one's register takes no record
     """
-    if state.phase is not Phase.STABLE:
+    if standby not in state.steady_copies:
         return
     seed, known = _known(context, state, standby, state.active)
     if seed is None or (seed.source, seed.target) != (state.active, standby):
@@ -195,7 +195,7 @@ def _copied(context: GroupContext, seed: FlowSeed) -> frozenset[str]:
 
 def _journaled_as(state: RegisterState, standby: str) -> str:
     """Return the name of the fact of a flow; of several standbys each has its own."""
-    return JOURNAL if len(state.standbys) == 1 else f"{JOURNAL}.{standby}"
+    return f"{JOURNAL}.{standby}" if state.has_several else JOURNAL
 
 
 def _known(context: GroupContext, state: RegisterState, standby: str, keeps: str) -> tuple[FlowSeed | None, TopicIds]:

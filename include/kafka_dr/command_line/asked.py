@@ -34,6 +34,10 @@ NeededReason = Annotated[
 ]
 Source = Annotated[str | None, typer.Option("--from", help="the active cluster; refused if the register names another")]
 Target = Annotated[str | None, typer.Option("--to", help="the cluster to move to; the standby without it")]
+Returned = Annotated[
+    str | None,
+    typer.Option("--cluster", help="failback: the cluster that becomes a copy again; the only one without it"),
+]
 Override = Annotated[
     str, typer.Option("--override", help="unplanned: why to fail over although the topology's rule is not met")
 ]

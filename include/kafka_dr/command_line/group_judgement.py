@@ -85,5 +85,5 @@ def _of_flows(status: GroupStatus) -> Iterable[Finding]:
         if state is not None and f".{state.active}-to-" in each.name:
             runs: WatchOutcome = "ok" if each.facts.get("state") == "running" else "failed"
             standby = each.name.rpartition(f".{state.active}-to-")[2]
-            of = (standby,) if len(state.standbys) > 1 else ()
+            of = (standby,) if state.has_several else ()
             yield Finding("flows", runs if each.outcome == "ok" else "unknown", each.detail, standbys=of)

@@ -18,6 +18,7 @@ from kafka_dr.health.report_only import check_route
 from kafka_dr.health.stalled_runs import half_moved_group
 from kafka_dr.outcomes import Check, Outcome, worst
 from kafka_dr.register import Phase, RegisterState
+from kafka_dr.register.roles import Role
 from kafka_dr.register.transitions import copy_again
 from kafka_dr.replication.flow import Flow
 from kafka_dr.runs import background
@@ -233,13 +234,9 @@ def _outcome(state: RegisterState | None, answers: RegisterAnswers, checks: tupl
 
 
 def _can_be_abandoned(state: RegisterState | None) -> bool | None:
-    if state is None or state.phase in (Phase.STABLE, Phase.UNFENCED):
+    if state is None or not state.is_held:
         return None
-    if state.phase is Phase.DIVERGED:
-        return True if state.verb == "failback" else None
-    if state.phase is Phase.RELEASED:
-        return None
-    return state.phase in (Phase.SWITCHING, Phase.ADOPTING, Phase.RELEASING)
+    return state.is_failing_back or state.phase in (Phase.SWITCHING, Phase.ADOPTING, Phase.RELEASING)
 
 
 def _next_steps(group: str, state: RegisterState | None, answers: RegisterAnswers) -> tuple[str, ...]:
@@ -271,8 +268,10 @@ def _next_steps(group: str, state: RegisterState | None, answers: RegisterAnswer
         case Phase.HANDED_OVER:
             said.append(f"run {state.run} is past its point of no return; if it is dead, finish it ({finish})")
         case Phase.UNFENCED:
-            said.append(f"{state.moved_with} may take writes: dr_health fences it as soon as it answers")
-        case Phase.DIVERGED if state.verb == "failback":
+            away = [name for name in state.standbys if state.roles.of(name) is Role.UNFENCED]
+            each = "it as soon as it answers" if len(away) == 1 else "each as soon as it answers"
+            said.append(f"{' and '.join(away)} may take writes: dr_health fences {each}")
+        case Phase.DIVERGED if state.is_failing_back:
             said.append(f"a failback holds it; if it is dead, finish it ({finish}) or end it ({abandon})")
         case Phase.DIVERGED:
             others = f"{' and '.join(state.followers)} can take over" if state.followers else "there is no standby"

@@ -60,6 +60,7 @@ def plan(
     acknowledged: asked.Acknowledged = False,
     begin_at: asked.BeginAt = None,
     begin_positions: asked.WhichBegin = "unknown",
+    cluster: asked.Returned = None,
     mode: asked.Mode = "quarantine",
     rescue: asked.Rescue = "keep",
     hand_back_to: asked.HandBack = "existing",
@@ -96,7 +97,14 @@ def plan(
             )
         elif verb is Planned.FAILBACK:
             request = RunRequest(
-                group, page.run, dry_run=True, reason=reason, verb="failback", mode=mode, rescue=rescue
+                group,
+                page.run,
+                target=cluster,
+                dry_run=True,
+                reason=reason,
+                verb="failback",
+                mode=mode,
+                rescue=rescue,
             )
         else:
             request = asked.failover_request(

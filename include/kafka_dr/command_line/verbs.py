@@ -73,6 +73,7 @@ def failover(
 def failback(
     group: GroupName,
     reason: asked.Reason,
+    cluster: asked.Returned = None,
     mode: asked.Mode = "quarantine",
     rescue: asked.Rescue = "keep",
     key: KeyFile = None,
@@ -95,5 +96,5 @@ def failback(
     files = CommandFiles(topology, connections, evidence)
     with opened(files, people_of=answering.people) as clients:
         run = asked.new_run(clients.clock.now())
-        request = RunRequest(group, run, reason=reason, verb="failback", mode=mode, rescue=rescue)
+        request = RunRequest(group, run, target=cluster, reason=reason, verb="failback", mode=mode, rescue=rescue)
         raise approved_run(request, clients, answering, as_json=as_json)

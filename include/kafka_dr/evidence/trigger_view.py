@@ -86,11 +86,13 @@ class OfferedForm:
     """Which form a DAG has.
 
     :param moves: whether it moves the group from one cluster to another
+    :param repairs: whether it makes a cluster a copy again
     """
 
     title: str
     about: str
     moves: bool = False
+    repairs: bool = False
     fields: tuple[TriggerField, ...] = field(default=())
 
 
@@ -99,14 +101,14 @@ FORMS: Mapping[str, OfferedForm] = {
     "dr_planned_failover": OfferedForm(
         "Planned failover",
         "Both clusters work. Nothing is lost. It asks an approver first.",
-        True,
-        (*_BEGIN, _DRY_RUN, _REASON),
+        moves=True,
+        fields=(*_BEGIN, _DRY_RUN, _REASON),
     ),
     "dr_unplanned_failover": OfferedForm(
         "Unplanned failover",
         "Gives up the active cluster. What was not copied is lost until it returns. It asks an approver first.",
-        True,
-        (
+        moves=True,
+        fields=(
             TriggerField(
                 "override",
                 "text",
@@ -122,6 +124,7 @@ FORMS: Mapping[str, OfferedForm] = {
     "dr_failback": OfferedForm(
         "Failback",
         "After an unplanned failover: makes the old cluster a copy again. It asks an approver first.",
+        repairs=True,
         fields=(
             TriggerField(
                 "mode",
@@ -184,9 +187,15 @@ def trigger_fields(
         replace(each, needed=needed.get(each.name, ""), value=chosen.get(each.name, each.value))
         for each in offered.fields
     )
+    names = tuple((name, name) for name in clusters)
+    if offered.repairs:
+        choices = tuple(targets) or (("", "the only one that is diverged"), *names)
+        return (
+            TriggerField("target", "choice", "Cluster", "It becomes a copy again.", choices, choices[0][0]),
+            *fields,
+        )
     if not offered.moves:
         return fields
-    names = tuple((name, name) for name in clusters)
     source = TriggerField(
         "source", "choice", "From", "", (("", "the active cluster"), *names), active if active in clusters else ""
     )

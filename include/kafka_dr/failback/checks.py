@@ -15,7 +15,8 @@ from kafka_dr.group_offsets.translation_basis import keeping_basis_of
 from kafka_dr.offsets.translate.answers import TranslatedOffset
 from kafka_dr.offsets.translate.pipeline import translate_committed
 from kafka_dr.outcomes import Check, asked, worst
-from kafka_dr.register import Phase
+from kafka_dr.register.roles import Role
+from kafka_dr.runs.request import VERBS
 from kafka_dr.runs.sealing import evidence_can_be_signed
 from kafka_dr.watch_results import NEEDS_REBUILD
 
@@ -36,21 +37,19 @@ def failback_checks(context: FailbackContext) -> tuple[Check, ...]:
 def _group_is_diverged(context: FailbackContext) -> Check:
     run, state = context.run, context.run.register_state
     phase = "not adopted" if state is None else f"{state.phase} with {state.active} active (epoch {state.epoch})"
-    if state is None or state.phase is not Phase.DIVERGED:
+    diverged = () if state is None else VERBS["failback"].standbys_for(state)
+    if state is None or not diverged or state.roles.of(run.target) is Role.UNFENCED:
         hint = ". If it is unfenced: dr_health fences the old cluster as soon as that answers" if state else ""
         return Check.that("group_is_diverged", False, f"{run.group.name} is {phase}, expected diverged{hint}")
-    if len(state.standbys) > 1:
-        said = (
-            f"{run.group.name} has several standbys: in this version a cluster that was lost is not made a copy again. "
-            f"{state.moved_with} stays fenced"
-        )
-        return Check.that("group_is_diverged", False, said)
-    right = (run.source, run.target) == (state.active, state.standby)
-    said = f"run {context.failover.run} moved {run.group.name} from {run.target} to {run.source}"
+    right = run.source == state.active and run.target in diverged
+    left = context.failover
+    said = f"run {left.run} moved {run.group.name} from {run.target} to {run.source}"
+    if not left.was_active:
+        said = f"{run.target} holds records that {run.source} may lack, and is not copied since run {left.run}"
     wrong = (
         f"this run is about {run.source} as the active cluster and {run.target} as the old one, but in the register "
-        f"{state.active} is active and {state.standby} is the old cluster. Trigger a new failback and leave the "
-        "parameters source and target empty"
+        f"{state.active} is active and {' and '.join(diverged)} is the old cluster. Trigger a new failback and leave "
+        "the parameters source and target empty"
     )
     return Check.that("group_is_diverged", right, said if right else wrong)
 
@@ -85,6 +84,7 @@ def stranded_are_kept(context: FailbackContext) -> Check:
         wrong = f"topics on {found.old} have other ids than in the list of stranded records"
     if not wrong and (moved := ends_of_old_cluster(context).moved):
         wrong = f"the log ends of {', '.join(map(str, moved[:3]))} on {found.old} moved after the list was made"
+    wrong = wrong or context.no_longer_elsewhere
     if wrong:
         return Check.that(name, False, f"{wrong}. Run the task stranded_records again")
     return Check.that(name, True, kept, records=found.records)
@@ -94,7 +94,7 @@ def _nothing_flows(context: FailbackContext) -> Check:
     """No flow runs: the old one would write to the active cluster, the new one is started by this run."""
     run = context.run
     wrong = []
-    for flow in (run.flow, run.flow.reverse):
+    for flow in (run.flow, *context.other_flows):
         status = run.clients.replicator(flow).status()
         if not status.at_rest:
             wrong.append(f"{flow.name} is {status}")
@@ -113,6 +113,9 @@ def _quarantine_permits(context: FailbackContext) -> Check:
     if context.mode != "quarantine":
         return Check(name, "ok", "not needed for a rebuild: everything is copied again")
     found = context.stranded
+    if not context.failover.was_active:
+        lacks = f"{run.target} was not active when run {context.failover.run} opened {run.source}"
+        return Check(name, "failed", f"{NEEDS_REBUILD}{lacks}, so where their logs part is not known")
     if context.was_begun_before:
         return Check(
             name,
@@ -152,15 +155,15 @@ _FIRST: tuple[tuple[str, Question], ...] = (
 )
 _QUESTIONS: tuple[tuple[str, Question], ...] = (
     ("old_cluster_refuses", _old_cluster_refuses),
-    (authorizers.NAME, lambda context: authorizers.authorizers_as_declared(context.run, context.run.group.clusters)),
+    (authorizers.NAME, lambda context: authorizers.authorizers_as_declared(context.run, context.clusters)),
     ("writers_declared", lambda context: writers_declared(context.run, (context.run.target,))),
     (
         register_checks.WRITERS,
-        lambda context: register_checks.register_writers(context.run, context.run.group.clusters),
+        lambda context: register_checks.register_writers(context.run, context.clusters),
     ),
     (
         register_checks.USABLE,
-        lambda context: register_checks.registers_usable(context.run, context.run.group.clusters),
+        lambda context: register_checks.registers_usable(context.run, context.clusters),
     ),
     (undeclared_readers.NAME, lambda context: undeclared_readers.readers_declared(context.run, (context.run.target,))),
     ("stranded_are_kept", stranded_are_kept),

@@ -35,7 +35,7 @@ def _facts(run: Run, answers: Sequence[Answer]) -> Mapping[str, Mapping[str, Any
         claim.GROUNDS: {
             "mode": run.request.mode,
             "rescue": context.rescue,
-            "left_by": context.failover.run,
+            "left_by": context.failover.name,
             # Exactly these may be deleted: the approvers saw them, and they are named by their ids.
             "deletes": approved["deletes"],
             "list_sha256": approved["stranded"]["list_sha256"],
@@ -44,5 +44,8 @@ def _facts(run: Run, answers: Sequence[Answer]) -> Mapping[str, Mapping[str, Any
 
 
 CLAIM = claim.ClaimStep(
-    says=_says, decided=_decided, begun=lambda run, signed: failback_begun(run.record(), **signed), facts=_facts
+    says=_says,
+    decided=_decided,
+    begun=lambda run, signed: failback_begun(run.record(), standby=run.target, **signed),
+    facts=_facts,
 )

@@ -15,8 +15,11 @@ from kafka_dr.errors import KafkaDrError, NeedsPerson, Refused
 from kafka_dr.evidence.canonical import digest
 from kafka_dr.register import Phase
 from kafka_dr.register.abandonment import Abandonment, abandonment, failback_changed_it_since
+from kafka_dr.register.roles import Role
+from kafka_dr.replication.flow import Flow
 from kafka_dr.rescue.content import content_opener
 from kafka_dr.rescue.kept import erased_records, missing_from
+from kafka_dr.runs.flows_of_standby import flows_of
 from kafka_dr.runs.register_guard import RegisterGuard
 from kafka_dr.runs.request import FailbackMode, RescueWish
 from kafka_dr.runs.run import Run
@@ -25,7 +28,7 @@ from kafka_dr.runs.run import Run
 class FailbackContext:
     """The facts of a failback that several of its steps need.
 
-    :param run: ``source`` is the active cluster, ``target`` the old one
+    :param run: ``source`` is the active cluster, ``target`` the one that becomes a copy again
     """
 
     def __init__(self, run: Run) -> None:
@@ -45,7 +48,7 @@ class FailbackContext:
 
     @cached_property
     def failover(self) -> Abandonment:
-        """The unplanned failover that made the old cluster the old one.
+        """How the run that opened the active cluster left the old one.
 
         :raises Refused: the group has no record in the register
         """
@@ -54,12 +57,12 @@ class FailbackContext:
             raise Refused(
                 f"no register has a record of {self.run.group.name}, so there is nothing to fail back: run dr_adopt"
             )
-        return abandonment(self.run.history, state)
+        return abandonment(self.run.history, state, self.run.target)
 
     @cached_property
     def store(self) -> StrandedStore:
         """Where the list of stranded records is kept."""
-        return StrandedStore(self.run.clients.evidence_root, self.run.group.name, self.failover.run)
+        return StrandedStore(self.run.clients.evidence_root, self.run.group.name, self.failover.name)
 
     @cached_property
     def stranded(self) -> StrandedList:
@@ -75,7 +78,8 @@ class FailbackContext:
         if found is None:
             raise Refused(
                 f"there is no list of stranded records of {self.failover.old}: run the task stranded_records, "
-                "which makes it; without Airflow, spark-submit spark/jobs/stranded_records.py"
+                "which makes it; without Airflow, spark-submit spark/jobs/stranded_records.py --cluster "
+                f"{self.failover.old}"
             )
         return found
 
@@ -86,10 +90,10 @@ class FailbackContext:
         :raises NeedsPerson: the register's facts cannot be read
         """
         try:
-            return erasures_in(self.run.history.get(self.failover.run, {}))
+            return erasures_in(self.run.history.get(self.failover.name, {}))
         except NotDecoded as error:
             raise NeedsPerson(
-                f"what was erased from the list of {self.failover.run} cannot be read in the register: {error}"
+                f"what was erased from the list of {self.failover.name} cannot be read in the register: {error}"
             ) from error
 
     @property
@@ -122,6 +126,19 @@ class FailbackContext:
         return ""
 
     @property
+    def no_longer_elsewhere(self) -> str:
+        """Say what other standbys no longer hold of what is not on the list because they held it; empty if they do.
+
+        :raises KafkaDrError: one of them does not answer
+        """
+        roles = self.run.record().roles
+        for each in self.stranded.elsewhere:
+            holds = roles.of(each.cluster) in (Role.PENDING, Role.DIVERGED)
+            if not holds or self.run.topic_ids(each.cluster) != dict(each.topic_ids):
+                return f"{each.records} records are not on the list because {each.cluster} held them, and that changed"
+        return ""
+
+    @property
     def keys(self) -> ContentKeys | None:
         """The keys of the content that is kept; ``None`` if it is not encrypted, or the topology names none.
 
@@ -137,7 +154,18 @@ class FailbackContext:
     @cached_property
     def was_begun_before(self) -> bool:
         """Whether an earlier failback, which was abandoned, has changed the old cluster."""
-        return failback_changed_it_since(self.run.history, self.failover.run, by_others_than=self.run.request.run)
+        return failback_changed_it_since(self.run.history, self.failover.name, by_others_than=self.run.request.run)
+
+    @property
+    def clusters(self) -> tuple[str, ...]:
+        """The clusters that a failback changes, in the declared order; no other one has to answer."""
+        ends = (self.run.source, self.run.target)
+        return tuple(name for name in self.run.group.clusters if name in ends)
+
+    @cached_property
+    def other_flows(self) -> tuple[Flow, ...]:
+        """The flows that could write to the old cluster, or from it to the active one, but for that of this run."""
+        return tuple(flow for flow in flows_of(self.run.record(), self.run.target) if flow != self.run.flow)
 
     def guard(self) -> RegisterGuard:
         """Return what is asked right before each change: whether this failback still holds the group."""

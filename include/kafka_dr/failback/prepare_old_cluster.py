@@ -32,14 +32,15 @@ def check(run: Run) -> Sequence[Check]:
     if run.request.dry_run:
         return ()
     context = FailbackContext(run)
-    wrong = context.missing()
+    begun = OLD_CLUSTER_PREPARED in run.journal or context.was_begun_before
+    wrong = context.missing() or ("" if begun else context.no_longer_elsewhere)
     kept = Check.that(
         "stranded_are_kept",
         not wrong,
         wrong or f"{context.stranded.records} stranded records are kept in {context.store.folder}{context.erased}",
     )
     approved = list_is_approved(context)
-    if OLD_CLUSTER_PREPARED in run.journal or context.was_begun_before:
+    if begun:
         return (approved, kept)
     moved = ends_of_old_cluster(context).moved
     shown = ", ".join(map(str, moved[:3]))

@@ -31,8 +31,8 @@ def sheet(run: Run, seen: Mapping[str, Any]) -> Sheet:
         stranded += f", except {erased:,} whose content was erased"
     return Sheet(
         subject=subject("failback", _question(run, decided), dry_run=run.request.dry_run),
-        moves=f"nothing: {group} stays on {active}. **{old}**, the old cluster of an unplanned failover, becomes its "
-        "copy again",
+        moves=f"nothing: {group} stays on {active}. **{old}**, which is no copy since an unplanned failover, becomes "
+        f"its copy again{_untouched(run)}",
         lost=stranded if rebuild else f"{stranded}. Nothing is deleted",
         writes_stop="never",
         read_again=f"nothing. Consumers stay on {active}"
@@ -61,6 +61,12 @@ def costs(run: Run, facts: Mapping[str, Any]) -> Iterable[str]:
         f"{_topics(decided)} with at most {_held(measured):,} records would be deleted on {run.target} and copied "
         f"again from {run.source}"
     )
+
+
+def _untouched(run: Run) -> str:
+    """Name the standbys that the failback does not concern, as it follows a clause; empty if there is none."""
+    others = [markdown(name) for name in run.group.clusters if name not in (run.source, run.target)]
+    return f"; {' and '.join(others)} {'stays' if len(others) == 1 else 'stay'} as before" if others else ""
 
 
 def _question(run: Run, decided: Mapping[str, Any]) -> str:

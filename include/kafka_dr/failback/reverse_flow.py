@@ -21,13 +21,15 @@ from kafka_dr.runs.start_flow import begin, seed_of
 def intent(run: Run) -> Sequence[str]:
     """Say what acting means."""
     context = FailbackContext(run)
+    others = context.other_flows
     where = (
         "from the start"
         if context.mode == "rebuild"
         else f"at the log ends of {run.source} that run {context.failover.run} journaled"
     )
+    stopped = f"{' and '.join(flow.name for flow in others)} {'is' if len(others) == 1 else 'are'} stopped"
     return (
-        f"see that {run.flow.reverse.name} is stopped, lift the DENY of {run.group.replicator_principal} on "
+        f"see that {stopped}, lift the DENY of {run.group.replicator_principal} on "
         f"{run.target}, and start {run.flow.name} {where}",
     )
 
@@ -40,7 +42,7 @@ def act(run: Run) -> Mapping[str, Any]:
     new_ends, old_ends = _ends(context)
     seed = seed_of(run, run.flow, epoch=state.epoch, on_source=new_ends, on_target=old_ends).to_json()
     run.write_fact(FLOW_SEED, seed)
-    _stop_old_flow(run, context)
+    _stop_other_flows(run, context)
     missing = lacking(plan.work_denies(run.group), run.rules_in_force(run.target))
     if missing:
         raise Refused(
@@ -60,12 +62,16 @@ def act(run: Run) -> Mapping[str, Any]:
 def prove(run: Run) -> Sequence[Check]:
     """The new flow runs. The old one is stopped and could not write. The standby refuses applications."""
     status = run.clients.replicator(run.flow).wait_running(run.group.timing.protect_wait_seconds)
-    other = run.clients.replicator(run.flow.reverse).status()
+    others = {flow: run.clients.replicator(flow).status() for flow in FailbackContext(run).other_flows}
     denied = run.denies_present(run.source, plan.flow_fence(run.group))
     refused = run.writes_refused(run.source, by="replicator") if denied.passes else denied
     return (
         Check.that("reverse_flow", status.state == "running", f"{run.flow.name} is {status}"),
-        Check.that("no_loop", other.at_rest, f"{run.flow.reverse.name} is {other}"),
+        Check.that(
+            "no_loop",
+            all(status.at_rest for status in others.values()),
+            ", ".join(f"{flow.name} is {status}" for flow, status in others.items()),
+        ),
         refused.named("replicator_refused"),
         run.writes_refused(run.target).named("old_cluster_refuses"),
     )
@@ -81,11 +87,12 @@ def _ends(context: FailbackContext) -> tuple[dict[TopicPartition, int], dict[Top
     return {p: context.failover.new_ends[p] for p in shared}, {p: ends[p] for p in shared}
 
 
-def _stop_old_flow(run: Run, context: FailbackContext) -> None:
-    old = run.clients.replicator(run.flow.reverse)
-    if old.status().at_rest:
-        return
-    context.guard().require()
-    old.stop()
-    if old.wait_stopped(run.group.timing.step_deadline_seconds).state != "stopped":
-        raise TryAgain(f"{run.flow.reverse} does not stop: look at {old.described}, then run the step again")
+def _stop_other_flows(run: Run, context: FailbackContext) -> None:
+    for flow in context.other_flows:
+        other = run.clients.replicator(flow)
+        if other.status().at_rest:
+            continue
+        context.guard().require()
+        other.stop()
+        if other.wait_stopped(run.group.timing.step_deadline_seconds).state != "stopped":
+            raise TryAgain(f"{flow} does not stop: look at {other.described}, then run the step again")

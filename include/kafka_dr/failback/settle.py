@@ -19,14 +19,14 @@ from kafka_dr.runs.settle import registers_agree, settle, settled_facts
 
 def check(run: Run) -> Sequence[Check]:
     """The audit of this copy is green and later than ``catch_up``; near the head of the log all is equal."""
-    if run.request.dry_run or (run.register_state is not None and run.register_state.phase is Phase.STABLE):
+    if run.request.dry_run or (run.register_state is not None and not run.register_state.is_failing_back):
         return ()
     return (_audit(run), live_verification.tail(run))
 
 
 def intent(run: Run) -> Sequence[str]:
     """Say what acting means."""
-    return (f"settle the register: stable, active on {run.source}, {run.target} its standby",)
+    return (f"settle the register: {run.target} is a copy of {run.source} again",)
 
 
 def act(run: Run) -> Mapping[str, Any]:
@@ -36,7 +36,7 @@ def act(run: Run) -> Mapping[str, Any]:
         ranges = tuple(str(each) for each in quarantined(run.history, run.target, run.topic_ids(run.target)))
         return failed_back(state, run=run.request.run, quarantine=ranges, at=run.clock.now())
 
-    state = settle(run, Phase.DIVERGED, ended)
+    state = settle(run, ended)
     return {**settled_facts(state), "quarantine": list(state.quarantine)}
 
 

@@ -16,8 +16,7 @@ from kafka_dr.fencing import plan
 from kafka_dr.fencing.closure import closing, whole
 from kafka_dr.health.registers import RegisterAnswers, guard_by_answering
 from kafka_dr.outcomes import Check
-from kafka_dr.register import Phase, RegisterState
-from kafka_dr.register.roles import Role
+from kafka_dr.register import RegisterState
 from kafka_dr.register.transitions import denying_all
 from kafka_dr.runs import background
 from kafka_dr.runs.group_context import GroupContext
@@ -55,7 +54,8 @@ def close_standby(
 
 
 def _may_close(context: GroupContext, state: RegisterState, standby: str, registers: RegisterAnswers) -> bool:
-    is_copy = state.phase is Phase.STABLE and state.roles.of(standby) is Role.COPY
+    # What the fence is made of is changed while no run holds the group, whichever standby it concerns.
+    is_copy = not state.is_held and standby in state.steady_copies
     agree = all(registers.states.get(name) == state for name in context.declared.clusters)
     return context.may_deny_all(standby) and is_copy and agree
 

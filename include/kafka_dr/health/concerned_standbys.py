@@ -19,7 +19,7 @@ def rows_of_standbys(state: RegisterState, checks: Sequence[Check]) -> dict[str,
 
     A check that names no standby concerns all of them.
     """
-    if len(state.standbys) == 1:
+    if not state.has_several:
         return {}
     return {
         STANDBYS: [_row(name, [each for each in checks if _concerns(each, name, state)]) for name in state.standbys]

@@ -32,7 +32,7 @@ def may_run(state: RegisterState, flow: Flow) -> bool:
 
 def must_run(state: RegisterState, flow: Flow) -> bool:
     """Return whether a flow has to run: ``dr_flows`` starts that of a standby that waits for one."""
-    return state.is_at_rest and state.roles.of(flow.target) is Role.COPY and may_run(state, flow)
+    return flow.target in state.steady_copies and may_run(state, flow)
 
 
 def stale_registers(state: RegisterState, states: Mapping[str, RegisterState | None]) -> tuple[str, ...]:

@@ -22,6 +22,7 @@ from kafka_dr.failover.unplanned import most_copied
 from kafka_dr.failover.unplanned.checks import unplanned_checks
 from kafka_dr.health.registers import read_registers
 from kafka_dr.register import Phase, RegisterState
+from kafka_dr.register.state import HOLDING
 from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.group_context import GroupContext
 from kafka_dr.runs.record import shortfall
@@ -190,7 +191,7 @@ def _proposed_before(state: RegisterState, clients: Clients) -> str:
 
     Of a pair it is the only one.
     """
-    if state.is_held or len(state.standbys) == 1:
+    if state.phase in HOLDING or not state.has_several:
         return state.standby
     for name in state.roles.copies:
         with suppress(KafkaDrError):

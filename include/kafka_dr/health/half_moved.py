@@ -32,7 +32,7 @@ Journals = Iterable[Mapping[str, Any]]
 
 def ways_out(state: RegisterState) -> str:
     """Return how a person ends the run that holds a group: a decision of dr_resume, or commands."""
-    can_be_abandoned = state.phase in _BEFORE_THE_END or (state.phase is Phase.DIVERGED and state.verb == "failback")
+    can_be_abandoned = state.phase in _BEFORE_THE_END or state.is_failing_back
     decisions = "finish or abandon it" if can_be_abandoned else "finish it (it is past its point of no return)"
     names = ("resume", "abandon") if can_be_abandoned else ("resume",)
     return f"{decisions} with dr_resume, or with {_commands(state, names)}"
@@ -49,9 +49,9 @@ def half_moved(
         failback only that is known while it audits
     """
     journals = list(journals)
-    if state.verb == "roll_back" and state.phase is Phase.STABLE:
+    if state.verb == "roll_back" and state.run_phase is Phase.STABLE:
         return _half_rolled_back(state, journals, silent=silent, seen=seen, now=now)
-    failing_back = state.phase is Phase.DIVERGED and state.is_held and seen is not None
+    failing_back = state.is_failing_back and seen is not None
     if state.phase not in HOLDING and not failing_back:
         return None
     held = f"{state.group} is half moved: run {state.run} holds it ({state.phase}, epoch {state.epoch})"
@@ -135,6 +135,8 @@ def _dead(
 def _refused(state: RegisterState) -> str:
     if state.phase in (Phase.SWITCHING, Phase.HANDED_OVER):
         return "Applications may be refused writes"
+    if state.is_failing_back and state.followers:
+        return f"{state.moved_with} is no copy"
     return "There is no standby" if state.phase is Phase.DIVERGED else "Nothing protects the group"
 
 

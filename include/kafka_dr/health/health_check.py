@@ -10,7 +10,6 @@ from kafka_dr.checks.pattern_topics import topics_of_patterns
 from kafka_dr.checks.register_checks import USABLE, register_topic, register_writers, usable
 from kafka_dr.clock import Clock
 from kafka_dr.errors import KafkaDrError, NeedsPerson, TryAgain
-from kafka_dr.fencing.required import is_closed
 from kafka_dr.health import report_only
 from kafka_dr.health.break_glass import check_break_glass
 from kafka_dr.health.closing import close_standby
@@ -211,13 +210,16 @@ def _is_unmoved(before: RegisterState, now: RegisterState) -> bool:
 
 def _phase_check(state: RegisterState) -> Check:
     said = f"{state.group} is {state.phase} on {state.active} (epoch {state.epoch}, run {state.run})"
-    if state.phase is Phase.DIVERGED and is_closed(state, state.moved_with):
-        return Check("register", "failed", f"{said}: {copy_again(state)}")
-    if state.phase is Phase.DIVERGED:
+    if state.is_failing_back:
         way = f"that run makes {state.moved_with} a copy again; if it is dead, finish or abandon it with dr_resume"
-        return Check("register", "failed", f"{said}: there is no standby. {way}")
+        left = f"{' and '.join(state.followers)} can take over" if state.followers else "there is no standby"
+        return Check("register", "failed", f"{said}: {left}. {way}")
+    if state.phase is Phase.DIVERGED:
+        return Check("register", "failed", f"{said}: {copy_again(state)}")
     if state.phase is Phase.UNFENCED:
-        return Check("register", "failed", f"{said}: {state.moved_with} will be fenced as soon as it answers")
+        away = [name for name in state.standbys if state.roles.of(name) is Role.UNFENCED]
+        each = "as soon as it answers" if len(away) == 1 else "each as soon as it answers"
+        return Check("register", "failed", f"{said}: {' and '.join(away)} will be fenced {each}")
     return Check("register", "ok", said)
 
 
@@ -260,7 +262,8 @@ def _restored(context: GroupContext, cluster: str, state: RegisterState, registe
     decides = state.active if not is_active and state.active in registers.states else None
     repair = restore(context, cluster, state, guard_by_answering(context, registers, required), decides=decides)
     checks = _checks_of(repair, state)
-    if state.roles.of(cluster) is Role.UNFENCED and repair.proven:
+    # While a run holds the group the record is its own: the fence is there, and a later look says so.
+    if state.roles.of(cluster) is Role.UNFENCED and repair.proven and not state.is_held:
         unchanged = guard_by_answering(context, registers, Unchanged(state))
         checks.append(record_return(context, state, repair, unchanged))
     return checks
@@ -340,9 +343,9 @@ def _other_checks(
         "the approvals": lambda: (check_break_glass(context, state, registers),),
     }
     unchanged = guard_by_answering(context, registers, Unchanged(state))
-    for standby in state.standbys if state.phase is Phase.STABLE else ():
+    for standby in state.steady_copies:
         if {state.active, standby} <= registers.states.keys():
-            about = "the ids of topics" + (f" on {standby}" if len(state.standbys) > 1 else "")
+            about = "the ids of topics" + (f" on {standby}" if state.has_several else "")
             questions[about] = lambda standby=standby: (  # type: ignore[misc]
                 _same_topics(context, state, standby, unchanged),
             )

@@ -67,7 +67,7 @@ def check_active(context: GroupContext, state: RegisterState) -> Check:
 
 def check_standby(context: GroupContext, state: RegisterState, standby: str) -> Check:
     """Check that the replicator may write to a standby while it has to."""
-    if state.phase is not Phase.STABLE:
+    if not state.is_at_rest or standby not in state.followers:
         return Check("standby", "ok", f"{state.group} is {state.phase}: nothing has to be copied")
     if state.roles.of(standby) is Role.PENDING:
         said = f"{standby} waits for a flow from {state.active}, so no failover can go there: see dr_flows"
@@ -100,7 +100,8 @@ def judge_lag(
     :param oldest: an audit from before this moment says nothing about now
     :param threshold: how long the replication lag may be, in seconds
     """
-    lag = kept.behind_seconds if kept is not None and kept.at >= oldest and state.phase is Phase.STABLE else None
+    is_copied = standby in state.steady_copies
+    lag = kept.behind_seconds if kept is not None and kept.at >= oldest and is_copied else None
     if kept is None or lag is None or lag <= threshold:
         above = f"above {duration(threshold)} from {state.active} to {standby}"
         said = f"no fresh lag audit shows a replication lag {above}"

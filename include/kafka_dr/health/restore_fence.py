@@ -78,7 +78,9 @@ def doubt_without_its_register(context: GroupContext, cluster: str, state: Regis
     of the other cluster may be old. What shows that this cluster was not opened is a DENY of its fence in force.
     """
     fence = plan.write_fence(context.group)
-    known = state.roles.of(cluster) is Role.ACTIVE or state.phase in _KNOWN_WITHOUT
+    # Of several standbys one that holds the copy could be opened without it all the same.
+    decided = state.phase in _KNOWN_WITHOUT and cluster not in state.roles.copies
+    known = state.roles.of(cluster) is Role.ACTIVE or decided
     if known or held(fence, context.rules_in_force(cluster)):
         return ""
     return (
@@ -122,7 +124,8 @@ def _added(
         return missing, missing, ""
     before, now = changes.kept.read().current, context.clock.now()
     # While a run moves the group, or after it has died, it may not have added them yet.
-    if state.phase is Phase.STABLE and held(missing, before):
+    settled = state.is_at_rest and not state.is_held and not is_closed(state, cluster)
+    if settled and held(missing, before):
         changes.kept.change(lambda found: found.found_removed(now))
     added = changes.add(*stages)
     spec = context.clients.topology.cluster(cluster).access_rules

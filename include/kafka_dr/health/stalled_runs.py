@@ -15,7 +15,7 @@ from kafka_dr.health.half_moved import HALF_MOVED, claimed_unseen, half_moved, w
 from kafka_dr.health.refused_writes import check_refused_writes, longest_outage
 from kafka_dr.json_documents import DocumentDamaged
 from kafka_dr.outcomes import Check
-from kafka_dr.register import Phase, RegisterState
+from kafka_dr.register import RegisterState
 from kafka_dr.register.state import HOLDING
 from kafka_dr.runs import unfiled
 from kafka_dr.runs.group_context import GroupContext
@@ -74,8 +74,7 @@ def check_run(context: GroupContext, state: RegisterState) -> Check:
     """
     holding = state.phase in HOLDING
     # A failback takes hours, and another check watches the group in the meantime.
-    failing_back = state.phase is Phase.DIVERGED and state.verb == "failback"
-    sealed = holding or failing_back or not context.is_unsealed(state)
+    sealed = holding or state.is_failing_back or not context.is_unsealed(state)
     now = context.clock.now()
     journals = context.journals(state.run) if state.is_held or not sealed else []
     longest = longest_outage(context.group.objectives.write_outage_seconds)

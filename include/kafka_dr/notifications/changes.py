@@ -9,6 +9,7 @@ from kafka_dr.notifications.notification import Notification
 from kafka_dr.topology.notifiers import SAYS_MORE, Occasion
 from kafka_dr.verb_words import verb_words
 from kafka_dr.watch_results import ALL_WATCHES, CALM, KeptResult, WatchOutcome
+from kafka_dr.watch_results.kept import ROLES
 
 #: While a run holds the group most watches look away; that is no change of what they know.
 _JUDGED: tuple[WatchOutcome, ...] = (*CALM, "failed", "unknown")
@@ -152,7 +153,10 @@ def _steps(old: Mapping[str, Any], new: Mapping[str, Any], *, moved: bool, said:
 
 
 def _ending(words: Mapping[str, str], new: Mapping[str, Any]) -> str:
-    phase = str(new["phase"])
+    phase, roles = str(new["phase"]), new.get(ROLES)
+    if isinstance(roles, Mapping):
+        named = ", ".join(f"{name} {role}" for name, role in sorted(roles.items()))
+        return f"{'still ' if new['verb'] == _GIVEN_UP else ''}active on {new['active']}, with the standbys {named}"
     found = (phase == "stable" and words.get(str(new["verb"]))) or words.get(phase, f"{phase} on {{active}}")
     return found.format(active=new["active"], standby=new.get("standby") or "the standby")
 

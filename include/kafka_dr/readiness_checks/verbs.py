@@ -19,6 +19,7 @@ from kafka_dr.outcomes import Check
 from kafka_dr.readiness.model import NOT_NEEDED, ReadinessCheck, ReadyVerb, VerbReadiness, worst_first
 from kafka_dr.readiness_checks import standby, surroundings
 from kafka_dr.register import Phase
+from kafka_dr.register.roles import Role
 from kafka_dr.register.transitions import copy_again
 from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.request import VERBS, RunRequest
@@ -41,12 +42,14 @@ def planned(group: str, clients: Clients) -> VerbReadiness:
 
 
 def _to_each_standby(request: RunRequest, clients: Clients, ask: Callable[[Run], VerbReadiness]) -> VerbReadiness:
-    """Ask about a run to the standby of a pair, or about one to each of several that is not given up."""
+    """Ask about a run that concerns the standby of a pair, or about one for each of several that it may concern."""
     run = Run(request, clients)
     state = run.register_state
-    if state is None or len(state.standbys) < 2:
+    if state is None or not state.has_several:
         return ask(run)
-    asked = {name: ask(Run(replace(request, target=name), clients)) for name in state.followers or state.standbys}
+    repairs = VERBS[request.verb].repairs is not None
+    names = state.roles.given_up if repairs else state.followers or state.standbys
+    asked = {name: ask(Run(replace(request, target=name), clients)) for name in names}
     checks = [
         replace(each, detail=f"to {name}: {each.detail}", standby=name)
         for name, found in asked.items()
@@ -83,11 +86,15 @@ def _unplanned(run: Run) -> VerbReadiness:
 
 def failback(group: str, clients: Clients) -> VerbReadiness:
     """Ask what a failback would ask, if the group needs one."""
-    run = Run(RunRequest(group, _RUN, dry_run=True, verb="failback"), clients)
-    state = run.register_state
-    if state is None or state.phase not in (Phase.DIVERGED, Phase.UNFENCED):
+    request = RunRequest(group, _RUN, dry_run=True, verb="failback")
+    state = Run(request, clients).register_state
+    if state is None or not state.roles.given_up:
         said = "the standby is a copy: there is nothing to do"
         return _readiness("failback", (Check(NOT_NEEDED, "ok", said),))
+    return _to_each_standby(request, clients, _failback)
+
+
+def _failback(run: Run) -> VerbReadiness:
     checks = tuple(map(_before_the_list, failback_checks(FailbackContext(run))))
     return _readiness("failback", (*checks, *_ask(run, {APPROVERS: enough})))
 
@@ -139,7 +146,8 @@ def _phase(run: Run) -> Check:
         return Check(name, "failed", f"{said}: wait until that run ends; if it died, use dr_resume")
     if state.phase is Phase.RELEASED:
         return Check(name, "failed", f"{said}: it is not adopted, run dr_adopt")
-    first = f"dr_health has to fence {state.moved_with} first; then " if state.phase is Phase.UNFENCED else ""
+    away = [name for name in state.standbys if state.roles.of(name) is Role.UNFENCED]
+    first = f"dr_health has to fence {' and '.join(away)} first; then " if away else ""
     return Check(name, "failed", f"{said}: {first}{copy_again(state)}")
 
 

@@ -1,4 +1,4 @@
-"""What the journal says about the old cluster after an unplanned failover."""
+"""What the journal says about a cluster that may hold records which the active one lacks."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from kafka_dr.errors import NeedsPerson
 from kafka_dr.named_rows import positions_from_json
 from kafka_dr.positions import TopicPartition
-from kafka_dr.register.flow_seed import FlowSeed, journaled_seeds
+from kafka_dr.register.flow_seed import seeds_of_moves
 from kafka_dr.register.port import History
 from kafka_dr.register.state import RegisterState
 
@@ -18,14 +18,16 @@ OLD_CLUSTER_PREPARED = "old_cluster_prepared"
 
 @dataclass(frozen=True, slots=True)
 class Abandonment:
-    """How an unplanned failover left the old cluster.
+    """How the run that opened the active cluster left another one, which may hold records that the active one lacks.
 
-    :param run: the unplanned run
+    :param run: that run
     :param epoch: of that run
-    :param old: the old cluster
+    :param old: the cluster that was left
     :param new: the cluster that has been active since
-    :param new_ends: the high watermarks of the new cluster when replication was stopped: records below them came from
-        the old cluster, later records are new
+    :param new_ends: the high watermarks of the new cluster when replication was stopped: records below them were
+        copied, later records are new
+    :param was_active: whether the run moved the group from the old cluster; else that was a standby then, or had been
+        left by an earlier run
     """
 
     run: str
@@ -33,50 +35,61 @@ class Abandonment:
     old: str
     new: str
     new_ends: Mapping[TopicPartition, int]
+    was_active: bool = True
+
+    @property
+    def name(self) -> str:
+        """Of the list of what the old cluster holds: the run, which has one for each cluster that it has left."""
+        return self.run if self.was_active else f"{self.run}.{self.old}"
 
 
-def abandonment(history: History, state: RegisterState) -> Abandonment:
-    """Return how the unplanned failover of a group left the old cluster.
+def abandonment(history: History, state: RegisterState, old: str) -> Abandonment:
+    """Return how a cluster was left by the run that opened the active one.
 
-    :param history: everything journaled about the group, by run and fact
-    :param state: the register's record of a group that is unfenced or diverged
+    :param history: everything journaled about the group, by run and fact, as the active cluster's register has it
+    :param state: the register's record of a group of which that cluster is unfenced or diverged
     :raises NeedsPerson: no run has journaled it
     """
-    held = {
-        run: seed
-        for run, seed in journaled_seeds(history).items()
-        if _is_of(seed, state) and "target_ends" in history[run]
-    }
-    if not held:
+    seeds = seeds_of_moves(history)
+    opened = {run for run, seed in seeds.items() if seed.source == state.active and seed.epoch <= state.epoch}
+    run = max(opened, key=lambda name: seeds[name].epoch, default="")
+    # What it moved the group from and had copied completely it has not left: a later run is not journaled.
+    if not run or (seeds[run].target == old and not seeds[run].held):
         raise NeedsPerson(
-            f"the journal of {state.group} holds no unplanned failover from {state.moved_with} to {state.active}, so "
+            f"the journal of {state.group} holds no unplanned failover from {old} to {state.active}, so "
             f"it is unknown which records were written only to {state.active}: compare both clusters by hand"
         )
-    run = max(held, key=lambda name: held[name].epoch)
     return Abandonment(
         run=run,
-        epoch=held[run].epoch,
-        old=state.moved_with,
+        epoch=seeds[run].epoch,
+        old=old,
         new=state.active,
         new_ends=positions_from_json(history[run]["target_ends"]["ends"]),
+        was_active=seeds[run].target == old,
     )
 
 
-def failback_changed_it_since(history: History, run: str, *, by_others_than: str = "") -> bool:
-    """Return whether a failback has begun to change the old cluster of an unplanned failover.
+def failback_since(history: History, cluster: str, epoch: int) -> str:
+    """Return the newest failback that has begun to change a cluster after an epoch; empty if none has.
+
+    What was copied from that cluster before has other offsets there since, or ends before records that were given up.
+
+    :param history: everything journaled about the group, by run and fact
+    """
+    claims = {run: facts["claim"] for run, facts in history.items() if OLD_CLUSTER_PREPARED in facts}
+    later = {run: int(claim["epoch"]) for run, claim in claims.items() if claim.get("target") == cluster}
+    return max((run for run, at in later.items() if at > epoch), key=lambda run: later[run], default="")
+
+
+def failback_changed_it_since(history: History, left_by: str, *, by_others_than: str = "") -> bool:
+    """Return whether a failback has begun to change the old cluster that a list of stranded records is about.
 
     From then on the old cluster's logs do not show any more what was stranded: the list that was made before is valid.
 
-    :param run: the unplanned run
+    :param left_by: the name of the list
     :param by_others_than: a failback that is ignored
     """
     return any(
-        name != by_others_than and OLD_CLUSTER_PREPARED in facts and facts.get("claim", {}).get("left_by") == run
+        name != by_others_than and OLD_CLUSTER_PREPARED in facts and facts.get("claim", {}).get("left_by") == left_by
         for name, facts in history.items()
     )
-
-
-def _is_of(seed: FlowSeed, state: RegisterState) -> bool:
-    """Whether a seed belongs to the flow to the old cluster that an unplanned run did not start."""
-    between = (seed.source, seed.target) == (state.active, state.moved_with)
-    return seed.held and between and seed.epoch <= state.epoch

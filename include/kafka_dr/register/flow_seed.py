@@ -78,6 +78,14 @@ def journaled_seeds(history: History) -> dict[str, FlowSeed]:
     return {run: FlowSeed.from_json(facts[FLOW_SEED]) for run, facts in history.items() if FLOW_SEED in facts}
 
 
+def seeds_of_moves(history: History) -> dict[str, FlowSeed]:
+    """Return the seeds of runs that moved a group, by run: each is of the flow back from the cluster that it opened.
+
+    :param history: everything journaled about the group, by run and fact
+    """
+    return {run: seed for run, seed in journaled_seeds(history).items() if "target_ends" in history[run]}
+
+
 def all_seeds(history: History) -> list[FlowSeed]:
     """Return every seed that was journaled about a group, also of flows to further standbys.
 

@@ -49,7 +49,7 @@ def win(claim: RegisterState, known: RegisterState, seen: States, ask: Ask, *, o
     :raises Refused: too few registers hold it, and not all others are known to be off; it is taken back, too
     :raises KafkaDrError: the target's register does not answer
     """
-    source, target, several = claim.active, claim.standby, len(claim.standbys) > 1
+    source, target, several = claim.active, claim.standby, claim.has_several
     missing: dict[str, str] = {}
     try:
         for cluster in sorted((name for name, _ in claim.roles.each), key=lambda name: name != source):

@@ -106,6 +106,16 @@ class Roles:
         return tuple(name for name, role in self.each if role.is_standby)
 
     @property
+    def has_several(self) -> bool:
+        """Whether there are several standbys, so that a run has to say which one it concerns."""
+        return len(self.standbys) > 1
+
+    @property
+    def given_up(self) -> tuple[str, ...]:
+        """Every standby that may hold records which the active cluster lacks: a failback makes it a copy again."""
+        return tuple(name for name, role in self.each if role in (Role.UNFENCED, Role.DIVERGED))
+
+    @property
     def copies(self) -> tuple[str, ...]:
         """Every standby that holds the copy, so that a failover may go to it."""
         return tuple(name for name, role in self.each if role is Role.COPY)

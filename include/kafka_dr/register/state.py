@@ -68,6 +68,14 @@ def roles_in(phase: Phase, *, active: str, standby: str) -> Roles:
     return Roles.of_pair(active, standby, _STANDBY_IN.get(phase, Role.COPY))
 
 
+def phase_at_rest(roles: Roles) -> Phase:
+    """Return the phase of an adopted group that no run holds: what is the matter with the worst of its standbys."""
+    found = {role for _, role in roles.each}
+    if Role.UNFENCED in found:
+        return Phase.UNFENCED
+    return Phase.DIVERGED if Role.DIVERGED in found else Phase.STABLE
+
+
 @dataclass(frozen=True, slots=True)
 class RegisterState:
     """One record ``group/<name>`` of the register.
@@ -128,6 +136,11 @@ class RegisterState:
         return self.roles.standbys
 
     @property
+    def has_several(self) -> bool:
+        """Whether it has several standbys, so that a run has to say which one it concerns."""
+        return self.roles.has_several
+
+    @property
     def moved_with(self) -> str:
         """The standby that the group's last run concerns, also after that has ended.
 
@@ -138,7 +151,7 @@ class RegisterState:
     @property
     def standbys_in_words(self) -> str:
         """The standby of a pair, or the one that a run concerns; of several that no run holds all, with their roles."""
-        if len(self.standbys) == 1 or self.is_held:
+        if not self.has_several or self.is_held:
             return self.standby
         roles = {name: self.roles.of(name) for name in self.standbys}
         return " and ".join(name if role is Role.COPY else f"{name} ({role})" for name, role in roles.items())
@@ -146,7 +159,7 @@ class RegisterState:
     @property
     def roles_of_several(self) -> dict[str, str]:
         """The role of each standby, if there are several; nothing of a pair."""
-        return {name: str(self.roles.of(name)) for name in self.standbys} if len(self.standbys) > 1 else {}
+        return {name: str(self.roles.of(name)) for name in self.standbys} if self.has_several else {}
 
     @property
     def order(self) -> tuple[int, int]:
@@ -159,7 +172,7 @@ class RegisterState:
 
         So an unplanned claim of a group with several standbys has no news of its own, however high its epoch is.
         """
-        claims = self.phase is Phase.SWITCHING and self.verb == "unplanned_failover" and len(self.standbys) > 1
+        claims = self.phase is Phase.SWITCHING and self.verb == "unplanned_failover" and self.has_several
         return self.based_on if claims else self.order
 
     def is_known_to(self, other: RegisterState) -> bool:
@@ -169,8 +182,21 @@ class RegisterState:
     @property
     def is_held(self) -> bool:
         """Whether a run holds the group, so that nobody else may change it."""
-        failing_back = self.phase is Phase.DIVERGED and self.verb == "failback"
-        return failing_back or self.phase in HOLDING
+        return self.is_failing_back or self.phase in HOLDING
+
+    @property
+    def is_failing_back(self) -> bool:
+        """Whether a failback holds the group: one standby is made a copy again, and all others are what they were."""
+        began = self.phase is Phase.DIVERGED and self.verb == "failback"
+        return began and self.roles.of(self.moved_with) is Role.DIVERGED
+
+    @property
+    def run_phase(self) -> Phase:
+        """How far the last run is, or how it ended, whatever is the matter with a standby that it does not concern."""
+        if self.is_held or not self.is_adopted or (self.has_several and not self.partner):
+            return self.phase
+        role = self.roles.of(self.moved_with)
+        return {Role.UNFENCED: Phase.UNFENCED, Role.DIVERGED: Phase.DIVERGED}.get(role or Role.COPY, Phase.STABLE)
 
     @property
     def followers(self) -> tuple[str, ...]:
@@ -179,8 +205,17 @@ class RegisterState:
 
     @property
     def is_at_rest(self) -> bool:
-        """Whether no run holds the group, and at least one standby is copied, or waits for that."""
-        return self.is_adopted and not self.is_held and bool(self.followers)
+        """Whether no run moves the group, and at least one standby is copied, or waits for that.
+
+        A failback moves nothing, so the standbys that it does not concern are looked at and copied as before.
+        """
+        moves = self.is_held and not self.is_failing_back
+        return self.is_adopted and not moves and bool(self.followers)
+
+    @property
+    def steady_copies(self) -> tuple[str, ...]:
+        """The standbys that are copied from the active cluster, while no run changes that."""
+        return self.roles.copies if self.is_at_rest else ()
 
     @property
     def is_unproven(self) -> bool:
@@ -189,7 +224,7 @@ class RegisterState:
         So it is with an unplanned claim of a group with several standbys, until the process that has won takes the run.
         """
         leaving = self.phase is Phase.SWITCHING and self.verb == "unplanned_failover"
-        return leaving and self.attempt == 0 and len(self.standbys) > 1
+        return leaving and self.attempt == 0 and self.has_several
 
     @property
     def is_adopted(self) -> bool:
@@ -199,10 +234,12 @@ class RegisterState:
     def in_phase(self, phase: Phase, **changes: Any) -> RegisterState:
         """Return this record in another phase, with the roles that its clusters have then.
 
-        A run concerns one standby; all others keep the role that they have.
+        A run concerns one standby; all others keep the role that they have. If no run holds the group then, and one of
+        these is worse off, that decides the phase.
         """
-        role = _STANDBY_IN.get(phase, Role.COPY)
-        return replace(self, phase=phase, roles=self.roles.changed({self.moved_with: role}), **changes)
+        roles = self.roles.changed({self.moved_with: _STANDBY_IN.get(phase, Role.COPY)})
+        phase = phase if phase in HOLDING | NOT_ADOPTED else phase_at_rest(roles)
+        return replace(self, phase=phase, roles=roles, **changes)
 
     def to_json(self) -> bytes:
         """Return the record's value; equal states give equal bytes."""
@@ -252,7 +289,7 @@ def _require_standbys(state: RegisterState) -> None:
             f"the register holds a record of a group whose clusters are {roles}, and this program moves groups that "
             "have one active cluster and standbys: use the version of this project that wrote it"
         )
-    several = len(roles.standbys) > 1
+    several = roles.has_several
     if (partner and not (several and partner in roles.standbys)) or (several and state.is_held and not partner):
         raise ValueError(
             f"its roles are {roles}, and {partner or 'none'} is named as the standby that its run concerns"

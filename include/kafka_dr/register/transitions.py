@@ -12,6 +12,9 @@
     (none), released ── taking_over ──▶ adopting ── taken_over ──▶ stable ── releasing ──▶ releasing
     (none), released ── adopted ──▶ stable            adopting ── given_back ──▶ released
     releasing ── released ──▶ released                releasing ── kept ──▶ stable
+
+Of several standbys this is what a run does to the one that it concerns. Between two runs the phase is that of the
+standby that is worst off.
 """
 
 from __future__ import annotations
@@ -23,7 +26,7 @@ from typing import Any
 
 from kafka_dr.errors import Refused
 from kafka_dr.register.roles import Role, Roles
-from kafka_dr.register.state import UNPLANNED_EPOCHS, Phase, RegisterState, Verb, roles_in
+from kafka_dr.register.state import HOLDING, UNPLANNED_EPOCHS, Phase, RegisterState, Verb, phase_at_rest, roles_in
 
 #: A claim takes the group for a run, and no process has taken the run yet. Two attempts of a claim write one record.
 _NO_ATTEMPT: Mapping[str, Any] = {"attempt": 0, "executor": "", "attempt_at": None}
@@ -31,7 +34,9 @@ _NO_ATTEMPT: Mapping[str, Any] = {"attempt": 0, "executor": "", "attempt_at": No
 
 def way_out(state: RegisterState) -> str:
     """Return what has to happen before another run may claim a group that is not stable."""
-    if state.phase in (Phase.UNFENCED, Phase.DIVERGED) and len(state.standbys) > 1:
+    if state.is_failing_back:
+        return "wait until that failback ends, or finish or abandon it with dr_resume"
+    if state.phase in (Phase.UNFENCED, Phase.DIVERGED) and state.has_several:
         return f"only an unplanned failover may move it; {copy_again(state)}"
     if state.phase in (Phase.UNFENCED, Phase.DIVERGED):
         return f"{state.moved_with} has to become a standby again: run a failback first"
@@ -41,10 +46,11 @@ def way_out(state: RegisterState) -> str:
 
 
 def copy_again(state: RegisterState) -> str:
-    """Return what makes the cluster a copy again that the last run has left."""
-    if len(state.standbys) > 1:
-        return f"{state.moved_with} stays fenced, as a failback is known for pairs alone in this version"
-    return f"make {state.moved_with} a copy again with dr_failback"
+    """Return what makes each cluster a copy again that may hold records which the active cluster lacks."""
+    left = state.roles.given_up or (state.moved_with,)
+    if len(left) == 1:
+        return f"make {left[0]} a copy again with dr_failback"
+    return f"make {' and '.join(left)} copies again with dr_failback, one after the other"
 
 
 def adopted(
@@ -109,7 +115,7 @@ def releasing(state: RegisterState, *, run: str, evidence_sha256: str, approved_
 
     :raises Refused: a run holds the group, its standby is not a copy, or it has several standbys
     """
-    if len(state.standbys) > 1:
+    if state.has_several:
         raise Refused(
             f"{state.group} has the standbys {', '.join(state.standbys)}: in this version a group with several "
             "standbys cannot be released"
@@ -205,13 +211,13 @@ def claimed_unplanned(
     """
     out_of = {Phase.STABLE, Phase.SWITCHING, *({state.phase} if state.is_at_rest else ())}
     begun = _taken(state, out_of=out_of, source=source, target=target)
-    number = [name for name, _ in state.roles.each].index(target) + 1 if len(state.standbys) > 1 else 0
+    number = [name for name, _ in state.roles.each].index(target) + 1 if state.has_several else 0
     return replace(
         begun,
         epoch=(max(state.epoch, highest_epoch) // UNPLANNED_EPOCHS + 1) * UNPLANNED_EPOCHS + number,
         verb="unplanned_failover",
         run=run,
-        based_on=state.news if len(state.standbys) > 1 else (0, 0),
+        based_on=state.news if state.has_several else (0, 0),
         evidence_sha256=evidence_sha256,
         approved_by=approved_by,
         at=at,
@@ -268,7 +274,9 @@ def _of_pending(state: RegisterState, standby: str, role: Role) -> RegisterState
         raise Refused(f"{state.group} is {state.phase} by run {state.run} (epoch {state.epoch}): {way_out(state)}")
     if state.roles.of(standby) is not Role.PENDING:
         raise Refused(f"{standby} does not wait for a flow: the clusters of {state.group} are {state.roles}")
-    return replace(state, revision=state.revision + 1, roles=state.roles.changed({standby: role}))
+    roles = state.roles.changed({standby: role})
+    phase = state.phase if state.is_held else phase_at_rest(roles)
+    return replace(state, revision=state.revision + 1, phase=phase, roles=roles)
 
 
 def denying_all(state: RegisterState) -> RegisterState:
@@ -278,7 +286,7 @@ def denying_all(state: RegisterState) -> RegisterState:
 
     :raises Refused: a run holds the group
     """
-    if state.phase is not Phase.STABLE:
+    if state.is_held or not state.is_adopted:
         raise Refused(f"{state.group} is {state.phase} by run {state.run} (epoch {state.epoch}): {way_out(state)}")
     return replace(state, revision=state.revision + 1, denies_all=True)
 
@@ -311,30 +319,34 @@ def fenced_on_return(state: RegisterState, *, at: datetime, cluster: str = "") -
             f"{state.group} is {state.phase} (epoch {state.epoch}), not unfenced: there is no old cluster to fence"
         )
     roles = state.roles.changed({cluster: Role.DIVERGED})
-    left = any(role is Role.UNFENCED for _, role in roles.each)
-    phase = Phase.UNFENCED if left else Phase.DIVERGED
-    return replace(state, phase=phase, roles=roles, revision=state.revision + 1, at=at)
+    return replace(state, phase=phase_at_rest(roles), roles=roles, revision=state.revision + 1, at=at)
 
 
 def failback_begun(
-    state: RegisterState, *, run: str, evidence_sha256: str, approved_by: str, at: datetime
+    state: RegisterState, *, run: str, evidence_sha256: str, approved_by: str, at: datetime, standby: str = ""
 ) -> RegisterState:
-    """Return the record with which a failback claims a diverged group.
+    """Return the record with which a failback claims a group, to make one diverged standby a copy again.
 
     The epoch rises, as with every claim: it distinguishes the failback's flow from the one that the unplanned run
-    did not start.
+    did not start. All other standbys are what they were.
 
-    :raises Refused: the group is not diverged, or another failback owns it
+    :param standby: which one; empty: the one that the last run has moved the group from
+    :raises Refused: it is not diverged, or another run holds the group
     """
-    if state.phase is not Phase.DIVERGED:
-        raise Refused(
-            f"{state.group} is {state.phase} by run {state.run} (epoch {state.epoch}), not diverged: "
-            f"a failback can begin when {state.moved_with} is back and fenced"
-        )
-    if state.verb == "failback" and state.run != run:
+    standby = standby or state.moved_with
+    if state.is_failing_back and state.run != run:
         raise Refused(f"failback {state.run} owns {state.group}: finish or abandon that run with dr_resume")
+    if state.phase in HOLDING or state.roles.of(standby) is not Role.DIVERGED:
+        raise Refused(
+            f"{state.group} is {state.phase} by run {state.run} (epoch {state.epoch}), and {standby} is "
+            f"{state.roles.of(standby) or 'none of its clusters'}, not diverged: a failback can begin when {standby} "
+            "is back and fenced"
+        )
     return replace(
         state,
+        phase=Phase.DIVERGED,
+        partner=standby if state.has_several else "",
+        based_on=(0, 0),
         epoch=state.epoch + 1,
         revision=0,
         verb="failback",
@@ -351,9 +363,7 @@ def failed_back(state: RegisterState, *, run: str, quarantine: tuple[str, ...], 
 
     :param quarantine: the quarantined ranges of the standby's log
     """
-    if state.verb != "failback":
-        raise Refused(f"{state.group} is {state.phase} by {state.verb} {state.run}: no failback owns it")
-    _owned(state, run, Phase.DIVERGED)
+    _failing_back(state, run)
     return state.in_phase(Phase.STABLE, revision=state.revision + 1, quarantine=quarantine, at=at)
 
 
@@ -364,11 +374,10 @@ def failback_abandoned(state: RegisterState, *, run: str, at: datetime, executor
 
     :param executor: the process that abandons it
     """
-    if state.verb != "failback":
-        raise Refused(f"{state.group} is {state.phase} by {state.verb} {state.run}: no failback owns it")
-    _owned(state, run, Phase.DIVERGED)
+    _failing_back(state, run)
     state = taken(state, run=run, executor=executor, at=at)
-    return replace(state, epoch=state.epoch + 1, revision=0, verb="roll_back", at=at)
+    phase = phase_at_rest(state.roles)
+    return replace(state, phase=phase, epoch=state.epoch + 1, revision=0, verb="roll_back", at=at)
 
 
 def rolled_back(state: RegisterState, *, run: str, at: datetime, executor: str = "") -> RegisterState:
@@ -397,8 +406,14 @@ def _taken(state: RegisterState, *, out_of: Collection[Phase], source: str, targ
     if state.roles.of(target) is not Role.COPY:
         others = ", ".join(state.roles.copies) or "none does"
         raise Refused(f"{target} holds no copy of {state.group}: choose {others}")
-    partner = target if len(state.standbys) > 1 else ""
+    partner = target if state.has_several else ""
     return replace(state, partner=partner, based_on=(0, 0)).in_phase(Phase.SWITCHING, revision=0, **_NO_ATTEMPT)
+
+
+def _failing_back(state: RegisterState, run: str) -> None:
+    if not state.is_failing_back:
+        raise Refused(f"{state.group} is {state.phase} by {state.verb} {state.run}: no failback owns it")
+    _owned(state, run, Phase.DIVERGED)
 
 
 def _owned(state: RegisterState, run: str, phase: Phase) -> None:

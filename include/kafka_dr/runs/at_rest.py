@@ -64,7 +64,7 @@ def of_each_standby(
     :param one_by_one: whether two looks may not happen at the same time
     :param copies_alone: whether a standby of several that waits for its flow is left alone
     """
-    if len(state.standbys) == 1:
+    if not state.has_several:
         return look(state.standby)
     at_most = 1 if one_by_one else len(state.followers)
 

@@ -26,8 +26,8 @@ def first_few(sentences: Sequence[str], most: int) -> list[str]:
 
 
 def standing_facts(state: RegisterState) -> dict[str, Any]:
-    """Return the facts of a step that sets the register: the group's phase and epoch from then on."""
-    return {"phase": str(state.phase), "epoch": state.epoch}
+    """Return the facts of a step that sets the register: how its run has left the group, and the epoch from then on."""
+    return {"phase": str(state.run_phase), "epoch": state.epoch}
 
 
 def claimed_facts(state: RegisterState) -> dict[str, Any]:

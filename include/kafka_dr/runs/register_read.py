@@ -11,7 +11,7 @@ from kafka_dr.errors import ConnectionMistake, KafkaDrError, NeedsPerson
 from kafka_dr.register import RegisterState, arbiter, highest
 from kafka_dr.register.most_registers import named
 from kafka_dr.register.port import RegisterUnusable
-from kafka_dr.register.state import is_on_majority, require_known
+from kafka_dr.register.state import HOLDING, is_on_majority, require_known
 from kafka_dr.runs.background import BackgroundCall
 from kafka_dr.runs.request import VERBS
 from kafka_dr.runs.silent_clusters import FULL_SECONDS, SilentClusters
@@ -90,8 +90,9 @@ def _require_most(found: RegisterState, answers: Answers, *, off: str = "") -> N
     clusters = [name for name, _ in found.roles.each]
     silent = [error for error in answers.values() if isinstance(error, KafkaDrError)]
     without = [name for name in clusters if not isinstance(answers.get(name), RegisterState)]
-    won = found.is_held and not found.is_unproven
-    if not silent or len(found.standbys) == 1 or won or 2 * len(without) < len(clusters):
+    # A failback moves nothing, so another run may have taken the group from it.
+    won = found.phase in HOLDING and not found.is_unproven
+    if not silent or not found.has_several or won or 2 * len(without) < len(clusters):
         return
     if not named(without, off):
         raise NeedsPerson(
@@ -169,9 +170,9 @@ def _holds(cluster: str, answers: Answers, run: str) -> bool:
 
 def _goes_to(state: RegisterState) -> str | None:
     """Return where an unplanned run takes the group, or has taken it; ``None`` if it has to name one of several."""
-    if state.verb == "unplanned_failover" and (state.is_held or len(state.standbys) == 1):
-        return arbiter(state)
-    return state.standby if state.is_held or len(state.standbys) == 1 else None
+    if state.has_several and state.phase not in HOLDING:
+        return None
+    return arbiter(state) if state.verb == "unplanned_failover" else state.standby
 
 
 def _highest(answers: Answers) -> tuple[RegisterState | None, dict[str, KafkaDrError]]:
@@ -186,8 +187,7 @@ def _highest(answers: Answers) -> tuple[RegisterState | None, dict[str, KafkaDrE
 
 def _could_go(state: RegisterState, silent: Collection[str]) -> bool:
     """Return whether an unplanned failover could take a group to its standby."""
-    is_pair = len(state.standbys) == 1
-    return is_pair and state.phase in VERBS["unplanned_failover"].takes and state.standby not in silent
+    return not state.has_several and state.phase in VERBS["unplanned_failover"].takes and state.standby not in silent
 
 
 def _unreadable(

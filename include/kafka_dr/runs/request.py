@@ -8,7 +8,9 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, Literal
 
+from kafka_dr.errors import Refused
 from kafka_dr.register import Phase, RegisterState, Verb
+from kafka_dr.register.roles import Role
 from kafka_dr.topology.readers import BeginPositions
 
 #: How the old cluster becomes a copy: its topics are deleted and copied again, or its stranded records are quarantined.
@@ -188,6 +190,8 @@ class VerbRules:
     """What a verb is to the registers, and to everything that does not run its steps.
 
     :param takes: the phases from which it may take a group
+    :param repairs: the role of a standby that it makes a copy again, in whatever phase the group is; ``None``: it
+        concerns standbys that are copies
     :param claimed: the phase in which it holds a group right after its claim
     :param moves: whether it moves a group, or makes it ready to be moved again
     :param stays: whether it moves no application: the active cluster is the source before and after it
@@ -199,6 +203,7 @@ class VerbRules:
     steps: tuple[StepDefinition, ...]
     takes: tuple[Phase, ...]
     claimed: Phase
+    repairs: Role | None = None
     moves: bool = False
     stays: bool = False
     switch_ends: StepName | None = None
@@ -207,7 +212,34 @@ class VerbRules:
 
     def may_take(self, state: RegisterState) -> bool:
         """Return whether it may take a group: without its source, too, while an old cluster is no copy yet."""
+        if self.repairs is not None:
+            return not state.is_held and bool(self.standbys_for(state))
         return state.phase in self.takes or (self.source_may_be_dead and state.is_at_rest)
+
+    def standbys_for(self, state: RegisterState) -> tuple[str, ...]:
+        """Return the standbys that a run of it may concern, by what each of them is."""
+        wanted = self.repairs or Role.COPY
+        return tuple(name for name in state.standbys if state.roles.of(name) is wanted)
+
+    def only_standby(self, state: RegisterState) -> str:
+        """Return the standby that a run concerns which was asked for none: the only one, or the only one to repair.
+
+        :raises Refused: there are several, or none of several has to be repaired
+        """
+        if not state.has_several:
+            return state.standby
+        found = self.standbys_for(state)
+        named = ", ".join(found) or "none now"
+        if self.repairs is None:
+            raise Refused(
+                f"{state.group} has several standbys: name the target, one of those that hold a copy ({named})"
+            )
+        if len(found) != 1:
+            raise Refused(
+                f"the clusters of {state.group} are {state.roles}: name the target, one that is {self.repairs} "
+                f"({named})"
+            )
+        return found[0]
 
     @property
     def phases(self) -> frozenset[Phase]:
@@ -234,7 +266,7 @@ VERBS: Mapping[Verb, VerbRules] = {
         switch_ends=StepName.FLIP_ROUTE,
         source_may_be_dead=True,
     ),
-    "failback": VerbRules(FAILBACK, (Phase.DIVERGED,), Phase.DIVERGED, moves=True, stays=True),
+    "failback": VerbRules(FAILBACK, (), Phase.DIVERGED, repairs=Role.DIVERGED, moves=True, stays=True),
     "take_over": VerbRules(
         TAKE_OVER, (Phase.RELEASED,), Phase.ADOPTING, stays=True, switch_ends=StepName.SETTLE, from_nothing=True
     ),
@@ -282,7 +314,8 @@ class RunRequest:
 
     :param run: the run's id, Airflow's ``run_id``; unique for each group
     :param source: where the group is believed to be active; the register's answer where ``None``
-    :param target: where it is to go; the register's standby where ``None``
+    :param target: where it is to go; of a failback the cluster that becomes a copy again; the register's standby
+        where ``None``
     :param dry_run: check everything, change nothing
     :param override: why the source is given up although the rule does not hold; kept in the evidence
     :param acknowledged: the person knows that the group was failed over a short while ago

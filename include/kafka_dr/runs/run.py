@@ -35,7 +35,7 @@ from kafka_dr.runs.recorded_files import (
 from kafka_dr.runs.recorded_inputs import UnrecordedInput, newest_records, unrecorded, without
 from kafka_dr.runs.register_guard import RegisterGuard
 from kafka_dr.runs.register_read import OTHERS_SECONDS, Waiting
-from kafka_dr.runs.request import STAY, RunRequest
+from kafka_dr.runs.request import STAY, VERBS, RunRequest
 from kafka_dr.runs.source_policy import policy_of
 from kafka_dr.storage.deadline_path import DeadlinePath
 from kafka_dr.topology.model import ProtectionGroup
@@ -412,7 +412,9 @@ class Run(GroupContext):
             ends = (state.active, state.moved_with)
             return ends if state.phase is Phase.SWITCHING or state.verb in STAY else (ends[1], ends[0])
         source = self.request.source or state.active
-        return source, self.request.target or (_only_target(state) if source == state.active else state.active)
+        return source, self.request.target or (
+            VERBS[self.request.verb].only_standby(state) if source == state.active else state.active
+        )
 
     def _ends_before_adoption(self, state: RegisterState | None) -> tuple[str, str]:
         """Return where a group that is not adopted is written to, and where its copy is.
@@ -432,14 +434,3 @@ class Run(GroupContext):
             raise Refused(f"{self.group.name} is {state.phase} by run {state.run}: {way_out(state)}")
         source = self.request.source or self.group.initial_active
         return source, self.request.target or Roles.at_first(self.group.clusters, source).standby
-
-
-def _only_target(state: RegisterState) -> str:
-    """Return where a run takes a group that was asked for no target: the only standby.
-
-    :raises Refused: there are several
-    """
-    if len(state.standbys) > 1:
-        named = ", ".join(state.roles.copies) or "none now"
-        raise Refused(f"{state.group} has several standbys: name the target, one of those that hold a copy ({named})")
-    return state.standby

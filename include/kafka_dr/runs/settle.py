@@ -14,13 +14,13 @@ from kafka_dr.runs.register_read import OTHERS_SECONDS
 from kafka_dr.runs.run import Run
 
 
-def settle(run: Run, phase: Phase, ended: Callable[[RegisterState], RegisterState]) -> RegisterState:
+def settle(run: Run, ended: Callable[[RegisterState], RegisterState]) -> RegisterState:
     """Compare and set the register that decides, unless that is done; copy the record if the source stays active.
 
-    :param phase: in which the run holds the group until then
+    :param ended: returns the record with which the run no longer holds the group
     """
     state = run.record()
-    if state.phase is phase:
+    if state.is_held:
         state = run.advance(ended(state))
     if state.active == run.source:
         run.clients.register(run.target).copy(state)
@@ -44,7 +44,7 @@ def settled_facts(state: RegisterState) -> dict[str, Any]:
 def registers_agree(run: Run, phase: Phase) -> Check:
     """Return whether the registers of source and target hold the same record, with a phase."""
     source, target = (run.clients.register(name).read(run.group.name) for name in (run.source, run.target))
-    agree = source is not None and source == target and source.phase is phase
+    agree = source is not None and source == target and source.run_phase is phase
     said = f"both registers call {run.group.name} {phase}, active on {run.source}"
     wrong = f"{run.source} and {run.target} do not both call {run.group.name} {phase}: run the step again"
     return Check.that("registers_agree", agree, said if agree else f"the registers of {wrong}")
@@ -53,7 +53,7 @@ def registers_agree(run: Run, phase: Phase) -> Check:
 def register_settled(run: Run, *phases: Phase) -> Check:
     """Return whether the target's register says that the group is active there, in one of these phases."""
     state = run.clients.register(run.target).read(run.group.name)
-    settled = state is not None and state.active == run.target and state.phase in phases
-    said = f"the register of {run.target} says {state.phase if state else 'nothing'} of {run.group.name}"
+    settled = state is not None and state.active == run.target and state.run_phase in phases
+    said = f"the register of {run.target} says {state.run_phase if state else 'nothing'} of {run.group.name}"
     expected = f", expected {' or '.join(phases)} with {run.target} active: run the step again"
     return Check.that("register_settled", settled, said if settled else said + expected)

@@ -49,9 +49,11 @@ def turn_of(step: StepName, run: str, state: RegisterState | None, verb: Verb = 
         return _before_claim(step, run, state, verb)
     if state.run != run:
         return StepTurn("refused", f"the group belongs to {_standing(state)}: run {run} may not change it")
-    if state.phase in phases:
-        return StepTurn("its_turn", f"the group is {state.phase} by this run (epoch {state.epoch})")
-    if state.phase in VERBS[verb].phases and _ORDER[state.phase] > _ORDER[phases[-1]]:
+    # What else is the matter with the group is none of the run's concern.
+    phase = state.run_phase
+    if phase in phases:
+        return StepTurn("its_turn", f"the group is {phase} by this run (epoch {state.epoch})")
+    if phase in VERBS[verb].phases and _ORDER[phase] > _ORDER[phases[-1]]:
         return StepTurn("passed", f"this run is past {step}: the group is {state.phase}, active on {state.active}")
     return StepTurn("refused", f"the group is {state.phase}: the steps before {step} have to be done first")
 
@@ -65,12 +67,12 @@ def _without_record(step: StepName, verb: Verb) -> StepTurn:
 
 def _before_claim(step: StepName, run: str, state: RegisterState, verb: Verb) -> StepTurn:
     if state.run == run:
-        if step is StepName.CLAIM and state.phase is VERBS[verb].claimed:
+        if step is StepName.CLAIM and state.run_phase is VERBS[verb].claimed:
             # The process that claimed it may have died before it wrote the other register.
             return StepTurn("its_turn", f"this run has claimed the group already (epoch {state.epoch})")
         held = f"this run has claimed the group already: it is {state.phase} (epoch {state.epoch})"
         return StepTurn("passed", held)
-    if VERBS[verb].may_take(state) and not (verb == state.verb == "failback"):
+    if VERBS[verb].may_take(state):
         return StepTurn("its_turn", _free(state))
     return StepTurn("refused", f"the group belongs to {_standing(state)}: {_hint(state, verb)}")
 
@@ -80,7 +82,7 @@ def _hint(state: RegisterState, verb: Verb) -> str:
         return "it is adopted already; python -m kafka_dr un-adopt releases it"
     if verb != "failback":
         return way_out(state)
-    if state.phase is Phase.DIVERGED:
+    if state.is_failing_back:
         return "finish or abandon that run with dr_resume"
     return "a failback begins when the old cluster answers again and dr_health has fenced it"
 

@@ -113,9 +113,21 @@ class GroupFacts:
     @property
     def pending(self) -> tuple[str, ...]:
         """Of several standbys, those to which nothing is copied yet while no run holds the group."""
-        if self.phase != "stable" or self.held:
+        if self.phase not in ("stable", "unfenced", "diverged") or self.held:
             return ()
         return tuple(name for name, role in self.roles.items() if role == "pending")
+
+    @property
+    def diverged(self) -> tuple[str, ...]:
+        """The standbys that a failback would make copies again."""
+        named = tuple(name for name, role in self.roles.items() if role == "diverged")
+        return named or ((self.standby,) if self.phase == "diverged" and not self.roles else ())
+
+    @property
+    def not_fenced(self) -> tuple[str, ...]:
+        """The old clusters that are not proven to refuse writes."""
+        named = tuple(name for name, role in self.roles.items() if role == "unfenced")
+        return named or ((self.standby,) if self.phase == "unfenced" and not self.roles else ())
 
     @property
     def decides(self) -> str:

@@ -127,7 +127,7 @@ def _run(seen: GroupFacts) -> tuple[str, str]:
 
 def _words(seen: GroupFacts, found: Finding | None) -> dict[str, str]:
     """Return every word that the table may use."""
-    active, standby = seen.active or "the active cluster", seen.standby or "the standby"
+    active, standby = seen.active or "the active cluster", _concerned(seen) or "the standby"
     alike = found.standbys if found else ()
     others = [name for name in seen.movable if name not in alike]
     silent = seen.decides if seen.decides in seen.silent else next(iter(sorted(seen.silent)), "")
@@ -147,6 +147,10 @@ def _words(seen: GroupFacts, found: Finding | None) -> dict[str, str]:
         "one_standby": seen.one_standby or standby,
         "pending": " and ".join(seen.pending),
         "if_it_fails": (f"{' and '.join(seen.copies)} could take over" if seen.copies else "nothing can take over"),
+        "and_takes_over": f", and {' and '.join(seen.copies)} could take over" if seen.copies else "",
+        "takes_over": f"{' and '.join(seen.copies) or 'nothing'} could take over",
+        "no_standby": f"{' and '.join(seen.copies)} could take over" if seen.copies else "there is no standby",
+        "except_to": f" but {' and '.join(seen.copies)}, and a planned one waits" if seen.copies else "",
         "elsewhere": f" The group can be moved to {' or '.join(others)}." if others else "",
         "not_there": f" to {' or '.join(seen.immovable)}" if others else "",
         "decides": seen.decides or "the cluster that decides",
@@ -155,7 +159,7 @@ def _words(seen: GroupFacts, found: Finding | None) -> dict[str, str]:
         "since_silent": _since_in(seen.silent, silent, seen),
         "unheard": unheard,
         "since_unheard": _since_in(seen.unheard, unheard, seen),
-        "since_back": _since_in(seen.answering, seen.standby, seen),
+        "since_back": _since_in(seen.answering, standby, seen),
         "since_record": f" since {moment(seen.since, seen.at)}" if seen.since else "",
         "since_health": _since_of(seen, "health"),
         "since_found": since_found,
@@ -188,6 +192,12 @@ def _words(seen: GroupFacts, found: Finding | None) -> dict[str, str]:
         "why_planned": _cut(seen.why_not.get("planned_failover", "")),
         "why_unplanned": _cut(seen.why_not.get("unplanned_failover", "No check has asked the clusters yet.")),
     }
+
+
+def _concerned(seen: GroupFacts) -> str:
+    """Return the standby of a pair; of several the first one that was given up, one that is back before all others."""
+    back = [name for name in seen.not_fenced if name in seen.answering]
+    return next(iter((*back, *seen.not_fenced, *seen.diverged)), seen.standby)
 
 
 def _since_in(clusters: Mapping[str, datetime | None], cluster: str, seen: GroupFacts) -> str:

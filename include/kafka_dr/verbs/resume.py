@@ -132,7 +132,7 @@ def held_run(request: ResumeRequest, clients: Clients) -> RunRequest:
 
 def _is_over(run: Run, state: RegisterState) -> bool:
     """Return whether the newest run is complete: the group is settled, and its evidence is sealed."""
-    if state.phase not in (Phase.STABLE, Phase.RELEASED) or run.request.run == state.run:
+    if state.run_phase not in (Phase.STABLE, Phase.RELEASED) or run.request.run == state.run:
         return False
     return bool(run.request.run) or not run.is_unsealed(state)
 

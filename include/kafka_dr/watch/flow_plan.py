@@ -74,7 +74,7 @@ def plan_flows(state: RegisterState, standby: str, observed: Iterable[ObservedFl
     """Plan the changes that lead from the existing flows to the one that the register requires for a standby.
 
     :param state: the register record of a group that no run holds
-    :param observed: every flow that concerns this standby, as :func:`flows_of` names them
+    :param observed: every flow that concerns this standby, as ``flows_of`` names them
     :param seed: the newest journaled seed from or to it
     """
     flows = {found.flow: found for found in observed}
@@ -91,16 +91,6 @@ def plan_flows(state: RegisterState, standby: str, observed: Iterable[ObservedFl
         return FlowPlan((*stops, FlowChange(wanted, FlowAction.LEAVE, problem)), problem)
     changes, problem = _turn(flows[wanted], seed)
     return FlowPlan((*stops, *changes), problem)
-
-
-def flows_of(state: RegisterState, standby: str) -> tuple[Flow, ...]:
-    """Return the flows that concern a standby: those to it, and the one from it to the active cluster.
-
-    Those of all standbys together are all flows between clusters of the group.
-    """
-    sources = (state.active, *(name for name in state.standbys if name != standby))
-    into = (Flow(state.group, source, standby) for source in sources)
-    return (*into, Flow(state.group, standby, state.active))
 
 
 def _stop(found: ObservedFlow, wanted: Flow) -> FlowChange:

@@ -6,7 +6,8 @@ Then content says where that position is on the active cluster. The flow begins 
 
 After an unplanned failover nobody can read the log of the former. Both copies hold its records in one order, so how far
 each has come in it says which one holds more, and the end of the shorter one is found in the other one by content. A
-standby that holds records which the active cluster lacks is never copied to: it is *diverged*.
+standby that holds records which the active cluster lacks is never copied to: it is *diverged*. So is one whose former
+active cluster was made a copy again by a failback, because its position in that log says nothing any more.
 """
 
 from __future__ import annotations
@@ -27,15 +28,16 @@ from kafka_dr.offsets.translate.flow_start import end_in_longer_copy, starts_of_
 from kafka_dr.offsets.translate.read_logs import held_by, read_both
 from kafka_dr.offsets.translate.search import RangePair
 from kafka_dr.register import RegisterState
-from kafka_dr.register.flow_seed import FLOW_SEED, FlowSeed, all_seeds, fact_of_further, newest, newest_seed
+from kafka_dr.register.abandonment import failback_since
+from kafka_dr.register.flow_seed import FLOW_SEED, FlowSeed, fact_of_further, newest, newest_seed, seeds_of_moves
 from kafka_dr.register.port import History
 from kafka_dr.register.roles import Role
 from kafka_dr.register.transitions import copied_again, holds_more
 from kafka_dr.replication.flow import Flow
+from kafka_dr.runs.flows_of_standby import flows_of
 from kafka_dr.runs.group_context import GroupContext
 from kafka_dr.runs.record import first_few
 from kafka_dr.runs.register_guard import RegisterGuard, Unchanged
-from kafka_dr.watch.flow_plan import flows_of
 
 #: How many partitions a sentence names.
 _MOST_NAMED = 3
@@ -43,7 +45,7 @@ _MOST_NAMED = 3
 
 def is_pending(state: RegisterState, standby: str) -> bool:
     """Return whether a standby waits for a flow: a failover has ended the one that it had."""
-    return len(state.standbys) > 1 and state.roles.of(standby) is Role.PENDING
+    return state.has_several and state.roles.of(standby) is Role.PENDING
 
 
 def seed_pending(context: GroupContext, state: RegisterState, standby: str) -> FlowSeed:
@@ -52,18 +54,21 @@ def seed_pending(context: GroupContext, state: RegisterState, standby: str) -> F
     What was copied to it last may be journaled on any cluster that was active since. So every register has to answer,
     but for a cluster that was given up: an older flow of the same direction would copy again what the standby has.
 
-    :raises HoldsMore: the standby holds records that the active cluster lacks
+    :raises NeedsFailback: no flow may continue there
     :raises Refused: what the standby holds does not show where
     :raises KafkaDrError: a cluster, or what runs a flow, does not answer
     """
     history = _of_registers(context, state)
     last = newest_seed(history, state, standby)
-    if last is not None and (last.source, last.target) == (state.active, standby):
-        return last
     if last is None or last.target != standby:
         raise Refused(f"no seed of a flow to {standby} is journaled, so nobody knows what it holds")
+    changed = failback_since(history, last.source, last.epoch)
+    if last.source == state.active and not changed:
+        return last
     guard, old = context.guard_by_all(Unchanged(state)), Flow(state.group, last.source, standby)
     _end(context, state, old, guard)
+    if last.source == state.active:
+        raise _other_log(last, changed)
     starts = _starts(context, history, state, last)
     seed = FlowSeed(state.epoch, state.active, standby, starts, topic_ids=context.topic_ids(state.active))
     guard.require()
@@ -74,8 +79,20 @@ def seed_pending(context: GroupContext, state: RegisterState, standby: str) -> F
     return seed
 
 
-class HoldsMore(Refused):
+class NeedsFailback(Refused):
+    """No flow may continue on a standby: only a failback makes it a copy again."""
+
+
+class HoldsMore(NeedsFailback):
     """A standby holds records that the active cluster lacks."""
+
+
+def _other_log(last: FlowSeed, failback: str) -> NeedsFailback:
+    return NeedsFailback(
+        f"{last.target} was copied from {last.source} last, and failback {failback} has made {last.source} a copy "
+        f"again since, so where the copy on {last.target} ends in its log is not known: make {last.target} a copy "
+        "again with dr_failback"
+    )
 
 
 def _of_registers(context: GroupContext, state: RegisterState) -> History:
@@ -146,10 +163,13 @@ def _starts(
     """Return where the new flow begins on the active cluster, by partition; none of them is before or after that.
 
     :param last: the seed of the flow that copied to the standby
+    :raises NeedsFailback: no flow may continue there
     :raises Refused: one is not known
     """
     former, standby = last.source, last.target
-    turn = newest(seed for seed in all_seeds(history) if (seed.source, seed.target) == (state.active, former))
+    moves = seeds_of_moves(history).values()
+    # A failback begins a flow in the same direction: what it copies again has other offsets.
+    turn = newest(seed for seed in moves if (seed.source, seed.target) == (state.active, former))
     if turn is None or turn.epoch <= last.epoch:
         raise Refused(
             f"{standby} was copied from {former} last, and the group was not moved from there to {state.active}: move "
@@ -160,7 +180,10 @@ def _starts(
     if where.seed_epoch != last.epoch and not (last.keeps_offsets and where.seed_epoch is None):
         raise NeedsPerson(f"the positions of {old.described} are not those of its seed: find out who has changed them")
     if turn.held:
+        # The former cluster may be lost, or may have been copied again since.
         return _starts_without_former(context, history, state, where.next_to_read, turn, standby)
+    if changed := failback_since(history, former, last.epoch):
+        raise _other_log(last, changed)
     # The turn is a seed of the flow from the new active cluster back to the former one.
     turned = {p: point.reversed for p, point in turn.points.items()}
     partitions = context.partitions(state.active)
@@ -210,7 +233,7 @@ def _starts_without_former(
         rows = first_few([f"{n} of {p}" for p, n in sorted(more.items())], _MOST_NAMED)
         raise HoldsMore(
             f"{standby} holds up to {sum(more.values())} records of {turn.target} that {state.active} lacks "
-            f"({', '.join(rows)}): they stay there, and {standby} is not copied from {state.active}"
+            f"({', '.join(rows)}): they stay there, and {standby} is not copied from {state.active} before a failback"
         )
     _require_empty(context, standby, [p for p in context.partitions(standby) if p not in copied])
     here, there = (context.clients.cluster(name, "audit") for name in (standby, state.active))

@@ -18,18 +18,19 @@ from kafka_dr.replication.moving import Moving, data_ends, flow_moves_in_turns
 from kafka_dr.runs.at_rest import WatchResult, at_rest, of_each_standby
 from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.fenced_topics import TopicsToCopy, topics_to_copy
+from kafka_dr.runs.flows_of_standby import flows_of
 from kafka_dr.runs.group_context import GroupContext
 from kafka_dr.runs.record import first_few
 from kafka_dr.runs.register_guard import RegisterGuard, Unchanged
 from kafka_dr.runs.uncopyable_records import why_it_stops
 from kafka_dr.waiting import wait_until
 from kafka_dr.watch.copied_topics import with_same_topics
-from kafka_dr.watch.flow_plan import FlowAction, FlowChange, ObservedFlow, flows_of, plan_flows
-from kafka_dr.watch.pending_standbys import HoldsMore, is_pending, now_a_copy, now_diverged, seed_pending
+from kafka_dr.watch.flow_plan import FlowAction, FlowChange, ObservedFlow, plan_flows
+from kafka_dr.watch.pending_standbys import NeedsFailback, is_pending, now_a_copy, now_diverged, seed_pending
 from kafka_dr.watch_results import CALM, FLOW, STANDBYS, WatchOutcome
 
-#: The fact that a standby holds records which the active cluster lacks.
-_HOLDS_MORE = "holds_more"
+#: The fact that no flow may continue on a standby before a failback.
+_GIVEN_UP = "given_up"
 _LOOK_SECONDS = 1.0
 #: How long a flow that was just started may show no progress.
 _START_SECONDS = 20.0
@@ -69,16 +70,16 @@ def _changed(
 ) -> Iterator[tuple[str, Callable[[GroupContext, RegisterState, str], RegisterState]]]:
     """Yield the standbys that waited for a flow which runs now, or which none may get, and what to write of each."""
     for row in found.facts.get(STANDBYS, ()):
-        if is_pending(state, row["standby"]) and (row["outcome"] in CALM or row.get(_HOLDS_MORE)):
-            yield row["standby"], now_diverged if row.get(_HOLDS_MORE) else now_a_copy
+        if is_pending(state, row["standby"]) and (row["outcome"] in CALM or row.get(_GIVEN_UP)):
+            yield row["standby"], now_diverged if row.get(_GIVEN_UP) else now_a_copy
 
 
 def _reconciled(context: GroupContext, state: RegisterState, standby: str) -> WatchResult:
-    """Do so; a standby that holds records which the active cluster lacks is left alone."""
+    """Do so; a standby that only a failback can make a copy again is left alone."""
     try:
         return _made_right(context, state, standby)
-    except HoldsMore as error:
-        return WatchResult(state.group, "failed", (str(error),), {_HOLDS_MORE: True})
+    except NeedsFailback as error:
+        return WatchResult(state.group, "failed", (str(error),), {_GIVEN_UP: True})
 
 
 def _made_right(context: GroupContext, state: RegisterState, standby: str) -> WatchResult:

@@ -21,6 +21,7 @@ from kafka_dr_airflow.topology_file import TOPOLOGY, evidence_root, read_topolog
 if TYPE_CHECKING:
     from kafka_dr.audit.stranded import StrandedList
     from kafka_dr.register import RegisterState
+    from kafka_dr.register.abandonment import Abandonment
     from kafka_dr.runs.clients import Clients
     from kafka_dr.topology.audited import AuditedFlow
 
@@ -28,21 +29,36 @@ if TYPE_CHECKING:
 _LONGEST = timedelta(hours=6)
 
 
-def state_and_failover(group: str) -> tuple[RegisterState, str]:
-    """Return the register state of a group, and the run of the unplanned failover that its old cluster comes from.
+def old_cluster(group: str, chosen: str | None) -> Abandonment:
+    """Return how the cluster was left that is to become a copy again.
 
-    :raises KafkaDrError: there was no unplanned failover, or the registers cannot be read
+    :param chosen: its name; ``None``: the only one
+    :raises KafkaDrError: there is none, or the registers cannot be read
     """
     from kafka_dr.errors import Refused
     from kafka_dr.register.abandonment import abandonment
-    from kafka_dr.runs.group_context import GroupContext
+    from kafka_dr.runs.request import RunRequest
+    from kafka_dr.runs.run import Run
     from kafka_dr_airflow.task_clients import open_clients
 
     with open_clients() as clients:
-        state = GroupContext(group, clients).read_register_state()
-        if state is None:
+        run = Run(RunRequest(group, "", target=chosen, verb="failback"), clients)
+        if run.register_state is None:
             raise Refused(f"no register has a record of {group}: adopt it first, there is nothing to fail back")
-        return state, abandonment(clients.register(state.active).history(group), state).run
+        return abandonment(clients.register(run.source).history(group), run.record(), run.target)
+
+
+def record_of(group: str) -> RegisterState:
+    """Return the record of a group that a failback holds.
+
+    :raises KafkaDrError: there is none, or the registers cannot be read
+    """
+    from kafka_dr.runs.request import RunRequest
+    from kafka_dr.runs.run import Run
+    from kafka_dr_airflow.task_clients import open_clients
+
+    with open_clients() as clients:
+        return Run(RunRequest(group, "", verb="failback"), clients).record()
 
 
 class StrandedRecordsOperator(FirstTask, SparkJobOperator):
@@ -67,16 +83,16 @@ class StrandedRecordsOperator(FirstTask, SparkJobOperator):
         """List the records, and return where they are kept."""
         group = context["params"]["protection_group"]
         with plain_errors():
-            _, run = state_and_failover(group)
-            both = read_topology(os.environ).group(group).clusters
-        self.application_args = ["--topology", os.environ[TOPOLOGY], "--group", group]
+            left = old_cluster(group, context["params"].get("target") or None)
+            clusters = read_topology(os.environ).group(group).clusters
+        self.application_args = ["--topology", os.environ[TOPOLOGY], "--group", group, "--cluster", left.old]
         with (
             running_step(context, group, "failback", holds=False),
-            self.reachable(audit_connections(both), encrypts=True),
+            self.reachable(audit_connections(clusters), encrypts=True),
         ):
             problem = self.submit(context)
-        self.report_path = f"stranded/{group}/{run}"
-        found = _list_of(group, run)
+        self.report_path = f"stranded/{group}/{left.name}"
+        found = _list_of(group, left.name)
         if problem is not None or found is None:
             raise AirflowFailException(f"{group}: unknown: {problem or 'the job ended without a list: see its log'}")
         self.log.info("%s", line(found.sentence))
@@ -110,7 +126,7 @@ class FailbackAuditOperator(SparkAuditOperator):
         from kafka_dr.topology.audited import audited_flow
 
         with plain_errors():
-            state, _ = state_and_failover(self.protection_group)
+            state = record_of(self.protection_group)
             return audited_flow(clients.topology, f"{self.protection_group}.{state.active}-to-{state.standby}")
 
 

@@ -20,6 +20,7 @@ from kafka_dr.evidence.readiness_view import verb_lines
 from kafka_dr.evidence.standby_lines import targets_of
 from kafka_dr.evidence.trigger_view import FORMS, TriggerView, trigger_fields
 from kafka_dr.register import Phase
+from kafka_dr.register.roles import Role
 from kafka_dr.runs.request import MOVES
 from kafka_dr.situations.group_facts import FAILOVERS
 from kafka_dr.situations.group_now import GroupNow
@@ -79,9 +80,16 @@ def start_page(dag_id: str, group: str, has_ended: AirflowSays) -> HTMLResponse:
 
 
 def _targets(dag_id: str, known: GroupNow, now: datetime) -> tuple[tuple[str, str], ...]:
-    """Return the standbys of several that a failover may go to; nothing if the record is not known now."""
+    """Return the standbys of several that a run of the DAG may concern; nothing if the record is not known now."""
+    if dag_id == "dr_failback" and known.record.known:
+        return tuple((name, f"{name}, {Role.DIVERGED}") for name in _diverged(known))
     verb = next((each for each in FAILOVERS if dag_id == f"dr_{each}"), None)
     return targets_of(known, now, verb) if verb and known.record.known else ()
+
+
+def _diverged(known: GroupNow) -> tuple[str, ...]:
+    """Return the standbys of several that a failback may make copies again."""
+    return tuple(name for name, role in known.facts.roles.items() if role == Role.DIVERGED)
 
 
 def _needed(spec: ProtectionGroup, watched: WatchedGroup, known: GroupNow, now: datetime) -> dict[str, str]:
@@ -119,7 +127,7 @@ def _seen(known: GroupNow, watched: WatchedGroup, now: datetime) -> str:
 def _not_now(dag_id: str, spec: ProtectionGroup, known: GroupNow, now: datetime) -> Iterator[str]:
     """Yield why a drill, or a failback, would be refused for what the group is. A failover asks the clusters itself."""
     phase = known.facts.phase.replace("_", " ") if known.record.known else ""
-    if dag_id == "dr_failback" and phase and phase != Phase.DIVERGED:
+    if dag_id == "dr_failback" and phase and phase != Phase.DIVERGED and not _diverged(known):
         yield f"{spec.name} is {phase}, and a failback needs a group that is diverged. A dry run is not refused."
     if dag_id != "dr_drill":
         return

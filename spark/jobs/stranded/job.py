@@ -48,6 +48,7 @@ def _parse(arguments: Sequence[str]) -> argparse.Namespace:
     )
     parser.add_argument("--topology", required=True, type=Path, help="the topology file")
     parser.add_argument("--group", required=True, help="the protection group")
+    parser.add_argument("--cluster", help="the cluster that holds them; needed if several may hold stranded records")
     return parser.parse_args(arguments)
 
 
@@ -59,25 +60,27 @@ def _list(options: argparse.Namespace, environ: Mapping[str, str], clock: Clock,
     encryption = topology.evidence.encryption_connection
     keys = None if encryption is None else connections.content_keys(encryption)
     with ExitStack() as stack:
-        clusters = {name: stack.enter_context(_reached(topology, name, connections)) for name in group.clusters}
+        clusters = _all_reached(topology, group.clusters, connections, stack)
         registers = {name: KafkaRegister(cluster, clock) for name, cluster in clusters.items()}
-        left = abandoned_group(group, registers)
+        left = abandoned_group(group, registers, options.cluster)
         old, new = clusters[left.abandonment.old], clusters[left.abandonment.new]
         session = stack.enter_context(sessions(f"stranded records of {group.name}"))
         watch.lap("session")
         root = path_of(topology.evidence.root, session)
-        store = StrandedStore(root, group.name, left.abandonment.run)
+        list_name = left.abandonment.name
+        store = StrandedStore(root, group.name, list_name)
         kept = _kept(store)
-        if kept is not None and (left.held or failback_changed_it_since(left.history, left.abandonment.run)):
+        if kept is not None and (left.held or failback_changed_it_since(left.history, list_name)):
             return _said_before(kept, "a failback rests on it")
         said = _flow_says(topology, left, new)
-        planned = plan(group, left, old, new, root=root, positions=said, now=clock.now())
+        others = {name: clusters[name] for name in left.others}
+        planned = plan(group, left, old, new, root=root, positions=said, now=clock.now(), others=others)
         watch.lap("resolve")
         if kept is not None and knows_less(planned.as_list(), kept):
             return _said_before(kept, f"{kept.old} has changed since")
-        erasures = _erasures(left.history, left.abandonment.run)
+        erasures = _erasures(left.history, list_name)
         found = find(session, planned, old, new, uri=_uri(topology, store), watch=watch, erasures=erasures, keys=keys)
-        if _erasures(registers[new.name].history(group.name), left.abandonment.run) != erasures:
+        if _erasures(registers[new.name].history(group.name), list_name) != erasures:
             raise TryAgain("records were erased while the list was made, and it may hold them: run this again")
         store.write(found)
     print(f"{found.verdict}: {found.sentence}")
@@ -88,6 +91,24 @@ def _said_before(kept: StrandedList, why: str) -> int:
     """Keep the former list: the old cluster may no longer hold its records, or somebody has approved it."""
     print(f"{kept.verdict}: {kept.sentence} (kept before; {why})")
     return FINDINGS if kept.records else 0
+
+
+def _all_reached(
+    topology: Topology, names: Sequence[str], connections: JobConnections, stack: ExitStack
+) -> dict[str, KafkaCluster]:
+    """Reach the clusters of a group; of several standbys one may be away.
+
+    :raises KafkaDrError: a cluster of a pair does not answer, or one answers with another id
+    """
+    found = {}
+    for name in names:
+        try:
+            found[name] = stack.enter_context(_reached(topology, name, connections))
+        except TryAgain as error:
+            if len(names) == 2:
+                raise
+            print(f"{name} is not asked what it holds: {error}")
+    return found
 
 
 def _reached(topology: Topology, name: str, connections: JobConnections) -> KafkaCluster:

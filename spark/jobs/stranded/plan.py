@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -14,10 +14,11 @@ from kafka_dr.audit.stranded import StrandedList, StrandedPartition
 from kafka_dr.clusters import KafkaCluster, OffsetRange, Topic, TopicPartition
 from kafka_dr.errors import Refused, TryAgain
 from kafka_dr.positions import SeedPoint
-from kafka_dr.register import KafkaRegister, Phase, highest
-from kafka_dr.register.abandonment import Abandonment, abandonment
-from kafka_dr.register.flow_seed import journaled_seeds, newest
+from kafka_dr.register import Register, highest
+from kafka_dr.register.abandonment import Abandonment, abandonment, failback_since
+from kafka_dr.register.flow_seed import all_seeds, newest
 from kafka_dr.register.port import History
+from kafka_dr.register.roles import Role
 from kafka_dr.topology.model import ProtectionGroup
 
 
@@ -25,13 +26,15 @@ from kafka_dr.topology.model import ProtectionGroup
 class AbandonedGroup:
     """The group according to the registers, and what is journaled about it.
 
-    :param held: whether a failback holds the group, and relies on the list that was approved
+    :param held: whether a failback of this cluster holds the group, and relies on the list that was approved
+    :param others: further standbys that refuse writes, and may hold records that the active cluster lacks
     """
 
     group: str
     abandonment: Abandonment
     history: History
     held: bool = False
+    others: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +58,18 @@ class StrandedPartitionPlan:
 
 
 @dataclass(frozen=True, slots=True)
+class OtherStandby:
+    """Another standby that may hold records which the active cluster lacks.
+
+    :param held: what it holds, by partition
+    """
+
+    cluster: KafkaCluster
+    topic_ids: Mapping[str, str]
+    held: Mapping[TopicPartition, OffsetRange]
+
+
+@dataclass(frozen=True, slots=True)
 class StrandedPlan:
     """All partitions that the old cluster has."""
 
@@ -66,6 +81,7 @@ class StrandedPlan:
     restamped: frozenset[str]
     gone: tuple[str, ...]
     partitions: Mapping[TopicPartition, StrandedPartitionPlan]
+    others: Mapping[str, OtherStandby] = field(default_factory=dict)
 
     def as_list(self, partitions: Iterable[StrandedPartition] | None = None) -> StrandedList:
         """Return the list that this plan leads to.
@@ -76,7 +92,7 @@ class StrandedPlan:
         found = tuple(partitions) if partitions is not None else tuple(map(self._ends_of, sorted(self.partitions)))
         return StrandedList(
             group=self.abandoned_group.group,
-            run=left.run,
+            run=left.name,
             old=left.old,
             new=left.new,
             at=self.at,
@@ -93,18 +109,30 @@ class StrandedPlan:
         return StrandedPartition(partition.topic, partition.partition, start, start, end, planned.new.end)
 
 
-def abandoned_group(group: ProtectionGroup, registers: Mapping[str, KafkaRegister]) -> AbandonedGroup:
+def abandoned_group(group: ProtectionGroup, registers: Mapping[str, Register], old: str | None) -> AbandonedGroup:
     """Ask the registers about the group.
 
-    :raises Refused: on_new is no old cluster that could hold stranded records
+    :param registers: of the clusters that answer
+    :param old: the cluster that may hold stranded records; the only one where ``None``
+    :raises Refused: it cannot, or there are several and none is named
+    :raises TryAgain: the register that decides does not answer
     """
-    states = {name: register.read(group.name) for name, register in registers.items()}
-    state = highest(states)
-    if state is None or state.phase not in (Phase.UNFENCED, Phase.DIVERGED):
+    state = highest({name: register.read(group.name) for name, register in registers.items()})
+    if state is None or not state.roles.given_up:
         phase = "not adopted" if state is None else f"{state.phase} on {state.active}"
         raise Refused(f"{group.name} is {phase}, expected unfenced or diverged: no cluster can hold stranded records")
+    left = state.roles.given_up
+    if (old is None and len(left) > 1) or (old is not None and old not in left):
+        named = f"{old} is none of them" if old else "name one"
+        raise Refused(f"of {group.name} these clusters may hold stranded records: {', '.join(left)}; {named}")
+    found = old or left[0]
+    if silent := [name for name in (state.active, found) if name not in registers]:
+        raise TryAgain(f"{' and '.join(silent)} cannot be read, and the list is made from what is there: try again")
     history = registers[state.active].history(group.name)
-    return AbandonedGroup(group.name, abandonment(history, state), history, held=state.verb == "failback")
+    closed = (Role.PENDING, Role.DIVERGED)
+    others = tuple(name for name, role in state.roles.each if name != found and role in closed and name in registers)
+    held = state.is_failing_back and state.moved_with == found
+    return AbandonedGroup(group.name, abandonment(history, state, found), history, held=held, others=others)
 
 
 def plan(
@@ -116,16 +144,19 @@ def plan(
     root: Any,
     positions: Mapping[TopicPartition, int],
     now: datetime,
+    others: Mapping[str, KafkaCluster] | None = None,
 ) -> StrandedPlan:
     """Resolve what is read.
 
+    :param others: further standbys that may hold records which the active cluster lacks
     :param root: the evidence root
     :param positions: what the flow says: next to be copied
     :raises TryAgain: an open transaction hides the end of the old cluster's log
     """
     on_old, on_new = _owned(group, old), _owned(group, new)
     starts, ends = _held(old, on_old)
-    configs = [cluster.topics.configs(found) for cluster, found in ((old, on_old), (new, on_new))]
+    further = {name: (cluster, _owned(group, cluster)) for name, cluster in (others or {}).items()}
+    configs = [cluster.topics.configs(found) for cluster, found in ((old, on_old), (new, on_new), *further.values())]
     begins = _beginnings(left, old, new, on_old, on_new, root=root)
     new_held = {p for topic in on_new.values() for p in topic.partitions}
     new_starts, new_ends = new.topics.log_starts(new_held), new.topics.last_stable_offsets(new_held)
@@ -154,10 +185,20 @@ def plan(
         cluster_ids={cluster.name: cluster.topics.identity().cluster_id for cluster in (old, new)},
         topic_ids={name: topic.topic_id for name, topic in on_old.items()},
         compacted=frozenset(compacted),
-        restamped=stamped_topics(configs[1]),
-        gone=tuple(sorted({p.topic for p in switched} - on_old.keys())),
+        restamped=frozenset[str]().union(*map(stamped_topics, configs[1:])),
+        # A standby may never have had them.
+        gone=tuple(sorted({p.topic for p in switched} - on_old.keys())) if left.abandonment.was_active else (),
         partitions=partitions,
+        others={name: _other(*found, partitions) for name, found in further.items()},
     )
+
+
+def _other(cluster: KafkaCluster, topics: Mapping[str, Topic], wanted: Mapping[TopicPartition, Any]) -> OtherStandby:
+    """Resolve what another standby holds of the partitions of the old cluster."""
+    partitions = [p for topic in topics.values() for p in topic.partitions if p in wanted]
+    starts, ends = cluster.topics.log_starts(partitions), cluster.topics.last_stable_offsets(partitions)
+    held = {p: OffsetRange(starts[p], ends[p]) for p in partitions}
+    return OtherStandby(cluster, {name: topic.topic_id for name, topic in topics.items()}, held)
 
 
 def _owned(group: ProtectionGroup, cluster: KafkaCluster) -> dict[str, Topic]:
@@ -208,13 +249,13 @@ def _beginnings(
 
 def newest_seed(left: AbandonedGroup, topic_ids: Mapping[str, str]) -> tuple[int, dict[TopicPartition, SeedPoint]]:
     """Return the epoch of the newest seed of the flow from the old cluster, and the seed; 0 and empty if the flow was
-    never seeded.
+    never seeded, or the active cluster was made a copy again since.
 
     :param topic_ids: of the old cluster now; the seed of a topic that was created again since is not valid
     """
     ends = (left.abandonment.old, left.abandonment.new)
-    seed = newest(seed for seed in journaled_seeds(left.history).values() if (seed.source, seed.target) == ends)
-    if seed is None:
+    seed = newest(seed for seed in all_seeds(left.history) if (seed.source, seed.target) == ends)
+    if seed is None or failback_since(left.history, left.abandonment.new, seed.epoch):
         return 0, {}
     then = seed.topic_ids or {}
     return seed.epoch, {

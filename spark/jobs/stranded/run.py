@@ -11,12 +11,12 @@ import numpy as np
 from pyspark.sql import DataFrame, SparkSession
 
 from copy_audit.fingerprints import Fingerprints
-from copy_audit.stranding import Stranding, StrandingInput, strand
+from copy_audit.stranding import Stranding, StrandingInput, strand, without_held
 from jobs.fingerprint_log import FingerprintLog, FlowEnd
 from jobs.stranded.plan import StrandedPartitionPlan, StrandedPlan
 from kafka_dr.audit.content_keys import ContentKeys
 from kafka_dr.audit.erasure import Erasure
-from kafka_dr.audit.stranded import ENCRYPTED_VERSION, StrandedFile, StrandedList, StrandedPartition
+from kafka_dr.audit.stranded import ENCRYPTED_VERSION, HeldElsewhere, StrandedFile, StrandedList, StrandedPartition
 from kafka_dr.clock import Stopwatch
 from kafka_dr.clusters import KafkaCluster, OffsetRange, TopicPartition
 from kafka_dr.errors import TryAgain
@@ -49,16 +49,17 @@ def find(
     name = f"{planned.at:%Y%m%dT%H%M%SZ}-{secrets.token_hex(3)}"
     log = FingerprintLog(session, f"{uri}/scans")
     try:
-        found = _align(log, name, planned, old, new)
+        found, elsewhere = _align(log, name, planned, old, new)
     finally:
         log.remove(name)
     watch.lap("compare")
-    partitions = [_row(p, planned.partitions[p], found[p]) for p in sorted(planned.partitions)]
+    was_active = planned.abandoned_group.abandonment.was_active
+    partitions = [_row(p, planned.partitions[p], found[p], was_active) for p in sorted(planned.partitions)]
     folder = f"records-{name}"
     files: tuple[StrandedFile, ...] = ()
     encryption = keys.new() if keys is not None else None
     if any(each.records for each in partitions):
-        left_by = planned.abandoned_group.abandonment.run
+        left_by = planned.abandoned_group.abandonment.name
         records = _wanted(session, partitions, old)
         if erasures:
             about = [(e.topic, e.key_sha256) for e in erasures]
@@ -67,7 +68,7 @@ def find(
         partitions = _keep(session, partitions, records, f"{uri}/{folder}", key=key)
         files = _files(session, f"{uri}/{folder}", below=folder)
     watch.lap("keep")
-    found_list = replace(planned.as_list(partitions), files=files, seconds=watch.total())
+    found_list = replace(planned.as_list(partitions), files=files, seconds=watch.total(), elsewhere=elsewhere)
     if encryption is None:
         return found_list
     return replace(found_list, encryption=encryption, schema_version=ENCRYPTED_VERSION)
@@ -75,7 +76,8 @@ def find(
 
 def _align(
     log: FingerprintLog, name: str, planned: StrandedPlan, old: KafkaCluster, new: KafkaCluster
-) -> dict[TopicPartition, Stranding]:
+) -> tuple[dict[TopicPartition, Stranding], tuple[HeldElsewhere, ...]]:
+    """Return what is stranded in each partition, and what other standbys hold of it, too, which is left out."""
     ranges: dict[FlowEnd, dict[TopicPartition, OffsetRange]] = {
         "source": {p: each.old for p, each in planned.partitions.items()},
         "target": {p: _of_new(each) for p, each in planned.partitions.items()},
@@ -88,8 +90,53 @@ def _align(
         # Copies from before the setting was changed have the active cluster's timestamps.
         timeless = log.times(name, "target").stamped | log.times(name, "source").untimed
         if timeless <= restamped:
-            break
+            found = _stranded(log, name, planned)
+            rest, elsewhere, more = _without_others(log, name, planned, found, special)
+            if more <= restamped:
+                return rest, elsewhere
+            timeless = more
         restamped |= timeless
+
+
+def _without_others(
+    log: FingerprintLog,
+    name: str,
+    planned: StrandedPlan,
+    found: Mapping[TopicPartition, Stranding],
+    special: Special,
+) -> tuple[dict[TopicPartition, Stranding], tuple[HeldElsewhere, ...], frozenset[str]]:
+    """Leave out what other standbys hold, too.
+
+    :returns: the rest, what was left out, and the topics whose timestamps cannot be compared there
+    """
+    rest, elsewhere, timeless = dict(found), [], frozenset[str]()
+    for other, standby in sorted(planned.others.items()):
+        held = {p: span for p, span in standby.held.items() if rest[p].records and span.end > span.start}
+        if not held:
+            continue
+        own = f"{name}-{other}"
+        try:
+            log.scan(own, settings={"target": standby.cluster.settings}, ranges={"target": held}, special=special)
+            timeless |= log.times(own, "target").stamped
+            left_out = 0
+            for topic in sorted({p.topic for p in held}):
+                here, there = log.read("source", [name], [topic]), log.read("target", [own], [topic])
+                for p in (p for p in held if p.topic == topic):
+                    each = planned.partitions[p]
+                    given = StrandingInput(
+                        p.partition, here.get(p, _NOTHING), there.get(p, _NOTHING), _NOTHING, begins=each.old.start
+                    )
+                    fewer = without_held(rest[p], given, compacted=topic in planned.compacted)
+                    left_out += rest[p].records - fewer.records
+                    rest[p] = fewer
+        finally:
+            log.remove(own)
+        if left_out:
+            elsewhere.append(HeldElsewhere(other, left_out, standby.topic_ids))
+    return rest, tuple(elsewhere), timeless
+
+
+def _stranded(log: FingerprintLog, name: str, planned: StrandedPlan) -> dict[TopicPartition, Stranding]:
     found = {}
     for topic in sorted({p.topic for p in planned.partitions}):
         on_old, on_new = (
@@ -117,7 +164,9 @@ def _of_new(each: StrandedPartitionPlan) -> OffsetRange:
     return OffsetRange(each.new.start, max(each.new.end, each.since.end))
 
 
-def _row(partition: TopicPartition, planned: StrandedPartitionPlan, found: Stranding) -> StrandedPartition:
+def _row(
+    partition: TopicPartition, planned: StrandedPartitionPlan, found: Stranding, was_active: bool
+) -> StrandedPartition:
     return StrandedPartition(
         topic=partition.topic,
         partition=partition.partition,
@@ -127,7 +176,8 @@ def _row(partition: TopicPartition, planned: StrandedPartitionPlan, found: Stran
         new_end=planned.new.end,
         records=found.records,
         ranges=found.ranges,
-        missing=found.missing,
+        # What a standby lacks was never copied to it.
+        missing=found.missing if was_active else 0,
     )
 
 

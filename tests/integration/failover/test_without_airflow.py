@@ -294,7 +294,7 @@ def test_a_group_is_moved_by_hand_with_kafkas_own_tools_exactly_as_printed(
     assert after is not None
     assert after.phase is Phase.DIVERGED
     with group.protection.clients() as clients:
-        left = abandonment(clients.register(target).history(group.name), after)
+        left = abandonment(clients.register(target).history(group.name), after, source)
         ends = clients.cluster(target, "operator").topics.high_watermarks(left.new_ends)
     assert (left.old, left.new, left.new_ends) == (source, target, ends)
 

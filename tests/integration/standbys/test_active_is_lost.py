@@ -36,30 +36,13 @@ def own(three: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[GroupO
     group = GroupOfThree.adopt(three, tmp_path_factory.mktemp("lost"))
     yield group
     dead = {process.name for process in three.status().processes if not process.running}
-    back(group, *(name for name in three.settings.names if outside_view.broker_of(name) in dead))
+    group.let_return(*(name for name in three.settings.names if outside_view.broker_of(name) in dead), seconds=SECONDS)
 
 
 def look(group: GroupOfThree) -> None:
     """Look at the active cluster as the canary does every minute."""
     with group.protection.clients() as clients:
         assert watch_canary(group.name, clients).sentences
-
-
-def back(group: GroupOfThree, *clusters: str) -> None:
-    """Let dead clusters return."""
-    for cluster in clusters:
-        group.protection.lab.restart(outside_view.broker_of(cluster))
-    deadline = time.monotonic() + SECONDS
-    while True:
-        try:
-            for cluster in clusters:
-                assert group.protection.state(cluster) is not None
-                group.contents(cluster)
-            return
-        except Exception:
-            if time.monotonic() > deadline:
-                raise
-            time.sleep(1)
 
 
 def flows_until(group: GroupOfThree, standby: str, role: str) -> WatchResult:
@@ -131,7 +114,7 @@ def test_both_others_are_opened_one_after_the_other_and_no_record_of_a_survivor_
     assert {p: own.contents("north")[p] for p in (first, second)} == {p: log[p] for p in (first, second)}
     produced += protection.produce("north", 10)
 
-    back(own, "east", "west")
+    own.let_return("east", "west", seconds=SECONDS)
     health_until(own, {"east": "diverged", "west": "diverged", "north": "active"})
     assert protection.refuses_writes("east")
     assert protection.refuses_writes("west")

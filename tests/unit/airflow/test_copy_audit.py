@@ -74,7 +74,7 @@ def test_a_failback_audits_the_flow_to_the_old_cluster_of_a_group_that_its_own_r
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     state = a_state(epoch=1001, phase=Phase.DIVERGED, active="west", standby="east", verb="failback", run="r1")
-    monkeypatch.setattr(failback, "state_and_failover", lambda _group: (state, "disaster"))
+    monkeypatch.setattr(failback, "record_of", lambda _group: state)
     context = {"params": {"protection_group": "orders"}, "run_id": "r1", "ti": Instance("dr_failback")}
     audit = AuditedOldCluster(root=root, verdict="equal")
     found = audit.execute(context)

@@ -119,7 +119,8 @@ def test_it_has_no_tables_and_no_long_words_that_a_telephone_would_cut() -> None
 
 def test_rebuild_says_what_it_deletes_and_quarantine_that_it_deletes_nothing() -> None:
     request = SimpleNamespace(reason="", dry_run=False)
-    run: Any = SimpleNamespace(group=SimpleNamespace(name="orders"), source="west", target="east", request=request)
+    group = SimpleNamespace(name="orders", clusters=("east", "west"))
+    run: Any = SimpleNamespace(group=group, source="west", target="east", request=request)
     decided = {
         "mode": "rebuild",
         "rescue": "keep",

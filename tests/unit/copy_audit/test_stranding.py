@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from copy_audit.fingerprints import Fingerprints
-from copy_audit.stranding import Stranding, StrandingInput, strand
+from copy_audit.stranding import Stranding, StrandingInput, strand, without_held
 
 #: Offsets of a log whose records have holes between them, as transaction markers leave.
 _HOLES = 3
@@ -111,3 +111,38 @@ def test_a_copy_of_any_beginning_leaves_exactly_the_rest(contents: str, crossing
     if found.records:
         rest = old.offsets[crossing:]
         assert found.ranges == ((int(rest[0]), int(rest[-1]) + 1),)
+
+
+@pytest.mark.parametrize(
+    ("third", "left"),
+    [
+        ("", ((12, 16),)),
+        ("abcd", ((14, 16),)),
+        ("abcdef", ()),
+        ("xbcd", ((14, 16),)),
+        ("abcf", ((13, 15),)),
+    ],
+)
+def test_what_another_standby_holds_is_not_stranded_whatever_else_it_holds(
+    third: str, left: tuple[tuple[int, int], ...]
+) -> None:
+    old = log("abcdef", first=10)
+    found = stranded(old, log("ab"))
+    given = StrandingInput(0, old, log(third), log(""), begins=10)
+    rest = without_held(found, given, compacted=False)
+    assert rest == Stranding(found.copied_until, sum(end - start for start, end in left), left, 0)
+
+
+@given(st.text("abc", max_size=8), st.text("abc", max_size=8), st.text("abc", max_size=8))
+def test_what_is_left_out_is_on_the_other_standby(held: str, active: str, third: str) -> None:
+    old = log(held)
+    found = stranded(old, log(active))
+    rest = without_held(found, StrandingInput(0, old, log(third), log(""), begins=0), compacted=False)
+    inside = [set(range(start, end)) for start, end in found.ranges]
+    kept = set().union(*(set(range(start, end)) for start, end in rest.ranges))
+    all_of_them = set().union(*inside)
+    assert kept <= all_of_them
+    assert rest.records == len(kept)
+    given_up = [held[offset] for offset in sorted(all_of_them - kept)]
+    for letter in set(given_up):
+        assert given_up.count(letter) <= third.count(letter)

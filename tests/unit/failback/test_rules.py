@@ -15,6 +15,7 @@ from kafka_dr.offsets.translate.answers import TranslatedOffset
 from kafka_dr.offsets.translate.pipeline import past_ignored
 from kafka_dr.register import Phase, RegisterState
 from kafka_dr.register.quarantine import QuarantinedRange
+from kafka_dr.register.state import roles_in
 from kafka_dr.register.transitions import failback_abandoned, failback_begun, failed_back
 from kafka_dr.runs.request import FAILBACK, VERBS, StepName
 from kafka_dr.runs.step_order import turn_of
@@ -63,7 +64,8 @@ def test_the_register_decides_which_step_may_run(step: StepName) -> None:
     assert turn_of(step, "home", own, "failback").verdict == ("refused" if step is StepName.REPORT else expected)
     assert turn_of(step, "home", settled, "failback").verdict == ("its_turn" if late else "passed")
     assert turn_of(step, "other", own, "failback").verdict == "refused"
-    assert turn_of(step, "home", replace(LEFT, phase=Phase.UNFENCED), "failback").verdict == "refused"
+    unfenced = roles_in(Phase.UNFENCED, active="west", standby="east")
+    assert turn_of(step, "home", replace(LEFT, phase=Phase.UNFENCED, roles=unfenced), "failback").verdict == "refused"
 
 
 def test_a_failback_takes_a_new_epoch_and_another_one_may_begin_when_it_is_abandoned() -> None:

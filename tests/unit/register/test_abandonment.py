@@ -1,10 +1,18 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from kafka_dr.register.abandonment import failback_changed_it_since
+from kafka_dr.clusters import TopicPartition
+from kafka_dr.errors import NeedsPerson
+from kafka_dr.register import transitions
+from kafka_dr.register.abandonment import abandonment, failback_changed_it_since, failback_since
+from kafka_dr.register.flow_seed import FlowSeed
+from support.register_states import AT
+
+FIRST = TopicPartition("orders", 0)
 
 #: As a failback journals it.
 FAILBACK: dict[str, Any] = {
@@ -26,3 +34,41 @@ def test_a_failback_that_prepared_it_has_changed_the_old_cluster(left_by: str, o
 def test_a_failback_that_has_only_claimed_the_group_has_changed_nothing() -> None:
     history = {"failback-1": {"claim": FAILBACK["claim"]}}
     assert not failback_changed_it_since(history, "disaster-1")
+
+
+def seed(source: str, target: str, epoch: int, *, held: bool) -> dict[str, Any]:
+    return FlowSeed(epoch, source, target, {FIRST: 40}, held=held).to_json()
+
+
+def test_each_cluster_that_a_run_left_has_a_list_of_its_own() -> None:
+    history = {
+        "disaster-1": {
+            "flow_seed": seed("west", "east", 1003, held=True),
+            "target_ends": {"ends": [["orders", 0, 40]]},
+        },
+        "home": {"flow_seed": seed("west", "east", 1004, held=False)},
+    }
+    adopted = transitions.adopted("orders", active="west", standbys=["east", "north"], run="adoption", at=AT)
+    state = replace(adopted, epoch=1005)
+    east, north = (abandonment(history, state, name) for name in ("east", "north"))
+    assert (east.run, east.name, east.was_active, east.new_ends) == ("disaster-1", "disaster-1", True, {FIRST: 40})
+    assert (north.run, north.name, north.was_active) == ("disaster-1", "disaster-1.north", False)
+    history["disaster-2"] = {"flow_seed": seed("north", "west", 2002, held=True), "target_ends": {"ends": []}}
+    moved = transitions.adopted("orders", active="north", standbys=["east", "west"], run="adoption", at=AT)
+    later = abandonment(history, replace(moved, epoch=2002), "east")
+    assert (later.name, later.was_active) == ("disaster-2.east", False)
+
+
+def test_a_cluster_that_its_last_run_had_copied_completely_was_not_left_by_that_run() -> None:
+    history = {"planned": {"flow_seed": seed("west", "east", 2, held=False), "target_ends": {"ends": []}}}
+    adopted = transitions.adopted("orders", active="west", standbys=["east", "north"], run="adoption", at=AT)
+    with pytest.raises(NeedsPerson, match="holds no unplanned failover from east to west"):
+        abandonment(history, replace(adopted, epoch=2), "east")
+
+
+def test_a_failback_that_began_later_has_given_a_cluster_other_offsets() -> None:
+    claim = {**FAILBACK["claim"], "target": "east", "epoch": 7}
+    history = {"failback-1": {**FAILBACK, "claim": claim}, "failback-2": {"claim": {**claim, "epoch": 9}}}
+    assert failback_since(history, "east", 6) == "failback-1"
+    assert failback_since(history, "east", 7) == ""
+    assert failback_since(history, "north", 6) == ""

@@ -50,8 +50,8 @@ def test_the_newest_unplanned_run_says_how_the_old_cluster_was_left() -> None:
         "other way": {"flow_seed": a_seed("east", "west", 1000, held=True), "target_ends": {"ends": []}},
         "later": {"flow_seed": a_seed("west", "east", 2000, held=True), "target_ends": {"ends": []}},
     }
-    left = abandonment(history, STATE)
+    left = abandonment(history, STATE, "east")
     assert (left.run, left.old, left.new) == ("u", "east", "west")
     assert left.new_ends == {TopicPartition("orders.payments", 0): 40}
     with pytest.raises(NeedsPerson, match="holds no unplanned failover from east to west"):
-        abandonment({"planned": history["planned"]}, STATE)
+        abandonment({"planned": history["planned"]}, STATE, "east")

@@ -91,7 +91,10 @@ def test_the_guide_has_the_table_of_the_code() -> None:
 def guide_row(row: Situation) -> str:
     """Return a row of the table in the guide; what is filled in is in italics."""
     cells = (row.word, row.headline, row.action.label if row.action else row.wait or "nothing", row.why_not)
-    plain = (re.sub(r"{(since_[a-z]+|elapsed_since|usually|elsewhere|not_there)}", "", cell).strip() for cell in cells)
+    plain = (
+        re.sub(r"{(since_[a-z]+|elapsed_since|usually|elsewhere|not_there|except_to)}", "", cell).strip()
+        for cell in cells
+    )
     return re.sub(r"{(\w+)}", r"*\1*", f"| {' | '.join(plain)} |").replace("|  |", "| |")
 
 

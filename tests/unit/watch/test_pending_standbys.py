@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -11,11 +12,12 @@ from kafka_dr.clusters import TopicPartition
 from kafka_dr.errors import NeedsPerson, Refused, TryAgain
 from kafka_dr.named_rows import positions_to_json
 from kafka_dr.outcomes import Check
-from kafka_dr.register import transitions
+from kafka_dr.register import Phase, transitions
 from kafka_dr.register.flow_seed import FLOW_SEED, FlowSeed, fact_of_further, newest_seed
+from kafka_dr.register.roles import Role
 from kafka_dr.replication.flow import Flow
 from kafka_dr.replication.replicator import FlowStatus, Positions
-from kafka_dr.watch.pending_standbys import HoldsMore, is_pending, now_a_copy, now_diverged, seed_pending
+from kafka_dr.watch.pending_standbys import HoldsMore, NeedsFailback, is_pending, now_a_copy, now_diverged, seed_pending
 from support.manual_clock import ManualClock
 from support.memory_register import MemoryRegister
 from support.register_states import AT
@@ -48,6 +50,7 @@ class GroupOnWest:
         }
         for name, register in self.registers.items():
             register.copy(self.state)
+            register.write_fact("orders", "run-1", "target_ends", {"ends": positions_to_json({FIRST: 170})})
             for (run, fact), seed in seeds.items():
                 if (name, run) not in lacking:
                     register.write_fact("orders", run, fact, seed.to_json())
@@ -203,6 +206,7 @@ class GroupWithoutEast(GroupOnWest):
             )
         west = self.registers["west"]
         west.write_fact("orders", "run-1", FLOW_SEED, turn.to_json())
+        west.write_fact("orders", "run-1", "target_ends", {"ends": positions_to_json({FIRST: 170})})
         west.write_fact("orders", "run-1", "unverified", {"copied": positions_to_json(crossed or {FIRST: 100})})
         east = MemoryRegister()
         east.history = self.silent  # type: ignore[method-assign]
@@ -248,3 +252,44 @@ def test_no_other_standby_may_be_silent_and_a_wrong_seed_is_a_matter_for_people(
     world.seed_epoch = 7
     with pytest.raises(NeedsPerson, match="the positions of the connector are not those"):
         world.seed()
+
+
+def failed_back(world: GroupOnWest, *, epoch: int = 7) -> None:
+    """East was made a copy again since."""
+    facts = {"claim": {"target": "east", "epoch": epoch, "left_by": "run-1"}, "old_cluster_prepared": {}}
+    for register in world.registers.values():
+        for name, fact in facts.items():
+            register.write_fact("orders", "repair", name, fact)
+        again = FlowSeed(epoch, "west", "east", {}).to_json()
+        register.write_fact("orders", "repair", FLOW_SEED, again)
+
+
+def test_a_log_that_was_copied_again_since_says_nothing_about_where_a_copy_ends() -> None:
+    world = GroupOnWest()
+    failed_back(world)
+    with pytest.raises(NeedsFailback, match="failback repair has made east a copy again since"):
+        world.seed()
+    assert "deny on north" in world.done
+
+
+def test_without_the_former_cluster_it_does_not_matter_that_it_was_copied_again() -> None:
+    world = GroupWithoutEast()
+    wanted = FlowSeed(world.state.epoch, "west", "north", {FIRST: 170}, topic_ids={"orders.payments": "w1"})
+    world.registers["east"] = MemoryRegister()
+    failed_back(world, epoch=world.state.epoch)
+    assert world.seed() == wanted
+
+
+def test_an_old_flow_does_not_continue_in_a_log_that_was_copied_again_since() -> None:
+    world = GroupWithoutEast()
+    world.registers["east"] = MemoryRegister()
+    failed_back(world, epoch=world.state.epoch)
+    roles = world.state.roles.changed({"west": Role.COPY, "east": Role.ACTIVE})
+    world.state = replace(world.state, phase=Phase.STABLE, roles=roles, epoch=world.state.epoch + 1, partner="west")
+    with pytest.raises(NeedsFailback, match="make north a copy again with dr_failback"):
+        world.seed()
+    assert "deny on north" in world.done
+    for register in world.registers.values():
+        register.copy(world.state)
+    given_up = now_diverged(cast("Any", world.context()), world.state, "north")
+    assert (given_up.phase, given_up.roles.given_up) == (Phase.DIVERGED, ("north",))

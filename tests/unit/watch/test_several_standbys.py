@@ -14,7 +14,7 @@ from kafka_dr.register.flow_seed import FlowSeed, fact_of_further, newest_seed
 from kafka_dr.register.roles import Role
 from kafka_dr.replication.flow import Flow
 from kafka_dr.runs.at_rest import WatchResult, of_each_standby
-from kafka_dr.watch.flow_plan import flows_of
+from kafka_dr.runs.flows_of_standby import flows_of
 from kafka_dr.watch_results import WatchOutcome
 from support.register_states import AT, a_state
 

@@ -34,7 +34,7 @@ def act(run: Run) -> Mapping[str, Any]:
         return taken_over(state, run=run.request.run, at=run.clock.now())
 
     route = write_first_route(run, run.record())
-    state = settle(run, Phase.ADOPTING, ended)
+    state = settle(run, ended)
     if run.group.existing_is_own:
         _delete_existing(run)
     return {**settled_facts(state), "route": route}

@@ -20,7 +20,7 @@ def intent(run: Run) -> Sequence[str]:
 def act(run: Run) -> Mapping[str, Any]:
     """Compare and set the active cluster's register, then copy the record to the other one."""
     at = run.clock.now()
-    return settled_facts(settle(run, Phase.RELEASING, lambda state: released(state, run=run.request.run, at=at)))
+    return settled_facts(settle(run, lambda state: released(state, run=run.request.run, at=at)))
 
 
 def prove(run: Run) -> Sequence[Check]:

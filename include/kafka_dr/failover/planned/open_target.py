@@ -100,7 +100,7 @@ def tell_most(run: Run, state: RegisterState, *, first: str | None = None) -> No
     :param first: the cluster whose register is waited for first; the source where ``None``
     :raises TryAgain: too few registers hold it, so the target is not opened yet
     """
-    if len(state.standbys) == 1:
+    if not state.has_several:
         return
     order = sorted(state.standbys, key=lambda name: name != (first or run.source))
     asked: dict[str, BackgroundCall[RegisterState | None]] = {

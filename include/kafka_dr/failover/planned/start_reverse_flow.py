@@ -48,7 +48,7 @@ def act(run: Run) -> Mapping[str, Any]:
     pending, _ = parallel.at_once(
         lambda: _not_stopped(run) or try_reverse_flow(run, state), lambda: _stop_further_flows(run, state)
     )
-    state = settle(run, Phase.HANDED_OVER, lambda held: settled(held, run=run.request.run, at=run.clock.now()))
+    state = settle(run, lambda held: settled(held, run=run.request.run, at=run.clock.now()))
     try:
         run.clients.register(run.source).copy(state)
     except KafkaDrError as error:

@@ -69,7 +69,7 @@ def unplanned_checks(run: Run, verdict: ClusterVerdict) -> tuple[Check, ...]:
 def target_checks(run: Run) -> tuple[Check, ...]:
     """Ask everything but the disaster itself that has to hold; nothing here needs the source."""
     questions: dict[str, Callable[[], Check]] = {name: _bound(ask, run) for name, ask in _QUESTIONS.items()}
-    if len(run.record().standbys) > 1:
+    if run.record().has_several:
         questions["registers_answer"] = lambda: registers_answer(run)
     if run.declared.topic_patterns:
         # Of topics that only the source has, nothing can be asked.

@@ -63,7 +63,7 @@ def measured(run: Run) -> dict[str, Any]:
         copied, translated = {}, []
     seen = last_known.look(run)
     state = run.record()
-    standbys = most_copied.copied_to(run, state) if len(state.standbys) > 1 else {}
+    standbys = most_copied.copied_to(run, state) if state.has_several else {}
     return {
         "predicted_loss": last_known.loss(run, copied),
         "groups": group_costs.costs(group_costs.decided(run.checks), _by_group(translated)),

@@ -59,7 +59,7 @@ def act(run: Run) -> Mapping[str, Any]:
             return settled(held, run=run_id, at=at)
         return without_source(held, run=run_id, fenced=source_state.fenced, at=at)
 
-    state = settle(run, Phase.HANDED_OVER, ended)
+    state = settle(run, ended)
     old_flow = stop_old_flow(run)
     run.write_fact("old_flow", old_flow.to_json())
     return {
@@ -82,7 +82,8 @@ def _source_state(run: Run, state: RegisterState) -> SourceState:
     """Return whether the source is fenced and drained; an earlier proof counts unless it was written to since."""
     before = SourceState.of(run.journal)
     if state.phase is not Phase.HANDED_OVER:
-        return SourceState(state.phase is not Phase.UNFENCED, state.phase is Phase.STABLE, before.detail)
+        left = state.run_phase
+        return SourceState(left is not Phase.UNFENCED, left is Phase.STABLE, before.detail)
     late = reachable_source.fence_once_more(run, state.phase)
     if before.drained and late.outcome != "failed":
         # The fence was proven, and was not seen open since, whatever was written before.
