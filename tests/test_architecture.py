@@ -20,7 +20,7 @@ CORE = ROOT / "include" / "kafka_dr"
 
 #: The rooms of the core, from the ground up: each may import only rooms before it.
 FLOORS = """
-    errors version project spark_submit causes durations clock waiting outcomes parallel rare_collection people
+    errors version project spark_submit causes durations counted clock waiting outcomes parallel rare_collection people
     quoting verb_words positions named_rows codec json_documents declared_program locked_file naming tls_files
     http_endpoint airflow_api vantage_server
     kubernetes audit lag topology clusters readers storage routing watch_results readiness situations notifications
@@ -81,8 +81,8 @@ SPARK_MAY = {
     "spark/jobs": {
         *("kafka_dr.audit", "kafka_dr.topology", "kafka_dr.clusters", "kafka_dr.replication", "kafka_dr.waiting"),
         "kafka_dr.parallel",
-        # A report says why something cannot be read, and how long something took, as every page does.
-        *("kafka_dr.causes", "kafka_dr.durations"),
+        # A report says why something cannot be read, how long something took, and how many, as every page does.
+        *("kafka_dr.causes", "kafka_dr.durations", "kafka_dr.counted"),
         *("kafka_dr.json_documents", "kafka_dr.codec"),
         # A lag report calls a group by its kind, and says what its owners do, in the words of every other report.
         "kafka_dr.readers",
@@ -276,7 +276,7 @@ def test_the_words_for_offsets_import_the_standard_library_alone() -> None:
 def test_lag_is_judged_by_rules_that_import_the_standard_library_alone() -> None:
     names = {name for path in python_files("include/kafka_dr/lag") for name in imported(path)}
     others = {name for name in names if name.partition(".")[0] not in sys.stdlib_module_names}
-    may = {"kafka_dr.lag", "kafka_dr.json_documents", "kafka_dr.codec", "kafka_dr.durations"}
+    may = {"kafka_dr.lag", "kafka_dr.json_documents", "kafka_dr.codec", "kafka_dr.durations", "kafka_dr.counted"}
     assert [name for name in sorted(others) if not within(name, may)] == []
 
 

@@ -13,6 +13,7 @@ from typing import Protocol
 from kafka_dr.access_rules.port import BeforeEach
 from kafka_dr.clock import Clock
 from kafka_dr.clusters import Acl, AclPermission, ClusterUnreachable, KafkaCluster
+from kafka_dr.counted import counted
 from kafka_dr.durations import duration
 from kafka_dr.errors import TryAgain
 from kafka_dr.waiting import wait_until
@@ -143,4 +144,4 @@ class DesiredRules:
 
 
 def _counted(acls: frozenset[Acl]) -> str:
-    return f"{len(acls)} rules, such as {min(acls)}"
+    return f"{counted(len(acls), 'rule')}, such as {min(acls)}"

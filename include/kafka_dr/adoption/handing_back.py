@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.codec import StoredDocument
+from kafka_dr.counted import counted
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.fencing import plan
 from kafka_dr.outcomes import Check
@@ -43,7 +44,7 @@ class HandedOver(StoredDocument):
             return f"none are handed over ({self.because}): if it runs, it copies again what was copied since"
         left = f"; it does not copy {', '.join(self.uncopied[:3])}" if self.uncopied else ""
         more = f" and {len(self.uncopied) - 3} more partitions" if len(self.uncopied) > 3 else ""
-        return f"{self.positions} positions handed over{left}{more}"
+        return f"{counted(self.positions, 'position')} handed over{left}{more}"
 
 
 def hand_over(

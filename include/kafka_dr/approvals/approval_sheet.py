@@ -13,6 +13,7 @@ from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
 from typing import Any
 
+from kafka_dr.counted import counted
 from kafka_dr.group_offsets import group_costs
 from kafka_dr.quoting import code, fenced, line, markdown
 from kafka_dr.verb_words import verb_words, with_article
@@ -197,10 +198,10 @@ def read_again(rows: group_costs.Rows) -> tuple[str, tuple[str, ...]]:
     kinds = Counter(str(row["class"]) for row in rows)
     again = [row.get("redelivered_at_most") for row in rows]
     known, open_ones = sum(number for number in again if number is not None), again.count(None)
-    unknown = f"; of {open_ones} groups it is not known" if open_ones else ""
+    unknown = f"; of {counted(open_ones, 'group')} it is not known" if open_ones else ""
     classes = ", ".join(f"{number} {markdown(kind)}" for kind, number in sorted(kinds.items()))
-    many = f"at most {known:,} records" if known or open_ones else "nothing"
-    return f"{many}, by {len(again)} groups ({classes}){unknown}", (f"**Groups**: {each}",)
+    many = f"at most {counted(known, 'record')}" if known or open_ones else "nothing"
+    return f"{many}, by {counted(len(again), 'group')} ({classes}){unknown}", (f"**Groups**: {each}",)
 
 
 def clock(stamp: object) -> str:

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
+from kafka_dr.counted import counted
 from kafka_dr.evidence.canonical import digest
 from kafka_dr.group_offsets import group_costs, other_topics
 from kafka_dr.named_rows import ID_OF_A_TOPIC, by_name, rows_of
@@ -87,7 +88,7 @@ def _by_name(facts: Mapping[str, Any]) -> dict[str, Any]:
 def partitions_said(facts: Mapping[str, Any]) -> str:
     """Say how much an approval is about: so many partitions of so many topics."""
     partitions = by_name(facts["partitions"], **PARTITIONS)
-    return f"{sum(partitions.values())} partitions of {len(partitions)} topics"
+    return f"{counted(sum(partitions.values()), 'partition')} of {counted(len(partitions), 'topic')}"
 
 
 def difference(run: Run, now: Mapping[str, Any]) -> str:

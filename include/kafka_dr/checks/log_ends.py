@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from kafka_dr.clusters import TopicPartition
+from kafka_dr.counted import counted
 from kafka_dr.outcomes import Check
 
 #: How many partitions a message names.
@@ -32,7 +33,7 @@ def ends_unchanged(
     if others := sorted(p for p, end in now.items() if end != journaled.get(p, 0)):
         said = f"the log ends of {_named(others)} have moved {about}, expected none. {moved}"
         return Check(name, "failed", said)
-    return Check(name, "ok", f"the log ends of {len(now)} partitions have not moved {about}")
+    return Check(name, "ok", f"the log ends of {counted(len(now), 'partition')} have not moved {about}")
 
 
 def _named(partitions: Sequence[TopicPartition]) -> str:

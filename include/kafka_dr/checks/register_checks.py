@@ -11,6 +11,7 @@ from collections.abc import Collection, Mapping
 from kafka_dr import parallel
 from kafka_dr.checks.authorizers import authorizer_of, not_by_acls
 from kafka_dr.clusters import ResourceType
+from kafka_dr.counted import counted
 from kafka_dr.fencing.authorizer import Authorizer
 from kafka_dr.fencing.register_writers import OWN_TOPICS, Guarded, Intruder, guarded, intruders
 from kafka_dr.outcomes import Check
@@ -123,7 +124,8 @@ def judged_topic(
     wanted = min(3, brokers)
     if replicas < wanted:
         problems.append(
-            f"has {replicas} replicas, expected {wanted} with {brokers} brokers: add replicas with "
+            f"has {counted(replicas, 'replica')}, expected {wanted} with {counted(brokers, 'broker')}: add "
+            f"replicas with "
             "kafka-reassign-partitions"
         )
     if differing := unlike(values, replicas=replicas, digests=topic == DIGESTS_TOPIC):
@@ -131,5 +133,5 @@ def judged_topic(
         problems.append(f"{shown}: run dr_adopt again, which sets it")
     if problems:
         return True, f"{topic} on {cluster} {'; it '.join(problems)}"
-    few = f"; with {brokers} brokers a single failure can stop or lose it" if brokers < 3 else ""
-    return False, f"{topic} on {cluster} has {replicas} replicas and the settings that it needs{few}"
+    few = f"; with {counted(brokers, 'broker')} a single failure can stop or lose it" if brokers < 3 else ""
+    return False, f"{topic} on {cluster} has {counted(replicas, 'replica')} and the settings that it needs{few}"

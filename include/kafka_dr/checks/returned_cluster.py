@@ -13,6 +13,7 @@ from typing import Any
 
 from kafka_dr.causes import cause
 from kafka_dr.clusters import TopicPartition
+from kafka_dr.counted import counted
 from kafka_dr.errors import NeedsPerson
 from kafka_dr.named_rows import positions_from_json, positions_to_json
 from kafka_dr.runs.group_context import GroupContext
@@ -36,9 +37,10 @@ class UncopiedRecords:
     @property
     def sentence(self) -> str:
         """Both numbers in one sentence, without its subject."""
-        beyond = "an unknown number of" if self.beyond_frontier is None else f"at most {self.beyond_frontier}"
+        beyond = self.beyond_frontier
+        many = "an unknown number of records" if beyond is None else f"at most {counted(beyond, 'record')}"
         since = "an unknown number" if self.since_opening is None else f"at most {self.since_opening}"
-        return f"it holds {beyond} records that are not known to be copied, {since} of them written after the hand-over"
+        return f"it holds {many} not known to be copied, {since} of them written after the hand-over"
 
     def fact(self, cluster: str, *, fenced_at: datetime) -> dict[str, Any]:
         """Return what is journaled as ``returned`` and kept as evidence.

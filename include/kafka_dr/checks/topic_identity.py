@@ -16,6 +16,7 @@ from datetime import datetime
 from typing import Any
 
 from kafka_dr.clusters.errors import NotFound
+from kafka_dr.counted import counted
 from kafka_dr.errors import TryAgain
 from kafka_dr.named_rows import ID_OF_A_TOPIC, by_name, rows_of
 from kafka_dr.outcomes import Check
@@ -129,7 +130,8 @@ def judged(copied_by: str, known: TopicIds, seed: FlowSeed, now: Ids) -> Check:
     others = known.others(now)
     if not others:
         count = sum(map(len, now.values()))
-        return Check(NAME, "ok", f"{count} topics on {' and '.join(now)} are the same since the flow began")
+        many = counted(count, "topic is", "topics are")
+        return Check(NAME, "ok", f"on {' and '.join(now)} {many} the same since the flow began")
     said = [*(_said(known, seed, name, topics) for name, topics in others.items()), _to_do(copied_by, seed.target)]
     return Check(NAME, "failed", "; ".join(said))
 

@@ -14,6 +14,7 @@ from typing import Annotated
 from kafka_dr import parallel
 from kafka_dr.clusters import Topic, TopicPartition
 from kafka_dr.codec import Rows, StoredDocument
+from kafka_dr.counted import counted
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.outcomes import Check, CheckOutcome
 from kafka_dr.runs import background
@@ -100,7 +101,7 @@ def _otherwise(name: str, before: GroupLayout, now: GroupLayout, elsewhere: int 
     former_id, former = before.topics[name]
     if topic_id != former_id:
         return f"{name} was deleted and created again"
-    return "" if partitions in (former, elsewhere) else f"{name} has {partitions} partitions, had {former}"
+    return "" if partitions in (former, elsewhere) else f"{name} has {counted(partitions, 'partition')}, had {former}"
 
 
 def old_cluster_unchanged(run: Run) -> Check:
@@ -130,7 +131,8 @@ def judged(cluster: str, changed: LayoutChanges, *, topics: int) -> Check:
     elif changed.perhaps:
         said = f"on {cluster} {_shown(changed.perhaps)}: retention may have deleted these records"
     else:
-        said = f"{topics} topics on {cluster} have the partitions and log start offsets that they were fenced with"
+        many = counted(topics, "topic has", "topics have")
+        said = f"on {cluster} {many} the partitions and log start offsets that they were fenced with"
     return Check(NAME, outcome, said, facts)
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.codec import StoredDocument, stored
+from kafka_dr.counted import counted
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.named_rows import positions_from_json
 from kafka_dr.outcomes import Check
@@ -51,7 +52,7 @@ def find_writes_after_fence(run: Run) -> WritesAfterFence:
     longer = {p: end for p, end in now.items() if end != drained.get(p, 0)}
     if not longer:
         return WritesAfterFence(
-            {}, f"the high watermarks of {len(now)} partitions on {run.source} are those of the drain"
+            {}, f"the high watermarks of {counted(len(now), 'partition')} on {run.source} are those of the drain"
         )
     shown = ", ".join(f"{p} ({drained.get(p, 0)} to {end})" for p, end in sorted(longer.items())[:5])
     detail = (

@@ -15,6 +15,7 @@ from kafka_dr.command_line.keys import read_key
 from kafka_dr.command_line.opened import plain_errors
 from kafka_dr.command_line.step_page import StepPage
 from kafka_dr.command_line.whole_run import carry_out
+from kafka_dr.counted import counted
 from kafka_dr.errors import Refused
 from kafka_dr.people import UNKNOWN_PERSON
 from kafka_dr.runs.clients import Clients
@@ -62,7 +63,8 @@ def approved_run(request: RunRequest, clients: Clients, answering: Answering, *,
         raise Refused(f"{needed} different people have to approve: give --by {needed} times, with different names")
     if not answering.names and len(key_people(group)) < needed:
         raise Refused(
-            f"{len(key_people(group))} approvers of {group.name} have a key in approver_keys, {needed} are needed: "
+            f"{counted(len(key_people(group)), 'approver')} of {group.name} with a key in approver_keys, "
+            f"{needed} are needed: "
             "nobody could approve. Use keygen and add the key to the topology, or --break-glass"
         )
     request = replace(request, requester=answering.requester(group))

@@ -22,6 +22,7 @@ from kafka_dr.command_line.opened import (
     opened,
     plain_errors,
 )
+from kafka_dr.counted import counted
 from kafka_dr.drill import conduct
 from kafka_dr.drill.beginning import remaining
 from kafka_dr.drill.life import is_dead, said_of
@@ -130,7 +131,8 @@ def _print(result: DrillResult, *, died: bool = False) -> None:
     for leg in result.legs:
         typer.echo(
             line(
-                f"  {leg.verb.replace('_', ' ')} {leg.source} → {leg.target}: {leg.acknowledged} records acknowledged, "
+                f"  {leg.verb.replace('_', ' ')} {leg.source} → {leg.target}: "
+                f"{counted(leg.acknowledged, 'record')} acknowledged, "
                 f"{leg.lost} lost, {leg.reordered} in another order"
             )
         )

@@ -24,6 +24,7 @@ from kafka_dr.command_line.opened import (
     TopologyFile,
     opened,
 )
+from kafka_dr.counted import counted
 from kafka_dr.errors import Refused, TryAgain
 from kafka_dr.quoting import line
 from kafka_dr.rescue.erasing import Wanted
@@ -213,13 +214,15 @@ def _sentences(found: ErasedList, *, confirmed: bool) -> Iterator[str]:
     where = f"stranded records of {found.left_by}"
     verb = "was erased" if confirmed else "would be erased"
     if found.finished:
-        yield f"{where}: an erasure that had begun is finished, {len(found.finished)} files were replaced"
+        many = counted(len(found.finished), "file was", "files were")
+        yield f"{where}: an erasure that had begun is finished, {many} replaced"
     if not found.matches.total:
         yield f"{where}: no record that is kept matches"
     else:
         shown = [f"{partition}: {count}" for partition, count in found.matches.records.items()]
         more = f" and {len(shown) - _SHOWN} more partitions" if len(shown) > _SHOWN else ""
-        yield f"{where}: the content of {found.matches.total} records {verb} ({', '.join(shown[:_SHOWN])}{more})"
+        many = counted(found.matches.total, "record")
+        yield f"{where}: the content of {many} {verb} ({', '.join(shown[:_SHOWN])}{more})"
         yield (
             f"  not erased by this command: these records on {found.old}, until its retention removes them, and on "
             f"{found.new} if a failback has published them again"

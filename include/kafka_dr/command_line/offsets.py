@@ -19,6 +19,7 @@ from kafka_dr.command_line.opened import (
     TopologyFile,
     opened,
 )
+from kafka_dr.counted import counted
 from kafka_dr.group_offsets.chosen_start import ChosenStart
 from kafka_dr.group_offsets.set_by_person import OffsetsPlan, OffsetsRequest, OffsetsSetter
 from kafka_dr.positions import TopicPartition
@@ -113,7 +114,8 @@ def _sentences(request: OffsetsRequest, plan: OffsetsPlan) -> Iterator[str]:
         yield f"{name} begins at {request.chosen} on {plan.cluster} already: there is nothing to commit"
         return
     yield (
-        f"{name} on {plan.cluster} would begin at {request.chosen}: it reads at most {plan.again} records again, and "
+        f"{name} on {plan.cluster} would begin at {request.chosen}: it reads at most "
+        f"{counted(plan.again, 'record')} again, and "
         f"never reads at most {plan.skipped}"
     )
     for each in plan.changed[:_SHOWN]:
@@ -123,7 +125,8 @@ def _sentences(request: OffsetsRequest, plan: OffsetsPlan) -> Iterator[str]:
         yield f"  and {len(plan.changed) - _SHOWN} more partitions"
     if plan.drops_metadata:
         yield (
-            f"  commit metadata is dropped in {len(plan.drops_metadata)} partitions, because it belongs to the offsets "
+            f"  commit metadata is dropped in {counted(len(plan.drops_metadata), 'partition')}, because it "
+            f"belongs to the offsets "
             "from before: ask the owners of the application whether they keep state in it"
         )
 

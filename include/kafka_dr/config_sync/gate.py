@@ -8,6 +8,7 @@ from typing import Literal
 from kafka_dr.config_sync.items import Item, ItemKind, ItemVerdict
 from kafka_dr.config_sync.plan import Plan
 from kafka_dr.config_sync.simulation import Access
+from kafka_dr.counted import counted
 
 _SHOWN = 6
 
@@ -40,7 +41,8 @@ def ask(plan: Plan) -> StandbyReadiness:
         return StandbyReadiness("failed", _shown(named), differing, unknown, lost)
     if unknown:
         return StandbyReadiness("unknown", _shown([f"{item.subject}: {item.reason}" for item in unknown]), (), unknown)
-    left = f", {len(plan.changes)} differences that stop no switch" if plan.changes else ""
+    many = counted(len(plan.changes), "difference that stops", "differences that stop")
+    left = f", {many} no switch" if plan.changes else ""
     return StandbyReadiness("ok", f"{plan.standby} is configured as {plan.active} is{left}")
 
 

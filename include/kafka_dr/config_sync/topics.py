@@ -10,6 +10,7 @@ from kafka_dr.config_sync.deletion import CLEANUP, by_hand, deletes
 from kafka_dr.config_sync.items import AddPartitions, Change, CreateTopic, Item, ItemKind, ItemVerdict, SetConfig
 from kafka_dr.config_sync.policy import REPLICATION_FACTOR, KeyClass, Policy, rank
 from kafka_dr.config_sync.snapshot import TOPICS, Snapshot, TopicConfig
+from kafka_dr.counted import counted
 
 _MIN_ISR = "min.insync.replicas"
 
@@ -70,7 +71,7 @@ def _missing(on_active: TopicConfig, standby: Snapshot, rules: TopicRules) -> It
     )
     fewer = f", with {copies} copies for the active cluster's {on_active.layout.replication_factor}"
     reason = "the standby has no such topic" + (fewer if copies < on_active.layout.replication_factor else "")
-    shown = f"{on_active.layout.partitions} partitions"
+    shown = counted(on_active.layout.partitions, "partition")
     return Item(
         ItemKind.TOPIC,
         on_active.name,

@@ -14,6 +14,7 @@ from functools import partial
 from kafka_dr.audit.result import AuditKind, AuditResult, AuditVerdict, ResultStore, ResultUnreadable
 from kafka_dr.causes import cause
 from kafka_dr.clusters import KafkaCluster, OffsetRange, TopicPartition
+from kafka_dr.counted import counted
 from kafka_dr.disaster.disaster_rule import REGISTER, VANTAGE
 from kafka_dr.disaster.vantage import probe_vantage
 from kafka_dr.durations import duration
@@ -154,7 +155,7 @@ def _split(probe: Probe) -> list[Probe]:
     if probe.name != "metadata" or probe.outcome != "ok":
         return [probe]
     brokers, controller = probe.facts["brokers"], probe.facts["controller"]
-    alive = f"{len(brokers)} brokers are registered"
+    alive = f"{counted(len(brokers), 'broker is', 'brokers are')} registered"
     led = "there is no controller" if controller is None else f"broker {controller} answers for the controller"
     return [
         probe,
@@ -175,7 +176,8 @@ def _partitions(group: ProtectionGroup, clients: Clients, cluster: str) -> Probe
     if not offline:
         return Probe("partitions", "ok", f"every partition of {len(described)} topics on {cluster} has a leader")
     shown = ", ".join(map(str, offline[:5]))
-    return Probe("partitions", "failed", f"{len(offline)} partitions on {cluster} have no leader: {shown}")
+    many = counted(len(offline), "partition has", "partitions have")
+    return Probe("partitions", "failed", f"on {cluster} {many} no leader: {shown}")
 
 
 def _writes(group: ProtectionGroup, clients: Clients, cluster: str, seconds: float) -> Probe:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from kafka_dr.counted import counted
 from kafka_dr.drill.approving import approver_of
 from kafka_dr.drill.beginning import at_rest, drill_now, drill_to_remove, require_no_other, require_possible
 from kafka_dr.drill.copy_jobs import CopyJobs
@@ -177,9 +178,9 @@ def measured(begun: DrillResult, found: Practised, objectives: Objectives) -> Dr
         if leg.write_outage_seconds is not None and leg.write_outage_seconds < 0:
             why.append(f"{where}: both clusters acknowledged writes at the same time")
         if leg.reordered:
-            why.append(f"{where}: {leg.reordered} records are in another order, or twice")
+            why.append(f"{where}: {counted(leg.reordered, 'record is', 'records are')} in another order, or twice")
     if found.unread:
-        why.append(f"{found.unread} records were never read, by no member of the group")
+        why.append(f"{counted(found.unread, 'record was', 'records were')} never read, by no member of the group")
     return replace(
         begun,
         legs=found.legs,

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from kafka_dr import parallel
 from kafka_dr.adoption.adopt import adopt, wait_until_led
+from kafka_dr.counted import counted
 from kafka_dr.drill.rights import given
 from kafka_dr.durations import duration
 from kafka_dr.errors import TryAgain
@@ -31,7 +32,8 @@ def make(drill: Drill, clients: Clients, say: Callable[[str], None]) -> None:
         # Before the first change: whatever answers at an address may be another cluster.
         clients.require_declared(cluster)
     parallel.ask_all(lambda cluster: _make_on(context, drill, cluster), drill.clusters)
-    say(f"made {len(drill.topics)} topics and the rights on {drill.prefix}* on {drill.active} and {drill.standby}")
+    many = counted(len(drill.topics), "topic")
+    say(f"made {many} and the rights on {drill.prefix}* on {drill.active} and {drill.standby}")
     for cluster in drill.clusters:
         wait_until_led(context, cluster)
     say(adopt(drill.name, clients, f"{drill.id}-adopt").detail)

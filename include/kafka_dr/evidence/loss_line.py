@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+from kafka_dr.counted import counted
 from kafka_dr.durations import about, duration
 from kafka_dr.json_documents import is_number
 
@@ -20,14 +21,14 @@ def loss_line(loss: Mapping[str, Any], *, at: str = "") -> str:
     least, as_of = loss.get("at_least_records"), loss.get("as_of")
     if least is None:
         return f"not known: {loss.get('reason')}"
-    lost = f"{least:,} records" if least else "nothing"
+    lost = counted(least, "record") if least else "nothing"
     if not as_of:
         return f"{lost} ({loss.get('reason')})"
     since = datetime.fromisoformat(as_of)
     ago = f" ({about(datetime.fromisoformat(at) - since)})" if at else ""
     said = f"{lost} until {since.astimezone(UTC):%H:%M:%S} UTC; since then{ago} not known"
-    counted = f"{said}, and {loss['not_counted']}" if "not_counted" in loss else said
-    return "; ".join(filter(None, (counted, ", ".join(_usual(loss)))))
+    said = f"{said}, and {loss['not_counted']}" if "not_counted" in loss else said
+    return "; ".join(filter(None, (said, ", ".join(_usual(loss)))))
 
 
 def _usual(loss: Mapping[str, Any]) -> Iterator[str]:

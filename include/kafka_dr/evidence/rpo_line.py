@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
+from kafka_dr.counted import counted
 from kafka_dr.durations import age_of
 from kafka_dr.evidence.status_colour import CardLine, StatusColour
 from kafka_dr.json_documents import is_number
@@ -27,7 +28,9 @@ def rpo_line(checksum: WatchStatus, now: datetime) -> CardLine:
         at = datetime.fromisoformat(str(facts.get("at"))).astimezone(UTC)
     except ValueError:
         return CardLine("UNKNOWN", "unknown", "the last checksum audit does not say when it compared")
-    more = f"; {offsets:,} offsets were not compared yet" if is_number(offsets) and offsets else ""
+    more = ""
+    if is_number(offsets) and offsets:
+        more = f"; {counted(int(offsets), 'offset was', 'offsets were')} not compared yet"
     said = f"as compared record by record {age_of(now - at)}{more}"
     if checksum.reason or checksum.outcome not in _COLOURS:
         return CardLine("UNKNOWN", "unknown", f"it was {seconds:,.1f} s, {said}")

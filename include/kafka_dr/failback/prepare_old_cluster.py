@@ -12,6 +12,7 @@ from typing import Any
 from kafka_dr.checks.config_compare import plan_between
 from kafka_dr.clusters import Acl, AclOperation, AclPermission, NotFound, PatternType, ResourceType, Topic
 from kafka_dr.config_sync.items import CreateTopic
+from kafka_dr.counted import counted
 from kafka_dr.errors import Refused, TryAgain
 from kafka_dr.failback import decision
 from kafka_dr.failback.checks import list_is_approved
@@ -86,7 +87,7 @@ def prove(run: Run) -> Sequence[Check]:
         return (Check.that("ranges_are_journaled", kept is not None, f"the register of {run.source} {named}"),)
     source = run.topics(run.source)
     wrong = wait_until_new(run, source, deletes)
-    said = f"{len(source)} topics on {run.target} are new and have as many partitions as on {run.source}"
+    said = f"{counted(len(source), 'new topic')} on {run.target} with as many partitions as on {run.source}"
     return (
         Check.that("topics_are_new", not wrong, "; ".join(wrong[:3]) or said),
         _right_is_gone(run, deletes),
@@ -120,7 +121,7 @@ def _right_is_gone(run: Run, deletes: Collection[str]) -> Check:
     left = right_to_delete(run, deletes) & run.rules_in_force(run.target)
     known = run.clients.register(run.target).added_acls(run.group.name, run.target)
     added = known.current | known.remembered(run.epoch)
-    said = f"{len(left)} rights to delete are left on {run.target}"
+    said = f"on {run.target} {counted(len(left), 'right to delete is', 'rights to delete are')} left"
     if left and not left & added:
         who = f"this step has not given them: take them back from {run.group.operator_principal} unless it needs them"
         return Check("right_to_delete_is_gone", "excused", f"{said}; {who}")

@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from kafka_dr.audit.stranded import StrandedList, StrandedPartition
 from kafka_dr.clusters import TopicPartition
+from kafka_dr.counted import counted
 from kafka_dr.offsets.translate.answers import TranslatedOffset
 from kafka_dr.register.quarantine import QuarantinedRange, by_partition
 
@@ -47,7 +48,7 @@ def reasons_against(
             f"{', '.join(affected[:3])} on {found.old} is compacted, and stranded records would be its newest values"
         )
     if found.missing or found.gone:
-        what = ", ".join(found.gone) if found.gone else f"{found.missing} records that had been copied"
+        what = ", ".join(found.gone) if found.gone else f"{counted(found.missing, 'record')} that had been copied"
         reasons.append(f"{found.old} has lost {what}, and they would stay missing in the copy")
     first = {partition: each[0].start for partition, each in by_partition(present).items()}
     before = [p for p in positions if p.partition in first and _is_before(p, first[p.partition])]

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from kafka_dr.approvals.approval_sheet import Sheet, subject
+from kafka_dr.counted import counted
 from kafka_dr.failback.decision import OLD_TOPICS
 from kafka_dr.named_rows import by_name
 from kafka_dr.quoting import code, markdown
@@ -58,7 +59,8 @@ def costs(run: Run, facts: Mapping[str, Any]) -> Iterable[str]:
         yield "Nothing would be deleted"
         return
     yield (
-        f"{_topics(decided)} with at most {_held(measured):,} records would be deleted on {run.target} and copied "
+        f"{_topics(decided)} with at most {counted(_held(measured), 'record')} would be deleted on {run.target} "
+        f"and copied "
         f"again from {run.source}"
     )
 
@@ -87,12 +89,14 @@ def _held(measured: Mapping[str, Any]) -> int:
 
 def _deleted(run: Run, measured: Mapping[str, Any]) -> str:
     old, active = markdown(run.target), markdown(run.source)
-    return f"At most {_held(measured):,} records are deleted on {old}, and copied again from {active}"
+    many = counted(_held(measured), "record is", "records are")
+    return f"At most {many} deleted on {old}, and copied again from {active}"
 
 
 def _what_is_deleted(measured: Mapping[str, Any]) -> str:
     rows = "\n".join(
-        f"* {code(name)}: at most {row['records']:,} records, {row['bytes']:,} bytes; {row['stranded']:,} of them "
+        f"* {code(name)}: at most {counted(row['records'], 'record')}, {row['bytes']:,} bytes; "
+        f"{row['stranded']:,} of them "
         "stranded, and kept in files"
         for name, row in sorted(by_name(measured["old_side"], **OLD_TOPICS).items())
     )

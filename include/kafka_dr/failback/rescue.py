@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kafka_dr.clusters import TopicPartition
+from kafka_dr.counted import counted
 from kafka_dr.failback.checks import list_is_approved, stranded_are_kept
 from kafka_dr.failback.context import FailbackContext
 from kafka_dr.outcomes import Check
@@ -76,7 +77,8 @@ def prove(run: Run) -> Sequence[Check]:
         if accounted != each.records:
             wrong.append(f"{each.topic}-{each.partition}: {accounted} of {each.records}")
     said = (
-        f"{published} records are published on {run.source}, each once; {erased} were erased before that; the others "
+        f"{counted(published, 'record is', 'records are')} published on {run.source}, each once; {erased} were "
+        f"erased before that; the others "
     )
     said += f"stay in {context.store.folder}"
     ledger_says = f"the ledger on {run.source} has {', '.join(wrong[:3])} records, expected all: run the step again"

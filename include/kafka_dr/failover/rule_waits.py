@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from kafka_dr.counted import counted
 from kafka_dr.durations import duration
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.runs.run import Run
@@ -29,7 +30,8 @@ class RuleWait:
     def __str__(self) -> str:
         took = f"the last one took {self.took_seconds:.1f} s" if self.took_seconds else "none was measured yet"
         return (
-            f"{self.changes} changes wait until the brokers of {self.cluster} have what is written to {self.where} "
+            f"{counted(self.changes, 'change waits', 'changes wait')} until the brokers of {self.cluster} have "
+            f"what is written to {self.where} "
             f"({took}, {duration(self.at_most_seconds)} at most)"
         )
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from kafka_dr.clusters import OffsetRange, TopicPartition
+from kafka_dr.counted import counted
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.named_rows import positions_from_json
 from kafka_dr.runs.run import Run
@@ -95,7 +96,8 @@ def judge(
         return WriteOutage(refused, None, known=False, detail=detail)
     pauses = {p: first[p] - (last[p] or 0.0) for p in busy}
     longest = max(pauses, key=lambda partition: pauses[partition])
-    detail = f"the longest pause of {len(busy)} partitions that were being written was that of {longest}"
+    many = counted(len(busy), "partition that was", "partitions that were")
+    detail = f"the longest pause of {many} being written was that of {longest}"
     return WriteOutage(refused, round(pauses[longest], 3), known=True, detail=detail)
 
 

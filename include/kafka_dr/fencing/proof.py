@@ -12,6 +12,7 @@ from typing import TypeVar
 
 from kafka_dr.clock import Clock
 from kafka_dr.clusters import Acl, AclOperation, KafkaCluster, TopicPartition, WriteAnswer, WriteVerdict
+from kafka_dr.counted import counted
 from kafka_dr.errors import TryAgain, Unanswered
 from kafka_dr.fencing.closure import lacking
 from kafka_dr.outcomes import Check, Outcome
@@ -160,7 +161,7 @@ def _writes(
     others = [answer for answer in answers if answer.verdict not in expected.good]
     facts = {"asked": len(answers), "answers": sorted({answer.detail for answer in answers})}
     if not others:
-        detail = f"{len(answers)} partition leaders on {cluster.name}: every write {expected.word}"
+        detail = f"{counted(len(answers), 'partition leader')} on {cluster.name}: every write {expected.word}"
         return Check(name, "ok", detail, facts)
     shown = ", ".join(f"{answer.partition} ({answer.detail})" for answer in others[:5])
     outcome: Outcome = "failed" if any(answer.verdict in expected.bad for answer in others) else "unknown"
@@ -189,7 +190,7 @@ def _reads(
     except Unanswered as error:
         return Check(name, "unknown", f"not all group coordinators on {cluster.name} could be asked: {error}")
     if not wrong:
-        return Check(name, "ok", f"{len(groups)} group coordinators on {cluster.name}: every READ {word}")
+        return Check(name, "ok", f"{counted(len(groups), 'group coordinator')} on {cluster.name}: every READ {word}")
     outcome: Outcome = "failed" if any(wrong.values()) else "unknown"
     shown = ", ".join(
         group if answered else f"{group} (its coordinator did not answer that)" for group, answered in wrong.items()

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from kafka_dr.clusters import KafkaCluster, OffsetRange, TopicPartition
+from kafka_dr.counted import counted
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.offsets.commit_metadata import USUAL_LIMIT, carried, other_distances
 from kafka_dr.offsets.translate.answers import TranslatedOffset
@@ -117,7 +118,7 @@ def left_out(row: Mapping[str, Any]) -> str:
     """Say of a group's row of :func:`by_group` where its metadata is left out; empty if nowhere."""
     if not row.get("left_out"):
         return ""
-    return f"its commit metadata is left out in {row['left_out']} partitions, because {row['reason']}"
+    return f"its commit metadata is left out in {counted(row['left_out'], 'partition')}, because {row['reason']}"
 
 
 def in_words(found: Mapping[str, Mapping[str, Any]]) -> str:
@@ -127,7 +128,8 @@ def in_words(found: Mapping[str, Mapping[str, Any]]) -> str:
     wrong = [f"{group}: {said}" for group, row in found.items() if (said := left_out(row))]
     more = f"; and {len(wrong) - _SHOWN} groups more" if len(wrong) > _SHOWN else ""
     rest = f"{'; '.join(wrong[:_SHOWN])}{more}" if wrong else "all of it is carried"
-    return f"{len(found)} groups keep metadata with their offsets: {rest}"
+    many = counted(len(found), "group keeps metadata with its offsets", "groups keep metadata with their offsets")
+    return f"{many}: {rest}"
 
 
 def _distances(run: Run, points: Collection[Point]) -> dict[Point, str]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from kafka_dr.counted import counted
 from kafka_dr.named_rows import by_name
 from kafka_dr.offsets.translate.answers import badness
 from kafka_dr.outcomes import Check
@@ -99,7 +100,7 @@ def _most_first(row: Mapping[str, Any]) -> tuple[int, str]:
 
 def _cost(row: Mapping[str, Any]) -> str:
     again, skipped = row.get("redelivered_at_most"), row.get("skipped_at_most")
-    read = "how much is read again is not known" if again is None else f"at most {again:,} records read again"
+    read = "how much is read again is not known" if again is None else f"at most {counted(again, 'record')} read again"
     if again and (second := row.get("second_copies")):
         read += f" ({second:,} are {SECOND_COPIES})"
     passed = f", at most {skipped:,} unread records skipped" if skipped else ""

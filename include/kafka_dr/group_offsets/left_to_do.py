@@ -11,6 +11,7 @@ from typing import Any
 
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.clusters.tool_access import ToolAccess
+from kafka_dr.counted import counted
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.group_offsets import unmovable_groups
 from kafka_dr.group_offsets.reset_commands import (
@@ -136,7 +137,8 @@ def _not_begun(run: Run, readers: SpecialReaders) -> Iterator[dict[str, Any]]:
         blank = sorted(p for p, at in starts.items() if at is None and run.group.owns_topic(p.topic))
         if blank:
             said = (
-                f"in {len(blank)} partitions it has not done with any record, so no broker keeps a start: it begins "
+                f"in {counted(len(blank), 'partition')} it has not done with any record, so no broker keeps a "
+                f"start: it begins "
                 "there by share.auto.offset.reset. If that may skip records, run this, and it reads all of them"
             )
             commands = reset_share_group(_access(run), [ShareStart(group, p, None) for p in blank])

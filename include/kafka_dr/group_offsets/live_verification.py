@@ -12,6 +12,7 @@ from kafka_dr.audit.finding import FindingKind, Frontier, Verified
 from kafka_dr.clock import Clock
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.clusters.held_back import HeldBackLook
+from kafka_dr.counted import counted
 from kafka_dr.group_offsets import verification
 from kafka_dr.outcomes import Check
 from kafka_dr.replication.flow import FlowNotFound
@@ -145,7 +146,7 @@ def judge_tail(run: Run, near: NearHead) -> Check:
     left += near.held.offsets
     yet = f", {waiting:,} of them not copied yet" if waiting else ""
     compacted = verification.but_compacted(near.verified)
-    said = f"at most {left:,} records are left to verify{yet}; {limit:,} are allowed"
+    said = f"at most {counted(left, 'record is', 'records are')} left to verify{yet}; {limit:,} are allowed"
     if left > limit:
         said += " (thresholds.max_tail_records): let the flow catch up, and try again"
     if compacted:

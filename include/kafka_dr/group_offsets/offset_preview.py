@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from kafka_dr.clusters import TopicPartition
+from kafka_dr.counted import counted
 from kafka_dr.group_offsets import (
     commit_metadata,
     group_costs,
@@ -307,7 +308,7 @@ def _watched(run: Run, report: Mapping[str, Any], problems: tuple[str, ...]) -> 
 
 
 def _records(count: int | None) -> str:
-    return "an unknown number of records" if count is None else f"{count:,} records at most"
+    return "an unknown number of records" if count is None else f"{counted(count, 'record')} at most"
 
 
 def write_report(path: Any, report: Mapping[str, Any]) -> None:

@@ -11,6 +11,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from kafka_dr.counted import counted
 from kafka_dr.errors import Refused
 from kafka_dr.group_offsets.chosen_start import ChosenPosition, ChosenStart, choose
 from kafka_dr.offsets.verify import not_read_back
@@ -112,7 +113,8 @@ class OffsetsSetter:
         found = cluster.groups.states([name])[name]
         if found.state not in _STOPPED:
             raise Refused(
-                f"{name} runs on {state.active} ({len(found.members)} members): stop its applications, then run this "
+                f"{name} runs on {state.active} ({counted(len(found.members), 'member')}): stop its "
+                f"applications, then run this "
                 "again. Nothing was changed"
             )
         committed = cluster.groups.offsets([name])[name]
@@ -136,7 +138,8 @@ class OffsetsSetter:
         cluster = self.context.operator(plan.cluster)
         cluster.groups.set_offsets(wanted, before_each=LastingPermission(guard, self.context.clock).require)
         wrong = not_read_back(wanted, cluster.groups.offsets(wanted))
-        said = f"{wrong[0].partition}: {wrong[0].detail}" if wrong else f"{len(plan.changed)} offsets read back"
+        many = counted(len(plan.changed), "offset")
+        said = f"{wrong[0].partition}: {wrong[0].detail}" if wrong else f"{many} read back"
         proof = Check.that("offsets_read_back", not wrong, said)
         document = self._document(plan, "done" if proof.passes else "failed", "begins at", proof)
         evidence.write_once(group, run, *SET, document)

@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 from kafka_dr.clusters import KafkaCluster, NotAuthorized
 from kafka_dr.clusters.model import GroupState
+from kafka_dr.counted import counted
 from kafka_dr.readers.instructions import reset_application
 from kafka_dr.readers.recognition import StreamsApplication
 from kafka_dr.runs.group_context import GroupContext
@@ -83,8 +84,9 @@ def _has(found: StreamsApplication, missing: tuple[str, ...]) -> str:
     if not found.internal:
         return "and no internal topic of it was seen"
     if missing:
-        return f"and {len(missing)} of its {len(found.internal)} internal topics are not copied with the group"
-    return f"and its {len(found.internal)} internal topics are copied with the group"
+        many = counted(len(found.internal), "internal topic")
+        return f"and {len(missing)} of its {many} are not copied with the group"
+    return f"and its {counted(len(found.internal), 'internal topic is', 'internal topics are')} copied with the group"
 
 
 def _restored(target: str) -> str:

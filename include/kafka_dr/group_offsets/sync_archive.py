@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import permutations
 from typing import Any
 
+from kafka_dr.counted import counted
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.json_documents import Recorder, not_recorded
 from kafka_dr.offsets.syncs.archive import extend
@@ -59,7 +60,8 @@ def _archived(source: str, target: str, clients: Clients) -> str:
     if not found.topic_id:
         return f"{source} → {target}: no flow ever wrote in this direction"
     missed = (
-        f"; {found.missed} offsets hold no sync any more, so translating offsets there reads more records"
+        f"; {counted(found.missed, 'offset holds', 'offsets hold')} no sync any more, so translating offsets "
+        f"there reads more records"
         if found.missed
         else ""
     )

@@ -15,6 +15,7 @@ from kafka_dr.checks.authorizers import authorizer_of, not_by_acls
 from kafka_dr.clusters import AclOperation, ResourceType, TopicPartition
 from kafka_dr.clusters.group_reading import LiveReading
 from kafka_dr.codec import StoredDocument
+from kafka_dr.counted import counted
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.fencing.authorizer import EVERYONE
 from kafka_dr.outcomes import Check, CheckOutcome
@@ -47,7 +48,7 @@ class Reader(StoredDocument):
     belongs_to: str = ""
 
     def __str__(self) -> str:
-        how = [f"{self.positions} positions"] if self.positions else []
+        how = [counted(self.positions, "position")] if self.positions else []
         how += ["live members"] if self.live else []
         more = f" and {len(self.topics) - 1} more topics" if len(self.topics) > 1 else ""
         whose = f", of the protection group {self.belongs_to}" if self.belongs_to else ""

@@ -9,6 +9,7 @@ from kafka_dr.checks import topic_identity
 from kafka_dr.checks.pattern_topics import topics_of_patterns
 from kafka_dr.checks.register_checks import USABLE, register_topic, register_writers, usable
 from kafka_dr.clock import Clock
+from kafka_dr.counted import counted
 from kafka_dr.errors import KafkaDrError, NeedsPerson, TryAgain
 from kafka_dr.health import report_only
 from kafka_dr.health.break_glass import check_break_glass
@@ -297,7 +298,7 @@ def _checks_of(repair: FenceRepair, state: RegisterState) -> list[Check]:
 def _of_new_topics(repair: FenceRepair) -> str:
     named = ", ".join(first_few(repair.new_topics, _MOST_TOPICS))
     return (
-        f"{len(repair.new_topics)} topics that patterns match had no DENYs on {repair.cluster}, and have them now: "
+        f"{counted(len(repair.new_topics), 'topic')} that patterns match had no DENYs on {repair.cluster} until now: "
         f"{named}. dr_flows copies them from its next look on; readiness says what else they need"
     )
 

@@ -10,6 +10,7 @@ from kafka_dr.checks.change_rights import changes_refused
 from kafka_dr.checks.cluster_checks import writers_declared
 from kafka_dr.checks.lasting_denies import note_outlived, removed_twice
 from kafka_dr.clusters import Acl
+from kafka_dr.counted import counted
 from kafka_dr.fencing import open_transactions, plan
 from kafka_dr.fencing.closure import held
 from kafka_dr.fencing.required import is_closed
@@ -172,7 +173,8 @@ def _no_open_transaction(context: GroupContext, cluster: str) -> Check:
         context.operator(cluster), partitions, clock=context.clock, deadline_seconds=PROOF_SECONDS
     ).held_back
     if not held:
-        return Check("nothing_open", "ok", f"no transaction is open on {len(partitions)} partitions of {cluster}")
+        many = counted(len(partitions), "partition")
+        return Check("nothing_open", "ok", f"no transaction is open on {many} of {cluster}")
     shown = ", ".join(str(partition) for partition in sorted(held)[:3])
     said = (
         f"open transactions on {cluster} hold back the last stable offset of {shown}: they could still be committed; "

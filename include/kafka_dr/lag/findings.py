@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
+from kafka_dr.counted import counted
 from kafka_dr.durations import duration
 from kafka_dr.lag.assessment import Assessment, FlowLag, GroupLag
 from kafka_dr.lag.verdict import LagVerdict
@@ -88,11 +89,12 @@ def _of_partition(flow: FlowLag, limits: LagLimits, first: str) -> Iterator[LagF
         yield LagFinding(LagFindingKind.PAST_END, lag.name, lag.position, None, blocks_failover=True, sentence=sentence)
     if lag.deleted:
         sentence = (
-            f"{lag.name}: the source deleted {lag.deleted} offsets from {lag.position} on before they were copied"
+            f"{lag.name}: the source deleted {counted(lag.deleted, 'offset')} from {lag.position} on before "
+            f"they were copied"
         )
         yield LagFinding(LagFindingKind.DELETED, lag.name, lag.deleted, 0, blocks_failover=True, sentence=sentence)
     if lag.verdict in _BROKEN:
-        sentence = f"{lag.name}: {lag.verdict} with {lag.unread.records:,} records not copied: {first}"
+        sentence = f"{lag.name}: {lag.verdict} with {counted(lag.unread.records, 'record')} not copied: {first}"
         yield LagFinding(
             LagFindingKind.NOT_MOVING, lag.name, lag.seconds, None, blocks_failover=True, sentence=sentence
         )
@@ -113,7 +115,8 @@ def _of_age(flow: FlowLag, limits: LagLimits) -> Iterator[LagFinding]:
     blocks = lag.seconds is None or lag.seconds > limits.failover_lag
     aged = "of unknown age" if lag.seconds is None else f"the oldest for {duration(lag.seconds)}"
     sentence = (
-        f"{lag.name}: {lag.unread.records:,} records are not copied, {aged}; {duration(limits.record_age)} are allowed"
+        f"{lag.name}: {counted(lag.unread.records, 'record is', 'records are')} not copied, {aged}; "
+        f"{duration(limits.record_age)} are allowed"
     )
     yield LagFinding(LagFindingKind.LATE, lag.name, lag.seconds, limits.record_age, blocks, sentence)
 

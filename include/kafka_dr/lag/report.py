@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+from kafka_dr.counted import counted
 from kafka_dr.durations import duration
 from kafka_dr.lag.assessment import Assessment, FlowLag, GroupLag, Latency, ReaderLag
 from kafka_dr.lag.findings import LagFinding, LagLimits
@@ -153,7 +154,7 @@ def _of_flow(assessment: Assessment, findings: Sequence[LagFinding]) -> str:
         f", 99 of 100 arrived within {duration(latency.p99)}" if latency else ", how long records take is not known"
     )
     if not records:
-        return f"Nothing waits to be copied in {len(lags)} partitions{arrived}."
+        return f"Nothing waits to be copied in {counted(len(lags), 'partition')}{arrived}."
     about = _about({"records": records, "exact": all(lag.unread.exact for lag in lags)})
     return f"{about} records wait to be copied, the oldest for {duration(oldest)}{arrived}."
 

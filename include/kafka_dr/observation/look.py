@@ -11,6 +11,7 @@ from kafka_dr.clusters import KafkaCluster, NotFound
 from kafka_dr.clusters.configs import Overview
 from kafka_dr.clusters.flow_ends import hidden as hidden_in
 from kafka_dr.clusters.renamed import FlowCluster, RenamedCluster
+from kafka_dr.counted import counted
 from kafka_dr.errors import KafkaDrError, Refused
 from kafka_dr.naming import Naming
 from kafka_dr.observation import settings
@@ -213,7 +214,9 @@ class _Groups:
             problems.append(checkpoints.problem)
         if checkpoints.unreadable:
             problems.append(
-                f"{checkpoints.unreadable} records of {flow.checkpoints} are not checkpoints of a known version"
+                f"in {flow.checkpoints} "
+                f"{counted(checkpoints.unreadable, 'record is no checkpoint', 'records are no checkpoints')} "
+                "of a known version"
             )
         on_target, unread = _committed(flow, RenamedCluster(target, naming), names, problems)
         committed, _ = _committed(flow, source, names, problems)

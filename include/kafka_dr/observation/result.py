@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from kafka_dr.audit.difference import Difference
 from kafka_dr.audit.settled import SettledPartition
+from kafka_dr.counted import counted
 from kafka_dr.observation.audited import JoinedPartition
 from kafka_dr.observation.comparison import PartitionComparison
 from kafka_dr.observation.groups import PLAIN, GroupPosition, at_best, by_group
@@ -162,7 +163,9 @@ class FlowObservation:
         if self.audited_at is not None and self.settled:
             verified = sum(each.coverage.verified for each in self.settled.values())
             at = f"{self.audited_at.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
-            sentences.append(f"This covers what the checksum audit of {at} compared; it verified {verified:,} records")
+            sentences.append(
+                f"This covers what the checksum audit of {at} compared; it verified {counted(verified, 'record')}"
+            )
         lost = [row["group"] for row in groups if row["partitions_without_position"]]
         if lost:
             sentences.append(f"{_named(lost)} would find no position there, and auto.offset.reset would decide")
@@ -280,7 +283,9 @@ def _findings(compared: PartitionComparison) -> list[dict[str, Any]]:
         elif kind in joined:
             joined[kind]["count"] += row["count"]
         else:
-            joined[kind] = row | {"detail": f"{row['detail']}; {runs[kind]:,} runs, of which this is the first"}
+            joined[kind] = row | {
+                "detail": f"{row['detail']}; {counted(runs[kind], 'run')}, of which this is the first"
+            }
             found.append(joined[kind])
     return found
 

@@ -15,6 +15,7 @@ from kafka_dr.config_sync.items import Item, ItemVerdict
 from kafka_dr.config_sync.policy import Policy
 from kafka_dr.config_sync.snapshot import TOPIC_PREFIX, Snapshot, TopicConfig
 from kafka_dr.config_sync.topics import TopicRules, compare_topics
+from kafka_dr.counted import counted
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.observation.comparison import PartitionComparison
 
@@ -59,7 +60,8 @@ def read_settings(cluster: FlowCluster, overview: Overview, topics: Iterable[str
     refused = sorted(topic for topic, error in found.errors.items() if isinstance(error, NotAuthorized))
     problem = ""
     if refused:
-        problem = f"settings of {len(refused)} topics were not looked at on {name}: DESCRIBE_CONFIGS is not granted"
+        many = counted(len(refused), "topic was", "topics were")
+        problem = f"settings of {many} not looked at on {name}: DESCRIBE_CONFIGS is not granted"
     return ClusterSettings(name, overview, found.configs, found.errors, problem)
 
 

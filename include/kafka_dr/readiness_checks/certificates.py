@@ -10,6 +10,7 @@ from pathlib import Path
 from cryptography import x509
 
 from kafka_dr.clusters.errors import NotAuthorized
+from kafka_dr.counted import counted
 from kafka_dr.durations import about
 from kafka_dr.outcomes import Check
 from kafka_dr.runs.clients import ROLES, Clients, Role
@@ -44,7 +45,8 @@ def certificates_of(clients: Clients, clusters: Collection[str]) -> Check:
         return Check(name, "failed", f"{said}, which has passed: replace it", {"file": first})
     if at - now < timedelta(days=_CERTIFICATE_DAYS):
         return Check(name, "warning", f"{said}, in {about(at - now)}: replace it", {"file": first})
-    return Check(name, "ok", f"{len(files)} certificate files are valid; {said}, the first of them")
+    many = counted(len(files), "certificate file is", "certificate files are")
+    return Check(name, "ok", f"{many} valid; {said}, the first of them")
 
 
 def principals_declared(run: Run) -> Check:

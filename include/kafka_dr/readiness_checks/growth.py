@@ -11,6 +11,7 @@ from functools import partial
 from kafka_dr import parallel
 from kafka_dr.clusters import KafkaCluster, TopicPartition
 from kafka_dr.clusters.configuration import ConfigValue
+from kafka_dr.counted import counted
 from kafka_dr.durations import about
 from kafka_dr.outcomes import Check, CheckOutcome
 from kafka_dr.runs.run import Run
@@ -98,7 +99,8 @@ def room_for_retention(run: Run) -> Check:
         return Check(name, "unknown", f"brokers {silent} of {run.target} do not say how much space is free")
     if described.errors:
         error = next(iter(described.errors.values()))
-        return Check(name, "unknown", f"the retention of {len(described.errors)} topics cannot be read: {error}")
+        many = counted(len(described.errors), "topic")
+        return Check(name, "unknown", f"the retention of {many} cannot be read: {error}")
     free = sum(each.usable_bytes or 0 for each in brokers)
     return judge_growth(run.target, _logs(run, target, described.configs), free)
 

@@ -10,6 +10,7 @@ from math import ceil
 from kafka_dr import parallel
 from kafka_dr.clusters import KafkaCluster, OffsetRange, Topic, TopicPartition
 from kafka_dr.clusters.capacity import BrokerCapacity, PartitionReplicas
+from kafka_dr.counted import counted
 from kafka_dr.outcomes import Check
 from kafka_dr.readiness_checks.client_quotas import not_throttled, not_throttled_if_lost
 from kafka_dr.readiness_checks.growth import room_for_retention
@@ -33,7 +34,8 @@ def brokers_as_many(run: Run) -> Check:
         detail = f"{'; '.join(less)}: find out whether it can carry the load"
         return Check("standby_brokers", "warning", detail)
     racks = len(_racks(target))
-    return Check("standby_brokers", "ok", f"{run.target} has {len(target)} brokers in {racks or 'no declared'} racks")
+    many = counted(len(target), "broker")
+    return Check("standby_brokers", "ok", f"{run.target} has {many} in {racks or 'no declared'} racks")
 
 
 def writes_would_be_accepted(run: Run) -> Check:
@@ -48,14 +50,17 @@ def writes_would_be_accepted(run: Run) -> Check:
     )
     if described.errors:
         error = next(iter(described.errors.values()))
-        return Check(name, "unknown", f"the configuration of {len(described.errors)} topics cannot be read: {error}")
+        many = counted(len(described.errors), "topic")
+        return Check(name, "unknown", f"the configuration of {many} cannot be read: {error}")
     asked = {topic: int(values["min.insync.replicas"].value or 1) for topic, values in described.configs.items()}
     too_few = sorted(p for p, found in replicas.items() if found.in_sync < asked.get(p.topic, 1))
     if too_few:
         shown = ", ".join(_in_words(p, replicas[p], asked[p.topic]) for p in too_few[:_SHOWN])
-        detail = f"{len(too_few)} partitions on {run.target} would refuse writes: {shown}. Bring its brokers up"
+        many = counted(len(too_few), "partition")
+        detail = f"{many} on {run.target} would refuse writes: {shown}. Bring its brokers up"
         return Check(name, "failed", detail)
-    return Check(name, "ok", f"{len(replicas)} partitions on {run.target} have the in-sync replicas that they ask for")
+    many = counted(len(replicas), "partition has", "partitions have")
+    return Check(name, "ok", f"on {run.target} {many} enough in-sync replicas")
 
 
 def room_for_the_rest(run: Run) -> Check:

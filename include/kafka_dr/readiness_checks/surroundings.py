@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from kafka_dr import parallel
 from kafka_dr.causes import cause
 from kafka_dr.checks import record_limits
+from kafka_dr.counted import counted
 from kafka_dr.disaster.probes import probe_vantages
 from kafka_dr.drill.life import is_dead, said_of
 from kafka_dr.drill.result import DrillResults
@@ -65,7 +66,9 @@ def no_hanging_transactions(run: Run) -> Check:
         return Check("hanging_transactions", "ok", f"no transaction on {run.source} is older than its timeout")
     shown = ", ".join(f"{each.transactional_id} since {each.began_at:%Y-%m-%d %H:%M} UTC" for each in hanging[:_SHOWN])
     detail = (
-        f"{len(hanging)} transactions on {run.source} are older than their timeout: {shown}. Readers of committed "
+        f"on {run.source} "
+        f"{counted(len(hanging), 'transaction is older than its', 'transactions are older than their')} timeout: "
+        f"{shown}. Readers of committed "
         "records wait for them: abort them with kafka-transactions.sh"
     )
     return Check("hanging_transactions", "warning", detail)

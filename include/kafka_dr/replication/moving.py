@@ -8,6 +8,7 @@ from typing import Literal
 
 from kafka_dr.clock import Clock
 from kafka_dr.clusters import KafkaCluster, OffsetRange, TopicPartition
+from kafka_dr.counted import counted
 from kafka_dr.waiting import wait_until
 
 Ends = Mapping[TopicPartition, int]
@@ -42,11 +43,12 @@ def flow_moves(before: Ends, after: Ends, ends: Ends) -> Moving:
     still = sorted(p for p in waiting if after.get(p, 0) == before.get(p, 0))
     if still:
         left = sum(ends[p] - before.get(p, 0) for p in still)
-        return Moving("stuck", f"{_named(still)} did not advance although up to {left} records wait to be copied")
+        many = counted(left, "record waits", "records wait")
+        return Moving("stuck", f"{_named(still)} did not advance although up to {many} to be copied")
     if not waiting:
-        return Moving("idle", f"nothing waits to be copied in {len(ends)} partitions")
+        return Moving("idle", f"nothing waits to be copied in {counted(len(ends), 'partition')}")
     advanced = sum(after.get(p, 0) - before.get(p, 0) for p in waiting)
-    return Moving("moves", f"advanced by {advanced} offsets in {len(waiting)} partitions")
+    return Moving("moves", f"advanced by {advanced} offsets in {counted(len(waiting), 'partition')}")
 
 
 def flow_moves_in_turns(

@@ -11,6 +11,7 @@ from kafka_dr.audit.content_keys import ContentKeys
 from kafka_dr.audit.erasure import Erasure, erased_in, files_after
 from kafka_dr.audit.stranded import StrandedList
 from kafka_dr.causes import cause
+from kafka_dr.counted import counted
 from kafka_dr.errors import NeedsPerson
 from kafka_dr.rescue.content import content_opener
 
@@ -60,12 +61,14 @@ def missing_from(found: StrandedList, folder: Any, erasures: Sequence[Erasure] =
             return f"{path} cannot be read ({cause(error)}): restore it from a copy"
     if erased and not erasures:
         return (
-            f"{erased} records below {folder} are marked as erased, and no register knows of an erasure: restore them "
+            f"below {folder} {counted(erased, 'record is', 'records are')} marked as erased, and no register "
+            f"knows of an erasure: restore them "
             "from a copy"
         )
     if rows != found.records:
         return (
-            f"the files below {folder} hold {rows} records, and {found.records} are stranded: restore what is missing"
+            f"the files below {folder} hold {counted(rows, 'record')}, and {found.records} are stranded: "
+            f"restore what is missing"
         )
     return ""
 

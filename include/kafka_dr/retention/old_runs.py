@@ -14,6 +14,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from kafka_dr.approvals.signed import unreviewed
+from kafka_dr.counted import counted
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.evidence.expired_run import (
     EXPIRED,
@@ -167,7 +168,7 @@ class OldRuns:
 
 
 def _record(found: FoundRuns, rule: str, at: datetime) -> dict[str, Any]:
-    said = f"the evidence of {len(found.expired)} runs was removed by the rule {rule}; their seals "
+    said = f"the evidence of {counted(len(found.expired), 'run')} was removed by the rule {rule}; their seals "
     facts = {"rule": rule, "runs": [each.to_json() for each in found.expired]}
     ended = at.isoformat()
     return {"outcome": "done", "started_at": ended, "finished_at": ended, "detail": said + "stay", "facts": facts}

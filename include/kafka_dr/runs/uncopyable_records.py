@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from kafka_dr.clusters import KafkaCluster, OffsetRange, TopicPartition
 from kafka_dr.clusters.model import Record
+from kafka_dr.counted import counted
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.replication.flow import Flow
 from kafka_dr.replication.replicator import FlowStatus
@@ -38,7 +39,7 @@ class UncopyableRecord:
     before: int
 
     def __str__(self) -> str:
-        waiting = f", after {self.before} offsets that wait for it" if self.before else ""
+        waiting = f", after {counted(self.before, 'offset')}, which wait for it" if self.before else ""
         return f"{self.partition} offset {self.offset} ({self.part}{waiting})"
 
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 from kafka_dr.checks.authorizers import ALLOW_EVERYONE, SUPER_USERS, undeclared_authorizers
 from kafka_dr.clusters.model import ResourceType
+from kafka_dr.counted import counted
 from kafka_dr.quoting import line
 from kafka_dr.register import REGISTER_TOPIC
 from kafka_dr.set_up.answers import APPROVERS, INIT_ROLES, InitAnswers
@@ -197,7 +198,7 @@ def _existing(group: ProposedGroup, standby: SeenCluster) -> Iterator[str]:
     traces = traces_of_replication(standby)
     if not copied and not traces:
         return
-    seen = [f"{standby.name} has {len(copied)} topics with the names of this group"] if copied else []
+    seen = [f"{standby.name} has {counted(len(copied), 'topic')} with the names of this group"] if copied else []
     seen += [f"MirrorMaker has made {', '.join(map(line, traces[:3]))} there"] if traces else []
     seen += [f"{', '.join(map(line, group.copiers))} may write them there alone"] if group.copiers else []
     ours = " If the group is adopted, this project does: remove this." if REGISTER_TOPIC in standby.topics else ""

@@ -11,6 +11,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from kafka_dr.causes import cause
+from kafka_dr.counted import counted
 from kafka_dr.quoting import address
 from kafka_dr.topology.document import Document, Path, read, render
 from kafka_dr.topology.mistakes import Mistake, TopologyError
@@ -134,7 +135,7 @@ def _shown(value: object, error_type: str) -> str:
     if isinstance(value, dict):
         return "a section with keys is written here" if value else "this section is empty"
     if isinstance(value, (list, tuple)):
-        return f"this list has {len(value)} entries" if value else "this list is empty"
+        return f"this list has {counted(len(value), 'entry', 'entries')}" if value else "this list is empty"
     if isinstance(value, bool):
         return f"YAML reads this as {'true' if value else 'false'}"
     if isinstance(value, str):

@@ -12,6 +12,7 @@ from kafka_dr.approvals.journaled import Answer, ApprovalJournal
 from kafka_dr.approvals.who_may_answer import found_for
 from kafka_dr.config_sync.items import ItemVerdict
 from kafka_dr.config_sync.lock import FACTS
+from kafka_dr.counted import counted
 from kafka_dr.errors import Refused
 from kafka_dr.quoting import code, markdown
 from kafka_dr.register import RegisterState
@@ -137,9 +138,9 @@ def _sheet(run: ConfigSyncRun, state: RegisterState, kept: Mapping[str, Any]) ->
     shown = "\n".join(_row(row) for row in rows[:_MOST_ROWS])
     more = f"\n\nAnd {len(rows) - _MOST_ROWS} more; the evidence has all of them." if len(rows) > _MOST_ROWS else ""
     return Sheet(
-        subject=subject("config sync", f"make {len(rows)} changes on {target} for {run.group.name}?"),
-        moves=f"no application: {len(rows)} settings on **{standby}**, the standby of **{group}**, become those of "
-        f"**{active}**",
+        subject=subject("config sync", f"make {counted(len(rows), 'change')} on {target} for {run.group.name}?"),
+        moves=f"no application: on **{standby}**, the standby of **{group}**, "
+        f"{counted(len(rows), 'setting becomes', 'settings become')} as on **{active}**",
         lost=f"nothing: no change of a plan deletes a topic, or lets {standby} delete records sooner",
         writes_stop="not at all",
         read_again="nothing",

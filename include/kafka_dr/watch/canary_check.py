@@ -7,6 +7,7 @@ from datetime import timedelta
 from kafka_dr.canary.probe import CanaryReport, run_canary
 from kafka_dr.canary.record import CanaryFlow
 from kafka_dr.canary.verdict import CanaryOutcome
+from kafka_dr.counted import counted
 from kafka_dr.durations import duration
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.group_offsets import last_look
@@ -97,15 +98,19 @@ def _send(context: GroupContext, state: RegisterState, standby: str) -> CanaryRe
 
 
 def _last_look(seen: LastLook) -> str:
-    waiting, said = seen.not_copied, f"last look recorded: committed offsets of {len(seen.groups)}"
+    waiting, said = seen.not_copied, f"last look recorded: committed offsets of {counted(len(seen.groups), 'group')}"
     held = f"; {words}" if (words := seen.held_in_words()) else ""
     if not seen.uncounted:
-        return f"{said} groups, {waiting} records not copied yet{held}"
+        return f"{said}, {counted(waiting, 'record')} not copied yet{held}"
     found = sorted(seen.uncounted)
     shown = f"{', '.join(map(str, found[:_SHOWN]))}{' …' if len(found) > _SHOWN else ''}"
-    known = f"at least {waiting} records not copied yet" if waiting else "how many records are not copied is not known"
+    known = (
+        f"at least {counted(waiting, 'record')} not copied yet"
+        if waiting
+        else "how many records are not copied is not known"
+    )
     return (
-        f"{said} groups; {known}: in {len(found)} of {len(seen.ends)} partitions ({shown}) the flow has no offset, or "
+        f"{said}; {known}: in {len(found)} of {len(seen.ends)} partitions ({shown}) the flow has no offset, or "
         f"too many records wait to be counted: see dr_flows and dr_lag_audit{held}"
     )
 

@@ -18,6 +18,7 @@ from typing import Any
 
 from kafka_dr import parallel
 from kafka_dr.clusters import TopicPartition
+from kafka_dr.counted import counted
 from kafka_dr.errors import KafkaDrError, NeedsPerson, Refused, TryAgain
 from kafka_dr.fencing import open_transactions, plan
 from kafka_dr.named_rows import positions_from_json
@@ -232,7 +233,7 @@ def _starts_without_former(
     if more:
         rows = first_few([f"{n} of {p}" for p, n in sorted(more.items())], _MOST_NAMED)
         raise HoldsMore(
-            f"{standby} holds up to {sum(more.values())} records of {turn.target} that {state.active} lacks "
+            f"{standby} holds up to {counted(sum(more.values()), 'record')} of {turn.target} that {state.active} lacks "
             f"({', '.join(rows)}): they stay there, and {standby} is not copied from {state.active} before a failback"
         )
     _require_empty(context, standby, [p for p in context.partitions(standby) if p not in copied])

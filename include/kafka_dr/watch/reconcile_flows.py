@@ -7,6 +7,7 @@ from datetime import datetime
 
 from kafka_dr.checks.record_limits import records_fit
 from kafka_dr.clusters.held_back import END_IT, HeldBackLook
+from kafka_dr.counted import counted
 from kafka_dr.durations import duration
 from kafka_dr.errors import Refused
 from kafka_dr.fencing import plan
@@ -143,13 +144,14 @@ def _sentences(found: TopicsToCopy, flow: Flow) -> list[str]:
     said = []
     if found.unfenced:
         named = ", ".join(first_few(found.unfenced, _MOST_NAMED))
-        said.append(
-            f"{len(found.unfenced)} topics that patterns match are not copied before dr_health has fenced them: {named}"
-        )
+        many = counted(len(found.unfenced), "topic that patterns match is", "topics that patterns match are")
+        said.append(f"{many} not copied before dr_health has fenced them: {named}")
     if found.filled:
         named = ", ".join(first_few(found.filled, _MOST_NAMED))
+        one = "topic that patterns match is not copied, because it holds"
+        several = "topics that patterns match are not copied, because they hold"
         said.append(
-            f"{len(found.filled)} topics that patterns match are not copied, because they hold records on "
+            f"{counted(len(found.filled), one, several)} records on "
             f"{flow.target} that {flow.name} has not copied, perhaps copies by the replication that was taken "
             f"over: {named}. Copied from their start they would be there twice. If nobody needs what {flow.target} "
             "holds of them, delete them there; dr_flows then copies them"

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NotRequired, TypedDict
 from airflow.sdk import Asset, BaseOperator
 from airflow.sdk.exceptions import AirflowException, AirflowSkipException
 
+from kafka_dr.counted import counted
 from kafka_dr.quoting import inline, line
 from kafka_dr.watch_results import WATCHES, WatchName
 from kafka_dr_airflow.links import AuditLink
@@ -329,8 +330,8 @@ def _joined(row: RedGroup) -> str:
 
 def _summary(found: Mapping[str, Any], red: Collection[str]) -> str:
     if not red:
-        return f"{len(found)} groups, none is red"
-    return f"{len(found)} groups, {len(red)} red: {', '.join(red)}"
+        return f"{counted(len(found), 'group')}, none is red"
+    return f"{counted(len(found), 'group')}, {len(red)} red: {', '.join(red)}"
 
 
 def _note(found: Mapping[str, WatchResult], red: Collection[str]) -> str:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowTaskTimeout
 
 from kafka_dr.causes import mistake
+from kafka_dr.counted import counted
 from kafka_dr.durations import duration
 from kafka_dr.parallel import ask_all
 from kafka_dr.quoting import line
@@ -78,7 +79,7 @@ class SharedAuditsOperator(SparkJobOperator):
         side_by_side: int = 4,
         **kwargs: Any,
     ) -> None:
-        kwargs.setdefault("name", f"kafka-dr {audit} audits of {len(protection_groups)} groups")
+        kwargs.setdefault("name", f"kafka-dr {audit} audits of {counted(len(protection_groups), 'group')}")
         super().__init__(job="shared_audits", **kwargs)
         self.protection_groups = list(protection_groups)
         self.audit = audit

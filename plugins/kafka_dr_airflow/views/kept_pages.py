@@ -24,6 +24,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from kafka_dr.audit.report_folders import is_report_folder
 from kafka_dr.causes import cause
+from kafka_dr.counted import counted
 from kafka_dr.drill.life import is_dead, said_of
 from kafka_dr.drill.result import DrillResults
 from kafka_dr.errors import KafkaDrError
@@ -195,13 +196,15 @@ def _opened(kept: Any, now: datetime) -> OpenedRuns:
         runs, damaged = OpenRuns(kept).read(now)
     except (KafkaDrError, OSError) as error:
         return OpenedRuns(problem=f"it is not known which runs wait for a person: {cause(error)}")
-    problem = f"{damaged} files in watches/.open are damaged: look in Airflow for runs that wait" if damaged else ""
+    many = counted(damaged, "file is", "files are")
+    problem = f"in watches/.open {many} damaged: look in Airflow for runs that wait" if damaged else ""
     try:
         running, unreadable = RunningSteps(kept).read(now)
     except (KafkaDrError, OSError) as error:
         return OpenedRuns(problem=f"it is not known which runs a process executes: {cause(error)}")
     if unreadable:
-        problem = f"{unreadable} files in watches/.running are damaged: look in Airflow for runs that continue"
+        many = counted(unreadable, "file is", "files are")
+        problem = f"in watches/.running {many} damaged: look in Airflow for runs that continue"
     return OpenedRuns(
         tuple((each, _steps(kept, each.group, each.run)) for each in runs),
         problem,

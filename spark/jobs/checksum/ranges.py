@@ -19,6 +19,7 @@ from kafka_dr.clock import Clock
 from kafka_dr.clusters import KafkaCluster, OffsetRange, Topic, TopicPartition
 from kafka_dr.clusters.flow_ends import hidden
 from kafka_dr.clusters.renamed import FlowCluster
+from kafka_dr.counted import counted
 from kafka_dr.errors import Refused
 from kafka_dr.replication.replicator import WatchedFlow
 
@@ -203,7 +204,8 @@ def _caution(cluster: FlowCluster, found: SeenSettings) -> str:
     if not found.refused:
         return ""
     return (
-        f"whether {len(found.refused)} topics of {cluster.name} are compacted is not known ({NOT_GRANTED}): a record "
+        f"whether compaction is set on {counted(len(found.refused), 'topic')} of {cluster.name} is not known "
+        f"({NOT_GRANTED}): a record "
         "that compaction removed counts as lost or foreign"
     )
 

@@ -22,6 +22,7 @@ from kafka_dr.clock import Clock
 from kafka_dr.clusters import ClientSettings, KafkaCluster, OffsetRange, TopicPartition
 from kafka_dr.clusters.flow_ends import held, hidden
 from kafka_dr.clusters.renamed import FlowCluster
+from kafka_dr.counted import counted
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.lag.assessment import PartitionSeen
 from kafka_dr.lag.window import Series, Window
@@ -241,5 +242,6 @@ def _groups(flow: AuditedFlow, source: KafkaCluster) -> tuple[SeenGroups, list[s
 def _cautions(source: KafkaCluster, settings: SeenSettings) -> tuple[str, ...]:
     if not settings.refused:
         return ()
-    said = f"how long {source.name} keeps the records of {len(settings.refused)} topics is not known ({NOT_GRANTED})"
+    many = counted(len(settings.refused), "topic")
+    said = f"how long {source.name} keeps the records of {many} is not known ({NOT_GRANTED})"
     return (said,)

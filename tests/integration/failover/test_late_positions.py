@@ -28,7 +28,7 @@ def test_a_position_past_an_unread_record_is_refused_and_nothing_is_committed(gr
 
     assert record.outcome == "failed"
     assert (
-        f"1 offsets would be past an unread record ({name} {first} 1→2), expected none: nothing was committed"
+        f"1 offset would be past an unread record ({name} {first} 1→2), expected none: nothing was committed"
         in record.detail
     )
     assert group.committed(target, name) == before

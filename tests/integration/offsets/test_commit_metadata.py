@@ -55,7 +55,7 @@ def test_it_is_carried_where_it_is_right_and_named_before_where_it_is_not(group:
         preflight = run_step(StepName.PREFLIGHT, protection.request("there"), clients)
         (check,) = (check for check in preflight.checks if check.name == "offsets_preview")
         assert check.outcome == "warning"
-        assert "its commit metadata is left out in 1 partitions" in check.detail
+        assert "its commit metadata is left out in 1 partition" in check.detail
         measured = {row["group"]: row for row in preflight.facts["measurements"]["groups"]}
         assert "other distances" in measured[name]["metadata_left_out"]
 

@@ -173,7 +173,7 @@ def test_a_standby_that_holds_more_than_the_target_is_named_before_and_never_cop
     assert said.startswith("north holds up to "), said
     assert "records that west lacks" in said
     found = flows_until(own, "north", "diverged")
-    assert any("they stay there, and north is not copied from west" in each for each in found.sentences)
+    assert any("that stays there, and north is not copied from west" in each for each in found.sentences)
     protection.produce("west", 10)
     assert own.contents("north") == held
     assert own.roles == {"east": "unfenced", "west": "active", "north": "diverged"}

@@ -107,7 +107,7 @@ def test_the_subject_says_the_verb(dry: bool, begins: str) -> None:
 def test_many_groups_are_summed_up_before_they_are_listed() -> None:
     rows = [{"group": f"g{n}", "class": "bounded", "redelivered_at_most": n or None} for n in range(9)]
     said = body(planned(groups=rows))
-    assert "**What is read again**: at most 36 records, by 9 groups (9 bounded); of 1 groups it is not known." in said
+    assert "**What is read again**: at most 36 records, by 9 groups (9 bounded); of 1 group it is not known." in said
     assert "**Groups**: g0\\: bounded" in said
 
 

@@ -51,7 +51,7 @@ def test_positions_of_groups_come_back_as_they_were(groups: dict[str, dict[Topic
 
 def test_what_was_approved_is_approved_still() -> None:
     assert decision.unchanged(cast("Run", None), FACTS, approved=(decision.digest_of(FACTS),)).outcome == "ok"
-    assert decision.partitions_said(FACTS) == "3 partitions of 1 topics"
+    assert decision.partitions_said(FACTS) == "3 partitions of 1 topic"
 
 
 def test_answers_about_two_questions_are_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -77,7 +77,7 @@ def test_a_flow_that_cannot_be_asked_is_unknown(group: ProtectionGroup) -> None:
 def test_the_gate_lets_pass_what_may_differ(planned: Any) -> None:
     answer = gate.ask(planned(side("east", topic(retention_ms="-1")), side("west", topic())))
     assert answer.outcome == "ok"
-    assert "1 differences that stop no switch" in answer.sentence
+    assert "1 difference that stops no switch" in answer.sentence
 
 
 def test_a_plan_reads_as_text_with_what_is_and_what_would_be(planned: Any) -> None:

@@ -41,7 +41,12 @@ COPY: dict[str, Any] = {
     **{"verb": "failback", "source": "west", "target": "east"},
     **dict.fromkeys(("rto_seconds", "rpo_seconds", "write_outage_seconds")),
 }
-LAB = {"KAFKA_DR_LAB_HOME": "/lab", "KAFKA_DR_LAB_EAST": "127.0.0.1:1", "KAFKA_DR_LAB_WEST": "127.0.0.1:2"}
+LAB = {
+    "KAFKA_DR_LAB_HOME": "/lab",
+    "KAFKA_DR_LAB_EAST": "127.0.0.1:1",
+    "KAFKA_DR_LAB_WEST": "127.0.0.1:2",
+    "KAFKA_DR_LAB_VANTAGE": "127.0.0.1:3",
+}
 
 
 @pytest.fixture
@@ -197,14 +202,14 @@ def test_no_real_group_is_approved_by_a_drill_whoever_asks(topology: Topology) -
             ("data at risk 61.0 s, missed 60 s by 1.0 s",),
         ),
         ([leg(write_outage_seconds=-0.1)], 0, ("east → west: both clusters acknowledged writes at the same time",)),
-        ([leg(reordered=1)], 0, ("east → west: 1 records are in another order, or twice",)),
+        ([leg(reordered=1)], 0, ("east → west: 1 record is in another order, or twice",)),
         ([UNPLANNED, leg(**COPY)], 0, ()),
         (
             [UNPLANNED, leg(**COPY, lost=3)],
             0,
             ("west → east: 3 of 100 acknowledged records are missing in the new copy",),
         ),
-        ([UNPLANNED, leg(**COPY, reordered=1)], 0, ("west → east: 1 records are in another order, or twice",)),
+        ([UNPLANNED, leg(**COPY, reordered=1)], 0, ("west → east: 1 record is in another order, or twice",)),
         ([leg()], 3, ("3 records were never read, by no member of the group",)),
     ],
 )

@@ -38,7 +38,7 @@ def test_what_another_standby_holds_more_is_said_by_partition() -> None:
     assert more_than("south", copied) == {}
     assert sentences("west", copied) == [
         "it is not known how much south holds: no answer",
-        "north holds up to 3 records that west lacks (3 of orders.payments-0): they stay there, and north is not "
+        "north holds up to 3 records that west lacks (3 of orders.payments-0): that stays there, and north is not "
         "copied from west",
     ]
     assert sentences("west", {"west": {A: 7}, "north": {A: 7}}) == []

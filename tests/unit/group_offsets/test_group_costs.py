@@ -63,7 +63,7 @@ def test_in_short_many_groups_of_which_nothing_is_known_are_never_said_to_cost_l
 
 
 def test_in_short_an_exact_position_that_skips_or_reads_again_is_named() -> None:
-    assert "a: exact, at most 1 records" in in_short([measured("a", "exact", 1)])
+    assert "a: exact, at most 1 record" in in_short([measured("a", "exact", 1)])
     assert "a: exact, at most 0 records read again, at most 2 unread" in in_short([measured("a", "exact", 0, 2)])
 
 

@@ -34,7 +34,7 @@ SHARED = {
     "*somebody removes DENYs of this project on …*",
     "*broker … of … lacks … rules*, *still has … rules*",
     "*has no connection in principal_connections of …*",
-    "*topics that patterns match had no DENYs on …, and have them now*",
+    "*that patterns match had no DENYs on … until now*",
     "*the process that looked at it was ended by signal …*",
     "*does not exist, so nothing … is copied*",
     "*refuses the writes of … for … s*",

@@ -107,7 +107,7 @@ def test_groups_are_counted_and_those_that_lose_some_are_named() -> None:
         for number, (group, why) in enumerate(notes)
     )
     assert commit_metadata.in_words(found).startswith("2 groups keep metadata with their offsets: b: its commit")
-    assert commit_metadata.in_words(found).endswith(f"is left out in 1 partitions, because {APART}")
+    assert commit_metadata.in_words(found).endswith(f"is left out in 1 partition, because {APART}")
     assert commit_metadata.in_words({"a": found["a"]}).endswith("all of it is carried")
     (row,) = group_costs.costs(
         [{"group": "b", "class": "exact"}],

@@ -100,7 +100,7 @@ def test_a_list_whose_files_are_gone_short_or_damaged_is_not_kept(tmp_path: Path
     with pytest.raises(NeedsPerson, match="cannot be read"):
         list(read_partition(found, tmp_path, topic="orders.payments", partition=0))
     kept(tmp_path, [(0, 1)], [])
-    assert "hold 1 records, and 2 are stranded" in missing_from(found, tmp_path)
+    assert "hold 1 record, and 2 are stranded" in missing_from(found, tmp_path)
     (tmp_path / "part-0.parquet").unlink()
     assert "part-0.parquet" in missing_from(found, tmp_path)
 

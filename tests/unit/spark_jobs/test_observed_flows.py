@@ -65,7 +65,9 @@ def test_what_is_declared_and_not_there_is_named_and_settings_that_may_not_be_se
 
     assert_sentence(found.left_out)
     (said,) = found.cautions
-    assert said.startswith("whether 1 topics of berlin are compacted is not known (DESCRIBE_CONFIGS is not granted)")
+    assert said.startswith(
+        "whether compaction is set on 1 topic of berlin is not known (DESCRIBE_CONFIGS is not granted)"
+    )
     assert resolve(between(flow, source, target), clock=CLOCK, only=[TOPIC]).left_out == ()
 
 

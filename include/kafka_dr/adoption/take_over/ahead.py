@@ -13,6 +13,7 @@ from kafka_dr.adoption.take_over.open_on_source import waits_for
 from kafka_dr.adoption.take_over.tail import TailFault, unapproved
 from kafka_dr.audit.finding import FindingKind
 from kafka_dr.codec import decode, encode
+from kafka_dr.counted import counted
 from kafka_dr.durations import duration
 from kafka_dr.errors import Refused
 from kafka_dr.register.taken_over import (
@@ -87,7 +88,8 @@ def compare_ahead(run: Run, context: TakeOverContext) -> int:
         raise Refused(f"{said}. After {duration(seconds)} nothing was stopped: trigger a new run when they have ended")
     if left > limit:
         raise Refused(
-            f"{left:,} records of the copy are not compared after {duration(seconds)}, {limit:,} are allowed "
+            f"of the copy {counted(left, 'record is', 'records are')} not compared after {duration(seconds)}, "
+            f"{limit:,} are allowed "
             "(thresholds.max_tail_records), so nothing was stopped: raise timing.step_deadline_seconds, so that there "
             "is time to compare what was copied since the audit, or try again when less is copied"
         )

@@ -24,6 +24,7 @@ from kafka_dr.checks.cluster_checks import leaderless, right_clusters
 from kafka_dr.checks.pattern_topics import NAME as TOPICS_OF_PATTERNS
 from kafka_dr.checks.pattern_topics import topics_of_patterns
 from kafka_dr.clusters import AclOperation, ResourceType
+from kafka_dr.counted import counted
 from kafka_dr.durations import duration
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.fencing.authorizer import EVERYONE
@@ -176,7 +177,8 @@ def _topics_correspond(context: TakeOverContext) -> Check:
             wrong.append(f"{name} has {partitions[0]} partitions on {run.source} and {partitions[1]} on {run.target}")
     if on_source and not on_source.keys() & on_target.keys():
         wrong.append(
-            f"{run.target} has none of the group's {len(on_source)} topics under the name that it has on {run.source}: "
+            f"{run.target} has none of the group's {counted(len(on_source), 'topic')} under the name that it "
+            f"has on {run.source}: "
             "only copies with the names of their originals can be taken over. Observe others as observed_flows"
         )
     if extra := sorted(on_target.keys() - on_source.keys()):
@@ -217,7 +219,8 @@ def _faults_can_be_kept(context: TakeOverContext) -> Check:
     wrong = []
     if moved := counts.get(FindingKind.MOVED, 0):
         wrong.append(
-            f"{moved} records are in another partition than on the source, so no offset of a consumer group could be "
+            f"{counted(moved, 'record is', 'records are')} in another partition than on the source, so no "
+            f"offset of a consumer group could be "
             "translated: let the replication keep partitions, and let it copy again"
         )
     if len(found.displaced) > MOST_DISPLACED:

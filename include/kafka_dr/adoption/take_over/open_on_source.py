@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 from kafka_dr.clusters import OpenTransaction, TopicPartition
+from kafka_dr.counted import counted
 from kafka_dr.durations import duration
 
 #: How many transactions, or partitions, a sentence names.
@@ -37,7 +38,8 @@ def waits_for(
     if not found:
         shown = "none of them is listed, so they may hang: find them with kafka-transactions.sh find-hanging"
     return (
-        f"{offsets:,} offsets of {target} cannot be compared, because transactions on {source} are open and what "
+        f"{counted(offsets, 'offset')} of {target} cannot be compared, because transactions on {source} are "
+        f"open and what "
         f"copies the group may have copied records of them: {shown}{more}. They hold back {_places(held_back)}. "
         "Let their applications commit or abort them, or abort them with kafka-transactions.sh"
     )

@@ -14,6 +14,7 @@ from kafka_dr.adoption.take_over.ahead import compare_ahead
 from kafka_dr.adoption.take_over.context import TakeOverContext
 from kafka_dr.clock import Clock
 from kafka_dr.clusters import TopicPartition
+from kafka_dr.counted import counted
 from kafka_dr.durations import duration
 from kafka_dr.errors import KafkaDrError, TryAgain
 from kafka_dr.fencing import open_transactions, plan
@@ -185,7 +186,7 @@ def _nothing_is_written(run: Run) -> Check:
     ends = copy_ends(run)
     now = run.operator(run.target).topics.high_watermarks(ends)
     moved = sorted(p for p, end in ends.items() if now[p] != end)
-    said = f"the log ends of {len(ends)} partitions on {run.target} are still"
+    said = f"the log ends of {counted(len(ends), 'partition')} on {run.target} are still"
     if moved:
         said = (
             f"the log ends of {', '.join(map(str, moved[:5]))} on {run.target} moved after its writers were denied: "

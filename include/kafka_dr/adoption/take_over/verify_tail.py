@@ -18,6 +18,7 @@ from kafka_dr.adoption.take_over.tail import PartitionTail
 from kafka_dr.adoption.take_over.tail_parts import MOST_OFFSETS
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.codec import encode
+from kafka_dr.counted import counted
 from kafka_dr.durations import duration
 from kafka_dr.errors import Refused, TryAgain
 from kafka_dr.named_rows import positions_from_json, positions_to_json
@@ -84,7 +85,8 @@ def _compare_to_the_end(run: Run, tail: CopyTail, partitions: Sequence[TopicPart
         left = sum(tail.left.values())
         if left > MOST_OFFSETS:
             raise Refused(
-                f"{left:,} offsets of {run.target} are not compared, and at most {MOST_OFFSETS:,} are while nothing is "
+                f"of {run.target} {counted(left, 'offset is', 'offsets are')} not compared, and at most "
+                f"{MOST_OFFSETS:,} are while nothing is "
                 "copied, so what was there is restored: lower thresholds.max_tail_records, then trigger a new run"
             )
         return left
@@ -97,7 +99,8 @@ def _compare_to_the_end(run: Run, tail: CopyTail, partitions: Sequence[TopicPart
         )
     if left:
         raise TryAgain(
-            f"{left:,} offsets of {run.target} are not compared after {duration(seconds)}: run the step again"
+            f"of {run.target} {counted(left, 'offset is', 'offsets are')} not compared after "
+            f"{duration(seconds)}: run the step again"
         )
 
 

@@ -31,6 +31,7 @@ from kafka_dr.checks.cluster_checks import (
 )
 from kafka_dr.checks.config_compare import standby_configured
 from kafka_dr.clusters import AclOperation, ResourceType, TopicPartition
+from kafka_dr.counted import counted
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.failover.planned.cut_over_groups import no_live_members
 from kafka_dr.fencing import plan
@@ -190,7 +191,8 @@ def _flow_moves(run: Run, near: NearHead) -> Check:
         stops = why_it_stops(run, run.flow, status) or start
         return Check.that("flow_moves", False, f"{detail}, expected running: {stops}")
     if all(found.finding is None and found.source_offset >= near.ends[p] for p, found in near.verified.items()):
-        said = f"all that could be copied from {len(near.ends)} partitions of {run.source} is on {run.target}"
+        many = counted(len(near.ends), "partition")
+        said = f"all that could be copied from {many} of {run.source} is on {run.target}"
         return Check("flow_moves", "ok", f"{said}; {near.held.sentence}" if near.held.sentence else said)
     before = replicator.positions()
     waiting = data_ends(run.clients.cluster(run.source, "audit"), before, near.ends)
@@ -219,7 +221,8 @@ def _positions_translate(
         )
         return Check("positions_translate", "failed", detail, {"classes": rows_of(classes, **CLASSES)})
     # How sure each offset is, is shown once, together with what it costs: see kafka_dr.group_offsets.group_costs.
-    said = f"the offsets of {len(classes)} groups can be translated" if classes else "no group has committed an offset"
+    many = counted(len(classes), "group")
+    said = f"the offsets of {many} can be translated" if classes else "no group has committed an offset"
     return Check("positions_translate", "ok", said, {"classes": rows_of(classes, **CLASSES)})
 
 

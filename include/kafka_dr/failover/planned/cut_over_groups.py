@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kafka_dr import parallel
+from kafka_dr.counted import counted
 from kafka_dr.errors import Refused, TryAgain
 from kafka_dr.group_offsets import commit_metadata, committed_positions, other_topics
 from kafka_dr.group_offsets.translation_basis import basis_of
@@ -54,7 +55,7 @@ def act(run: Run) -> Mapping[str, Any]:
             f"{each.group} {each.partition} at {each.source_offset}: {each.reason}" for each in unknown[:3]
         )
         raise Refused(
-            f"{len(unknown)} offsets cannot be translated to {run.target} ({shown}), expected none. Set "
+            f"{counted(len(unknown), 'offset')} cannot be translated to {run.target} ({shown}), expected none. Set "
             "groups_policy.unknown_offsets to earliest to read these partitions again from their start, or to "
             "timestamp to read them from the time of the first unread record, or fix the cause. Then trigger a new run"
         )
@@ -105,13 +106,13 @@ def prove(run: Run) -> Sequence[Check]:
     found = run.operator(run.target).groups.offsets(wanted, require_stable=True)
     ends = run.operator(run.target).topics.high_watermarks({p.partition for p in translated})
     kinds = Counter(each.kind for each in translated)
-    counted = ", ".join(f"{number} {kind}" for kind, number in kinds.items()) or "none to set"
+    by_class = ", ".join(f"{number} {kind}" for kind, number in kinds.items()) or "none to set"
     wrong, past, late = not_read_back(wanted, found), past_end(wanted, ends), _late(translated)
     return (
         Check.that(
             "offsets_read_back",
             not wrong,
-            _said(wrong, f"{len(translated)} offsets read back on {run.target}: {counted}"),
+            _said(wrong, f"{counted(len(translated), 'offset')} read back on {run.target}: {by_class}"),
         ),
         Check.that("none_past_the_end", not past, _said(past, f"no offset is past the end of its log on {run.target}")),
         Check.that("none_past_an_unread_record", not late, late or _local_checks_said(translated)),
@@ -159,7 +160,7 @@ def _late(translated: Sequence[TranslatedOffset]) -> str:
     """Name the offsets that the records around them contradict; empty if there are none."""
     late = [each for each in translated if each.proof == "late"]
     shown = "; ".join(f"{each.group} {each.partition} {each.source_offset}→{each.target_offset}" for each in late[:5])
-    return f"{len(late)} offsets would be past an unread record ({shown}), expected none" if late else ""
+    return f"{counted(len(late), 'offset')} would be past an unread record ({shown}), expected none" if late else ""
 
 
 def _fresh(run: Run) -> Mapping[str, Any]:
@@ -172,13 +173,13 @@ def _fresh(run: Run) -> Mapping[str, Any]:
 
 def _local_checks_said(translated: Sequence[TranslatedOffset]) -> str:
     """Say what the records around each translated offset show, as counts."""
-    counted = Counter(each.proof for each in translated)
+    proven = Counter(each.proof for each in translated)
     words: dict[LocalVerdict, str] = {
         "right": "resume at the first unread record",
         "early": "resume before it, so that records come again",
         "unknown": "cannot be judged by the records around them",
     }
-    said = [f"{counted[verdict]} {words}" for verdict, words in words.items() if counted[verdict]]
+    said = [f"{proven[verdict]} {words}" for verdict, words in words.items() if proven[verdict]]
     return "no offset is past an unread record: " + (", ".join(said) or "none was moved")
 
 

@@ -16,6 +16,7 @@ from kafka_dr.checks.cluster_checks import (
     right_clusters,
     target_refuses,
 )
+from kafka_dr.counted import counted
 from kafka_dr.disaster.disaster_rule import ClusterVerdict, vantages_missing
 from kafka_dr.durations import duration
 from kafka_dr.errors import KafkaDrError
@@ -169,7 +170,8 @@ def _topics_on_target(run: Run) -> Check:
     wrong = [f"{name} has partitions without a leader" for name in leaderless(found)]
     if run.group.canary_topic not in found:
         wrong.append(f"the canary topic {run.group.canary_topic} is missing")
-    detail = f"{run.target}: {'; '.join(wrong[:5])}" if wrong else f"{len(found)} topics on {run.target} have leaders"
+    many = counted(len(found), "topic has its leaders", "topics have their leaders")
+    detail = f"{run.target}: {'; '.join(wrong[:5])}" if wrong else f"on {run.target} {many}"
     return Check.that("topics_on_target", not wrong, detail)
 
 
@@ -206,7 +208,7 @@ def _positions_known(run: Run) -> Check:
         return Check("positions_known", "unknown", str(error))
     if classes:
         # How sure each offset is, is shown once, together with what it costs: see kafka_dr.group_offsets.group_costs.
-        said = f"the committed offsets of {len(classes)} groups on {run.source} are known"
+        said = f"the committed offsets of {counted(len(classes), 'group')} on {run.source} are known"
         return Check("positions_known", "ok", said, {"classes": rows_of(classes, **group_costs.CLASSES)})
     if last_known.look(run) is not None:
         return Check("positions_known", "ok", f"no group had committed an offset when {run.source} answered last")

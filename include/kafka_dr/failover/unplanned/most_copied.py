@@ -11,6 +11,7 @@ from functools import partial
 from typing import Any
 
 from kafka_dr.clusters import TopicPartition
+from kafka_dr.counted import counted
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.register import RegisterState
 from kafka_dr.replication.flow import Flow
@@ -75,8 +76,8 @@ def sentences(target: str, copied: Mapping[str, Copied | KafkaDrError]) -> list[
     for name, found in more_than(target, copied).items():
         rows = first_few([f"{n} of {p}" for p, n in found.items()], _MOST_NAMED)
         said.append(
-            f"{name} holds up to {sum(found.values())} records that {target} lacks ({', '.join(rows)}): they stay "
-            f"there, and {name} is not copied from {target}"
+            f"{name} holds up to {counted(sum(found.values()), 'record')} that {target} lacks ({', '.join(rows)}): "
+            f"that stays there, and {name} is not copied from {target}"
         )
     return said
 

@@ -13,6 +13,7 @@ from typing import Literal
 
 from kafka_dr.audit.copies import Entry
 from kafka_dr.clusters import KafkaCluster
+from kafka_dr.counted import counted
 from kafka_dr.offsets.translate.matching import equal_records, is_distinct
 from kafka_dr.offsets.translate.read_logs import held_by, layers, read_both
 from kafka_dr.parallel import at_once
@@ -52,7 +53,8 @@ def check_locally(source: Sequence[Entry], position: int, target: Sequence[Entry
         for entries in (source[:at], source[at:], target[:target_at], target[target_at:])
     )
     if skipped := (unread & before) - after - read:
-        return LocalCheck("late", len(skipped), f"{len(skipped)} unread records are before it, and not after it")
+        many = counted(len(skipped), "unread record is", "unread records are")
+        return LocalCheck("late", len(skipped), f"{many} before it, and not after it")
     return _right(source, at, target, target_at) or _early(source, at, target[:target_at], target[target_at:])
 
 
@@ -113,8 +115,9 @@ def _early(source: Sequence[Entry], at: int, before: Sequence[Entry], after: Seq
     if at < len(source):
         if source[at].content in contents[1:] and is_distinct(source, target, range(at, at + 1)):
             again = contents.index(source[at].content)
-            return LocalCheck("early", again, f"{again} records come again before the first unread one")
+            many = counted(again, "record comes", "records come")
+            return LocalCheck("early", again, f"{many} again before the first unread one")
     elif at and source[at - 1].content in contents and is_distinct(source, target, range(at - 1, at)):
         again = contents.index(source[at - 1].content) + 1
-        return LocalCheck("early", again, f"{again} records come again")
+        return LocalCheck("early", again, f"{counted(again, 'record comes', 'records come')} again")
     return LocalCheck("unknown", 0, "no record near it shows where it belongs")

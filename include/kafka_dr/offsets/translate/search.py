@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from kafka_dr.audit.copies import Entry
+from kafka_dr.counted import counted
 from kafka_dr.offsets.translate.answers import Translation
 from kafka_dr.offsets.translate.local_check import check_locally
 from kafka_dr.offsets.translate.matching import Alignment, Anchor, UniqueRecords, align
@@ -258,7 +259,8 @@ class OffsetSearch:
             self.result = Translation(self.position, offset, "exact", 0, matched)
         elif again is not None or not self._sees_more():
             again = self._read_again(offset) if again is None else again
-            said = f"{matched}; {again} records that the source does not hold may come before the first unread one"
+            many = counted(again, "record")
+            said = f"{matched}; {many} that the source does not hold may come before the first unread one"
             self.result = Translation(self.position, offset, "bounded", again, said)
 
     def _before_the_unread(self, offset: int, source: Sequence[Entry], target: Sequence[Entry]) -> int | None:

@@ -16,6 +16,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
+from kafka_dr.counted import counted
 from kafka_dr.offsets.translate.answers import Translation
 from kafka_dr.offsets.translate.matching import Anchor
 from kafka_dr.positions import CountedRange, OffsetRange, SeedPoint
@@ -122,9 +123,10 @@ class TakenOverCopy:
         again = max(0, min(max(known, read + twice + moved), end - offset))
         if not again or not (twice + moved or early):
             return answer
-        holds = f"the copy that was taken over holds at most {twice:,} records a second time from there on"
+        holds = f"the copy that was taken over holds at most {counted(twice, 'record')} a second time from there on"
         said = [holds] if twice else []
-        said += [f"at most {moved:,} records that it has read were copied in another order"] * bool(moved)
+        many = counted(moved, "was", "were")
+        said += [f"of the records that it has read at most {many} copied in another order"] * bool(moved)
         said += ["unread records were copied before some that it has read"] * early
         return replace(
             answer,
