@@ -26,6 +26,8 @@ NOTHING = "NOTHING WAS RECORDED"
 UNFINISHED = "NOT FINISHED"
 _WORDS = {"refused": "REFUSED", "failed": "FAILED"}
 _UNFINISHED = "Not finished: "
+#: The step that says how a run ended: the first of these that it has.
+_SAYS_IT = ("report", "apply", "apply_safe", "plan")
 #: What is kept with a run and is not a step of its verb.
 _NOT_OF_THE_VERB = ("roll_back", "fence_on_return", "resume")
 
@@ -99,12 +101,12 @@ def _real_run(view: RunView) -> tuple[str, bool]:
 
 
 def _finished(view: RunView) -> tuple[str, bool]:
-    last = next((step for step in reversed(view.steps) if step.step in ("report", "plan", "apply")), None)
+    last = next((step for name in _SAYS_IT for step in view.steps if step.step == name), None)
     if last is None or (view.colour == "unknown" and not view.verdict.startswith("Completed")):
         return f"{UNFINISHED}: {inline(view.verdict.removeprefix(_UNFINISHED))}", False
     facts = view.facts
     if last.step != "report":
-        return f"{'CHANGED' if last.step == 'apply' else 'PLANNED'}: {inline(last.detail)}", True
+        return f"{'PLANNED' if last.step == 'plan' else 'CHANGED'}: {inline(last.detail)}", True
     if not view.verdict.startswith("Completed"):
         return f"{UNFINISHED}: {inline(view.verdict.removeprefix(_UNFINISHED))}", False
     lost, kept = _lost(facts.get("predicted_loss")), _objectives(facts)

@@ -122,7 +122,7 @@ def offsets(group: str, tools: LookTools) -> WatchResult:
 def config_sync(group: str, tools: LookTools) -> WatchResult:
     """Plan, make the safe changes, and judge whether the standby can take over."""
     from kafka_dr.config_sync.items import ItemVerdict
-    from kafka_dr.watch.apply_config import apply_config
+    from kafka_dr.watch.apply_config import apply_config, safe_changes_made
     from kafka_dr.watch.config_plan import has_safe_changes, plan_config, watch_config
 
     clients = tools.clients
@@ -130,15 +130,17 @@ def config_sync(group: str, tools: LookTools) -> WatchResult:
     if isinstance(planned, WatchResult):
         return planned
     said: tuple[str, ...] = planned.lines if planned.record is not None else ()
-    problem = ""
+    problem, made = "", tuple[str, ...]()
     if has_safe_changes(group, clients, tools.run):
         try:
             applied = apply_config(group, clients, tools.run, approved=False)
             said = (*said, f"safe changes: {applied.outcome}")
+            made = (safe_changes_made(planned.plan.standby, applied.intent),)
         except KafkaDrError as error:
             problem = f"the safe changes were not made: {error}"
     judged = watch_config(group, clients)
     asks = bool(planned.plan.of(ItemVerdict.APPROVAL))
     outcome = "failed" if problem and judged.outcome == "ok" else judged.outcome
     sentences = (*judged.sentences, *filter(None, (problem,)))
+    sentences = (*made, *sentences) if outcome == "ok" else (*sentences, *made)
     return replace(judged, outcome=outcome, sentences=sentences, facts={**judged.facts, ASKS: asks, PLAN: list(said)})

@@ -6,7 +6,7 @@ of changes the lock, the cluster ids and the register are checked again.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from contextlib import AbstractContextManager
 
 from kafka_dr import parallel
@@ -17,6 +17,7 @@ from kafka_dr.config_sync.applying import Applying, Failure
 from kafka_dr.config_sync.items import Item, ItemKind, ItemVerdict
 from kafka_dr.config_sync.lock import HeldLock, held
 from kafka_dr.config_sync.plan import Plan
+from kafka_dr.counted import counted
 from kafka_dr.errors import Refused
 from kafka_dr.outcomes import Check, worst
 from kafka_dr.register import RegisterState
@@ -45,6 +46,7 @@ from kafka_dr.watch.config_plan import (
 _USED = "applied"
 #: How long a broker may take for each change until it shows it: it creates the logs of one topic after the other.
 _SECONDS_A_CHANGE = 0.1
+_MOST_NAMED = 3
 
 
 def apply_config(group: str, clients: Clients, run_id: str, *, approved: bool) -> StepRecord:
@@ -60,14 +62,31 @@ def apply_config(group: str, clients: Clients, run_id: str, *, approved: bool) -
     return attempt.carry_out(clients, lambda: _outcome(run, attempt, approved=approved), refusal="refused")
 
 
+def safe_changes_made(standby: str, made: Sequence[str]) -> str:
+    """Say what a look has changed: after it, nothing differs any more that would show it.
+
+    :param made: the changes, as the record of the step has them
+    """
+    return (
+        f"{counted(len(made), 'safe change was', 'safe changes were')} made on {standby} by this look: {_named(made)}"
+    )
+
+
 def _outcome(run: ConfigSyncRun, attempt: Attempt, *, approved: bool) -> tuple[StepOutcome, str]:
     left, failures = _apply(run, attempt, approved=approved)
     if failures or worst(attempt.proofs) != "ok":
         reasons = "; ".join(f"{failure.item.subject}: {failure.reason}" for failure in failures[:5])
-        said = f"{len(failures)} changes were not made: {reasons}" if failures else attempt.proofs[0].detail
+        many = counted(len(failures), "change was", "changes were")
+        said = f"{many} not made: {reasons}" if failures else attempt.proofs[0].detail
         return ("failed" if failures else "unknown"), said
-    made = len(attempt.intent)
-    return "done", f"{made} changes were made, {len(left.changes)} are left: {left.summary}"
+    made = attempt.intent
+    many, named = counted(len(made), "change was", "changes were"), _named(made)
+    return "done", f"{many} made ({named}), {counted(len(left.changes), 'is', 'are')} left: {left.summary}"
+
+
+def _named(made: Sequence[str]) -> str:
+    more = f" and {len(made) - _MOST_NAMED} more" if len(made) > _MOST_NAMED else ""
+    return f"{'; '.join(made[:_MOST_NAMED]) or 'none'}{more}"
 
 
 def _apply(run: ConfigSyncRun, attempt: Attempt, *, approved: bool) -> tuple[Plan, tuple[Failure, ...]]:

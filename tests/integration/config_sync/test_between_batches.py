@@ -74,7 +74,7 @@ def test_what_a_person_changes_between_two_batches_is_left_alone_and_named(
     configured.plan(clients, "overtaken-by-hand")
 
     before("create topics", lambda: admin.configure(configured.topic, max_message_bytes="777"))
-    with pytest.raises(StepFailed, match=f"1 changes were not made: {configured.topic}: became stale") as failed:
+    with pytest.raises(StepFailed, match=f"1 change was not made: {configured.topic}: became stale") as failed:
         apply_config(name, clients, "overtaken-by-hand", approved=False)
 
     assert "777 on the standby" in failed.value.record.detail

@@ -260,7 +260,7 @@ def test_a_topic_without_rights_is_unknown_and_red_while_the_others_continue(
     deny("west", shut, AclOperation.ALTER_CONFIGS)
     plan = configured.plan(clients, "no-rights")
     assert [(item.subject, item.change) for item in plan.of(ItemVerdict.UNKNOWN)] == [(hidden, None), (nowhere, None)]
-    with pytest.raises(StepFailed, match=f"1 changes were not made: {shut}: .*topic authorization failed") as failed:
+    with pytest.raises(StepFailed, match=f"1 change was not made: {shut}: .*topic authorization failed") as failed:
         apply_config(configured.name, clients, "no-rights", approved=False)
     assert failed.value.record.outcome == "failed"
     effective = configured.admin("west").effective([configured.topic, shut])

@@ -32,6 +32,7 @@ def said(**steps: dict[str, object]) -> Ending:
         "drain": 5,
         "open_target": 8,
         "plan": 1,
+        "apply_safe": 1,
         "apply": 3,
         "report": 12,
         "roll_back": 90,
@@ -141,6 +142,10 @@ def test_a_dry_run_never_looks_like_a_switch() -> None:
 def test_a_config_sync_says_what_it_changed() -> None:
     assert said(plan=step(detail="3 safe")).note == "PLANNED: 3 safe"
     assert said(plan=step(), apply=step(detail="3 changes made, 0 left")).note == "CHANGED: 3 changes made, 0 left"
+    # After a change the plan is made again, and shows no difference any more.
+    for name in ("apply", "apply_safe"):
+        changed = {name: step(detail="1 change was made"), "plan": step(detail="no difference")}
+        assert said(**changed).note == "CHANGED: 1 change was made"
 
 
 def test_a_failback_says_what_is_a_copy_again() -> None:
