@@ -36,8 +36,10 @@ def drill_line(readiness: WatchStatus, now: datetime, steps: Iterable[RunningSte
     except (KeyError, TypeError, ValueError, AttributeError):
         return CardLine("UNKNOWN", "unknown", "the last drill is not known: dr_readiness has kept nothing of drills")
     if readiness.reason:
-        seen = age_of(now - readiness.result.looked_at)
-        return CardLine("UNKNOWN", "unknown", f"as it was known {seen}: {line.word}, {line.said}")
+        seen = readiness.result.looked_at
+        since = f"{seen.astimezone(UTC):%Y-%m-%d %H:%M} UTC, {age_of(now - seen)}"
+        said = f"not known since {since}: whether one has ended or is overdue. It prevents no failover"
+        return CardLine("UNKNOWN", "unknown", f"{said}. Before: {line.word}, {line.said}")
     return line
 
 

@@ -126,6 +126,7 @@ def test_what_is_missing_or_damaged_is_unknown(facts: dict[str, Any]) -> None:
 def test_an_old_look_says_what_was_known_then_and_is_unknown() -> None:
     old = line({"drill": {"overdue": False, "every_days": 30, "last": LAST}}, age=timedelta(hours=5))
     assert (old.word, old.colour) == ("UNKNOWN", "unknown")
-    assert old.said.startswith("as it was known 5 h ago: PASSED, planned drill")
+    assert old.said.startswith("not known since 2026-")
+    assert "UTC, 5 h ago: whether one has ended or is overdue. It prevents no failover. Before: PASSED" in old.said
     never = drill_line(watched_group("orders", {}, NOON).of("readiness"), NOON)
     assert (never.word, "dr_readiness has not looked yet" in never.said) == ("UNKNOWN", True)
