@@ -170,6 +170,11 @@ def _airflow(answers: InitAnswers) -> str:
         "# Where spark-submit finds spark-defaults.conf. If your Spark has one, add its line there and remove this.",
         f"SPARK_CONF_DIR={shlex.quote(str(folder / 'spark'))}",
     ]
+    lines += [
+        "# Airflow's API server listens on all addresses of its machine, without TLS. Bind it to the one that people",
+        "# and tasks use, or to 127.0.0.1 with a proxy for TLS:",
+        "# AIRFLOW__API__HOST=127.0.0.1",
+    ]
     for each in SETTINGS:
         lines += [f"# {each.expected}. {each.otherwise}", f"{each.variable}={each.good}"]
     return "\n".join(lines) + "\n"
