@@ -107,6 +107,20 @@ class GroupOfThree:
                 records[step] = run_step(step, request, clients)
         return records
 
+    def release(self) -> dict[StepName, StepRecord]:
+        """End the protection of the group; its flows stay as they are."""
+        run = f"run-{next(_RUNS)}"
+        request = RunRequest(self.name, run, reason="a test", verb="un_adopt", hand_back_to="own_flow")
+        records = {}
+        with self.protection.clients() as clients:
+            records[StepName.PREFLIGHT] = run_step(StepName.PREFLIGHT, request, clients)
+            question = ask_approval(request, clients)
+            record_answer(request, clients, Answer(True, "alice", datetime.now(UTC), question.digest))
+        for step in VERBS["un_adopt"].from_claim:
+            with self.protection.clients() as clients:
+                records[step] = run_step(step, request, clients)
+        return records
+
     @contextmanager
     def hanging(self, cluster: str) -> Iterator[None]:
         """Let the broker and the Connect worker of a cluster hang for a while."""

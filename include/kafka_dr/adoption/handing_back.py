@@ -132,7 +132,7 @@ def lift_all(run: Run, cluster: str, guard: RegisterGuard) -> int:
 
 
 def denies_lifted(run: Run) -> Check:
-    """Return whether none of the DENYs is in force that this project had added on either cluster.
+    """Return whether none of the DENYs is in force that this project had added on any cluster.
 
     A lift empties the list of what is added, whether or not it worked. So what it was to lift is compared, too.
     """
@@ -143,7 +143,7 @@ def denies_lifted(run: Run) -> Check:
 
 def _in_force(run: Run) -> list[str]:
     found = []
-    for cluster in (run.source, run.target):
+    for cluster in (run.source, run.target, *run.further_standbys):
         added = run.clients.register(cluster).added_acls(run.group.name, cluster)
         ours = added.current | added.remembered(run.epoch)
         found += [f"{acl} on {cluster}" for acl in sorted(ours & run.rules_in_force(cluster))]

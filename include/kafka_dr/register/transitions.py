@@ -110,19 +110,17 @@ def given_back(state: RegisterState, *, run: str, at: datetime, executor: str = 
     return state.in_phase(Phase.RELEASED, epoch=state.epoch + 1, revision=0, verb="roll_back", at=at)
 
 
-def releasing(state: RegisterState, *, run: str, evidence_sha256: str, approved_by: str, at: datetime) -> RegisterState:
+def releasing(
+    state: RegisterState, *, run: str, evidence_sha256: str, approved_by: str, at: datetime, standby: str = ""
+) -> RegisterState:
     """Return the record with which a run takes a group to release it.
 
-    :raises Refused: a run holds the group, its standby is not a copy, or it has several standbys
+    :param standby: of several any one that is a copy: all of them are released
+    :raises Refused: a run holds the group, or a standby is no copy
     """
-    if state.has_several:
-        raise Refused(
-            f"{state.group} has the standbys {', '.join(state.standbys)}: in this version a group with several "
-            "standbys cannot be released"
-        )
     if state.phase is not Phase.STABLE:
         raise Refused(f"{state.group} is {state.phase} by run {state.run} (epoch {state.epoch}): {way_out(state)}")
-    return state.in_phase(
+    return replace(state, partner=standby if state.has_several else "").in_phase(
         Phase.RELEASING,
         epoch=state.epoch + 1,
         revision=0,
@@ -138,7 +136,9 @@ def releasing(state: RegisterState, *, run: str, evidence_sha256: str, approved_
 def released(state: RegisterState, *, run: str, at: datetime) -> RegisterState:
     """Return the record that closes a group's register: the group is not adopted any more."""
     _owned(state, run, Phase.RELEASING)
-    return state.in_phase(Phase.RELEASED, revision=state.revision + 1, at=at)
+    closed = state.in_phase(Phase.RELEASED, revision=state.revision + 1, at=at)
+    # Nobody relies on any of them from here on.
+    return replace(closed, roles=closed.roles.changed(dict.fromkeys(closed.standbys, Role.PENDING)))
 
 
 def kept(state: RegisterState, *, run: str, at: datetime, executor: str = "") -> RegisterState:

@@ -193,6 +193,7 @@ class VerbRules:
     :param repairs: the role of a standby that it makes a copy again, in whatever phase the group is; ``None``: it
         concerns standbys that are copies
     :param claimed: the phase in which it holds a group right after its claim
+    :param takes_all: whether it concerns all standbys alike, so that none has to be named
     :param moves: whether it moves a group, or makes it ready to be moved again
     :param stays: whether it moves no application: the active cluster is the source before and after it
     :param switch_ends: the last step that one process runs together with the claim; ``None`` if nobody waits for it
@@ -204,6 +205,7 @@ class VerbRules:
     takes: tuple[Phase, ...]
     claimed: Phase
     repairs: Role | None = None
+    takes_all: bool = False
     moves: bool = False
     stays: bool = False
     switch_ends: StepName | None = None
@@ -229,6 +231,8 @@ class VerbRules:
         if not state.has_several:
             return state.standby
         found = self.standbys_for(state)
+        if self.takes_all and found:
+            return found[0]
         named = ", ".join(found) or "none now"
         if self.repairs is None:
             raise Refused(
@@ -270,7 +274,7 @@ VERBS: Mapping[Verb, VerbRules] = {
     "take_over": VerbRules(
         TAKE_OVER, (Phase.RELEASED,), Phase.ADOPTING, stays=True, switch_ends=StepName.SETTLE, from_nothing=True
     ),
-    "un_adopt": VerbRules(UN_ADOPT, (Phase.STABLE,), Phase.RELEASING, stays=True),
+    "un_adopt": VerbRules(UN_ADOPT, (Phase.STABLE,), Phase.RELEASING, takes_all=True, stays=True),
 }
 #: The verbs that move a group, or make it ready to be moved again; each asks a person first.
 MOVES = frozenset(verb for verb, rules in VERBS.items() if rules.moves)

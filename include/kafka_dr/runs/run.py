@@ -132,6 +132,13 @@ class Run(GroupContext):
         return self._ends()[1]
 
     @property
+    def further_standbys(self) -> tuple[str, ...]:
+        """The standbys of several that the run does not concern by name."""
+        state = self.register_state
+        ends = (self.source, self.target)
+        return tuple(name for name in (state.standbys if state else ()) if name not in ends)
+
+    @property
     def arbiter(self) -> str:
         """The cluster whose register holds every fact of this run."""
         return self.source_policy.keeps_journal(source=self.source, target=self.target)

@@ -30,8 +30,7 @@ def settle(run: Run, ended: Callable[[RegisterState], RegisterState]) -> Registe
 
 def tell_further_standbys(run: Run, state: RegisterState) -> None:
     """Copy the record that ends a run to the registers of further standbys; ``dr_health`` does where none answers."""
-    further = [name for name in state.standbys if name not in (run.source, run.target)]
-    copies = {name: partial(run.clients.register(name).copy, state) for name in further}
+    copies = {name: partial(run.clients.register(name).copy, state) for name in run.further_standbys}
     if copies:
         background.answers_within(copies, seconds=OTHERS_SECONDS)
 
@@ -41,12 +40,15 @@ def settled_facts(state: RegisterState) -> dict[str, Any]:
     return {**standing_facts(state), "settled_at": state.at}
 
 
-def registers_agree(run: Run, phase: Phase) -> Check:
-    """Return whether the registers of source and target hold the same record, with a phase."""
-    source, target = (run.clients.register(name).read(run.group.name) for name in (run.source, run.target))
-    agree = source is not None and source == target and source.run_phase is phase
-    said = f"both registers call {run.group.name} {phase}, active on {run.source}"
-    wrong = f"{run.source} and {run.target} do not both call {run.group.name} {phase}: run the step again"
+def registers_agree(run: Run, phase: Phase, *further: str) -> Check:
+    """Return whether the registers of source, target and further standbys hold the same record, with a phase."""
+    names = dict.fromkeys((run.source, run.target, *further))
+    found = [run.clients.register(name).read(run.group.name) for name in names]
+    first = found[0]
+    agree = first is not None and first.run_phase is phase and all(each == first for each in found)
+    each = "both" if len(names) == 2 else "all"
+    said = f"{each} registers call {run.group.name} {phase}, active on {run.source}"
+    wrong = f"{' and '.join(names)} do not {each} call {run.group.name} {phase}: run the step again"
     return Check.that("registers_agree", agree, said if agree else f"the registers of {wrong}")
 
 

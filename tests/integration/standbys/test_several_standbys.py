@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
+from kafka_dr.adoption.adopt import adopt
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.command_line.group_status import status_of
 from kafka_dr.errors import Refused
@@ -16,6 +19,9 @@ from kafka_dr.verbs.runner import run_step
 from kafka_dr.watch.canary_check import watch_canary
 from support import outside_view
 from support.three_clusters import GroupOfThree
+
+if TYPE_CHECKING:
+    from lab.api import Lab
 
 pytestmark = [pytest.mark.kafka, pytest.mark.long]
 #: How long writes may be refused next to a standby that hangs, in seconds. It is waited for 2 s, and then 0.3 s a look.
@@ -104,3 +110,28 @@ def test_a_further_standby_that_hangs_delays_no_failover_and_is_copied_when_it_i
         time.sleep(1)
     assert group.roles == {target: "active", source: "copy", other: "copy"}
     group.wait_equal()
+
+
+def test_all_standbys_are_released_together_and_the_group_can_be_adopted_again(three: Lab, tmp_path: Path) -> None:
+    group = GroupOfThree.adopt(three, tmp_path)
+    protection = group.protection
+    produced = protection.produce("east", 40)
+    records = group.release()
+    assert {record.outcome for record in records.values()} == {"done"}
+    assert group.state.phase == "released"
+    for cluster in ("east", "west", "north"):
+        assert protection.state(cluster) == group.state
+        assert protection.takes_writes(cluster)
+        assert not outside_view.denies(protection, cluster)
+    produced += protection.produce("east", 20)
+    group.wait_equal()
+    with protection.clients() as clients:
+        adopt(group.name, clients, "adoption-2")
+    assert group.roles == {"east": "active", "west": "copy", "north": "copy"}
+    assert protection.refuses_writes("west")
+    assert protection.refuses_writes("north")
+    found = group.flows()
+    assert found.outcome == "ok", found.sentences
+    produced += protection.produce("east", 10)
+    log = group.wait_equal()
+    assert sum(len(log[TopicPartition(protection.topic, number)]) for number in (0, 1)) == produced

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 
 from kafka_dr.adoption.un_adopt.context import ReleaseContext
@@ -25,9 +26,9 @@ def _can_be_handed_back(context: ReleaseContext) -> Check:
     """Return whether there is something that copies the topics after the release."""
     run, name = context.run, "can_be_handed_back"
     if context.hand_back_to == "own_flow":
-        state = run.clients.replicator(run.flow).status().state
-        said = f"{run.flow.name} is {state}, and stays as it is: nobody looks after it any more"
-        return Check.that(name, state == "running", said)
+        found = context.own_flows(name)
+        each = "each stays" if run.further_standbys else "stays"
+        return replace(found, detail=f"{found.detail}, and {each} as it is: nobody looks after it any more")
     if context.direction != (run.source, run.target):
         there = " to ".join(context.direction)
         said = (
@@ -68,7 +69,7 @@ def _former_replication_is_still(context: ReleaseContext) -> Check:
 
 _FIRST: tuple[tuple[str, Question], ...] = (
     ("active_cluster", lambda c: active_cluster(c.run)),
-    ("right_clusters", lambda c: right_clusters(c.run, (c.run.source, c.run.target))),
+    ("right_clusters", lambda c: right_clusters(c.run, (c.run.source, *c.standbys))),
 )
 _QUESTIONS: tuple[tuple[str, Question], ...] = (
     ("can_be_handed_back", _can_be_handed_back),

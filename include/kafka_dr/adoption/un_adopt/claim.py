@@ -21,6 +21,6 @@ def _decided(run: Run) -> Mapping[str, Any]:
 CLAIM = claim.ClaimStep(
     says=lambda run: (f"write to the registers that this run releases {run.group.name}",),
     decided=_decided,
-    begun=lambda run, signed: releasing(run.record(), **signed),
+    begun=lambda run, signed: releasing(run.record(), standby=run.target, **signed),
     facts=lambda run, _: {claim.GROUNDS: {"hand_back_to": ReleaseContext(run).hand_back_to}},
 )

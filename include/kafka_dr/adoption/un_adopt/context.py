@@ -7,9 +7,11 @@ from functools import cached_property
 from typing import Any, Literal, cast
 
 from kafka_dr.errors import Refused
+from kafka_dr.outcomes import Check
 from kafka_dr.register.flow_seed import FLOW_SEED, FlowSeed
 from kafka_dr.register.taken_over import EXISTING, RELEASE_ENDS
 from kafka_dr.replication.existing.port import ExistingReplication, ExistingStatus, stored_status
+from kafka_dr.replication.flow import Flow
 from kafka_dr.runs.request import HandBackTo
 from kafka_dr.runs.run import Run
 
@@ -20,7 +22,7 @@ ReleaseEnd = Literal["handed_back", "kept"]
 class ReleaseContext:
     """The facts of a release that several of its steps need.
 
-    :param run: ``source`` is the active cluster, ``target`` the standby
+    :param run: ``source`` is the active cluster, ``target`` the standby, of several one of them
     """
 
     def __init__(self, run: Run) -> None:
@@ -31,6 +33,21 @@ class ReleaseContext:
         """What copies the topics after the release; from the claim on: as approved."""
         claimed: HandBackTo | None = self.run.journal.get("claim", {}).get("hand_back_to")
         return claimed or self.run.request.hand_back_to
+
+    @property
+    def standbys(self) -> tuple[str, ...]:
+        """Every standby: all of them are released."""
+        return (self.run.target, *self.run.further_standbys)
+
+    def own_flows(self, name: str) -> Check:
+        """Return whether this project's flows run, which stay as they are.
+
+        :param name: of the check
+        """
+        flows = [Flow(self.run.group.name, self.run.source, standby) for standby in self.standbys]
+        states = {flow.name: self.run.clients.replicator(flow).status() for flow in flows}
+        runs = all(status.state == "running" for status in states.values())
+        return Check.that(name, runs, ", ".join(f"{flow} is {status}" for flow, status in states.items()))
 
     @cached_property
     def existing(self) -> ExistingReplication:

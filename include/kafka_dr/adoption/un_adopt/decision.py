@@ -39,7 +39,7 @@ def measured(context: ReleaseContext) -> dict[str, Any]:
     run = context.run
     denies = {
         cluster: len(run.clients.register(cluster).added_acls(run.group.name, cluster).current)
-        for cluster in (run.source, run.target)
+        for cluster in (run.source, *context.standbys)
     }
     return {"denies": [[cluster, count] for cluster, count in denies.items()], **_of_existing(context)}
 

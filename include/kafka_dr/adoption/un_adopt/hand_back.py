@@ -20,8 +20,9 @@ from kafka_dr.runs.run import Run
 
 def intent(run: Run) -> Sequence[str]:
     """Say what acting means."""
-    lift = f"lift every DENY that this project added for {run.group.name} on {run.source} and {run.target}"
     context = ReleaseContext(run)
+    clusters = " and ".join((run.source, *context.standbys))
+    lift = f"lift every DENY that this project added for {run.group.name} on {clusters}"
     if context.hand_back_to == "own_flow":
         return (lift,)
     return (
@@ -36,7 +37,7 @@ def act(run: Run) -> Mapping[str, Any]:
     if context.ends_as("handed_back") != "handed_back":
         raise Refused(f"the release of {run.group.name} was abandoned: it stays adopted, and nothing is handed back")
     handed = _positions_handed_over(run, context) if context.hand_back_to == "existing" else "not wanted"
-    lifted = sum(lift_all(run, cluster, guard) for cluster in (run.target, run.source))
+    lifted = sum(lift_all(run, cluster, guard) for cluster in (*context.standbys, run.source))
     resumed = "this project's flow continues"
     if context.hand_back_to == "existing":
         resumed = let_run(run, guard, context.existing, context.was)
@@ -51,8 +52,7 @@ def prove(run: Run) -> Sequence[Check]:
 def _copies(run: Run) -> Check:
     context, name = ReleaseContext(run), "replication_runs"
     if context.hand_back_to == "own_flow":
-        state = run.clients.replicator(run.flow).status().state
-        return Check.that(name, state == "running", f"{run.flow.name} is {state}")
+        return context.own_flows(name)
     return runs_again(name, context.existing, context.was)
 
 

@@ -56,7 +56,9 @@ def _go(run: Run, attempt: Attempt) -> tuple[StepOutcome, str]:
         state = run.take()
     else:
         return "refused", f"{run.group.name} is {state.phase}: it is released, so there is nothing to abandon"
-    run.clients.register(state.standby).copy(state)
+    standbys = ReleaseContext(run).standbys
+    for name in standbys:
+        run.clients.register(name).copy(state)
     run.guard_by(state.active, Unchanged(state)).require()
     replicator = run.clients.replicator(run.flow)
     replicator.resume()
@@ -64,7 +66,7 @@ def _go(run: Run, attempt: Attempt) -> tuple[StepOutcome, str]:
     attempt.facts = {"epoch": state.epoch}
     attempt.proofs = (
         Check.that("flow_runs", status.state == "running", f"{run.flow.name} is {status}"),
-        run.writes_refused(state.standby).named("standby_refuses"),
+        *(run.writes_refused(name).named("standby_refuses") for name in standbys),
     )
     said = f"{run.group.name} is still adopted (epoch {state.epoch}), and no run holds it"
     return shortfall(attempt.proofs, failed="failed") or ("done", said)

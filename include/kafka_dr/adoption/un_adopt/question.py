@@ -21,14 +21,16 @@ def sheet(run: Run, seen: Mapping[str, Any]) -> Sheet:
     """
     facts = seen["facts"]
     decided, measured = facts["decision"], facts["measurements"]
-    group, active, standby = (markdown(name) for name in (run.group.name, run.source, run.target))
+    group, active = markdown(run.group.name), markdown(run.source)
+    standbys = [f"**{markdown(cluster)}**" for cluster, _ in measured["denies"] if cluster != run.source]
     asked = f"stop to protect {run.group.name}, which is active on {run.source}?"
     denies = " and ".join(f"{count} on {markdown(cluster)}" for cluster, count in measured["denies"])
     return Sheet(
         subject=subject(run.request.verb, asked, dry_run=run.request.dry_run),
         moves=f"no application: **{group}** stays active on **{active}**, with {partitions_said(decided)}. "
-        f"Every DENY that this project added is lifted ({denies}): **{standby}** accepts writes of the applications "
-        "again, and nothing keeps them from writing there",
+        f"Every DENY that this project added is lifted ({denies}): {' and '.join(standbys)} "
+        f"{'accepts' if len(standbys) == 1 else 'accept'} writes of the applications again, and nothing keeps them "
+        "from writing there",
         lost=f"nothing. {copied_by(decided, measured)}",
         writes_stop="not at all",
         read_again=_twice(measured),

@@ -18,11 +18,15 @@ def intent(run: Run) -> Sequence[str]:
 
 
 def act(run: Run) -> Mapping[str, Any]:
-    """Compare and set the active cluster's register, then copy the record to the other one."""
+    """Compare and set the active cluster's register, then copy the record to all others."""
     at = run.clock.now()
-    return settled_facts(settle(run, lambda state: released(state, run=run.request.run, at=at)))
+    state = settle(run, lambda state: released(state, run=run.request.run, at=at))
+    # No check updates the register of a released group.
+    for name in run.further_standbys:
+        run.clients.register(name).copy(state)
+    return settled_facts(state)
 
 
 def prove(run: Run) -> Sequence[Check]:
-    """Both registers hold the same record."""
-    return (registers_agree(run, Phase.RELEASED),)
+    """All registers hold the same record."""
+    return (registers_agree(run, Phase.RELEASED, *run.further_standbys),)

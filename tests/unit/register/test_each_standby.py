@@ -13,7 +13,7 @@ from kafka_dr.register.roles import Role
 from kafka_dr.register.state import HOLDING, roles_in
 from kafka_dr.register.transitions import failback_abandoned, failback_begun, failed_back
 from kafka_dr.runs.at_rest import at_rest
-from kafka_dr.runs.request import FAILBACK, StepName
+from kafka_dr.runs.request import FAILBACK, VERBS, StepName
 from kafka_dr.runs.step_order import turn_of
 from support.register_states import AT
 
@@ -146,3 +146,21 @@ def test_a_pair_is_what_it_was() -> None:
     held = failback_begun(pair, run="repair", **SIGNED)
     assert (held.phase, held.partner, at_rest("orders", held) == held) == (Phase.DIVERGED, "", False)
     assert failed_back(held, run="repair", quarantine=(), at=AT).phase is Phase.STABLE
+
+
+def test_a_release_closes_all_standbys_and_abandoned_it_leaves_each_what_it_was() -> None:
+    adopted = transitions.adopted("orders", active="east", standbys=["west", "north"], run="adoption", at=AT)
+    held = transitions.releasing(adopted, run="leave", standby="north", **SIGNED)
+    assert (held.is_held, held.standby, roles(held)) == (True, "north", roles(adopted))
+    closed = transitions.released(held, run="leave", at=AT)
+    assert (closed.phase, closed.is_adopted) == (Phase.RELEASED, False)
+    assert roles(closed) == {"east": "active", "north": "pending", "west": "pending"}
+    again = transitions.adopted("orders", active="west", standbys=["east", "north"], run="b", at=AT, before=closed)
+    assert again.epoch == closed.epoch + 1
+    kept = transitions.kept(held, run="leave", at=AT)
+    assert (kept.phase, kept.roles, kept.is_held) == (Phase.STABLE, adopted.roles, False)
+    assert VERBS["un_adopt"].only_standby(adopted) in ("north", "west")
+    with pytest.raises(Refused, match="east a copy again with dr_failback"):
+        transitions.releasing(left(), run="leave", standby="north", **SIGNED)
+    for state in (held, closed, kept):
+        assert RegisterState.from_json(state.to_json()) == state
