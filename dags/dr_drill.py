@@ -27,6 +27,11 @@ with DAG(
     tags=["kafka-dr", "practice"],
     params={
         "protection_group": declared().drilled_param(),
+        "standby": declared().cluster_param(
+            title="To",
+            description="The standby that the drill goes to. All others are left alone.",
+            default="the one that was drilled longest ago",
+        ),
         "kind": Param(
             "planned",
             type="string",

@@ -37,23 +37,23 @@ def procedures(facts: ByHandFacts, now: datetime) -> tuple[Procedure, ...]:
 
     :param now: aware
     """
-    match facts.state.phase:
-        case Phase.STABLE:
-            return (_move(facts, now),)
+    state = facts.state
+    match state.phase:
         case Phase.SWITCHING:
-            return (_go_back(facts, now), _move(facts, now))
+            return (_go_back(facts, now), _move(facts, state.standby, now))
         case Phase.HANDED_OVER:
             return (_finish(facts),)
         case Phase.ADOPTING | Phase.RELEASING | Phase.RELEASED:
             # Nothing is fenced by the record, and nobody has verified the copy: there is nothing to move safely.
             return ()
         case _:
-            return (_fence_old(facts),)
+            moves = (_move(facts, target, now) for target in state.steady_copies)
+            return (*moves, *(_fence_old(facts, cluster) for cluster in state.roles.given_up))
 
 
-def _move(facts: ByHandFacts, now: datetime) -> Procedure:
-    source, target, after = facts.state.active, facts.state.standby, _moved(facts.state, now)
-    hand = HandSteps(facts, after)
+def _move(facts: ByHandFacts, target: str, now: datetime) -> Procedure:
+    source, after = facts.state.active, _moved(facts.state, target, now)
+    hand = HandSteps(facts, after, target)
     steps = (
         hand.fence(source),
         hand.wait_for_copy(),
@@ -61,6 +61,7 @@ def _move(facts: ByHandFacts, now: datetime) -> Procedure:
         *hand.set_offsets(now),
         hand.hand_over(),
         hand.record(source),
+        *_told(hand, facts.state, target),
         hand.open(target),
         hand.route(),
         hand.check(),
@@ -70,17 +71,29 @@ def _move(facts: ByHandFacts, now: datetime) -> Procedure:
         "sure that no application reaches it: nothing by hand can keep them out. Afterwards it is not a copy: "
         "dr_health fences it again as soon as it can, and dr_failback makes it a copy"
     )
+    if others := _others(facts.state, target):
+        when += f". {' and '.join(others)} {'stays' if len(others) == 1 else 'stay'} closed, and dr_flows copies there"
     return Procedure("move", f"move {facts.group.name} from {source} to {target}", when, steps)
 
 
-def _moved(state: RegisterState, now: datetime) -> RegisterState:
+def _others(state: RegisterState, target: str) -> list[str]:
+    """Return the standbys that a move to another one does not concern."""
+    return [name for name in state.standbys if name != target]
+
+
+def _told(hand: HandSteps, state: RegisterState, target: str) -> tuple[HandStep, ...]:
+    """Return the steps that tell all other registers: of several more than half decide before a cluster is opened."""
+    return tuple(hand.record(name) for name in _others(state, target))
+
+
+def _moved(state: RegisterState, target: str, now: datetime) -> RegisterState:
     """Return the record of a group that was moved by hand: as after an unplanned failover without its source."""
     run = f"by-hand-{now:%Y%m%dT%H%M%SZ}"
     claimed = claimed_unplanned(
         state,
         run=run,
         source=state.active,
-        target=state.standby,
+        target=target,
         highest_epoch=state.epoch,
         evidence_sha256="",
         approved_by=_BY_HAND,
@@ -92,11 +105,12 @@ def _moved(state: RegisterState, now: datetime) -> RegisterState:
 def _go_back(facts: ByHandFacts, now: datetime) -> Procedure:
     state = facts.state
     source, target = state.active, state.standby
-    hand = HandSteps(facts, rolled_back(state, run=state.run, at=now, executor=_BY_HAND))
+    hand = HandSteps(facts, rolled_back(state, run=state.run, at=now, executor=_BY_HAND), target)
     steps = (
         hand.fence(target),
         hand.record(source),
         hand.record(target),
+        *_told(hand, state, target),
         hand.open(source),
         hand.start_flow(),
         hand.check(),
@@ -107,18 +121,18 @@ def _go_back(facts: ByHandFacts, now: datetime) -> Procedure:
 
 def _finish(facts: ByHandFacts) -> Procedure:
     state = facts.state
-    hand = HandSteps(facts, state)
+    hand = HandSteps(facts, state, state.standby)
     when = (
         f"run {state.run} is past its point of no return, so only {state.active} may be opened. Afterwards finish the "
         "run with resume: that starts the flow back, and seals the evidence"
     )
-    steps = (hand.fence(state.standby), hand.open(state.active), hand.route(), hand.look(), hand.check())
+    told = _told(hand, state, state.standby)
+    steps = (hand.fence(state.standby), *told, hand.open(state.active), hand.route(), hand.look(), hand.check())
     return Procedure("finish", f"let the applications in on {state.active}", when, steps)
 
 
-def _fence_old(facts: ByHandFacts) -> Procedure:
-    state = facts.state
-    hand = HandSteps(facts, state)
-    when = f"{state.standby} answers again, and dr_health does not run"
-    title = f"keep applications out of {state.standby}, the old cluster"
-    return Procedure("fence", title, when, (hand.fence(state.standby), hand.look(), hand.check()))
+def _fence_old(facts: ByHandFacts, cluster: str) -> Procedure:
+    hand = HandSteps(facts, facts.state, cluster)
+    when = f"{cluster} answers again, and dr_health does not run"
+    title = f"keep applications out of {cluster}, the old cluster"
+    return Procedure("fence", title, when, (hand.fence(cluster), hand.look(), hand.check()))

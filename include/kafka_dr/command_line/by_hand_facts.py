@@ -13,7 +13,7 @@ from kafka_dr.fencing import plan
 from kafka_dr.fencing.closure import found_in, of_either_kind
 from kafka_dr.health.registers import read_registers
 from kafka_dr.offsets.translate.answers import to_commit, translations_from_json
-from kafka_dr.register import RegisterState
+from kafka_dr.register import Phase, RegisterState
 from kafka_dr.register.added_acls import AddedAcls
 from kafka_dr.replication.replicator import FlowsByHand
 from kafka_dr.routing import Router
@@ -179,9 +179,18 @@ def _found_on(context: GroupContext, cluster: str, state: RegisterState) -> Foun
         added,
         denies - added.current - added.remembered(state.epoch),
         _topics_of_groups(context, cluster),
-        to_commit(translations_from_json(register.facts(group.name, state.run).get("translations", {}))),
+        _translated(register.facts(group.name, state.run), state),
         _sample(context, cluster),
     )
+
+
+def _translated(facts: Mapping[str, Any], state: RegisterState) -> Mapping[str, Offsets]:
+    """Return the offsets that the run which switches the group has translated; those of an ended run are of the past.
+
+    :param facts: what the run of the record has journaled
+    """
+    switches = state.phase is Phase.SWITCHING
+    return to_commit(translations_from_json(facts.get("translations", {}))) if switches else {}
 
 
 def _sample(context: GroupContext, cluster: str) -> SampleTopic | None:

@@ -35,7 +35,8 @@ def text(
 
 def _head(facts: ByHandFacts, now: datetime, folder: str, client_files: Mapping[str, str]) -> Iterator[str]:
     state = facts.state
-    said = f"{state.phase} on {state.active}, standby {state.standby} (epoch {state.epoch}, revision {state.revision})"
+    order = f"(epoch {state.epoch}, revision {state.revision})"
+    said = f"{state.phase} on {state.active}, standby {state.standbys_in_words} {order}"
     yield _comment(f"{state.group}: {said}, by {state.verb} {state.run}. Printed at {now:%Y-%m-%d %H:%M:%S} UTC.")
     yield from map(_comment, _BEFORE)
     yield from (_comment(f"NOT KNOWN: {each}") for each in facts.unknown)

@@ -36,6 +36,10 @@ from kafka_dr.topology.drill import DrillKind
 from kafka_dr.topology.drill_group import id_at
 
 Kind = Annotated[DrillKind, typer.Option("--kind", help="which failover is practised")]
+Standby = Annotated[
+    str | None,
+    typer.Option("--standby", help="where the drill goes; of several standbys the one drilled longest ago without it"),
+]
 Teardown = Annotated[
     bool, typer.Option("--teardown", help="only remove what drills of the group left; make sure that none runs")
 ]
@@ -48,6 +52,7 @@ _SHOWN = 20
 def drill(
     group: GroupName,
     kind: Kind = "planned",
+    standby: Standby = None,
     key: KeyFile = None,
     teardown: Teardown = False,
     results: Results = False,
@@ -73,14 +78,16 @@ def drill(
             raise _show(group, clients, as_json=as_json)
         if teardown:
             raise _remove(group, clients)
-        raise _whole_drill(group, kind, clients, own, as_json=as_json)
+        raise _whole_drill(group, kind, standby, clients, own, as_json=as_json)
 
 
-def _whole_drill(group: str, kind: DrillKind, clients: Clients, key: SigningKey | None, *, as_json: bool) -> typer.Exit:
+def _whole_drill(
+    group: str, kind: DrillKind, standby: str | None, clients: Clients, key: SigningKey | None, *, as_json: bool
+) -> typer.Exit:
     drill_id = id_at(clients.clock.now())
     person = signed.approver_of(clients.topology.group(group), key) if key is not None else None
     requester = person.name if person is not None else UNKNOWN_PERSON
-    conduct.begin(group, kind, drill_id, clients, requester=requester, key=key)
+    conduct.begin(group, kind, drill_id, clients, requester=requester, key=key, standby=standby)
     _say(f"the {kind} drill {drill_id} of {group} has begun")
     try:
         conduct.carry_out(group, drill_id, clients, _say, requester=requester, key=key)

@@ -48,10 +48,13 @@ class HandSteps:
     """Makes the steps of one way out.
 
     :param after: the record that the group is to have
+    :param standby: the one that the way out concerns
     """
 
-    def __init__(self, facts: ByHandFacts, after: RegisterState) -> None:
+    def __init__(self, facts: ByHandFacts, after: RegisterState, standby: str) -> None:
         self._facts = facts
+        self._standby = standby
+        self._flow = Flow(facts.group.name, facts.state.active, standby)
         self._group = facts.group
         self._after = after
         self._added: dict[str, AddedAcls] = {}
@@ -81,8 +84,7 @@ class HandSteps:
 
     def wait_for_copy(self) -> HandStep:
         """Return the step that waits until everything is copied."""
-        state = self._facts.state
-        flow = Flow(self._group.name, state.active, state.standby)
+        state, flow = self._facts.state, self._flow
         source = access(self._facts.servers, state.active)
         copied = f"{self._facts.flows[flow.target].positions(flow)} > copied.txt"
         title = (
@@ -96,32 +98,29 @@ class HandSteps:
 
     def stop_flow(self) -> HandStep:
         """Return the step that stops the flow, and keeps where the copy ends."""
-        state = self._facts.state
-        target, flow = access(self._facts.servers, state.standby), Flow(self._group.name, state.active, state.standby)
+        target, flow = access(self._facts.servers, self._standby), self._flow
         commands = (
-            *self._add(state.standby, plan.flow_fence(self._group)),
+            *self._add(self._standby, plan.flow_fence(self._group)),
             self._facts.flows[flow.target].stop(flow),
             _WAIT,
             tools.keep_ends(target, self._group.literal_topics, self._group.topic_prefixes),
         )
         title = (
-            f"stop the flow to {state.standby}; the DENYs are enough. ENDS keeps where its topics end: keep this shell"
+            f"stop the flow to {self._standby}; the DENYs are enough. ENDS keeps where its topics end: keep this shell"
         )
         return HandStep(title, commands)
 
     def start_flow(self) -> HandStep:
         """Return the step that lets the flow write to the target again."""
-        state = self._facts.state
-        flow = Flow(self._group.name, state.active, state.standby)
         commands = (
-            *self._lift(state.standby, plan.flow_fence(self._group)),
-            self._facts.flows[flow.target].resume(flow),
+            *self._lift(self._standby, plan.flow_fence(self._group)),
+            self._facts.flows[self._standby].resume(self._flow),
         )
-        return HandStep(f"start the flow to {state.standby} again", commands, state.standby)
+        return HandStep(f"start the flow to {self._standby} again", commands, self._standby)
 
     def set_offsets(self, now: datetime) -> Iterator[HandStep]:
         """Return the steps that set where consumer groups resume on the target."""
-        target = self._facts.state.standby
+        target = self._standby
         translated = self._facts.translated
         others = {name: topics for name, topics in self._facts.groups.items() if name not in translated and topics}
         said = (
@@ -168,7 +167,7 @@ class HandSteps:
         seed = {
             "epoch": after.epoch,
             "source": after.active,
-            "target": after.standby,
+            "target": after.moved_with,
             "target_positions": [],
             "held": True,
         }

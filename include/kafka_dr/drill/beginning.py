@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from functools import partial
 
 from kafka_dr import parallel
 from kafka_dr.checks.cluster_checks import leaderless
 from kafka_dr.clusters import KafkaCluster
 from kafka_dr.drill.approving import approver_of
+from kafka_dr.drill.result import DrillResult, DrillResults
 from kafka_dr.drill.windows import is_open
 from kafka_dr.errors import KafkaDrError, Refused, TryAgain
 from kafka_dr.evidence.signing import SigningKey
+from kafka_dr.json_documents import DocumentDamaged
 from kafka_dr.register import Phase, RegisterState
 from kafka_dr.runs.clients import Clients, wrong_cluster_id
 from kafka_dr.runs.group_context import GroupContext
@@ -19,15 +22,40 @@ from kafka_dr.topology.drill import DrillKind
 from kafka_dr.topology.drill_group import Drill, declared, drill_of
 from kafka_dr.topology.model import ProtectionGroup
 
+#: So many drills of the past say where the next one goes.
+_PAST = 20
 
-def drill_now(group: str, kind: DrillKind, drill_id: str, clients: Clients) -> Drill:
+
+def drill_now(group: str, kind: DrillKind, drill_id: str, clients: Clients, *, standby: str | None = None) -> Drill:
     """Return the drill that somebody asks for, from where the real group is active now.
 
-    :raises Refused: no drill is declared, or no run may hold the group and one does
+    :param standby: where it goes; of several the one that was drilled longest ago where ``None``
+    :raises Refused: no drill is declared, or no run may hold the group and one does, or that standby is no copy
     :raises TryAgain: the registers do not answer
     """
     spec, state = declared(clients.topology, group), at_rest(group, clients)
-    return Drill(clients.topology.group(group), spec, drill_id, kind, (state.active, state.standby))
+    copies = state.roles.copies
+    chosen = standby or longest_undrilled(copies, _past(group, clients))
+    if chosen not in copies:
+        named = " or ".join(copies) or "none now"
+        raise Refused(f"{chosen} holds no copy of {group}, so no drill goes there: choose {named}")
+    return Drill(clients.topology.group(group), spec, drill_id, kind, (state.active, chosen))
+
+
+def _past(group: str, clients: Clients) -> Sequence[DrillResult]:
+    """Return the newest drills; what cannot be read only chooses where the next one goes."""
+    with suppress(DocumentDamaged, OSError):
+        return DrillResults(clients.evidence_root, group).newest(_PAST)
+    return ()
+
+
+def longest_undrilled(standbys: Sequence[str], past: Iterable[DrillResult]) -> str:
+    """Return the standby to which no drill has gone, or none for the longest time. Pure.
+
+    :param past: the newest drills of the group
+    """
+    last = {each.standby: each.id for each in sorted(past, key=lambda each: each.id)}
+    return min(standbys, key=lambda name: (last.get(name, ""), name), default="no cluster")
 
 
 def drill_to_remove(group: str, drill_id: str, clients: Clients) -> Drill:

@@ -54,7 +54,14 @@ def due_drill(clients: Clients) -> tuple[str, DrillKind] | None:
 
 
 def begin(
-    group: str, kind: DrillKind, drill_id: str, clients: Clients, *, requester: str, key: SigningKey | None = None
+    group: str,
+    kind: DrillKind,
+    drill_id: str,
+    clients: Clients,
+    *,
+    requester: str,
+    key: SigningKey | None = None,
+    standby: str | None = None,
 ) -> DrillResult:
     """Check whether a drill may begin, and keep that it has. Nothing is changed on a cluster.
 
@@ -62,10 +69,11 @@ def begin(
     :param drill_id: see :func:`~kafka_dr.topology.drill_group.id_at`
     :param requester: the name of the person who triggers it; empty where no person does
     :param key: by which that person is known without Airflow
+    :param standby: where it goes, see :func:`~kafka_dr.drill.beginning.drill_now`
     :raises Refused: it may not begin
     :raises TryAgain: it cannot be found out
     """
-    drill = drill_now(group, kind, drill_id, clients)
+    drill = drill_now(group, kind, drill_id, clients, standby=standby)
     require_possible(drill, clients, requester=requester, key=key)
     require_no_other(drill, clients)
     now = clients.clock.now()
@@ -129,7 +137,7 @@ def _carried_out(
 ) -> DrillResult:
     group, drill_id = begun.group, begun.id
     try:
-        drill = drill_now(group, begun.kind, drill_id, clients)
+        drill = drill_now(group, begun.kind, drill_id, clients, standby=begun.standby)
         if drill.active != begun.active:
             raise Refused(f"{group} was moved from {begun.active} to {drill.active} since the drill has begun")
         approver = approver_of(drill, clients, requester=requester, key=key)

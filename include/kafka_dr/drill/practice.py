@@ -173,7 +173,7 @@ def _wait_read(course: Course, application: DrillApplication, cluster: str) -> N
 
 def _require_at_rest(course: Course) -> None:
     state = at_rest(course.drill.group.name, course.real)
-    if (state.active, state.standby) != course.drill.clusters:
+    if state.active != course.drill.active or course.drill.standby not in state.roles.copies:
         raise Refused(f"{course.drill.group.name} was moved to {state.active} during the drill, which ends therefore")
 
 

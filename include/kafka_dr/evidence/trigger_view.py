@@ -86,13 +86,13 @@ class OfferedForm:
     """Which form a DAG has.
 
     :param moves: whether it moves the group from one cluster to another
-    :param repairs: whether it makes a cluster a copy again
+    :param chooses: the field with which one standby is chosen; its choices are the clusters, or those that fit now
     """
 
     title: str
     about: str
     moves: bool = False
-    repairs: bool = False
+    chooses: TriggerField | None = None
     fields: tuple[TriggerField, ...] = field(default=())
 
 
@@ -124,7 +124,9 @@ FORMS: Mapping[str, OfferedForm] = {
     "dr_failback": OfferedForm(
         "Failback",
         "After an unplanned failover: makes the old cluster a copy again. It asks an approver first.",
-        repairs=True,
+        chooses=TriggerField(
+            "target", "choice", "Cluster", "It becomes a copy again.", (("", "the only one that is diverged"),)
+        ),
         fields=(
             TriggerField(
                 "mode",
@@ -149,6 +151,7 @@ FORMS: Mapping[str, OfferedForm] = {
     "dr_drill": OfferedForm(
         "Drill",
         "Practises a failover on topics of the drill's own. Nothing of the group is touched.",
+        chooses=TriggerField("standby", "choice", "To", "", (("", "the standby that was drilled longest ago"),)),
         fields=(
             TriggerField(
                 "kind",
@@ -188,12 +191,9 @@ def trigger_fields(
         for each in offered.fields
     )
     names = tuple((name, name) for name in clusters)
-    if offered.repairs:
-        choices = tuple(targets) or (("", "the only one that is diverged"), *names)
-        return (
-            TriggerField("target", "choice", "Cluster", "It becomes a copy again.", choices, choices[0][0]),
-            *fields,
-        )
+    if (chooses := offered.chooses) is not None:
+        choices = tuple(targets) or (*chooses.choices, *names)
+        return (replace(chooses, choices=choices, value=choices[0][0]), *fields)
     if not offered.moves:
         return fields
     source = TriggerField(

@@ -52,14 +52,14 @@ class DrillBeginOperator(FirstTask):
 
         params, drill_id = context["params"], id_at(context["dag_run"].run_after)
         with self._said(context), plain_errors(), open_clients() as clients:
-            chosen = (params["protection_group"], params["kind"])
+            chosen, standby = (params["protection_group"], params["kind"]), params.get("standby") or None
             if not chosen[0]:
                 found = conduct.due_drill(clients)
                 if found is None:
                     raise AirflowSkipException("no drill is due now, or none may begin")
-                chosen = found
+                chosen, standby = found, None
             group, kind = chosen
-            begun = conduct.begin(group, kind, drill_id, clients, requester=requester_of(context))
+            begun = conduct.begin(group, kind, drill_id, clients, requester=requester_of(context), standby=standby)
         self.log.info("the %s drill %s of %s begins on %s", kind, drill_id, group, begun.active)
         return {"group": group, "id": drill_id}
 

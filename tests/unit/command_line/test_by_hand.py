@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -11,12 +12,15 @@ import pytest
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.command_line import by_hand_page
 from kafka_dr.command_line.by_hand import Procedure, procedures
-from kafka_dr.command_line.by_hand_facts import ByHandFacts, FoundOn, SampleTopic
+from kafka_dr.command_line.by_hand_facts import ByHandFacts, FoundOn, SampleTopic, _translated
 from kafka_dr.fencing import plan
 from kafka_dr.fencing.closure import closing
 from kafka_dr.http_endpoint import HttpEndpoint
+from kafka_dr.offsets.translate.answers import TranslatedOffset, translations_to_json
 from kafka_dr.register import Phase, RegisterState
 from kafka_dr.register.added_acls import AddedAcls
+from kafka_dr.register.roles import Role, Roles
+from kafka_dr.register.transitions import adopted as adopted_record
 from kafka_dr.replication.by_hand import ConnectByHand
 from kafka_dr.routing import FileRouter
 from kafka_dr.topology.loading import load
@@ -175,3 +179,59 @@ def test_of_a_route_that_no_command_reaches_the_step_names_who_can_be_asked() ->
     (step,) = [step for step in procedure.steps if step.title.startswith("send the applications to west")]
     assert step.commands == ()
     assert step.title.endswith(": ask whoever keeps their route to let it lead to w:1")
+
+
+def of_three(state: RegisterState) -> ByHandFacts:
+    servers = {"east": "e:1", "west": "w:1", "north": "n:1"}
+    ours = AddedAcls(plan.standby(ORDERS))
+    return facts(
+        state,
+        servers=servers,
+        route_servers=servers,
+        flows={name: ConnectByHand(name, HttpEndpoint(f"http://{name}")) for name in servers},
+        found={name: FoundOn(ours, sample=SAMPLE) for name in servers},
+    )
+
+
+def test_of_several_standbys_each_that_holds_the_copy_is_a_way_out_and_all_registers_know_before_it_opens() -> None:
+    adopted = adopted_record("orders", active="east", standbys=["west", "north"], run="a", at=NOW)
+    ways = procedures(of_three(adopted), NOW)
+    assert [each.title for each in ways] == [
+        "move orders from east to north",
+        "move orders from east to west",
+    ]
+    for way, target, other in zip(ways, ("n:1", "w:1"), ("w:1", "n:1"), strict=True):
+        found = commands(way)
+        opened = first(found, "--remove", "User:orders-app")
+        assert target in found[opened]
+        for register in (target, other, "e:1"):
+            assert first(found, "group/orders", "unplanned_failover", "printf") < opened
+            written = [
+                n for n, each in enumerate(found) if "unfenced" in each and register in "".join(found[n : n + 2])
+            ]
+            assert written, register
+            assert min(written) < opened
+    assert "north stays closed" in ways[1].when
+    head, *_ = by_hand_page.text(of_three(adopted), ways, NOW, folder="a folder", client_files={}).splitlines()
+    assert "standby north and west" in head
+
+
+def test_of_several_standbys_one_that_was_given_up_is_fenced_and_another_one_can_be_moved_to() -> None:
+    state = a_state(epoch=1003, run="u", verb="unplanned_failover", phase=Phase.UNFENCED, at=NOW, partner="east")
+    each = (("east", Role.UNFENCED), ("north", Role.COPY), ("west", Role.ACTIVE))
+    ways = procedures(of_three(replace(state, roles=Roles(each))), NOW)
+    assert [way.title for way in ways] == [
+        "move orders from west to north",
+        "keep applications out of east, the old cluster",
+    ]
+    seed = next(each for each in commands(ways[0]) if "flow_seed" in each)
+    assert ('"target": "west"' in seed, '"held": true' in seed) == (True, True)
+
+
+@pytest.mark.parametrize(("phase", "known"), [(Phase.SWITCHING, True), (Phase.STABLE, False)])
+def test_offsets_that_an_ended_run_has_translated_are_none_of_the_next_move(phase: Phase, known: bool) -> None:
+    partition = TopicPartition("orders.payments", 0)
+    position = TranslatedOffset(5, 7, "exact", 0, "found", group="orders-readers", partition=partition)
+    journal = {"translations": translations_to_json([position])}
+    found = _translated(journal, a_state(phase=phase, run="a", at=NOW))
+    assert (set(found) == {"orders-readers"}) is known

@@ -16,6 +16,7 @@ from kafka_dr.approvals.approval import judge
 from kafka_dr.approvals.journaled import Answer
 from kafka_dr.drill import conduct
 from kafka_dr.drill.approving import DrillApprover, approve, approver_of
+from kafka_dr.drill.beginning import longest_undrilled
 from kafka_dr.drill.practice import Practised
 from kafka_dr.drill.result import DrillLeg, DrillResult, DrillResults
 from kafka_dr.drill.rights import given, of_drill, to_tear_down
@@ -267,3 +268,11 @@ def test_results_are_kept_one_file_for_each_drill_and_read_newest_first(tmp_path
     (tmp_path / "drills" / "orders" / newer.id / "result.json").write_text('{"schema_version": 1, "stage": "?"}')
     with pytest.raises(DocumentDamaged):
         kept.newest(5)
+
+
+def test_of_several_standbys_the_next_drill_goes_to_the_one_that_was_drilled_longest_ago() -> None:
+    went = enumerate(("west", "north", "west"))
+    past = [replace(result(TUESDAY + timedelta(days=day)), standby=name) for day, name in went]
+    assert longest_undrilled(("north", "west"), past) == "north"
+    assert longest_undrilled(("north", "rome", "west"), past) == "rome"
+    assert longest_undrilled(("west",), []) == "west"
