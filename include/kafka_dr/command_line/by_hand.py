@@ -82,7 +82,7 @@ def _others(state: RegisterState, target: str) -> list[str]:
 
 
 def _told(hand: HandSteps, state: RegisterState, target: str) -> tuple[HandStep, ...]:
-    """Return the steps that tell all other registers: of several more than half decide before a cluster is opened."""
+    """Return the steps for all other registers: more than half of several hold it before a cluster is opened."""
     return tuple(hand.record(name) for name in _others(state, target))
 
 

@@ -40,7 +40,7 @@ def denies_of(group: ProtectionGroup, state: RegisterState, cluster: str, *, rep
 def is_closed(state: RegisterState, cluster: str) -> bool:
     """Return whether nothing may be copied to a cluster that was active, because no failback has begun yet."""
     role = state.roles.of(cluster)
-    fails_back = state.verb == "failback" and cluster == state.moved_with
+    fails_back = state.is_failing_back and cluster == state.moved_with
     return role is Role.UNFENCED or (role is Role.DIVERGED and not fails_back)
 
 

@@ -64,3 +64,10 @@ def test_a_later_claim_does_not_hide_the_last_move(state: RegisterState) -> None
 def test_the_newest_move_counts() -> None:
     earlier = {"run-0": {"opened": {"at": (AT - timedelta(days=3)).isoformat()}}}
     assert held(a_state(verb="roll_back", run="run-2"), {**MOVED, **earlier}) == "failed"
+
+
+def test_a_failback_that_has_not_ended_is_no_move() -> None:
+    state = a_state(verb="failback", run="repair", epoch=3, phase=Phase.DIVERGED)
+    assert held(state) == "ok"
+    assert held(state, MOVED) == "failed"
+    assert held(a_state(verb="failback", run="repair", epoch=3)) == "failed"

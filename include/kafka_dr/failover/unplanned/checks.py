@@ -156,7 +156,9 @@ def last_move(state: RegisterState | None, history: Mapping[str, Mapping[str, An
         for run, facts in history.items()
         if "opened" in facts
     ]
-    if state is not None and state.verb in MOVES and state.phase is not Phase.SWITCHING:
+    # A failback that has not ended has moved nothing, and made nothing ready to be moved.
+    counts = state is not None and state.phase is not Phase.SWITCHING and not state.is_failing_back
+    if state is not None and counts and state.verb in MOVES:
         moves.append((f"{state.verb} {state.run}", state.at))
     return max(moves, key=lambda move: move[1], default=None)
 
