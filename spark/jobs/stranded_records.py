@@ -5,8 +5,9 @@ By hand, once that cluster is back and fenced::
     KAFKA_DR_SECRETS_FILE=secrets.json spark-submit spark/jobs/stranded_records.py \\
         --topology include/topology.yaml --group orders
 
-Of several clusters that may hold some, ``--cluster`` names one. Writes ``summary.json`` and the records as Parquet below ``stranded/<group>/<run>/`` of the evidence root. Exit code 0:
-nothing is stranded; 1: there are stranded records, and they are kept; 2: unknown.
+Of several clusters that may hold some, ``--cluster`` names one. Writes ``summary.json`` and the records as Parquet
+below ``stranded/<group>/<run>/`` of the evidence root. Exit code 0: nothing is stranded; 1: there are stranded records,
+and they are kept; 2: unknown.
 """
 
 from __future__ import annotations

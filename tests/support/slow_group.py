@@ -12,6 +12,7 @@ from kafka_dr.failover.unplanned import translate_without_source
 from kafka_dr.failover.unplanned.last_known import KnownOffsets
 from kafka_dr.offsets.translate.answers import to_commit
 from kafka_dr.register.flow_seed import FlowSeed
+from kafka_dr.rescue.copy_reached import CopyReached
 from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.run import Run
 from support import outside_view
@@ -80,7 +81,7 @@ class SlowGroup:
         """Return where it would resume if east were gone, and how many records it is said to read again."""
         run = Run(self.protection.request("unplanned_failover"), clients)
         known = KnownOffsets({self.name: dict(self.before)}, final=True)
-        positions = translate_without_source.translate(run, {}, known)
+        positions = translate_without_source.translate(run, CopyReached({}), known)
         again = [each.redelivered_at_most for each in positions]
         return to_commit(positions)[self.name], sum(count for count in again if count is not None)
 

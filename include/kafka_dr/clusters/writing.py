@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
+from kafka_dr.clusters.batches import Codec
 from kafka_dr.clusters.errors import (
     ClusterUnreachable,
     NotAuthorized,
@@ -109,12 +110,15 @@ class Writing:
         *,
         largest: int = _LARGEST_RECORD,
         batch_bytes: int = _USUAL_BATCH,
+        codec: Codec = "lz4",
         known_topic: str | None = None,
     ) -> Iterator[TransactionalWriter]:
         """Take a transactional id over and write with it.
 
         :param largest: the largest record that the topics accept, in bytes
         :param batch_bytes: the largest batch that all topics accept, in bytes; a larger record gets its own batch
+        :param codec: how batches are compressed. Of what a run journals, thousands of partitions are megabytes of much
+            the same JSON, kept for good
         :param known_topic: a topic that the principal may DESCRIBE, if it may not see every topic
         """
         settings = {
@@ -122,8 +126,7 @@ class Writing:
             "delivery.timeout.ms": _ABANDONED_MS,
             "message.max.bytes": max(largest, _LARGEST_RECORD),
             "batch.size": min(batch_bytes, _USUAL_BATCH),
-            # What a run journals of thousands of partitions is megabytes of much the same JSON, kept for good.
-            "compression.type": "lz4",
+            "compression.type": codec,
         }
         producer = self._session.transactional_producer(transactional_id, settings, known_topic=known_topic)
         yield TransactionalWriter(self._session, producer, transactional_id)

@@ -76,6 +76,7 @@ def notes_of(steps: Sequence[StepView], facts: Mapping[str, Any]) -> Iterable[st
         yield f"The rule was overridden: {override}."
     yield from _recovery(facts.get("recovery"))
     yield from _loss(facts.get("predicted_loss"))
+    yield from _other_standbys(facts.get("from_other_standbys"))
     yield from _old_cluster(facts)
     yield from _left_out(facts.get("left_out"))
     yield from _left_to_do(facts.get("left_to_do"))
@@ -141,6 +142,12 @@ def _recovery(found: object) -> Iterable[str]:
 def _loss(loss: object) -> Iterable[str]:
     if isinstance(loss, dict):
         yield f"Loss: {loss_line(loss)}."
+
+
+def _other_standbys(sentences: object) -> Iterable[str]:
+    """Yield what was fetched from other standbys, and what stays on one of them."""
+    if isinstance(sentences, list):
+        yield from (f"Other standbys: {text_of(each)}." for each in sentences)
 
 
 def _old_cluster(facts: Mapping[str, Any]) -> Iterable[str]:

@@ -256,23 +256,25 @@ def copied_again(state: RegisterState, standby: str) -> RegisterState:
 
     :raises Refused: a run holds the group, or that standby does not wait for a flow
     """
-    return _of_pending(state, standby, Role.COPY)
+    return _of_follower(state, standby, Role.COPY, out_of=(Role.PENDING,))
 
 
 def holds_more(state: RegisterState, standby: str) -> RegisterState:
-    """Return the record which says that a standby that waits for a flow holds records that the active cluster lacks.
+    """Return the record which says that a standby holds records to which no flow may add anything.
+
+    The active cluster lacks them, or the flow would copy them again.
 
     Nothing else about the group changes: the record is still that of its last run.
 
-    :raises Refused: a run holds the group, or that standby does not wait for a flow
+    :raises Refused: a run holds the group, or that standby neither has a flow nor waits for one
     """
-    return _of_pending(state, standby, Role.DIVERGED)
+    return _of_follower(state, standby, Role.DIVERGED, out_of=(Role.PENDING, Role.COPY))
 
 
-def _of_pending(state: RegisterState, standby: str, role: Role) -> RegisterState:
+def _of_follower(state: RegisterState, standby: str, role: Role, *, out_of: Collection[Role]) -> RegisterState:
     if not state.is_at_rest:
         raise Refused(f"{state.group} is {state.phase} by run {state.run} (epoch {state.epoch}): {way_out(state)}")
-    if state.roles.of(standby) is not Role.PENDING:
+    if state.roles.of(standby) not in out_of:
         raise Refused(f"{standby} does not wait for a flow: the clusters of {state.group} are {state.roles}")
     roles = state.roles.changed({standby: role})
     phase = state.phase if state.is_held else phase_at_rest(roles)
@@ -380,16 +382,24 @@ def failback_abandoned(state: RegisterState, *, run: str, at: datetime, executor
     return replace(state, phase=phase, epoch=state.epoch + 1, revision=0, verb="roll_back", at=at)
 
 
-def rolled_back(state: RegisterState, *, run: str, at: datetime, executor: str = "") -> RegisterState:
+def rolled_back(
+    state: RegisterState, *, run: str, at: datetime, executor: str = "", fetched: bool = False
+) -> RegisterState:
     """Return the record that ends a run before its point of no return.
 
     The epoch rises, so that a step of the run that still runs somewhere sees that it no longer owns the group.
 
     :param executor: the process that rolls it back
+    :param fetched: whether records of another standby were fetched to the target. Its flow does not know of them and
+        would copy them again, so nothing is copied to it any more
     """
     _owned(state, run, Phase.SWITCHING)
     state = taken(state, run=run, executor=executor, at=at)
-    return state.in_phase(Phase.STABLE, epoch=state.epoch + 1, revision=0, verb="roll_back", at=at)
+    back = state.in_phase(Phase.STABLE, epoch=state.epoch + 1, revision=0, verb="roll_back", at=at)
+    if not fetched:
+        return back
+    roles = back.roles.changed({back.moved_with: Role.DIVERGED})
+    return replace(back, roles=roles, phase=phase_at_rest(roles))
 
 
 def _taken(state: RegisterState, *, out_of: Collection[Phase], source: str, target: str) -> RegisterState:

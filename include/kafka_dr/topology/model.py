@@ -116,6 +116,11 @@ class Timing(Section):
         default=2, description="how long open transactions may still be ended by their owners after the fence"
     )
     drain_seconds: Seconds = Field(default=5, description="how long consumer groups get to reach the end")
+    fetch_seconds: Annotated[float, Field(ge=0, strict=True, allow_inf_nan=False)] = Field(
+        default=60,
+        description="how long an unplanned failover of several standbys may fetch what another standby holds more; 0: "
+        "nothing is fetched",
+    )
     step_deadline_seconds: Seconds = Field(default=120, description="after how long a single step gives up")
     protect_wait_seconds: Seconds = Field(
         default=60, description="how long the reverse flow may take to move before it is reported as pending"

@@ -273,6 +273,8 @@ def _possible(document: Document, here: Path) -> Iterator[Mistake]:
     grace = number(Timing, "timing", "transaction_grace_seconds")
     confirm = number(Timing, "timing", "confirm_seconds")
     deadline = number(Timing, "timing", "step_deadline_seconds")
+    several = len(list(document.texts(*here, "clusters"))) > 2
+    fetch = number(Timing, "timing", "fetch_seconds") if several else None
     late = number(Thresholds, "thresholds", "canary_late_seconds")
     age = number(Thresholds, "thresholds", "max_record_age_seconds")
     latency = number(Thresholds, "thresholds", "max_replication_latency_seconds")
@@ -287,6 +289,7 @@ def _possible(document: Document, here: Path) -> Iterator[Mistake]:
         (late, rpo, "a canary that is late only beyond the objective would warn when it is already broken"),
         (drain, deadline, "the step would give up before groups have drained"),
         (grace, deadline, "the step would give up within the grace"),
+        (fetch, deadline, "the step that fetches would not be tried again if an answer is lost after it"),
         (latency, age, "a record within the latency would count as missing"),
         (age, lag, "a failover would be refused before any audit is red"),
         (checked, kept, "the next audit compares with fingerprints of the last one"),

@@ -6,6 +6,7 @@ after that the target is asked, so a dead target never keeps a healthy source fe
 
 In an unplanned failover the target's register decides, and the source may be dead: it gets a few seconds in the
 background. If the run has changed it and it does not answer, the outcome is unknown, and the roll back is run again.
+A target to which the run has fetched records of another standby is *diverged* then: its flow would copy them again.
 """
 
 from __future__ import annotations
@@ -18,11 +19,14 @@ from kafka_dr.adoption.take_over.give_back import give_back
 from kafka_dr.clusters import Acl
 from kafka_dr.errors import KafkaDrError, Refused
 from kafka_dr.failover.unplanned.claim import asking
+from kafka_dr.failover.unplanned.fetch_writing import ledger_of, take_right_back
 from kafka_dr.fencing import plan
 from kafka_dr.outcomes import Check
 from kafka_dr.register import Phase, RegisterState, most_registers
+from kafka_dr.register.roles import Role
 from kafka_dr.register.transitions import rolled_back
 from kafka_dr.replication.flow import Flow
+from kafka_dr.rescue.fetch_ledger import transactional_id
 from kafka_dr.runs import background
 from kafka_dr.runs.attempt import Attempt
 from kafka_dr.runs.clients import Clients
@@ -78,10 +82,20 @@ def _go(run: Run, attempt: Attempt) -> tuple[StepOutcome, str]:
 
 def _take_back(run: Run) -> RegisterState | None:
     name = run.clients.executor.name
+
+    def undone(state: RegisterState) -> RegisterState:
+        fetched = False
+        if state.verb == "unplanned_failover" and len(state.standbys) > 1 and not state.is_unproven:
+            # First no other process may begin to fetch, then none may commit what it has begun.
+            state = run.take(at=decides(run, state))
+            run.operator(run.target).transactions.take_over([transactional_id(run.group.name)])
+            fetched = bool(ledger_of(run))
+        return rolled_back(state, run=run.request.run, at=run.clock.now(), executor=name, fetched=fetched)
+
     return take_back(
         run,
         Phase.SWITCHING,
-        undone=lambda state: rolled_back(state, run=run.request.run, at=run.clock.now(), executor=name),
+        undone=undone,
         taken=lambda state: run.take(at=decides(run, state)),
         again="the roll back",
     )
@@ -97,6 +111,11 @@ def _undo(run: Run, state: RegisterState) -> Mapping[str, Any]:
         run.look_for_topics(state.moved_with)
         target.add(*plan.standby_in_order(run.group))
         run.clients.register(state.moved_with).copy(state)
+        if len(state.standbys) > 1:
+            take_right_back(run, target, state.moved_with)
+        if not _is_copy(state):
+            facts["flow"] = f"{_flow(run, state).name} stays stopped: records of another standby were fetched"
+            return facts
         target.lift(plan.flow_fence(run.group))
     except KafkaDrError as error:
         if isinstance(error, Refused):
@@ -108,6 +127,11 @@ def _undo(run: Run, state: RegisterState) -> Mapping[str, Any]:
     except KafkaDrError as error:
         facts["flow"] = f"{_flow(run, state).name} was not resumed, and dr_flows does that: {error}"
     return facts
+
+
+def _is_copy(state: RegisterState) -> bool:
+    """Return whether the target is still a copy; else records were fetched to it, and no flow may write there."""
+    return state.roles.of(state.moved_with) is Role.COPY
 
 
 def _resume_flow(run: Run, state: RegisterState) -> None:
@@ -197,7 +221,7 @@ def _target_proofs(run: Run, state: RegisterState) -> tuple[Check, ...]:
     except KafkaDrError as error:
         said = f"{state.moved_with} did not answer, and dr_health fences it when it does: {error}"
         return (Check("target_refuses", "unknown", said),)
-    return refused, _flow_runs(run, state)
+    return (refused, _flow_runs(run, state)) if _is_copy(state) else (refused,)
 
 
 def _flow_runs(run: Run, state: RegisterState) -> Check:

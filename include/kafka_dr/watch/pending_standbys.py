@@ -21,7 +21,6 @@ from kafka_dr.clusters import TopicPartition
 from kafka_dr.counted import counted
 from kafka_dr.errors import KafkaDrError, NeedsPerson, Refused, TryAgain
 from kafka_dr.fencing import open_transactions, plan
-from kafka_dr.named_rows import positions_from_json
 from kafka_dr.offsets.maps import MapStore
 from kafka_dr.offsets.translate.answers import Translation
 from kafka_dr.offsets.translate.by_content import Anchors
@@ -35,6 +34,8 @@ from kafka_dr.register.port import History
 from kafka_dr.register.roles import Role
 from kafka_dr.register.transitions import copied_again, holds_more
 from kafka_dr.replication.flow import Flow
+from kafka_dr.rescue.copy_reached import UNVERIFIED, CopyReached
+from kafka_dr.rescue.fetch_ledger import LedgerName, read_ledger
 from kafka_dr.runs.flows_of_standby import flows_of
 from kafka_dr.runs.group_context import GroupContext
 from kafka_dr.runs.record import first_few
@@ -85,7 +86,23 @@ class NeedsFailback(Refused):
 
 
 class HoldsMore(NeedsFailback):
-    """A standby holds records that the active cluster lacks."""
+    """A standby holds records that the active cluster lacks, or that its flow would copy again."""
+
+
+def require_nothing_fetched(context: GroupContext, state: RegisterState, standby: str, seed: FlowSeed | None) -> None:
+    """Refuse a flow to a standby to which an unplanned failover has fetched records, and which was not opened then.
+
+    :raises HoldsMore: the flow would copy these records again
+    """
+    if seed is None or not state.has_several:
+        return
+    name = LedgerName(state.group, seed.source, seed.epoch)
+    if fetched := read_ledger(context.operator(standby), name, context.clock):
+        records = sum(entry.records for entry in fetched.values())
+        raise HoldsMore(
+            f"{counted(records, 'record')} of another standby were fetched to {standby} by a failover that was given "
+            f"up: a flow would copy them again, so {standby} is not copied from {state.active} before a failback"
+        )
 
 
 def _other_log(last: FlowSeed, failback: str) -> NeedsFailback:
@@ -227,8 +244,8 @@ def _starts_without_former(
     :raises HoldsMore: the standby has copied more than the active cluster had when it was opened
     """
     run = next(name for name, facts in history.items() if facts.get(FLOW_SEED) == turn.to_json())
-    was_copied = positions_from_json(history[run].get("unverified", {}).get("copied", ()))
-    partitions, ends = context.partitions(state.active), turn.on_source
+    reached = CopyReached.from_json(history[run].get(UNVERIFIED, {}))
+    was_copied, partitions, ends = reached.copied, context.partitions(state.active), turn.on_source
     more = {p: at - was_copied[p] for p, at in copied.items() if p in was_copied and at > was_copied[p]}
     if more:
         rows = first_few([f"{n} of {p}" for p, n in sorted(more.items())], _MOST_NAMED)
@@ -243,9 +260,13 @@ def _starts_without_former(
     shorter = [p for p in wanted if p not in even]
     copies, logs = parallel.at_once(lambda: held_by(here, shorter), lambda: held_by(there, shorter))
     held = {p: RangePair(copies[p], logs[p]) for p in shorter}
-    anchors = _matched(context, (standby, state.active), turn.target, {p: [held[p].source.end] for p in shorter})
+    anchors = matched_by_audits(
+        context, (standby, state.active), turn.target, {p: [held[p].source.end] for p in shorter}
+    )
     found = end_in_longer_copy(held, {p: ends[p] for p in shorter}, anchors, partial(read_both, here, there))
-    known = {p: Translation(copied[p], ends[p], "exact", 0, "both copies end with one record") for p in even}
+    # Of a partition that was fetched in part, the log of the active cluster had come further than what it is known of.
+    same = {p: reached.ends.get(p, ends[p]) for p in even}
+    known = {p: Translation(copied[p], at, "exact", 0, "both copies end with one record") for p, at in same.items()}
     lacking = {
         p: Translation(copied[p], None, "unknown", None, f"{state.active} has no such partition of that time")
         for p in copied.keys() - set(wanted)
@@ -253,7 +274,7 @@ def _starts_without_former(
     return _exact(state, standby, {**known, **lacking, **found})
 
 
-def _matched(
+def matched_by_audits(
     context: GroupContext, clusters: tuple[str, str], former: str, wanted: Mapping[TopicPartition, Collection[int]]
 ) -> Anchors:
     """Return what audits of both copies have matched, each with the original, so that less has to be read.

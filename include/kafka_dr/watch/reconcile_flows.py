@@ -27,7 +27,14 @@ from kafka_dr.runs.uncopyable_records import why_it_stops
 from kafka_dr.waiting import wait_until
 from kafka_dr.watch.copied_topics import with_same_topics
 from kafka_dr.watch.flow_plan import FlowAction, FlowChange, ObservedFlow, plan_flows
-from kafka_dr.watch.pending_standbys import NeedsFailback, is_pending, now_a_copy, now_diverged, seed_pending
+from kafka_dr.watch.pending_standbys import (
+    NeedsFailback,
+    is_pending,
+    now_a_copy,
+    now_diverged,
+    require_nothing_fetched,
+    seed_pending,
+)
 from kafka_dr.watch_results import CALM, FLOW, STANDBYS, WatchOutcome
 
 #: The fact that no flow may continue on a standby before a failback.
@@ -69,10 +76,12 @@ def reconcile_flows(group: str, clients: Clients) -> WatchResult:
 def _changed(
     state: RegisterState, found: WatchResult
 ) -> Iterator[tuple[str, Callable[[GroupContext, RegisterState, str], RegisterState]]]:
-    """Yield the standbys that waited for a flow which runs now, or which none may get, and what to write of each."""
+    """Yield the standbys that waited for a flow which runs now, or which may get none, and what to write of each."""
     for row in found.facts.get(STANDBYS, ()):
-        if is_pending(state, row["standby"]) and (row["outcome"] in CALM or row.get(_GIVEN_UP)):
-            yield row["standby"], now_diverged if row.get(_GIVEN_UP) else now_a_copy
+        if row.get(_GIVEN_UP):
+            yield row["standby"], now_diverged
+        elif is_pending(state, row["standby"]) and row["outcome"] in CALM:
+            yield row["standby"], now_a_copy
 
 
 def _reconciled(context: GroupContext, state: RegisterState, standby: str) -> WatchResult:
@@ -95,6 +104,7 @@ def _made_right(context: GroupContext, state: RegisterState, standby: str) -> Wa
         if pending
         else newest_seed(context.clients.register(state.active).history(group), state, standby)
     )
+    require_nothing_fetched(context, state, standby, seed)
     observed = [_observe(context, flow, state) for flow in flows_of(state, standby)]
     planned = plan_flows(state, standby, observed, seed)
     said = [f"{standby} is copied from {state.active} from now on, from where its copy ends"] if pending else []

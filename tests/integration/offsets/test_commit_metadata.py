@@ -11,6 +11,7 @@ from kafka_dr.group_offsets.offset_preview import look
 from kafka_dr.offsets.following import FollowingOffsets
 from kafka_dr.offsets.translate.answers import to_commit
 from kafka_dr.positions import CommittedOffset, metadata_of
+from kafka_dr.rescue.copy_reached import CopyReached
 from kafka_dr.runs.request import StepName
 from kafka_dr.runs.run import Run
 from kafka_dr.verbs.runner import run_step
@@ -87,5 +88,5 @@ def test_without_the_source_it_is_carried_for_a_group_that_had_read_everything(g
         request = protection.request("away", verb="unplanned_failover", override="a test", acknowledged=True)
         run = Run(request, clients)
         look_last(run, active="east", standby="west", epoch=1)
-        found = to_commit(translate_without_source.translate(run, ends, last_known.positions(run)))[name]
+        found = to_commit(translate_without_source.translate(run, CopyReached(ends), last_known.positions(run)))[name]
     assert {p: metadata_of(offset) for p, offset in found.items()} == {one: FREE, two: ""}

@@ -157,23 +157,3 @@ def test_a_claim_that_dies_between_two_registers_is_abandoned_or_finished_by_ano
             assert protection.state("north") == protection.state("west") == ends
     assert own.roles == {"east": "unfenced", "west": "active", "north": "pending"}
     assert protection.takes_writes("west")
-
-
-def test_a_standby_that_holds_more_than_the_target_is_named_before_and_never_copied_over(own: GroupOfThree) -> None:
-    protection, lab = own.protection, own.protection.lab
-    protection.produce("east", 60)
-    own.wait_equal()
-    own.stop_flow("east", "west")
-    protection.produce("east", 40)
-    protection.wait_copied(source="east", target="north")
-    held = own.contents("north")
-    lab.kill(outside_view.broker_of("east"))
-    records = own.give_up("east", "west", override=WHY)
-    (said,) = records[StepName.GATHER_EVIDENCE].facts["measurements"]["others_hold"]
-    assert said.startswith("north holds up to "), said
-    assert "records that west lacks" in said
-    found = flows_until(own, "north", "diverged")
-    assert any("that stays there, and north is not copied from west" in each for each in found.sentences)
-    protection.produce("west", 10)
-    assert own.contents("north") == held
-    assert own.roles == {"east": "unfenced", "west": "active", "north": "diverged"}

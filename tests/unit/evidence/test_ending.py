@@ -200,3 +200,11 @@ def test_a_run_says_how_long_the_service_was_away_and_what_that_was_spent_on() -
     assert_sentence(notes)
     unknown = {**recovery, "since_fault_seconds": None, "last_service_seen": "nobody looked at east", "parts": {}}
     assert_sentence(next(iter(notes_of((), {"recovery": unknown}))))
+
+
+def test_a_run_says_what_it_has_fetched_from_other_standbys_and_what_stays_there() -> None:
+    said = ["12 records were fetched from north in 3 s", "it is not known how much south holds: south does not answer"]
+    notes = list(notes_of((), {"from_other_standbys": said}))
+    assert notes == [f"Other standbys: {each}." for each in said]
+    assert_sentence(notes)
+    assert list(notes_of((), {"from_other_standbys": "a text"})) == []

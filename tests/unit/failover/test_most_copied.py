@@ -6,7 +6,7 @@ import pytest
 
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.errors import KafkaDrError, TryAgain
-from kafka_dr.failover.unplanned.most_copied import Copied, best, more_than, sentences, to_json
+from kafka_dr.failover.unplanned.most_copied import Copied, best, by_any, more_than, sentences, to_json
 
 A, B, C = (TopicPartition("orders.payments", number) for number in range(3))
 SILENT = TryAgain("no answer")
@@ -36,12 +36,17 @@ def test_what_another_standby_holds_more_is_said_by_partition() -> None:
     assert more_than("west", copied) == {"north": {A: 3}}
     assert more_than("north", copied) == {"west": {B: 1}}
     assert more_than("south", copied) == {}
-    assert sentences("west", copied) == [
+    assert sentences("west", copied, fetch_seconds=0) == [
         "it is not known how much south holds: no answer",
         "north holds up to 3 records that west lacks (3 of orders.payments-0): that stays there, and north is not "
         "copied from west",
     ]
-    assert sentences("west", {"west": {A: 7}, "north": {A: 7}}) == []
+    assert sentences("west", copied, fetch_seconds=60)[1:] == [
+        "north holds up to 3 records that west lacks (3 of orders.payments-0): they are fetched before west is opened, "
+        "for at most 60 s. What is not fetched by then stays there, and then north is not copied from west",
+    ]
+    assert sentences("west", {"west": {A: 7}, "north": {A: 7}}, fetch_seconds=60) == []
+    assert by_any(copied) == {A: 10, B: 5}
     assert to_json(copied) == {
         "north": {"orders.payments-0": 10, "orders.payments-1": 4},
         "west": {"orders.payments-0": 7, "orders.payments-1": 5},

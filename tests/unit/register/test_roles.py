@@ -154,6 +154,18 @@ def test_a_run_concerns_one_of_several_standbys_and_the_others_wait_for_a_flow_a
     assert (roles_of(back), back.phase) == (("active", "copy", "copy"), Phase.STABLE)
 
 
+def test_a_target_to_which_records_were_fetched_is_no_copy_after_a_roll_back() -> None:
+    claimed = switched(THREE, "west")[0]
+    back = transitions.rolled_back(claimed, run="run-2", at=AT, fetched=True)
+    assert (roles_of(back), back.phase) == (("active", "diverged", "copy"), Phase.DIVERGED)
+    assert RegisterState.from_json(back.to_json()) == back
+    with pytest.raises(Refused, match="make west a copy again with dr_failback"):
+        switched(back, "west")
+    # What was found out later of a copy to which a flow was about to start.
+    later = transitions.holds_more(transitions.rolled_back(claimed, run="run-2", at=AT), "west")
+    assert roles_of(later) == ("active", "diverged", "copy")
+
+
 def test_a_standby_that_waits_for_a_flow_is_no_target_before_it_is_copied_again() -> None:
     settled = switched(THREE, "west")[-1]
     with pytest.raises(Refused, match="north holds no copy of orders: choose east"):
@@ -171,9 +183,11 @@ def test_a_standby_that_waits_for_a_flow_is_no_target_before_it_is_copied_again(
         transitions.copied_again(switched(again, "north")[0], "east")
 
 
-def test_what_is_known_for_pairs_alone_is_refused_for_a_group_with_several_standbys() -> None:
-    with pytest.raises(Refused, match="a group with several standbys cannot be released"):
-        transitions.releasing(THREE, **OTHER)
+def test_a_group_with_several_standbys_is_released_as_a_whole_and_only_while_each_is_a_copy() -> None:
+    released = transitions.released(transitions.releasing(THREE, standby="west", **OTHER), run="run-2", at=AT)
+    assert (roles_of(released), released.phase) == (("active", "pending", "pending"), Phase.RELEASED)
+    with pytest.raises(Refused, match="only an unplanned failover may move it"):
+        transitions.releasing(transitions.holds_more(THREE, "north"), standby="west", **OTHER)
 
 
 @pytest.mark.parametrize("partner", ["east", "south", ""])

@@ -208,6 +208,10 @@ def test_many_groups_are_compared_in_a_moment(edited: Edit, second: str, mistake
             "thresholds.canary_late_seconds (10 s) is longer than objectives.rpo_sec",
         ),
         (
+            ("clusters: [east, west]", "clusters: [east, west, north]\n    timing: {fetch_seconds: 121}"),
+            "timing.fetch_seconds (121 s) is longer than timing.step_deadline_seconds (120 s)",
+        ),
+        (
             ("    approvers:", "    timing: {step_deadline_seconds: 4}\n    approvers:"),
             "would give up before groups have",
         ),

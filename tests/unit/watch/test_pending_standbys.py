@@ -8,17 +8,29 @@ from typing import Any, cast
 
 import pytest
 
-from kafka_dr.clusters import TopicPartition
+from kafka_dr.clusters import Record, TopicPartition
 from kafka_dr.errors import NeedsPerson, Refused, TryAgain
 from kafka_dr.named_rows import positions_to_json
 from kafka_dr.outcomes import Check
+from kafka_dr.positions import SeedPoint
 from kafka_dr.register import Phase, transitions
 from kafka_dr.register.flow_seed import FLOW_SEED, FlowSeed, fact_of_further, newest_seed
 from kafka_dr.register.roles import Role
 from kafka_dr.replication.flow import Flow
 from kafka_dr.replication.replicator import FlowStatus, Positions
-from kafka_dr.watch.pending_standbys import HoldsMore, NeedsFailback, is_pending, now_a_copy, now_diverged, seed_pending
+from kafka_dr.rescue.copy_reached import CopyReached
+from kafka_dr.rescue.fetch_ledger import LEDGER, FetchEntry
+from kafka_dr.watch.pending_standbys import (
+    HoldsMore,
+    NeedsFailback,
+    is_pending,
+    now_a_copy,
+    now_diverged,
+    require_nothing_fetched,
+    seed_pending,
+)
 from support.manual_clock import ManualClock
+from support.memory_cluster import MemoryCluster
 from support.memory_register import MemoryRegister
 from support.register_states import AT
 
@@ -190,7 +202,7 @@ class GroupWithoutEast(GroupOnWest):
     :param ``crossed``: how far the flow to west had come in east's log when it was fenced
     """
 
-    def __init__(self, *, crossed: dict[TopicPartition, int] | None = None) -> None:
+    def __init__(self, *, crossed: dict[TopicPartition, int] | None = None, reached: CopyReached | None = None) -> None:
         super().__init__()
         adopted = transitions.adopted("orders", active="east", standbys=["west", "north"], run="adoption", at=AT)
         move: dict[str, Any] = {"source": "east", "target": "west", "highest_epoch": 1}
@@ -207,7 +219,7 @@ class GroupWithoutEast(GroupOnWest):
         west = self.registers["west"]
         west.write_fact("orders", "run-1", FLOW_SEED, turn.to_json())
         west.write_fact("orders", "run-1", "target_ends", {"ends": positions_to_json({FIRST: 170})})
-        west.write_fact("orders", "run-1", "unverified", {"copied": positions_to_json(crossed or {FIRST: 100})})
+        west.write_fact("orders", "run-1", "unverified", (reached or CopyReached(crossed or {FIRST: 100})).to_json())
         east = MemoryRegister()
         east.history = self.silent  # type: ignore[method-assign]
         self.registers["east"] = east
@@ -228,6 +240,29 @@ def test_without_the_former_cluster_the_same_position_is_the_end_of_the_copy_on_
     assert world.done == ["stop east to north", "stopped", "deny on north", "take over north-0", "positions read"]
     for name in ("west", "north"):
         assert newest_seed(world.registers[name].history("orders"), world.state, "north") == wanted
+
+
+def test_of_a_partition_that_was_fetched_in_part_the_flow_begins_before_what_was_fetched() -> None:
+    """West's flow had come to 100 where west's log ended at 160, and 10 of the records of north were fetched."""
+    reached = CopyReached({FIRST: 100}, {FIRST: 160}, {FIRST: SeedPoint(100, 160)})
+    world = GroupWithoutEast(reached=reached)
+    assert world.seed() == FlowSeed(
+        world.state.epoch, "west", "north", {FIRST: 160}, topic_ids={"orders.payments": "w1"}
+    )
+
+
+def test_a_standby_from_which_all_was_fetched_is_copied_from_the_end_on() -> None:
+    reached = CopyReached({FIRST: 100}, {FIRST: 170}, {FIRST: SeedPoint(90, 160)})
+    world = GroupWithoutEast(reached=reached)
+    assert world.seed() == FlowSeed(
+        world.state.epoch, "west", "north", {FIRST: 170}, topic_ids={"orders.payments": "w1"}
+    )
+
+
+def test_a_standby_from_which_a_part_was_fetched_is_not_copied_to() -> None:
+    world = GroupWithoutEast(reached=CopyReached({FIRST: 90}, {FIRST: 160}, {FIRST: SeedPoint(90, 160)}))
+    with pytest.raises(HoldsMore, match="north holds up to 10 records of east that west lacks"):
+        world.seed()
 
 
 def test_a_standby_that_has_copied_more_is_not_copied_to() -> None:
@@ -293,3 +328,17 @@ def test_an_old_flow_does_not_continue_in_a_log_that_was_copied_again_since() ->
         register.copy(world.state)
     given_up = now_diverged(cast("Any", world.context()), world.state, "north")
     assert (given_up.phase, given_up.roles.given_up) == (Phase.DIVERGED, ("north",))
+
+
+def test_a_flow_never_copies_again_what_a_failover_that_was_given_up_has_fetched() -> None:
+    adopted = transitions.adopted("orders", active="east", standbys=["west", "north"], run="adoption", at=AT)
+    entry = FetchEntry("north", 7, 100, 160, records=5)
+    line = Record(LEDGER.topic, 0, 0, 1, b"orders/east/1/orders.payments/0", entry.encoded())
+    cluster = MemoryCluster("west", "w", {LEDGER.topic: [[line]]})
+    context = cast("Any", SimpleNamespace(operator=lambda _: cluster, clock=ManualClock()))
+    with pytest.raises(HoldsMore, match="5 records of another standby were fetched to west by a failover"):
+        require_nothing_fetched(context, adopted, "west", FlowSeed(1, "east", "west", {}))
+    # Since another seed, and from another cluster, it was copied again with all that it holds.
+    require_nothing_fetched(context, adopted, "west", FlowSeed(2, "east", "west", {}))
+    require_nothing_fetched(context, adopted, "west", FlowSeed(1, "north", "west", {}))
+    require_nothing_fetched(context, adopted, "west", None)

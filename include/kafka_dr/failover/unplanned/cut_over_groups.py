@@ -11,9 +11,9 @@ from kafka_dr.failover.unplanned import last_known, translate_without_source
 from kafka_dr.failover.unplanned.reachable_source import SourceState
 from kafka_dr.group_offsets import commit_metadata, committed_positions, other_topics
 from kafka_dr.group_offsets.translation_basis import basis_of
-from kafka_dr.named_rows import positions_from_json
 from kafka_dr.offsets.translate.answers import TranslatedOffset, translations_from_json
 from kafka_dr.offsets.translate.pipeline import translate
+from kafka_dr.rescue.copy_reached import UNVERIFIED, CopyReached
 from kafka_dr.runs import background
 from kafka_dr.runs.run import Run
 
@@ -52,8 +52,8 @@ def _translated(run: Run) -> list[TranslatedOffset]:
     found = last_known.positions(run)
     translated = _by_content(run) if SourceState.of(run.journal).drained else None
     if translated is None:
-        copied = positions_from_json(run.fact("unverified")["copied"])
-        translated = translate_without_source.translate(run, copied, found)
+        reached = CopyReached.from_json(run.fact(UNVERIFIED))
+        translated = translate_without_source.translate(run, reached, found)
     return [*translated, *committed_positions.stale_offsets(run, found.groups)]
 
 

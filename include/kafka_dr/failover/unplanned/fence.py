@@ -3,6 +3,9 @@
 The replicator's principal is denied and its transactional ids are taken over. From then on the target's log does not
 grow, so it is certain what was copied. The flow is asked to stop. The step does not wait for that: with a
 dead source it takes a minute. A task of the flow that wakes up later cannot write.
+
+Of a group with several standbys the others are fenced, too, and what one of them holds more is fetched: see
+:mod:`kafka_dr.failover.unplanned.fetch`.
 """
 
 from __future__ import annotations
@@ -16,12 +19,15 @@ from kafka_dr.durations import duration
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.failover.planned.fence_source import stable_ends
 from kafka_dr.failover.planned.stop_flow import target_is_shut
-from kafka_dr.failover.unplanned import last_known, reachable_source
+from kafka_dr.failover.unplanned import donors, fetch, last_known, reachable_source
+from kafka_dr.failover.unplanned.fetch_writing import ledger_of, right_is_gone, take_right_back
 from kafka_dr.failover.unplanned.old_flow import ask_to_stop
 from kafka_dr.fencing import open_transactions, plan
 from kafka_dr.named_rows import positions_to_json
 from kafka_dr.outcomes import Check
 from kafka_dr.register import Phase
+from kafka_dr.rescue.copy_reached import UNVERIFIED, CopyReached
+from kafka_dr.rescue.fetch_ledger import transactional_id
 from kafka_dr.runs.background import BackgroundCall
 from kafka_dr.runs.run import Run
 
@@ -38,37 +44,45 @@ def intent(run: Run) -> Sequence[str]:
         "does not: do not wait for it, and fence it in the background as soon as it does",
         f"deny WRITE on {run.target} to {run.group.replicator_principal} and take over its transactional ids, then "
         f"journal the log ends of {run.target} and what was copied",
+        *fetch.intent(run),
     )
 
 
 def act(run: Run) -> Mapping[str, Any]:
     """Fence, and journal the log ends of the target and what was copied."""
     fencing = reachable_source.begin_fencing(run)
+    others = donors.begin_fencing(run) if fetch.is_wanted(run) else None
     ended = _fence_flow(run)
     topics, partitions = run.operator(run.target).topics, run.partitions(run.target)
     ends, starts = parallel.at_once(lambda: topics.high_watermarks(partitions), lambda: topics.log_starts(partitions))
-    copied, said = _copied(run)
+    by_flow, said = _copied(run)
+    copied = by_flow or {}
+    # What an earlier attempt or another run has fetched is on the target, and its flow does not know of it.
+    reached = CopyReached.of(copied, ledger_of(run) if fetch.is_possible(run) else {}, ends)
     frontier = last_known.frontier(run)
     places = frontier.points if frontier else {}
     verified = {TopicPartition(*key): place.source_offset for key, place in places.items()}
     source_state = fencing()
     run.write_fact("source_side", source_state.to_json())
-    run.write_fact("unverified", {"frontier": positions_to_json(verified), "copied": positions_to_json(copied)})
+    run.write_fact("unverified", {"frontier": positions_to_json(verified), **reached.to_json()})
     run.write_fact("target_ends", {"ends": positions_to_json(ends), "starts": positions_to_json(starts)})
+    fetched = fetch.act(run, by_flow, others()) if others and not source_state.drained else {}
+    held = fetch.copied_by_survivors(fetched, CopyReached.from_json(run.fact(UNVERIFIED)).copied)
     return {
         "source_side": source_state.to_json(),
-        "target_ends": positions_to_json(ends),
+        "target_ends": run.fact("target_ends")["ends"],
         "copied": positions_to_json(copied),
         "copied_known_from": said,
         "verified_frontier": positions_to_json(verified),
         "ended_transactions": ended,
-        "predicted_loss": last_known.loss(run, copied),
+        "predicted_loss": last_known.loss(run, held),
+        **({fetch.FETCHED: fetched} if fetched else {}),
     }
 
 
 def prove(run: Run) -> Sequence[Check]:
     """Every leader on the target refuses the replicator, and the target's log ends do not move."""
-    return target_is_shut(run)
+    return (*target_is_shut(run), *((right_is_gone(run),) if fetch.is_possible(run) else ()))
 
 
 def _fence_flow(run: Run) -> list[str]:
@@ -78,21 +92,25 @@ def _fence_flow(run: Run) -> list[str]:
     guard.require()
     ask_to_stop(run)
     run.look_for_topics(run.target)
-    run.acl_changes(run.target, guard).add(plan.flow_fence(run.group))
+    changes = run.acl_changes(run.target, guard)
+    changes.add(plan.flow_fence(run.group))
     partitions = run.partitions(run.target)
     found = open_transactions.touching(target, {p.topic for p in partitions}, owns=lambda _: False)
     ids = {*run.clients.replicator(run.flow).transactional_ids(), *(each.transactional_id for each in found)}
+    if fetch.is_possible(run):
+        ids.add(transactional_id(run.group.name))
+        take_right_back(run, changes, run.target)
     guard.require()
     target.transactions.take_over(ids)
     stable_ends(run, run.target, partitions, seconds=_STABLE_SECONDS)
     return sorted(ids)
 
 
-def _copied(run: Run) -> tuple[Mapping[TopicPartition, int], str]:
-    """Return the offsets up to which the source was copied, by partition, and how that is known; empty if it is not."""
+def _copied(run: Run) -> tuple[Mapping[TopicPartition, int] | None, str]:
+    """Return the offsets up to which the source was copied, by partition, and how that is known; none if it is not."""
     try:
         found = BackgroundCall("the flow's offsets", run.clients.replicator(run.flow).committed).within(_COPIED_SECONDS)
     except KafkaDrError as error:
-        return {}, f"not known: {error}"
+        return None, f"not known: {error}"
     owned = {p: offset for p, offset in found.items() if run.group.owns_topic(p.topic)}
     return owned, "the offsets that the flow committed together with the records"

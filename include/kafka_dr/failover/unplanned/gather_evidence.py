@@ -17,6 +17,7 @@ from kafka_dr.group_offsets import commit_metadata, group_costs
 from kafka_dr.offsets.preview import total
 from kafka_dr.offsets.translate.answers import TranslatedOffset, badness
 from kafka_dr.outcomes import Check, Probe
+from kafka_dr.rescue.copy_reached import CopyReached
 from kafka_dr.runs import background
 from kafka_dr.runs.run import Run
 
@@ -57,15 +58,20 @@ def measured(run: Run) -> dict[str, Any]:
     try:
         copied = background.ask("the flow's offsets", run.clients.replicator(run.flow).committed, seconds=_SECONDS)
         translated = background.ask(
-            "the groups' offsets", lambda: translate_without_source.translate(run, copied), seconds=_SECONDS
+            "the groups' offsets",
+            lambda: translate_without_source.translate(run, CopyReached(copied)),
+            seconds=_SECONDS,
         )
     except KafkaDrError:
         copied, translated = {}, []
     seen = last_known.look(run)
     state = run.record()
     standbys = most_copied.copied_to(run, state) if state.has_several else {}
+    fetch_seconds = run.group.timing.fetch_seconds
+    others_hold = most_copied.sentences(run.target, standbys, fetch_seconds=fetch_seconds)
+    survives = most_copied.by_any({**standbys, run.target: copied}) if copied and fetch_seconds else copied
     return {
-        "predicted_loss": last_known.loss(run, copied),
+        "predicted_loss": last_known.loss(run, survives),
         "groups": group_costs.costs(group_costs.decided(run.checks), _by_group(translated)),
         "groups_as_of": seen.at.isoformat() if seen else None,
         "more_than_offsets": list(seen.more_than_offsets) if seen else [],
@@ -73,7 +79,7 @@ def measured(run: Run) -> dict[str, Any]:
         "checksum_audit": newest_checksum_audit(run).sentence,
         "could_not_be_checked": _unchecked(run),
         **({"copied_to": most_copied.to_json(standbys)} if standbys else {}),
-        **({"others_hold": said} if (said := most_copied.sentences(run.target, standbys)) else {}),
+        **({"others_hold": others_hold} if others_hold else {}),
     }
 
 

@@ -1,7 +1,7 @@
 """Which standby of a lost cluster holds most of its records: by position in its log, partition by partition.
 
 One number would hide that two standbys each hold records that the other one lacks. What another standby holds more than
-the target stays there when the group is moved: nothing copies it from there.
+the target is fetched from there before the target is opened, as far as ``fetch_seconds`` permit; the rest stays there.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Any
 
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.counted import counted
+from kafka_dr.durations import duration
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.register import RegisterState
 from kafka_dr.replication.flow import Flow
@@ -67,18 +68,33 @@ def best(standbys: Collection[str], copied: Mapping[str, Copied | KafkaDrError])
     return min(sorted(standbys), key=lacks_in)
 
 
-def sentences(target: str, copied: Mapping[str, Copied | KafkaDrError]) -> list[str]:
-    """Say what other standbys hold more than the target, and of which that is not known."""
+def by_any(copied: Mapping[str, Copied | KafkaDrError]) -> dict[TopicPartition, int]:
+    """Return how far the lost cluster was copied to any standby, by partition. Pure."""
+    found: dict[TopicPartition, int] = {}
+    for each in copied.values():
+        if not isinstance(each, KafkaDrError):
+            found |= {p: max(offset, found.get(p, 0)) for p, offset in each.items()}
+    return found
+
+
+def sentences(target: str, copied: Mapping[str, Copied | KafkaDrError], *, fetch_seconds: float) -> list[str]:
+    """Say what other standbys hold more than the target, what becomes of it, and of which that is not known.
+
+    :param fetch_seconds: how long it may be fetched; 0: it is not
+    """
     said = []
     for name, error in copied.items():
         if isinstance(error, KafkaDrError):
             said.append(f"it is not known how much {name} holds: {error}")
     for name, found in more_than(target, copied).items():
         rows = first_few([f"{n} of {p}" for p, n in found.items()], _MOST_NAMED)
-        said.append(
-            f"{name} holds up to {counted(sum(found.values()), 'record')} that {target} lacks ({', '.join(rows)}): "
-            f"that stays there, and {name} is not copied from {target}"
+        held = f"{name} holds up to {counted(sum(found.values()), 'record')} that {target} lacks ({', '.join(rows)})"
+        stay = f"{held}: that stays there, and {name} is not copied from {target}"
+        fetched = (
+            f"{held}: that is fetched before {target} is opened, for at most {duration(fetch_seconds)}. What is not "
+            f"fetched by then stays there, and then {name} is not copied from {target}"
         )
+        said.append(fetched if fetch_seconds else stay)
     return said
 
 

@@ -9,13 +9,13 @@ from kafka_dr.checks.topic_layout import old_cluster_unchanged
 from kafka_dr.failover import recovery
 from kafka_dr.failover.planned.open_target import applications_let_in
 from kafka_dr.failover.planned.report import of_failover
-from kafka_dr.failover.unplanned import last_known, special_readers
+from kafka_dr.failover.unplanned import fetch, last_known, special_readers
 from kafka_dr.failover.unplanned.cut_over_groups import left_out
 from kafka_dr.failover.unplanned.old_flow import OldFlow, look_at_old_flow
 from kafka_dr.failover.unplanned.reachable_source import SourceState
-from kafka_dr.named_rows import positions_from_json
 from kafka_dr.offsets.translate.answers import translations_from_json
 from kafka_dr.outcomes import Check
+from kafka_dr.rescue.copy_reached import UNVERIFIED, CopyReached
 from kafka_dr.runs.report import Figures, ReportStep
 from kafka_dr.runs.run import Run
 
@@ -28,7 +28,9 @@ def _measured(run: Run) -> tuple[Figures, Figures]:
         "rto_seconds": recovered.seconds(run.group.objectives.rto_from),
         "rpo_seconds": 0.0 if source_state.drained else None,
     }
-    loss = last_known.loss(run, positions_from_json(run.fact("unverified")["copied"]))
+    fetched = run.journal.get(fetch.FETCHED, {})
+    copied = CopyReached.from_json(run.fact(UNVERIFIED)).copied
+    loss = last_known.loss(run, fetch.copied_by_survivors(fetched, copied))
     if source_state.drained:
         loss = {"at_least_records": 0, "as_of": None, "reason": source_state.detail}
     return {**measured, "predicted_loss": loss}, {
@@ -36,6 +38,7 @@ def _measured(run: Run) -> tuple[Figures, Figures]:
         "phase": str(run.register_state.phase) if run.register_state else None,
         "source_side": source_state.to_json(),
         "returned": run.journal.get("returned"),
+        **({"from_other_standbys": said} if (said := fetch.sentences(run, fetched)) else {}),
         "old_flow": _old_flow(run).to_json(),
         **left_out(run),
         "left_to_do": special_readers.rows(run),

@@ -12,7 +12,7 @@ from kafka_dr.group_offsets import left_to_do
 from kafka_dr.group_offsets.last_look import LastLook
 from kafka_dr.group_offsets.streams_applications import judge
 from kafka_dr.group_offsets.unmovable_groups import ShareGroup, SpecialReaders
-from kafka_dr.named_rows import positions_from_json
+from kafka_dr.rescue.copy_reached import UNVERIFIED, CopyReached
 from kafka_dr.runs.run import Run
 
 
@@ -40,6 +40,6 @@ def _as_seen(run: Run, seen: LastLook) -> list[dict[str, Any]]:
     )
     if not seen.share_starts:
         return left_to_do.rows(run, readers, ())
-    copied = positions_from_json(run.fact("unverified")["copied"])
+    reached = CopyReached.from_json(run.fact(UNVERIFIED))
     known = KnownOffsets(seen.share_starts, final=False, at=seen.at)
-    return left_to_do.rows(run, readers, translate_without_source.translate(run, copied, known))
+    return left_to_do.rows(run, readers, translate_without_source.translate(run, reached, known))

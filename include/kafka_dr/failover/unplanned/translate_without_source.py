@@ -7,7 +7,8 @@ from dataclasses import replace
 
 from kafka_dr.clusters import KafkaCluster, OffsetRange, TopicPartition
 from kafka_dr.failover.unplanned import last_known
-from kafka_dr.failover.unplanned.last_known import KnownOffsets, Offsets
+from kafka_dr.failover.unplanned.last_known import KnownOffsets
+from kafka_dr.failover.unplanned.points_of_donors import points_of_donors
 from kafka_dr.group_offsets import commit_metadata
 from kafka_dr.group_offsets.sync_archive import archive_of
 from kafka_dr.group_offsets.taken_over_copies import taken_over_copies
@@ -23,15 +24,16 @@ from kafka_dr.offsets.translate.read_logs import held_by
 from kafka_dr.offsets.translate.taken_over_copy import TakenOverCopy
 from kafka_dr.offsets.translate.without_source import KnownPoints, translate_by_known_points
 from kafka_dr.positions import SeedPoint
+from kafka_dr.rescue.copy_reached import CopyReached
 from kafka_dr.runs.run import Run
 
 Points = dict[TopicPartition, list[SeedPoint]]
 
 
-def translate(run: Run, copied: Offsets, positions: KnownOffsets | None = None) -> list[TranslatedOffset]:
+def translate(run: Run, reached: CopyReached, positions: KnownOffsets | None = None) -> list[TranslatedOffset]:
     """Translate every known offset.
 
-    :param copied: next source offset to copy, by partition; together with the target's log end it is a pair
+    :param reached: how far the target's copy has come
     :param positions: committed offsets on the source; ``None``: the last known ones
     """
     positions = positions or last_known.positions(run)
@@ -41,8 +43,10 @@ def translate(run: Run, copied: Offsets, positions: KnownOffsets | None = None) 
     wanted = {p for offsets in positions.groups.values() for p in offsets if p in on_target}
     held = held_by(run.operator(run.target), wanted)
     points, begun = _points(run, wanted), seeds(run)
-    for p in wanted & copied.keys():
-        points.setdefault(p, []).append(SeedPoint(copied[p], held[p].end))
+    read = {p: {offsets[p] for offsets in positions.groups.values() if p in offsets} for p in wanted}
+    by_donors = points_of_donors(run, reached, read)
+    for p in wanted:
+        points.setdefault(p, []).extend((*reached.points(p, held[p].end), *by_donors.get(p, ())))
     others = taken_over_copies(run, valid_seeds(run))
     # The target may hold quarantined records below a seed, which must not be counted.
     found = {p: _known(points.get(p, ()), held[p], begun.get(p, ()), others.get(p)) for p in wanted}

@@ -1,0 +1,124 @@
+"""What was fetched from another standby: written to the target itself, in the transactions of the records.
+
+Topic ``_kafka_dr.fetched``, compacted. Key ``<group>/<lost cluster>/<epoch of the target's flow>/<topic>/<partition>``;
+value: up to which offset of the donor's log the records are on the target. So a batch that died, and is fetched again,
+is never there twice. The entries say as well where the target's own copy ended: from then on its log holds more than
+its flow has copied, and its end alone would no longer say how far the copy has come.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from kafka_dr.clock import Clock
+from kafka_dr.clusters import KafkaCluster, NotFound, OffsetRange, TopicPartition
+from kafka_dr.codec import StoredDocument, stored
+from kafka_dr.errors import NeedsPerson, TryAgain
+from kafka_dr.json_documents import DocumentDamaged, parsed
+from kafka_dr.positions import SeedPoint
+from kafka_dr.waiting import SHORT_PAUSE_SECONDS, wait_until
+
+LEDGER_TOPIC = "_kafka_dr.fetched"
+LEDGER = TopicPartition(LEDGER_TOPIC, 0)
+LEDGER_CONFIG = {"cleanup.policy": "compact"}
+#: How long transactions of other groups may be open, in seconds: twice their timeout.
+_OTHERS_SECONDS = 20.0
+
+
+@dataclass(frozen=True, slots=True)
+class FetchEntry(StoredDocument):
+    """How far one partition is fetched.
+
+    :param donor: the standby whose log it is
+    :param next_offset: of the donor's log: next to be fetched
+    :param position: in the lost cluster's log: next to copy for the target's own flow, which is fenced
+    :param end: of the target's log, when the target held only what that flow had copied
+    :param reached: in the lost cluster's log: how far the target's copy has come; ``None`` while records are left that
+        the donor holds
+    :param records: how many were fetched
+    """
+
+    donor: str
+    next_offset: int = field(metadata=stored("next"))
+    position: int
+    end: int
+    reached: int | None = None
+    records: int = 0
+
+    @property
+    def before(self) -> SeedPoint:
+        """Where the lost cluster's log and the target's correspond: before anything was fetched."""
+        return SeedPoint(self.position, self.end)
+
+    def encoded(self) -> bytes:
+        """Return the record's value."""
+        return json.dumps(self.to_json(), separators=(",", ":")).encode()
+
+    @classmethod
+    def decoded(cls, value: bytes) -> FetchEntry:
+        """Read a record's value.
+
+        :raises NeedsPerson: it cannot be read
+        """
+        try:
+            return parsed(value, cls.from_json)
+        except DocumentDamaged as error:
+            raise NeedsPerson(f"{LEDGER_TOPIC} holds a record that cannot be read ({error}): {value[:80]!r}") from error
+
+
+Ledger = Mapping[TopicPartition, FetchEntry]
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerName:
+    """Which entries are about one copy: those of one flow, since it was seeded last."""
+
+    group: str
+    lost: str
+    epoch: int
+
+    @property
+    def prefix(self) -> str:
+        """What the keys of its entries begin with."""
+        return f"{self.group}/{self.lost}/{self.epoch}/"
+
+    def key(self, partition: TopicPartition) -> bytes:
+        """Return the key of a partition's entry."""
+        return f"{self.prefix}{partition.topic}/{partition.partition}".encode()
+
+
+def transactional_id(group: str) -> str:
+    """Return the id that records of a group are fetched with: who takes it over ends every other fetch."""
+    return f"kafka-dr-fetch-{group}"
+
+
+def read_ledger(target: KafkaCluster, name: LedgerName, clock: Clock) -> dict[TopicPartition, FetchEntry]:
+    """Return the entries about a copy.
+
+    Who relies on them takes over the transactional id first, so that no open transaction can still change this.
+
+    :raises TryAgain: another group's open transaction hides what was written after it
+    """
+    try:
+        start, end = target.topics.log_starts([LEDGER])[LEDGER], target.topics.high_watermarks([LEDGER])[LEDGER]
+    except NotFound:
+        return {}
+    seen = wait_until(
+        lambda: target.topics.last_stable_offsets([LEDGER])[LEDGER],
+        lambda stable: stable >= end,
+        clock=clock,
+        seconds=_OTHERS_SECONDS,
+        pause_seconds=SHORT_PAUSE_SECONDS,
+    )
+    if seen < end:
+        raise TryAgain(f"{target.name}: an open transaction of another group hides what {LEDGER_TOPIC} says: try again")
+    found: dict[TopicPartition, FetchEntry] = {}
+    for record in target.log.read({LEDGER: OffsetRange(start, max(start, end))}):
+        if record.key is None or record.value is None:
+            continue
+        if (key := record.key.decode()).startswith(name.prefix):
+            topic, _, number = key.removeprefix(name.prefix).rpartition("/")
+            found[TopicPartition(topic, int(number))] = FetchEntry.decoded(record.value)
+    return found
