@@ -93,6 +93,8 @@ class TargetInMemory:
     ends: dict[TopicPartition, int] = field(default_factory=dict)
     writers: int = 0
     attempts: int = 0
+    rolled_back: bool = False
+    known_to_roll_back: dict[TopicPartition, FetchEntry] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.held = {p: list(log.target) for p, log in self.logs.items()}
@@ -106,9 +108,16 @@ class TargetInMemory:
         if event == "another":
             with suppress(FetcherDied, Refused):
                 self.process()
+        if event == "rolls back":
+            # It takes the run, then the transactional id, and only then it reads the ledger.
+            self.attempts, self.rolled_back = self.attempts + 1, True
+            self.writers += 1
+            self.known_to_roll_back = dict(self.ledger)
 
     def process(self, in_time: Callable[[], bool] = lambda: True) -> dict[TopicPartition, str]:
         """Let a process take the run, and fetch until all of it is there."""
+        if self.rolled_back:
+            raise Refused("the run was rolled back")
         self.attempts += 1
         attempt = self.attempts
         while True:
@@ -228,6 +237,21 @@ def test_what_is_not_fetched_in_time_is_named_and_fetched_by_a_later_process(
             continue
     assert target.process() == {}
     assert target.complete()
+
+
+@given(LOGS, EVENTS, st.integers(0, 30))
+@settings(max_examples=200, deadline=None)
+def test_a_roll_back_knows_of_every_record_that_was_fetched_also_by_a_process_that_wakes_up_after_it(
+    logs: dict[TopicPartition, OneLog], events: list[str], at: int
+) -> None:
+    target = TargetInMemory(logs, [*events[:at], "rolls back", *events[at:]])
+    while not target.rolled_back:
+        with suppress(FetcherDied, Refused):
+            target.process()
+            target.point()
+    assert target.ledger == target.known_to_roll_back
+    untouched = {p: log.target for p, log in logs.items() if p not in target.ledger}
+    assert {p: target.held[p] for p in untouched} == untouched
 
 
 def a_log(records: int = 4, by_flow: int = 0) -> OneLog:
