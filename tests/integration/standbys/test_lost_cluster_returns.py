@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from kafka_dr.clusters import TopicPartition
 from kafka_dr.health.health_check import check_health
 from kafka_dr.runs.record import StepFailed
 from kafka_dr.runs.request import ResumeRequest, StepName
@@ -79,9 +78,9 @@ def failback(
 
 
 def values(group: GroupOfThree, cluster: str) -> list[bytes | None]:
-    owned = (TopicPartition(group.protection.topic, number) for number in range(group.protection.partitions))
-    found = group.contents(cluster)
-    return [value for p in owned for _, _, value, _ in found.get(p, [])]
+    """Return what a cluster holds of the applications' records, also of those that were published to a topic aside."""
+    found, topic = group.contents(cluster), group.protection.topic
+    return [value for p, log in found.items() if p.topic in (topic, f"{topic}.stranded") for _, _, value, _ in log]
 
 
 def payments(group: GroupOfThree, listed: Listed) -> list[bytes]:
@@ -220,6 +219,10 @@ def test_the_sound_standby_takes_over_while_the_lost_one_is_copied_again(
 
     own.let_return("west", seconds=SECONDS)
     wait_for(own, lambda: health(own), "west", "diverged")
+    deadline = time.monotonic() + SECONDS
+    while "stopped" not in own.flow_status("west", "east"):
+        assert time.monotonic() < deadline, health(own)
+        time.sleep(1)
     for cluster, run in (("west", again), ("east", f"{again}.east")):
         listed = list_stranded(protection, spark, run=run, cluster=cluster)
         assert payments(own, listed) == []
