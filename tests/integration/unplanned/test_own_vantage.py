@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import Thread
@@ -13,7 +14,7 @@ from kafka_dr.disaster.vantage import probe_vantage
 from kafka_dr.outcomes import Probe
 from kafka_dr.register import Phase
 from kafka_dr.runs.request import StepName
-from kafka_dr.vantage_server import BrokerAddress, Lookout, address_of, ask, server
+from kafka_dr.vantage_server import FRESH_SECONDS, BrokerAddress, Lookout, address_of, ask, server
 from support.disaster import Disaster
 from support.switched_group import failed
 
@@ -48,8 +49,6 @@ def test_a_killed_cluster_is_given_up_without_an_override(disaster: Disaster) ->
 
     said = {check.name: check for check in records[StepName.GATHER_EVIDENCE].checks}["source_is_down"]
     assert (said.outcome, said.detail) == ("ok", "east shows unreachable, seen by this installation, office")
-    claimed = {check.name: check.outcome for check in records[StepName.CLAIM].checks}["source_is_down"]
-    assert claimed == "ok"
     state = disaster.state()
     assert (state.phase, state.active) == (Phase.HANDED_OVER, "west")
     assert disaster.group.protection.takes_writes("west")
@@ -60,6 +59,7 @@ def test_a_cluster_that_hangs_is_seen_down_and_one_that_answers_is_seen_up(passi
         passing.watch_from(office)
         assert probes(passing)["vantage office"].outcome == "ok"
         with passing.hanging(passing.broker):
+            time.sleep(FRESH_SECONDS)
             found = probes(passing)
     assert (found["metadata"].outcome, found["vantage office"].outcome) == ("failed", "failed")
 
