@@ -43,7 +43,12 @@ def _of_project(cluster: Cluster, flows: Flows) -> Iterator[Acl]:
 @cache
 def _topology() -> Topology:
     """The project's topology, of which only names matter here."""
-    anywhere = {"KAFKA_DR_LAB_HOME": "/lab", "KAFKA_DR_LAB_EAST": "east:9092", "KAFKA_DR_LAB_WEST": "west:9092"}
+    anywhere = {
+        "KAFKA_DR_LAB_HOME": "/lab",
+        "KAFKA_DR_LAB_EAST": "east:9092",
+        "KAFKA_DR_LAB_WEST": "west:9092",
+        "KAFKA_DR_LAB_VANTAGE": "127.0.0.1:3",
+    }
     return load(PROJECT / "include" / "topology.yaml", anywhere)
 
 

@@ -38,6 +38,7 @@ from lab.processes import Supervisor
 from lab.spark_cluster import SparkCluster, driver_settings
 from lab.startup import Part, Report, Startup
 from lab.status import AirflowStatus, ClusterStatus, LabStatus, ProcessStatus
+from lab.vantage import LabVantage
 
 NEEDED_BYTES = 2 * 1024**3
 LOCK_SECONDS = 120.0
@@ -105,6 +106,7 @@ class Lab:
         values = {
             "KAFKA_DR_TOPOLOGY": str(topology_file.path(self.home, self.settings)),
             "KAFKA_DR_LAB_HOME": str(self.home.root),
+            "KAFKA_DR_LAB_VANTAGE": self.settings.vantage,
         }
         for cluster in self.clusters:
             values[f"KAFKA_DR_LAB_{cluster.name.upper()}"] = cluster.bootstrap(self.settings)
@@ -162,7 +164,7 @@ class Lab:
                 report=report,
                 connect=connect,
             )
-            others: list[Part] = [self._airflow(jvm)] if airflow else []
+            others: list[Part] = [LabVantage(self._context()), *([self._airflow(jvm)] if airflow else [])]
             if self.settings.spark_cluster:
                 others.append(SparkCluster(self._context(), self._spark_environ(java_home)))
             startup.run(*others)

@@ -14,12 +14,12 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from lab import gate, jars, rooms, size
+from lab import gate, jars, rooms, size, vantage
 from lab.api import Lab
 from lab.bench.command import configure as configure_bench
 from lab.demo.command import configure as configure_demo
 from lab.errors import LabError
-from lab.layout import DEFAULT_HOME, DEFAULT_PORT_BASE, KAFKA_VERSION, NAMES, PROJECT, Ports
+from lab.layout import DEFAULT_HOME, DEFAULT_PORT_BASE, KAFKA_VERSION, LOOPBACK, NAMES, PROJECT, Ports
 from lab.processes import INTERRUPTS
 from lab.spark_cluster import MASTER
 from lab.status import LabStatus
@@ -231,6 +231,7 @@ def _table(status: LabStatus) -> Table:
         for number, address in enumerate(cluster.bootstrap_servers.split(","), start=1):
             answers_at[f"{cluster.name}-broker-{number}"] = address
     answers_at["airflow-api-server"] = status.airflow.url
+    answers_at[vantage.NAME] = f"http://{LOOPBACK}:{Ports(status.port_base).vantage}/CLUSTER"
     table = Table("process", "state", "pid", "answers at", title=f"lab in {status.home}", title_justify="left")
     for process in status.processes:
         state = "[green]running[/]" if process.running else "[red]dead[/]"

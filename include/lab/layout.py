@@ -140,7 +140,7 @@ class Home:
 
 @dataclass(frozen=True, slots=True)
 class Ports:
-    """The ports of a lab: a hundred for each cluster. The third hundred is for Airflow and Spark."""
+    """The ports of a lab: a hundred for each cluster. The third hundred is for Airflow, Spark and the vantage."""
 
     base: int
     clusters: int = 2
@@ -178,6 +178,11 @@ class Ports:
     def airflow(self) -> int:
         """Airflow's user interface and API."""
         return self.base + 200
+
+    @property
+    def vantage(self) -> int:
+        """The vantage that looks at the clusters as Airflow does."""
+        return self.base + 250
 
     @property
     def spark_master(self) -> int:
@@ -250,6 +255,11 @@ class Settings:
     def listen(self) -> str:
         """The address that processes listen on."""
         return "0.0.0.0" if self.docker else LOOPBACK  # noqa: S104 - the network of the containers
+
+    @property
+    def vantage(self) -> str:
+        """Where the vantage answers."""
+        return f"{self.host('vantage')}:{self.ports.vantage}"
 
     @property
     def ports(self) -> Ports:

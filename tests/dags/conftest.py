@@ -35,6 +35,7 @@ LAB = {
     "KAFKA_DR_LAB_HOME": "/nowhere",
     "KAFKA_DR_LAB_EAST": "127.0.0.1:1",
     "KAFKA_DR_LAB_WEST": "127.0.0.1:2",
+    "KAFKA_DR_LAB_VANTAGE": "127.0.0.1:3",
 }
 
 

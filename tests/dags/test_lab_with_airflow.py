@@ -28,6 +28,7 @@ def test_every_process_of_airflow_runs_next_to_brokers_and_connect(airflow: Quic
         *PROCESSES,
         "east-broker-1",
         "east-connect",
+        "vantage",
         "west-broker-1",
         "west-connect",
     }

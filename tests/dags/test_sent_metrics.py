@@ -33,6 +33,7 @@ def task(folder: Path, settings: Mapping[str, str], *more: Path) -> str:
         "KAFKA_DR_LAB_HOME": str(folder),
         "KAFKA_DR_LAB_EAST": "127.0.0.1:1",
         "KAFKA_DR_LAB_WEST": "127.0.0.1:2",
+        "KAFKA_DR_LAB_VANTAGE": "127.0.0.1:3",
     }
     folders = (*more, *(_PROJECT / name for name in ("include", "plugins", "tests")))
     path = {"PYTHONPATH": os.pathsep.join(map(str, folders)), "AIRFLOW_HOME": str(folder / "airflow")}

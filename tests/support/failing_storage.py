@@ -17,7 +17,12 @@ from support.memory_register import MemoryRegister
 from support.no_connections import NO_CONNECTIONS
 
 TOPOLOGY = Path(__file__).parents[2] / "include" / "topology.yaml"
-LAB = {"KAFKA_DR_LAB_HOME": "/lab", "KAFKA_DR_LAB_EAST": "127.0.0.1:1", "KAFKA_DR_LAB_WEST": "127.0.0.1:2"}
+LAB = {
+    "KAFKA_DR_LAB_HOME": "/lab",
+    "KAFKA_DR_LAB_EAST": "127.0.0.1:1",
+    "KAFKA_DR_LAB_WEST": "127.0.0.1:2",
+    "KAFKA_DR_LAB_VANTAGE": "127.0.0.1:3",
+}
 _WRITES = {"create", "replace", "make_folder", "rename", "remove"}
 
 

@@ -6,7 +6,12 @@ from kafka_dr.topology.loading import load
 from kafka_dr.topology.model import ProtectionGroup
 from lab.layout import PROJECT
 
-_ENVIRON = {"KAFKA_DR_LAB_HOME": "/lab", "KAFKA_DR_LAB_EAST": "localhost:1", "KAFKA_DR_LAB_WEST": "localhost:2"}
+_ENVIRON = {
+    "KAFKA_DR_LAB_HOME": "/lab",
+    "KAFKA_DR_LAB_EAST": "localhost:1",
+    "KAFKA_DR_LAB_WEST": "localhost:2",
+    "KAFKA_DR_LAB_VANTAGE": "127.0.0.1:3",
+}
 
 
 def pattern_group(*patterns: str, name: str = "orders", **changes: object) -> ProtectionGroup:

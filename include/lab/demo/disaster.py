@@ -33,8 +33,6 @@ from lab.invariants.secrets import check_secrets, connector_configs
 from lab.rights import ORDERS_APP
 
 UNPLANNED, HEALTH, FAILBACK, CANARY = "dr_unplanned_failover", "dr_health", "dr_failback", "dr_canary"
-#: Why the switch is asked for although nobody elsewhere sees the cluster down: the lab has no elsewhere.
-OVERRIDE = "the demonstration {done} it, and there is no other vantage on one machine"
 BACK_SECONDS = 90.0
 #: A health period, and what a look may take on a machine that does ten things at a time.
 FENCED_SECONDS = 90.0
@@ -110,9 +108,7 @@ class DisasterRehearsal(Rehearsal):
 
     def _leave(self, runner: FailoverRunner, source: str, target: str, saboteur: Saboteur | None) -> FailoverRun:
         self._say(f"Unplanned failover {source} → {target}")
-        override = OVERRIDE.format(done="stopped" if self._wishes.hang else "killed")
-        order = RunParameters(source, target, dag=UNPLANNED, conf={"override": override})
-        run = runner.run(order, meanwhile=watching(saboteur, source, target))
+        run = runner.run(RunParameters(source, target, dag=UNPLANNED), meanwhile=watching(saboteur, source, target))
         self._let_work(run)
         return run
 

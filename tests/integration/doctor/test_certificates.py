@@ -34,7 +34,7 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TlsBroker]:
 
 def asked(broker: TlsBroker, folder: Path, file: Path) -> Check:
     """Ask with one certificate for all roles."""
-    environ = {f"KAFKA_DR_LAB_{name}": broker.address("TLS") for name in ("EAST", "WEST")}
+    environ = {f"KAFKA_DR_LAB_{name}": broker.address("TLS") for name in ("EAST", "WEST", "VANTAGE")}
     declared = load(_FILE, {**environ, "KAFKA_DR_LAB_HOME": str(folder)})
     principals = {f"{role}_principal": "User:CN=client" for role in _ROLES}
     groups = {name: group.model_copy(update=principals) for name, group in declared.protection_groups.items()}

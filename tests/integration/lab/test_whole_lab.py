@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import time
 from pathlib import Path
 
 import httpx
@@ -19,6 +20,10 @@ from kafka.admin import (
 )
 from kafka.errors import ClusterAuthorizationFailedError
 
+from kafka_dr.disaster.disaster_rule import vantages_missing
+from kafka_dr.disaster.vantage import probe_vantage
+from kafka_dr.topology.loading import load
+from lab import vantage
 from lab.api import Lab
 from lab.clusters import TOPICS
 
@@ -45,6 +50,7 @@ def test_every_process_runs_and_every_endpoint_answers(whole: Lab) -> None:
     assert [process.name for process in status.processes] == [
         "east-broker-1",
         "east-connect",
+        "vantage",
         "west-broker-1",
         "west-connect",
     ]
@@ -115,6 +121,26 @@ def test_an_application_may_not_see_who_has_which_rights(whole: Lab) -> None:
     with pytest.raises(ClusterAuthorizationFailedError):
         admin.describe_acls(everything)
     admin.close()
+
+
+def test_of_a_killed_cluster_the_vantage_says_that_it_is_down_and_killed_itself_it_says_nothing(whole: Lab) -> None:
+    disaster = load(Path(whole.environ["KAFKA_DR_TOPOLOGY"]), whole.environ).group("orders").disaster
+    assert vantages_missing(disaster) == ""
+    [(name, address)] = disaster.vantages.items()
+
+    def seen() -> dict[str, str]:
+        return {each.name: probe_vantage(name, address, each.name, 5.0).outcome for each in whole.clusters}
+
+    assert seen() == {"east": "ok", "west": "ok"}
+    whole.kill("east-broker-1")
+    try:
+        time.sleep(1.5)
+        assert seen() == {"east": "failed", "west": "ok"}
+        whole.kill(vantage.NAME)
+        assert seen() == {"east": "unknown", "west": "unknown"}
+    finally:
+        whole.up(airflow=False)
+    assert seen() == {"east": "ok", "west": "ok"}
 
 
 def test_what_was_killed_comes_up_again_with_what_it_held(whole: Lab) -> None:

@@ -30,7 +30,12 @@ from support.manual_clock import ManualClock
 from support.memory_register import MemoryRegister
 from support.sentences import assert_sentence
 
-LAB = {"KAFKA_DR_LAB_HOME": "/lab", "KAFKA_DR_LAB_EAST": "127.0.0.1:1", "KAFKA_DR_LAB_WEST": "127.0.0.1:2"}
+LAB = {
+    "KAFKA_DR_LAB_HOME": "/lab",
+    "KAFKA_DR_LAB_EAST": "127.0.0.1:1",
+    "KAFKA_DR_LAB_WEST": "127.0.0.1:2",
+    "KAFKA_DR_LAB_VANTAGE": "127.0.0.1:3",
+}
 TOPOLOGY = Path(__file__).parents[3] / "include" / "topology.yaml"
 IN_A_FILE = AccessRulesSpec(kept_by="file", path="/srv/rules.json", reconciles_every_seconds=60)
 BEHIND_A_PROGRAM = AccessRulesSpec(kept_by="command", program=("/opt/iam",))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -154,9 +155,13 @@ def waits(root: Path) -> None:
 
 
 def test_a_form_says_before_it_is_sent_what_the_first_task_would_refuse(
-    root: Path, pages: TestClient, monkeypatch: pytest.MonkeyPatch
+    root: Path, pages: TestClient, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     keep(root)
+    assert "data-needed=" not in pages.get("/start/dr_unplanned_failover/orders").text
+    declared, alone = Path(os.environ["KAFKA_DR_TOPOLOGY"]), tmp_path / "alone.yaml"
+    alone.write_text(re.sub(r"(?m)^    disaster:\n(      .*\n)+", "", declared.read_text()))
+    monkeypatch.setenv("KAFKA_DR_TOPOLOGY", str(alone))
     page = pages.get("/start/dr_unplanned_failover/orders").text
     assert "Needed now: the topology needs 2 vantages that see the cluster down and has 1" in page
     assert page.count("data-needed=") == 1

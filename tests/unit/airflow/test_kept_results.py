@@ -24,6 +24,7 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("KAFKA_DR_LAB_HOME", str(tmp_path))
     monkeypatch.setenv("KAFKA_DR_LAB_EAST", "127.0.0.1:1")
     monkeypatch.setenv("KAFKA_DR_LAB_WEST", "127.0.0.1:2")
+    monkeypatch.setenv("KAFKA_DR_LAB_VANTAGE", "127.0.0.1:3")
     return tmp_path / "evidence"
 
 

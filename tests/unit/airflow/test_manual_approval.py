@@ -103,6 +103,7 @@ def test_no_answer_in_time_ends_the_run_says_where_to_start_a_new_one_and_is_kep
     monkeypatch.setenv("KAFKA_DR_LAB_HOME", str(tmp_path))
     monkeypatch.setenv("KAFKA_DR_LAB_EAST", "127.0.0.1:1")
     monkeypatch.setenv("KAFKA_DR_LAB_WEST", "127.0.0.1:2")
+    monkeypatch.setenv("KAFKA_DR_LAB_VANTAGE", "127.0.0.1:3")
     signing = json.dumps({"conn_type": "generic", "extra": {"private_key": SigningKey.generate().private_pem}})
     monkeypatch.setenv("AIRFLOW_CONN_KAFKA_DR_SIGNING", signing)
     for cluster in ("EAST", "WEST"):

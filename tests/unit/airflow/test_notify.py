@@ -42,7 +42,7 @@ HOSTILE = "{{ conn.mail.password }}<script>\nSubject: forged"
 @pytest.fixture
 def declared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     """Return what declares notifiers in a topology, and returns the outbox."""
-    for name in ("EAST", "WEST"):
+    for name in ("EAST", "WEST", "VANTAGE"):
         monkeypatch.setenv(f"KAFKA_DR_LAB_{name}", "127.0.0.1:1")
     monkeypatch.setenv("KAFKA_DR_LAB_HOME", str(tmp_path))
     monkeypatch.setenv("KAFKA_DR_TOPOLOGY", str(tmp_path / "topology.yaml"))

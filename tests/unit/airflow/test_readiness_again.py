@@ -33,7 +33,7 @@ LOG = logging.getLogger(__name__)
 @pytest.fixture
 def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return the evidence root of a topology that declares a notifier."""
-    for name in ("EAST", "WEST"):
+    for name in ("EAST", "WEST", "VANTAGE"):
         monkeypatch.setenv(f"KAFKA_DR_LAB_{name}", "127.0.0.1:1")
     monkeypatch.setenv("KAFKA_DR_LAB_HOME", str(tmp_path))
     monkeypatch.setenv("KAFKA_DR_TOPOLOGY", str(tmp_path / "topology.yaml"))

@@ -23,7 +23,7 @@ NOW = datetime(2026, 3, 1, 12, 4, tzinfo=UTC)
 
 @pytest.fixture
 def topology(tmp_path: Path) -> Topology:
-    environ = {f"KAFKA_DR_LAB_{name}": "127.0.0.1:1" for name in ("EAST", "WEST")}
+    environ = {f"KAFKA_DR_LAB_{name}": "127.0.0.1:1" for name in ("EAST", "WEST", "VANTAGE")}
     return load(TOPOLOGY, environ={**environ, "KAFKA_DR_LAB_HOME": str(tmp_path)})
 
 

@@ -16,7 +16,12 @@ from support.sentences import assert_sentence
 
 TOPIC, ID = ResourceType.TOPIC, ResourceType.TRANSACTIONAL_ID
 LITERAL, PREFIXED = PatternType.LITERAL, PatternType.PREFIXED
-ENVIRON = {"KAFKA_DR_LAB_HOME": "/lab", "KAFKA_DR_LAB_EAST": "localhost:1", "KAFKA_DR_LAB_WEST": "localhost:2"}
+ENVIRON = {
+    "KAFKA_DR_LAB_HOME": "/lab",
+    "KAFKA_DR_LAB_EAST": "localhost:1",
+    "KAFKA_DR_LAB_WEST": "localhost:2",
+    "KAFKA_DR_LAB_VANTAGE": "127.0.0.1:3",
+}
 TOPICS = ("_kafka_dr.register", "_kafka_dr.rescued", "_kafka_dr.selftest", "orders.payments")
 
 

@@ -28,7 +28,13 @@ from support.memory_router import MemoryRouter
 from support.register_states import a_state
 
 TOPOLOGY = Path(__file__).resolve().parents[3] / "include" / "topology.yaml"
-ENVIRON = {**os.environ, "KAFKA_DR_LAB_HOME": "/srv/lab", "KAFKA_DR_LAB_EAST": "e:1", "KAFKA_DR_LAB_WEST": "w:1"}
+ENVIRON = {
+    **os.environ,
+    "KAFKA_DR_LAB_HOME": "/srv/lab",
+    "KAFKA_DR_LAB_EAST": "e:1",
+    "KAFKA_DR_LAB_WEST": "w:1",
+    "KAFKA_DR_LAB_VANTAGE": "127.0.0.1:3",
+}
 ORDERS = load(TOPOLOGY, ENVIRON).protection_groups["orders"]
 NOW = datetime(2026, 1, 2, 3, tzinfo=UTC)
 STABLE = a_state(run="a", at=NOW)

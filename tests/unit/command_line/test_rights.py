@@ -20,7 +20,12 @@ from kafka_dr.topology.loading import load
 from kafka_dr.topology.model import ProtectionGroup, Topology
 from lab.layout import PROJECT
 
-ENVIRON = {"KAFKA_DR_LAB_HOME": "/lab", "KAFKA_DR_LAB_EAST": "east:9092", "KAFKA_DR_LAB_WEST": "west:9092"}
+ENVIRON = {
+    "KAFKA_DR_LAB_HOME": "/lab",
+    "KAFKA_DR_LAB_EAST": "east:9092",
+    "KAFKA_DR_LAB_WEST": "west:9092",
+    "KAFKA_DR_LAB_VANTAGE": "127.0.0.1:3",
+}
 TOPOLOGY = PROJECT / "include" / "topology.yaml"
 #: The words that Mongey/kafka takes for a resource; it refuses every other one when the plan is applied.
 _OF_MONGEY = {

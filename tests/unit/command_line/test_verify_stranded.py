@@ -23,7 +23,12 @@ from support.manual_clock import ManualClock
 from support.sentences import assert_sentence
 
 INCLUDE = Path(__file__).parents[3] / "include"
-LAB = {"KAFKA_DR_LAB_HOME": "/lab", "KAFKA_DR_LAB_EAST": "127.0.0.1:1", "KAFKA_DR_LAB_WEST": "127.0.0.1:2"}
+LAB = {
+    "KAFKA_DR_LAB_HOME": "/lab",
+    "KAFKA_DR_LAB_EAST": "127.0.0.1:1",
+    "KAFKA_DR_LAB_WEST": "127.0.0.1:2",
+    "KAFKA_DR_LAB_VANTAGE": "127.0.0.1:3",
+}
 KEY = SigningKey.generate()
 AT = datetime(2026, 11, 20, 3, 0, tzinfo=UTC)
 ERASURE = Erasure(

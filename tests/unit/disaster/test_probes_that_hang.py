@@ -21,7 +21,12 @@ from kafka_dr.topology.loading import load
 from kafka_dr.topology.model import Topology
 from support.no_connections import NO_CONNECTIONS
 
-LAB = {"KAFKA_DR_LAB_HOME": "/lab", "KAFKA_DR_LAB_EAST": "127.0.0.1:1", "KAFKA_DR_LAB_WEST": "127.0.0.1:2"}
+LAB = {
+    "KAFKA_DR_LAB_HOME": "/lab",
+    "KAFKA_DR_LAB_EAST": "127.0.0.1:1",
+    "KAFKA_DR_LAB_WEST": "127.0.0.1:2",
+    "KAFKA_DR_LAB_VANTAGE": "127.0.0.1:3",
+}
 TOPOLOGY = Path(__file__).parents[3] / "include" / "topology.yaml"
 
 

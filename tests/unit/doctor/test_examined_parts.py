@@ -24,7 +24,12 @@ from support.sentences import assert_sentence
 
 NOON = datetime(2026, 11, 27, 12, tzinfo=UTC)
 _FILE = Path(__file__).parents[3] / "include" / "topology.yaml"
-_ENVIRON = {"KAFKA_DR_LAB_EAST": "127.0.0.1:1", "KAFKA_DR_LAB_WEST": "127.0.0.1:2", "KAFKA_DR_LAB_HOME": "/nowhere"}
+_ENVIRON = {
+    "KAFKA_DR_LAB_EAST": "127.0.0.1:1",
+    "KAFKA_DR_LAB_WEST": "127.0.0.1:2",
+    "KAFKA_DR_LAB_VANTAGE": "127.0.0.1:3",
+    "KAFKA_DR_LAB_HOME": "/nowhere",
+}
 
 
 def topology() -> Topology:

@@ -32,7 +32,7 @@ _FILE = Path(__file__).parents[3] / "include" / "topology.yaml"
 
 @pytest.fixture
 def clients(tmp_path: Path) -> Clients:
-    environ = {f"KAFKA_DR_LAB_{name}": "127.0.0.1:1" for name in ("EAST", "WEST")}
+    environ = {f"KAFKA_DR_LAB_{name}": "127.0.0.1:1" for name in ("EAST", "WEST", "VANTAGE")}
     topology = load(_FILE, {**environ, "KAFKA_DR_LAB_HOME": str(tmp_path)})
     return Clients(
         topology, connections=replace(NO_CONNECTIONS, http=_absent), evidence_root=tmp_path, clock=ManualClock()

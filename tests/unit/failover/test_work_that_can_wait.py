@@ -53,7 +53,12 @@ def changes() -> Changes:
 
 @pytest.fixture
 def run(changes: Changes) -> Any:
-    environ = {"KAFKA_DR_LAB_HOME": "/lab", "KAFKA_DR_LAB_EAST": "localhost:1", "KAFKA_DR_LAB_WEST": "localhost:2"}
+    environ = {
+        "KAFKA_DR_LAB_HOME": "/lab",
+        "KAFKA_DR_LAB_EAST": "localhost:1",
+        "KAFKA_DR_LAB_WEST": "localhost:2",
+        "KAFKA_DR_LAB_VANTAGE": "127.0.0.1:3",
+    }
     group = load(PROJECT / "include" / "topology.yaml", environ).group("orders")
     return SimpleNamespace(
         source="east",

@@ -14,7 +14,13 @@ from kafka_dr.topology.loading import load
 from kafka_dr.topology.model import ProtectionGroup
 
 TOPOLOGY = Path(__file__).resolve().parents[3] / "include" / "topology.yaml"
-ENVIRON = {**os.environ, "KAFKA_DR_LAB_HOME": "/srv/lab", "KAFKA_DR_LAB_EAST": "e:1", "KAFKA_DR_LAB_WEST": "w:1"}
+ENVIRON = {
+    **os.environ,
+    "KAFKA_DR_LAB_HOME": "/srv/lab",
+    "KAFKA_DR_LAB_EAST": "e:1",
+    "KAFKA_DR_LAB_WEST": "w:1",
+    "KAFKA_DR_LAB_VANTAGE": "127.0.0.1:3",
+}
 LAB = load(TOPOLOGY, ENVIRON).protection_groups["orders"]
 GROUPS: dict[str, dict[str, Any]] = {
     "as the lab's": {},

@@ -28,7 +28,7 @@ TOPOLOGY = Path(__file__).parents[3] / "include" / "topology.yaml"
 
 def unreachable(root: Path) -> Clients:
     """Return clients of a group whose clusters are closed ports."""
-    environ = {f"KAFKA_DR_LAB_{name}": "127.0.0.1:1" for name in ("EAST", "WEST")}
+    environ = {f"KAFKA_DR_LAB_{name}": "127.0.0.1:1" for name in ("EAST", "WEST", "VANTAGE")}
     return Clients(
         load(TOPOLOGY, {**environ, "KAFKA_DR_LAB_HOME": str(root)}),
         connections=replace(NO_CONNECTIONS, kafka=lambda _: ClientSettings("127.0.0.1:1")),

@@ -31,7 +31,12 @@ FAILING_BACK = a_state(phase=Phase.DIVERGED, active="west", standby="east", verb
 
 @pytest.fixture(scope="module")
 def group() -> ProtectionGroup:
-    environ = {"KAFKA_DR_LAB_HOME": "/lab", "KAFKA_DR_LAB_EAST": "localhost:1", "KAFKA_DR_LAB_WEST": "localhost:2"}
+    environ = {
+        "KAFKA_DR_LAB_HOME": "/lab",
+        "KAFKA_DR_LAB_EAST": "localhost:1",
+        "KAFKA_DR_LAB_WEST": "localhost:2",
+        "KAFKA_DR_LAB_VANTAGE": "127.0.0.1:3",
+    }
     return load(Path(PROJECT / "include" / "topology.yaml"), environ).group("orders")
 
 

@@ -20,7 +20,12 @@ from kafka_dr.register.port import RegisterUnusable
 from kafka_dr.topology.loading import load
 from support.register_states import a_state
 
-LAB = {"KAFKA_DR_LAB_HOME": "/lab", "KAFKA_DR_LAB_EAST": "127.0.0.1:1", "KAFKA_DR_LAB_WEST": "127.0.0.1:2"}
+LAB = {
+    "KAFKA_DR_LAB_HOME": "/lab",
+    "KAFKA_DR_LAB_EAST": "127.0.0.1:1",
+    "KAFKA_DR_LAB_WEST": "127.0.0.1:2",
+    "KAFKA_DR_LAB_VANTAGE": "127.0.0.1:3",
+}
 GROUP = load(Path(__file__).parents[3] / "include" / "topology.yaml", LAB).group("orders")
 UNUSABLE = RegisterUnusable("the register of east has no leader")
 

@@ -16,6 +16,7 @@ from lab.bootstrap import cache_folder
 from lab.clusters import clusters_of
 from lab.compose import SETTINGS, context, prepare_spark, write_files
 from lab.layout import PROJECT, Home
+from lab.vantage import LabVantage
 
 FILE = PROJECT / "docker-compose.yml"
 COMPOSE: dict[str, Any] = yaml.safe_load(FILE.read_text())
@@ -47,7 +48,7 @@ def test_kafka_has_the_version_of_the_locked_jars() -> None:
 def test_every_broker_and_worker_of_the_lab_is_a_service() -> None:
     names = {node.name for cluster in CLUSTERS for node in cluster.nodes(SETTINGS)}
     names |= {cluster.connect_name for cluster in CLUSTERS}
-    assert set(SERVICES) == names | {"volume", "files", "provision", "airflow"}
+    assert set(SERVICES) == names | {"volume", "files", "provision", "vantage", "airflow"}
 
 
 def test_a_broker_is_formatted_with_the_id_of_its_cluster() -> None:
@@ -69,7 +70,7 @@ def test_every_host_that_a_file_names_is_a_service(home: Home) -> None:
         text = path.read_text()
         hosts |= set(re.findall(r"([a-z]+-broker-\d+):\d+", text)) | set(re.findall(r"([a-z]+-connect)\b", text))
         assert "127.0.0.1" not in text
-    assert hosts == set(SERVICES) - {"volume", "files", "provision", "airflow"}
+    assert hosts == set(SERVICES) - {"volume", "files", "provision", "vantage", "airflow"}
 
 
 def test_clients_meet_the_port_on_which_the_broker_listens(home: Home) -> None:
@@ -79,6 +80,16 @@ def test_clients_meet_the_port_on_which_the_broker_listens(home: Home) -> None:
         client = _properties(home.client(cluster.name, "probe"))
         assert f"CLIENT://{client['bootstrap.servers']}" in broker["advertised.listeners"]
         assert SERVICES["airflow"]["environment"][f"KAFKA_DR_LAB_{cluster.name.upper()}"] == client["bootstrap.servers"]
+
+
+def test_the_vantage_asks_what_clients_ask_and_answers_where_the_topology_looks(home: Home) -> None:
+    listens = f"0.0.0.0:{SETTINGS.ports.vantage}"
+    _, *command = LabVantage(context(home)).command().argv
+    said = " ".join(command).replace(str(PROJECT), "/project")
+    assert SERVICES["vantage"]["command"] == ["python", *said.split()]
+    assert listens in command
+    assert SERVICES["airflow"]["environment"]["KAFKA_DR_LAB_VANTAGE"] == SETTINGS.vantage
+    assert f"//{SETTINGS.vantage}/" in SERVICES["vantage"]["healthcheck"]["test"][-1]
 
 
 def test_only_airflow_is_published_and_only_on_the_loopback() -> None:
@@ -103,6 +114,7 @@ def test_one_service_builds_the_image_and_the_others_neither_build_nor_pull_it()
     assert {name: service["pull_policy"] for name, service in image.items()} == {
         "files": "build",
         "provision": "never",
+        "vantage": "never",
         "airflow": "never",
     }
 

@@ -23,7 +23,7 @@ TOPOLOGY = Path(__file__).parents[3] / "include" / "topology.yaml"
 
 @pytest.fixture
 def group(tmp_path: Path) -> ProtectionGroup:
-    environ = {f"KAFKA_DR_LAB_{name}": "127.0.0.1:1" for name in ("EAST", "WEST")}
+    environ = {f"KAFKA_DR_LAB_{name}": "127.0.0.1:1" for name in ("EAST", "WEST", "VANTAGE")}
     return load(TOPOLOGY, {**environ, "KAFKA_DR_LAB_HOME": str(tmp_path)}).group("orders")
 
 

@@ -27,7 +27,12 @@ NOWHERE = HttpEndpoint("http://127.0.0.1:9")
 @pytest.fixture(scope="module")
 def topology() -> Topology:
     declared = Path(__file__).parents[3] / "include" / "topology.yaml"
-    environ = {"KAFKA_DR_LAB_HOME": "/lab", "KAFKA_DR_LAB_EAST": "e:1", "KAFKA_DR_LAB_WEST": "w:1"}
+    environ = {
+        "KAFKA_DR_LAB_HOME": "/lab",
+        "KAFKA_DR_LAB_EAST": "e:1",
+        "KAFKA_DR_LAB_WEST": "w:1",
+        "KAFKA_DR_LAB_VANTAGE": "127.0.0.1:3",
+    }
     return load(declared, environ)
 
 

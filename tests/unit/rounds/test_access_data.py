@@ -12,7 +12,12 @@ from kafka_dr.rounds.access_data import AccessData
 from kafka_dr.topology.access_rules import AccessRulesSpec
 from kafka_dr.topology.loading import load
 
-LAB = {"KAFKA_DR_LAB_HOME": "/lab", "KAFKA_DR_LAB_EAST": "127.0.0.1:1", "KAFKA_DR_LAB_WEST": "127.0.0.1:2"}
+LAB = {
+    "KAFKA_DR_LAB_HOME": "/lab",
+    "KAFKA_DR_LAB_EAST": "127.0.0.1:1",
+    "KAFKA_DR_LAB_WEST": "127.0.0.1:2",
+    "KAFKA_DR_LAB_VANTAGE": "127.0.0.1:3",
+}
 
 
 def test_principals_and_the_api_of_kubernetes_are_read_as_well() -> None:

@@ -35,7 +35,10 @@ pytestmark = pytest.mark.timeout(300)
 
 @pytest.fixture
 def declared(tmp_path: Path) -> Topology:
-    environ = {name: f"127.0.0.1:{port}" for port, name in enumerate(("KAFKA_DR_LAB_EAST", "KAFKA_DR_LAB_WEST"), 1)}
+    environ = {
+        name: f"127.0.0.1:{port}"
+        for port, name in enumerate(("KAFKA_DR_LAB_EAST", "KAFKA_DR_LAB_WEST", "KAFKA_DR_LAB_VANTAGE"), 1)
+    }
     return load(ROOT / "include" / "topology.yaml", {**environ, "KAFKA_DR_LAB_HOME": str(tmp_path)})
 
 

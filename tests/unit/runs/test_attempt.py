@@ -23,7 +23,12 @@ from support.manual_clock import ManualClock
 from support.no_connections import NO_CONNECTIONS
 
 TOPOLOGY = Path(__file__).parents[3] / "include" / "topology.yaml"
-LAB = {"KAFKA_DR_LAB_HOME": "/lab", "KAFKA_DR_LAB_EAST": "127.0.0.1:1", "KAFKA_DR_LAB_WEST": "127.0.0.1:2"}
+LAB = {
+    "KAFKA_DR_LAB_HOME": "/lab",
+    "KAFKA_DR_LAB_EAST": "127.0.0.1:1",
+    "KAFKA_DR_LAB_WEST": "127.0.0.1:2",
+    "KAFKA_DR_LAB_VANTAGE": "127.0.0.1:3",
+}
 REQUEST = RunRequest("orders", "manual__1")
 
 

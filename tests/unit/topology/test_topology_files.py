@@ -14,7 +14,12 @@ from kafka_dr.topology.model import Topology
 
 INCLUDE = Path(__file__).parents[3] / "include"
 EXAMPLE = INCLUDE / "topology.example.yaml"
-LAB = {"KAFKA_DR_LAB_HOME": "/lab", "KAFKA_DR_LAB_EAST": "127.0.0.1:1", "KAFKA_DR_LAB_WEST": "127.0.0.1:2"}
+LAB = {
+    "KAFKA_DR_LAB_HOME": "/lab",
+    "KAFKA_DR_LAB_EAST": "127.0.0.1:1",
+    "KAFKA_DR_LAB_WEST": "127.0.0.1:2",
+    "KAFKA_DR_LAB_VANTAGE": "127.0.0.1:3",
+}
 
 
 def models_in(annotation: Any) -> list[type[BaseModel]]:
