@@ -78,7 +78,7 @@ def failback(
 
 
 def values(group: GroupOfThree, cluster: str) -> list[bytes | None]:
-    """Return what a cluster holds of the applications' records, also of those that were published to a topic aside."""
+    """Return what a cluster holds of the applications' records, those in the topic of stranded ones too."""
     found, topic = group.contents(cluster), group.protection.topic
     return [value for p, log in found.items() if p.topic in (topic, f"{topic}.stranded") for _, _, value, _ in log]
 
