@@ -85,7 +85,7 @@ def _take_back(run: Run) -> RegisterState | None:
 
     def undone(state: RegisterState) -> RegisterState:
         fetched = False
-        if state.verb == "unplanned_failover" and len(state.standbys) > 1 and not state.is_unproven:
+        if state.verb == "unplanned_failover" and state.has_several and not state.is_unproven:
             # First no other process may begin to fetch, then none may commit what it has begun.
             state = run.take(at=decides(run, state))
             run.operator(run.target).transactions.take_over([transactional_id(run.group.name)])
@@ -111,7 +111,7 @@ def _undo(run: Run, state: RegisterState) -> Mapping[str, Any]:
         run.look_for_topics(state.moved_with)
         target.add(*plan.standby_in_order(run.group))
         run.clients.register(state.moved_with).copy(state)
-        if len(state.standbys) > 1:
+        if state.has_several:
             take_right_back(run, target, state.moved_with)
         if not _is_copy(state):
             facts["flow"] = f"{_flow(run, state).name} stays stopped: records of another standby were fetched"

@@ -96,7 +96,7 @@ def decision_facts(run: Run, checks: Sequence[Check]) -> dict[str, Any]:
         "taken_from": last_known.taken_from(run),
         "offset_classes": rows_of(last_known.classes(run), **group_costs.CLASSES),
         "override": run.request.override,
-        **({"fetch_seconds": run.group.timing.fetch_seconds} if len(run.record().standbys) > 1 else {}),
+        **({"fetch_seconds": run.group.timing.fetch_seconds} if run.record().has_several else {}),
         **other_topics.decided(checks),
     }
 

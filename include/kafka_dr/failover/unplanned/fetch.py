@@ -60,7 +60,7 @@ class _Target:
 
 def is_possible(run: Run) -> bool:
     """Return whether there is another standby from which something can be, or was, fetched."""
-    return len(run.record().standbys) > 1
+    return run.record().has_several
 
 
 def is_wanted(run: Run) -> bool:
