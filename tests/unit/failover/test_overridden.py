@@ -10,7 +10,7 @@ import pytest
 from kafka_dr.disaster.disaster_rule import ClusterVerdict
 from kafka_dr.evidence.status_colour import colour_of
 from kafka_dr.failover.unplanned import last_known
-from kafka_dr.failover.unplanned.checks import groups_read_only_owned_topics, source_is_down
+from kafka_dr.failover.unplanned.checks import _QUESTIONS, groups_read_only_owned_topics, source_is_down
 from kafka_dr.group_offsets import other_topics
 from kafka_dr.group_offsets.other_topics import Elsewhere, ReadElsewhere
 from kafka_dr.outcomes import worst
@@ -82,3 +82,17 @@ def test_offsets_that_are_not_moved_are_overridden_as_well_and_the_detail_quotes
     assert check.outcome == outcome
     assert_sentence(check.detail)
     assert override not in check.detail or not override
+
+
+def test_a_headline_has_room_for_what_to_do_about_offsets_that_nobody_knows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(last_known, "classes", lambda _run: {})
+    monkeypatch.setattr(last_known, "look", lambda _run: None)
+    run: Any = SimpleNamespace(
+        source="east",
+        group=SimpleNamespace(name="orders", groups_policy=SimpleNamespace(unknown_offsets="refuse")),
+        request=SimpleNamespace(override=""),
+    )
+    check = _QUESTIONS["positions_known"](run)
+    assert check.outcome == "failed"
+    assert "let dr_canary look now, or override" in check.detail
+    assert len(check.detail) <= 150
