@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import traceback
 from pathlib import Path
 from typing import Any
 
@@ -71,6 +72,11 @@ def _become(arguments: list[str], log: Path) -> None:
         code = 0
     except SystemExit as end:
         code = end.code if isinstance(end.code, int) else 1
+        if isinstance(end.code, str):
+            print(end.code, file=sys.stderr)
+    except BaseException:
+        traceback.print_exc()  # this process ends below, before Python would show it
+        raise
     finally:
         sys.stdout.flush()
         sys.stderr.flush()
