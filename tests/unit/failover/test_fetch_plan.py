@@ -12,13 +12,10 @@ from hypothesis import strategies as st
 
 from kafka_dr.clusters import OffsetRange, Record, TopicPartition
 from kafka_dr.errors import TryAgain
-from kafka_dr.failover.unplanned import fetch_plan, last_known, points_of_donors
+from kafka_dr.failover.unplanned import fetch_plan
 from kafka_dr.failover.unplanned.donors import Donor, Donors
 from kafka_dr.failover.unplanned.fetch import copied_by_survivors, sentences
 from kafka_dr.failover.unplanned.fetch_plan import begun, by_content, with_most
-from kafka_dr.failover.unplanned.points_of_donors import around
-from kafka_dr.offsets.syncs.history import ArchivedSync
-from kafka_dr.positions import OffsetPair
 from kafka_dr.rescue.copy_reached import CopyReached
 from kafka_dr.rescue.fetch_ledger import FetchEntry
 from support.memory_cluster import MemoryCluster
@@ -120,37 +117,3 @@ def test_what_stays_on_a_survivor_is_named_and_is_not_lost() -> None:
     assert copied_by_survivors(fetched, {A: 70, B: 5}) == {A: 90, B: 5}
     assert sentences(RUN, {}) == []
     assert copied_by_survivors({}, {A: 70}) == {A: 70}
-
-
-def test_the_nearest_syncs_around_each_offset_are_looked_for() -> None:
-    pairs = [OffsetPair(source, source + 100) for source in (10, 20, 30, 40, 50)]
-    assert around([25], pairs) == [(20, 120), (30, 130)]
-    assert around([30, 41], pairs) == [(30, 130), (40, 140), (50, 150)]
-    assert around([5, 60], pairs) == [(10, 110), (50, 150)]
-    assert around([25], []) == []
-
-
-def test_the_donors_log_says_where_a_group_is_among_what_was_fetched(monkeypatch: pytest.MonkeyPatch) -> None:
-    """West's own copy ends at 2 of the lost log; of north's, which ends at 9, all was fetched."""
-    values = list(range(9))
-    north = a_log("north", [(2 * number, value) for number, value in enumerate(values)], 20)
-    west = a_log("west", [(number + 5, value) for number, value in enumerate(values)], 16)
-    clusters = {"west": west, "north": north}
-    ledger = {A: FetchEntry("north", 20, 2, 7, reached=9, records=7)}
-    monkeypatch.setattr(points_of_donors, "ledger_of", lambda _: ledger)
-    monkeypatch.setattr(points_of_donors, "archive_of", lambda *_, **__: None)
-    monkeypatch.setattr(last_known, "flow_start", lambda *_, **__: last_known.FlowStart(1, None))
-    syncs = [ArchivedSync(0, source, 2 * source, 1) for source in (1, 4, 7)]
-    monkeypatch.setattr(points_of_donors, "archived_and_newer", lambda *_, **__: SimpleNamespace(syncs={A: syncs}))
-    run = cast(
-        "Any",
-        SimpleNamespace(
-            **vars(RUN), clients=SimpleNamespace(cluster=lambda name, _: clusters[name]), evidence_root=None
-        ),
-    )
-    reached = CopyReached.of({A: 2}, ledger, {A: 16})
-    found = points_of_donors.points_of_donors(run, reached, {A: {5, 1}})
-    assert found == {A: [(4, 9), (5, 10), (7, 12), (8, 13)]}
-    assert points_of_donors.points_of_donors(run, reached, {A: {1}}) == {}
-    monkeypatch.setattr(points_of_donors, "ledger_of", lambda _: (_ for _ in ()).throw(TryAgain("no answer")))
-    assert points_of_donors.points_of_donors(run, reached, {A: {5}}) == {}

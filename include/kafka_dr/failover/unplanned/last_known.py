@@ -102,16 +102,13 @@ def frontier(run: Run) -> KeptFrontier | None:
     return kept if kept is not None and kept.identity[2] == flow_start(run).epoch else None
 
 
-def flow_start(run: Run, *, to: str = "") -> FlowStart:
-    """Return when replication from source to target began last.
-
-    :param to: another standby instead of the target
-    """
+def flow_start(run: Run) -> FlowStart:
+    """Return when replication from source to target began last."""
     seeds = {
         name: seed
         for name, facts in run.history.items()
         for seed in all_seeds({name: facts})
-        if (seed.source, seed.target) == (run.source, to or run.target)
+        if (seed.source, seed.target) == (run.source, run.target)
     }
     if not seeds:
         return FlowStart(0, None)

@@ -8,7 +8,6 @@ from dataclasses import replace
 from kafka_dr.clusters import KafkaCluster, OffsetRange, TopicPartition
 from kafka_dr.failover.unplanned import last_known
 from kafka_dr.failover.unplanned.last_known import KnownOffsets
-from kafka_dr.failover.unplanned.points_of_donors import points_of_donors
 from kafka_dr.group_offsets import commit_metadata
 from kafka_dr.group_offsets.sync_archive import archive_of
 from kafka_dr.group_offsets.taken_over_copies import taken_over_copies
@@ -43,10 +42,8 @@ def translate(run: Run, reached: CopyReached, positions: KnownOffsets | None = N
     wanted = {p for offsets in positions.groups.values() for p in offsets if p in on_target}
     held = held_by(run.operator(run.target), wanted)
     points, begun = _points(run, wanted), seeds(run)
-    read = {p: {offsets[p] for offsets in positions.groups.values() if p in offsets} for p in wanted}
-    by_donors = points_of_donors(run, reached, read)
     for p in wanted:
-        points.setdefault(p, []).extend((*reached.points(p, held[p].end), *by_donors.get(p, ())))
+        points.setdefault(p, []).extend(reached.points(p, held[p].end))
     others = taken_over_copies(run, valid_seeds(run))
     # The target may hold quarantined records below a seed, which must not be counted.
     found = {p: _known(points.get(p, ()), held[p], begun.get(p, ()), others.get(p)) for p in wanted}
