@@ -429,7 +429,7 @@ class Run(GroupContext):
         :param state: of a take over that has not ended, or of a group that was released
         """
         if state is not None and state.run == self.request.run:
-            return state.active, state.standby
+            return state.active, state.moved_with
         if self.request.verb == "take_over" and len(self.group.clusters) > 2:
             raise Refused(
                 f"{self.group.name} is declared with several standbys, and existing replication can be taken over only "

@@ -6,13 +6,16 @@ import time
 from collections.abc import Iterator
 from threading import Event
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from kafka_dr.errors import KafkaDrError, TryAgain
+from kafka_dr.register import transitions
 from kafka_dr.runs.request import RunRequest
 from kafka_dr.runs.run import Run
 from support.fake_registers import FakeRegisters
+from support.register_states import AT
 
 
 @pytest.fixture
@@ -67,3 +70,14 @@ def test_the_clusters_that_a_run_concerns_are_waited_for() -> None:
 
     assert run_on("east", "north", "west").each_cluster(slow, further_seconds=0)["west"] == "west"
     assert run_on("east", "west").each_cluster(slow, further_seconds=0) == {"east": "east", "west": "west"}
+
+
+def test_a_run_that_has_released_all_standbys_still_knows_them() -> None:
+    signed: dict[str, Any] = {"run": "run-1", "evidence_sha256": "", "approved_by": "alice", "at": AT}
+    adopted = transitions.adopted("orders", active="east", standbys=["west", "north"], run="adoption", at=AT)
+    held = transitions.releasing(adopted, standby="north", **signed)
+    for state in (held, transitions.released(held, run="run-1", at=AT)):
+        run = run_on("east", "north", "west")
+        run.request = RunRequest("orders", "run-1", verb="un_adopt")
+        run.register_state = state
+        assert (run.source, run.target, run.further_standbys) == ("east", "north", ("west",))
