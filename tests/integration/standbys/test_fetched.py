@@ -261,7 +261,7 @@ def test_with_no_time_at_all_nothing_is_fetched(own: GroupOfThree) -> None:
         before = own.contents("west")
         records = own.give_up("east", "west", override=WHY)
         (said,) = records[StepName.GATHER_EVIDENCE].facts["measurements"]["others_hold"]
-        assert "they stay there, and north is not copied from west" in said
+        assert "that stays there, and north is not copied from west" in said
         assert "fetched" not in records[StepName.FENCE].facts
         assert of_topics(own, own.contents("west")) == of_topics(own, before)
         role_until(own, "north", "diverged")

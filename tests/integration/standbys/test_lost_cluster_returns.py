@@ -157,8 +157,11 @@ def test_what_a_survivor_holds_is_on_one_list_alone_and_comes_back_once(
     protection.wait_copied(source="east", target="north")
     own.stop_flow("east", "north")
     protection.produce("east", 20)
-    disaster = lose(own, "east", "west")
-    wait_for(own, own.flows, "north", "diverged")
+    # Else what north holds more would be fetched before west is opened, and be on no list.
+    timing = protection.group.timing.model_copy(update={"fetch_seconds": 0.0})
+    with protection.changed(timing=timing):
+        disaster = lose(own, "east", "west")
+        wait_for(own, own.flows, "north", "diverged")
     protection.produce("west", 10)
     own.let_return("east", seconds=SECONDS)
     wait_for(own, lambda: health(own), "east", "diverged")
