@@ -124,7 +124,7 @@ def test_west_holds_every_record_that_north_had_once_and_in_order_and_groups_con
     assert len(own.contents("west")[first]) < 45 < len(held[first])
     records = own.give_up("east", "west", override=WHY)
     (said,) = records[StepName.GATHER_EVIDENCE].facts["measurements"]["others_hold"]
-    assert "they are fetched before west is opened, for at most 60 s" in said
+    assert "that is fetched before west is opened, for at most 60 s" in said
     fetched = records[StepName.FENCE].facts["fetched"]
     assert fetched["left"] == [], fetched
     assert fetched["records"] >= 73

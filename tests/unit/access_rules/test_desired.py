@@ -100,9 +100,9 @@ def test_what_an_interrupted_process_wrote_is_applied_again_once() -> None:
 
 def test_one_broker_that_lacks_it_is_waited_for_and_named() -> None:
     kept = TwoBrokersOfOthers(looks=10_000, state={DENY}, brokers={1: frozenset({DENY}), 2: frozenset()})
-    with pytest.raises(TryAgain, match="broker 2 of east lacks 1 rules, such as DENY WRITE on topic orders"):
+    with pytest.raises(TryAgain, match="broker 2 of east lacks 1 rule, such as DENY WRITE on topic orders"):
         kept.rules().add([DENY])
-    with pytest.raises(TryAgain, match=r"broker 1 of east still has 1 rules.*10 s after the file says so"):
+    with pytest.raises(TryAgain, match=r"broker 1 of east still has 1 rule,.*10 s after the file says so"):
         kept.rules().remove([DENY])
 
 

@@ -153,6 +153,7 @@ def test_a_deny_that_was_lifted_and_is_still_in_force_is_named(in_force: bool) -
     run: Any = SimpleNamespace(
         source="east",
         target="west",
+        further_standbys=(),
         epoch=2,
         clock=ManualClock(),
         group=SimpleNamespace(name="orders"),
