@@ -22,6 +22,7 @@ from kafka_dr.clusters.many_partitions import ManyPartitions, once_led
 from kafka_dr.clusters.session import ClusterSession
 from kafka_dr.clusters.topics import Topics
 from kafka_dr.clusters.transactions import Transactions
+from kafka_dr.counted import counted
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.parallel import ask_all
 from kafka_dr.positions import OffsetRange, TopicPartition
@@ -179,8 +180,10 @@ def held_back_in_words(acknowledged: int, undecided: int, not_read: int, held_by
     :param not_read: offsets that nobody looked at
     """
     counts = (
-        _counted(acknowledged, "acknowledged record", "acknowledged records"),
-        _counted(undecided, "record that may still be aborted", "records that may still be aborted"),
+        counted(acknowledged, "acknowledged record") if acknowledged else "",
+        counted(undecided, "record that may still be aborted", "records that may still be aborted")
+        if undecided
+        else "",
         f"at most {not_read:,} more that nobody could count" if not_read else "",
     )
     if not (said := " and ".join(filter(None, counts))):
@@ -188,10 +191,6 @@ def held_back_in_words(acknowledged: int, undecided: int, not_read: int, held_by
     shown = ", ".join(held_by[:_SHOWN]) + (f" and {len(held_by) - _SHOWN} more" if len(held_by) > _SHOWN else "")
     by = f"the open transaction{'s' if len(held_by) != 1 else ''} of {shown}" if held_by else "an open transaction"
     return f"{said} {'is' if acknowledged + undecided + not_read == 1 else 'are'} held back by {by}"
-
-
-def _counted(count: int, one: str, more: str) -> str:
-    return f"{count:,} {one if count == 1 else more}" if count else ""
 
 
 class HeldBackRecords:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from kafka_dr.counted import counted
 from kafka_dr.evidence.status_colour import StatusColour
 from kafka_dr.evidence.status_links import StatusLinks
 from kafka_dr.situations.judgement import Judgement
@@ -66,7 +67,7 @@ def most_urgent(judged: Sequence[Judgement], links: StatusLinks, *, may_answer: 
     same = [each.group for each in judged if (each.name, each.headline) == (first.name, first.headline)]
     if first.name == "well":
         said = "every group is well" if len(judged) > 1 else f"{first.group} is well"
-        view = headline_view(first, links, about=_counted(len(judged)))
+        view = headline_view(first, links, about=counted(len(judged), "protection group"))
         return HeadlineView(view.word, view.colour, view.about, said, view.sentence, "", None, view.notes)
     more = f" and {len(same) - _NAMED} more" if len(same) > _NAMED else ""
     return headline_view(first, links, about=f"{', '.join(same[:_NAMED])}{more}", may_answer=may_answer)
@@ -83,7 +84,3 @@ def href_of(action: Action, judgement: Judgement, links: StatusLinks) -> str:
     if action.opens == "result":
         return links.result(judgement.group, action.target)
     return links.evidence(judgement.group, judgement.run)
-
-
-def _counted(count: int) -> str:
-    return f"{count} protection group{'' if count == 1 else 's'}"

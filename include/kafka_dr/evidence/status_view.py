@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from kafka_dr.causes import cause
+from kafka_dr.counted import counted
 from kafka_dr.durations import age_of
 from kafka_dr.evidence.drill_line import drill_line
 from kafka_dr.evidence.flow_picture import FlowPicture, flow_picture
@@ -176,7 +177,7 @@ class StatusView:
     def folded_in_words(self) -> str:
         """How many other groups there are, and how many of them are not well."""
         unwell = sum(card.colour != "good" for card in self.folded)
-        return f"{_counted(len(self.folded), 'more group')}: {f'{unwell} not well' if unwell else 'all well'}"
+        return f"{counted(len(self.folded), 'more group')}: {f'{unwell} not well' if unwell else 'all well'}"
 
     @property
     def refresh_seconds(self) -> int:
@@ -278,12 +279,8 @@ def _first(
         said = "the topology declares no protection group"
         return HeadlineView("UNKNOWN", "unknown", "", said, "Declare one, and adopt it.", "", None)
     worst = min(flows, key=lambda each: WORST_COLOUR_FIRST.index(each.colour))
-    said = f"{_counted(len(flows), 'observed flow')}, and no protection group"
+    said = f"{counted(len(flows), 'observed flow')}, and no protection group"
     return HeadlineView(worst.word, worst.colour, "", said, "", "", None)
-
-
-def _counted(count: int, what: str) -> str:
-    return f"{count} {what}{'' if count == 1 else 's'}"
 
 
 def _card(

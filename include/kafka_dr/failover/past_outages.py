@@ -13,6 +13,7 @@ from statistics import median
 from typing import Any
 
 from kafka_dr.causes import cause
+from kafka_dr.counted import counted
 from kafka_dr.durations import duration
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.evidence.store import EvidenceStore
@@ -79,7 +80,7 @@ class PredictedOutage:
         if not self.outages:
             return "unknown: this group has never been moved, so nothing was measured"
         if not self.used:
-            return f"unknown: {_counted(len(self.outages), 'earlier failover')} left no sealed figure of it"
+            return f"unknown: {counted(len(self.outages), 'earlier failover')} left no sealed figure of it"
         return f"{self._figure()}; {self._objective_met()}{self._left_out()}"
 
     def to_json(self) -> dict[str, Any]:
@@ -119,8 +120,8 @@ class PredictedOutage:
                 "it"
             )
         elif idle:
-            said += f". {_counted(idle, 'failover')} left out, in which nobody was writing"
-        return said + (f". {_counted(unknown, 'failover')} left no sealed figure" if unknown else "")
+            said += f". {counted(idle, 'failover')} left out, in which nobody was writing"
+        return said + (f". {counted(unknown, 'failover')} left no sealed figure" if unknown else "")
 
 
 def predicted(run: Run) -> PredictedOutage:
@@ -171,7 +172,3 @@ def _kept(store: EvidenceStore, group: str, run: str) -> PastOutage | None:
     except KafkaDrError:
         # Evidence that was changed or is incomplete is no ground for a prediction.
         return PastOutage(run, None)
-
-
-def _counted(number: int, what: str) -> str:
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"

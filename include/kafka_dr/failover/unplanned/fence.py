@@ -64,7 +64,7 @@ def act(run: Run) -> Mapping[str, Any]:
     verified = {TopicPartition(*key): place.source_offset for key, place in places.items()}
     source_state = fencing()
     run.write_fact("source_side", source_state.to_json())
-    run.write_fact("unverified", {"frontier": positions_to_json(verified), **reached.to_json()})
+    run.write_fact(UNVERIFIED, {"frontier": positions_to_json(verified), **reached.to_json()})
     run.write_fact("target_ends", {"ends": positions_to_json(ends), "starts": positions_to_json(starts)})
     fetched = fetch.act(run, by_flow, others()) if others and not source_state.drained else {}
     held = fetch.copied_by_survivors(fetched, CopyReached.from_json(run.fact(UNVERIFIED)).copied)

@@ -114,14 +114,14 @@ def act(run: Run, by_flow: Offsets | None, donors: Donors) -> dict[str, Any]:
             ),
         ],
     }
-    run.write_fact("fetched", found)
+    run.write_fact(FETCHED, found)
     return found
 
 
 def _journal(run: Run, target: _Target) -> None:
     """Journal how far the target's copy has come, and where its log ends then."""
     ends = positions_to_json({p: each.end for p, each in target.held.items()})
-    run.write_fact("unverified", {**run.fact(UNVERIFIED), **target.reached.to_json()})
+    run.write_fact(UNVERIFIED, {**run.fact(UNVERIFIED), **target.reached.to_json()})
     run.write_fact("target_ends", {**run.fact("target_ends"), "ends": ends})
 
 
