@@ -8,16 +8,15 @@ its flow has copied, and its end alone would no longer say how far the copy has 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from kafka_dr.clock import Clock
 from kafka_dr.clusters import KafkaCluster, NotFound, OffsetRange, TopicPartition
 from kafka_dr.codec import StoredDocument, stored
-from kafka_dr.errors import NeedsPerson, TryAgain
-from kafka_dr.json_documents import DocumentDamaged, parsed
+from kafka_dr.errors import TryAgain
 from kafka_dr.positions import SeedPoint
+from kafka_dr.rescue import ledger_records
 from kafka_dr.waiting import SHORT_PAUSE_SECONDS, wait_until
 
 LEDGER_TOPIC = "_kafka_dr.fetched"
@@ -54,7 +53,7 @@ class FetchEntry(StoredDocument):
 
     def encoded(self) -> bytes:
         """Return the record's value."""
-        return json.dumps(self.to_json(), separators=(",", ":")).encode()
+        return ledger_records.encoded(self)
 
     @classmethod
     def decoded(cls, value: bytes) -> FetchEntry:
@@ -62,10 +61,7 @@ class FetchEntry(StoredDocument):
 
         :raises NeedsPerson: it cannot be read
         """
-        try:
-            return parsed(value, cls.from_json)
-        except DocumentDamaged as error:
-            raise NeedsPerson(f"{LEDGER_TOPIC} holds a record that cannot be read ({error}): {value[:80]!r}") from error
+        return ledger_records.decoded(cls, value, LEDGER_TOPIC)
 
 
 Ledger = Mapping[TopicPartition, FetchEntry]
@@ -114,11 +110,5 @@ def read_ledger(target: KafkaCluster, name: LedgerName, clock: Clock) -> dict[To
     )
     if seen < end:
         raise TryAgain(f"{target.name}: an open transaction of another group hides what {LEDGER_TOPIC} says: try again")
-    found: dict[TopicPartition, FetchEntry] = {}
-    for record in target.log.read({LEDGER: OffsetRange(start, max(start, end))}):
-        if record.key is None or record.value is None:
-            continue
-        if (key := record.key.decode()).startswith(name.prefix):
-            topic, _, number = key.removeprefix(name.prefix).rpartition("/")
-            found[TopicPartition(topic, int(number))] = FetchEntry.decoded(record.value)
-    return found
+    found = ledger_records.newest(target, LEDGER, OffsetRange(start, max(start, end)), name.prefix)
+    return {partition: FetchEntry.decoded(value) for partition, value in found}

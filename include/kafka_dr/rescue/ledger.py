@@ -6,14 +6,11 @@ old cluster records are done, and what became of them.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from kafka_dr.clusters import KafkaCluster, NotFound, OffsetRange, TopicPartition
 from kafka_dr.codec import StoredDocument, stored
-from kafka_dr.errors import NeedsPerson
-from kafka_dr.json_documents import DocumentDamaged, parsed
+from kafka_dr.rescue import ledger_records
 
 LEDGER_TOPIC = "_kafka_dr.rescued"
 LEDGER = TopicPartition(LEDGER_TOPIC, 0)
@@ -44,7 +41,7 @@ class LedgerEntry(StoredDocument):
 
     def encoded(self) -> bytes:
         """Return the record's value."""
-        return json.dumps(self.to_json(), separators=(",", ":")).encode()
+        return ledger_records.encoded(self)
 
     @classmethod
     def decoded(cls, value: bytes) -> LedgerEntry:
@@ -52,10 +49,7 @@ class LedgerEntry(StoredDocument):
 
         :raises NeedsPerson: it cannot be read
         """
-        try:
-            return parsed(value, cls.from_json)
-        except DocumentDamaged as error:
-            raise NeedsPerson(f"{LEDGER_TOPIC} holds a record that cannot be read ({error}): {value[:80]!r}") from error
+        return ledger_records.decoded(cls, value, LEDGER_TOPIC)
 
 
 def ledger_key(group: str, run: str, partition: TopicPartition) -> bytes:
@@ -68,24 +62,9 @@ def read_ledger(reader: KafkaCluster, group: str, run: str) -> dict[TopicPartiti
 
     A publisher takes over the transactional id first, so that no open transaction can still change this.
     """
-    prefix = f"{group}/{run}/"
-    return {
-        _partition(key.removeprefix(prefix)): LedgerEntry.decoded(value)
-        for key, value in dict(_newest(reader)).items()
-        if key.startswith(prefix)
-    }
-
-
-def _newest(reader: KafkaCluster) -> Iterator[tuple[str, bytes]]:
     try:
         start, end = reader.topics.log_starts([LEDGER])[LEDGER], reader.topics.last_stable_offsets([LEDGER])[LEDGER]
     except NotFound:
-        return
-    for record in reader.log.read({LEDGER: OffsetRange(start, max(start, end))}):
-        if record.key is not None and record.value is not None:
-            yield record.key.decode(), record.value
-
-
-def _partition(name: str) -> TopicPartition:
-    topic, _, number = name.rpartition("/")
-    return TopicPartition(topic, int(number))
+        return {}
+    found = ledger_records.newest(reader, LEDGER, OffsetRange(start, max(start, end)), f"{group}/{run}/")
+    return {partition: LedgerEntry.decoded(value) for partition, value in found}
