@@ -59,7 +59,7 @@ def eventually(ask: Callable[[], Any]) -> Any:
             time.sleep(1)
 
 
-def behind(own: GroupOfThree, *, more: int = 60) -> Logs:
+def west_lags(own: GroupOfThree, *, more: int = 60) -> Logs:
     """Let north copy records that west does not, of every kind, then kill east; return what north holds."""
     protection = own.protection
     protection.produce("east", 60)
@@ -120,7 +120,7 @@ def test_west_holds_every_record_that_north_had_once_and_in_order_and_groups_con
     first, second = (TopicPartition(protection.topic, number) for number in (0, 1))
     protection.commit("east", f"{own.name}-between", {first: 45, second: 50})
     protection.commit("east", f"{own.name}-slow", {first: 17, second: 20})
-    held = behind(own)
+    held = west_lags(own)
     assert len(own.contents("west")[first]) < 45 < len(held[first])
     records = own.give_up("east", "west", override=WHY)
     (said,) = records[StepName.GATHER_EVIDENCE].facts["measurements"]["others_hold"]
@@ -157,7 +157,7 @@ def test_west_holds_every_record_that_north_had_once_and_in_order_and_groups_con
 def test_a_fetch_that_is_killed_in_the_middle_is_finished_by_another_process(
     own: GroupOfThree, when: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    held = behind(own)
+    held = west_lags(own)
     with monkeypatch.context() as patched:
         dying(patched, when)
         with pytest.raises(Killed):
@@ -206,7 +206,7 @@ def test_what_is_not_fetched_in_time_stays_on_north_and_is_named(
     protection = own.protection
     first, second = (TopicPartition(protection.topic, number) for number in (0, 1))
     protection.commit("east", f"{own.name}-between", {first: 45, second: 50})
-    held = behind(own)
+    held = west_lags(own)
     before = own.contents("west")
     written: list[int] = []
 
@@ -257,7 +257,7 @@ def test_what_is_not_fetched_in_time_stays_on_north_and_is_named(
 def test_with_no_time_at_all_nothing_is_fetched(own: GroupOfThree) -> None:
     timing = own.protection.group.timing.model_copy(update={"fetch_seconds": 0.0})
     with own.protection.changed(timing=timing):
-        held = behind(own)
+        held = west_lags(own)
         before = own.contents("west")
         records = own.give_up("east", "west", override=WHY)
         (said,) = records[StepName.GATHER_EVIDENCE].facts["measurements"]["others_hold"]
@@ -271,7 +271,7 @@ def test_with_no_time_at_all_nothing_is_fetched(own: GroupOfThree) -> None:
 def test_a_run_that_is_abandoned_after_it_fetched_leaves_no_flow_that_copies_it_again(
     own: GroupOfThree, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    held = behind(own)
+    held = west_lags(own)
     with monkeypatch.context() as patched:
         dying(patched, "after it has committed")
         with pytest.raises(Killed):
