@@ -33,14 +33,17 @@ _IN_PARALLEL = ("--max-worker-restart", "0", "--durations", "30", "--durations-m
 _WITH_LABS = ("-n", "4", *_IN_PARALLEL)
 #: What starts no lab.
 QUICK = "--quick"
+#: Also what takes minutes each: disasters, demos, sabotages. Many run several labs, so two at a time fill two cores.
+LONG = "--long"
 #: The whole runs, by what follows ``test``: the arguments of pytest.
 WHOLE: Mapping[tuple[str, ...], tuple[str, ...]] = {
     (): _WITH_LABS,
-    ("--long",): (*_WITH_LABS, "--long"),
+    (LONG,): ("-n", "2", *_IN_PARALLEL, LONG),
     (QUICK,): ("-n", "3", *_IN_PARALLEL, QUICK),
 }
-#: All of it takes a quarter of that; what takes longer hangs. Seconds, and those to end in by itself.
+#: A run takes a third of that; what takes longer hangs. Seconds, and those to end in by itself.
 DEADLINE_SECONDS = 4800.0
+LONG_DEADLINE_SECONDS = 8 * 3600.0
 ENDING_SECONDS = 60.0
 #: Not the default ports: somebody may use a lab meanwhile.
 _PORT_BASES = tuple(range(28000, 20000, -1000))
@@ -71,7 +74,8 @@ def run(pytest_arguments: Sequence[str], console: Console) -> int:
         started = [stack.enter_context(_Check(each, argv, environ)) for each, argv in wanted.items()]
         if whole and QUICK not in whole:
             _make_class_archives(environ, console)
-        tests = within([sys.executable, "-m", "pytest", *(whole or pytest_arguments)], environ, DEADLINE_SECONDS)
+        seconds = LONG_DEADLINE_SECONDS if LONG in pytest_arguments else DEADLINE_SECONDS
+        tests = within([sys.executable, "-m", "pytest", *(whole or pytest_arguments)], environ, seconds)
         failed = [code for check in started if (code := check.show(console))]
     if failed and not tests:
         console.print("[red]the tests passed, and a check did not[/]: see above")

@@ -46,7 +46,12 @@ def test_a_set_up_that_is_right_has_only_good_answers_before_anything_is_adopted
         NAME,
     )
     each_cluster = {(cluster, name) for cluster in ("east", "west") for name in questions}
-    once = {("evidence", "storage"), ("evidence", "signature"), (protection.name, "route")}
+    once = {
+        ("evidence", "storage"),
+        ("evidence", "signature"),
+        (protection.name, "route"),
+        (protection.name, "vantage"),
+    }
     assert asked == each_cluster | once
     assert not list((protection.folder / "evidence").glob("doctor/*"))
 

@@ -87,7 +87,7 @@ def test_a_register_that_did_not_answer_because_of_our_login_is_no_sign_either(g
     group.wrong, group.mistake = "kafka_east_operator", {"password": "rotated"}
     with group.clients() as clients:
         clients.hurry("east", 3.0)
-        (metadata,) = ask_vantages(group.group, clients, source="east", seconds=5)
+        metadata = _named(ask_vantages(group.group, clients, source="east", seconds=5), "metadata")
     assert (metadata.name, metadata.outcome) == ("metadata", "unknown")
     assert "refuses the login of dr-operator" in metadata.detail
 
