@@ -137,7 +137,7 @@ class Airflow:
         return {
             **self.environ,
             "AIRFLOW_HOME": str(self.context.home.airflow),
-            "PYTHONPATH": str(PROJECT / "include"),
+            "PYTHONPATH": os.pathsep.join(filter(None, (self.environ.get("PYTHONPATH"), str(PROJECT / "include")))),
             "PATH": os.pathsep.join((commands, os.environ.get("PATH", os.defpath))),
             "SPT_NOENV": "1",  # a process that changes its title keeps its environment, and with it the lab's mark
         }

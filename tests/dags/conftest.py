@@ -14,6 +14,7 @@ import pytest
 if TYPE_CHECKING:
     from support.airflow_lab import AirflowSession, QuickLab
     from support.browser import Page
+    from support.fab_lab import FabLab
 
 PROJECT = Path(__file__).resolve().parents[2]
 DAGS = PROJECT / "dags"
@@ -122,6 +123,17 @@ def own_airflow(tmp_path_factory: pytest.TempPathFactory) -> Iterator[QuickLab]:
 
     with ExitStack() as module_end:
         yield _adopted(QuickLab, "KAFKA_DR_TEST_OWN_AIRFLOW", tmp_path_factory, module_end)
+
+
+@pytest.fixture(scope="module")
+def fab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FabLab]:
+    """Another one, in whose Airflow people log in by FAB."""
+    from support.fab_lab import FabLab
+
+    with ExitStack() as module_end:
+        lab = _adopted(FabLab, "KAFKA_DR_TEST_FAB_AIRFLOW", tmp_path_factory, module_end)
+        assert isinstance(lab, FabLab)
+        yield lab
 
 
 def _adopted(kind: type[QuickLab], setting: str, folders: pytest.TempPathFactory, end: ExitStack) -> QuickLab:
