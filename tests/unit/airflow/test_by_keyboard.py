@@ -53,7 +53,7 @@ def test_each_page_of_a_situation_is_used_by_keyboard(root: Path, base: str, pag
     keep_situation(root, name, datetime.now(UTC))
     page.resize(1200, 1000)
     found = {}
-    for address in ("status?reload=false", "groups/orders", f"evidence/orders/{RUN}"):
+    for address in ("status?reload=false", "groups/orders", f"evidence/orders/{RUN}?reload=false"):
         for how in ("folded", "unfolded"):
             opened(page, f"{base}/kafka-dr/{address}")
             if how == "unfolded":
