@@ -37,7 +37,8 @@ def waiting(person: AirflowSession) -> Iterator[str]:
     person.question(DAG, run)
     yield run
     if person.runs(DAG)[run] not in ("success", "failed"):
-        person.end(DAG, run)
+        person.answer(DAG, run, "Reject", {**person.fields(DAG, run), "reason": "the test is over"})
+        person.ended(DAG, run)
 
 
 @pytest.fixture
