@@ -15,7 +15,7 @@ from support import free_ports
 
 _PORT_BASES = (31000, 22000, 21000)
 #: A demo on a warm cache takes a minute or two; a machine that does ten things at a time needs many.
-DEMO_SECONDS = 900
+DEMO_SECONDS = 1800
 
 Command = Callable[..., subprocess.CompletedProcess[str]]
 
