@@ -39,6 +39,7 @@ class MemoryCluster:
     :param members: by group, its assignor and its members, each as client id and host
     :param groups_hidden: groups whose offsets, members and topics the principal may not see
     :param aborted: by partition, the offsets of records whose transactions were aborted
+    :param taken_over: the transactional ids that were taken over, in this order
     """
 
     name: str
@@ -54,10 +55,15 @@ class MemoryCluster:
     members: Mapping[str, tuple[str, tuple[str, ...]]] = field(default_factory=dict)
     groups_hidden: Collection[str] = ()
     aborted: Mapping[TopicPartition, Collection[int]] = field(default_factory=dict)
+    taken_over: list[str] = field(default_factory=list)
 
     @property
     def settings(self) -> ClientSettings:
         return ClientSettings("127.0.0.1:9")
+
+    @property
+    def transactions(self) -> MemoryTransactions:
+        return MemoryTransactions(self.taken_over)
 
     @property
     def as_kafka(self) -> KafkaCluster:
@@ -151,7 +157,22 @@ class MemoryCluster:
         }
 
     def _records(self, partition: TopicPartition) -> list[Record]:
+        if partition.topic not in self.topics_held:
+            raise NotFound(f"{self.name}: {partition.topic}: UNKNOWN_TOPIC_OR_PARTITION")
         return self.topics_held[partition.topic][partition.partition]
+
+
+@dataclass(frozen=True)
+class MemoryTransactions:
+    """Transactions of such a cluster: none is open but those that hide its logs."""
+
+    taken_over: list[str]
+
+    def take_over(self, ids: Iterable[str]) -> None:
+        self.taken_over.extend(ids)
+
+    def open(self) -> tuple[()]:
+        return ()
 
 
 @dataclass(frozen=True)

@@ -90,6 +90,22 @@ def transactional_id(group: str) -> str:
     return f"kafka-dr-fetch-{group}"
 
 
+def final_ledger(target: KafkaCluster, name: LedgerName, clock: Clock) -> dict[TopicPartition, FetchEntry]:
+    """Return the entries about a copy, after which no process that fetches can write another one.
+
+    That is the caller's to see to before: a process that begins later has to be refused by the register.
+
+    :raises TryAgain: another group's open transaction hides what was written after it
+    """
+    try:
+        target.topics.log_starts([LEDGER])
+    except NotFound:
+        # It is made before anything is fetched.
+        return {}
+    target.transactions.take_over([transactional_id(name.group)])
+    return read_ledger(target, name, clock)
+
+
 def read_ledger(target: KafkaCluster, name: LedgerName, clock: Clock) -> dict[TopicPartition, FetchEntry]:
     """Return the entries about a copy.
 

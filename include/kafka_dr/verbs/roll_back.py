@@ -6,7 +6,8 @@ after that the target is asked, so a dead target never keeps a healthy source fe
 
 In an unplanned failover the target's register decides, and the source may be dead: it gets a few seconds in the
 background. If the run has changed it and it does not answer, the outcome is unknown, and the roll back is run again.
-A target to which the run has fetched records of another standby is *diverged* then: its flow would copy them again.
+A target to which the run has fetched records of another standby is *diverged* then: its flow would copy them again. So
+would it if an earlier run has fetched them: the flow stays fenced, whatever this run was.
 """
 
 from __future__ import annotations
@@ -19,14 +20,14 @@ from kafka_dr.adoption.take_over.give_back import give_back
 from kafka_dr.clusters import Acl
 from kafka_dr.errors import KafkaDrError, Refused
 from kafka_dr.failover.unplanned.claim import asking
-from kafka_dr.failover.unplanned.fetch_writing import ledger_of, take_right_back
+from kafka_dr.failover.unplanned.fetch_writing import ledger_name, ledger_of, take_right_back
 from kafka_dr.fencing import plan
 from kafka_dr.outcomes import Check
 from kafka_dr.register import Phase, RegisterState, most_registers
 from kafka_dr.register.roles import Role
 from kafka_dr.register.transitions import rolled_back
 from kafka_dr.replication.flow import Flow
-from kafka_dr.rescue.fetch_ledger import transactional_id
+from kafka_dr.rescue.fetch_ledger import final_ledger, transactional_id
 from kafka_dr.runs import background
 from kafka_dr.runs.attempt import Attempt
 from kafka_dr.runs.clients import Clients
@@ -42,6 +43,8 @@ from kafka_dr.runs.undoing import carry_out_undoing, take_back
 SOURCE_SECONDS = 5.0
 #: How long its register may take to take the record.
 _TELL_SECONDS = 3.0
+#: The fact that names a flow that may not run any more, and why.
+_STAYS_STOPPED = "flow_stays_stopped"
 
 
 def roll_back(request: RunRequest, clients: Clients) -> StepRecord:
@@ -75,7 +78,7 @@ def _go(run: Run, attempt: Attempt) -> tuple[StepOutcome, str]:
         )
     with showing_life(run.clients, state, "roll_back"):
         attempt.facts = _undo(run, state)
-        attempt.proofs = _proofs(run, state)
+        attempt.proofs = _proofs(run, state, copied=_STAYS_STOPPED not in attempt.facts)
     said = f"{run.group.name} is stable on {state.active} again (epoch {state.epoch})"
     return shortfall(attempt.proofs, failed="failed") or ("done", said)
 
@@ -89,7 +92,7 @@ def _take_back(run: Run) -> RegisterState | None:
             # First no other process may begin to fetch, then none may commit what it has begun.
             state = run.take(at=decides(run, state))
             run.operator(run.target).transactions.take_over([transactional_id(run.group.name)])
-            fetched = bool(ledger_of(run))
+            fetched = any(entry.records for entry in ledger_of(run).values())
         return rolled_back(state, run=run.request.run, at=run.clock.now(), executor=name, fetched=fetched)
 
     return take_back(
@@ -113,9 +116,9 @@ def _undo(run: Run, state: RegisterState) -> Mapping[str, Any]:
         run.clients.register(state.moved_with).copy(state)
         if state.has_several:
             take_right_back(run, target, state.moved_with)
-        if not _is_copy(state):
-            facts["flow"] = f"{_flow(run, state).name} stays stopped: records of another standby were fetched"
-            return facts
+        if not _is_copy(state) or _was_fetched_to(run, state, guard):
+            said = f"{_flow(run, state).name}: records of another standby were fetched to {state.moved_with}"
+            return {**facts, _STAYS_STOPPED: said}
         target.lift(plan.flow_fence(run.group))
     except KafkaDrError as error:
         if isinstance(error, Refused):
@@ -132,6 +135,18 @@ def _undo(run: Run, state: RegisterState) -> Mapping[str, Any]:
 def _is_copy(state: RegisterState) -> bool:
     """Return whether the target is still a copy; else records were fetched to it, and no flow may write there."""
     return state.roles.of(state.moved_with) is Role.COPY
+
+
+def _was_fetched_to(run: Run, state: RegisterState, guard: RegisterGuard) -> bool:
+    """Return whether an earlier run has fetched records to the target, and was given up before anybody looked there.
+
+    ``dr_flows`` writes to the registers that it is no copy, and until then the flow stays fenced.
+    """
+    if not state.has_several:
+        return False
+    guard.require()
+    found = final_ledger(run.operator(state.moved_with), ledger_name(run, state.moved_with), run.clock)
+    return any(entry.records for entry in found.values())
 
 
 def _resume_flow(run: Run, state: RegisterState) -> None:
@@ -184,9 +199,9 @@ def roll_back_guard(run: Run, state: RegisterState) -> RegisterGuard:
     return run.guard_by(decides(run, state), Unchanged(state))
 
 
-def _proofs(run: Run, state: RegisterState) -> tuple[Check, ...]:
+def _proofs(run: Run, state: RegisterState, *, copied: bool) -> tuple[Check, ...]:
     if decides(run, state) == state.active:
-        return (*_source_proofs(run, state), *_target_proofs(run, state))
+        return (*_source_proofs(run, state), *_target_proofs(run, state, copied=copied))
     try:
         source = background.ask(state.active, lambda: _source_proofs(run, state), seconds=SOURCE_SECONDS)
     except KafkaDrError as error:
@@ -214,14 +229,14 @@ def _source_proofs(run: Run, state: RegisterState) -> tuple[Check, ...]:
     )
 
 
-def _target_proofs(run: Run, state: RegisterState) -> tuple[Check, ...]:
+def _target_proofs(run: Run, state: RegisterState, *, copied: bool) -> tuple[Check, ...]:
     """Ask whether the target refuses writes and the flow runs; a dead target is unknown, and applications can work."""
     try:
         refused = run.writes_refused(state.moved_with).named("target_refuses")
     except KafkaDrError as error:
         said = f"{state.moved_with} did not answer, and dr_health fences it when it does: {error}"
         return (Check("target_refuses", "unknown", said),)
-    return (refused, _flow_runs(run, state)) if _is_copy(state) else (refused,)
+    return (refused, _flow_runs(run, state)) if copied else (refused,)
 
 
 def _flow_runs(run: Run, state: RegisterState) -> Check:

@@ -35,7 +35,7 @@ from kafka_dr.register.roles import Role
 from kafka_dr.register.transitions import copied_again, holds_more
 from kafka_dr.replication.flow import Flow
 from kafka_dr.rescue.copy_reached import UNVERIFIED, CopyReached
-from kafka_dr.rescue.fetch_ledger import LedgerName, read_ledger
+from kafka_dr.rescue.fetch_ledger import Ledger, LedgerName, final_ledger
 from kafka_dr.runs.flows_of_standby import flows_of
 from kafka_dr.runs.group_context import GroupContext
 from kafka_dr.runs.record import first_few
@@ -96,13 +96,23 @@ def require_nothing_fetched(context: GroupContext, state: RegisterState, standby
     """
     if seed is None or not state.has_several:
         return
-    name = LedgerName(state.group, seed.source, seed.epoch)
-    if fetched := read_ledger(context.operator(standby), name, context.clock):
-        records = sum(entry.records for entry in fetched.values())
-        raise HoldsMore(
-            f"{counted(records, 'record')} of another standby were fetched to {standby} by a failover that was given "
-            f"up: a flow would copy them again, so {standby} is not copied from {state.active} before a failback"
-        )
+    context.guard_by_all(Unchanged(state)).require()
+    if fetched := _fetched_to(context, standby, seed):
+        raise HoldsMore(_holds_fetched(state, standby, sum(entry.records for entry in fetched.values())))
+
+
+def _fetched_to(context: GroupContext, standby: str, seed: FlowSeed) -> Ledger:
+    """Return what failovers that were given up have fetched to a standby since its flow was seeded."""
+    name = LedgerName(context.group.name, seed.source, seed.epoch)
+    found = final_ledger(context.operator(standby), name, context.clock)
+    return {p: entry for p, entry in found.items() if entry.records}
+
+
+def _holds_fetched(state: RegisterState, standby: str, records: int) -> str:
+    return (
+        f"{counted(records, 'record')} of another standby were fetched to {standby} by a failover that was given up: a "
+        f"flow would copy them again, so {standby} is not copied from {state.active} before a failback"
+    )
 
 
 def _other_log(last: FlowSeed, failback: str) -> NeedsFailback:
@@ -197,11 +207,13 @@ def _starts(
     where = old.where()
     if where.seed_epoch != last.epoch and not (last.keeps_offsets and where.seed_epoch is None):
         raise NeedsPerson(f"the positions of {old.described} are not those of its seed: find out who has changed them")
-    if turn.held:
-        # The former cluster may be lost, or may have been copied again since.
-        return _starts_without_former(context, history, state, where.next_to_read, turn, standby)
-    if changed := failback_since(history, former, last.epoch):
+    if not turn.held and (changed := failback_since(history, former, last.epoch)):
         raise _other_log(last, changed)
+    fetched = _fetched_to(context, standby, last)
+    if turn.held or fetched:
+        # The former cluster may be lost, or may have been copied again since. And where the copy ends to which records
+        # were fetched, its flow does not know.
+        return _starts_without_former(context, history, state, where.next_to_read, fetched, turn, standby)
     # The turn is a seed of the flow from the new active cluster back to the former one.
     turned = {p: point.reversed for p, point in turn.points.items()}
     partitions = context.partitions(state.active)
@@ -233,19 +245,23 @@ def _starts_without_former(
     context: GroupContext,
     history: History,
     state: RegisterState,
-    copied: Mapping[TopicPartition, int],
+    by_flow: Mapping[TopicPartition, int],
+    fetched: Ledger,
     turn: FlowSeed,
     standby: str,
 ) -> Mapping[TopicPartition, int]:
-    """Return where the new flow begins if nobody can read the log of the former active cluster.
+    """Return where the new flow begins, without reading the log of the former active cluster.
 
-    :param copied: how far the standby's copy has come in that log
+    :param by_flow: how far the standby's own flow has come in that log
+    :param fetched: what an unplanned failover that was given up has fetched to it; the end of such a partition is
+        found by content, or not at all
     :param turn: the seed of the flow back, which names where the log of the new active cluster ended
     :raises HoldsMore: the standby has copied more than the active cluster had when it was opened
     """
     run = next(name for name, facts in history.items() if facts.get(FLOW_SEED) == turn.to_json())
-    reached = CopyReached.from_json(history[run].get(UNVERIFIED, {}))
+    reached = CopyReached.from_json(history[run].get(UNVERIFIED, {})) if turn.held else CopyReached(turn.on_target)
     was_copied, partitions, ends = reached.copied, context.partitions(state.active), turn.on_source
+    copied = {**{p: entry.position for p, entry in fetched.items()}, **by_flow}
     more = {p: at - was_copied[p] for p, at in copied.items() if p in was_copied and at > was_copied[p]}
     if more:
         rows = first_few([f"{n} of {p}" for p, n in sorted(more.items())], _MOST_NAMED)
@@ -256,7 +272,7 @@ def _starts_without_former(
     _require_empty(context, standby, [p for p in context.partitions(standby) if p not in copied])
     here, there = (context.clients.cluster(name, "audit") for name in (standby, state.active))
     wanted = [p for p in partitions if p in copied and p in ends]
-    even = {p for p in wanted if was_copied.get(p) == copied[p]}
+    even = {p for p in wanted if was_copied.get(p) == copied[p] and p not in fetched}
     shorter = [p for p in wanted if p not in even]
     copies, logs = parallel.at_once(lambda: held_by(here, shorter), lambda: held_by(there, shorter))
     held = {p: RangePair(copies[p], logs[p]) for p in shorter}
@@ -271,6 +287,9 @@ def _starts_without_former(
         p: Translation(copied[p], None, "unknown", None, f"{state.active} has no such partition of that time")
         for p in copied.keys() - set(wanted)
     }
+    for p, entry in fetched.items():
+        if p not in found or found[p].kind != "exact":
+            raise HoldsMore(_holds_fetched(state, standby, entry.records))
     return _exact(state, standby, {**known, **lacking, **found})
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
-from kafka_dr.clusters import Record, TopicPartition
+from kafka_dr.clusters import NotFound, Record, TopicPartition
 from kafka_dr.errors import NeedsPerson, Refused, TryAgain
 from kafka_dr.named_rows import positions_to_json
 from kafka_dr.outcomes import Check
@@ -82,11 +83,16 @@ class GroupOnWest:
         self.done.append("positions read")
         return Positions(self.copied, self.seed_epoch)
 
+    def log_starts(self, wanted: Collection[TopicPartition]) -> dict[TopicPartition, int]:
+        if LEDGER in wanted:
+            raise NotFound("nothing was ever fetched")
+        return dict.fromkeys(wanted, 0)
+
     def context(self) -> Any:
         topics = SimpleNamespace(
             high_watermarks=lambda wanted: {p: self.ends[p] for p in wanted},
             last_stable_offsets=lambda wanted: {p: self.ends[p] for p in wanted},
-            log_starts=lambda wanted: dict.fromkeys(wanted, 0),
+            log_starts=self.log_starts,
         )
         taken = SimpleNamespace(take_over=lambda ids: self.done.append(f"take over {', '.join(ids)}"))
         cluster = SimpleNamespace(topics=topics, transactions=taken)
@@ -335,7 +341,8 @@ def test_a_flow_never_copies_again_what_a_failover_that_was_given_up_has_fetched
     entry = FetchEntry("north", 7, 100, 160, records=5)
     line = Record(LEDGER.topic, 0, 0, 1, b"orders/east/1/orders.payments/0", entry.encoded())
     cluster = MemoryCluster("west", "w", {LEDGER.topic: [[line]]})
-    context = cast("Any", SimpleNamespace(operator=lambda _: cluster, clock=ManualClock()))
+    context = cast("Any", GroupOnWest().context())
+    context.operator = lambda _: cluster
     with pytest.raises(HoldsMore, match="5 records of another standby were fetched to west by a failover"):
         require_nothing_fetched(context, adopted, "west", FlowSeed(1, "east", "west", {}))
     # Since another seed, and from another cluster, it was copied again with all that it holds.

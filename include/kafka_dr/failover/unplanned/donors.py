@@ -15,11 +15,14 @@ from typing import Any
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.errors import KafkaDrError, TryAgain
 from kafka_dr.failover.planned.fence_source import stable_ends
+from kafka_dr.failover.unplanned.fetch_writing import ledger_of, take_right_back
 from kafka_dr.fencing import open_transactions, plan
 from kafka_dr.named_rows import positions_to_json
 from kafka_dr.positions import OffsetRange
 from kafka_dr.register import Phase
 from kafka_dr.replication.flow import Flow
+from kafka_dr.rescue.copy_reached import CopyReached, Offsets
+from kafka_dr.rescue.fetch_ledger import Ledger, transactional_id
 from kafka_dr.runs.background import BackgroundCall, Silent
 from kafka_dr.runs.run import Run
 
@@ -77,6 +80,17 @@ def _within(run: Run, name: str, question: BackgroundCall[Donor]) -> Donor | Kaf
         return error
 
 
+def as_donor(by_flow: Offsets, ledger: Ledger, held: Mapping[TopicPartition, OffsetRange]) -> Donor:
+    """Return what a standby holds, of which an earlier failover may have fetched a part. Pure.
+
+    Where only a part of what its donor had was fetched, the end of its log is at no known offset of the lost one: what
+    its own flow has copied counts alone.
+    """
+    reached = CopyReached.of(by_flow, ledger, {p: each.end for p, each in held.items()})
+    ends = {p: reached.ends.get(p, each.end) for p, each in held.items()}
+    return Donor(reached.copied, {p: OffsetRange(min(each.start, ends[p]), ends[p]) for p, each in held.items()})
+
+
 def _fenced(run: Run, name: str) -> Donor:
     """Fence the flow to a standby, and read how far it has come.
 
@@ -87,15 +101,23 @@ def _fenced(run: Run, name: str) -> Donor:
     replicator = run.clients.replicator(Flow(run.group.name, run.source, name))
     guard.require()
     BackgroundCall(f"the request to stop {replicator.flow.name}", replicator.stop)
-    run.acl_changes(name, guard).add(plan.flow_fence(run.group))
+    changes = run.acl_changes(name, guard)
+    changes.add(plan.flow_fence(run.group))
+    take_right_back(run, changes, name)
     partitions = run.partitions(name)
     found = open_transactions.touching(operator, {p.topic for p in partitions}, owns=lambda _: False)
     guard.require()
-    operator.transactions.take_over({*replicator.transactional_ids(), *(each.transactional_id for each in found)})
+    ids = {
+        *replicator.transactional_ids(),
+        *(each.transactional_id for each in found),
+        transactional_id(run.group.name),
+    }
+    operator.transactions.take_over(ids)
     ends = stable_ends(run, name, partitions, seconds=_STABLE_SECONDS)
     refused = run.writes_refused(name, by="replicator")
     if not refused.passes:
         raise TryAgain(f"it is not proven that nothing is copied to {name} any more: {refused.detail}")
     copied = {p: offset for p, offset in replicator.committed().items() if run.group.owns_topic(p.topic)}
     starts = operator.topics.log_starts(partitions)
-    return Donor(copied, {p: OffsetRange(min(starts[p], end), end) for p, end in ends.items()})
+    # An earlier failover, which was given up for this one, may have fetched records to it.
+    return as_donor(copied, ledger_of(run, name), {p: OffsetRange(min(starts[p], end), end) for p, end in ends.items()})

@@ -46,14 +46,20 @@ _STALL_SECONDS = 5.0
 _TRIES = 5
 
 
-def ledger_name(run: Run) -> LedgerName:
-    """Return which entries are about the target's copy of the lost cluster, since its flow was seeded last."""
-    return LedgerName(run.group.name, run.source, last_known.flow_start(run).epoch)
+def ledger_name(run: Run, standby: str = "") -> LedgerName:
+    """Return which entries are about a standby's copy of the lost cluster, since its flow was seeded last.
+
+    :param standby: which one; empty: the target
+    """
+    return LedgerName(run.group.name, run.source, last_known.flow_start(run, standby).epoch)
 
 
-def ledger_of(run: Run) -> dict[TopicPartition, FetchEntry]:
-    """Return what is fetched to the target already. Who asks has taken over the transactional id."""
-    return read_ledger(run.operator(run.target), ledger_name(run), run.clock)
+def ledger_of(run: Run, standby: str = "") -> dict[TopicPartition, FetchEntry]:
+    """Return what is fetched to a standby already. Who asks has taken over the transactional id there.
+
+    :param standby: which one; empty: the target
+    """
+    return read_ledger(run.operator(standby or run.target), ledger_name(run, standby), run.clock)
 
 
 def fetch_until(run: Run, wanted: Wanted, deadline: float) -> Why:

@@ -102,13 +102,16 @@ def frontier(run: Run) -> KeptFrontier | None:
     return kept if kept is not None and kept.identity[2] == flow_start(run).epoch else None
 
 
-def flow_start(run: Run) -> FlowStart:
-    """Return when replication from source to target began last."""
+def flow_start(run: Run, standby: str = "") -> FlowStart:
+    """Return when replication from the source to a standby began last.
+
+    :param standby: which one; empty: the target
+    """
     seeds = {
         name: seed
         for name, facts in run.history.items()
         for seed in all_seeds({name: facts})
-        if (seed.source, seed.target) == (run.source, run.target)
+        if (seed.source, seed.target) == (run.source, standby or run.target)
     }
     if not seeds:
         return FlowStart(0, None)
