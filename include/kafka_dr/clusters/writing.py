@@ -140,25 +140,35 @@ class TransactionalWriter:
         self._producer = producer
         self._id = transactional_id
 
-    def write(self, records: Iterable[NewRecord]) -> None:
+    def write(self, records: Iterable[NewRecord]) -> dict[TopicPartition, int]:
         """Write records in one transaction: all of them or none.
 
+        :returns: the offset after the last record of each partition
         :raises WriterFenced: a newer writer took the id over before the commit; nothing was written
         :raises OutcomeUnknown: the commit was not answered, or a newer writer took the id over meanwhile and committed
             or aborted the transaction; read before doing anything else
         """
         doing = f"write as {self._id}"
+        wanted = list(records)
+        last = {record.partition: number for number, record in enumerate(wanted)}
+        ends: dict[TopicPartition, int] = {}
+
+        def done(error: KafkaError | None, message: Message) -> None:
+            if error is None:
+                ends[TopicPartition(message.topic(), message.partition())] = message.offset() + 1
+
         try:
             with self._session.translated(doing):
                 self._producer.begin_transaction()
-                for record in records:
-                    produce(self._producer, record, None)
+                for number, record in enumerate(wanted):
+                    produce(self._producer, record, done if last[record.partition] == number else None)
                 with self._session.observed(doing):
                     self._producer.flush(self._session.request_seconds)
         except KafkaDrError:
             self._abort()
             raise
         self._commit(doing)
+        return ends
 
     def _commit(self, doing: str) -> None:
         deadline = time.monotonic() + self._session.request_seconds

@@ -9,7 +9,7 @@ its flow has copied, and its end alone would no longer say how far the copy has 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from kafka_dr.clock import Clock
 from kafka_dr.clusters import KafkaCluster, NotFound, OffsetRange, TopicPartition
@@ -24,6 +24,8 @@ LEDGER = TopicPartition(LEDGER_TOPIC, 0)
 LEDGER_CONFIG = {"cleanup.policy": "compact"}
 #: How long transactions of other groups may be open, in seconds: twice their timeout.
 _OTHERS_SECONDS = 20.0
+#: How many ends of batches an entry keeps, so that it stays small.
+_MOST_STEPS = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +39,8 @@ class FetchEntry(StoredDocument):
     :param reached: in the lost cluster's log: how far the target's copy has come; ``None`` while records are left that
         the donor holds
     :param records: how many were fetched
+    :param steps: where the donor's log and the target's correspond among what was fetched, next to read in each: some
+        ends of batches, rising
     """
 
     donor: str
@@ -45,11 +49,21 @@ class FetchEntry(StoredDocument):
     end: int
     reached: int | None = None
     records: int = 0
+    steps: tuple[SeedPoint, ...] = field(default=(), metadata=stored(omitted=True))
 
     @property
     def before(self) -> SeedPoint:
         """Where the lost cluster's log and the target's correspond: before anything was fetched."""
         return SeedPoint(self.position, self.end)
+
+    def reached_at(self, next_offset: int, end: int) -> FetchEntry:
+        """Return the same, with what was seen when a batch was written; of many every second one is kept.
+
+        :param next_offset: of the donor's log: next after the batch
+        :param end: of the target's log, then
+        """
+        steps = (*self.steps, SeedPoint(next_offset, end))
+        return replace(self, steps=steps if len(steps) <= _MOST_STEPS else steps[::2])
 
     def encoded(self) -> bytes:
         """Return the record's value."""

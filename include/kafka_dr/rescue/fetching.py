@@ -65,9 +65,12 @@ class ReadDonor(Protocol):
 class WriteBatch(Protocol):
     """Writes one batch to the target."""
 
-    def __call__(self, records: Sequence[Record], entries: Mapping[TopicPartition, FetchEntry]) -> None:
+    def __call__(
+        self, records: Sequence[Record], entries: Mapping[TopicPartition, FetchEntry]
+    ) -> Mapping[TopicPartition, int]:
         """Write records and ledger in one transaction.
 
+        :returns: where the log of each partition ends then on the target
         :raises ClusterError: the target does not take these records; nothing was written
         :raises KafkaDrError: nothing more may be written now, or it is not known whether this was
         """
@@ -159,8 +162,10 @@ class Fetch:
             entries[p] = replace(entries.get(p, part.entry), next_offset=part.end, reached=part.reached)
         if not entries:
             return
-        self._write(batch, entries)
+        ends = self._write(batch, entries)
         for p, entry in entries.items():
+            # The ledger gets it with the next batch; of the last one the log's end says it.
+            entry = entry.reached_at(entry.next_offset, ends[p]) if p in ends else entry
             self._wanted[p] = replace(self._wanted[p], entry=entry)
 
 

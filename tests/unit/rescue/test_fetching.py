@@ -130,7 +130,7 @@ class TargetInMemory:
 
             def write(
                 records: Sequence[Record], entries: Mapping[TopicPartition, FetchEntry], writer: int = writer
-            ) -> None:
+            ) -> Mapping[TopicPartition, int]:
                 if self.attempts != attempt:
                     raise Refused("another process has the run")
                 self.point()
@@ -139,6 +139,8 @@ class TargetInMemory:
                 if self.events and self.events[0] == "unanswered":
                     self.events.pop(0)
                     raise OutcomeUnknown("the commit was not answered")
+                # The end of a batch is where its last record is; a marker follows.
+                return {record.topic_partition: self.ends[record.topic_partition] - 1 for record in records}
 
             fetch = Fetch(wanted, read=self.read, write=write, in_time=in_time)
             try:
@@ -181,6 +183,9 @@ class TargetInMemory:
             for source, target in reached.points(p, self.ends[p]):
                 before = [offset for offset in log.origin if offset < source]
                 assert [each for at, each in self.held[p] if at < target] == before, (source, target)
+            for step in self.ledger[p].steps if p in self.ledger else ():
+                before = [source for at, source in log.donor if at < step.source]
+                assert [each for at, each in self.held[p] if at < step.target] == before, step
 
     def complete(self) -> bool:
         return all(
@@ -285,8 +290,9 @@ def test_a_donor_that_does_not_answer_is_asked_once_and_what_one_topic_refuses_k
 
     written: list[TopicPartition] = []
 
-    def takes(records: Sequence[Record], entries: Mapping[TopicPartition, FetchEntry]) -> None:
+    def takes(records: Sequence[Record], entries: Mapping[TopicPartition, FetchEntry]) -> Mapping[TopicPartition, int]:
         written.extend(entries)
+        return {}
 
     fetch = Fetch(wanted, read=silent, write=takes, in_time=lambda: True)
     fetch.run()
@@ -295,10 +301,13 @@ def test_a_donor_that_does_not_answer_is_asked_once_and_what_one_topic_refuses_k
 
     target = TargetInMemory({p: a_log(number + 5) for number, p in enumerate(PARTITIONS)})
 
-    def refuses(records: Sequence[Record], entries: Mapping[TopicPartition, FetchEntry]) -> None:
+    def refuses(
+        records: Sequence[Record], entries: Mapping[TopicPartition, FetchEntry]
+    ) -> Mapping[TopicPartition, int]:
         if FIRST in entries:
             raise ClusterError("the record is too large")
         written.extend(p for p, entry in entries.items() if entry.reached)
+        return {}
 
     fetch = Fetch(wanted, read=target.read, write=refuses, in_time=lambda: True)
     fetch.run()

@@ -56,7 +56,7 @@ def begun(
         if entry is not None and entry.donor == name:
             found[p] = WantedPart(replace(entry, reached=None), log.end, offset)
         elif entry is None and held[p].end == 0:
-            first = FetchEntry(name, log.start, reached.copied.get(p, 0), 0)
+            first = FetchEntry(name, log.start, reached.copied.get(p, 0), 0).reached_at(log.start, 0)
             found[p] = WantedPart(first, log.end, offset)
     return found
 
@@ -80,8 +80,10 @@ def by_content(
         for p, answer in end_in_longer_copy(held, until, anchors, partial(read_both, here, there)).items():
             if answer.kind != "exact" or answer.target_offset is None:
                 continue
-            first = FetchEntry(name, answer.target_offset, reached.copied[p], copies[p].end)
+            begin, end = answer.target_offset, copies[p].end
+            first = FetchEntry(name, begin, reached.copied[p], end)
             if (entry := ledger.get(p)) is not None:
-                first = replace(entry, donor=name, next_offset=answer.target_offset, reached=None)
+                first = replace(entry, donor=name, next_offset=begin, reached=None, steps=())
+            first = first.reached_at(begin, end)
             found[p] = WantedPart(first, donors[name].held[p].end, best[p][1])
     return found

@@ -35,6 +35,7 @@ from kafka_dr.runs.register_guard import LastingPermission
 from kafka_dr.runs.run import Run
 from kafka_dr.waiting import wait_until
 
+Offsets = Mapping[TopicPartition, int]
 Wanted = Mapping[TopicPartition, WantedPart]
 #: Why something may be left, by partition.
 Why = dict[TopicPartition, str]
@@ -149,10 +150,11 @@ def _as_only_writer(run: Run, wanted: Wanted, deadline: float) -> Why:
     ) as writer:
         ledger = ledger_of(run)
 
-        def write(records: Sequence[Record], entries: Mapping[TopicPartition, FetchEntry]) -> None:
+        def write(records: Sequence[Record], entries: Mapping[TopicPartition, FetchEntry]) -> Offsets:
             permission.require()
-            writer.write([*map(_again, records), *_lines(ledger_name(run), entries)])
+            ends = writer.write([*map(_again, records), *_lines(ledger_name(run), entries)])
             _show(run, entries)
+            return ends
 
         def read(donor: str, ranges: Mapping[TopicPartition, OffsetRange]) -> Iterator[Record]:
             stall = min(_STALL_SECONDS, max(1.0, deadline - clock.monotonic()))

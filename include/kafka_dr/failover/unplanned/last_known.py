@@ -96,10 +96,13 @@ def elsewhere(run: Run) -> ReadElsewhere | None:
     return ReadElsewhere(seen.elsewhere, seen.elsewhere_unknown)
 
 
-def frontier(run: Run) -> KeptFrontier | None:
-    """Return the offsets up to which the copy was compared by content since the flow began; ``None`` if never."""
-    kept = FileFrontierStore(run.evidence_root, run.group.name).read(f"{run.source}-to-{run.target}")
-    return kept if kept is not None and kept.identity[2] == flow_start(run).epoch else None
+def frontier(run: Run, standby: str = "") -> KeptFrontier | None:
+    """Return the offsets up to which a copy was compared by content since the flow began; ``None`` if never.
+
+    :param standby: which one; empty: that of the target
+    """
+    kept = FileFrontierStore(run.evidence_root, run.group.name).read(f"{run.source}-to-{standby or run.target}")
+    return kept if kept is not None and kept.identity[2] == flow_start(run, standby).epoch else None
 
 
 def flow_start(run: Run, standby: str = "") -> FlowStart:

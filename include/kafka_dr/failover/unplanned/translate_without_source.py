@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 from kafka_dr.clusters import KafkaCluster, OffsetRange, TopicPartition
 from kafka_dr.failover.unplanned import last_known
+from kafka_dr.failover.unplanned.fetch_writing import ledger_of
 from kafka_dr.failover.unplanned.last_known import KnownOffsets
 from kafka_dr.group_offsets import commit_metadata
 from kafka_dr.group_offsets.sync_archive import archive_of
@@ -16,6 +18,7 @@ from kafka_dr.offsets.syncs.archive import archived_and_newer
 from kafka_dr.offsets.syncs.history import since as since_hole
 from kafka_dr.offsets.translate.anchor_cache import AnchorCache
 from kafka_dr.offsets.translate.answers import TranslatedOffset, translations_from_json
+from kafka_dr.offsets.translate.by_donor import FetchedRange
 from kafka_dr.offsets.translate.by_time import first_at
 from kafka_dr.offsets.translate.choice import start
 from kafka_dr.offsets.translate.facts import PartitionFacts
@@ -24,8 +27,11 @@ from kafka_dr.offsets.translate.taken_over_copy import TakenOverCopy
 from kafka_dr.offsets.translate.without_source import KnownPoints, translate_by_known_points
 from kafka_dr.positions import SeedPoint
 from kafka_dr.rescue.copy_reached import CopyReached
+from kafka_dr.runs import background
 from kafka_dr.runs.run import Run
 
+#: How long a standby from which records were fetched may take to say what its flow has synced, in seconds.
+_DONOR_SECONDS = 4.0
 Points = dict[TopicPartition, list[SeedPoint]]
 
 
@@ -41,19 +47,20 @@ def translate(run: Run, reached: CopyReached, positions: KnownOffsets | None = N
     on_target = set(run.partitions(run.target))
     wanted = {p for offsets in positions.groups.values() for p in offsets if p in on_target}
     held = held_by(run.operator(run.target), wanted)
-    points, begun = _points(run, wanted), seeds(run)
+    points, begun = _points(run, wanted, run.target), seeds(run)
     for p in wanted:
         points.setdefault(p, []).extend(reached.points(p, held[p].end))
     others = taken_over_copies(run, valid_seeds(run))
     # The target may hold quarantined records below a seed, which must not be counted.
     found = {p: _known(points.get(p, ()), held[p], begun.get(p, ()), others.get(p)) for p in wanted}
     counter = _RecordCounter(run.clients.cluster(run.target, "audit"))
+    fetched = _fetched(run, {p: held[p] for p in wanted & reached.before.keys()})
 
     at_time = first_at(run.operator(run.target), held, run.group.groups_policy.start_time)
     exact: dict[tuple[str, TopicPartition], int | None] = {}
 
     def answer(group: str, p: TopicPartition, offset: int) -> TranslatedOffset:
-        placed = _placed(group, p, offset, found[p], counter)
+        placed = _placed(group, p, offset, found[p], counter, fetched.get(p))
         if placed.kind == "exact":
             exact[group, p] = placed.target_offset
         placed = placed if positions.final else _as_seen_last(placed, found[p].held.end, positions)
@@ -115,10 +122,31 @@ def _placed(
     offset: int,
     found: KnownPoints,
     counter: _RecordCounter,
+    fetched: FetchedRange | None,
 ) -> TranslatedOffset:
     stretch = found.to_count(offset)
     records = None if stretch is None else counter.records(partition, stretch)
-    return translate_by_known_points(offset, found, records).of(group, partition)
+    direct = translate_by_known_points(offset, found, records)
+    best = fetched.better(direct, partial(counter.records, partition)) if fetched else direct
+    return best.of(group, partition)
+
+
+def _fetched(run: Run, held: Mapping[TopicPartition, OffsetRange]) -> dict[TopicPartition, FetchedRange]:
+    """Return what is known of the partitions of which records were fetched; less if their donor does not answer.
+
+    :param held: what the target holds of them
+    """
+    ledger = {p: entry for p, entry in ledger_of(run).items() if p in held} if held else {}
+    donors = {entry.donor for entry in ledger.values()}
+    asked = {name: partial(_points, run, {p for p, e in ledger.items() if e.donor == name}, name) for name in donors}
+    pairs = background.answers_within(asked, seconds=_DONOR_SECONDS)
+    found = {}
+    for p, entry in ledger.items():
+        # Once nothing is fetched any more, the log of the target ends with what was fetched last.
+        steps = (*entry.steps, SeedPoint(entry.next_offset, held[p].end))
+        if isinstance(known := pairs[entry.donor], dict):
+            found[p] = FetchedRange.of(entry.donor, entry.position, known.get(p, ()), steps, held[p])
+    return found
 
 
 def _as_chosen(run: Run, placed: TranslatedOffset, held: OffsetRange, at_time: int | None) -> TranslatedOffset:
@@ -142,49 +170,52 @@ def _as_seen_last(placed: TranslatedOffset, end: int, positions: KnownOffsets) -
     return replace(placed, kind="bounded", redelivered_at_most=again, reason=f"as seen at {at}; {placed.reason}")
 
 
-def _points(run: Run, wanted: set[TopicPartition]) -> Points:
-    """Collect every known pair of offsets; a point that may be about a deleted topic of the same name is left out."""
+def _points(run: Run, wanted: set[TopicPartition], standby: str) -> Points:
+    """Collect every known pair of offsets; a point that may be about a deleted topic of the same name is left out.
+
+    :param standby: the target, or another standby from which something was fetched
+    """
     points: Points = {}
-    described = run.operator(run.target).topics.describe({p.topic for p in wanted})
+    described = run.operator(standby).topics.describe({p.topic for p in wanted})
     ids = {name: topic.topic_id for name, topic in described.items()}
-    for p, point in (*_compared(run, ids), *_synced(run, ids)):
+    for p, point in (*_compared(run, ids, standby), *_synced(run, ids, standby)):
         if p in wanted:
             points.setdefault(p, []).append(point)
     return points
 
 
-def _compared(run: Run, now: Mapping[str, str]) -> Iterator[tuple[TopicPartition, SeedPoint]]:
+def _compared(run: Run, now: Mapping[str, str], standby: str) -> Iterator[tuple[TopicPartition, SeedPoint]]:
     """Yield the pairs that a comparison by content has confirmed, for topics with the same ids as now.
 
-    :param now: ids of the topics on the target, by name
+    :param now: ids of the topics on the standby, by name
     """
-    kept = last_known.frontier(run)
+    kept = last_known.frontier(run, standby)
     if kept is None:
         return
     same = {topic: ids for topic, ids in kept.topic_ids.items() if now.get(topic) == ids[1]}
     for (topic, number), place in kept.points.items():
         if topic in same:
             yield TopicPartition(topic, number), SeedPoint(place.source_offset, place.target_offset)
-    remembered = AnchorCache(run.evidence_root, run.group.name).read(f"{run.source}-to-{run.target}")
+    remembered = AnchorCache(run.evidence_root, run.group.name).read(f"{run.source}-to-{standby}")
     for (topic, number), found in remembered.offsets.items():
         if topic in same and remembered.topic_ids.get(topic) == same[topic]:
             for offsets in found:
                 yield from ((TopicPartition(topic, number), point) for point in _around_record(*offsets))
 
 
-def _synced(run: Run, same: Mapping[str, str]) -> Iterator[tuple[TopicPartition, SeedPoint]]:
+def _synced(run: Run, same: Mapping[str, str], standby: str) -> Iterator[tuple[TopicPartition, SeedPoint]]:
     """Yield the pairs of the flow's offset syncs since the flow began, from the archive and from their topic.
 
     That topic is compacted. For a group that is far behind, only the archive has a pair near its offset.
 
-    :param same: ids of the topics on the target now, by name; syncs of topics with other ids are left out
+    :param same: ids of the topics on the standby now, by name; syncs of topics with other ids are left out
     """
-    since = last_known.flow_start(run).since
+    since = last_known.flow_start(run, standby).since
     since_ms = int(since.timestamp() * 1000) if since else 0
     found = archived_and_newer(
-        archive_of(run.source, run.target, run.clients, root=run.evidence_root),
+        archive_of(run.source, standby, run.clients, root=run.evidence_root),
         {topic: ("", topic_id) for topic, topic_id in same.items()},
-        target=run.clients.cluster(run.target, "audit"),
+        target=run.clients.cluster(standby, "audit"),
     )
     for p, syncs in found.syncs.items():
         written = [sync for sync in syncs if sync.synced_ms >= since_ms]
