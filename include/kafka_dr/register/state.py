@@ -213,6 +213,14 @@ class RegisterState:
         return self.is_adopted and not moves and bool(self.followers)
 
     @property
+    def is_at_rest_and_fenced(self) -> bool:
+        """Whether no run holds the group, and each standby that was given up refuses writes, as far as is known.
+
+        Then a planned failover may move it to a copy: what was given up stays as it is.
+        """
+        return self.is_at_rest and not self.is_held and Role.UNFENCED not in dict(self.roles.each).values()
+
+    @property
     def steady_copies(self) -> tuple[str, ...]:
         """The standbys that are copied from the active cluster, while no run changes that."""
         return self.roles.copies if self.is_at_rest else ()

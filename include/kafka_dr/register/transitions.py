@@ -37,7 +37,8 @@ def way_out(state: RegisterState) -> str:
     if state.is_failing_back:
         return "wait until that failback ends, or finish or abandon it with dr_resume"
     if state.phase in (Phase.UNFENCED, Phase.DIVERGED) and state.has_several:
-        return f"only an unplanned failover may move it; {copy_again(state)}"
+        moves = "a failover to a copy" if state.is_at_rest_and_fenced else "an unplanned failover"
+        return f"only {moves} may move it; {copy_again(state)}"
     if state.phase in (Phase.UNFENCED, Phase.DIVERGED):
         return f"{state.moved_with} has to become a standby again: run a failback first"
     if state.phase is Phase.RELEASED:
@@ -176,10 +177,11 @@ def claimed(
     """Return the record with which a run claims a group.
 
     :param highest_epoch: the highest epoch that any cluster's register holds for the group
-    :raises Refused: the group is not stable, or is not active on the source
+    :raises Refused: a run holds the group, a standby may not be fenced, or the group is not active on the source
     """
+    out_of = {Phase.STABLE, *({state.phase} if state.is_at_rest_and_fenced else ())}
     return replace(
-        _taken(state, out_of=(Phase.STABLE,), source=source, target=target),
+        _taken(state, out_of=out_of, source=source, target=target),
         epoch=max(state.epoch, highest_epoch) + 1,
         verb=verb,
         run=run,

@@ -199,6 +199,7 @@ class VerbRules:
     :param switch_ends: the last step that one process runs together with the claim; ``None`` if nobody waits for it
     :param from_nothing: whether it also takes a group of which no register has a record
     :param source_may_be_dead: whether it continues without its source: then the target's register decides
+    :param passes_diverged: whether it also takes a group while another standby is diverged, which stays that
     """
 
     steps: tuple[StepDefinition, ...]
@@ -211,12 +212,14 @@ class VerbRules:
     switch_ends: StepName | None = None
     from_nothing: bool = False
     source_may_be_dead: bool = False
+    passes_diverged: bool = False
 
     def may_take(self, state: RegisterState) -> bool:
         """Return whether it may take a group: without its source, too, while an old cluster is no copy yet."""
         if self.repairs is not None:
             return not state.is_held and bool(self.standbys_for(state))
-        return state.phase in self.takes or (self.source_may_be_dead and state.is_at_rest)
+        left_alone = self.passes_diverged and state.is_at_rest_and_fenced
+        return state.phase in self.takes or left_alone or (self.source_may_be_dead and state.is_at_rest)
 
     def standbys_for(self, state: RegisterState) -> tuple[str, ...]:
         """Return the standbys that a run of it may concern, by what each of them is."""
@@ -259,7 +262,12 @@ class VerbRules:
 
 VERBS: Mapping[Verb, VerbRules] = {
     "planned_failover": VerbRules(
-        PLANNED_FAILOVER, (Phase.STABLE,), Phase.SWITCHING, moves=True, switch_ends=StepName.FLIP_ROUTE
+        PLANNED_FAILOVER,
+        (Phase.STABLE,),
+        Phase.SWITCHING,
+        moves=True,
+        switch_ends=StepName.FLIP_ROUTE,
+        passes_diverged=True,
     ),
     # It also takes a group from a run that died with its source.
     "unplanned_failover": VerbRules(

@@ -15,6 +15,7 @@ from kafka_dr.errors import NeedsPerson, Refused
 from kafka_dr.register import Phase, RegisterState, transitions
 from kafka_dr.register.roles import Role, Roles, StoredRoles
 from kafka_dr.register.state import is_on_majority, roles_in
+from kafka_dr.runs.request import VERBS
 from support.register_states import AT, a_state
 
 CLUSTERS = ("east", "north", "south", "west")
@@ -159,7 +160,7 @@ def test_a_target_to_which_records_were_fetched_is_no_copy_after_a_roll_back() -
     back = transitions.rolled_back(claimed, run="run-2", at=AT, fetched=True)
     assert (roles_of(back), back.phase) == (("active", "diverged", "copy"), Phase.DIVERGED)
     assert RegisterState.from_json(back.to_json()) == back
-    with pytest.raises(Refused, match="make west a copy again with dr_failback"):
+    with pytest.raises(Refused, match="west holds no copy of orders: choose north"):
         switched(back, "west")
     # What was found out later of a copy to which a flow was about to start.
     later = transitions.holds_more(transitions.rolled_back(claimed, run="run-2", at=AT), "west")
@@ -186,7 +187,7 @@ def test_a_standby_that_waits_for_a_flow_is_no_target_before_it_is_copied_again(
 def test_a_group_with_several_standbys_is_released_as_a_whole_and_only_while_each_is_a_copy() -> None:
     released = transitions.released(transitions.releasing(THREE, standby="west", **OTHER), run="run-2", at=AT)
     assert (roles_of(released), released.phase) == (("active", "pending", "pending"), Phase.RELEASED)
-    with pytest.raises(Refused, match="only an unplanned failover may move it"):
+    with pytest.raises(Refused, match="only a failover to a copy may move it; make north a copy again"):
         transitions.releasing(transitions.holds_more(THREE, "north"), standby="west", **OTHER)
 
 
@@ -266,3 +267,42 @@ def test_a_pair_that_has_lost_its_active_cluster_needs_a_failback_first() -> Non
     assert (lost.epoch, lost.is_at_rest, a_state().is_at_rest) == (1000, False, True)
     with pytest.raises(Refused, match="run a failback first"):
         given_up(lost, "east", "run-2")
+
+
+def test_a_planned_failover_passes_a_diverged_standby_and_never_an_unfenced_one() -> None:
+    """East was lost and is back; north is copied from west, and the group is moved there before east's failback."""
+    lost = transitions.copied_again(given_up(THREE, "west", "run-1"), "north")
+    assert (lost.phase, VERBS["planned_failover"].may_take(lost)) == (Phase.UNFENCED, False)
+    with pytest.raises(Refused, match="only an unplanned failover may move it"):
+        switched(lost, "north")
+    fenced = transitions.fenced_on_return(lost, at=AT, cluster="east")
+    assert (fenced.phase, VERBS["planned_failover"].may_take(fenced)) == (Phase.DIVERGED, True)
+    with pytest.raises(Refused, match="east holds no copy of orders: choose north"):
+        switched(fenced, "east")
+    claimed, handed_over, settled = switched(fenced, "north")
+    assert [roles_of(each) for each in (claimed, handed_over, settled)] == [
+        ("diverged", "active", "copy"),
+        ("diverged", "pending", "active"),
+        ("diverged", "copy", "active"),
+    ]
+    assert (settled.phase, settled.run_phase, settled.roles.given_up) == (Phase.DIVERGED, Phase.STABLE, ("east",))
+    back = transitions.rolled_back(claimed, run="run-2", at=AT)
+    assert (roles_of(back), back.phase, back.run_phase) == (
+        ("diverged", "active", "copy"),
+        Phase.DIVERGED,
+        Phase.STABLE,
+    )
+    for state in (claimed, handed_over, settled, back):
+        assert RegisterState.from_json(state.to_json()) == state
+    # Its failback can come after it, and no planned failover comes while it goes on.
+    begun = transitions.failback_begun(settled, standby="east", **{**APPROVED, "run": "repair"})
+    assert not VERBS["planned_failover"].may_take(begun)
+    with pytest.raises(Refused, match="wait until that failback ends"):
+        switched(begun, "west")
+    ended = transitions.failed_back(begun, run="repair", quarantine=(), at=AT)
+    assert (ended.phase, ended.roles.copies) == (Phase.STABLE, ("east", "west"))
+
+
+def test_a_pair_whose_standby_is_diverged_is_not_moved() -> None:
+    assert not VERBS["planned_failover"].may_take(DIVERGED)
+    assert not DIVERGED.is_at_rest_and_fenced

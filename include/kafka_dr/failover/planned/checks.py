@@ -33,6 +33,7 @@ from kafka_dr.checks.config_compare import standby_configured
 from kafka_dr.clusters import AclOperation, ResourceType, TopicPartition
 from kafka_dr.counted import counted
 from kafka_dr.errors import KafkaDrError
+from kafka_dr.failover.planned import left_clusters
 from kafka_dr.failover.planned.cut_over_groups import no_live_members
 from kafka_dr.fencing import plan
 from kafka_dr.fencing.closure import found_in
@@ -76,7 +77,8 @@ def preflight_checks(run: Run, *, closely: bool) -> tuple[Check, ...]:
         return first
     preview: tuple[str, Question] = ("offsets_preview", lambda run: offsets_check(run, closely=closely))
     # Reading many logs keeps this process so busy that answers to the other questions would come too late.
-    rounds = (_QUESTIONS, (preview,)) if closely else ((*_QUESTIONS, preview),)
+    left = ((left_clusters.NAME, left_clusters.left_clusters_refuse),) if run.record().roles.given_up else ()
+    rounds = ((*_QUESTIONS, *left), (preview,)) if closely else ((*_QUESTIONS, *left, preview),)
     for questions in rounds:
         answers = parallel.ask_all(lambda question: _asked(run, *question), questions)
         first += tuple(check for checks in answers.values() for check in checks)
