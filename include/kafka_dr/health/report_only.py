@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from kafka_dr.audit.result import AuditKind, AuditResult, ResultStore, ResultUnreadable
 from kafka_dr.causes import cause
 from kafka_dr.checks.cluster_checks import writers_declared
+from kafka_dr.checks.route_ahead import ahead
 from kafka_dr.durations import duration
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.fencing import plan
@@ -21,6 +22,8 @@ from kafka_dr.runs.group_context import GroupContext
 
 def judge_route(state: RegisterState, route: Route | None) -> Check:
     """Judge whether the route leads to the active cluster. While a run hands over it may lead to either."""
+    if later := ahead(route, state):
+        return Check("route", "failed", later)
     if state.phase is Phase.HANDED_OVER or (route is not None and route.active == state.active):
         return Check("route", "ok", f"the route leads to {route.active if route else 'no cluster'}")
     if route is None:

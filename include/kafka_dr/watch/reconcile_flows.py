@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from datetime import datetime
 
 from kafka_dr.checks.record_limits import records_fit
+from kafka_dr.checks.route_ahead import require_not_ahead
 from kafka_dr.clusters.held_back import END_IT, HeldBackLook
 from kafka_dr.counted import counted
 from kafka_dr.durations import duration
@@ -66,6 +67,7 @@ def reconcile_flows(group: str, clients: Clients) -> WatchResult:
     if isinstance(state, WatchResult):
         return state
 
+    require_not_ahead(context, state)
     seen = state
     found = of_each_standby(seen, lambda standby: _reconciled(context, seen, standby))
     for standby, changed in _changed(seen, found):

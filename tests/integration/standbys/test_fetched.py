@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -11,10 +12,13 @@ from confluent_kafka import Producer
 
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.clusters.writing import NewRecord, TransactionalWriter
-from kafka_dr.failover.unplanned import fetch_writing
+from kafka_dr.failover.unplanned import fetch, fetch_writing
+from kafka_dr.offsets.translate import without_source
+from kafka_dr.register import transitions
 from kafka_dr.rescue import fetching
 from kafka_dr.rescue.fetch_ledger import LEDGER_TOPIC
 from kafka_dr.rescue.fetching import Fetch
+from kafka_dr.runs.record import StepFailed
 from kafka_dr.runs.request import ResumeRequest, StepName
 from kafka_dr.verbs.resume import resume
 from kafka_dr.watch.canary_check import watch_canary
@@ -175,14 +179,15 @@ def dying(patched: pytest.MonkeyPatch, when: str) -> None:
     patched.setattr(fetching, "_MOST_RECORDS", 7)
     real_write, real_commit, batches = TransactionalWriter.write, TransactionalWriter._commit, []
 
-    def write(writer: TransactionalWriter, records: Any) -> None:
+    def write(writer: TransactionalWriter, records: Any) -> Any:
         wanted = list(records)
         if not any(record.partition.topic == LEDGER_TOPIC for record in wanted):
             return real_write(writer, wanted)
         batches.append(len(wanted))
-        real_write(writer, wanted)
+        ends = real_write(writer, wanted)
         if len(batches) == 3 and when == "after it has committed":
             raise Killed
+        return ends
 
     def commit(writer: TransactionalWriter, doing: str) -> None:
         if len(batches) == 3 and when == "before it commits":
@@ -216,9 +221,10 @@ def test_what_is_not_fetched_in_time_stays_on_north_and_is_named(
         def __init__(self, *given: Any, **named: Any) -> None:
             write = named["write"]
 
-            def counted(*batch: Any) -> None:
-                write(*batch)
+            def counted(*batch: Any) -> Any:
+                ends = write(*batch)
                 written.append(1)
+                return ends
 
             super().__init__(*given, **{**named, "write": counted, "in_time": lambda: len(written) < 3})
 
@@ -287,3 +293,98 @@ def test_a_run_that_is_abandoned_after_it_fetched_leaves_no_flow_that_copies_it_
     own.protection.produce("east", 20)
     eventually(lambda: own.flows() and of_topics(own, own.contents("north")) == of_topics(own, own.contents("east")))
     assert of_topics(own, own.contents("west")) == of_topics(own, log)
+
+
+def killed_while_it_fetches(own: GroupOfThree, when: str, monkeypatch: pytest.MonkeyPatch) -> Logs:
+    """Let a failover to west die after it has fetched something from north; return what north holds."""
+    held = west_lags(own)
+    with monkeypatch.context() as patched:
+        dying(patched, when)
+        with pytest.raises(Killed):
+            own.give_up("east", "west", override=WHY)
+    return held
+
+
+def test_whatever_runs_before_anybody_looks_a_cluster_that_was_fetched_to_is_not_copied_to_at_its_old_position(
+    own: GroupOfThree, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    protection = own.protection
+    held = killed_while_it_fetches(own, "after it has committed", monkeypatch)
+    # Another run takes the group from it, to north, and is given up.
+    with monkeypatch.context() as patched:
+        patched.setattr(fetch, "act", dies)
+        with pytest.raises(Killed):
+            own.give_up("east", "north", override=WHY)
+    with protection.clients() as clients:
+        resume(ResumeRequest(own.name, "abandon", reason="a test", confirmed=True), clients)
+    assert own.roles == {"east": "active", "west": "copy", "north": "copy"}
+    assert operator_writes(own, "west") == []
+    log = own.contents("west")
+    assert all(list(each) == list(held[p][: len(each)]) for p, each in of_topics(own, log).items())
+    protection.lab.restart(outside_view.broker_of("east"))
+    eventually(lambda: own.contents("east"))
+
+    # A planned failover to west is refused. Were one to hold the group all the same, its roll back lets nothing flow.
+    with pytest.raises(StepFailed) as refused:
+        own.move("east", "west")
+    assert {"flow_can_be_fenced", "flow_moves"} <= {
+        each.name for each in refused.value.record.checks if not each.passes
+    }
+    state = own.state
+    claim = transitions.claimed(
+        state, run="run-planned", verb="planned_failover", source="east", target="west",
+        highest_epoch=state.epoch, evidence_sha256="", approved_by="alice", at=datetime.now(UTC),
+    )  # fmt: skip
+    with protection.clients() as clients:
+        for name in ("east", "north", "west"):
+            register = clients.register(name)
+            register.compare_and_set(register.read(own.name), claim)
+            register.write_fact(own.name, "run-planned", "claim", {"verb": "planned_failover", "target": "west"})
+        resume(ResumeRequest(own.name, "abandon", reason="a test", confirmed=True), clients)
+    assert (own.state.verb, own.roles["west"]) == ("roll_back", "copy")
+    protection.produce("east", 20)
+    role_until(own, "west", "diverged")
+    eventually(lambda: of_topics(own, own.contents("north")) == of_topics(own, own.contents("east")))
+    assert of_topics(own, own.contents("west")) == of_topics(own, log)
+
+
+def dies(*_: Any) -> Any:
+    raise Killed
+
+
+def test_of_a_cluster_that_was_fetched_to_the_end_is_found_by_content_once_another_one_was_opened(
+    own: GroupOfThree, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held = killed_while_it_fetches(own, "after it has committed", monkeypatch)
+    own.give_up("east", "north", override=WHY)
+    assert own.roles == {"east": "unfenced", "north": "active", "west": "pending"}
+    assert own.protection.produce("north", 20) == 20
+    role_until(own, "west", "copy")
+    eventually(lambda: own.contents("west") == own.contents("north"))
+    log = of_topics(own, own.contents("west"))
+    assert {p: list(each[: len(held[p])]) for p, each in log.items()} == {
+        p: list(each) for p, each in of_topics(own, held).items()
+    }
+
+
+def test_among_many_fetched_records_an_offset_is_found_by_way_of_the_standby_that_they_came_from(
+    own: GroupOfThree, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    protection = own.protection
+    first, second = (TopicPartition(protection.topic, number) for number in (0, 1))
+    wanted = {first: 190, second: 210}
+    protection.commit("east", f"{own.name}-among", wanted)
+    with monkeypatch.context() as patched:
+        # As if so many had been fetched that nobody can count them.
+        patched.setattr(without_source, "MOST_COUNTED", 10)
+        patched.setattr(fetching, "_MOST_RECORDS", 8)
+        held = west_lags(own, more=500)
+        copied = {p: len(own.contents("west")[p]) for p in wanted}
+        own.give_up("east", "west", override=WHY)
+    assert of_topics(own, own.contents("west")) == of_topics(own, held)
+    there = outside_view.committed(protection, "west")[f"{own.name}-among"]
+    reads = outside_view.next_values(protection, "west", there)
+    for p, offset in wanted.items():
+        at = [content[2] for content in held[p]].index(reads[p])
+        # The flow to north has synced every 100 records; without that the group would begin where the fetch did.
+        assert max(copied[p] + 1, offset - 130) <= at <= offset, (p, at, copied[p])

@@ -238,3 +238,46 @@ def test_the_sound_standby_takes_over_while_the_lost_one_is_copied_again(
     own.wait_equal()
     found = Counter(values(own, "east"))
     assert (len(found), max(found.values())) == (80, 1)
+
+
+def test_a_planned_failover_passes_by_the_lost_cluster_which_becomes_a_copy_again_after_it(
+    own: GroupOfThree, spark: SparkSession, tmp_path: Path
+) -> None:
+    protection = own.protection
+    protection.produce("east", 60)
+    own.wait_equal()
+    own.stop_flow("east", "west")
+    own.stop_flow("east", "north")
+    protection.produce("east", 20)
+    lose(own, "east", "west")
+    wait_for(own, own.flows, "north", "copy")
+    with pytest.raises(StepFailed, match="only an unplanned failover may move it"):
+        own.move("west", "north")
+    protection.produce("west", 20)
+    own.let_return("east", seconds=SECONDS)
+    wait_for(own, lambda: health(own), "east", "diverged")
+    own.wait_equal_between("west", "north")
+
+    moved = own.move("west", "north")
+    (asked,) = [each for each in moved[0].checks if each.name == "left_clusters_refuse"]
+    assert (asked.outcome, asked.detail) == ("ok", "east refuses writes, as before")
+    assert own.roles == {"east": "diverged", "north": "active", "west": "copy"}
+    assert own.state.phase == "diverged"
+    assert protection.takes_writes("north")
+    assert protection.refuses_writes("east")
+    assert protection.refuses_writes("west")
+    protection.produce("north", 10)
+    assert "east" not in str(own.flows().sentences)
+    own.wait_equal_between("north", "west")
+
+    listed = list_stranded(protection, spark, run=f"{own.state.run}.east", cluster="east")
+    assert len(payments(own, listed)) == 20
+    repair = failback(own, spark, tmp_path, "east")
+    repair.begin()
+    repair.finish()
+    assert own.roles == {"east": "copy", "north": "active", "west": "copy"}
+    assert own.state.phase == "stable"
+    own.wait_equal()
+    found = Counter(values(own, "east"))
+    assert set(payments(own, listed)) <= set(found)
+    assert (len(found), max(found.values())) == (110, 1)

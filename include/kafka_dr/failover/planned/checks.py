@@ -17,6 +17,7 @@ from kafka_dr.checks import (
     positions_topic,
     record_limits,
     register_checks,
+    route_ahead,
     topic_identity,
 )
 from kafka_dr.checks.audit_checks import audit_check
@@ -233,6 +234,8 @@ def _route_follows(run: Run) -> Check:
     follows = route is not None and route.active == run.source
     said = f"the route of {run.group.name} names {route.active}" if route else f"{run.group.name} has no route"
     detail = said if follows else f"{said}, expected {run.source} as in the register: run dr_adopt, or fix the route"
+    if later := route_ahead.ahead(route, run.record()):
+        return Check("route_follows", "failed", later)
     return Check.that("route_follows", follows, detail)
 
 

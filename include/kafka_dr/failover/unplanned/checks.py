@@ -8,7 +8,14 @@ from datetime import datetime
 from typing import Any
 
 from kafka_dr.approvals import decision
-from kafka_dr.checks import authorizers, input_checks, pattern_topics, register_checks, topic_identity
+from kafka_dr.checks import (
+    authorizers,
+    input_checks,
+    pattern_topics,
+    register_checks,
+    route_ahead,
+    topic_identity,
+)
 from kafka_dr.checks.cluster_checks import (
     active_cluster,
     foreign_denies_remain,
@@ -81,7 +88,8 @@ def target_checks(run: Run) -> tuple[Check, ...]:
 
 def _unanswered(name: str, error: object) -> Check:
     # The claim asks this one again, and reads nothing that others wrote.
-    return Check(name, "excused" if name == input_checks.NAME else "unknown", str(error))
+    # A route that cannot be read says nothing, either.
+    return Check(name, "excused" if name in (input_checks.NAME, route_ahead.NAME) else "unknown", str(error))
 
 
 def decision_facts(run: Run, checks: Sequence[Check]) -> dict[str, Any]:
@@ -107,7 +115,8 @@ def _under_an_override(run: Run, verdicts: Mapping[str, str]) -> dict[str, str]:
     The rule may hold at one look and not at the next. The approval of an override covers both cases.
     """
     asked = run.request
-    about = {"source_is_down": asked.override, "positions_known": asked.override, "hold_down": asked.acknowledged}
+    covered = ("source_is_down", "positions_known", route_ahead.NAME)
+    about = {**dict.fromkeys(covered, asked.override), "hold_down": asked.acknowledged}
     return {name: "passes" for name, said in about.items() if said and verdicts.get(name) in PASSING}
 
 
@@ -287,5 +296,6 @@ _QUESTIONS: Mapping[str, Callable[[Run], Check]] = {
     "positions_known": _positions_known,
     # The disaster does not wait for it: what is not recorded is not read, and less is known.
     input_checks.NAME: lambda run: input_checks.inputs_recorded(run, changed="excused"),
+    route_ahead.NAME: lambda run: route_ahead.route_is_not_ahead(run, run.record(), override=run.request.override),
     other_topics.NAME: groups_read_only_owned_topics,
 }

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from kafka_dr.approvals import claim
 from kafka_dr.approvals.journaled import Answer
+from kafka_dr.checks.route_ahead import route_epoch
 from kafka_dr.disaster.disaster_rule import judge
 from kafka_dr.disaster.probes import ask_vantages, take_probes
 from kafka_dr.errors import TryAgain
@@ -28,6 +30,8 @@ from kafka_dr.runs.run import Run
 _PROBE_SECONDS = 1.5
 #: How long the register of a cluster that answers may take, if it does not decide.
 SOURCE_SECONDS = 5.0
+#: How long the route may take to be read.
+_ROUTE_SECONDS = 1.0
 
 
 def _says(run: Run) -> tuple[str]:
@@ -62,6 +66,8 @@ def _begun(run: Run, signed: dict[str, Any]) -> RegisterState:
     if begun:
         signed["at"] = datetime.fromisoformat(begun["claimed_at"])
     signed |= {"source": run.source, "target": run.target}
+    known = background.answers_within({run.group.name: partial(route_epoch, run)}, seconds=_ROUTE_SECONDS)
+    others += [each for each in known.values() if isinstance(each, int)]
     return claimed_unplanned(run.record(), highest_epoch=max([run.epoch, *others]), **signed)
 
 
