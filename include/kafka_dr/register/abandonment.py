@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from kafka_dr.errors import NeedsPerson
 from kafka_dr.named_rows import positions_from_json
 from kafka_dr.positions import TopicPartition
-from kafka_dr.register.flow_seed import seeds_of_moves
+from kafka_dr.register.flow_seed import FLOW_SEED, FlowSeed, fact_of_further, seeds_of_moves
 from kafka_dr.register.port import History
 from kafka_dr.register.state import RegisterState
 
@@ -28,6 +28,8 @@ class Abandonment:
         copied, later records are new
     :param was_active: whether the run moved the group from the old cluster; else that was a standby then, or had been
         left by an earlier run
+    :param still_copied: whether the old cluster was copied from the new one until records were fetched to it: so all
+        that the new one holds may be there, whenever it was written
     """
 
     run: str
@@ -36,6 +38,7 @@ class Abandonment:
     new: str
     new_ends: Mapping[TopicPartition, int]
     was_active: bool = True
+    still_copied: bool = False
 
     @property
     def name(self) -> str:
@@ -53,6 +56,12 @@ def abandonment(history: History, state: RegisterState, old: str) -> Abandonment
     seeds = seeds_of_moves(history)
     opened = {run for run, seed in seeds.items() if seed.source == state.active and seed.epoch <= state.epoch}
     run = max(opened, key=lambda name: seeds[name].epoch, default="")
+    since, copied = max(
+        ((seed.epoch, name) for name, seed in _seeds_of_copy(history, state.active, old) if seed.epoch <= state.epoch),
+        default=(-1, ""),
+    )
+    if copied and (not run or since >= seeds[run].epoch):
+        return Abandonment(copied, since, old, state.active, {}, was_active=False, still_copied=True)
     # What it moved the group from and had copied completely it has not left: a later run is not journaled.
     if not run or (seeds[run].target == old and not seeds[run].held):
         raise NeedsPerson(
@@ -67,6 +76,20 @@ def abandonment(history: History, state: RegisterState, old: str) -> Abandonment
         new_ends=positions_from_json(history[run]["target_ends"]["ends"]),
         was_active=seeds[run].target == old,
     )
+
+
+def _seeds_of_copy(history: History, active: str, standby: str) -> Iterator[tuple[str, FlowSeed]]:
+    """Yield the seeds of an adoption, which claims nothing, and those that ``dr_flows`` has found, with their runs.
+
+    A standby that was copied from such a one, and did not become active since, holds nothing that it has not copied or
+    that was not fetched to it.
+    """
+    for run, facts in history.items():
+        is_adoption = not {"claim", "target_ends"} & facts.keys()
+        for name in (fact_of_further(standby), *([FLOW_SEED] if is_adoption else [])):
+            seed = FlowSeed.from_json(facts[name]) if name in facts else None
+            if seed is not None and (seed.source, seed.target) == (active, standby):
+                yield run, seed
 
 
 def failback_since(history: History, cluster: str, epoch: int) -> str:

@@ -168,9 +168,10 @@ def plan(
         if begin > end:
             # Created again or truncated since: nothing is known of this log.
             begin, copied = 0, 0
-        until = min(switched.get(p, 0), new_ends.get(p, 0))
+        end_of_new = new_ends.get(p, 0)
+        until = end_of_new if left.abandonment.still_copied else min(switched.get(p, 0), end_of_new)
         copy = min(max(copied, new_starts.get(p, 0)), until)
-        since = OffsetRange(until, new_ends.get(p, 0)) if p.topic in compacted else OffsetRange(0, 0)
+        since = OffsetRange(until, end_of_new) if p.topic in compacted else OffsetRange(0, 0)
         partitions[p] = StrandedPartitionPlan(
             OffsetRange(max(begin, starts[p]), end),
             OffsetRange(copy, until),

@@ -46,7 +46,7 @@ def test_each_cluster_that_a_run_left_has_a_list_of_its_own() -> None:
             "flow_seed": seed("west", "east", 1003, held=True),
             "target_ends": {"ends": [["orders", 0, 40]]},
         },
-        "home": {"flow_seed": seed("west", "east", 1004, held=False)},
+        "home": {**FAILBACK, "flow_seed": seed("west", "east", 1004, held=False)},
     }
     adopted = transitions.adopted("orders", active="west", standbys=["east", "north"], run="adoption", at=AT)
     state = replace(adopted, epoch=1005)
@@ -64,6 +64,35 @@ def test_a_cluster_that_its_last_run_had_copied_completely_was_not_left_by_that_
     adopted = transitions.adopted("orders", active="west", standbys=["east", "north"], run="adoption", at=AT)
     with pytest.raises(NeedsPerson, match="holds no unplanned failover from east to west"):
         abandonment(history, replace(adopted, epoch=2), "east")
+
+
+def test_a_standby_to_which_was_fetched_is_compared_with_all_that_its_active_cluster_holds() -> None:
+    """Else what it has copied since that cluster was opened would be on its list, and be published there again."""
+    history: dict[str, dict[str, Any]] = {
+        "adoption": {
+            "flow_seed": seed("east", "west", 1, held=False),
+            "flow_seed.north": seed("east", "north", 1, held=False),
+        },
+        "given up": {"claim": {"target": "west"}, "target_ends": {"ends": [["orders", 0, 40]]}},
+    }
+    state = transitions.adopted("orders", active="east", standbys=["west", "north"], run="adoption", at=AT)
+    for name in ("west", "north"):
+        left = abandonment(history, state, name)
+        assert (left.name, left.epoch, left.still_copied) == (f"adoption.{name}", 1, True)
+    # West is opened, and dr_flows finds where north continues: then it is copied from west.
+    history["disaster"] = {
+        "claim": {"target": "west"},
+        "flow_seed": seed("west", "east", 1003, held=True),
+        "target_ends": {"ends": [["orders", 0, 40]]},
+    }
+    moved = transitions.adopted("orders", active="west", standbys=["east", "north"], run="adoption", at=AT)
+    moved = replace(moved, epoch=1003)
+    before = abandonment(history, moved, "north")
+    assert (before.name, before.new_ends, before.still_copied) == ("disaster.north", {FIRST: 40}, False)
+    history["disaster"]["flow_seed.north"] = seed("west", "north", 1003, held=False)
+    since = abandonment(history, moved, "north")
+    assert (since.name, since.still_copied, since.was_active) == ("disaster.north", True, False)
+    assert not abandonment(history, moved, "east").still_copied
 
 
 def test_a_failback_that_began_later_has_given_a_cluster_other_offsets() -> None:
