@@ -2,7 +2,7 @@
 
 It is written after each move, and is kept apart from the clusters. If its epoch is higher than that of every record,
 then the registers have gone back: one was restored from an older copy, and those that know more do not answer. Together
-they could outvote what has happened, so nothing is begun on their word alone. A route that is behind says nothing.
+they could outvote what has happened, so nothing is begun on their word alone. A route that is older says nothing.
 """
 
 from __future__ import annotations

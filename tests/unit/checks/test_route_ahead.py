@@ -66,7 +66,7 @@ def test_two_of_three_registers_outvote_what_only_the_third_one_knows_and_the_ro
 
 
 @pytest.mark.parametrize("found", [None, TryAgain("the storage hangs"), route(1, "east")])
-def test_a_route_that_is_not_known_or_is_behind_says_nothing(found: Route | KafkaDrError | None) -> None:
+def test_a_route_that_is_not_known_or_is_older_says_nothing(found: Route | KafkaDrError | None) -> None:
     require_not_ahead(context(found), ADOPTED)
     assert route_is_not_ahead(context(found), ADOPTED, override="").outcome == "ok"
     assert route_epoch(context(found)) in (0, 1)

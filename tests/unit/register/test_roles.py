@@ -294,7 +294,7 @@ def test_a_planned_failover_passes_a_diverged_standby_and_never_an_unfenced_one(
     )
     for state in (claimed, handed_over, settled, back):
         assert RegisterState.from_json(state.to_json()) == state
-    # Its failback can come after it, and no planned failover comes while it goes on.
+    # Its failback can come after it, and no planned failover comes before it ends.
     begun = transitions.failback_begun(settled, standby="east", **{**APPROVED, "run": "repair"})
     assert not VERBS["planned_failover"].may_take(begun)
     with pytest.raises(Refused, match="wait until that failback ends"):
