@@ -19,7 +19,7 @@ from support.register_states import AT
 SIGNED: dict[str, Any] = {"run": "disaster", "evidence_sha256": "", "approved_by": "alice", "at": AT}
 
 
-class Moved:
+class LeftEast:
     """A group that has left east, which is back and fenced; west is active, north is copied from it."""
 
     def __init__(self, answer: Check | Exception | None) -> None:
@@ -55,13 +55,13 @@ REFUSED = Check("writes_refused", "ok", "every write is refused")
 
 
 def test_it_has_to_refuse_writes_now() -> None:
-    assert Moved(REFUSED).check() == ("ok", "east refuses writes, as before")
-    outcome, detail = Moved(Check("writes_refused", "failed", "a leader takes its writes")).check()
+    assert LeftEast(REFUSED).check() == ("ok", "east refuses writes, as before")
+    outcome, detail = LeftEast(Check("writes_refused", "failed", "a leader takes its writes")).check()
     assert (outcome, detail) == ("failed", "east: a leader takes its writes: dr_health fences it")
 
 
 def test_what_is_not_known_of_its_fence_is_not_good() -> None:
-    assert Moved(Check("writes_refused", "unknown", "a leader does not answer")).check()[0] == "unknown"
+    assert LeftEast(Check("writes_refused", "unknown", "a leader does not answer")).check()[0] == "unknown"
 
 
 @pytest.mark.parametrize("answer", [TryAgain("east is down"), None])
@@ -69,14 +69,14 @@ def test_one_that_is_away_again_was_fenced_before_it_went(
     answer: Exception | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(left_clusters, "_SECONDS", 0.1)
-    outcome, detail = Moved(answer).check()
+    outcome, detail = LeftEast(answer).check()
     assert outcome == "excused"
     assert detail.startswith("east does not answer: ")
     assert detail.endswith("It refused writes when it was seen last")
 
 
 def test_the_list_of_a_failback_that_was_begun_is_not_forgotten() -> None:
-    moved = Moved(REFUSED)
+    moved = LeftEast(REFUSED)
     moved.history["repair"] = {"claim": {"target": "east", "epoch": 1004, "left_by": "disaster"}}
     assert moved.check() == (
         "failed",

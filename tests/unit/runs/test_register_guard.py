@@ -272,7 +272,10 @@ def test_flows_are_left_alone_once_the_group_has_moved(monkeypatch: pytest.Monke
     def access_rules(*_: object, **__: object) -> Any:
         return SimpleNamespace(list=frozenset)
 
-    clients = registers.clients(replicator=replicator, access_rules=access_rules)
+    def router(_: object) -> Any:
+        return SimpleNamespace(read=lambda: None)
+
+    clients = registers.clients(replicator=replicator, access_rules=access_rules, router=router)
     monkeypatch.setattr("kafka_dr.fencing.plan.flow_fence", lambda _: frozenset())
     with pytest.raises(Refused, match="Nothing more is changed"):
         reconcile_flows("orders", clients)
