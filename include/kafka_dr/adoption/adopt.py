@@ -1,7 +1,8 @@
 """Adopt a protection group: write its first record to the registers, fence its standbys and let its first flows start.
 
 This is possible only while no register has a record of the group, or the group was released. A rerun completes an
-interrupted adoption. Existing replication is taken over instead: see :mod:`kafka_dr.adoption.take_over`.
+interrupted adoption. Existing replication is taken over instead: see :mod:`kafka_dr.adoption.take_over`. An adopted
+group gets the standbys that its record does not name yet: see :mod:`kafka_dr.adoption.add_standby`.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kafka_dr import parallel
-from kafka_dr.adoption import canary_topic
+from kafka_dr.adoption import add_standby, canary_topic
 from kafka_dr.adoption.adoptable import adoptable, first_flow, route_agrees
 from kafka_dr.adoption.canary_topic import CanaryTopic
 from kafka_dr.adoption.fenceable import seen_to_last, witness_intent
@@ -87,6 +88,8 @@ def _go(context: GroupContext, asked: _Asked, attempt: Attempt) -> tuple[StepOut
     if not asked.dry_run:
         create_registers(context)
     standing = context.read_register_state()
+    if added := _added(context, asked, attempt, standing):
+        return added
     if ended := _without_adopting(context, standing):
         return _with_its_route(context, standing, ended, dry_run=asked.dry_run)
     if standing is not None and _is_adoption(standing):
@@ -124,6 +127,19 @@ def _adopt(
 
 def _fenced(standbys: Sequence[str]) -> str:
     return f"{' and '.join(standbys)} its fenced standby{'s' if len(standbys) > 1 else ''}"
+
+
+def _added(
+    context: GroupContext, asked: _Asked, attempt: Attempt, standing: RegisterState | None
+) -> tuple[StepOutcome, str] | None:
+    """Add the standby that the record of an adopted group lacks; ``None`` if it lacks none."""
+    if standing is None:
+        return None
+    if lacking := add_standby.lacking(context, standing):
+        return add_standby.add(context, attempt, standing, lacking, dry_run=asked.dry_run)
+    if not asked.dry_run:
+        add_standby.complete(context, standing)
+    return None
 
 
 def _without_adopting(context: GroupContext, standing: RegisterState | None) -> tuple[StepOutcome, str] | None:
@@ -200,7 +216,8 @@ def _intent(context: GroupContext, state: RegisterState, canary: CanaryTopic | N
 
 
 def _is_adoption(state: RegisterState) -> bool:
-    return state.verb == "adopt" and state.phase is Phase.STABLE
+    """Return whether an adoption may not have ended; whatever changed its record afterwards came after it."""
+    return state.verb == "adopt" and state.phase is Phase.STABLE and state.revision == 0
 
 
 def _complete(context: GroupContext, state: RegisterState) -> Mapping[str, Any]:

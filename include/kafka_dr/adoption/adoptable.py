@@ -36,19 +36,22 @@ class FirstFlow:
     problem: str = ""
 
 
-def adoptable(context: GroupContext, state: RegisterState) -> Sequence[Check]:
+def adoptable(context: GroupContext, state: RegisterState, *, added: str = "") -> Sequence[Check]:
     """Check that ACLs can fence the clusters, that nobody uses a standby, and that the route names the active one.
 
     :param state: the record that the adoption is going to write, or wrote before it was interrupted
+    :param added: the standby that is added to this adopted group; empty: the group is adopted, with all that it names
     """
-    clusters = (state.active, *state.standbys)
+    standbys = (added,) if added else state.standbys
+    clusters = (state.active, *standbys)
+    begun = not added and seeded(context, state)
     return (
         authorizers_as_declared(context, clusters),
         denies_can_be_added(context, clusters),
         fences_can_be_proven(context, clusters),
         register_writers(context, clusters),
         register_topic(context, clusters, is_needed=False),
-        *(check for standby in state.standbys for check in _standby_is_free(context, state, standby)),
+        *(check for standby in standbys for check in _standby_is_free(context, state, standby, begun=begun)),
         route_agrees(context, state),
         reads_only_owned_topics(context, state),
         *topics_of_patterns(context, clusters),
@@ -90,8 +93,8 @@ def _not_copied(context: GroupContext, flow: Flow) -> list[TopicPartition]:
     return still_missing(unexplained, clock=context.clock, seconds=ARRIVAL_SECONDS)
 
 
-def _standby_is_free(context: GroupContext, state: RegisterState, standby: str) -> tuple[Check, ...]:
-    if seeded(context, state):
+def _standby_is_free(context: GroupContext, state: RegisterState, standby: str, *, begun: bool) -> tuple[Check, ...]:
+    if begun:
         return (
             Check(
                 "standby_is_free",

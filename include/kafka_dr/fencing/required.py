@@ -5,6 +5,8 @@ active cluster
 every other cluster
     application writes, transactional ids and group reads are denied; the replicator, too, while nothing may be copied
     to that cluster
+a cluster that has left the group
+    nothing
 the cluster to which another replication has copied, if the group was adopted by a take over
     that replication is denied, too, whatever the roles are now: its owner can start it again at any time
 
@@ -28,7 +30,7 @@ def denies_of(group: ProtectionGroup, state: RegisterState, cluster: str, *, rep
 
     :param replaced: whether the take over by which the group was adopted has replaced replication to this cluster
     """
-    if state.phase in (Phase.ADOPTING, Phase.RELEASING, Phase.RELEASED):
+    if state.phase in (Phase.ADOPTING, Phase.RELEASING, Phase.RELEASED) or cluster in state.gone:
         return frozenset()
     kept_out = plan.existing_denies(group) if replaced else frozenset[Acl]()
     if state.roles.of(cluster) is Role.ACTIVE:

@@ -44,6 +44,7 @@ from kafka_dr.runs.clients import Clients, wrong_cluster_id
 from kafka_dr.runs.group_context import GroupContext
 from kafka_dr.runs.record import first_few
 from kafka_dr.runs.register_guard import AsksFor, RegisterGuard, Unchanged
+from kafka_dr.runs.register_read import require_declared
 
 #: A check starts every minute, and two never run at the same time: all of it, fences first, has to end before that.
 CHECK_SECONDS = 45.0
@@ -107,6 +108,13 @@ def _checked(group: str, clients: Clients, speed: OwnSpeed) -> WatchResult:
         return WatchResult(group, "left_alone", (_ADOPTING,))
     fences = _fences(context, state, registers, left)
     checks = [_phase_check(state), *all_of(fences)]
+    try:
+        require_declared(state, context.declared.clusters)
+    except NeedsPerson as older_topology:
+        # What this process does not know it cannot check. It fences all the same.
+        checks.append(Check("topology", "failed", str(older_topology)))
+        heard = heard_from(registers, too_slow=speed.too_slow)
+        return WatchResult(group, "failed", said_of(checks), facts_of(state, asked_at, checks, heard))
     reached = _check_the_rest(context, state, registers, left, checks)
     moved, state = reached is None, reached or state
     # A fence on return has written a record since.
@@ -247,7 +255,8 @@ def _fenceable(state: RegisterState, registers: RegisterAnswers) -> tuple[str, .
     Of a cluster that is not active that may be the register of the active one.
     """
     others = tuple(name for name in registers.unusable if state.roles.of(name) is not Role.ACTIVE)
-    return (*registers.states, *(others if state.active in registers.states else ()))
+    asked = (*registers.states, *(others if state.active in registers.states else ()))
+    return tuple(name for name in asked if name not in state.gone)
 
 
 def _restored(context: GroupContext, cluster: str, state: RegisterState, registers: RegisterAnswers) -> list[Check]:

@@ -88,9 +88,18 @@ class Roles:
         """
         return Roles(tuple({**dict(self.each), **roles}.items()))
 
+    def without(self, cluster: str) -> Roles:
+        """Return the same roles, but for a cluster that has left."""
+        return Roles(tuple((name, role) for name, role in self.each if name != cluster))
+
     def of(self, cluster: str) -> Role | None:
         """Return the role of a cluster; ``None`` if the record does not name it, so that it has to be fenced."""
         return dict(self.each).get(cluster)
+
+    @property
+    def clusters(self) -> tuple[str, ...]:
+        """Every cluster that the record names, sorted."""
+        return tuple(name for name, _ in self.each)
 
     @property
     def active(self) -> str:

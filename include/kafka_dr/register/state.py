@@ -116,6 +116,7 @@ class RegisterState:
     denies_all: bool = field(default=False, metadata=stored(omitted=True))
     partner: str = field(default="", metadata=stored(omitted=True))
     based_on: tuple[int, int] = field(default=(0, 0), metadata=stored(omitted=True))
+    gone: tuple[str, ...] = field(default=(), metadata=stored(omitted=True))
 
     @property
     def active(self) -> str:
@@ -277,6 +278,7 @@ class RegisterState:
             values["denies_all"] = version > _USUAL_SCHEMA and values["denies_all"]
             values.setdefault("partner", "")
             values.setdefault("based_on", [0, 0])
+            values.setdefault("gone", [])
             state = decode(cls, {each.name: values[each.name] for each in fields(cls)})
             _require_standbys(state)
             if min(state.epoch, state.revision, state.attempt) < 0:
@@ -302,7 +304,9 @@ def _require_standbys(state: RegisterState) -> None:
         raise ValueError(
             f"its roles are {roles}, and {partner or 'none'} is named as the standby that its run concerns"
         )
-    concerned = ((partner,) if state.is_held else ()) if several else roles.standbys
+    # One that leaves keeps the role that it has until it has left.
+    moves = state.is_held and state.phase is not Phase.RELEASING
+    concerned = ((partner,) if moves else ()) if several else roles.standbys
     if any(roles.of(name) is not _STANDBY_IN.get(state.phase, Role.COPY) for name in concerned):
         raise ValueError(f"its roles are {roles}, which contradicts its phase {state.phase}")
 

@@ -29,7 +29,7 @@ from kafka_dr.register.roles import Role, Roles
 from kafka_dr.register.state import HOLDING, UNPLANNED_EPOCHS, Phase, RegisterState, Verb, phase_at_rest, roles_in
 
 #: A claim takes the group for a run, and no process has taken the run yet. Two attempts of a claim write one record.
-_NO_ATTEMPT: Mapping[str, Any] = {"attempt": 0, "executor": "", "attempt_at": None}
+NO_ATTEMPT: Mapping[str, Any] = {"attempt": 0, "executor": "", "attempt_at": None}
 
 
 def way_out(state: RegisterState) -> str:
@@ -130,7 +130,7 @@ def releasing(
         evidence_sha256=evidence_sha256,
         approved_by=approved_by,
         at=at,
-        **_NO_ATTEMPT,
+        **NO_ATTEMPT,
     )
 
 
@@ -358,7 +358,7 @@ def failback_begun(
         evidence_sha256=evidence_sha256,
         approved_by=approved_by,
         at=at,
-        **_NO_ATTEMPT,
+        **NO_ATTEMPT,
     )
 
 
@@ -419,7 +419,7 @@ def _taken(state: RegisterState, *, out_of: Collection[Phase], source: str, targ
         others = ", ".join(state.roles.copies) or "none does"
         raise Refused(f"{target} holds no copy of {state.group}: choose {others}")
     partner = target if state.has_several else ""
-    return replace(state, partner=partner, based_on=(0, 0)).in_phase(Phase.SWITCHING, revision=0, **_NO_ATTEMPT)
+    return replace(state, partner=partner, based_on=(0, 0)).in_phase(Phase.SWITCHING, revision=0, **NO_ATTEMPT)
 
 
 def _failing_back(state: RegisterState, run: str) -> None:

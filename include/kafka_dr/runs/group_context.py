@@ -201,12 +201,14 @@ class GroupContext:
     def read_register_state(self) -> RegisterState | None:
         """Read the registers of the group's clusters at once and return the highest record.
 
-        :raises NeedsPerson: the records contradict each other, or the one that decides cannot be read
+        :raises NeedsPerson: the records contradict each other, or the one that decides cannot be read, or the topology
+            lacks a cluster that it names
         """
-        return register_read.decided(
+        found = register_read.decided(
             self.declared.name,
             self.each_cluster(lambda cluster: self.clients.register(cluster).read(self.declared.name)),
         )
+        return register_read.require_declared(found, self.declared.clusters)
 
     def journals(self, run: str) -> list[dict[str, Any]]:
         """Return what a run journaled, of each register that answers."""

@@ -75,6 +75,26 @@ def decided_without_source(
     return found
 
 
+def require_declared(found: RegisterState | None, clusters: Collection[str]) -> RegisterState | None:
+    """Return a record, if the topology declares every cluster that it names.
+
+    A process with an older topology asks fewer registers than decide, so it must not move the group.
+
+    :param clusters: those that the topology declares for the group
+    :raises NeedsPerson: it lacks one
+    """
+    named = [name for name, _ in found.roles.each] if found is not None and found.is_adopted else []
+    lacking = [name for name in named if name not in clusters]
+    if found is not None and lacking:
+        raise NeedsPerson(
+            f"the register says that the clusters of {found.group} are {found.roles}, and the topology of this "
+            f"installation does not declare {' and '.join(lacking)} for it: nothing is changed from here. Add "
+            f"{'it' if len(lacking) == 1 else 'them'} to clusters of {found.group}, as in the topology with which that "
+            "record was written"
+        )
+    return found
+
+
 def states_of(answers: Answers) -> dict[str, RegisterState | None]:
     """Return what each register that answered holds."""
     return {name: answer for name, answer in answers.items() if not isinstance(answer, KafkaDrError)}

@@ -34,7 +34,7 @@ from kafka_dr.runs.recorded_files import (
 )
 from kafka_dr.runs.recorded_inputs import UnrecordedInput, newest_records, unrecorded, without
 from kafka_dr.runs.register_guard import RegisterGuard
-from kafka_dr.runs.register_read import OTHERS_SECONDS, Waiting
+from kafka_dr.runs.register_read import OTHERS_SECONDS, Waiting, require_declared
 from kafka_dr.runs.request import STAY, VERBS, RunRequest
 from kafka_dr.runs.source_policy import policy_of
 from kafka_dr.storage.deadline_path import DeadlinePath
@@ -153,7 +153,8 @@ class Run(GroupContext):
 
         :param others_seconds: how long a cluster that may be dead is waited for; 0 for what only depends on the
             register that decides
-        :raises NeedsPerson: the records contradict each other, or the one that decides cannot be read
+        :raises NeedsPerson: the records contradict each other, or the one that decides cannot be read, or the topology
+            lacks a cluster that it names
         """
 
         def read(cluster: str) -> RegisterState | None:
@@ -171,7 +172,7 @@ class Run(GroupContext):
             override=self.request.override,
         )
         self.silent, self.seen = found.silent, found.seen
-        return found.state
+        return require_declared(found.state, self.declared.clusters)
 
     def take(self, *, at: str | None = None) -> RegisterState:
         """Take the run for this process, unless it has it: from now on no other process of the run changes anything.

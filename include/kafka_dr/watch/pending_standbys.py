@@ -145,8 +145,23 @@ def _of_registers(context: GroupContext, state: RegisterState) -> History:
 
 
 def now_a_copy(context: GroupContext, state: RegisterState, standby: str) -> RegisterState:
-    """Write to the registers that a standby is a copy, after its flow was started, and return that record."""
-    context.guard_by_all(Unchanged(state)).require()
+    """Write to the registers that a standby is a copy, after its flow was started, and return that record.
+
+    A failover may go to it from then on, and needs most registers of these clusters. So each other one has to know of
+    them: else a run that does not know of this standby could open another one with fewer registers.
+
+    :raises TryAgain: the register of another cluster does not name the same clusters yet
+    """
+    guard = context.guard_by_all(Unchanged(state))
+    guard.require()
+    for name in (state.active, *state.followers):
+        held = None if name == standby else context.clients.register(name).read(state.group)
+        if name != standby and (held is None or held.roles.clusters != state.roles.clusters):
+            raise TryAgain(
+                f"the register of {name} does not hold the newest record yet, so {standby} is not made a copy: "
+                "dr_health copies the record there within a minute"
+            )
+    guard.require()
     return _written(context, state, copied_again(state, standby))
 
 
@@ -204,6 +219,10 @@ def _starts(
             f"it to {former}, where the flow to {standby} continues, and then on"
         )
     old = context.clients.replicator(Flow(state.group, former, standby))
+    if last.mode == "start" and old.status().state == "absent":
+        # The group was moved before dr_flows had made that flow, so all of the new log is lacking.
+        _require_empty(context, standby, list(context.partitions(standby)))
+        return {}
     where = old.where()
     if where.seed_epoch != last.epoch and not (last.keeps_offsets and where.seed_epoch is None):
         raise NeedsPerson(f"the positions of {old.described} are not those of its seed: find out who has changed them")

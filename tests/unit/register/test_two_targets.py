@@ -7,7 +7,6 @@ interleaving. What an actor does after it has won is reduced to the hand-over, w
 from __future__ import annotations
 
 import itertools
-import threading
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -23,46 +22,11 @@ from kafka_dr.register.most_registers import named, require_most, win, withdraw
 from kafka_dr.register.state import is_on_majority
 from support.memory_register import MemoryRegister
 from support.register_states import AT
+from support.turns import Turns
 
 THREE = ("east", "north", "west")
 STABLE = transitions.adopted("orders", active="east", standbys=["west", "north"], run="adoption", at=AT)
 NOBODY_IS_OFF = ""
-
-
-class _Dead(BaseException):
-    """The process of an actor has died."""
-
-
-@dataclass
-class Turns:
-    """Lets threads continue one after the other, each up to its next question."""
-
-    wakes: dict[str, threading.Semaphore] = field(default_factory=dict)
-    paused: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(0))
-    dead: set[str] = field(default_factory=set)
-
-    def wait(self, name: str) -> None:
-        self.paused.release()
-        assert self.wakes[name].acquire(timeout=10)
-        if name in self.dead:
-            raise _Dead
-
-    def start(self, name: str, act: Callable[[], None]) -> threading.Thread:
-        def run() -> None:
-            with suppress(_Dead):
-                assert self.wakes[name].acquire(timeout=10)
-                if name not in self.dead:
-                    act()
-            self.paused.release()
-
-        self.wakes[name] = threading.Semaphore(0)
-        thread = threading.Thread(target=run)
-        thread.start()
-        return thread
-
-    def next(self, name: str) -> None:
-        self.wakes[name].release()
-        assert self.paused.acquire(timeout=10)
 
 
 @dataclass
