@@ -19,7 +19,7 @@ FORWARD: dict[str, Any] = {"retries": 3, "retry_delay": timedelta(seconds=10)}
 with DAG(
     dag_id="dr_un_adopt",
     dag_display_name="DR 8: un-adopt",
-    description="Ends the protection of a group: lifts its fences, hands its replication back, closes its register.",
+    description="Ends the protection of a group, or lets one standby leave it.",
     doc_md=runbook(__file__),
     schedule=None,
     catchup=False,
@@ -27,6 +27,18 @@ with DAG(
     tags=["kafka-dr", "set-up"],
     params={
         "protection_group": declared().group_param(),
+        "target": declared().cluster_param(
+            title="Only this standby",
+            description="The standby that leaves the group, which stays adopted. Empty: the whole group is released.",
+            default="the whole group",
+        ),
+        "override": Param(
+            None,
+            type=["null", "string"],
+            maxLength=500,
+            title="Known to be off",
+            description="Only of a standby that is gone for ever: name its cluster, and how you know that it is off.",
+        ),
         "hand_back_to": Param(
             "existing",
             type="string",

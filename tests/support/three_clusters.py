@@ -110,7 +110,21 @@ class GroupOfThree:
     def release(self) -> dict[StepName, StepRecord]:
         """End the protection of the group; its flows stay as they are."""
         run = f"run-{next(_RUNS)}"
-        request = RunRequest(self.name, run, reason="a test", verb="un_adopt", hand_back_to="own_flow")
+        return self._released(RunRequest(self.name, run, reason="a test", verb="un_adopt", hand_back_to="own_flow"))
+
+    def leaving(self, cluster: str, *, off: str = "") -> RunRequest:
+        """Return what asks for a standby to leave the group.
+
+        :param off: names the cluster as known to be off
+        """
+        run = f"run-{next(_RUNS)}"
+        return RunRequest(self.name, run, target=cluster, leaves=True, override=off, reason="a test", verb="un_adopt")
+
+    def leave(self, cluster: str, *, off: str = "") -> dict[StepName, StepRecord]:
+        """Let a standby leave the group."""
+        return self._released(self.leaving(cluster, off=off))
+
+    def _released(self, request: RunRequest) -> dict[StepName, StepRecord]:
         records = {}
         with self.protection.clients() as clients:
             records[StepName.PREFLIGHT] = run_step(StepName.PREFLIGHT, request, clients)

@@ -74,7 +74,7 @@ class ClaimStep:
         """Journal the grounds, then set the register that decides and the other one."""
         before = run.register_state
         if before is not None and is_claimed(run):
-            if before.is_unproven:
+            if before.is_unproven or run.request.leaves:
                 return {**claimed_facts(before), **self.win(run, before, before)}
             run.clients.register(run.target).copy(before)
             return claimed_facts(before)

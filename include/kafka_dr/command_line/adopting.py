@@ -70,6 +70,8 @@ def un_adopt(
     group: GroupName,
     reason: asked.Reason,
     hand_back_to: asked.HandBack = "existing",
+    cluster: asked.Leaving = None,
+    known_off: asked.KnownOff = "",
     key: KeyFile = None,
     break_glass: BreakGlass = False,
     by: By = None,
@@ -82,10 +84,20 @@ def un_adopt(
     """Release a group: lift every DENY that this project added, and close its register.
 
     Its topics are copied again by what copied them before it was adopted, or by the flow of this project, which
-    nobody looks after then. Nobody can fail over the group until it is adopted again.
+    nobody looks after then. Nobody can fail over the group until it is adopted again. With --cluster only that standby
+    leaves, and the group stays adopted.
     """
     answering = answering_of(key, by, break_glass=break_glass, yes=yes)
     with opened(CommandFiles(topology, connections, evidence), people_of=answering.people) as clients:
         run = asked.new_run(clients.clock.now())
-        request = RunRequest(group, run, reason=reason, verb="un_adopt", hand_back_to=hand_back_to)
+        request = RunRequest(
+            group,
+            run,
+            target=cluster,
+            leaves=cluster is not None,
+            override=known_off,
+            reason=reason,
+            verb="un_adopt",
+            hand_back_to=hand_back_to,
+        )
         raise approved_run(request, clients, answering, as_json=as_json)

@@ -36,7 +36,7 @@ Source = Annotated[str | None, typer.Option("--from", help="the active cluster; 
 Target = Annotated[str | None, typer.Option("--to", help="the cluster to move to; the standby without it")]
 Returned = Annotated[
     str | None,
-    typer.Option("--cluster", help="failback: the cluster that becomes a copy again; the only one without it"),
+    typer.Option("--cluster", help="failback: which cluster becomes a copy again; un-adopt: which one leaves"),
 ]
 Override = Annotated[
     str, typer.Option("--override", help="unplanned: why to fail over although the topology's rule is not met")
@@ -61,6 +61,16 @@ HandBack = Annotated[
     typer.Option(
         "--hand-back-to",
         help="what copies afterwards: existing, as before the adoption; own_flow, which runs unattended",
+    ),
+]
+Leaving = Annotated[
+    str | None,
+    typer.Option("--cluster", help="un-adopt: only this standby leaves the group; the whole group without it"),
+]
+KnownOff = Annotated[
+    str,
+    typer.Option(
+        "--known-off", help="un-adopt --cluster: name the cluster, and say how you know that it is off for ever"
     ),
 ]
 CreateCanary = Annotated[

@@ -64,6 +64,7 @@ def plan(
     mode: asked.Mode = "quarantine",
     rescue: asked.Rescue = "keep",
     hand_back_to: asked.HandBack = "existing",
+    known_off: asked.KnownOff = "",
     create_canary_topic: asked.CreateCanary = False,
     run: asked.Run = None,
     break_glass: BreakGlass = False,
@@ -93,7 +94,15 @@ def plan(
             request = _adoption(page, reason, clients, create_canary_topic=create_canary_topic)
         elif verb is Planned.UN_ADOPT:
             request = RunRequest(
-                group, page.run, dry_run=True, reason=reason, verb="un_adopt", hand_back_to=hand_back_to
+                group,
+                page.run,
+                target=cluster,
+                leaves=cluster is not None,
+                override=known_off,
+                dry_run=True,
+                reason=reason,
+                verb="un_adopt",
+                hand_back_to=hand_back_to,
             )
         elif verb is Planned.FAILBACK:
             request = RunRequest(

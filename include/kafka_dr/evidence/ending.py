@@ -115,6 +115,8 @@ def _finished(view: RunView) -> tuple[str, bool]:
 
 
 def _what_it_did(facts: dict[str, Any]) -> str:
+    if facts.get("left"):
+        return f"LEFT: {inline(facts['left'])} is none of the group's clusters any more, and the group stays adopted"
     if facts.get("verb") in _STAYED:
         return _STAYED[str(facts["verb"])]
     if facts.get("verb") == "failback":

@@ -172,6 +172,8 @@ TAKE_OVER: tuple[StepDefinition, ...] = (
 )
 
 _RELEASING = (Phase.RELEASING,)
+#: A group from which one standby has left is stable.
+_LEFT = (Phase.RELEASED, Phase.STABLE)
 
 UN_ADOPT: tuple[StepDefinition, ...] = (
     StepDefinition(StepName.PREFLIGHT, 1, "Find out whether the group can be released"),
@@ -180,8 +182,8 @@ UN_ADOPT: tuple[StepDefinition, ...] = (
     StepDefinition(StepName.STOP_FLOW, 4, "Stop this project's flow, or leave it as it is", _RELEASING),
     StepDefinition(StepName.HAND_BACK, 5, "Hand back to the existing replication, lift every fence", _RELEASING),
     # Once settled, one register may not hold the new record yet.
-    StepDefinition(StepName.SETTLE, 6, "Close the register", (*_RELEASING, Phase.RELEASED)),
-    StepDefinition(StepName.REPORT, 7, "Seal the evidence", (Phase.RELEASED,)),
+    StepDefinition(StepName.SETTLE, 6, "Close the register", (*_RELEASING, *_LEFT)),
+    StepDefinition(StepName.REPORT, 7, "Seal the evidence", _LEFT),
 )
 
 
@@ -282,7 +284,14 @@ VERBS: Mapping[Verb, VerbRules] = {
     "take_over": VerbRules(
         TAKE_OVER, (Phase.RELEASED,), Phase.ADOPTING, stays=True, switch_ends=StepName.SETTLE, from_nothing=True
     ),
-    "un_adopt": VerbRules(UN_ADOPT, (Phase.STABLE,), Phase.RELEASING, takes_all=True, stays=True),
+    # One standby may leave while it is no copy: the transition refuses to release the whole group then.
+    "un_adopt": VerbRules(
+        UN_ADOPT,
+        (Phase.STABLE, Phase.UNFENCED, Phase.DIVERGED),
+        Phase.RELEASING,
+        takes_all=True,
+        stays=True,
+    ),
 }
 #: The verbs that move a group, or make it ready to be moved again; each asks a person first.
 MOVES = frozenset(verb for verb, rules in VERBS.items() if rules.moves)
@@ -334,6 +343,7 @@ class RunRequest:
     :param mode: of a failback: how the old cluster becomes a copy
     :param rescue: of a failback: what happens to the stranded records
     :param hand_back_to: of a release: what copies the topics after it
+    :param leaves: of a release: only the target leaves the group, which stays adopted
     :param begin_at: of a failover: the time at whose first record consumer groups begin; aware. ``None``: nobody
         chose one
     :param begin_positions: which of their positions begin there
@@ -352,6 +362,7 @@ class RunRequest:
     mode: FailbackMode = "quarantine"
     rescue: RescueWish = "keep"
     hand_back_to: HandBackTo = "existing"
+    leaves: bool = False
     begin_at: datetime | None = None
     begin_positions: BeginPositions = "unknown"
     requester: str = ""
@@ -363,10 +374,10 @@ class RunRequest:
         return {"begin_at": self.begin_at.isoformat(), "begin_positions": self.begin_positions}
 
 
-def start_from_json(claim: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of a request that hold the chosen start, from what its claim journaled."""
+def chosen_from_json(claim: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of a request that hold the chosen start, or that one standby leaves, as its claim journaled."""
     if "begin_at" not in claim:
-        return {}
+        return {"leaves": True} if claim.get("leaves") else {}
     return {"begin_at": datetime.fromisoformat(claim["begin_at"]), "begin_positions": claim["begin_positions"]}
 
 

@@ -13,7 +13,7 @@ from kafka_dr.register import Phase, RegisterState, Verb, arbiter
 from kafka_dr.runs.attempt import Attempt
 from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.record import StepFailed, StepRecord
-from kafka_dr.runs.request import RESUME_NUMBER, STAY, VERBS, ResumeRequest, RunRequest, start_from_json
+from kafka_dr.runs.request import RESUME_NUMBER, STAY, VERBS, ResumeRequest, RunRequest, chosen_from_json
 from kafka_dr.runs.run import Run
 from kafka_dr.runs.sealing import seal_or_later
 from kafka_dr.runs.signs_of_life import alive
@@ -95,6 +95,8 @@ def _ending(request: ResumeRequest, held: RunRequest, last: StepRecord) -> str:
 
 def left_by(held: RunRequest) -> str:
     """Return what a run leaves when it is finished, as it follows "with"."""
+    if held.leaves:
+        return f"{held.target} out of {held.protection_group}"
     active = held.source if held.verb in STAY else held.target
     return VERB_PARTS[held.verb].leaves.format(active=active, group=held.protection_group)
 
@@ -126,7 +128,7 @@ def held_run(request: ResumeRequest, clients: Clients) -> RunRequest:
         target=target,
         reason=request.reason,
         verb=verb,
-        **start_from_json(grounds),
+        **chosen_from_json(grounds),
     )
 
 

@@ -51,6 +51,7 @@ def run_request(context: Any, verb: Verb) -> RunRequest:
         mode=params.get("mode") or "quarantine",
         rescue=params.get("rescue") or "keep",
         hand_back_to=params.get("hand_back_to") or "existing",
+        leaves=verb == "un_adopt" and bool(params.get("target")),
         begin_at=_moment(params.get("begin_at")),
         begin_positions=params.get("begin_positions") or "unknown",
         requester=requester_of(context),

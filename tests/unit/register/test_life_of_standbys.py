@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from kafka_dr.errors import Refused
 from kafka_dr.register import Phase, RegisterState, transitions
+from kafka_dr.register.membership import joined, leaving, left, stayed
 from kafka_dr.register.roles import Role
 from kafka_dr.register.state import phase_at_rest
 from support.register_states import AT
@@ -92,6 +93,18 @@ class Life:
         else:
             self.state = transitions.copied_again(self.state, target)
 
+    def leaves(self, target: str, ends: str) -> None:
+        signed = self.signed()
+        claim = leaving(self.state, standby=target, **signed)
+        if ends == "rolled back":
+            self.state = stayed(claim, run=signed["run"], at=signed["at"])
+            return
+        self.state = left(claim, run=signed["run"], opened=ends == "done", at=signed["at"])
+        self.holds_more.discard(target)
+
+    def joins(self, target: str, ends: str) -> None:
+        self.state = joined(self.state, target)
+
     def clear(self) -> Iterator[str]:
         """Do what a person does in the end, and yield each step."""
         if self.state.is_failing_back:
@@ -104,10 +117,13 @@ class Life:
         for cluster in self.state.roles.given_up:
             self.failback(cluster, "done")
             yield f"{cluster} is a copy again"
+        for cluster in {*CLUSTERS} - {name for name, _ in self.state.roles.each}:
+            self.state = transitions.copied_again(joined(self.state, cluster), cluster)
+            yield f"{cluster} joins again"
 
 
 MOVES = st.tuples(
-    st.sampled_from(["unplanned", "planned", "failback", "look"]),
+    st.sampled_from(["unplanned", "planned", "failback", "look", "leaves", "joins"]),
     st.sampled_from(CLUSTERS),
     st.sampled_from(["rolled back", "drained", "fenced", "unfenced", "done", "left", "copied", "holds more"]),
 )

@@ -6,9 +6,13 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
+from kafka_dr.adoption.un_adopt import leave
 from kafka_dr.adoption.un_adopt.context import ReleaseContext
 from kafka_dr.checks.cluster_checks import active_cluster, right_clusters
+from kafka_dr.errors import KafkaDrError
 from kafka_dr.outcomes import Check, asked, worst
+from kafka_dr.register import Phase
+from kafka_dr.register.transitions import way_out
 from kafka_dr.runs.sealing import evidence_can_be_signed
 
 Question = Callable[[ReleaseContext], Check]
@@ -16,10 +20,23 @@ Question = Callable[[ReleaseContext], Check]
 
 def release_checks(context: ReleaseContext) -> tuple[Check, ...]:
     """Ask every question; one that cannot be answered is unknown."""
+    if context.leaving:
+        signed = asked("evidence_can_be_signed", partial(evidence_can_be_signed, context.run.clients))
+        return (*_of_leaving(context), signed)
+    state = context.run.record()
+    if state.phase is not Phase.STABLE and not state.is_held:
+        return (Check("group_is_stable", "failed", f"{state.group} is {state.phase}: {way_out(state)}"),)
     first = tuple(asked(name, partial(ask, context)) for name, ask in _FIRST)
     if worst(first) != "ok":
         return first
     return first + tuple(asked(name, partial(ask, context)) for name, ask in _QUESTIONS)
+
+
+def _of_leaving(context: ReleaseContext) -> tuple[Check, ...]:
+    try:
+        return tuple(leave.checks(context))
+    except KafkaDrError as error:
+        return (Check("standby_can_leave", "unknown", f"whether {context.leaving} can leave is not known: {error}"),)
 
 
 def _can_be_handed_back(context: ReleaseContext) -> Check:

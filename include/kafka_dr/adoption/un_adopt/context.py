@@ -9,6 +9,7 @@ from typing import Any, Literal, cast
 from kafka_dr.errors import Refused
 from kafka_dr.outcomes import Check
 from kafka_dr.register.flow_seed import FLOW_SEED, FlowSeed
+from kafka_dr.register.most_registers import named
 from kafka_dr.register.taken_over import EXISTING, RELEASE_ENDS
 from kafka_dr.replication.existing.port import ExistingReplication, ExistingStatus, stored_status
 from kafka_dr.replication.flow import Flow
@@ -29,14 +30,31 @@ class ReleaseContext:
         self.run = run
 
     @property
+    def leaving(self) -> str:
+        """The only standby that leaves, while the group stays adopted; empty if the whole group is released."""
+        claimed = self.run.journal.get("claim")
+        if claimed is not None:
+            return str(claimed["target"]) if claimed.get("leaves") else ""
+        return self.run.target if self.run.request.leaves else ""
+
+    @property
+    def is_off(self) -> bool:
+        """Whether a person has named the standby that leaves as known to be off: nothing is asked there."""
+        return bool(self.leaving) and named([self.leaving], self.run.override)
+
+    @property
     def hand_back_to(self) -> HandBackTo:
         """What copies the topics after the release; from the claim on: as approved."""
+        if self.leaving:
+            return "own_flow"
         claimed: HandBackTo | None = self.run.journal.get("claim", {}).get("hand_back_to")
         return claimed or self.run.request.hand_back_to
 
     @property
     def standbys(self) -> tuple[str, ...]:
-        """Every standby: all of them are released."""
+        """Every standby that is released: all of them, or the one that leaves."""
+        if self.leaving:
+            return (self.leaving,)
         return (self.run.target, *self.run.further_standbys)
 
     def own_flows(self, name: str) -> Check:

@@ -22,6 +22,21 @@ def facts(context: ReleaseContext, checks: Sequence[Check]) -> dict[str, Any]:
         "hand_back_to": context.hand_back_to,
         "former_principal": declared.principal if declared else None,
         "uncopied_topics": uncopied(context),
+        **_of_leaving(context),
+    }
+
+
+def _of_leaving(context: ReleaseContext) -> dict[str, Any]:
+    """Return what is decided if one standby leaves: which clusters stay, and whether it is known to be off."""
+    if not context.leaving:
+        return {}
+    roles = context.run.record().roles
+    stays = [[name, str(role)] for name, role in roles.each if name != context.leaving]
+    return {
+        "leaves": context.leaving,
+        "was": str(roles.of(context.leaving)),
+        "stay": stays,
+        "off": context.run.override,
     }
 
 
@@ -39,7 +54,7 @@ def measured(context: ReleaseContext) -> dict[str, Any]:
     run = context.run
     denies = {
         cluster: len(run.clients.register(cluster).added_acls(run.group.name, cluster).current)
-        for cluster in (run.source, *context.standbys)
+        for cluster in (*(() if context.leaving else (run.source,)), *(() if context.is_off else context.standbys))
     }
     return {"denies": [[cluster, count] for cluster, count in denies.items()], **_of_existing(context)}
 

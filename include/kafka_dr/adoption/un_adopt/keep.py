@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 
 from kafka_dr.adoption.un_adopt.context import ReleaseContext
+from kafka_dr.errors import KafkaDrError
 from kafka_dr.outcomes import Check
 from kafka_dr.register import Phase, RegisterState
+from kafka_dr.register.membership import stayed
 from kafka_dr.register.transitions import kept
 from kafka_dr.runs.attempt import Attempt
 from kafka_dr.runs.clients import Clients
@@ -29,7 +32,8 @@ def intent(run: Run, state: RegisterState) -> Iterator[str]:
     """Say what abandoning means."""
     if state.verb != "roll_back":
         yield f"write to the register that {state.group} is stable on {state.active} again (epoch {state.epoch + 1})"
-    yield f"resume {run.flow.name}"
+    if not ReleaseContext(run).leaving:
+        yield f"resume {run.flow.name}"
 
 
 def refusal(run: Run) -> str:
@@ -50,12 +54,20 @@ def _go(run: Run, attempt: Attempt) -> tuple[StepOutcome, str]:
         return "refused", refusal(run)
     if state.phase is Phase.RELEASING:
         name = run.clients.executor.name
-        state = run.advance(kept(state, run=run.request.run, at=run.clock.now(), executor=name))
+        ends = stayed if ReleaseContext(run).leaving else kept
+        state = run.advance(ends(state, run=run.request.run, at=run.clock.now(), executor=name))
     elif state.verb == "roll_back":
         # Another process abandoned it and may have died. If it only sleeps, it changes nothing from now on.
         state = run.take()
     else:
         return "refused", f"{run.group.name} is {state.phase}: it is released, so there is nothing to abandon"
+    if leaving := ReleaseContext(run).leaving:
+        attempt.facts = {"epoch": state.epoch}
+        for name in state.standbys:
+            # Where one does not answer dr_health copies it later. dr_flows lets the flow run again.
+            with suppress(KafkaDrError):
+                run.clients.register(name).copy(state)
+        return "done", f"{leaving} stays a standby of {state.group} (epoch {state.epoch}), and no run holds the group"
     standbys = ReleaseContext(run).standbys
     for name in standbys:
         run.clients.register(name).copy(state)

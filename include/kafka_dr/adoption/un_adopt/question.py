@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from kafka_dr.adoption.un_adopt.leave import registers_said
 from kafka_dr.approvals.approval_sheet import Sheet, subject
 from kafka_dr.approvals.decision import partitions_said
 from kafka_dr.quoting import code, markdown
@@ -21,6 +22,8 @@ def sheet(run: Run, seen: Mapping[str, Any]) -> Sheet:
     """
     facts = seen["facts"]
     decided, measured = facts["decision"], facts["measurements"]
+    if decided.get("leaves"):
+        return _sheet_of_leaving(run, seen)
     group, active = markdown(run.group.name), markdown(run.source)
     standbys = [f"**{markdown(cluster)}**" for cluster, _ in measured["denies"] if cluster != run.source]
     asked = f"stop to protect {run.group.name}, which is active on {run.source}?"
@@ -43,9 +46,48 @@ def sheet(run: Run, seen: Mapping[str, Any]) -> Sheet:
     )
 
 
+def _sheet_of_leaving(run: Run, seen: Mapping[str, Any]) -> Sheet:
+    decided = seen["facts"]["decision"]
+    leaves, group = markdown(decided["leaves"]), markdown(run.group.name)
+    stay = ", ".join(f"{markdown(name)} ({markdown(role)})" for name, role in decided["stay"])
+    after = "what was copied to it stays there, as topics like any other. Then its DENYs are lifted"
+    warnings: tuple[str, ...] = ()
+    if decided["off"]:
+        after = (
+            "nothing is asked of it, and it stays fenced: **dr_health** fences it if it returns while it is declared"
+        )
+        warnings = (
+            f"**{leaves} has to be off for ever.** Nothing there is stopped. If it still runs, its applications may "
+            "write, and nobody lists what it holds that no other cluster has.",
+        )
+    return Sheet(
+        subject=subject(
+            run.request.verb, f"let {decided['leaves']} leave {run.group.name}?", dry_run=run.request.dry_run
+        ),
+        moves=f"no application: **{group}** stays adopted, with {stay}. **{leaves}** ({markdown(decided['was'])}) is "
+        f"none of its clusters any more, and nothing copies to it: {after}",
+        lost="nothing of what the other clusters hold",
+        writes_stop="not at all",
+        read_again="nothing",
+        on_failure="until `hand_back` begins, `abandon` keeps the standby; after it the run can only be finished",
+        warnings=warnings,
+        details=(f"By majority: {registers_said(run.record(), leaves)}.",),
+        consequence=f"removes the flow to {leaves}, and takes it out of the registers",
+        checks=seen["checks"],
+        seen_at=str(seen.get("finished_at", "")),
+        words=(
+            ("Reason, as the requester wrote it", run.request.reason),
+            *((("Known to be off, as the requester wrote it", str(decided["off"])),) if decided["off"] else ()),
+        ),
+    )
+
+
 def costs(run: Run, facts: Mapping[str, Any]) -> Iterable[str]:
     """Say what a real run would lose and cost."""
     denies = sum(count for _, count in facts["measurements"]["denies"])
+    if leaves := facts["decision"].get("leaves"):
+        yield f"A real run would lift {denies} DENYs on {leaves}, and {run.group.name} would have one standby less"
+        return
     yield f"A real run would lift {denies} DENYs, and nothing would protect {run.group.name} any more"
 
 

@@ -1,0 +1,226 @@
+"""One standby leaves a group that stays adopted: what the steps of a release do then, instead of releasing everything.
+
+The claim is on most registers before anything is changed, those that stay among them. From then on no other run can
+take the group by what a register said before, so the record without the standby can follow in one register after the
+other. Only after it the standby's fences are lifted. If its cluster is known to be off, nothing is asked there, and it
+stays fenced: ``dr_health`` fences it if it returns while a topology still declares it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+from kafka_dr.adoption.handing_back import lift_all
+from kafka_dr.adoption.un_adopt.context import ReleaseContext
+from kafka_dr.checks.cluster_checks import right_clusters
+from kafka_dr.errors import KafkaDrError, Refused, TryAgain
+from kafka_dr.fencing import plan
+from kafka_dr.outcomes import Check
+from kafka_dr.register import Phase, RegisterState
+from kafka_dr.register.membership import left, why_it_stays
+from kafka_dr.replication.flow import Flow
+from kafka_dr.runs.flows_of_standby import flows_of
+from kafka_dr.runs.group_context import PROOF_SECONDS
+from kafka_dr.runs.register_guard import AsksFor
+from kafka_dr.runs.run import Run
+from kafka_dr.runs.settle import settled_facts
+from kafka_dr.waiting import wait_until
+
+Held = Mapping[str, RegisterState | KafkaDrError | None]
+
+
+def checks(context: ReleaseContext) -> Iterator[Check]:
+    """Ask what has to hold before a standby leaves."""
+    run, leaving = context.run, context.leaving
+    state = run.record()
+    why = why_it_stays(state, leaving)
+    yield Check.that("standby_can_leave", not why, why or f"{' and '.join(state.roles.without(leaving).copies)} stay")
+    if why:
+        return
+    held = run.each_cluster(lambda cluster: run.clients.register(cluster).read(run.group.name))
+    staying = [name for name in state.roles.clusters if name != leaving]
+    yield right_clusters(run, [name for name in staying if not isinstance(held.get(name), KafkaDrError)])
+    lacks = _lacks_most(state, held, leaving)
+    yield Check.that("most_registers_agree", not lacks, lacks or registers_said(state, leaving))
+    yield _answers_or_is_off(context, held)
+
+
+def registers_said(state: RegisterState, leaving: str) -> str:
+    """Say how many registers have to agree to an unplanned failover before a standby leaves, and after it."""
+    before, after = len(state.roles.each), len(state.roles.each) - 1
+    then = "that of its target decides alone" if after == 2 else f"{after // 2 + 1} of {after}"
+    return f"an unplanned failover needs {before // 2 + 1} of {before} registers now; without {leaving} {then}"
+
+
+def _lacks_most(state: RegisterState, held: Held, leaving: str) -> str:
+    """Return why too few registers hold a record, of the clusters before and of those after it; empty if enough do."""
+    about = (state.run, state.epoch, state.phase, state.roles)
+
+    def holds(name: str) -> bool:
+        found = held.get(name)
+        return isinstance(found, RegisterState) and (found.run, found.epoch, found.phase, found.roles) == about
+
+    clusters = state.roles.clusters
+    staying = [name for name in clusters if name != leaving]
+    for names, when in ((clusters, "now"), (staying, f"without {leaving}")):
+        holding = [name for name in names if holds(name)]
+        if 2 * len(holding) <= len(names):
+            without = " and ".join(name for name in names if name not in holding)
+            return (
+                f"only {len(holding)} of the {len(names)} registers that decide {when} hold the newest record of "
+                f"{state.group}, and more than half have to: bring those of {without} back, or wait until dr_health "
+                "has updated them"
+            )
+    return ""
+
+
+def _answers_or_is_off(context: ReleaseContext, held: Held) -> Check:
+    name, leaving = "leaving_cluster_answers_or_is_off", context.leaving
+    silent = isinstance(held.get(leaving), KafkaDrError)
+    if silent and not context.is_off:
+        said = (
+            f"{leaving} does not answer ({held[leaving]}), so nobody can see that nothing writes there. Bring it back; "
+            f"or, if it is off for ever, say so: name {leaving} as known to be off"
+        )
+        return Check(name, "failed", said)
+    if context.is_off and not silent:
+        return Check(name, "failed", f"{leaving} answers, so it is not off: leave out that it is known to be off")
+    return Check(
+        name, "ok", f"{leaving} is known to be off: {context.run.override}" if silent else f"{leaving} answers"
+    )
+
+
+def intent_of(run: Run, step: str) -> Sequence[str]:
+    """Say what a step does."""
+    context = ReleaseContext(run)
+    leaving = context.leaving
+    if step == "settle":
+        said = f"write to the registers that {leaving} is none of the clusters of {run.group.name}"
+        return (said,) if context.is_off else (said, f"lift every DENY that this project added on {leaving}")
+    if context.is_off:
+        return (f"ask nothing of {leaving}, which is known to be off",)
+    return (f"stop the flow to {leaving}" if step == "stop_flow" else f"remove the flow to {leaving}",)
+
+
+def claim(run: Run, before: RegisterState | None, state: RegisterState) -> Mapping[str, Any]:
+    """Set the claim where it decides, then in the registers that stay: most have to hold it.
+
+    :raises Refused: too few do
+    """
+    leaving = ReleaseContext(run).leaving
+    run.clients.register(run.source).compare_and_set(before, state)
+    _copied(run, state, leaving)
+    return {}
+
+
+def claimed(run: Run) -> Sequence[Check]:
+    """Most registers hold the claim."""
+    return (_most_hold(run, run.clients.register(run.source).read(run.group.name), ReleaseContext(run).leaving),)
+
+
+def _copied(run: Run, state: RegisterState, leaving: str) -> None:
+    for name in state.roles.clusters:
+        if name not in (run.source, leaving):
+            with suppress(KafkaDrError):
+                run.clients.register(name).copy(state)
+    if not (found := _most_hold(run, state, leaving)).passes:
+        raise TryAgain(found.detail)
+    if not ReleaseContext(run).is_off:
+        with suppress(KafkaDrError):
+            run.clients.register(leaving).copy(state)
+
+
+def _most_hold(run: Run, state: RegisterState | None, leaving: str) -> Check:
+    name = "most_registers_hold_it"
+    if state is None:
+        return Check(name, "failed", f"the register of {run.source} has no record")
+    staying = [each for each in state.roles.clusters if each != leaving]
+    held: dict[str, RegisterState | KafkaDrError | None] = {}
+    for each in staying:
+        try:
+            held[each] = run.clients.register(each).read(run.group.name)
+        except KafkaDrError as error:
+            held[each] = error
+    lacks = _lacks_most(state, held, leaving)
+    return Check.that(name, not lacks, lacks or f"the registers of {' and '.join(staying)} hold it")
+
+
+def stop(run: Run) -> Mapping[str, Any]:
+    """Stop what copies to the standby, and end its transactions there."""
+    context, guard = ReleaseContext(run), run.guard(Phase.RELEASING)
+    if context.is_off:
+        return {"flow": "not asked"}
+    seconds = run.group.timing.step_deadline_seconds
+    for flow in _into(run, context.leaving):
+        replicator = run.clients.replicator(flow)
+        if not replicator.status().at_rest:
+            guard.require()
+            replicator.stop()
+            replicator.wait_stopped(seconds)
+        guard.require()
+        run.operator(context.leaving).transactions.take_over(replicator.transactional_ids())
+    return {"flow": "stopped"}
+
+
+def stopped(run: Run) -> Sequence[Check]:
+    """Nothing copies to the standby."""
+    context = ReleaseContext(run)
+    if context.is_off:
+        return (Check("flow_is_stopped", "excused", f"{context.leaving} is known to be off"),)
+    states = {flow.name: run.clients.replicator(flow).status() for flow in _into(run, context.leaving)}
+    rests = all(status.at_rest for status in states.values())
+    return (Check.that("flow_is_stopped", rests, "; ".join(f"{name} is {each}" for name, each in states.items())),)
+
+
+def remove(run: Run) -> Mapping[str, Any]:
+    """Remove what copied to the standby; from here on the run can only be finished.
+
+    :raises Refused: it was abandoned
+    """
+    context, guard = ReleaseContext(run), run.guard(Phase.RELEASING)
+    if context.ends_as("handed_back") != "handed_back":
+        raise Refused(f"that {context.leaving} leaves {run.group.name} was abandoned: nothing is removed")
+    if context.is_off:
+        return {"flow": "not asked"}
+    for flow in _into(run, context.leaving):
+        if run.clients.replicator(flow).status().state != "absent":
+            guard.require()
+            run.clients.replicator(flow).remove()
+    return {"flow": "removed"}
+
+
+def settle(run: Run) -> Mapping[str, Any]:
+    """Write the record without the standby to the registers that stay, then lift the fences of one that answers."""
+    context, state = ReleaseContext(run), run.record()
+    leaving, at = context.leaving, run.clock.now()
+    if state.phase is Phase.RELEASING:
+        state = run.advance(left(state, run=run.request.run, opened=not context.is_off, at=at))
+    _copied(run, state, leaving)
+    lifted = 0
+    if leaving in state.gone:
+        has_left = AsksFor(lambda now: leaving in now.gone, f"no fence on {leaving}, which has left")
+        lifted = lift_all(run, leaving, run.guard_by(state.active, has_left))
+    return {**settled_facts(state), "left": leaving, "denies_lifted": lifted}
+
+
+def settled(run: Run) -> Sequence[Check]:
+    """Most registers name the clusters that stay, and no DENY is left on the one that has left."""
+    context, state = ReleaseContext(run), run.clients.register(run.source).read(run.group.name)
+    leaving = context.leaving
+    found = _most_hold(run, state, leaving)
+    if context.is_off or state is None:
+        return (found,)
+    ours = plan.standby(run.group) | plan.flow_fence(run.group)
+    still = wait_until(
+        lambda: ours & run.rules_in_force(leaving), lambda rules: not rules, clock=run.clock, seconds=PROOF_SECONDS
+    )
+    said = (
+        f"{len(still)} DENYs are left on {leaving}" if still else f"none of this project's DENYs is left on {leaving}"
+    )
+    return (found, Check.that("denies_lifted", not still, said))
+
+
+def _into(run: Run, leaving: str) -> Collection[Flow]:
+    return [flow for flow in flows_of(run.record(), leaving) if flow.target == leaving]
