@@ -146,8 +146,9 @@ def test_a_dry_run_checks_every_step_and_changes_nothing(alice: AirflowSession) 
 
 
 @pytest.mark.usefixtures("unchanged")
-def test_a_second_run_is_refused_by_its_first_task_while_one_waits(alice: AirflowSession) -> None:
-    first, _ = asked(alice)
+def test_a_second_run_is_refused_by_its_first_task_while_one_waits(airflow: QuickLab, alice: AirflowSession) -> None:
+    with airflow.declaring({"approval_expiry_seconds": 900}):
+        first, _ = asked(alice)
     second = alice.trigger(DAG, protection_group=GROUP, reason="twice")
     assert alice.ended(DAG, second) == "failed"
     said = str(alice.note(DAG, second))
