@@ -16,7 +16,7 @@ from datetime import datetime
 from kafka_dr.errors import Refused
 from kafka_dr.register.roles import Role
 from kafka_dr.register.state import Phase, RegisterState, phase_at_rest
-from kafka_dr.register.transitions import NO_ATTEMPT, copy_again, taken, way_out
+from kafka_dr.register.transitions import begun, copy_again, taken, way_out
 
 
 def joined(state: RegisterState, standby: str) -> RegisterState:
@@ -71,14 +71,7 @@ def leaving(
         phase=Phase.RELEASING,
         partner=standby,
         based_on=(0, 0),
-        epoch=state.epoch + 1,
-        revision=0,
-        verb="un_adopt",
-        run=run,
-        evidence_sha256=evidence_sha256,
-        approved_by=approved_by,
-        at=at,
-        **NO_ATTEMPT,
+        **begun(state, "un_adopt", run=run, evidence_sha256=evidence_sha256, approved_by=approved_by, at=at),
     )
 
 

@@ -29,7 +29,23 @@ from kafka_dr.register.roles import Role, Roles
 from kafka_dr.register.state import HOLDING, UNPLANNED_EPOCHS, Phase, RegisterState, Verb, phase_at_rest, roles_in
 
 #: A claim takes the group for a run, and no process has taken the run yet. Two attempts of a claim write one record.
-NO_ATTEMPT: Mapping[str, Any] = {"attempt": 0, "executor": "", "attempt_at": None}
+_NO_ATTEMPT: Mapping[str, Any] = {"attempt": 0, "executor": "", "attempt_at": None}
+
+
+def begun(
+    state: RegisterState, verb: Verb, *, run: str, evidence_sha256: str, approved_by: str, at: datetime
+) -> Mapping[str, Any]:
+    """Return the fields with which a run begins that takes the next epoch, whatever the group is meanwhile."""
+    return {
+        "epoch": state.epoch + 1,
+        "revision": 0,
+        "verb": verb,
+        "run": run,
+        "evidence_sha256": evidence_sha256,
+        "approved_by": approved_by,
+        "at": at,
+        **_NO_ATTEMPT,
+    }
 
 
 def way_out(state: RegisterState) -> str:
@@ -123,14 +139,7 @@ def releasing(
         raise Refused(f"{state.group} is {state.phase} by run {state.run} (epoch {state.epoch}): {way_out(state)}")
     return replace(state, partner=standby if state.has_several else "").in_phase(
         Phase.RELEASING,
-        epoch=state.epoch + 1,
-        revision=0,
-        verb="un_adopt",
-        run=run,
-        evidence_sha256=evidence_sha256,
-        approved_by=approved_by,
-        at=at,
-        **NO_ATTEMPT,
+        **begun(state, "un_adopt", run=run, evidence_sha256=evidence_sha256, approved_by=approved_by, at=at),
     )
 
 
@@ -351,14 +360,7 @@ def failback_begun(
         phase=Phase.DIVERGED,
         partner=standby if state.has_several else "",
         based_on=(0, 0),
-        epoch=state.epoch + 1,
-        revision=0,
-        verb="failback",
-        run=run,
-        evidence_sha256=evidence_sha256,
-        approved_by=approved_by,
-        at=at,
-        **NO_ATTEMPT,
+        **begun(state, "failback", run=run, evidence_sha256=evidence_sha256, approved_by=approved_by, at=at),
     )
 
 
@@ -419,7 +421,7 @@ def _taken(state: RegisterState, *, out_of: Collection[Phase], source: str, targ
         others = ", ".join(state.roles.copies) or "none does"
         raise Refused(f"{target} holds no copy of {state.group}: choose {others}")
     partner = target if state.has_several else ""
-    return replace(state, partner=partner, based_on=(0, 0)).in_phase(Phase.SWITCHING, revision=0, **NO_ATTEMPT)
+    return replace(state, partner=partner, based_on=(0, 0)).in_phase(Phase.SWITCHING, revision=0, **_NO_ATTEMPT)
 
 
 def _failing_back(state: RegisterState, run: str) -> None:

@@ -159,9 +159,9 @@ VERB_PARTS: Mapping[Verb, VerbParts] = {
         {
             StepName.PREFLIGHT: un_adopt.preflight,
             StepName.CLAIM: un_adopt.claim.CLAIM,
-            StepName.STOP_FLOW: un_adopt.stop_flow,
-            StepName.HAND_BACK: un_adopt.hand_back,
-            StepName.SETTLE: un_adopt.settle,
+            StepName.STOP_FLOW: un_adopt.leave.STOP_FLOW,
+            StepName.HAND_BACK: un_adopt.leave.HAND_BACK,
+            StepName.SETTLE: un_adopt.leave.SETTLE,
             StepName.REPORT: un_adopt.report.REPORT,
         },
         abandon=keep,

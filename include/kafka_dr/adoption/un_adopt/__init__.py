@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from kafka_dr.adoption.un_adopt import claim, hand_back, preflight, question, report, settle, stop_flow
+from kafka_dr.adoption.un_adopt import claim, leave, preflight, question, report
 
-__all__ = ["claim", "hand_back", "preflight", "question", "report", "settle", "stop_flow"]
+__all__ = ["claim", "leave", "preflight", "question", "report"]

@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kafka_dr.adoption.handing_back import denies_lifted, hand_over, let_run, lift_all, runs_again
-from kafka_dr.adoption.un_adopt import leave
 from kafka_dr.adoption.un_adopt.context import ReleaseContext
 from kafka_dr.adoption.un_adopt.stop_flow import FLOW_STOPPED
 from kafka_dr.errors import Refused
@@ -21,8 +20,6 @@ from kafka_dr.runs.run import Run
 
 def intent(run: Run) -> Sequence[str]:
     """Say what acting means."""
-    if ReleaseContext(run).leaving:
-        return leave.intent_of(run, "hand_back")
     context = ReleaseContext(run)
     clusters = " and ".join((run.source, *context.standbys))
     lift = f"lift every DENY that this project added for {run.group.name} on {clusters}"
@@ -36,8 +33,6 @@ def intent(run: Run) -> Sequence[str]:
 
 def act(run: Run) -> Mapping[str, Any]:
     """Hand the positions over, remove this project's flow, lift the DENYs, resume the existing replication."""
-    if ReleaseContext(run).leaving:
-        return leave.remove(run)
     context, guard = ReleaseContext(run), run.guard(Phase.RELEASING)
     if context.ends_as("handed_back") != "handed_back":
         raise Refused(f"the release of {run.group.name} was abandoned: it stays adopted, and nothing is handed back")
@@ -51,8 +46,6 @@ def act(run: Run) -> Mapping[str, Any]:
 
 def prove(run: Run) -> Sequence[Check]:
     """None of this project's DENYs is left, and what copies the topics now runs."""
-    if ReleaseContext(run).leaving:
-        return leave.stopped(run)
     return (denies_lifted(run), _copies(run))
 
 

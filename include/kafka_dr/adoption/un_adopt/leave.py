@@ -8,11 +8,16 @@ stays fenced: ``dr_health`` fences it if it returns while a topology still decla
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Protocol
 
+from kafka_dr import parallel
 from kafka_dr.adoption.handing_back import lift_all
+from kafka_dr.adoption.un_adopt import hand_back as hand_back_all
+from kafka_dr.adoption.un_adopt import settle as settle_all
+from kafka_dr.adoption.un_adopt import stop_flow as stop_all
 from kafka_dr.adoption.un_adopt.context import ReleaseContext
 from kafka_dr.checks.cluster_checks import right_clusters
 from kafka_dr.errors import KafkaDrError, Refused, TryAgain
@@ -29,6 +34,14 @@ from kafka_dr.runs.settle import settled_facts
 from kafka_dr.waiting import wait_until
 
 Held = Mapping[str, RegisterState | KafkaDrError | None]
+
+
+class _Step(Protocol):
+    def intent(self, run: Run) -> Sequence[str]: ...
+
+    def act(self, run: Run) -> Mapping[str, Any]: ...
+
+    def prove(self, run: Run) -> Sequence[Check]: ...
 
 
 def checks(context: ReleaseContext) -> Iterator[Check]:
@@ -92,16 +105,33 @@ def _answers_or_is_off(context: ReleaseContext, held: Held) -> Check:
     )
 
 
-def intent_of(run: Run, step: str) -> Sequence[str]:
-    """Say what a step does."""
-    context = ReleaseContext(run)
-    leaving = context.leaving
-    if step == "settle":
-        said = f"write to the registers that {leaving} is none of the clusters of {run.group.name}"
-        return (said,) if context.is_off else (said, f"lift every DENY that this project added on {leaving}")
-    if context.is_off:
-        return (f"ask nothing of {leaving}, which is known to be off",)
-    return (f"stop the flow to {leaving}" if step == "stop_flow" else f"remove the flow to {leaving}",)
+@dataclass(frozen=True, slots=True)
+class LeavingOr:
+    """A step of a release, which does something else if only one standby leaves.
+
+    :param whole: the step of the release of a whole group
+    :param says: what acting means then
+    :param does: acts then
+    :param proves: proves it then
+    """
+
+    whole: _Step
+    says: Callable[[ReleaseContext], Sequence[str]]
+    does: Callable[[Run], Mapping[str, Any]]
+    proves: Callable[[Run], Sequence[Check]]
+
+    def intent(self, run: Run) -> Sequence[str]:
+        """Say what acting means."""
+        context = ReleaseContext(run)
+        return self.says(context) if context.leaving else self.whole.intent(run)
+
+    def act(self, run: Run) -> Mapping[str, Any]:
+        """Do what is missing."""
+        return (self.does if ReleaseContext(run).leaving else self.whole.act)(run)
+
+    def prove(self, run: Run) -> Sequence[Check]:
+        """Ask the clusters whether it worked."""
+        return (self.proves if ReleaseContext(run).leaving else self.whole.prove)(run)
 
 
 def claim(run: Run, before: RegisterState | None, state: RegisterState) -> Mapping[str, Any]:
@@ -137,12 +167,7 @@ def _most_hold(run: Run, state: RegisterState | None, leaving: str) -> Check:
     if state is None:
         return Check(name, "failed", f"the register of {run.source} has no record")
     staying = [each for each in state.roles.clusters if each != leaving]
-    held: dict[str, RegisterState | KafkaDrError | None] = {}
-    for each in staying:
-        try:
-            held[each] = run.clients.register(each).read(run.group.name)
-        except KafkaDrError as error:
-            held[each] = error
+    held = parallel.ask_each(lambda each: run.clients.register(each).read(run.group.name), staying)
     lacks = _lacks_most(state, held, leaving)
     return Check.that(name, not lacks, lacks or f"the registers of {' and '.join(staying)} hold it")
 
@@ -224,3 +249,22 @@ def settled(run: Run) -> Sequence[Check]:
 
 def _into(run: Run, leaving: str) -> Collection[Flow]:
     return [flow for flow in flows_of(run.record(), leaving) if flow.target == leaving]
+
+
+def _asks_nothing_or(said: str) -> Callable[[ReleaseContext], Sequence[str]]:
+    def says(context: ReleaseContext) -> Sequence[str]:
+        leaving = context.leaving
+        return (f"ask nothing of {leaving}, which is known to be off" if context.is_off else f"{said} {leaving}",)
+
+    return says
+
+
+def _settling(context: ReleaseContext) -> Sequence[str]:
+    leaving = context.leaving
+    said = f"write to the registers that {leaving} is none of the clusters of {context.run.group.name}"
+    return (said,) if context.is_off else (said, f"lift every DENY that this project added on {leaving}")
+
+
+STOP_FLOW = LeavingOr(stop_all, _asks_nothing_or("stop the flow to"), stop, stopped)
+HAND_BACK = LeavingOr(hand_back_all, _asks_nothing_or("remove the flow to"), remove, stopped)
+SETTLE = LeavingOr(settle_all, _settling, settle, settled)

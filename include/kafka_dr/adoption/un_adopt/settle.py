@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from kafka_dr.adoption.un_adopt import leave
-from kafka_dr.adoption.un_adopt.context import ReleaseContext
 from kafka_dr.outcomes import Check
 from kafka_dr.register import Phase
 from kafka_dr.register.transitions import released
@@ -16,15 +14,11 @@ from kafka_dr.runs.settle import registers_agree, settle, settled_facts
 
 def intent(run: Run) -> Sequence[str]:
     """Say what acting means."""
-    if ReleaseContext(run).leaving:
-        return leave.intent_of(run, "settle")
     return (f"write to the registers that {run.group.name} is released; the route stays as it is",)
 
 
 def act(run: Run) -> Mapping[str, Any]:
     """Compare and set the active cluster's register, then copy the record to all others."""
-    if ReleaseContext(run).leaving:
-        return leave.settle(run)
     at = run.clock.now()
     state = settle(run, lambda state: released(state, run=run.request.run, at=at))
     # No check updates the register of a released group.
@@ -35,6 +29,4 @@ def act(run: Run) -> Mapping[str, Any]:
 
 def prove(run: Run) -> Sequence[Check]:
     """All registers hold the same record."""
-    if ReleaseContext(run).leaving:
-        return leave.settled(run)
     return (registers_agree(run, Phase.RELEASED, *run.further_standbys),)

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from kafka_dr.adoption.un_adopt import leave
 from kafka_dr.adoption.un_adopt.context import ReleaseContext
 from kafka_dr.fencing import open_transactions
 from kafka_dr.named_rows import positions_to_json
@@ -20,8 +19,6 @@ FLOW_STOPPED = "flow_stopped"
 
 def intent(run: Run) -> Sequence[str]:
     """Say what acting means."""
-    if ReleaseContext(run).leaving:
-        return leave.intent_of(run, "stop_flow")
     if ReleaseContext(run).hand_back_to == "own_flow":
         flows = [run.flow, *(replace(run.flow, target=name) for name in run.further_standbys)]
         return tuple(f"leave {flow.name} as it is: it continues to copy" for flow in flows)
@@ -30,8 +27,6 @@ def intent(run: Run) -> Sequence[str]:
 
 def act(run: Run) -> Mapping[str, Any]:
     """Stop the flow and journal its positions, unless it stays."""
-    if ReleaseContext(run).leaving:
-        return leave.stop(run)
     if ReleaseContext(run).hand_back_to == "own_flow":
         return {"flow": "left running"}
     if FLOW_STOPPED in run.journal:
@@ -50,8 +45,6 @@ def act(run: Run) -> Mapping[str, Any]:
 
 def prove(run: Run) -> Sequence[Check]:
     """The flow is stopped and nothing of it is open on the standby; or it runs, if it stays."""
-    if ReleaseContext(run).leaving:
-        return leave.stopped(run)
     context = ReleaseContext(run)
     if context.hand_back_to == "own_flow":
         return (context.own_flows("flow_is_left"),)
