@@ -23,7 +23,7 @@ class StrandingInput:
     :param since: those that were written to the active cluster afterwards; used for compacted topics only
     :param begins: where comparing begins on the old cluster: next to read
     :param copied_until: what the flow itself said: next to be copied; 0 if it is not known
-    :param expired: whether the old cluster deleted records from ``begins`` on
+    :param expired: how many offsets right before ``begins`` the old cluster deleted although they had to be compared
     :param copies_expired: whether the active cluster deleted copies of records from ``begins`` on
     """
 
@@ -33,7 +33,7 @@ class StrandingInput:
     since: Fingerprints
     begins: int
     copied_until: int = 0
-    expired: bool = False
+    expired: int = 0
     copies_expired: bool = False
 
 
@@ -45,12 +45,14 @@ class Stranding:
     :param ranges: the offsets of the stranded records: the first, and next after the last; every record in a range is
         stranded
     :param missing: records of the active cluster from before the failover that the old cluster no longer holds
+    :param expired: deleted offsets of which nothing says that they were copied; zero if a later record was copied
     """
 
     copied_until: int
     records: int
     ranges: tuple[tuple[int, int], ...]
     missing: int
+    expired: int = 0
 
 
 def strand(given: StrandingInput, *, compacted: bool) -> Stranding:
@@ -78,7 +80,9 @@ def strand(given: StrandingInput, *, compacted: bool) -> Stranding:
     elif given.expired:
         first = int(comparison.blocks[0, 1]) if len(comparison.blocks) else len(given.new)
         lacking = lacking[lacking >= first]
-    return Stranding(copied_until, len(stranded), _ranges(given.old, stranded), len(lacking))
+    known = given.copied_until if matched is None else given.begins
+    expired = min(given.expired, max(0, given.begins - known))
+    return Stranding(copied_until, len(stranded), _ranges(given.old, stranded), len(lacking), expired)
 
 
 def without_held(found: Stranding, given: StrandingInput, *, compacted: bool) -> Stranding:

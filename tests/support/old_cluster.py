@@ -25,6 +25,7 @@ from kafka_dr.routing import Route
 from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.register_guard import AsksFor, RegisterGuard
 from kafka_dr.runs.request import RunRequest, StepName
+from kafka_dr.runs.retention_hold import hold_retention
 from kafka_dr.runs.run import Run
 from lab import rights
 from support import outside_view
@@ -165,13 +166,30 @@ class OldClusterGroup:
         self.run = request.run
         assert disaster.state().phase is Phase.DIVERGED
 
+    def topics_that_keep_all(self, cluster: str) -> set[str]:
+        """Return the applications' topics of which nothing expires, however old or many their records are."""
+        with self.protection.cluster(cluster, "admin") as admin:
+            owned = [name for name in admin.topics.names() if self.protection.group.owns_topic(name)]
+            configs = admin.configs.describe(owned).configs
+        all_kept = {name for name, each in configs.items() if each["retention.ms"].value == "-1"}
+        ours = {self.protection.group.canary_topic, *(name for name in owned if name.endswith(".stranded"))}
+        return all_kept - ours
+
+    def own_retention(self, cluster: str, *topics: str) -> list[str | None]:
+        """Return what topics have set as their retention in milliseconds; ``None`` where they inherit it."""
+        with self.protection.cluster(cluster, "admin") as admin:
+            configs = admin.configs.describe(topics).configs
+        found = [configs[name]["retention.ms"] for name in topics]
+        return [each.value if each.origin.explicit else None for each in found]
+
     def fence_on_return(self) -> None:
-        """East is back: fence it, end what is open there, and say so in the registers."""
+        """East is back: fence it, let nothing expire there, and say so in the registers."""
         with self.protection.clients() as clients:
             run = Run(RunRequest(self.protection.name, RUN), clients)
             changes = run.acl_changes("east", _permits_everything(run))
             denies: frozenset[Acl] = plan.application_denies(run.group)
             changes.add(denies, plan.probe_fence(run.group) | plan.probe_freeze(run.group))
+            hold_retention(run, "east", RUN, "west", _permits_everything(run))
             state = clients.register("west").read(self.protection.name)
             assert state is not None
             state = _set(clients, "west", state, fenced_on_return(state, at=datetime.now(UTC)))

@@ -21,6 +21,7 @@ from kafka_dr.register.taken_over import BEGINS, COPY, EXISTING, RELEASE_ENDS, T
 from kafka_dr.rescue.copy_reached import UNVERIFIED
 from kafka_dr.runs.inputs import INPUTS
 from kafka_dr.runs.request import VERBS, StepName
+from kafka_dr.runs.retention_hold import RETENTION_HOLD
 from kafka_dr.runs.sealing import SEALED
 
 PAGE = (CORE / "README.md").read_text("utf-8")
@@ -56,7 +57,7 @@ def journaled() -> Iterator[str]:
                 if isinstance(first, ast.Constant):
                     yield str(first.value)
     yield from (GROUNDS, INPUTS, FLOW_SEED, QUARANTINE, OLD_CLUSTER_PREPARED, SEALED)
-    yield from (FETCHED, UNVERIFIED)
+    yield from (FETCHED, UNVERIFIED, RETENTION_HOLD)
     yield from (COPY, EXISTING, TAIL_SEEN, BEGINS, FLOW_STOPPED, RELEASE_ENDS, POSITIONS_GIVEN)
 
 

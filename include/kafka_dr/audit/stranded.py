@@ -41,6 +41,7 @@ class StrandedPartition:
     :param ranges: their offsets: the first, and next after the last
     :param keys: how many different keys they have; records without a key do not count
     :param missing: records of the active cluster from before the failover that the old cluster no longer holds
+    :param expired: offsets after those known to be copied that the old cluster had deleted before it was listed
     """
 
     topic: str
@@ -56,6 +57,7 @@ class StrandedPartition:
     oldest_ms: int | None = None
     newest_ms: int | None = None
     missing: int = 0
+    expired: int = field(default=0, metadata=stored(omitted=True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +138,11 @@ class StrandedList(StoredDocument):
         return sum(each.missing for each in self.partitions)
 
     @property
+    def expired(self) -> int:
+        """How many offsets had been deleted before they were listed, and are not known to be copied."""
+        return sum(each.expired for each in self.partitions)
+
+    @property
     def verdict(self) -> Literal["nothing", "stranded"]:
         """Whether anything is stranded."""
         return "stranded" if self.records else "nothing"
@@ -146,6 +153,8 @@ class StrandedList(StoredDocument):
         lost = f"; {self.missing} records that had been copied are gone on {self.old}" if self.missing else ""
         gone = f"; it no longer has {', '.join(self.gone)}" if self.gone else ""
         gone += "".join(f"; {each.records} more are on {each.cluster}, too, and stay there" for each in self.elsewhere)
+        if self.expired:
+            gone += f"; {self.expired} offsets had expired there, and it is not known whether their records were copied"
         if not self.records:
             all_of_it = "all" if not self.elsewhere else "all but these"
             return f"nothing on {self.old} is stranded: {all_of_it} it holds is on {self.new}{lost}{gone}"

@@ -26,13 +26,15 @@ class UncopiedRecords:
     """What a returned cluster holds that may not be on the active one.
 
     :param ends: the next offset of each partition, read while the cluster was fenced
-    :param beyond_frontier: offsets after those known to be copied; ``None`` if that was never known
+    :param beyond_frontier: offsets that it holds after those known to be copied; ``None`` if that was never known
     :param since_opening: offsets of records written after the new cluster opened; ``None`` if that moment is not known
+    :param expired: offsets after those known to be copied that it no longer held when it was fenced
     """
 
     ends: Offsets
     beyond_frontier: int | None
     since_opening: int | None
+    expired: int = 0
 
     @property
     def sentence(self) -> str:
@@ -40,7 +42,11 @@ class UncopiedRecords:
         beyond = self.beyond_frontier
         many = "an unknown number of records" if beyond is None else f"at most {counted(beyond, 'record')}"
         since = "an unknown number" if self.since_opening is None else f"at most {self.since_opening}"
-        return f"it holds {many} not known to be copied, {since} of them written after the hand-over"
+        held = f"it holds {many} not known to be copied, {since} of them written after the hand-over"
+        if not self.expired:
+            return held
+        gone = counted(self.expired, "record")
+        return f"{held}; at most {gone} had expired there before, and it is not known whether they were copied"
 
     def fact(self, cluster: str, *, fenced_at: datetime) -> dict[str, Any]:
         """Return what is journaled as ``returned`` and kept as evidence.
@@ -53,6 +59,7 @@ class UncopiedRecords:
             "ends": positions_to_json(self.ends),
             "beyond_frontier": self.beyond_frontier,
             "since_opening": self.since_opening,
+            "expired": self.expired,
         }
 
 
@@ -66,11 +73,13 @@ def count_uncopied(
     :param opening: the first offset written after the new cluster opened, if there is one; ``None`` if unknown
     """
     beyond = since = None
+    expired = 0
     if frontier is not None:
-        beyond = sum(max(0, end - frontier.get(p, starts.get(p, 0))) for p, end in ends.items())
+        beyond = sum(max(0, end - max(frontier.get(p, 0), starts.get(p, 0))) for p, end in ends.items())
+        expired = sum(max(0, starts.get(p, 0) - offset) for p, offset in frontier.items() if p in ends)
     if opening is not None:
         since = sum(max(0, end - opening.get(p, end)) for p, end in ends.items())
-    return UncopiedRecords(dict(ends), beyond, since)
+    return UncopiedRecords(dict(ends), beyond, since, expired)
 
 
 def count_on_returned(context: GroupContext, cluster: str, journal: Mapping[str, Any]) -> UncopiedRecords:

@@ -27,6 +27,7 @@ T = TypeVar("T")
 
 _TOPIC = 2  # the protocol's number for a topic among the resources
 _ORIGINS = {1: Origin.TOPIC, 2: Origin.BROKER, 3: Origin.CLUSTER, 4: Origin.STATIC, 5: Origin.DEFAULT}
+_SET, _INHERIT = AlterConfigOpType.SET, AlterConfigOpType.DELETE
 #: A controller accepts at most 10,000 records in one request: one for a topic, one for each partition and setting.
 LARGEST_REQUEST = 8_000
 
@@ -138,8 +139,11 @@ class Configs:
             errors |= self._session.each(futures, "add partitions", seconds=self._deadline(len(wanted)))
         return errors
 
-    def set(self, values: Mapping[str, Mapping[str, str]]) -> dict[str, KafkaDrError]:
-        """Set configurations by topic and key, keep every other key, and return the errors of topics that failed."""
+    def set(self, values: Mapping[str, Mapping[str, str | None]]) -> dict[str, KafkaDrError]:
+        """Set configurations by topic and key, keep every other key, and return the errors of topics that failed.
+
+        :param values: ``None`` where the topic is to inherit the value again
+        """
         errors: dict[str, KafkaDrError] = {}
         for batch in _batches(values.items(), lambda item: len(item[1])):
             wanted = [_resource(name, configs) for name, configs in batch]
@@ -158,9 +162,10 @@ def _value(value: str | None, source: int, kept: dict[object, object]) -> Config
     return found
 
 
-def _resource(name: str, configs: Mapping[str, str]) -> ConfigResource:
+def _resource(name: str, configs: Mapping[str, str | None]) -> ConfigResource:
     entries = [
-        ConfigEntry(key, value, incremental_operation=AlterConfigOpType.SET) for key, value in sorted(configs.items())
+        ConfigEntry(key, value, incremental_operation=_SET if value is not None else _INHERIT)
+        for key, value in sorted(configs.items())
     ]
     return ConfigResource(ClientResourceType.TOPIC, name, incremental_configs=entries)
 

@@ -12,7 +12,10 @@ from kafka_dr.group_offsets import live_verification
 from kafka_dr.outcomes import Check
 from kafka_dr.register import Phase, RegisterState
 from kafka_dr.register.quarantine import quarantined
+from kafka_dr.register.roles import Role
 from kafka_dr.register.transitions import failed_back
+from kafka_dr.runs.register_guard import AsksFor
+from kafka_dr.runs.retention_hold import give_retention_back
 from kafka_dr.runs.run import Run
 from kafka_dr.runs.settle import registers_agree, settle, settled_facts
 
@@ -26,7 +29,10 @@ def check(run: Run) -> Sequence[Check]:
 
 def intent(run: Run) -> Sequence[str]:
     """Say what acting means."""
-    return (f"settle the register: {run.target} is a copy of {run.source} again",)
+    return (
+        f"settle the register: {run.target} is a copy of {run.source} again",
+        f"give the topics on {run.target} their retention back",
+    )
 
 
 def act(run: Run) -> Mapping[str, Any]:
@@ -37,7 +43,9 @@ def act(run: Run) -> Mapping[str, Any]:
         return failed_back(state, run=run.request.run, quarantine=ranges, at=run.clock.now())
 
     state = settle(run, ended)
-    return {**settled_facts(state), "quarantine": list(state.quarantine)}
+    is_copy = AsksFor(lambda now: now.roles.of(run.target) is Role.COPY, f"{run.target} as a copy")
+    given_back = give_retention_back(run, run.target, run.source, run.guard_by(run.source, is_copy))
+    return {**settled_facts(state), "quarantine": list(state.quarantine), "retention_given_back": list(given_back)}
 
 
 def prove(run: Run) -> Sequence[Check]:

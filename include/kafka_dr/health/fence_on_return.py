@@ -1,12 +1,14 @@
 """Fence on return: an old cluster that was left unfenced answers again. It is fenced first, and its records counted.
 
-In this order: DENYs and their proof; what the cluster accepted in the meantime, journaled; the compare-and-set to
-``diverged`` in the active cluster's register. If a step fails, the next check a minute later repeats it.
+In this order: DENYs and their proof; the retention hold; what the cluster accepted in the meantime, journaled; the
+compare-and-set to ``diverged`` in the active cluster's register. If a step fails, the next check a minute later repeats
+it; only the retention hold is not waited for, because a cluster may refuse it.
 """
 
 from __future__ import annotations
 
 from kafka_dr.checks.returned_cluster import count_on_returned
+from kafka_dr.errors import KafkaDrError
 from kafka_dr.health.restore_fence import FenceRepair
 from kafka_dr.outcomes import Check
 from kafka_dr.register import RegisterState
@@ -15,6 +17,7 @@ from kafka_dr.register.transitions import copy_again, fenced_on_return
 from kafka_dr.runs.attempt import Attempt
 from kafka_dr.runs.group_context import GroupContext
 from kafka_dr.runs.register_guard import RegisterGuard
+from kafka_dr.runs.retention_hold import hold_retention, said_of_hold
 
 #: Its evidence is kept with that of the run that left the cluster unfenced.
 NUMBER, STEP = 92, "fence_on_return"
@@ -43,6 +46,23 @@ def record_return(context: GroupContext, state: RegisterState, repair: FenceRepa
     said = f"{cluster} is back and fenced; {uncopied.sentence}. {state.group} is diverged: {copy_again(state)}"
     attempt.end(clients, "done", said)
     return Check("returned", "failed", said, attempt.facts)
+
+
+def nothing_expires(context: GroupContext, state: RegisterState, cluster: str, guard: RegisterGuard) -> Check:
+    """Switch retention and compaction off on a fenced cluster that may hold stranded records.
+
+    :param guard: asked right before each change
+    """
+    name = "retention_hold"
+    try:
+        changed = hold_retention(context, cluster, state.run, state.active, guard)
+    except KafkaDrError as error:
+        said = (
+            f"what only {cluster} holds may expire before it is kept: {error}. Trigger dr_failback now: its first task "
+            "keeps the stranded records"
+        )
+        return Check(name, "failed", said)
+    return Check(name, "ok", said_of_hold(cluster, changed) if changed else f"nothing expires on {cluster}")
 
 
 def run_that_left(history: History, cluster: str) -> str:

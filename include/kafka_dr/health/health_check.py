@@ -15,7 +15,7 @@ from kafka_dr.health import report_only
 from kafka_dr.health.break_glass import check_break_glass
 from kafka_dr.health.closing import close_standby
 from kafka_dr.health.copied_acls import settle_copies
-from kafka_dr.health.fence_on_return import record_return
+from kafka_dr.health.fence_on_return import nothing_expires, record_return
 from kafka_dr.health.half_moved import HALF_MOVED
 from kafka_dr.health.hung_brokers import ANSWER_SECONDS, blame, hung_brokers
 from kafka_dr.health.kept_facts import all_of, facts_of, heard_from, matched_by, without_fence
@@ -271,10 +271,15 @@ def _restored(context: GroupContext, cluster: str, state: RegisterState, registe
     restore = restore_flow_fence if is_active else restore_standby_fence
     decides = state.active if not is_active and state.active in registers.states else None
     repair = restore(context, cluster, state, guard_by_answering(context, registers, required), decides=decides)
-    checks = _checks_of(repair, state)
+    checks, role = _checks_of(repair, state), state.roles.of(cluster)
     # While a run holds the group the record is its own: the fence is there, and a later look says so.
-    if state.roles.of(cluster) is Role.UNFENCED and repair.proven and not state.is_held:
-        unchanged = guard_by_answering(context, registers, Unchanged(state))
+    if state.is_held or role not in (Role.UNFENCED, Role.DIVERGED):
+        return checks
+    unchanged = guard_by_answering(context, registers, Unchanged(state))
+    returned = role is Role.UNFENCED and repair.proven
+    if returned or role is Role.DIVERGED:
+        checks.append(nothing_expires(context, state, cluster, unchanged))
+    if returned:
         checks.append(record_return(context, state, repair, unchanged))
     return checks
 

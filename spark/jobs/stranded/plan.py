@@ -45,7 +45,7 @@ class StrandedPartitionPlan:
     :param new: what is read of the active cluster: to the offset after which nothing could be copied any more
     :param since: what was written to the active cluster afterwards; read for compacted topics
     :param position: what the flow said: next to be copied
-    :param expired: whether the old cluster deleted records after the offset at which comparing begins
+    :param expired: how many offsets the old cluster deleted after the one at which comparing had to begin
     :param copies_expired: whether the active cluster deleted copies after that offset
     """
 
@@ -53,7 +53,7 @@ class StrandedPartitionPlan:
     new: OffsetRange
     since: OffsetRange
     position: int
-    expired: bool
+    expired: int
     copies_expired: bool
 
 
@@ -177,7 +177,7 @@ def plan(
             OffsetRange(copy, until),
             since,
             positions.get(p, 0),
-            expired=begin < starts[p],
+            expired=max(0, starts[p] - begin),
             copies_expired=copied < min(new_starts.get(p, 0), until),
         )
     return StrandedPlan(

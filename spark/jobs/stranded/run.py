@@ -178,6 +178,7 @@ def _row(
         ranges=found.ranges,
         # What a standby lacks was never copied to it.
         missing=found.missing if was_active else 0,
+        expired=found.expired,
     )
 
 

@@ -26,6 +26,7 @@ from kafka_dr.rescue import compared, kept, ledger
 from kafka_dr.retention.expiry import Expired, Expiry
 from kafka_dr.runs.record import StepFailed
 from kafka_dr.runs.request import ResumeRequest, StepName
+from kafka_dr.runs.retention_hold import RETENTION_HOLD
 from kafka_dr.topology.evidence import RetentionSpec
 from kafka_dr.verbs.resume import resume
 from lab.credentials import SIGNING_KEY, passwords_of
@@ -185,7 +186,10 @@ def test_a_quarantine_succeeds_and_every_step_can_be_interrupted_and_repeated(
         for cluster, (topic, most) in product((east, west), ((large, 4_000_000), (tight, 2_000))):
             config = {"max.message.bytes": str(most)}
             cluster.topics.create(topic, partitions=1, replication_factor=1, config=config)
+    with protection.cluster("east", "admin") as east:
+        assert not east.configs.set({protection.topic: {"retention.ms": "86400000"}})
     disaster(left, sizes={large: 3_000_000, tight: 1_900})
+    assert left.topics_that_keep_all("east") == {protection.topic, large, tight}
     home = FailbackRun(protection, auditor, rescue="republish")
     with protection.stranger_may_write("east"):
         refused = home.failed(StepName.PREFLIGHT)
@@ -222,7 +226,11 @@ def test_a_quarantine_succeeds_and_every_step_can_be_interrupted_and_repeated(
         assert protection.refuses_writes("east")
     assert home.failed(StepName.SETTLE).outcome == "unknown"
     auditor()
-    assert_died(home, StepName.SETTLE, "compare_and_set stable on west", "compare_and_set stable on east")
+    noted = [f"change_fact {RETENTION_HOLD}.east on {name}" for name in ("west", "east")]
+    settled = [f"compare_and_set stable on {name}" for name in ("west", "east")]
+    assert_died(home, StepName.SETTLE, *settled, "Configs.set on east", *noted)
+    assert not left.topics_that_keep_all("east")
+    assert left.own_retention("east", protection.topic, large) == ["86400000", None]
     assert_died(home, StepName.REPORT, "write_fact measured on west")
 
     state = protection.state("west")

@@ -24,6 +24,14 @@ def test_a_partition_that_was_never_copied_counts_from_its_log_start_offset() ->
     assert count_uncopied({ONE: 50}, starts={ONE: 10}, frontier={}, opening={}).beyond_frontier == 40
 
 
+def test_what_expired_before_the_fence_is_counted_apart_and_called_unknown() -> None:
+    found = count_uncopied({ONE: 120, TWO: 80}, starts={ONE: 110, TWO: 80}, frontier={ONE: 100, TWO: 80}, opening={})
+    assert (found.beyond_frontier, found.expired) == (10, 10)
+    assert "10 records had expired there before, and it is not known" in found.sentence
+    copied = count_uncopied({ONE: 120}, starts={ONE: 90}, frontier={ONE: 100}, opening={})
+    assert (copied.beyond_frontier, copied.expired, "expired" in copied.sentence) == (20, 0, False)
+
+
 def test_an_unknown_frontier_and_opening_stay_unknown() -> None:
     found = count_uncopied({ONE: 50}, starts={ONE: 0}, frontier=None, opening=None)
     assert (found.beyond_frontier, found.since_opening) == (None, None)

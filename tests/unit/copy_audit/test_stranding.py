@@ -31,10 +31,11 @@ def stranded(
     compacted: bool = False,
     since: Fingerprints | None = None,
     copied_until: int = 0,
-    **expired: bool,
+    expired: int = 0,
+    copies_expired: bool = False,
 ) -> Stranding:
     begins = int(old.offsets[0]) if len(old) else 0
-    sides = StrandingInput(0, old, new, since or log(""), begins=begins, copied_until=copied_until, **expired)
+    sides = StrandingInput(0, old, new, since or log(""), begins, copied_until, expired, copies_expired)
     return strand(sides, compacted=compacted)
 
 
@@ -69,9 +70,16 @@ def test_copied_records_that_the_old_cluster_lost_are_counted_and_not_stranded()
 
 
 def test_what_expired_on_the_old_cluster_is_not_missing() -> None:
-    assert stranded(log("cd", first=2), log("abcd"), expired=True).missing == 0
-    assert stranded(log("", first=2), log("abcd"), expired=True).missing == 0
-    assert stranded(log("cd", first=2), log("abcde"), expired=True).missing == 1
+    assert stranded(log("cd", first=2), log("abcd"), expired=2).missing == 0
+    assert stranded(log("", first=2), log("abcd"), expired=2).missing == 0
+    assert stranded(log("cd", first=2), log("abcde"), expired=2).missing == 1
+
+
+def test_what_expired_before_it_was_listed_is_unknown_unless_a_later_record_was_copied() -> None:
+    assert stranded(log("ef", first=4), log("ab"), expired=3).expired == 3
+    assert stranded(log("ef", first=4), log("abcd"), expired=3, copied_until=4).expired == 0
+    assert stranded(log("ef", first=4), log("ab"), expired=3, copied_until=2).expired == 2
+    assert stranded(log("ef", first=4), log("abcde"), expired=3).expired == 0
 
 
 def test_a_copy_that_expired_is_no_reason_to_call_its_original_stranded() -> None:

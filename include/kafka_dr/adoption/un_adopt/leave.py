@@ -29,6 +29,7 @@ from kafka_dr.replication.flow import Flow
 from kafka_dr.runs.flows_of_standby import flows_of
 from kafka_dr.runs.group_context import PROOF_SECONDS
 from kafka_dr.runs.register_guard import AsksFor
+from kafka_dr.runs.retention_hold import give_retention_back
 from kafka_dr.runs.run import Run
 from kafka_dr.runs.settle import settled_facts
 from kafka_dr.waiting import wait_until
@@ -226,7 +227,9 @@ def settle(run: Run) -> Mapping[str, Any]:
     lifted = 0
     if leaving in state.gone:
         has_left = AsksFor(lambda now: leaving in now.gone, f"no fence on {leaving}, which has left")
-        lifted = lift_all(run, leaving, run.guard_by(state.active, has_left))
+        guard = run.guard_by(state.active, has_left)
+        give_retention_back(run, leaving, state.active, guard)
+        lifted = lift_all(run, leaving, guard)
     return {**settled_facts(state), "left": leaving, "denies_lifted": lifted}
 
 
@@ -262,7 +265,11 @@ def _asks_nothing_or(said: str) -> Callable[[ReleaseContext], Sequence[str]]:
 def _settling(context: ReleaseContext) -> Sequence[str]:
     leaving = context.leaving
     said = f"write to the registers that {leaving} is none of the clusters of {context.run.group.name}"
-    return (said,) if context.is_off else (said, f"lift every DENY that this project added on {leaving}")
+    return (
+        (said,)
+        if context.is_off
+        else (said, f"give its topics their retention back, and lift every DENY that this project added on {leaving}")
+    )
 
 
 STOP_FLOW = LeavingOr(stop_all, _asks_nothing_or("stop the flow to"), stop, stopped)
