@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from confluent_kafka import TopicPartition as Deleted
+from confluent_kafka.admin import AdminClient
 
 from kafka_dr.approvals.journaled import BY_KEY
 from kafka_dr.audit.erasure import erasures_in
@@ -296,3 +298,24 @@ def test_a_log_that_ends_before_its_seed_was_created_again_and_is_compared_as_a_
 
     assert found.code == 1, capsys.readouterr()
     assert found.values == sorted(stranded)
+
+
+def test_what_expired_before_the_cluster_was_back_is_not_called_copied(
+    left: OldClusterGroup, spark: SparkSession, capsys: pytest.CaptureFixture[str]
+) -> None:
+    protection = left.protection
+    left.write("east", 20, partition=0)
+    left.stop_flow()
+    stranded = left.write("east", 9, partition=0)
+    left.leave()
+    left.fence_on_return()
+    with AdminClient(protection.lab.client_settings("east", "admin")) as client:
+        for future in client.delete_records([Deleted(protection.topic, 0, 24)]).values():
+            future.result(30)
+
+    found = list_stranded(protection, spark, run=RUN)
+
+    assert (found.code, found.values) == (1, sorted(stranded[4:]))
+    (first,) = [row for row in found.summary["partitions"] if (row["topic"], row["partition"]) == (protection.topic, 0)]
+    assert first["expired"] == 4
+    assert "4 offsets had expired there, and it is not known" in capsys.readouterr().out
