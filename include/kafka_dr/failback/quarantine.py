@@ -53,11 +53,10 @@ def reasons_against(
     first = {partition: each[0].start for partition, each in by_partition(present).items()}
     before = [p for p in positions if p.partition in first and _is_before(p, first[p.partition])]
     if before:
-        shown = ", ".join(f"{each.group} {each.partition}" for each in before[:3])
-        more = f" and {len(before) - 3} more" if len(before) > 3 else ""
-        reasons.append(
-            f"the offset of {shown}{more} is before stranded records, which the group would read on {found.old}"
-        )
+        groups = sorted({each.group for each in before})
+        shown = ", ".join(groups[:3]) + (f" and {counted(len(groups) - 3, 'more group')}" if len(groups) > 3 else "")
+        where = f"{before[0].partition}" + (f" and {len(before) - 1} more" if len(before) > 1 else "")
+        reasons.append(f"{shown} would read stranded records on {found.old}: in {where}")
     return reasons
 
 
