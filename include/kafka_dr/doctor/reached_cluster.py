@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import getpass
+import os
 import shlex
+import shutil
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from datetime import datetime, timedelta
+from pathlib import Path
 
 from kafka_dr import parallel
 from kafka_dr.checks import positions_topic, register_checks
@@ -25,6 +29,7 @@ from kafka_dr.replication.flow import Flow
 from kafka_dr.rights import NeededRight, needed_on
 from kafka_dr.runs.clients import ROLES, Clients, Role, wrong_cluster_id
 from kafka_dr.runs.group_context import GroupContext
+from kafka_dr.topology.access_rules import AccessRulesSpec
 from kafka_dr.topology.cluster import ClusterSpec
 from kafka_dr.topology.model import ProtectionGroup
 
@@ -49,6 +54,7 @@ def examine_cluster(clients: Clients, name: str) -> Iterator[SetUpFinding]:
         for question, ask in (("addresses", _addresses), ("clock", _clock), ("principals", _principals)):
             yield from asked(name, question, ask, clients, name)
         yield from asked(name, "rights", _rights, clients, name, groups)
+        yield from asked(name, "access_rules", _access_rules, clients, name, groups)
         yield from asked(name, "register", _register, clients, name, groups)
         yield from asked(name, "workers", _workers, clients, name, groups)
     for group in groups:
@@ -152,6 +158,33 @@ def _rights(clients: Clients, name: str, groups: list[ProtectionGroup]) -> Itera
         return
     found = missing_rights(name, spec, groups, clients.cluster(name, "operator").acls.list())
     yield from found or [SetUpFinding(name, "rights", "ok", "every principal has its rights")]
+
+
+def _access_rules(clients: Clients, name: str, groups: list[ProtectionGroup]) -> Iterator[SetUpFinding]:
+    """Read the rules where they are kept; a change is tried nowhere before the first fence."""
+    spec = clients.topology.cluster(name).access_rules
+    if spec.is_direct:
+        return
+    rules = clients.access_rules(name, groups[0].with_matched(()))
+    rules.list()
+    rules.coming(frozenset())
+    wrong = list(unusable_rules_file(spec))
+    yield from (SetUpFinding(name, "access_rules", "failed", each) for each in wrong)
+    if not wrong:
+        yield SetUpFinding(name, "access_rules", "ok", f"the access rules of {name} can be read in {spec.where}")
+
+
+def unusable_rules_file(spec: AccessRulesSpec) -> Iterator[str]:
+    """Yield why a file of access rules could not be written or applied by this process."""
+    if spec.path is None:
+        return
+    file = Path(spec.path)
+    # A changed file takes the place of the former one, so the folder has to be writable, too.
+    shut = [each for each in (file.parent, file) if not os.access(each, os.W_OK) and (each.exists() or each != file)]
+    if shut:
+        yield f"{getpass.getuser()} cannot write {shut[0]}, as Airflow workers have to: correct the path or its rights"
+    if spec.apply and shutil.which(spec.apply[0]) is None:
+        yield f"the program {spec.apply[0]}, which is to apply {spec.path}, is not there or cannot be executed"
 
 
 def missing_rights(

@@ -10,11 +10,12 @@ from pathlib import Path
 import pytest
 
 from kafka_dr.clusters.model import Acl, AclOperation
-from kafka_dr.doctor.reached_cluster import judge_clock, missing_rights
+from kafka_dr.doctor.reached_cluster import judge_clock, missing_rights, unusable_rules_file
 from kafka_dr.fencing.authorizer import Authorizer
 from kafka_dr.readiness_checks.certificates import principal_of
 from kafka_dr.rights import NeededRight, needed_on
 from kafka_dr.routing import FileRouter, RouteUnwritable
+from kafka_dr.topology.access_rules import AccessRulesSpec
 from kafka_dr.topology.loading import load
 from kafka_dr.topology.model import Topology
 from lab.allowed import allowed_on
@@ -125,3 +126,15 @@ def test_a_route_on_a_file_system_that_takes_no_file_is_named(tmp_path: Path, mo
     monkeypatch.setattr(tempfile, "NamedTemporaryFile", refused)
     with pytest.raises(RouteUnwritable, match="this process has no right to do that"):
         FileRouter(tmp_path / "orders.json").try_out()
+
+
+def test_a_rules_file_that_cannot_be_written_or_applied_is_named_before_the_first_fence(tmp_path: Path) -> None:
+    program = tmp_path / "apply"
+    program.write_text("#!/bin/sh\n", "utf-8")
+    kept = AccessRulesSpec(kept_by="file", path=str(tmp_path / "rules.json"), apply=(str(program),))
+    assert [str(program) in each for each in unusable_rules_file(kept)] == [True], "it is not executable"
+    program.chmod(0o755)
+    assert list(unusable_rules_file(kept)) == []
+    gone = kept.model_copy(update={"path": str(tmp_path / "missing" / "rules.json")})
+    assert [str(tmp_path / "missing") in each for each in unusable_rules_file(gone)] == [True]
+    assert list(unusable_rules_file(AccessRulesSpec())) == []
