@@ -179,7 +179,7 @@ def unusable_rules_file(spec: AccessRulesSpec) -> Iterator[str]:
     if spec.path is None:
         return
     file = Path(spec.path)
-    # A changed file takes the place of the former one, so the folder has to be writable, too.
+    # A changed file replaces the former one, so the folder has to be writable, too.
     shut = [each for each in (file.parent, file) if not os.access(each, os.W_OK) and (each.exists() or each != file)]
     if shut:
         yield f"{getpass.getuser()} cannot write {shut[0]}, as Airflow workers have to: correct the path or its rights"
