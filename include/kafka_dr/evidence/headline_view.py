@@ -49,7 +49,8 @@ def headline_view(
     """
     button = None
     if judgement.action:
-        label = judgement.action.label if may_answer else "Read the question"
+        only_reads = judgement.action.opens == "question" and not may_answer
+        label = "Read the question" if only_reads else judgement.action.label
         button = (label, href_of(judgement.action, judgement, links))
     notes = tuple(filter(None, (judgement.why_not, *(f"{each[:1].upper()}{each[1:]}." for each in judgement.not_due))))
     said = (judgement.word, judgement.colour, about, judgement.headline, judgement.sentence, judgement.wait)

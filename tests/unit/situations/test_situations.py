@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from kafka_dr.evidence.headline_view import headline_view
+from kafka_dr.evidence.status_links import StatusLinks
 from kafka_dr.runs.request import VERBS
 from kafka_dr.situations.group_facts import Finding, GroupFacts
 from kafka_dr.situations.group_now import group_now
@@ -80,6 +82,18 @@ def test_each_situation_is_found_by_its_facts_and_says_one_step_in_plain_words(n
 
 def test_the_button_after_a_run_leads_to_the_run_that_ended() -> None:
     assert found(**CASES["just_ended"]).run == ENDED.run != REGISTER["run"]
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_who_may_not_answer_reads_the_question_and_is_led_everywhere_else_as_before(name: str) -> None:
+    links = StatusLinks("/", *([lambda *_: "/"] * 7))
+    judged = found(**CASES[name])
+    anybody, reader = (headline_view(judged, links, may_answer=may) for may in (True, False))
+    assert (anybody.button is None) == (judged.action is None)
+    if judged.action is not None and judged.action.opens == "question":
+        assert reader.button == ("Read the question", "/")
+    else:
+        assert reader == anybody
 
 
 def test_the_guide_has_the_table_of_the_code() -> None:
