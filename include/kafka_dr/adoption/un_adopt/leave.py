@@ -265,11 +265,9 @@ def _asks_nothing_or(said: str) -> Callable[[ReleaseContext], Sequence[str]]:
 def _settling(context: ReleaseContext) -> Sequence[str]:
     leaving = context.leaving
     said = f"write to the registers that {leaving} is none of the clusters of {context.run.group.name}"
-    return (
-        (said,)
-        if context.is_off
-        else (said, f"give its topics their retention back, and lift every DENY that this project added on {leaving}")
-    )
+    if context.is_off:
+        return (said,)
+    return (said, f"give its topics their retention back, and lift every DENY that this project added on {leaving}")
 
 
 STOP_FLOW = LeavingOr(stop_all, _asks_nothing_or("stop the flow to"), stop, stopped)
